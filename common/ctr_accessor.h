@@ -1,0 +1,27 @@
+// The ctr accessor's update: what one pushed gradient does to one value (PSLib's CtrAccessor).
+#pragma once
+
+#include "common/value_layout.h"
+
+namespace cistern {
+
+// What a batch says about one key, summed over its occurrences.
+struct CtrPush {
+  float slot = 0;
+  float show = 0;           // occurrences
+  float click = 0;          // occurrences with a positive label
+  float embed_grad = 0;
+  const float* embedx_grad = nullptr;  // [dim]; ignored while the value is short
+};
+
+// Applies `push` to `value` (full_floats() cells; `full` says whether its embedx exists) and returns
+// whether embedx exists now.
+//
+// show, click and delta_score grow, unseen_days becomes 0, slot is overwritten; embed_w and embedx
+// follow their gradients, divided by push.show where the spec says show_scale. The push that lifts
+// the score to embedx_threshold creates embedx; its own embedx gradient is dropped, as in PSLib.
+// push.show must be positive where show_scale is set (PSLib divides by zero there).
+bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const CtrPush& push,
+                    float* value, bool full);
+
+}  // namespace cistern

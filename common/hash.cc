@@ -1,0 +1,9 @@
+#include "common/hash.h"
+
+#include <xxhash.h>
+
+namespace cistern {
+
+uint64_t HashBytes(const void* data, size_t size) { return XXH3_64bits(data, size); }
+
+}  // namespace cistern

@@ -1,0 +1,27 @@
+// Hashes whose values are part of a format or of a placement: never change one without a version.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/host_device.h"
+#include "common/types.h"
+
+namespace cistern {
+
+// Spreads the bits of a key (the finalizer of splitmix64, Steele et al. 2014).
+//
+// Buckets and probe positions come from the mixed key, because keys are often small and dense; the
+// shard comes from the key itself, because that is the file format (DESIGN section 4).
+CISTERN_HOST_DEVICE inline uint64_t MixKey(Key key) {
+  uint64_t x = key + 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+// 64-bit XXH3 of `bytes`: schema, shard-map and cluster identities, and hashed feature names.
+uint64_t HashBytes(const void* data, size_t size);
+inline uint64_t HashBytes(const std::string& bytes) { return HashBytes(bytes.data(), bytes.size()); }
+
+}  // namespace cistern

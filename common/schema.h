@@ -1,0 +1,20 @@
+// Identity of a schema, and what differs between two.
+#pragma once
+
+#include <string>
+
+#include "common/status.h"
+#include "proto/schema.pb.h"
+
+namespace cistern {
+
+// Hash of the canonical serialization; never 0 for a schema with tables, 0 for an empty one.
+uint64_t SchemaHash(const v1::Schema& schema);
+
+// OK if every table has a usable layout and no name occurs twice; else kInvalidArgument.
+absl::Status CheckSchema(const v1::Schema& schema);
+
+// The first difference, for people: "table 'deep': dim is 16 here and 8 there". Empty if equal.
+std::string SchemaDifference(const v1::Schema& here, const v1::Schema& there);
+
+}  // namespace cistern

@@ -1,0 +1,47 @@
+// Errors as values: two macros to pass an absl::Status on, and one way to add context to it.
+//
+// What each code means in Cistern, and what a caller may do:
+//   kInvalidArgument    the caller's configuration, shape or name is wrong       exit code 2
+//   kDataLoss           bytes of a file are corrupt or cut short                  4 (5: checkpoint)
+//   kOutOfRange         a record, count or key is outside its bounds              4
+//   kNotFound           no such table, file or key                                1
+//   kFailedPrecondition stale epoch, other schema, other cluster, wrong pass      1
+//   kUnavailable        a server cannot be reached or is stopping; may be retried 3
+//   kDeadlineExceeded   a server did not answer in time; may be retried           3
+//   kResourceExhausted  disk, memory or a configured budget is full               1
+//   kInternal           anything else that went wrong                             1
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace cistern {
+
+// Returns `status` with "context: " put before its message; OK stays OK.
+inline absl::Status AddContext(const absl::Status& status, const std::string& context) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
+}
+
+}  // namespace cistern
+
+#define CISTERN_CONCAT_INNER(a, b) a##b
+#define CISTERN_CONCAT(a, b) CISTERN_CONCAT_INNER(a, b)
+
+// Returns the status of `expression` from the enclosing function unless it is OK.
+#define CISTERN_RETURN_IF_ERROR(expression)            \
+  do {                                                 \
+    absl::Status cistern_status = (expression);        \
+    if (!cistern_status.ok()) return cistern_status;   \
+  } while (false)
+
+// CISTERN_ASSIGN_OR_RETURN(auto x, F()): x = *F(), or returns the status of F().
+#define CISTERN_ASSIGN_OR_RETURN(target, expression) \
+  CISTERN_ASSIGN_OR_RETURN_INNER(CISTERN_CONCAT(cistern_statusor_, __LINE__), target, expression)
+#define CISTERN_ASSIGN_OR_RETURN_INNER(statusor, target, expression) \
+  auto statusor = (expression);                                      \
+  if (!statusor.ok()) return statusor.status();                      \
+  target = std::move(statusor).value()

@@ -1,0 +1,53 @@
+#include "common/thread_pool.h"
+
+#include <atomic>
+
+#include "absl/synchronization/blocking_counter.h"
+
+namespace cistern {
+
+ThreadPool::ThreadPool(int thread_num) {
+  for (int i = 0; i < thread_num; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::Run(std::function<void()> work) {
+  absl::MutexLock lock(&mutex_);
+  queue_.push_back(std::move(work));
+}
+
+void ThreadPool::ParallelFor(size_t n, const std::function<void(size_t)>& body) {
+  std::atomic<size_t> next{0};
+  const int helpers = thread_num();
+  absl::BlockingCounter left(helpers);
+  for (int i = 0; i < helpers; ++i) {
+    Run([&] {
+      for (size_t k = next++; k < n; k = next++) body(k);
+      left.DecrementCount();
+    });
+  }
+  left.Wait();
+}
+
+void ThreadPool::Work() {
+  while (true) {
+    std::function<void()> work;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &ThreadPool::HasWork));
+      if (queue_.empty()) return;
+      work = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    work();
+  }
+}
+
+}  // namespace cistern

@@ -1,0 +1,20 @@
+// The words of DESIGN: keys, rows, shards and passes as plain integers.
+#pragma once
+
+#include <cstdint>
+
+namespace cistern {
+
+using Key = uint64_t;         // id of a sparse feature (feasign)
+using Row = uint32_t;         // index into the pass table
+using ShardIndex = uint32_t;  // 0 .. shard_num - 1, over the whole fleet
+using TableId = uint32_t;     // position of a table in the schema
+using PassId = uint64_t;      // 1, 2, 3 ... ; 0 = nothing committed yet
+using Epoch = uint64_t;       // grows by one with each coordinator; 0 = never claimed
+
+// HugeCTR's hash tables mark an empty place with the largest key, so its files never hold it.
+// Cistern refuses it too, so that a model can always be taken back.
+inline constexpr Key kReservedKey32 = 0xFFFFFFFFull;
+inline constexpr Key kReservedKey64 = 0x7FFFFFFFFFFFFFFFull;
+
+}  // namespace cistern

@@ -1,0 +1,109 @@
+// How a row's weights follow its gradient: each rule once, for server CPU, worker CPU and GPU.
+//
+// Sources: HugeCTR 2.3 (sparse Adam, AdaGrad), PSLib's SparseAdaGrad and StdAdaGrad; where the
+// originals differ from the textbook the comment says how.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/host_device.h"
+
+namespace cistern {
+
+enum class RuleKind : int32_t {
+  kSgd = 0,
+  kAdagrad = 1,
+  kAdagradShared = 2,
+  kAdam = 3,
+  kAdagradStd = 4,
+};
+
+// A rule and its constants: plain data, copied into kernels.
+struct RuleParams {
+  RuleKind kind = RuleKind::kSgd;
+  float beta1 = 0.9f;
+  float beta2 = 0.999f;
+  float epsilon = 1e-7f;
+  float initial_g2sum = 3.0f;
+  float weight_bound = 0.0f;  // 0: none
+};
+
+// Floats of state that `n` weights under one rule carry, directly behind the weights in a value.
+CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
+  switch (kind) {
+    case RuleKind::kSgd: return 0;
+    case RuleKind::kAdagrad: return n;
+    case RuleKind::kAdagradShared: return 1;
+    case RuleKind::kAdam: return 2 * n;
+    case RuleKind::kAdagradStd: return n;
+  }
+  return 0;
+}
+
+// The factor that a step multiplies its update with. For Adam the bias correction of step `t`
+// (1, 2, ...) is folded in, as HugeCTR does: lr * sqrt(1 - beta2^t) / (1 - beta1^t), computed in
+// double. For the other rules it is the learning rate.
+inline float StepSize(const RuleParams& rule, double learning_rate, uint64_t t) {
+  if (rule.kind != RuleKind::kAdam) return static_cast<float>(learning_rate);
+  const double n = static_cast<double>(t);
+  return static_cast<float>(learning_rate * std::sqrt(1.0 - std::pow(double(rule.beta2), n)) /
+                            (1.0 - std::pow(double(rule.beta1), n)));
+}
+
+CISTERN_HOST_DEVICE inline float ClipWeight(float w, float bound) {
+  if (bound <= 0.0f) return w;
+  return w < -bound ? -bound : (w > bound ? bound : w);
+}
+
+// Applies one step to `n` weights.
+//
+// grad, weight: [n]. state: [RuleStateFloats(kind, n)]; Adam: m[n] then v[n].
+// step_size: StepSize(). Gradients must be finite (checked where they enter).
+CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_size, uint32_t n,
+                                          const float* grad, float* weight, float* state) {
+  switch (rule.kind) {
+    case RuleKind::kSgd:
+      for (uint32_t i = 0; i < n; ++i) weight[i] -= step_size * grad[i];
+      break;
+    case RuleKind::kAdagrad:  // the sum first, then the step
+      for (uint32_t i = 0; i < n; ++i) {
+        state[i] += grad[i] * grad[i];
+        weight[i] -= step_size * grad[i] / (sqrtf(state[i]) + rule.epsilon);
+      }
+      break;
+    case RuleKind::kAdagradShared: {  // the step with the old sum, then the mean square is added
+      const float ratio =
+          step_size * sqrtf(rule.initial_g2sum / (rule.initial_g2sum + state[0]));
+      float sum = 0.0f;
+      for (uint32_t i = 0; i < n; ++i) {
+        weight[i] -= ratio * grad[i];
+        sum += grad[i] * grad[i];
+      }
+      if (n > 0) state[0] += sum / static_cast<float>(n);
+      break;
+    }
+    case RuleKind::kAdagradStd:
+      for (uint32_t i = 0; i < n; ++i) {
+        weight[i] -=
+            step_size * grad[i] * sqrtf(rule.initial_g2sum / (rule.initial_g2sum + state[i]));
+        state[i] += grad[i] * grad[i];
+      }
+      break;
+    case RuleKind::kAdam: {  // epsilon outside the root and not bias-corrected (HugeCTR)
+      float* m = state;
+      float* v = state + n;
+      for (uint32_t i = 0; i < n; ++i) {
+        m[i] = rule.beta1 * m[i] + (1.0f - rule.beta1) * grad[i];
+        v[i] = rule.beta2 * v[i] + (1.0f - rule.beta2) * grad[i] * grad[i];
+        weight[i] -= step_size * m[i] / (sqrtf(v[i]) + rule.epsilon);
+      }
+      break;
+    }
+  }
+  if (rule.weight_bound > 0.0f) {
+    for (uint32_t i = 0; i < n; ++i) weight[i] = ClipWeight(weight[i], rule.weight_bound);
+  }
+}
+
+}  // namespace cistern

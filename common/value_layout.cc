@@ -1,0 +1,159 @@
+#include "common/value_layout.h"
+
+#include <cmath>
+
+#include "common/names.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint32_t kMaxDim = 4096;
+
+// Streams of the generator, so that fields of one key never share bits.
+constexpr uint64_t kWeightStream = 0;
+
+// Writes n first weights: block j of the generator gives cells 4j .. 4j+3 (uniform) or
+// 2j, 2j+1 (normal).
+void FillWeights(const v1::Initializer& initializer, uint64_t seed, Key key, uint32_t n,
+                 float* out) {
+  switch (initializer.kind()) {
+    case v1::Initializer::UNIFORM:
+      for (uint32_t i = 0; i < n; i += 4) {
+        const PhiloxBlock bits = Philox(seed, key, (uint64_t{i / 4} << 8) | kWeightStream);
+        for (uint32_t j = i; j < n && j < i + 4; ++j) {
+          out[j] = (2.0f * UniformFromBits(bits.word[j - i]) - 1.0f) * initializer.range();
+        }
+      }
+      return;
+    case v1::Initializer::NORMAL:
+      for (uint32_t i = 0; i < n; i += 2) {
+        const PhiloxBlock bits = Philox(seed, key, (uint64_t{i / 2} << 8) | kWeightStream);
+        for (uint32_t j = i; j < n && j < i + 2; ++j) {
+          const uint32_t k = 2 * (j - i);
+          out[j] = NormalFromBits(bits.word[k], bits.word[k + 1]) * initializer.range();
+        }
+      }
+      return;
+    default:
+      std::memset(out, 0, n * sizeof(float));
+  }
+}
+
+absl::Status Finite(float x, const char* field) {
+  if (std::isfinite(x)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " is not a finite number"));
+}
+
+}  // namespace
+
+absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
+  if (!v1::UpdateRule::Kind_IsValid(rule.kind())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("update rule ", static_cast<int>(rule.kind()), " does not exist"));
+  }
+  for (float x : {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(),
+                  rule.weight_bound()}) {
+    CISTERN_RETURN_IF_ERROR(Finite(x, "a constant of the update rule"));
+  }
+  RuleParams params;
+  params.kind = static_cast<RuleKind>(rule.kind());
+  params.beta1 = rule.beta1();
+  params.beta2 = rule.beta2();
+  params.epsilon = rule.epsilon();
+  params.initial_g2sum = rule.initial_g2sum();
+  params.weight_bound = rule.weight_bound();
+  return params;
+}
+
+absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckName(spec.name()), "table name"));
+  const std::string table = absl::StrCat("table '", spec.name(), "'");
+  const bool ctr = spec.accessor() == v1::TableSpec::CTR;
+  if (!ctr && spec.accessor() != v1::TableSpec::EMBEDDING) {
+    return absl::InvalidArgumentError(absl::StrCat(table, ": unknown accessor"));
+  }
+  if (spec.dim() > kMaxDim || (spec.dim() == 0 && !ctr)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table, ": dim is ", spec.dim(), "; it must be 1 to ", kMaxDim));
+  }
+  CISTERN_RETURN_IF_ERROR(
+      AddContext(Finite(spec.initializer().range(), "range of the initializer"), table));
+
+  ValueLayout layout;
+  layout.accessor_ = spec.accessor();
+  layout.dim_ = spec.dim();
+  absl::StatusOr<RuleParams> rule = ToRuleParams(spec.rule());
+  if (!rule.ok()) return AddContext(rule.status(), table);
+  layout.rule_ = *rule;
+  layout.initializer_ = spec.initializer();
+  layout.ctr_ = spec.ctr();
+  layout.seed_ = spec.seed();
+  layout.state_floats_ = RuleStateFloats(layout.rule_.kind, spec.dim());
+  if (ctr) {
+    layout.slot_index_ = kEmbedState + RuleStateFloats(layout.rule_.kind, 1);
+    layout.short_floats_ = layout.slot_index_ + 3;
+    layout.state_index_ = layout.short_floats_;
+    layout.weight_index_ = layout.state_index_ + layout.state_floats_;
+    layout.full_floats_ = layout.weight_index_ + spec.dim();
+  } else {
+    layout.weight_index_ = 0;
+    layout.state_index_ = spec.dim();
+    layout.full_floats_ = layout.short_floats_ = spec.dim() + layout.state_floats_;
+  }
+  return layout;
+}
+
+bool ValueLayout::Initialize(Key key, float* out) const {
+  std::memset(out, 0, full_floats_ * sizeof(float));
+  if (!is_ctr()) {
+    FillWeights(initializer_, seed_, key, dim_, out);
+    return true;
+  }
+  out[slot_index_] = -1.0f;
+  if (ctr_.embedx_threshold() > 0.0f) return false;
+  InitializeEmbedx(key, out);
+  return true;
+}
+
+void ValueLayout::InitializeEmbedx(Key key, float* value) const {
+  std::memset(value + state_index_, 0, state_floats_ * sizeof(float));
+  FillWeights(initializer_, seed_, key, dim_, value + weight_index_);
+}
+
+std::vector<std::string> ValueLayout::FieldNames(bool full) const {
+  std::vector<std::string> names;
+  const auto add = [&names](const std::string& name, uint32_t n) {
+    if (n == 1) {
+      names.push_back(name);
+    } else {
+      for (uint32_t i = 0; i < n; ++i) names.push_back(absl::StrCat(name, "[", i, "]"));
+    }
+  };
+  if (!is_ctr()) {
+    add("w", dim_);
+    add("state", state_floats_);
+    return names;
+  }
+  for (const char* name : {"unseen_days", "delta_score", "show", "click", "embed_w"}) add(name, 1);
+  add("embed_state", slot_index_ - kEmbedState);
+  add("slot", 1);
+  add("uid", 1);
+  if (full) {
+    add("embedx_state", state_floats_);
+    add("embedx_w", dim_);
+  }
+  return names;
+}
+
+std::vector<double> ValueLayout::FieldValues(const float* value, bool full) const {
+  if (!is_ctr()) return std::vector<double>(value, value + full_floats_);
+  std::vector<double> fields = {value[kUnseenDays], value[kDeltaScore], LoadDouble(value + kShow),
+                                LoadDouble(value + kClick), value[kEmbedW]};
+  fields.insert(fields.end(), value + kEmbedState, value + slot_index_);
+  fields.push_back(value[slot_index_]);
+  fields.push_back(static_cast<double>(LoadU64(value + uid_index())));
+  if (full) fields.insert(fields.end(), value + state_index_, value + full_floats_);
+  return fields;
+}
+
+}  // namespace cistern

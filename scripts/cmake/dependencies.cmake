@@ -1,0 +1,47 @@
+# Packages, compiler and language settings shared by every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# ccache and mold are used where they are installed and are never required.
+find_program(CISTERN_CCACHE ccache)
+if(CISTERN_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER "${CISTERN_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CISTERN_CCACHE}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${CISTERN_CCACHE}")
+endif()
+find_program(CISTERN_MOLD mold)
+if(CISTERN_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CISTERN_SANITIZE)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(absl REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_path(CISTERN_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_library(CISTERN_XXHASH_LIBRARY xxhash REQUIRED)
+
+# OpenBLAS multiplies matrices for the CPU ops; Eigen does where it is absent.
+find_path(CISTERN_CBLAS_INCLUDE cblas.h PATH_SUFFIXES
+  openblas x86_64-linux-gnu/openblas-openmp x86_64-linux-gnu/openblas-pthread)
+find_library(CISTERN_OPENBLAS_LIBRARY openblas PATH_SUFFIXES
+  x86_64-linux-gnu/openblas-openmp openblas-openmp openblas-pthread)
+
+if(CISTERN_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(CISTERN_BUILD_BENCHMARKS)
+  find_package(benchmark QUIET)
+endif()

@@ -1,0 +1,53 @@
+# cistern_library, cistern_program, cistern_test: the only ways a target is made here.
+
+# Warnings, sanitizers and the target machine, for Cistern's own code only.
+add_library(cistern_options INTERFACE)
+target_include_directories(cistern_options INTERFACE "${PROJECT_SOURCE_DIR}")
+target_compile_options(cistern_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wno-unused-parameter -fno-math-errno>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${CISTERN_WERROR}>>:-Werror>)
+if(CISTERN_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(cistern_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-march=${CISTERN_ARCH}>)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(cistern_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
+endif()
+foreach(sanitizer IN LISTS CISTERN_SANITIZE)
+  target_compile_options(cistern_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizer} -fno-omit-frame-pointer>)
+  target_link_options(cistern_options INTERFACE -fsanitize=${sanitizer})
+endforeach()
+
+# cistern_library(name FILES ... USES ...): static library cistern_<name>; USES lists targets.
+function(cistern_library name)
+  cmake_parse_arguments(arg "" "" "FILES;USES" ${ARGN})
+  add_library(cistern_${name} STATIC ${arg_FILES})
+  target_link_libraries(cistern_${name} PUBLIC cistern_options ${arg_USES})
+endfunction()
+
+# cistern_program(name FILES ... USES ...): executable <build>/bin/<name>.
+function(cistern_program name)
+  cmake_parse_arguments(arg "" "" "FILES;USES" ${ARGN})
+  add_executable(${name} ${arg_FILES})
+  target_link_libraries(${name} PRIVATE cistern_options ${arg_USES})
+endfunction()
+
+# cistern_test(name LABELS unit FILES a_test.cc ... USES ...): one gtest program, one ctest entry,
+# with the label unit unless LABELS says otherwise (unit, integration, golden, fuzz, slow).
+function(cistern_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;FILES;USES" ${ARGN})
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${arg_FILES})
+  target_link_libraries(${name} PRIVATE cistern_options ${arg_USES} GTest::gtest GTest::gmock
+    GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "CISTERN_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+endfunction()

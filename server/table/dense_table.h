@@ -1,0 +1,48 @@
+// This server's part of a dense table: an Eigen matrix, one row a parameter.
+//
+// Server r of n owns rows [r * per, min((r + 1) * per, rows)) with per = rows / n + 1
+// (spec/003 section 1.5).
+#pragma once
+
+#include <Eigen/Core>
+#include <memory>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "common/status.h"
+#include "proto/schema.pb.h"
+
+namespace cistern {
+
+struct DenseRange {
+  uint64_t begin = 0, end = 0;
+};
+// The rows that server `rank` of `server_num` owns; may be empty.
+DenseRange DenseRangeOf(uint64_t rows, uint32_t rank, uint32_t server_num);
+
+// Threads: any thread; readers share the lock.
+class DenseTable {
+ public:
+  DenseTable(const v1::DenseTableSpec& spec, uint32_t rank, uint32_t server_num);
+
+  const v1::DenseTableSpec& spec() const { return spec_; }
+  DenseRange range() const { return range_; }
+  uint32_t columns() const { return static_cast<uint32_t>(spec_.columns_size()); }
+
+  // Copies rows [start, start + count) of the whole table, row-major.
+  // kOutOfRange unless they all lie in range(); kNotFound before the first Write (never written).
+  absl::Status Read(uint64_t start, uint64_t count, float* out) const;
+  absl::Status Write(uint64_t start, uint64_t count, const float* values);
+  bool written() const;
+  void Clear();
+  uint64_t Digest() const;  // sum over cells of a hash of (row, column, bits)
+
+ private:
+  const v1::DenseTableSpec spec_;
+  const DenseRange range_;
+  mutable absl::Mutex mutex_;
+  Eigen::MatrixXf values_ ABSL_GUARDED_BY(mutex_);
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace cistern

@@ -1,0 +1,91 @@
+// A sparse table's shards on one server: key -> value.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "common/thread_pool.h"
+#include "common/value_layout.h"
+
+namespace cistern {
+
+class Shard;
+
+// New values for keys of this server: one push, as it was staged. Borrowed arrays.
+struct ValueBlock {
+  absl::Span<const Key> keys;
+  const float* values = nullptr;   // [keys.size(), layout.full_floats()]
+  const uint8_t* full = nullptr;   // [keys.size()]: whether the value holds its embedx
+};
+
+// Committed state lives here, and nothing else does: staged pushes are PassStage's.
+//
+// Threads: Pull, Scan, Find and stats may run at any time from any thread; Write, Insert and Clear
+// exclude them per shard (one reader-writer lock a shard, never two held at once).
+class SparseTable {
+ public:
+  // kInvalidArgument if the spec has no usable layout.
+  static absl::StatusOr<std::unique_ptr<SparseTable>> Create(const v1::TableSpec& spec,
+                                                             const ShardMap& map, uint32_t rank);
+  ~SparseTable();
+
+  const ValueLayout& layout() const { return layout_; }
+  const v1::TableSpec& spec() const { return spec_; }
+
+  // OK if every key belongs to a shard of this server and is not reserved; else kOutOfRange that
+  // names the key, its shard and the server that owns it.
+  absl::Status CheckKeys(absl::Span<const Key> keys) const;
+
+  // Copies the values of `keys` (checked by CheckKeys) into `out`.
+  //
+  // keys: [n], any order; keys of one shard side by side are fastest.
+  // out: [n, layout().full_floats()]; cells of an absent embedx are zero.
+  // full: [n]: 1 if the value holds its embedx, 0 if not; an absent key reads as its initial value
+  // and is not inserted, or, with absent_is_zero, as zeros with full = kAbsent (frame.h).
+  void Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* full) const;
+
+  // Writes the values of all blocks, in order, creating rows as needed; shards run in parallel on
+  // `pool`. Keys were checked. After this call a pull sees all of it.
+  void Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool);
+
+  // Writes one row of local shard `local` (loading files; the caller owns the whole table then).
+  void Insert(uint32_t local, Key key, const float* value, bool full);
+
+  // Calls visit(key, value, full) for up to `limit` rows of a shard from `cursor` on (0 = start)
+  // and returns the next cursor, 0 at the end. Order is that of the index, the same as long as the
+  // shard is not written.
+  uint64_t Scan(uint32_t local, uint64_t cursor, size_t limit,
+                const std::function<void(Key, const float*, bool)>& visit) const;
+
+  // Copies one value (full_floats cells); false if absent.
+  bool Find(Key key, float* out, bool* full) const;
+
+  void Clear();
+
+  struct Counts {
+    uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
+  };
+  Counts counts() const;
+  // Sum over rows of XXH3-64 of (key, full, value cells); independent of order and placement.
+  uint64_t Digest() const;
+
+  uint32_t local_shard_num() const { return static_cast<uint32_t>(shards_.size()); }
+  const ShardMap& shard_map() const { return map_; }
+  uint32_t rank() const { return rank_; }
+
+ private:
+  SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
+              uint32_t rank);
+
+  const v1::TableSpec spec_;
+  const ValueLayout layout_;
+  const ShardMap map_;
+  const uint32_t rank_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // constant after construction; shards lock themselves
+};
+
+}  // namespace cistern

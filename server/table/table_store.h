@@ -1,0 +1,48 @@
+// All tables of one server.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "common/thread_pool.h"
+#include "server/table/dense_table.h"
+#include "server/table/sparse_table.h"
+
+namespace cistern {
+
+// Threads: Create once, before anything else uses the store (the service guards that); then the
+// vectors never change and tables guard themselves.
+class TableStore {
+ public:
+  TableStore(const ShardMap& map, uint32_t rank) : map_(map), rank_(rank) {}
+
+  // Creates every table, or none. The same schema again is OK and changes nothing; another one is
+  // kFailedPrecondition with the difference.
+  absl::Status Create(const v1::Schema& schema);
+
+  const v1::Schema& schema() const { return schema_; }
+  uint64_t schema_hash() const { return schema_hash_; }
+  const ShardMap& shard_map() const { return map_; }
+  uint32_t rank() const { return rank_; }
+
+  // kNotFound if there is no such table.
+  absl::StatusOr<SparseTable*> sparse(TableId id) const;
+  absl::StatusOr<DenseTable*> dense(TableId id) const;
+  const std::vector<std::unique_ptr<SparseTable>>& sparse_tables() const { return sparse_; }
+  const std::vector<std::unique_ptr<DenseTable>>& dense_tables() const { return dense_; }
+
+  // Removes every row of every table; the schema stays.
+  void Clear();
+
+ private:
+  const ShardMap map_;
+  const uint32_t rank_;
+  v1::Schema schema_;
+  uint64_t schema_hash_ = 0;
+  std::vector<std::unique_ptr<SparseTable>> sparse_;
+  std::vector<std::unique_ptr<DenseTable>> dense_;
+};
+
+}  // namespace cistern

@@ -1,0 +1,97 @@
+// A worker's view of the fleet: keys in, values out, passes committed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/rpc/planes.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "common/value_layout.h"
+#include "proto/schema.pb.h"
+
+namespace cistern {
+
+struct ClientOptions {
+  std::string cluster = "cistern";
+  uint32_t worker = 0;  // rank of this worker
+  // How long one call may take, and how long an unreachable server is retried before giving up.
+  absl::Duration call_timeout = absl::Seconds(60);
+  absl::Duration retry_limit = absl::Seconds(20);
+  size_t chunk_bytes = 512 << 10;  // of a data-plane body
+  int in_flight = 4;               // data-plane calls per server
+};
+
+// Values of keys, in the caller's order.
+//
+// Threads: one thread calls the pass verbs (Begin .. Commit); Pull* may run beside them from another
+// thread. Every error names the server.
+class ParameterClient {
+ public:
+  // Says hello to every server and checks that ranks 0..n-1, shard map, cluster and committed pass
+  // agree. kUnavailable after retry_limit with the servers that do not answer; kFailedPrecondition
+  // with what does not agree and how to mend it.
+  static absl::StatusOr<std::unique_ptr<ParameterClient>> Connect(std::vector<ServerLink> servers,
+                                                                  const ClientOptions& options);
+  ~ParameterClient();
+
+  // Creates the tables, or checks that the servers' are the same. Call before anything below.
+  absl::Status CreateTables(const v1::Schema& schema);
+  // The schema of the servers (empty if they have none): for tools that have no model.
+  const v1::Schema& schema() const { return schema_; }
+  const ShardMap& shard_map() const { return map_; }
+  PassId committed_pass() const { return committed_; }
+  const ValueLayout& layout(TableId table) const { return layouts_[table]; }
+  const std::vector<ServerLink>& servers() const { return servers_; }
+  // The identity that calls of this client carry.
+  v1::Identity identity() const;
+
+  // Becomes the only writer: claims an epoch above all seen. Older writers are refused from now on.
+  absl::Status ClaimEpoch();
+
+  // Reads committed values.
+  // keys: [n] distinct. values: [n, layout.full_floats()]. full: [n], as in SparseTable::Pull.
+  absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,
+                    uint8_t* full);
+  // Reads a whole dense table: [rows, columns]. kNotFound if it was never written.
+  absl::Status PullDense(TableId table, float* values);
+
+  // A pass: Begin, any number of pushes, then Commit (seal, prepare, commit on all servers); or
+  // Abort. Each key at most once per pass and table.
+  absl::Status BeginPass();
+  absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
+                    const uint8_t* full);
+  absl::Status PushDense(TableId table, const float* values);
+  absl::Status CommitPass();
+  absl::Status AbortPass();
+
+  // Visits every row of a table, shard after shard in ascending order, rows in index order.
+  // value: full_floats cells.
+  absl::Status Scan(TableId table,
+                    const std::function<absl::Status(uint32_t shard, Key, const float* value,
+                                                     bool full)>& visit);
+
+  // Removes all rows and sets the committed pass, on every server.
+  absl::Status Clear(PassId pass);
+
+  // Calls every server in parallel; the first error wins, with the server's name before it.
+  absl::Status ForEachServer(const std::function<absl::Status(size_t rank, ControlPlane&)>& call);
+
+ private:
+  ParameterClient(std::vector<ServerLink> servers, const ClientOptions& options, ShardMap map);
+
+  const std::vector<ServerLink> servers_;  // by rank
+  const ClientOptions options_;
+  const ShardMap map_;
+  v1::Schema schema_;
+  std::vector<ValueLayout> layouts_;
+  uint64_t epoch_ = 0;
+  PassId committed_ = 0, open_ = 0;
+  std::vector<uint64_t> sequences_;  // next push, by server
+};
+
+}  // namespace cistern

@@ -1,0 +1,140 @@
+// A model file, read and checked: HugeCTR 2.3's JSON (solver, optimizer, layers) and the "cistern"
+// object for what HugeCTR has no word for.
+//
+// Grammar and defaults: reference of HugeCTR 2.3; every key that is accepted is listed in
+// docs/configuration.md, and any other is an error that names its path and the nearest known key.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/status.h"
+#include "common/update_rule.h"
+#include "proto/schema.pb.h"
+#include "worker/data/sample_reader.h"
+
+namespace cistern {
+
+// Learning rate of a step: warm-up, constant, polynomial decay (reference 1.5).
+struct LearningRateSchedule {
+  double base = 0.001;
+  uint64_t warmup_steps = 1;
+  uint64_t decay_start = 0;  // 0: no decay
+  uint64_t decay_steps = 1;
+  double decay_power = 2;
+  double end = 0;
+  // step: 1, 2, ...
+  double At(uint64_t step) const;
+};
+
+struct OptimizerConfig {
+  RuleParams rule;  // kSgd, kAdam (HugeCTR); kAdagrad.. for embeddings, by the cistern object
+  LearningRateSchedule schedule;
+};
+
+struct SolverConfig {
+  uint64_t display = 200;
+  uint64_t max_iter = 0;    // 0: by epochs
+  uint32_t num_epochs = 0;  // 0: by iterations
+  uint64_t snapshot = 0;    // 0: never
+  std::string snapshot_prefix = "./";
+  uint64_t batchsize = 0;
+  uint64_t batchsize_eval = 0;
+  uint64_t eval_interval = 0;  // 0: never
+  uint64_t eval_batches = 0;   // 0: all of the evaluation data
+  double auc_threshold = 1.0;  // training stops once AUC >= this; 1 or more: never
+  std::vector<std::string> eval_metrics = {"AUC"};
+  bool wide_keys = false;      // input_key_type I64
+  uint64_t seed = 0;
+};
+
+struct SparseInputConfig {
+  std::string top;
+  std::string type;  // DistributedSlot, LocalizedSlot
+  uint32_t slot_num = 0;
+  uint32_t max_feature_num = 0;  // max_feature_num_per_sample
+};
+
+struct DataConfig {
+  std::string format = "Norm";
+  std::string source, eval_source;
+  NormCheck check = NormCheck::kNone;
+  std::string label_top, dense_top;
+  uint32_t label_dim = 1, dense_dim = 0;
+  std::vector<SparseInputConfig> sparse;
+};
+
+enum class Combiner { kSum, kMean };
+
+struct EmbeddingConfig {
+  std::string name, bottom, top;  // name: layer name, or top where it has none; names the table
+  size_t input = 0;               // index into DataConfig.sparse
+  uint32_t vec_size = 0;
+  Combiner combiner = Combiner::kSum;
+  OptimizerConfig optimizer;
+  v1::TableSpec spec;             // complete: what the servers create
+};
+
+// Weights of a dense layer before training.
+enum class InitKind { kDefault, kUniform, kXavierNorm, kXavierUniform, kZero };
+
+struct LayerConfig {
+  std::string name, type;
+  std::string path;  // "layers[7]", for messages
+  std::vector<std::string> bottoms, tops;
+  // Parameters of the types that have them; unused ones keep their defaults.
+  uint32_t num_output = 0;                          // InnerProduct
+  InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
+  double rate = 0.5;                                // Dropout
+  double factor = 0.1, eps = 1e-5;                  // BatchNorm
+  InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
+  uint32_t leading_dim = 0;                         // Reshape; 0: elements / dim 0
+  std::vector<uint32_t> selected;                   // Reshape, the other form
+  std::vector<std::pair<uint32_t, uint32_t>> ranges;  // Slice: [lo, hi)
+  std::vector<uint32_t> weight_dims;                // Multiply
+  uint32_t out_dim = 0;                             // FmOrder2
+  uint32_t axis = 0;                                // ReduceSum
+  std::string regularizer;                          // loss: "", L1, L2
+  double lambda = 0;
+};
+
+// The "cistern" object.
+struct CisternConfig {
+  double embedding_l2 = 0;      // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
+  double clip_norm = 0;         // gradients are scaled down to this global norm; 0: off
+  bool eval_every_epoch = false;
+  double plateau_factor = 0;    // learning rate *= this when an epoch brings no gain; 0: off
+  double plateau_min_lr = 0;
+  double plateau_min_gain = 1e-6;
+  uint32_t patience = 0;        // stop after this many epochs in a row without gain; 0: never
+  bool keep_best = false;       // the best epoch's state is the final one
+  bool shuffle = false;
+  uint64_t pass_memory_mb = 1024;
+  std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
+};
+
+struct ModelConfig {
+  std::string path;  // of the file, for messages
+  SolverConfig solver;
+  OptimizerConfig optimizer;  // dense parameters; default of the embeddings
+  DataConfig data;
+  std::vector<EmbeddingConfig> embeddings;
+  std::vector<LayerConfig> layers;  // dense layers and the loss, in file order
+  CisternConfig cistern;
+  std::vector<std::string> notes;   // oddities that were accepted, for the user
+};
+
+// Reads and checks a model file. overrides: "solver.batchsize=4096", values as JSON (a bare word is
+// a string); layers by position or name: "layers.fc1.fc_param.num_output=200".
+// kInvalidArgument: "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?".
+absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
+                                            const std::vector<std::string>& overrides);
+absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
+                                             const std::vector<std::string>& overrides);
+
+// What the reader has to expect.
+SampleShape ShapeOf(const DataConfig& data);
+
+}  // namespace cistern

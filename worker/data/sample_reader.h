@@ -1,0 +1,39 @@
+// One pass over a data set, file after file, in order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/data/sample_block.h"
+
+namespace cistern {
+
+// Threads: one at a time.
+class SampleReader {
+ public:
+  virtual ~SampleReader() = default;
+  // Appends up to `max_samples` samples to `block` and returns how many; 0 at the end of the data.
+  // kDataLoss or kOutOfRange names file, record (from 0), slot and key; nothing of a bad record is
+  // appended.
+  virtual absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) = 0;
+};
+
+enum class NormCheck { kNone, kSum };
+
+struct NormOptions {
+  std::string source;        // file list (HugeCTR: line 1 = N, then N paths), or one .norm/.data file
+  NormCheck check = NormCheck::kNone;
+  bool wide_keys = false;    // I64: 8-byte keys; else 4
+  SampleShape shape;
+  uint32_t worker = 0, worker_num = 1;  // reads files worker, worker + worker_num, ...
+};
+
+// Opens HugeCTR Norm files (reference: section 1.7). The list is read and every header is checked
+// now; samples are read by Read, through a bounded buffer.
+// kInvalidArgument: a header that does not fit `shape` (both shapes are named); kNotFound: no such
+// file; kDataLoss: not a Norm file.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options);
+
+}  // namespace cistern

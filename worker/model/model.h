@@ -1,0 +1,57 @@
+// A model: layers over ops, in the order of the model file, forward and backward.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/status.h"
+#include "cuda/stream.h"
+#include "proto/schema.pb.h"
+#include "worker/config/model_config.h"
+#include "worker/pass/batch.h"
+#include "worker/pass/pass_table.h"
+
+namespace cistern {
+
+struct StepResult {
+  double loss = 0;        // mean over the batch, regularizers included
+  double grad_norm = 0;   // before clipping; 0 where clipping is off
+};
+
+// Dense parameters live in flat buffers with their optimizer state; the servers see them as two
+// dense tables: "dense" (columns w and the optimizer's state, one row a trainable parameter, in
+// layer order) and, if some layer has any, "dense_state" (column w: running statistics of BatchNorm).
+//
+// Threads: one at a time.
+class Model {
+ public:
+  // Builds the graph and checks every shape. kInvalidArgument names layer, path and both shapes: an
+  // undefined bottom (with the nearest defined name), a wrong dim, a missing loss. stream outlives this.
+  static absl::StatusOr<std::unique_ptr<Model>> Create(const ModelConfig& config, Stream& stream);
+  virtual ~Model() = default;
+
+  // Embedding tables in the order of config.embeddings, then the dense tables.
+  virtual const v1::Schema& schema() const = 0;
+
+  // One training step: forward, loss, backward, clipping, sparse and dense updates.
+  // tables: by embedding; rows are updated in place. step: 1, 2, ... ; lr_scale multiplies the
+  // learning rates of the schedule. kDataLoss if the loss is not finite: nothing was updated then.
+  virtual absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
+                                           uint64_t step, double lr_scale) = 0;
+
+  // Predictions of a batch of any size: sigmoid(logit), [size, label_dim], in sample order. Dropout is
+  // off, BatchNorm uses its running statistics. Changes nothing.
+  virtual absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
+                               std::vector<float>* predictions) = 0;
+
+  // The dense tables as the servers hold them: [rows, columns] of schema().dense_tables(i).
+  virtual std::vector<float> ReadDense(size_t i) const = 0;
+  virtual absl::Status WriteDense(size_t i, absl::Span<const float> values) = 0;
+
+  // One line a layer: name, type, output shape, parameters.
+  virtual std::string Describe() const = 0;
+};
+
+}  // namespace cistern

@@ -1,0 +1,43 @@
+// A batch as the device sees it: rows of the pass table instead of keys. Everything that the train
+// loop would otherwise have to search or sort was done while staging.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/types.h"
+#include "worker/pass/key_index.h"
+
+namespace cistern {
+
+// One embedding input of a batch.
+struct SparseBatch {
+  uint32_t slot_num = 0;
+  std::vector<uint32_t> offsets;  // [size * slot_num + 1], rows of (sample, slot)
+  std::vector<Row> rows;          // [offsets.back()]
+  // The same occurrences sorted by row, for a backward pass that adds in a fixed order: distinct row
+  // segment_rows[i] occurs in outputs segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]),
+  // ascending; an output is sample * slot_num + slot.
+  std::vector<Row> segment_rows;            // [distinct], ascending
+  std::vector<uint32_t> segment_offsets;    // [distinct + 1]
+  std::vector<uint32_t> segment_outputs;    // [offsets.back()]
+};
+
+struct Batch {
+  size_t size = 0;
+  std::vector<float> label;         // [size, label_dim]
+  std::vector<float> dense;         // [size, dense_dim]
+  std::vector<SparseBatch> sparse;  // by input
+};
+
+// A pass: its batches, and the distinct keys whose rows they index.
+struct Pass {
+  size_t samples = 0;
+  uint32_t epoch = 0;             // 0, 1, ...: of the data, of the first sample
+  bool ends_epoch = false;        // the last batch is the last of its epoch
+  std::vector<KeyIndex> keys;     // by input: row r of the pass table holds the value of key(r)
+  std::vector<Batch> batches;
+};
+
+}  // namespace cistern

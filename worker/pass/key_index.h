@@ -1,0 +1,31 @@
+// The distinct keys of a pass, and the row of each: row r belongs to the r-th key that was added.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/types.h"
+
+namespace cistern {
+
+// Open addressing on 32-bit rows; keys are checked in the key array.
+//
+// Threads: Find from any thread while nobody adds.
+class KeyIndex {
+ public:
+  // Returns the row of `key`, adding it if it is new.
+  Row Add(Key key);
+  // Returns the row of `key`, or kNone.
+  Row Find(Key key) const;
+  static constexpr Row kNone = ~Row{0};
+
+  size_t size() const { return keys_.size(); }
+  absl::Span<const Key> keys() const { return keys_; }
+
+ private:
+  void Grow();
+  std::vector<Key> keys_;
+  std::vector<Row> slots_;  // kNone = empty; size a power of two
+};
+
+}  // namespace cistern

@@ -1,0 +1,52 @@
+// Cuts a data set into passes whose rows and batches fit a memory budget.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/data/sample_reader.h"
+#include "worker/pass/batch.h"
+
+namespace cistern {
+
+struct PassOptions {
+  SampleShape shape;
+  size_t batchsize = 1;
+  // Either: this many batches in all, going around the data as often as needed, each batch full
+  // (a batch may hold the end of one epoch and the start of the next). 0: by epochs.
+  size_t max_batches = 0;
+  // Or: this many epochs, the last batch of each as short as it must be.
+  uint32_t num_epochs = 1;
+  // With max_batches: stop at the end of the data instead of going around (evaluation).
+  bool repeat = true;
+  // Samples are drawn in an order that is a pure function of (seed, epoch, place in the pass);
+  // within one pass, so a pass that holds the whole data set is shuffled whole. false: file order.
+  bool shuffle = false;
+  uint64_t shuffle_seed = 0;
+  bool segments = true;         // false: leave the segment_* arrays empty (evaluation)
+  // Bytes that a pass may take: value_bytes[i] for each distinct key of input i, and the batches.
+  size_t byte_budget = size_t{1} << 30;
+  std::vector<size_t> value_bytes;
+};
+
+// Threads: one at a time.
+class PassSource {
+ public:
+  using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
+  // open: opens the data from its start; called once per epoch.
+  PassSource(const PassOptions& options, OpenReader open);
+  ~PassSource();
+
+  // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget.
+  // kResourceExhausted if one batch alone does not fit: names the bytes it wants and the knob
+  // (cistern.pass_memory_mb). Errors of the reader pass through; data without a sample is kDataLoss.
+  absl::StatusOr<std::unique_ptr<Pass>> Next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cistern
