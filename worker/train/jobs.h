@@ -1,0 +1,91 @@
+// The three jobs of a worker: train, evaluate, predict. Programs call these and nothing deeper.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/client/parameter_client.h"
+#include "worker/config/model_config.h"
+
+namespace cistern {
+
+// One moment of a run: a line of metrics.jsonl, and what a terminal shows.
+struct Progress {
+  std::string event;  // "train", "pass", "eval", "final"
+  uint64_t iter = 0;
+  uint64_t samples = 0;             // since the start of the run
+  std::optional<double> epoch;      // epochs done, with fraction where known
+  std::optional<double> loss, lr, auc, logloss;
+  std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
+  std::optional<uint64_t> rows;         // pass: distinct keys
+  std::optional<uint64_t> pass;         // committed pass
+  double seconds = 0;               // since the start of the run
+  double samples_per_second = 0;    // since the last event of this kind
+  std::optional<double> seconds_left;
+  std::optional<uint64_t> total_iterations;
+};
+
+struct JobOptions {
+  std::string out_dir;       // metrics.jsonl and model/ go here; created; empty: nothing is written
+  bool save_model = true;
+  // Set by a signal handler: training stops after the current pass is committed and saved.
+  const std::atomic<bool>* interrupted = nullptr;
+  std::function<void(const Progress&)> progress;  // called from the training thread
+  int threads = 0;           // of the CPU device; 0: all cores
+  uint32_t rank = 0, world_size = 1;
+};
+
+struct TrainSummary {
+  uint64_t iterations = 0, samples = 0, passes = 0, epochs = 0, rows = 0;
+  double seconds = 0, samples_per_second = 0;
+  double loss = 0;                      // last
+  std::optional<double> auc, logloss;   // of the state that was kept
+  std::string model_dir;                // empty: not saved
+  bool interrupted = false;
+  std::string stopped_by;               // "max_iter", "epochs", "auc", "patience", "interrupt"
+};
+
+struct EvalSummary {
+  uint64_t samples = 0, positives = 0, unseen_keys = 0;
+  std::optional<double> auc;  // absent: one class only, and then `auc_note` says so
+  std::string auc_note;
+  double logloss = 0;
+  double seconds = 0;
+};
+
+// The tables that a model asks of the servers: for checks before anything starts.
+absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config);
+
+// Trains `config` against the servers of `client` (connected; tables are created here).
+// Errors: those of model, data and client; whatever was committed before stays on the servers.
+absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
+                                   const JobOptions& options);
+
+// Evaluates the servers' committed state on `files` (a file list or one Norm file each; empty: the
+// model's eval_source).
+absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient& client,
+                                     const std::vector<std::string>& files,
+                                     const JobOptions& options);
+
+// Writes "label<TAB>prediction" (9 significant digits) for every sample of `files`, in order, to
+// `output`, through a temporary file: a failed job leaves no output. With several labels, one
+// "label<TAB>prediction" pair a label, separated by tabs.
+absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
+                                    const std::vector<std::string>& files,
+                                    const std::string& output, const JobOptions& options);
+
+// Reads a model folder (common/model_folder.h) into the servers, which must hold no rows yet, and
+// sets their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
+// not the one of `config`.
+absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
+                       const std::string& folder);
+
+// Writes everything the servers hold as a model folder; replaces an older one at `folder` in one step.
+absl::Status SaveModel(ParameterClient& client, const std::string& folder);
+
+}  // namespace cistern
