@@ -1,0 +1,29 @@
+// Dropout (HugeCTR 2.3, dropout_layer): keeps an element iff 1 - u >= rate and scales it by
+// 1 / (1 - rate). Evaluation is the identity: do not call it.
+#pragma once
+
+#include "cuda/op/op.h"
+
+namespace cistern::op {
+
+// Which elements are dropped: a pure function of these and the element's place, on any device.
+//
+// u of element (row, column) of a [b, n] matrix is 16 bits of one Philox block: half-word column % 8
+// (low half of word 0 first) of Philox(seed, row * ceil(n / 8) + column / 8, sequence), over 65536.
+struct DropoutDraw {
+  float rate = 0.0f;      // 0 <= rate < 1; 0: nothing is dropped
+  uint64_t seed = 0;
+  uint64_t sequence = 0;  // differs for every layer and step
+};
+
+// y = x * mask / (1 - rate).
+//
+// x, y: [b, n], may be the same array. mask: [b, n] bytes, 1 = kept, for the backward pass.
+void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, size_t b, size_t n,
+             Stream& stream);
+
+// dx = dy * mask / (1 - rate). dy and dx may be the same array (with kOverwrite).
+void DropoutBackward(const float* dy, const uint8_t* mask, float rate, Write write, float* dx,
+                     size_t b, size_t n, Stream& stream);
+
+}  // namespace cistern::op
