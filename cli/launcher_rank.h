@@ -1,0 +1,30 @@
+// Which worker this process is, as its launcher says it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "common/status.h"
+
+namespace cistern {
+
+struct WorkerRank {
+  uint32_t rank = 0;
+  uint32_t world_size = 1;
+  std::string source;  // for messages: "flags", "SLURM_PROCID", "none"
+};
+
+// The first of these pairs that the environment holds whole; {0, 1, "none"} if it holds none:
+//   RANK / WORLD_SIZE, OMPI_COMM_WORLD_RANK / OMPI_COMM_WORLD_SIZE, SLURM_PROCID / SLURM_NTASKS,
+//   PADDLE_TRAINER_ID / PADDLE_TRAINERS_NUM, JOB_COMPLETION_INDEX / JOB_COMPLETIONS
+//   (Kubernetes sets only the index of an indexed job; the number comes from the pod's template).
+// variable: getenv, or a table of a test; null where a name is not set.
+// kInvalidArgument: not a number, or rank >= world size.
+absl::StatusOr<WorkerRank> RankFromEnvironment(
+    const std::function<const char*(const char*)>& variable);
+
+// kInvalidArgument unless rank < world_size.
+absl::Status CheckRank(const WorkerRank& worker);
+
+}  // namespace cistern

@@ -1,0 +1,103 @@
+#include "cli/progress.h"
+
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace cistern {
+namespace {
+
+// Appends " key=value" with up to six digits, where there is a value.
+void AppendPair(std::string* line, const char* key, std::optional<double> value) {
+  if (value) absl::StrAppend(line, " ", key, "=", absl::StrFormat("%.6g", *value));
+}
+
+void AppendPair(std::string* line, const char* key, std::optional<uint64_t> value) {
+  if (value) absl::StrAppend(line, " ", key, "=", *value);
+}
+
+std::string PercentText(const Progress& progress) {
+  if (!progress.total_iterations || *progress.total_iterations == 0) return "";
+  const double part = static_cast<double>(progress.iter) / *progress.total_iterations;
+  return absl::StrFormat("%3.0f%%  ", 100 * std::min(part, 1.0));
+}
+
+}  // namespace
+
+std::string PlainLine(const Progress& progress) {
+  std::string line = absl::StrCat("event=", progress.event, " iter=", progress.iter,
+                                  " samples=", progress.samples);
+  AppendPair(&line, "epoch", progress.epoch);
+  AppendPair(&line, "loss", progress.loss);
+  AppendPair(&line, "lr", progress.lr);
+  AppendPair(&line, "auc", progress.auc);
+  AppendPair(&line, "logloss", progress.logloss);
+  AppendPair(&line, "unseen_keys", progress.unseen_keys);
+  AppendPair(&line, "pass", progress.pass);
+  AppendPair(&line, "rows", progress.rows);
+  absl::StrAppendFormat(&line, " seconds=%.2f samples_per_s=%.0f", progress.seconds,
+                        progress.samples_per_second);
+  AppendPair(&line, "seconds_left", progress.seconds_left);
+  return line;
+}
+
+std::string TerminalLine(const Progress& progress, std::optional<double> auc, int columns) {
+  std::string line = PercentText(progress);
+  absl::StrAppend(&line, "iter ", progress.iter);
+  if (progress.total_iterations) absl::StrAppend(&line, "/", *progress.total_iterations);
+  if (progress.epoch) absl::StrAppendFormat(&line, "  epoch %.2f", *progress.epoch);
+  absl::StrAppend(&line, "  ", CountText(progress.samples_per_second), " samples/s");
+  if (progress.loss) absl::StrAppendFormat(&line, "  loss %.4f", *progress.loss);
+  if (auc) absl::StrAppendFormat(&line, "  auc %.5f", *auc);
+  if (progress.seconds_left) {
+    absl::StrAppend(&line, "  ", DurationText(*progress.seconds_left), " left");
+  }
+  // One column stays free, so that the terminal does not wrap.
+  if (columns > 1 && line.size() >= static_cast<size_t>(columns)) line.resize(columns - 1);
+  return line;
+}
+
+std::string DurationText(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "?";
+  if (seconds < 59.95) return absl::StrFormat("%.1fs", seconds);
+  const auto whole = static_cast<uint64_t>(std::llround(seconds));
+  if (whole < 3600) return absl::StrFormat("%dm%02ds", whole / 60, whole % 60);
+  return absl::StrFormat("%dh%02dm", whole / 3600, whole % 3600 / 60);
+}
+
+std::string CountText(double count) {
+  if (count < 1000) return absl::StrFormat("%.0f", count);
+  if (count < 1e6) return absl::StrFormat("%.1fk", count / 1e3);
+  if (count < 1e9) return absl::StrFormat("%.2fM", count / 1e6);
+  return absl::StrFormat("%.1fG", count / 1e9);
+}
+
+std::string BytesText(uint64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double amount = static_cast<double>(bytes);
+  const char* unit = "B";
+  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (amount < 1024) break;
+    amount /= 1024;
+    unit = larger;
+  }
+  return absl::StrFormat("%.1f %s", amount, unit);
+}
+
+void ProgressPrinter::Show(const Progress& progress) {
+  if (!console_->is_terminal()) {
+    console_->Say(PlainLine(progress));
+    return;
+  }
+  if (progress.auc) auc_ = progress.auc;
+  if (progress.event == "eval") {
+    console_->Say(absl::StrFormat("eval  iter %d  auc %s  log loss %s", progress.iter,
+                                  progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
+                                  progress.logloss ? absl::StrFormat("%.6f", *progress.logloss)
+                                                   : "none"));
+  } else {
+    console_->Update(TerminalLine(progress, auc_, console_->columns()));
+  }
+}
+
+}  // namespace cistern
