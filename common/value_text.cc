@@ -1,0 +1,187 @@
+#include "common/value_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/charconv.h"
+
+namespace cistern {
+namespace {
+
+template <typename Number>
+void AppendNumber(Number number, std::string* out) {
+  char digits[32];  // the longest: -1.7976931348623157e+308
+  const auto end = std::to_chars(digits, digits + sizeof(digits), number);
+  out->append(digits, static_cast<size_t>(end.ptr - digits));
+}
+
+template <typename Number>
+void AppendField(Number number, std::string* out) {
+  out->push_back(' ');
+  AppendNumber(number, out);
+}
+
+void AppendCells(const float* value, uint32_t begin, uint32_t end, std::string* out) {
+  for (uint32_t i = begin; i < end; ++i) AppendField(value[i], out);
+}
+
+bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+
+// Splits a line into fields and reads them as numbers. The first fault is kept; everything after it
+// reads as zero, so that callers check once, at the end.
+class FieldReader {
+ public:
+  explicit FieldReader(absl::string_view line) : next_(line.begin()), end_(line.end()) {
+    SkipBlanks();
+  }
+
+  bool at_end() const { return next_ == end_; }
+
+  uint64_t ReadU64() {
+    const absl::string_view field = NextField();
+    uint64_t number = 0;
+    const auto read = std::from_chars(field.begin(), field.end(), number);
+    if (read.ptr != field.end() || read.ec != std::errc()) {
+      number = 0;
+      Fail(field, "is not a whole number from 0 to 2^64 - 1");
+    }
+    return number;
+  }
+
+  // Number: float or double. Too small a number is its nearest one, zero or subnormal.
+  template <typename Number>
+  Number ReadReal() {
+    const absl::string_view field = NextField();
+    Number number = 0;
+    const auto read = absl::from_chars(field.begin(), field.end(), number);
+    const bool is_number = read.ptr == field.end() && read.ec != std::errc::invalid_argument;
+    const bool too_large = read.ec == std::errc::result_out_of_range && std::fabs(number) > 1;
+    if (is_number && !too_large && std::isfinite(number)) return number;
+    Fail(field, is_number ? "is not a finite number of this type" : "is not a number");
+    return 0;
+  }
+
+  void ReadCells(float* begin, float* end) {
+    for (float* cell = begin; cell != end; ++cell) *cell = ReadReal<float>();
+  }
+
+  // OK if every field was read and nothing is left. name(i): what field i of the line is called.
+  template <typename NameOfField>
+  absl::Status Finish(const NameOfField& name) const {
+    if (fault_ != nullptr) {
+      const std::string quoted =
+          fault_field_.empty() ? "" : absl::StrCat("'", fault_field_.substr(0, 40), "' ");
+      return absl::DataLossError(absl::StrCat("field ", fault_index_ + 1, " (", name(fault_index_),
+                                              ") ", quoted, fault_));
+    }
+    if (at_end()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("more fields than the ", index_, " that belong here"));
+  }
+
+ private:
+  void SkipBlanks() {
+    while (next_ != end_ && IsBlank(*next_)) ++next_;
+  }
+
+  // The next field; empty, and a fault, at the end of the line.
+  absl::string_view NextField() {
+    const char* begin = next_;
+    while (next_ != end_ && !IsBlank(*next_)) ++next_;
+    const absl::string_view field(begin, static_cast<size_t>(next_ - begin));
+    SkipBlanks();
+    ++index_;
+    if (field.empty()) Fail(field, "is missing");
+    return field;
+  }
+
+  void Fail(absl::string_view field, const char* fault) {
+    if (fault_ != nullptr) return;
+    fault_ = fault;
+    fault_field_ = field;
+    fault_index_ = index_ - 1;
+  }
+
+  const char* next_;
+  const char* const end_;
+  size_t index_ = 0;  // fields read
+  const char* fault_ = nullptr;
+  absl::string_view fault_field_;
+  size_t fault_index_ = 0;
+};
+
+// What field `index` of a line is called: text order puts the key first and then, for ctr, uid.
+std::string NameOfField(const ValueLayout& layout, size_t index) {
+  std::vector<std::string> names = layout.FieldNames(/*full=*/true);
+  if (layout.is_ctr()) {
+    const auto uid = std::find(names.begin(), names.end(), "uid");
+    std::rotate(names.begin(), uid, uid + 1);
+  }
+  names.insert(names.begin(), "key");
+  return names[index];
+}
+
+}  // namespace
+
+void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool full,
+                     std::string* out) {
+  AppendNumber(key, out);
+  if (layout.is_ctr()) {
+    AppendField(LoadU64(value + layout.uid_index()), out);
+    AppendField(value[ValueLayout::kUnseenDays], out);
+    AppendField(value[ValueLayout::kDeltaScore], out);
+    AppendField(LoadDouble(value + ValueLayout::kShow), out);
+    AppendField(LoadDouble(value + ValueLayout::kClick), out);
+    AppendCells(value, ValueLayout::kEmbedW, layout.uid_index(), out);
+    if (full) AppendCells(value, layout.short_floats(), layout.full_floats(), out);
+  } else {
+    AppendCells(value, 0, layout.full_floats(), out);
+  }
+  out->push_back('\n');
+}
+
+absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, Key* key,
+                            float* value, bool* full) {
+  FieldReader fields(line);
+  float* const value_end = value + layout.full_floats();
+  *key = fields.ReadU64();
+  *full = true;
+  if (layout.is_ctr()) {
+    StoreU64(value + layout.uid_index(), fields.ReadU64());
+    value[ValueLayout::kUnseenDays] = fields.ReadReal<float>();
+    value[ValueLayout::kDeltaScore] = fields.ReadReal<float>();
+    StoreDouble(value + ValueLayout::kShow, fields.ReadReal<double>());
+    StoreDouble(value + ValueLayout::kClick, fields.ReadReal<double>());
+    fields.ReadCells(value + ValueLayout::kEmbedW, value + layout.uid_index());
+    *full = !fields.at_end() && layout.full_floats() > layout.short_floats();
+    if (*full) {
+      fields.ReadCells(value + layout.short_floats(), value_end);
+    } else {
+      std::fill(value + layout.short_floats(), value_end, 0.0f);
+    }
+  } else {
+    fields.ReadCells(value, value_end);
+  }
+  return fields.Finish([&layout](size_t index) { return NameOfField(layout, index); });
+}
+
+void AppendDenseLine(absl::Span<const float> values, std::string* out) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out->push_back(' ');
+    AppendNumber(values[i], out);
+  }
+  out->push_back('\n');
+}
+
+absl::Status ParseDenseLine(absl::string_view line, size_t columns, std::vector<float>* values) {
+  FieldReader fields(line);
+  const size_t begin = values->size();
+  values->resize(begin + columns);
+  fields.ReadCells(values->data() + begin, values->data() + begin + columns);
+  const absl::Status status =
+      fields.Finish([](size_t index) { return absl::StrCat("column ", index); });
+  if (!status.ok()) values->resize(begin);
+  return status;
+}
+
+}  // namespace cistern
