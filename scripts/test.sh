@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds everything and runs every test: what CI runs.
+#
+#   scripts/test.sh              CISTERN_PRESET=release is what it tests (or dev, asan, tsan, clang)
+#
+# Unit tests run first, then the rest (integration, golden, fuzz). All of them run even when some
+# fail; the exit code says whether any did. Reports for machines: build/PRESET/test-*.xml (JUnit).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+  "") ;;
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  *) echo "test: unknown argument '$1'; see --help" >&2; exit 2 ;;
+esac
+
+preset="${CISTERN_PRESET:-release}"
+build="build/$preset"
+started=$SECONDS
+
+scripts/install_deps.sh
+scripts/build.sh "$preset"
+echo "== built in $((SECONDS - started)) s"
+
+# run_tests NAME CTEST-ARGUMENTS...: one group of tests, its output kept for the closing lines.
+failed=0
+run_tests() {
+  local name="$1"
+  shift
+  echo "== tests: $name"
+  ctest --test-dir "$build" -j2 --output-on-failure --no-tests=ignore \
+    --output-junit "test-$name.xml" "$@" </dev/null 2>&1 | tee "$build/test-$name.log" || failed=1
+}
+run_tests unit -L '^unit$'
+run_tests others -LE '^unit$'
+
+echo
+echo "== summary ($preset, $((SECONDS - started)) s in all)"
+grep -hE 'tests passed|The following tests FAILED|^\s+[0-9]+ - .*\(' \
+  "$build/test-unit.log" "$build/test-others.log" || true
+if ! grep -qE 'tests passed' "$build/test-unit.log"; then
+  echo "test: no unit test ran: was the project configured with CISTERN_BUILD_TESTS=OFF?" >&2
+  failed=1
+fi
+exit $failed

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Numbers and habits that a program can check (STYLE in CONTRIBUTING.md): short files, short lines,
+no banned calls, no forgotten notes, a test for each source file, links that lead somewhere.
+
+Run by scripts/check and by ctest.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MAX_LINES, MAX_COLUMNS = 400, 100
+
+CODE = {".h", ".cc", ".cu", ".cuh"}
+TEXT = CODE | {".py", ".sh", ".cmake", ".proto", ".md", ".txt", ".json", ""}
+
+# (pattern, where it is allowed, why it is banned)
+BANNED = [
+    (re.compile(r"\b(system|popen)\s*\("), r"$^", "no shell, ever: start programs by fork and exec"),
+    (re.compile(r"\bstd::j?thread\b"), r"^(common/thread_pool\.|test/)",
+     "threads start in common/thread_pool"),
+    (re.compile(r"\b_?exit\s*\("), r"^(cli/|.*_main\.cc$|test/)", "only a program's main ends it"),
+]
+NOTE = re.compile(r"\b(TODO|FIXME|XXX)\b")
+NOTE_ALLOWED = {"scripts/tidy.py", "CONTRIBUTING.md"}
+
+# A source file a/b.cc has a test named b_test.cc somewhere under test/, or a reason why not.
+TESTED = ("common", "server", "worker", "cuda", "cli")
+UNTESTED = {
+}
+
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+
+
+def tracked_files():
+    """What git tracks, and what is new and not ignored."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    try:
+        names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+        paths = [ROOT / name for name in names.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):  # a source archive without git
+        paths = [p for p in ROOT.rglob("*") if p.is_file() and "build" not in p.parts[:-1]]
+    return sorted(p for p in paths if p.is_file())
+
+
+def without_comments(line):
+    """The code of a line: no string contents, no // comment."""
+    line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+    return line.split("//")[0]
+
+
+def code_errors(name, lines):
+    if len(lines) > MAX_LINES:
+        yield f"{name}: {len(lines)} lines; {MAX_LINES} at most: split it by subject"
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS:
+            yield f"{name}:{number}: {len(line)} columns; {MAX_COLUMNS} at most"
+        for pattern, allowed, why in BANNED:
+            if pattern.search(without_comments(line)) and not re.search(allowed, name):
+                yield f"{name}:{number}: {pattern.search(line).group(0)}...: {why}"
+
+
+def link_errors(path, name, lines):
+    in_code = False
+    for number, line in enumerate(lines, 1):
+        in_code ^= line.lstrip().startswith("```")
+        for target, _ in [] if in_code else LINK.findall(line):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            if not (path.parent / target).exists():
+                yield f"{name}:{number}: link to {target}, which does not exist"
+
+
+def untested(names):
+    tests = {pathlib.PurePath(n).name for n in names if n.startswith("test/")}
+    for name in names:
+        path = pathlib.PurePath(name)
+        if path.suffix != ".cc" or path.parts[0] not in TESTED or name in UNTESTED:
+            continue
+        stem = re.sub(r"_cpu$", "", path.stem)  # an op's CPU version is tested with the op
+        if f"{stem}_test.cc" not in tests:
+            yield f"{name}: no test/**/{stem}_test.cc, and no reason in scripts/tidy.py"
+    for name in UNTESTED:
+        if name not in names:
+            yield f"scripts/tidy.py: exception for {name}, which does not exist"
+
+
+def main():
+    paths = tracked_files()
+    names = [p.relative_to(ROOT).as_posix() for p in paths]
+    errors = []
+    for path, name in zip(paths, names):
+        if path.suffix not in TEXT or name == "LICENSE":
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if path.suffix in CODE:
+            errors += code_errors(name, lines)
+        if path.suffix == ".md":
+            errors += link_errors(path, name, lines)
+        if name not in NOTE_ALLOWED:
+            errors += [f"{name}:{number}: {NOTE.search(line).group(0)}: finish it, or open an issue"
+                       for number, line in enumerate(lines, 1) if NOTE.search(line)]
+    errors += untested(names)
+    print("\n".join(errors + [f"tidy: {len(names)} files, {len(errors)} errors"]))
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
