@@ -1,0 +1,29 @@
+#include "worker/config/nearest_name.h"
+
+#include <gtest/gtest.h>
+
+namespace cistern {
+namespace {
+
+TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
+  EXPECT_EQ(EditDistance("", "abc"), 3u);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);  // the textbook pair
+  EXPECT_EQ(EditDistance("batchsize", "bacthsize"), 1u);
+  EXPECT_EQ(EditDistance("relu", "ReLU"), 0u);
+  EXPECT_EQ(EditDistance("flaw", "lawn"), 2u);
+}
+
+TEST(NearestName, IsEmptyWhenNothingIsNear) {
+  EXPECT_EQ(NearestName("batchsiz", {"display", "batchsize", "batchsize_eval"}), "batchsize");
+  EXPECT_EQ(NearestName("zzzzzz", {"display", "batchsize"}), "");
+  EXPECT_EQ(NearestName("ab", {"xy"}), "");
+}
+
+TEST(Suggest, ListsWhatIsKnownWhenNothingIsNear) {
+  EXPECT_EQ(Suggest("leraning_rate", {"learning_rate", "beta1"}), "; did you mean 'learning_rate'?");
+  EXPECT_EQ(Suggest("qqqqqqq", {"a", "b"}), "; known: a, b");
+  EXPECT_EQ(Suggest("x", {}), "");
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,131 @@
+// Embedding layers: what the model sees, and the table that the servers create for it.
+#include "common/hash.h"
+#include "common/names.h"
+#include "common/value_layout.h"
+#include "worker/config/config_readers.h"
+#include "worker/config/nearest_name.h"
+
+namespace cistern {
+namespace {
+
+absl::Status FindInput(const Json& json, const std::string& path, const DataConfig& data,
+                       EmbeddingConfig* embedding) {
+  if (json.at("bottom").size() != 1 || json.at("top").size() != 1) {
+    return ConfigError(path, "an embedding has one bottom and one top");
+  }
+  embedding->bottom = json.at("bottom")[0];
+  embedding->top = json.at("top")[0];
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < data.sparse.size(); ++i) {
+    inputs.push_back(data.sparse[i].top);
+    if (inputs.back() != embedding->bottom) continue;
+    embedding->input = i;
+    return absl::OkStatus();
+  }
+  return ConfigError(path + ".bottom",
+                     absl::StrCat("'", embedding->bottom, "' is no sparse input of the Data layer",
+                                  Suggest(embedding->bottom, inputs)));
+}
+
+// Constants that the rule does not read stay unset, so that they are no part of the schema's hash.
+v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
+  v1::UpdateRule out;
+  out.set_kind(static_cast<v1::UpdateRule::Kind>(rule.kind));
+  if (rule.kind == RuleKind::kAdam) {
+    out.set_beta1(rule.beta1);
+    out.set_beta2(rule.beta2);
+  }
+  if (rule.kind == RuleKind::kAdam || rule.kind == RuleKind::kAdagrad) out.set_epsilon(rule.epsilon);
+  if (rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd) {
+    out.set_initial_g2sum(rule.initial_g2sum);
+  }
+  out.set_weight_bound(rule.weight_bound);
+  return out;
+}
+
+v1::Initializer ReadInitializer(const Json* extras) {
+  v1::Initializer initializer;
+  initializer.set_kind(v1::Initializer::UNIFORM);  // HugeCTR: U(-0.05, 0.05)
+  initializer.set_range(0.05f);
+  if (extras == nullptr || !extras->contains("initializer")) return initializer;
+  const Json& json = extras->at("initializer");
+  const std::string type = json.at("type");
+  initializer.set_range(json.at("range").get<float>());
+  if (type == "Normal") initializer.set_kind(v1::Initializer::NORMAL);
+  if (type == "Zero") {
+    initializer.set_kind(v1::Initializer::ZERO);
+    initializer.set_range(0);
+  }
+  return initializer;
+}
+
+absl::Status ReadAccessor(const Json* extras, const std::string& path, EmbeddingConfig* embedding) {
+  v1::TableSpec& spec = embedding->spec;
+  spec.set_dim(embedding->vec_size);
+  if (extras == nullptr || extras->at("accessor") == "embedding") return absl::OkStatus();
+  if (embedding->vec_size < 2) {
+    return ConfigError(path + ".sparse_embedding_hparam.embedding_vec_size",
+                       "the ctr accessor needs at least 2: embed_w and one float of embedx_w");
+  }
+  spec.set_accessor(v1::TableSpec::CTR);
+  spec.set_dim(embedding->vec_size - 1);
+  spec.mutable_ctr()->set_embedx_threshold(extras->at("embedx_threshold").get<float>());
+  spec.mutable_ctr()->set_nonclk_coeff(extras->at("nonclk_coeff").get<float>());
+  spec.mutable_ctr()->set_click_coeff(extras->at("click_coeff").get<float>());
+  spec.mutable_ctr()->set_show_scale(extras->at("show_scale").get<bool>());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OptimizerConfig> ChooseOptimizer(const Json& json, const std::string& path,
+                                                const OptimizerConfig& top_level,
+                                                const Json* extras, Notes* notes) {
+  const bool own = json.contains("optimizer");
+  if (extras != nullptr && extras->contains("optimizer")) {
+    if (own) {
+      return ConfigError(path + ".optimizer",
+                         absl::StrCat("cistern.embeddings.", LayerName(json),
+                                      ".optimizer sets it too; keep one of them"));
+    }
+    return ReadRowRule(extras->at("optimizer"), top_level);
+  }
+  if (!own) return top_level;
+  return ReadOptimizer(json.at("optimizer"), path + ".optimizer", &top_level, notes);
+}
+
+}  // namespace
+
+std::string LayerName(const Json& json) {
+  const std::string name = json.value("name", "");
+  if (!name.empty()) return name;
+  return json.contains("top") && !json.at("top").empty() ? json.at("top")[0].get<std::string>() : "";
+}
+
+absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::string& path,
+                                              const DataConfig& data,
+                                              const OptimizerConfig& default_optimizer,
+                                              uint64_t seed, const Json* extras, Notes* notes) {
+  EmbeddingConfig embedding;
+  embedding.name = LayerName(json);
+  CISTERN_RETURN_IF_ERROR(
+      AddContext(CheckName(embedding.name), path + ".name: the name of an embedding names its table"));
+  CISTERN_RETURN_IF_ERROR(FindInput(json, path, data, &embedding));
+  const Json& hparam = json.at("sparse_embedding_hparam");
+  embedding.vec_size = hparam.at("embedding_vec_size");
+  const std::string combiner = hparam.at("combiner");
+  embedding.combiner = combiner == "1" || combiner == "mean" ? Combiner::kMean : Combiner::kSum;
+
+  absl::StatusOr<OptimizerConfig> optimizer =
+      ChooseOptimizer(json, path, default_optimizer, extras, notes);
+  if (!optimizer.ok()) return optimizer.status();
+  embedding.optimizer = *std::move(optimizer);
+
+  embedding.spec.set_name(embedding.name);
+  embedding.spec.set_seed(MixKey(seed ^ HashBytes(embedding.name)));
+  *embedding.spec.mutable_rule() = ToUpdateRule(embedding.optimizer.rule);
+  *embedding.spec.mutable_initializer() = ReadInitializer(extras);
+  CISTERN_RETURN_IF_ERROR(ReadAccessor(extras, path, &embedding));
+  CISTERN_RETURN_IF_ERROR(AddContext(ValueLayout::Create(embedding.spec).status(), path));
+  return embedding;
+}
+
+}  // namespace cistern

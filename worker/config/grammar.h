@@ -1,0 +1,87 @@
+// The grammar of a model file as data: every key of every object, once. The check
+// (grammar_check.h), the defaults and docs/configuration.md all come from these lists.
+//
+// Source: HugeCTR v2.3 (src/parsers/solver_parser.cpp, src/parser.cpp,
+// src/parsers/learning_rate_scheduler_parser.cpp); the "cistern" object is ours.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cistern {
+
+enum class JsonKind {
+  kBool,
+  kCount,         // an integer; 12.0 counts as one
+  kNumber,
+  kString,
+  kWord,          // one of `words`; a number is compared as text and becomes it
+  kStrings,       // a string or an array of strings; becomes an array
+  kCounts,        // an array of integers
+  kRanges,        // an array of [lo, hi)
+  kObject,        // `object`
+  kObjects,       // an array of `object`
+  kNamedObjects,  // an object of `object`s under names of the user's
+  kLayers,        // an array of layers; LayerGrammars() by their "type"
+  kAnything,      // accepted and not read
+};
+
+struct ObjectGrammar;
+
+// One key. Chained setters keep the lists in grammar.cc readable as tables.
+struct KeyGrammar {
+  std::string name;
+  JsonKind kind;
+  std::string meaning;
+  bool required = false;
+  std::string fallback;   // JSON that an absent key gets; empty: it stays absent
+  std::string otherwise;  // for people: what an absent key without fallback means
+  std::string note;       // for people: said whenever the key occurs
+  double min = 0, max = 4294967295.0;  // kCount, kCounts, kNumber
+  bool below_max = false;              // max itself is outside
+  bool above_min = false;              // min itself is outside
+  std::vector<std::string> words;
+  const ObjectGrammar* object = nullptr;
+
+  KeyGrammar Required() && { required = true; return std::move(*this); }
+  KeyGrammar Default(std::string json) && { fallback = std::move(json); return std::move(*this); }
+  KeyGrammar Otherwise(std::string text) && { otherwise = std::move(text); return std::move(*this); }
+  KeyGrammar Note(std::string text) && { note = std::move(text); return std::move(*this); }
+  KeyGrammar AtLeast(double x) && { min = x; return std::move(*this); }
+  KeyGrammar Above(double x) && { min = x; above_min = true; return std::move(*this); }
+  KeyGrammar AtMost(double x) && { max = x; return std::move(*this); }
+  KeyGrammar Below(double x) && { max = x; below_max = true; return std::move(*this); }
+};
+
+struct ObjectGrammar {
+  std::string title;  // heading in the documentation
+  std::vector<KeyGrammar> keys;
+  std::vector<std::string> key_names() const;
+};
+
+// The whole file.
+const ObjectGrammar& FileGrammar();
+
+enum class LayerRole { kData, kEmbedding, kDense, kLoss };
+
+struct LayerGrammar {
+  std::string type;
+  LayerRole role;
+  ObjectGrammar object;
+};
+
+// Layer types of this release, and those of HugeCTR 2.3 that it does not have.
+const std::vector<LayerGrammar>& LayerGrammars();
+const std::vector<std::string>& AbsentLayerTypes();
+// Null for a type that is not of this release.
+const LayerGrammar* FindLayerGrammar(const std::string& type);
+std::vector<std::string> LayerTypes();
+
+// What a value may be, for messages and documentation: "integer >= 1", "Norm | Raw | Parquet".
+std::string DescribeKind(const KeyGrammar& key);
+
+// The tables of docs/configuration.md.
+std::string GrammarMarkdown();
+
+}  // namespace cistern

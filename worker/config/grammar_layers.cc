@@ -1,0 +1,186 @@
+// The keys of each type of layer.
+#include "worker/config/grammar_keys.h"
+
+namespace cistern {
+namespace {
+
+using namespace grammar;
+
+const std::vector<std::string> kInitWords = {"Uniform", "XavierNorm", "XavierUniform", "Zero"};
+
+KeyGrammar Init(std::string name, std::string meaning, std::string otherwise) {
+  return Word(std::move(name), kInitWords, std::move(meaning)).Otherwise(std::move(otherwise));
+}
+
+Keys LayerKeys() {
+  return {String("name", "for messages and overrides").Otherwise("top"),
+          String("type", "the type of layer").Required()};
+}
+Keys GraphKeys() {
+  return LayerKeys() + Keys{Strings("bottom", "input tensors").Required(),
+                            Strings("top", "output tensors").Required()};
+}
+
+const ObjectGrammar& LabelGrammar() {
+  static const ObjectGrammar grammar{
+      "label",
+      {String("top", "name of the tensor").Required(),
+       Count("label_dim", "labels of a sample").Required().AtLeast(1).AtMost(1024)}};
+  return grammar;
+}
+const ObjectGrammar& DenseGrammar() {
+  static const ObjectGrammar grammar{
+      "dense",
+      {String("top", "name of the tensor").Required(),
+       Count("dense_dim", "dense features of a sample; may be 0").Required().AtMost(1 << 20)}};
+  return grammar;
+}
+const ObjectGrammar& SparseGrammar() {
+  static const ObjectGrammar grammar{
+      "sparse",
+      {String("top", "name of the input").Required(),
+       Word("type", {"DistributedSlot", "LocalizedSlot"},
+            "where HugeCTR puts the rows; here they live on the servers, whatever the type")
+           .Default("\"DistributedSlot\""),
+       Count("slot_num", "slots of this input").Required().AtLeast(1).AtMost(1 << 20),
+       Count("max_feature_num_per_sample", "keys that one sample may hold in this input; 0: no bound")
+           .Default("0"),
+       Count("max_nnz", "keys that one slot may hold; 0: no bound").Default("0")}};
+  return grammar;
+}
+
+ObjectGrammar DataLayerGrammar() {
+  const std::string raw = "ignored: only the Raw and Parquet formats use it";
+  return {"Data",
+          LayerKeys() +
+              Keys{Word("format", {"Norm", "Raw", "Parquet"},
+                        "of the files; Raw and Parquet are refused in this release")
+                       .Default("\"Norm\""),
+                   String("source", "training data: a file list, or one Norm file").Required(),
+                   String("eval_source", "evaluation data, likewise").Otherwise("no evaluation"),
+                   Word("check", {"None", "Sum"}, "whether records carry a checksum")
+                       .Default("\"None\""),
+                   Object("label", JsonKind::kObject, LabelGrammar(), "the labels").Required(),
+                   Object("dense", JsonKind::kObject, DenseGrammar(), "the dense features")
+                       .Otherwise("none"),
+                   Object("sparse", JsonKind::kObjects, SparseGrammar(),
+                          "the sparse inputs, in the order of the files")
+                       .Required(),
+                   Anything("cache_eval_data", "ignored: evaluation data is read when it is used"),
+                   Anything("num_samples", raw), Anything("eval_num_samples", raw),
+                   Anything("float_label_dense", raw), Anything("slot_size_array", raw)}};
+}
+
+const ObjectGrammar& EmbeddingParameterGrammar() {
+  static const ObjectGrammar grammar{
+      "sparse_embedding_hparam",
+      {Count("embedding_vec_size", "floats that a slot becomes").Required().AtLeast(1).AtMost(4096),
+       Word("combiner", {"0", "1", "sum", "mean"}, "of the rows of a slot: 0 sum, 1 mean").Required(),
+       Count("max_vocabulary_size_per_gpu", "no effect: tables grow on the servers")
+           .Otherwise("nothing").AtMost(kAnySize),
+       MakeKey("slot_size_array", JsonKind::kCounts, "no effect: tables grow on the servers")
+           .Otherwise("nothing").AtMost(kAnySize)}};
+  return grammar;
+}
+
+ObjectGrammar EmbeddingGrammar(const std::string& type) {
+  return {type, GraphKeys() +
+                    Keys{Object("sparse_embedding_hparam", JsonKind::kObject,
+                                EmbeddingParameterGrammar(), "sizes of the embedding")
+                             .Required(),
+                         Object("optimizer", JsonKind::kObject, OptimizerGrammar(),
+                                "rule of this embedding's rows")
+                             .Otherwise("the top-level one"),
+                         Anything("plan_file", "ignored: rows are exchanged with the servers, not "
+                                               "between GPUs")}};
+}
+
+const ObjectGrammar& FullyConnectedGrammar() {
+  static const ObjectGrammar grammar{
+      "fc_param",
+      {Count("num_output", "columns of the output").Required().AtLeast(1).AtMost(1 << 20),
+       Init("weight_init", "first weights", "XavierNorm"),
+       Init("bias_init", "first biases", "normal, deviation sqrt(1 / num_output)")}};
+  return grammar;
+}
+const ObjectGrammar& BatchNormGrammar() {
+  static const ObjectGrammar grammar{
+      "bn_param",
+      {Number("factor", "running = (1 - factor) * running + factor * batch").Default("0.1").AtMost(1),
+       Number("eps", "added to the variance").Default("1e-5").Above(0),
+       Init("gamma_init", "first scales", "1"), Init("beta_init", "first shifts", "0")}};
+  return grammar;
+}
+
+LayerGrammar Dense(const std::string& type, Keys keys) {
+  return {type, LayerRole::kDense, {type, GraphKeys() + std::move(keys)}};
+}
+
+std::vector<LayerGrammar> MakeLayerGrammars() {
+  const std::string distributed = "DistributedSlotSparseEmbeddingHash";
+  const std::string localized = "LocalizedSlotSparseEmbeddingHash";
+  return {
+      {"Data", LayerRole::kData, DataLayerGrammar()},
+      {distributed, LayerRole::kEmbedding, EmbeddingGrammar(distributed)},
+      {localized, LayerRole::kEmbedding, EmbeddingGrammar(localized)},
+      Dense("Reshape", {Count("leading_dim", "columns of the output; excludes selected")
+                            .AtLeast(1).Otherwise("elements of a sample"),
+                        MakeKey("selected", JsonKind::kCounts, "slots to gather from an embedding")
+                            .Otherwise("all of them")}),
+      Dense("Concat", {}),
+      Dense("Slice", {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()}),
+      Dense("InnerProduct", {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(),
+                                    "sizes and first weights").Required()}),
+      Dense("BatchNorm", {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants")
+                              .Default("{}")}),
+      Dense("ReLU", {}),
+      Dense("Dropout", {Number("rate", "share of the elements that training sets to zero")
+                            .Default("0.5").Below(1)}),
+      Dense("Multiply",
+            {MakeKey("weight_dims", JsonKind::kCounts, "[S, E]: x[S] becomes S * E columns")
+                 .Required().AtLeast(1),
+             Init("weight_init", "first weights", "XavierUniform")}),
+      Dense("FmOrder2", {Count("out_dim", "floats of a factor").Required().AtLeast(1)}),
+      Dense("ReduceSum", {Count("axis", "the dimension that becomes 1").Required().AtMost(2)}),
+      Dense("Add", {}),
+      {"BinaryCrossEntropyLoss",
+       LayerRole::kLoss,
+       {"BinaryCrossEntropyLoss",
+        LayerKeys() + Keys{Strings("bottom", "logit, label").Required(),
+                           Strings("top", "name of the loss").Default("[\"loss\"]"),
+                           Word("regularizer", {"L1", "L2"}, "of all dense weights; needs lambda")
+                               .Otherwise("none"),
+                           Number("lambda", "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
+                                            "batchsize) * sum w^2")
+                               .Otherwise("none")}}},
+  };
+}
+
+}  // namespace
+
+const std::vector<LayerGrammar>& LayerGrammars() {
+  static const std::vector<LayerGrammar> grammars = MakeLayerGrammars();
+  return grammars;
+}
+
+const std::vector<std::string>& AbsentLayerTypes() {
+  static const std::vector<std::string> types = {
+      "LocalizedSlotSparseEmbeddingOneHot", "FusedInnerProduct", "MultiCross", "Interaction", "ELU",
+      "DotProduct", "Cast", "CrossEntropyLoss", "MultiCrossEntropyLoss"};
+  return types;
+}
+
+const LayerGrammar* FindLayerGrammar(const std::string& type) {
+  for (const LayerGrammar& grammar : LayerGrammars()) {
+    if (grammar.type == type) return &grammar;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> LayerTypes() {
+  std::vector<std::string> types;
+  for (const LayerGrammar& grammar : LayerGrammars()) types.push_back(grammar.type);
+  return types;
+}
+
+}  // namespace cistern

@@ -1,0 +1,125 @@
+#include "worker/config/model_config.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "worker/config/config_readers.h"
+#include "worker/config/grammar_check.h"
+#include "worker/config/nearest_name.h"
+
+namespace cistern {
+namespace {
+
+// What "cistern": {"embeddings": {...}} says about `name`; null: nothing.
+const Json* ExtrasOf(const Json& root, const std::string& name) {
+  const Json& cistern = root.at("cistern");
+  if (!cistern.contains("embeddings")) return nullptr;
+  const auto it = cistern.at("embeddings").find(name);
+  return it == cistern.at("embeddings").end() ? nullptr : &*it;
+}
+
+absl::Status CheckEmbeddingNames(const Json& root, const std::vector<EmbeddingConfig>& embeddings) {
+  std::vector<std::string> names;
+  for (const EmbeddingConfig& embedding : embeddings) {
+    if (embedding.name == "dense" || embedding.name == "dense_state") {
+      return ConfigError("layers", absl::StrCat("an embedding cannot be called '", embedding.name,
+                                                "': the dense parameters' table has that name"));
+    }
+    if (std::find(names.begin(), names.end(), embedding.name) != names.end()) {
+      return ConfigError("layers", absl::StrCat("two embeddings are called '", embedding.name, "'"));
+    }
+    names.push_back(embedding.name);
+  }
+  const Json& cistern = root.at("cistern");
+  if (!cistern.contains("embeddings")) return absl::OkStatus();
+  for (const auto& item : cistern.at("embeddings").items()) {
+    if (std::find(names.begin(), names.end(), item.key()) != names.end()) continue;
+    return ConfigError("cistern.embeddings." + item.key(),
+                       absl::StrCat("no embedding layer has this name", Suggest(item.key(), names)));
+  }
+  return absl::OkStatus();
+}
+
+void NoteUnusedInputs(ModelConfig* config) {
+  for (size_t i = 0; i < config->data.sparse.size(); ++i) {
+    const bool used = std::any_of(config->embeddings.begin(), config->embeddings.end(),
+                                  [i](const EmbeddingConfig& e) { return e.input == i; });
+    if (used) continue;
+    config->notes.push_back(absl::StrCat("layers[0].sparse[", i, "]: no embedding reads '",
+                                         config->data.sparse[i].top, "'"));
+  }
+}
+
+absl::Status ReadLayers(const Json& root, ModelConfig* config) {
+  const Json& layers = root.at("layers");
+  if (layers.empty() || layers[0].at("type") != "Data") {
+    return ConfigError(layers.empty() ? "layers" : "layers[0].type", "the first layer must be Data");
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string path = absl::StrCat("layers[", i, "]");
+    const LayerGrammar& grammar = *FindLayerGrammar(layers[i].at("type"));
+    if (grammar.role == LayerRole::kData) {
+      if (i > 0) return ConfigError(path, "a second Data layer; a model has one");
+      absl::StatusOr<DataConfig> data = ReadData(layers[i], path);
+      if (!data.ok()) return data.status();
+      config->data = *std::move(data);
+    } else if (grammar.role == LayerRole::kEmbedding) {
+      absl::StatusOr<EmbeddingConfig> embedding =
+          ReadEmbedding(layers[i], path, config->data, config->optimizer, config->solver.seed,
+                        ExtrasOf(root, LayerName(layers[i])), &config->notes);
+      if (!embedding.ok()) return embedding.status();
+      config->embeddings.push_back(*std::move(embedding));
+    } else {
+      absl::StatusOr<LayerConfig> layer = ReadLayer(layers[i], path);
+      if (!layer.ok()) return layer.status();
+      config->layers.push_back(*std::move(layer));
+    }
+  }
+  CISTERN_RETURN_IF_ERROR(CheckEmbeddingNames(root, config->embeddings));
+  NoteUnusedInputs(config);
+  return absl::OkStatus();
+}
+
+absl::Status Read(const std::string& text, const std::vector<std::string>& overrides,
+                  ModelConfig* config) {
+  absl::StatusOr<Json> root = ParseJson(text);
+  if (!root.ok()) return root.status();
+  for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &*root));
+  CISTERN_RETURN_IF_ERROR(CheckFile(&*root, &config->notes));
+
+  absl::StatusOr<SolverConfig> solver = ReadSolver(root->at("solver"), &config->notes);
+  if (!solver.ok()) return solver.status();
+  config->solver = *std::move(solver);
+  absl::StatusOr<OptimizerConfig> optimizer =
+      ReadOptimizer(root->at("optimizer"), "optimizer", nullptr, &config->notes);
+  if (!optimizer.ok()) return optimizer.status();
+  config->optimizer = *std::move(optimizer);
+  config->cistern = ReadCistern(root->at("cistern"));
+  return ReadLayers(*root, config);
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
+                                             const std::vector<std::string>& overrides) {
+  ModelConfig config;
+  config.path = path;
+  CISTERN_RETURN_IF_ERROR(AddContext(Read(text, overrides, &config), path));
+  return config;
+}
+
+absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
+                                            const std::vector<std::string>& overrides) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be opened; give the path of a model file"));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad()) return absl::InternalError(absl::StrCat(path, ": cannot be read"));
+  return ParseModelConfig(text.str(), path, overrides);
+}
+
+}  // namespace cistern

@@ -1,0 +1,79 @@
+// solver and cistern: objects whose keys are members.
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "worker/config/config_readers.h"
+#include "worker/config/nearest_name.h"
+
+namespace cistern {
+namespace {
+
+// "AUC", "AUC:0.8025" or "AverageLoss".
+absl::Status ReadMetrics(const Json& metrics, SolverConfig* solver) {
+  solver->eval_metrics.clear();
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const std::string metric = metrics[i].get<std::string>();
+    const std::string path = absl::StrCat("solver.eval_metrics[", i, "]");
+    if (absl::StartsWith(metric, "AUC:")) {
+      const std::string threshold = metric.substr(4);
+      if (!absl::SimpleAtod(threshold, &solver->auc_threshold) ||
+          !(solver->auc_threshold > 0 && solver->auc_threshold <= 1)) {
+        return ConfigError(path, absl::StrCat("the threshold of '", metric,
+                                              "' must be a number above 0 and at most 1"));
+      }
+      solver->eval_metrics.push_back("AUC");
+    } else if (metric == "AUC" || metric == "AverageLoss") {
+      solver->eval_metrics.push_back(metric);
+    } else {
+      return ConfigError(path, absl::StrCat("unknown metric '", metric, "'",
+                                            Suggest(metric, {"AUC", "AUC:0.8025", "AverageLoss"})));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
+  SolverConfig solver;
+  solver.display = json.at("display");
+  solver.max_iter = json.at("max_iter");
+  solver.num_epochs = json.value("num_epochs", 0u);
+  if (solver.max_iter > 0 && solver.num_epochs > 0) {
+    return ConfigError("solver", "max_iter and num_epochs exclude each other; set one of them to 0");
+  }
+  if (solver.max_iter == 0 && solver.num_epochs == 0) solver.num_epochs = 1;
+  solver.snapshot = json.at("snapshot");
+  solver.snapshot_prefix = json.at("snapshot_prefix");
+  solver.batchsize = json.at("batchsize");
+  solver.batchsize_eval = json.at("batchsize_eval");
+  if (solver.batchsize_eval == 0) solver.batchsize_eval = solver.batchsize;
+  solver.eval_interval = json.at("eval_interval");
+  solver.eval_batches = json.at("eval_batches");
+  solver.wide_keys = json.at("input_key_type") == "I64";
+  solver.seed = json.at("seed");
+  if (solver.seed == 0) {
+    solver.seed = kDefaultSeed;
+    notes->push_back(absl::StrCat("solver.seed: 0 or absent stands for ", kDefaultSeed,
+                                  ", so that a run can be repeated (HugeCTR draws one)"));
+  }
+  CISTERN_RETURN_IF_ERROR(ReadMetrics(json.at("eval_metrics"), &solver));
+  return solver;
+}
+
+CisternConfig ReadCistern(const Json& json) {
+  CisternConfig cistern;
+  cistern.embedding_l2 = json.at("embedding_l2");
+  cistern.clip_norm = json.at("clip_norm");
+  cistern.eval_every_epoch = json.at("eval_every_epoch");
+  cistern.plateau_factor = json.at("plateau_factor");
+  cistern.plateau_min_lr = json.at("plateau_min_lr");
+  cistern.plateau_min_gain = json.at("plateau_min_gain");
+  cistern.patience = json.at("patience");
+  cistern.keep_best = json.at("keep_best");
+  cistern.shuffle = json.at("shuffle");
+  cistern.pass_memory_mb = json.at("pass_memory_mb");
+  cistern.init_scheme = json.at("init_scheme");
+  return cistern;
+}
+
+}  // namespace cistern
