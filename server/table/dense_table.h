@@ -35,7 +35,12 @@ class DenseTable {
   absl::Status Write(uint64_t start, uint64_t count, const float* values);
   bool written() const;
   void Clear();
-  uint64_t Digest() const;  // sum over cells of a hash of (row, column, bits)
+  // Sum over cells of XXH3-64 of {row u64, column u32, bits u32}, little-endian, row counted in the
+  // whole table; adds up over servers. 0 before the first Write.
+  uint64_t Digest() const;
+
+  // OK if rows [start, start + count) lie in range(), else kOutOfRange.
+  absl::Status CheckRange(uint64_t start, uint64_t count) const;
 
  private:
   const v1::DenseTableSpec spec_;

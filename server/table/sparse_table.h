@@ -10,17 +10,11 @@
 #include "common/status.h"
 #include "common/thread_pool.h"
 #include "common/value_layout.h"
+#include "server/table/value_block.h"
 
 namespace cistern {
 
 class Shard;
-
-// New values for keys of this server: one push, as it was staged. Borrowed arrays.
-struct ValueBlock {
-  absl::Span<const Key> keys;
-  const float* values = nullptr;   // [keys.size(), layout.full_floats()]
-  const uint8_t* full = nullptr;   // [keys.size()]: whether the value holds its embedx
-};
 
 // Committed state lives here, and nothing else does: staged pushes are PassStage's.
 //
@@ -55,9 +49,11 @@ class SparseTable {
   // Writes one row of local shard `local` (loading files; the caller owns the whole table then).
   void Insert(uint32_t local, Key key, const float* value, bool full);
 
-  // Calls visit(key, value, full) for up to `limit` rows of a shard from `cursor` on (0 = start)
-  // and returns the next cursor, 0 at the end. Order is that of the index, the same as long as the
-  // shard is not written.
+  // Calls visit(key, value, full) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
+  // start) and returns the next cursor, 0 at the end. Order is that of the index, the same as long
+  // as the shard is not written. value: full_floats cells, zeros where embedx is absent; valid
+  // until visit returns. visit runs under the shard's lock: no I/O in it, and no call that writes
+  // the table.
   uint64_t Scan(uint32_t local, uint64_t cursor, size_t limit,
                 const std::function<void(Key, const float*, bool)>& visit) const;
 
@@ -66,11 +62,14 @@ class SparseTable {
 
   void Clear();
 
+  // embedx_rows: rows whose value is full. value_bytes: cells without keys. memory_bytes: records
+  // and indexes, as they are resident.
   struct Counts {
     uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
   };
   Counts counts() const;
-  // Sum over rows of XXH3-64 of (key, full, value cells); independent of order and placement.
+  // Sum over rows of XXH3-64 of {key u64, full u64, full_floats cells (zeros where embedx is
+  // absent)}, little-endian; independent of order and placement, and it adds up over servers.
   uint64_t Digest() const;
 
   uint32_t local_shard_num() const { return static_cast<uint32_t>(shards_.size()); }
@@ -80,12 +79,15 @@ class SparseTable {
  private:
   SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
               uint32_t rank);
+  absl::Status ForeignKey(Key key) const;
+  absl::Status ReservedKey(Key key) const;
 
   const v1::TableSpec spec_;
   const ValueLayout layout_;
   const ShardMap map_;
   const uint32_t rank_;
-  std::vector<std::unique_ptr<Shard>> shards_;  // constant after construction; shards lock themselves
+  std::vector<std::unique_ptr<Shard>>
+      shards_;  // constant after construction; shards lock themselves
 };
 
 }  // namespace cistern

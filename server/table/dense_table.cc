@@ -1,0 +1,83 @@
+#include "server/table/dense_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/hash.h"
+
+namespace cistern {
+namespace {
+
+// On the wire and in files a row's columns lie side by side; Eigen keeps columns together.
+using RowMajorMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+}  // namespace
+
+DenseRange DenseRangeOf(uint64_t rows, uint32_t rank, uint32_t server_num) {
+  const uint64_t per = rows / server_num + 1;
+  return {std::min(rows, rank * per), std::min(rows, (rank + uint64_t{1}) * per)};
+}
+
+DenseTable::DenseTable(const v1::DenseTableSpec& spec, uint32_t rank, uint32_t server_num)
+    : spec_(spec), range_(DenseRangeOf(spec.rows(), rank, server_num)) {}
+
+absl::Status DenseTable::CheckRange(uint64_t start, uint64_t count) const {
+  if (start >= range_.begin && start <= range_.end && count <= range_.end - start) {
+    return absl::OkStatus();
+  }
+  return absl::OutOfRangeError(absl::StrCat(
+      "dense table '", spec_.name(), "': ", count, " rows from ", start, " on do not lie in rows ",
+      range_.begin, " to ", range_.end, " (end excluded) that this server owns"));
+}
+
+absl::Status DenseTable::Read(uint64_t start, uint64_t count, float* out) const {
+  CISTERN_RETURN_IF_ERROR(CheckRange(start, count));
+  absl::ReaderMutexLock lock(&mutex_);
+  if (!written_) {
+    return absl::NotFoundError(
+        absl::StrCat("dense table '", spec_.name(), "' has never been written on this server"));
+  }
+  Eigen::Map<RowMajorMatrix>(out, count, columns()) =
+      values_.middleRows(start - range_.begin, count);
+  return absl::OkStatus();
+}
+
+absl::Status DenseTable::Write(uint64_t start, uint64_t count, const float* values) {
+  CISTERN_RETURN_IF_ERROR(CheckRange(start, count));
+  absl::MutexLock lock(&mutex_);
+  if (!written_) values_.setZero(range_.end - range_.begin, columns());
+  written_ = true;
+  values_.middleRows(start - range_.begin, count) =
+      Eigen::Map<const RowMajorMatrix>(values, count, columns());
+  return absl::OkStatus();
+}
+
+bool DenseTable::written() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return written_;
+}
+
+void DenseTable::Clear() {
+  absl::MutexLock lock(&mutex_);
+  values_.resize(0, 0);
+  written_ = false;
+}
+
+uint64_t DenseTable::Digest() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  uint64_t sum = 0;
+  for (Eigen::Index column = 0; column < values_.cols(); ++column) {
+    for (Eigen::Index row = 0; row < values_.rows(); ++row) {
+      struct {
+        uint64_t row;
+        uint32_t column, bits;
+      } cell = {range_.begin + static_cast<uint64_t>(row), static_cast<uint32_t>(column), 0};
+      std::memcpy(&cell.bits, &values_(row, column), sizeof(float));
+      sum += HashBytes(&cell, sizeof(cell));
+    }
+  }
+  return sum;
+}
+
+}  // namespace cistern

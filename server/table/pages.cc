@@ -1,0 +1,66 @@
+#include "server/table/pages.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "common/check.h"
+
+namespace cistern {
+namespace {
+
+// Linux 6.1; older headers do not name it.
+constexpr int kMadviseCollapse = 25;
+
+char* Map(size_t bytes) {
+  void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) {
+    std::fprintf(
+        stderr,
+        "out of memory: the kernel refused %zu bytes for the rows of a table: %s. Give this "
+        "server more memory, raise vm.max_map_count, or spread the tables over more "
+        "servers.\n",
+        bytes, std::strerror(errno));
+    std::abort();
+  }
+  return static_cast<char*>(start);
+}
+
+size_t Misalignment(const char* start) {
+  return reinterpret_cast<uintptr_t>(start) % kHugePageBytes;
+}
+
+}  // namespace
+
+char* MapPages(size_t bytes) {
+  CISTERN_CHECK(bytes > 0 && bytes % kSmallPageBytes == 0);
+  // The kernel places mappings side by side, so where sizes are multiples of a huge page the first
+  // try is aligned, and neighbours merge into one mapping (their number is limited).
+  char* start = Map(bytes);
+  if (Misalignment(start) == 0) return start;
+  UnmapPages(start, bytes);
+  start = Map(bytes + kHugePageBytes);
+  const size_t before = (kHugePageBytes - Misalignment(start)) % kHugePageBytes;
+  if (before > 0) UnmapPages(start, before);
+  UnmapPages(start + before + bytes, kHugePageBytes - before);
+  return start + before;
+}
+
+void UnmapPages(char* start, size_t bytes) {
+  CISTERN_CHECK(munmap(start, bytes) == 0);
+}
+
+bool CollapsePages(char* start, size_t bytes) {
+  return madvise(start, bytes, kMadviseCollapse) == 0 || errno != EINVAL;
+}
+
+void AdviseHuge(char* start, size_t bytes) {
+  madvise(start, bytes, MADV_HUGEPAGE);  // advice: small pages serve as well
+}
+
+}  // namespace cistern

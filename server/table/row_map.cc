@@ -1,0 +1,161 @@
+#include "server/table/row_map.h"
+
+#include <cstring>
+#include <vector>
+
+#include "common/check.h"
+#include "common/hash.h"
+#include "common/rpc/frame.h"
+
+namespace cistern {
+namespace {
+
+// How many keys lie between a prefetch and its use: enough to cover a memory access; more gain
+// nothing (8 to 32 measure alike).
+constexpr size_t kAhead = 16;
+
+// Runs `find` on 0 .. n-1, `fetch` kAhead steps behind it and `use` kAhead steps behind that, so
+// that the slot and then the record of a key are on their way while others are worked on.
+template <typename FindStage, typename FetchStage, typename UseStage>
+void RunStages(size_t n, FindStage find, FetchStage fetch, UseStage use) {
+  for (size_t step = 0; step < n + 2 * kAhead; ++step) {
+    if (step < n) find(step);
+    if (step - kAhead < n) fetch(step - kAhead);  // huge, so false, before the first
+    if (step - 2 * kAhead < n) use(step - 2 * kAhead);
+  }
+}
+
+// What a stage leaves for the next ones.
+template <typename T>
+class Ring {
+ public:
+  T& operator[](size_t i) { return items_[i % kSize]; }
+
+ private:
+  static constexpr size_t kSize = 4 * kAhead;  // more than are in flight
+  T items_[kSize];
+};
+
+}  // namespace
+
+void RowMap::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                  uint8_t* full) const {
+  const size_t stride = layout_->full_floats();
+  Ring<uint64_t> hashes;
+  Ring<Slot> slots;
+  const auto find = [&](size_t i) {
+    hashes[i] = MixKey(keys[i]);
+    index_.Prefetch(hashes[i]);
+  };
+  const auto fetch = [&](size_t i) {
+    slots[i] = index_.FindTag(hashes[i]);
+    if (!slots[i].empty()) PrefetchRecord(slots[i]);
+  };
+  const auto use = [&](size_t i) {
+    Slot slot = slots[i];
+    if (!slot.empty() && slot.key() != keys[i]) {
+      const Slot* found = index_.Find(hashes[i], keys[i]);
+      slot = found == nullptr ? Slot() : *found;
+    }
+    float* value = out + i * stride;
+    if (!slot.empty()) {
+      CopyValue(slot.record(), slot.full(), value);
+      full[i] = slot.full();
+    } else if (absent_is_zero) {
+      std::memset(value, 0, stride * sizeof(float));
+      full[i] = kAbsent;
+    } else {
+      full[i] = layout_->Initialize(keys[i], value);
+    }
+  };
+  RunStages(keys.size(), find, fetch, use);
+}
+
+void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
+  const size_t stride = layout_->full_floats();
+  Ring<uint64_t> hashes;
+  const auto find = [&](size_t i) {
+    hashes[i] = MixKey(keys[i]);
+    index_.Prefetch(hashes[i]);
+  };
+  const auto fetch = [&](size_t i) {
+    const Slot slot = index_.FindTag(hashes[i]);
+    if (!slot.empty()) PrefetchRecord(slot);
+  };
+  // Searches anew, in lines that are here by now: the writes in between may have moved the slot.
+  const auto use = [&](size_t i) { Upsert(hashes[i], keys[i], values + i * stride, full[i] != 0); };
+  RunStages(keys.size(), find, fetch, use);
+}
+
+void RowMap::Write(Key key, const float* value, bool full) {
+  Upsert(MixKey(key), key, value, full);
+}
+
+bool RowMap::Find(Key key, float* out, bool* full) const {
+  const Slot* slot = index_.Find(MixKey(key), key);
+  if (slot == nullptr) return false;
+  CopyValue(slot->record(), slot->full(), out);
+  *full = slot->full();
+  return true;
+}
+
+uint64_t RowMap::Scan(uint64_t cursor, size_t limit,
+                      const std::function<void(Key, const float*, bool)>& visit) const {
+  CISTERN_CHECK(limit > 0);
+  std::vector<float> short_value(layout_->full_floats());
+  const size_t end = index_.slot_num();
+  for (size_t position = cursor; position < end; ++position) {
+    if (limit == 0) return position;
+    if (position + kAhead < end) PrefetchRecord(index_.slot(position + kAhead));
+    const Slot slot = index_.slot(position);
+    if (slot.empty()) continue;
+    --limit;
+    const float* value = reinterpret_cast<const float*>(slot.record() + sizeof(Key));
+    if (!slot.full()) {
+      CopyValue(slot.record(), false, short_value.data());
+      value = short_value.data();
+    }
+    visit(slot.key(), value, slot.full());
+  }
+  return 0;
+}
+
+void RowMap::PrefetchRecord(Slot slot) const {
+  const char* record = slot.record();
+  __builtin_prefetch(record);
+  __builtin_prefetch(record + RecordBytes(slot.full()) - 1);
+}
+
+void RowMap::CopyValue(const char* record, bool full, float* out) const {
+  const size_t cells = layout_->floats(full);
+  std::memcpy(out, record + sizeof(Key), cells * sizeof(float));
+  if (!full) std::memset(out + cells, 0, (layout_->full_floats() - cells) * sizeof(float));
+}
+
+void RowMap::WriteRecord(char* record, Key key, const float* value, bool full) const {
+  std::memcpy(record, &key, sizeof(key));
+  std::memcpy(record + sizeof(key), value, layout_->floats(full) * sizeof(float));
+}
+
+void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
+  full |= !layout_->is_ctr();  // only ctr values grow; the others are whole from the start
+  const Slot* slot = index_.Find(hash, key);
+  if (slot != nullptr && slot->full() == full) {
+    WriteRecord(slot->record(), key, value, full);
+    return;
+  }
+  char* record = arena_.Allocate(RecordBytes(full));
+  WriteRecord(record, key, value, full);
+  full_rows_ += full;
+  if (slot == nullptr) {
+    index_.Insert(hash, record, full);
+    return;
+  }
+  char* old_record = slot->record();
+  const bool old_full = slot->full();
+  index_.Replace(hash, key, record, full);
+  arena_.Release(old_record, RecordBytes(old_full));
+  full_rows_ -= old_full;
+}
+
+}  // namespace cistern

@@ -1,0 +1,60 @@
+// The rows of one shard, without its lock: an arena of records and an index that finds them.
+//
+// A record is the key (8 bytes) and the cells of its value, rounded up to 8 bytes; nothing else.
+// Whether the value is full, and so how long the record is, stands in the index.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "absl/types/span.h"
+#include "common/value_layout.h"
+#include "server/table/arena.h"
+#include "server/table/bucket_index.h"
+
+namespace cistern {
+
+// Threads: const methods from any thread while none writes.
+class RowMap {
+ public:
+  // layout outlives this.
+  explicit RowMap(const ValueLayout* layout) : layout_(layout) {}
+
+  // Copies the values of `keys` into out [n, full_floats] and full [n], as SparseTable::Pull says.
+  void Read(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* full) const;
+  // Creates or overwrites the rows of `keys`. values: [n, full_floats]; full: [n].
+  void Write(absl::Span<const Key> keys, const float* values, const uint8_t* full);
+  void Write(Key key, const float* value, bool full);
+
+  // One value, full_floats cells; false if absent.
+  bool Find(Key key, float* out, bool* full) const;
+
+  // Visits up to `limit` rows from `cursor` on, as SparseTable::Scan says.
+  uint64_t Scan(uint64_t cursor, size_t limit,
+                const std::function<void(Key, const float*, bool)>& visit) const;
+
+  size_t rows() const { return index_.size(); }
+  size_t full_rows() const { return full_rows_; }
+  size_t value_bytes() const {
+    return (full_rows_ * layout_->full_floats() + (rows() - full_rows_) * layout_->short_floats()) *
+           sizeof(float);
+  }
+  size_t memory_bytes() const { return arena_.resident_bytes() + index_.memory_bytes(); }
+
+ private:
+  size_t RecordBytes(bool full) const {
+    return (sizeof(Key) + layout_->floats(full) * sizeof(float) + 7) / 8 * 8;
+  }
+  void PrefetchRecord(Slot slot) const;
+  void CopyValue(const char* record, bool full, float* out) const;
+  void WriteRecord(char* record, Key key, const float* value, bool full) const;
+  void Upsert(uint64_t hash, Key key, const float* value, bool full);
+
+  const ValueLayout* const layout_;
+  Arena arena_;
+  BucketIndex index_;
+  size_t full_rows_ = 0;
+};
+
+}  // namespace cistern

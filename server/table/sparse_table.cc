@@ -1,0 +1,141 @@
+#include "server/table/sparse_table.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/hash.h"
+#include "server/table/shard.h"
+
+namespace cistern {
+namespace {
+
+uint64_t DigestOf(const RowMap& rows, uint32_t full_floats) {
+  std::vector<char> row(2 * sizeof(uint64_t) + full_floats * sizeof(float));
+  uint64_t sum = 0;
+  rows.Scan(0, SIZE_MAX, [&](Key key, const float* value, bool full) {
+    const uint64_t head[2] = {key, full};
+    std::memcpy(row.data(), head, sizeof(head));
+    std::memcpy(row.data() + sizeof(head), value, full_floats * sizeof(float));
+    sum += HashBytes(row.data(), row.size());
+  });
+  return sum;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SparseTable>> SparseTable::Create(const v1::TableSpec& spec,
+                                                                 const ShardMap& map,
+                                                                 uint32_t rank) {
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+  if (rank >= map.server_num()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("server rank ", rank, " of ", map.server_num(), " servers does not exist"));
+  }
+  return std::unique_ptr<SparseTable>(new SparseTable(spec, layout, map, rank));
+}
+
+SparseTable::SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
+                         uint32_t rank)
+    : spec_(spec), layout_(layout), map_(map), rank_(rank) {
+  for (uint32_t local = 0; local < map_.local_shard_num(rank_); ++local) {
+    shards_.push_back(std::make_unique<Shard>(&layout_));
+  }
+}
+
+SparseTable::~SparseTable() = default;
+
+absl::Status SparseTable::CheckKeys(absl::Span<const Key> keys) const {
+  ShardIndex owned = map_.shard_num();  // the last shard that was found to be ours
+  for (Key key : keys) {
+    const ShardIndex shard = map_.shard(key);
+    if (shard != owned && map_.server(shard) != rank_) return ForeignKey(key);
+    if (key == kReservedKey64) return ReservedKey(key);
+    owned = shard;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SparseTable::ForeignKey(Key key) const {
+  const ShardIndex shard = map_.shard(key);
+  return absl::OutOfRangeError(absl::StrCat(
+      "table '", spec_.name(), "': key ", key, " is of shard ", shard, ", which server ",
+      map_.server(shard), " of ", map_.server_num(), " owns; this is server ", rank_,
+      ". Client and server disagree on the shard map"));
+}
+
+absl::Status SparseTable::ReservedKey(Key key) const {
+  return absl::OutOfRangeError(absl::StrCat(
+      "table '", spec_.name(), "': key ", key,
+      " is reserved (it marks an empty place in hash tables); no feature may have it"));
+}
+
+void SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                       uint8_t* full) const {
+  for (size_t begin = 0, end; begin < keys.size(); begin = end) {
+    const ShardIndex shard = map_.shard(keys[begin]);
+    for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == shard;) ++end;
+    shards_[map_.local_index(shard)]->WithRows([&](const RowMap& rows) {
+      rows.Read(keys.subspan(begin, end - begin), absent_is_zero,
+                out + begin * layout_.full_floats(), full + begin);
+    });
+  }
+}
+
+void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
+  const auto ranges = RangesByShard(map_, local_shard_num(), blocks);
+  pool.ParallelFor(shards_.size(), [&](size_t local) {
+    shards_[local]->Change([&](RowMap& rows) {
+      for (const KeyRange& range : ranges[local]) {
+        const ValueBlock& block = blocks[range.block];
+        rows.Write(block.keys.subspan(range.begin, range.end - range.begin),
+                   block.values + size_t{range.begin} * layout_.full_floats(),
+                   block.full + range.begin);
+      }
+    });
+  });
+}
+
+void SparseTable::Insert(uint32_t local, Key key, const float* value, bool full) {
+  shards_[local]->Change([&](RowMap& rows) { rows.Write(key, value, full); });
+}
+
+uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
+                           const std::function<void(Key, const float*, bool)>& visit) const {
+  return shards_[local]->WithRows(
+      [&](const RowMap& rows) { return rows.Scan(cursor, limit, visit); });
+}
+
+bool SparseTable::Find(Key key, float* out, bool* full) const {
+  const ShardIndex shard = map_.shard(key);
+  if (map_.server(shard) != rank_) return false;
+  return shards_[map_.local_index(shard)]->WithRows(
+      [&](const RowMap& rows) { return rows.Find(key, out, full); });
+}
+
+void SparseTable::Clear() {
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->Clear();
+}
+
+SparseTable::Counts SparseTable::counts() const {
+  Counts counts;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    shard->WithRows([&](const RowMap& rows) {
+      counts.rows += rows.rows();
+      counts.embedx_rows += rows.full_rows();
+      counts.value_bytes += rows.value_bytes();
+      counts.memory_bytes += rows.memory_bytes();
+    });
+  }
+  return counts;
+}
+
+uint64_t SparseTable::Digest() const {
+  uint64_t sum = 0;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    sum +=
+        shard->WithRows([&](const RowMap& rows) { return DigestOf(rows, layout_.full_floats()); });
+  }
+  return sum;
+}
+
+}  // namespace cistern

@@ -1,0 +1,30 @@
+// New values for many keys, and which of them go to which shard.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/shard_map.h"
+#include "common/types.h"
+
+namespace cistern {
+
+// New values for keys of this server: one push, as it was staged. Borrowed arrays.
+struct ValueBlock {
+  absl::Span<const Key> keys;
+  const float* values = nullptr;  // [keys.size(), layout.full_floats()]
+  const uint8_t* full = nullptr;  // [keys.size()]: whether the value holds its embedx
+};
+
+// Keys begin .. end-1 of block `block`, all of one shard.
+struct KeyRange {
+  uint32_t block = 0, begin = 0, end = 0;
+};
+
+// For each local shard of one server, its keys as ranges, in the order of the blocks. Few and long
+// where senders order keys by shard.
+std::vector<std::vector<KeyRange>> RangesByShard(const ShardMap& map, uint32_t local_shard_num,
+                                                 absl::Span<const ValueBlock> blocks);
+
+}  // namespace cistern

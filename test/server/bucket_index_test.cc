@@ -1,0 +1,132 @@
+#include "server/table/bucket_index.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "common/hash.h"
+
+namespace cistern {
+namespace {
+
+// Records as the index reads them: they begin with their key.
+std::vector<Key> DenseKeys(size_t n, Key step = 1) {
+  std::vector<Key> keys(n);
+  for (size_t i = 0; i < n; ++i) keys[i] = i * step;
+  return keys;
+}
+
+const char* RecordOf(const Key& key) {
+  return reinterpret_cast<const char*>(&key);
+}
+
+// Whether the index finds exactly `keys`, each at its own record.
+void ExpectFinds(const BucketIndex& index, const std::vector<Key>& keys) {
+  ASSERT_EQ(index.size(), keys.size());
+  for (const Key& key : keys) {
+    const Slot* slot = index.Find(MixKey(key), key);
+    ASSERT_NE(slot, nullptr) << key;
+    ASSERT_EQ(slot->record(), RecordOf(key)) << key;
+    ASSERT_EQ(slot->full(), key % 3 == 0) << key;
+  }
+}
+
+TEST(BucketIndex, EmptyIndexFindsNothing) {
+  BucketIndex index;
+  for (Key key : DenseKeys(1000)) {
+    EXPECT_EQ(index.Find(MixKey(key), key), nullptr);
+    EXPECT_TRUE(index.FindTag(MixKey(key)).empty());
+  }
+  EXPECT_LE(index.memory_bytes(), 4096u);
+}
+
+TEST(BucketIndex, FindsMillionsOfDenseKeysWhileItGrows) {
+  // All below 2^58: an unmixed hash would put them into one bucket. The step is a shard number.
+  for (Key step : {1, 64}) {
+    const std::vector<Key> keys = DenseKeys(2000000, step);
+    BucketIndex index;
+    for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), key % 3 == 0);
+    ExpectFinds(index, keys);
+    for (size_t i = 0; i < 100000; ++i) {
+      const Key absent = keys.size() * step + i;
+      ASSERT_EQ(index.Find(MixKey(absent), absent), nullptr);
+    }
+  }
+}
+
+TEST(BucketIndex, StaysWithinItsBytesPerRow) {
+  const std::vector<Key> keys = DenseKeys(3000000, 7);
+  BucketIndex index;
+  for (const Key& key : keys) {
+    index.Insert(MixKey(key), RecordOf(key), false);
+    if (index.size() >= 20000 && index.size() % 1000 == 0) {
+      // 56-byte records leave (48 + 8) * 1.25 - 56 = 14 bytes.
+      ASSERT_LE(static_cast<double>(index.memory_bytes()), 14.0 * static_cast<double>(index.size()))
+          << index.size();
+    }
+  }
+}
+
+TEST(BucketIndex, ReplacePointsTheKeyToItsNewRecord) {
+  const std::vector<Key> old_records = DenseKeys(5000);
+  const std::vector<Key> new_records = old_records;
+  BucketIndex index;
+  for (const Key& key : old_records) index.Insert(MixKey(key), RecordOf(key), false);
+  for (const Key& key : new_records) {
+    index.Replace(MixKey(key), key, RecordOf(key), key % 3 == 0);
+  }
+  ExpectFinds(index, new_records);
+}
+
+TEST(BucketIndex, PositionsShowEveryRecordOnce) {
+  const std::vector<Key> keys = DenseKeys(12345, 11);
+  BucketIndex index;
+  for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), false);
+  std::multiset<Key> seen;
+  for (size_t position = 0; position < index.slot_num(); ++position) {
+    if (!index.slot(position).empty()) seen.insert(index.slot(position).key());
+  }
+  EXPECT_EQ(seen, std::multiset<Key>(keys.begin(), keys.end()));
+}
+
+// The inverse of MixKey, to make keys of chosen hashes: each step of splitmix64 undone.
+Key UnmixKey(uint64_t x) {
+  const auto inverse = [](uint64_t a) {  // modulo 2^64, by Newton's iteration
+    uint64_t y = a;
+    for (int i = 0; i < 6; ++i) y *= 2 - a * y;
+    return y;
+  };
+  const auto unshift = [](uint64_t y, int shift) {
+    uint64_t z = y;
+    for (int i = 0; i < 64 / shift; ++i) z = y ^ (z >> shift);
+    return z;
+  };
+  x = unshift(x, 31) * inverse(0x94d049bb133111ebull);
+  x = unshift(x, 27) * inverse(0xbf58476d1ce4e5b9ull);
+  return unshift(x, 30) - 0x9e3779b97f4a7c15ull;
+}
+
+TEST(BucketIndex, TellsKeysOfOneTagApart) {
+  // 300 keys of one bucket and one tag, the last tag, so that their cluster wraps around; and keys
+  // of tags around it.
+  std::vector<Key> keys;
+  for (uint64_t low = 0; low < 300; ++low) {
+    keys.push_back(UnmixKey(uint64_t{5} << 58 | uint64_t{0x7FFFF} << 39 | low));
+    ASSERT_EQ(MixKey(keys.back()) >> 39, (uint64_t{5} << 19) + 0x7FFFF);
+  }
+  for (uint64_t tag : {0, 1, 2, 0x7FFFE, 0x7FFFD, 0x70000}) {
+    keys.push_back(UnmixKey(uint64_t{5} << 58 | tag << 39));
+  }
+  BucketIndex index;
+  for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), key % 3 == 0);
+  ExpectFinds(index, keys);
+  const Key absent = UnmixKey(uint64_t{5} << 58 | uint64_t{0x7FFFF} << 39 | 1000);
+  EXPECT_EQ(index.Find(MixKey(absent), absent), nullptr);
+  EXPECT_FALSE(index.FindTag(MixKey(absent)).empty());  // same tag: only the record can tell
+}
+
+}  // namespace
+}  // namespace cistern
