@@ -1,5 +1,5 @@
 // BatchNorm per activation (Ioffe and Szegedy, 2015; HugeCTR 2.3 batch_norm_layer with cuDNN's rule
-// for the running statistics), optionally with the ReLU and dropout that follow it in the same sweep.
+// for the running statistics); if wanted, with the ReLU and dropout that follow it in one sweep.
 //
 // A training step is BatchNormStatistics, then BatchNormForward; evaluation is BatchNormInference.
 #pragma once
@@ -41,9 +41,9 @@ void BatchNormForward(const float* x, const float* mean, const float* inv_std, c
 // (kOverwrite); null: not needed. dgamma, dbeta: [n], overwritten.
 // scratch: BatchNormScratchFloats(b, n).
 void BatchNormBackward(const float* x, const float* y, const float* dy, const float* mean,
-                       const float* inv_std, const float* gamma,
-                       const BatchNormEpilogue& epilogue, Write dx_write, float* dx, float* dgamma,
-                       float* dbeta, size_t b, size_t n, float* scratch, Stream& stream);
+                       const float* inv_std, const float* gamma, const BatchNormEpilogue& epilogue,
+                       Write dx_write, float* dx, float* dgamma, float* dbeta, size_t b, size_t n,
+                       float* scratch, Stream& stream);
 
 // y = (x - running_mean) / sqrt(running_var + eps) * gamma + beta, then max(., 0) with relu.
 // x, y: [b, n], may be the same array.

@@ -5,8 +5,8 @@
 
 namespace cistern::op {
 
-// *loss = mean over i of max(x, 0) - x * label + log(1 + exp(-|x|)), the form that neither overflows
-// nor loses a small loss; dlogit(i) = (sigmoid(x(i)) - label(i)) / count.
+// *loss = mean over i of max(x, 0) - x * label + log(1 + exp(-|x|)), the form that neither
+// overflows nor loses a small loss; dlogit(i) = (sigmoid(x(i)) - label(i)) / count.
 //
 // logits, labels: [count]; labels in [0, 1]. loss: one double, overwritten; 0 when count is 0.
 // dlogits: [count], overwritten; null: not needed. scratch: BceLossScratchFloats(count).

@@ -8,10 +8,11 @@ namespace cistern::op {
 
 // Which elements are dropped: a pure function of these and the element's place, on any device.
 //
-// u of element (row, column) of a [b, n] matrix is 16 bits of one Philox block: half-word column % 8
-// (low half of word 0 first) of Philox(seed, row * ceil(n / 8) + column / 8, sequence), over 65536.
+// u of element (row, column) of a [b, n] matrix is (h + 1) / 65536, in (0, 1], where h is 16 bits
+// of one Philox block: half-word column % 8 (the low half of word 0 is half-word 0) of Philox(seed,
+// row * ceil(n / 8) + column / 8, sequence).
 struct DropoutDraw {
-  float rate = 0.0f;      // 0 <= rate < 1; 0: nothing is dropped
+  float rate = 0.0f;  // 0 <= rate < 1; 0: nothing is dropped
   uint64_t seed = 0;
   uint64_t sequence = 0;  // differs for every layer and step
 };

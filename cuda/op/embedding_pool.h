@@ -15,17 +15,19 @@ enum class Pool { kSum, kMean };
 //
 // weights: the first weight of row 0; row r begins at weights + r * stride. dim weights a row.
 // rows: [offsets[b * slots]]. offsets: [b * slots + 1], offsets[0] may be any place in rows.
-// out: output o begins at out + (o / slots) * out_stride + (o % slots) * dim; out_stride >= slots *
-// dim, so that the vectors may be written into a wider matrix, whose other columns are not touched.
+// out: output o begins at out + (o / slots) * out_stride + (o % slots) * dim, with out_stride at
+// least slots * dim: the vectors may be written into a wider matrix, whose other columns stay.
 void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
                    const uint32_t* offsets, Pool pool, float* out, size_t out_stride, size_t b,
                    size_t slots, size_t dim, Stream& stream);
 
-// grads(i) = sum of dout(o) over o in segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]),
-// in that order; with kMean dout(o) counts as divided by the number of rows of o if it is more than 1.
+// grads(i) = sum of dout(o) over the outputs o that distinct row i occurs in, which are
+// segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order. With kMean dout(o)
+// is first divided by the number of rows of o if it is more than 1.
 //
 // dout: as out, with dout_stride. offsets: as above, read with kMean only.
-// segment_offsets: [distinct + 1]. segment_outputs: [segment_offsets[distinct]].
+// segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs:
+// [segment_offsets[distinct]].
 // grads: [distinct, dim], overwritten; grads(i) belongs to row segment_rows[i] of the batch.
 void EmbeddingPoolBackward(const float* dout, size_t dout_stride, const uint32_t* offsets,
                            Pool pool, const uint32_t* segment_offsets,

@@ -16,8 +16,8 @@ void Multiply(const float* x, const float* weight, float* y, size_t b, size_t sl
 // dx: [b, slots], null: not needed. dweight: [slots, dim], overwritten.
 // scratch: MultiplyScratchFloats(b, slots, dim).
 void MultiplyBackward(const float* x, const float* weight, const float* dy, Write dx_write,
-                      float* dx, float* dweight, size_t b, size_t slots, size_t dim,
-                      float* scratch, Stream& stream);
+                      float* dx, float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
+                      Stream& stream);
 size_t MultiplyScratchFloats(size_t b, size_t slots, size_t dim);
 
 }  // namespace cistern::op

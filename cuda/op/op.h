@@ -1,21 +1,22 @@
 // What every op of this folder has in common; each x.h states only what is its own.
 //
 // An op is a free function: x.h is the contract, x_cpu.cc the specification and the CPU build, x.cu
-// the GPU build of the same contract, chosen by stream.device(). A stream whose device this build has
-// no op for gets kUnimplemented recorded and nothing else happens.
+// the GPU build of the same contract, chosen by stream.device(). A stream whose device this build
+// has no op for gets kUnimplemented recorded and nothing else happens.
 //
 // Memory: pointers belong to the caller and lie in the memory of the stream's device. Matrices are
-// row-major float32, [b, n] with b rows, packed unless a stride (in floats) is given. Any size may be
-// 0. An op neither allocates nor waits. Scratch is an argument, 8-byte aligned, contents undefined
-// before and after; XScratchFloats(...) says how many floats, and it depends on the shape alone.
-// Inputs and outputs do not overlap unless the contract says that they may be the same array.
+// row-major float32, [b, n] with b rows, packed unless a stride (in floats) is given. Any size may
+// be 0. An op neither allocates nor waits. Scratch is an argument, 8-byte aligned, contents
+// undefined before and after; XScratchFloats(...) says how many floats, and it depends on the shape
+// alone. Inputs and outputs do not overlap unless the contract says that they may be the same
+// array.
 //
 // Order: sums are added in an order that depends on the shape alone, not on the number of threads:
 // two runs give the same bits, and so do 1 thread and 16.
 //
 // Gradients: dx is the derivative of the loss with respect to x. Parameters' gradients are
-// overwritten; gradients of inputs are overwritten or added to, as the Write argument says, so that a
-// tensor that feeds several layers accumulates.
+// overwritten; gradients of inputs are overwritten or added to, as the Write argument says, so that
+// a tensor that feeds several layers accumulates.
 #pragma once
 
 #include <cstddef>

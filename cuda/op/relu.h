@@ -6,15 +6,15 @@
 
 namespace cistern::op {
 
-// y = max(x, 0). x, y: [count], may be the same array.
+// y = max(x, 0); NaN stays NaN. x, y: [count], may be the same array.
 void Relu(const float* x, float* y, size_t count, Stream& stream);
 
 // dx = y > 0 ? dy : 0, with y the output of Relu. dy and dx may be the same array (kOverwrite).
 void ReluBackward(const float* y, const float* dy, Write write, float* dx, size_t count,
                   Stream& stream);
 
-// y = Dropout(max(x, 0)). No mask is kept: an element that was cut or dropped is zero in y, and those
-// are the ones whose gradient is zero. x, y: [b, n], may be the same array.
+// y = Dropout(max(x, 0)). No mask is kept: an element that was cut or dropped is zero in y, and
+// those are the ones whose gradient is zero. x, y: [b, n], may be the same array.
 void ReluDropout(const float* x, const DropoutDraw& draw, float* y, size_t b, size_t n,
                  Stream& stream);
 

@@ -12,14 +12,15 @@ namespace cistern::op {
 // first cell of state of row 0; those of row r lie r * stride floats further, dim weights and
 // RuleStateFloats(rule.kind, dim) cells. states may be null for a rule without state.
 // step_size: StepSize(). Gradients must be finite.
-void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
-                  const float* grads, float* weights, float* states, size_t stride,
-                  size_t distinct, size_t dim, Stream& stream);
+void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
+                  float* weights, float* states, size_t stride, size_t distinct, size_t dim,
+                  Stream& stream);
 
 // grads(i) += l2 * w of rows[i]: the gradient of (l2 / 2) |w|^2 over the distinct rows of a batch.
 //
-// rows, grads, weights, stride: as above; weights are only read. square_sum: one double, overwritten
-// with the sum of w^2 over these rows; null: not needed. scratch: AddRowL2ScratchFloats(distinct).
+// rows, grads, weights, stride: as above; weights are only read. square_sum: one double,
+// overwritten with the sum of w^2 over these rows; null: not needed. scratch:
+// AddRowL2ScratchFloats(distinct).
 void AddRowL2(float l2, const uint32_t* rows, const float* weights, size_t stride, float* grads,
               double* square_sum, size_t distinct, size_t dim, float* scratch, Stream& stream);
 size_t AddRowL2ScratchFloats(size_t distinct);

@@ -1,0 +1,26 @@
+#include "cuda/op/copy_columns.h"
+
+#include <cstring>
+
+#include "cuda/op/cpu.h"
+
+namespace cistern::op {
+
+void CopyColumns(const float* x, size_t x_stride, Write write, float* y, size_t y_stride, size_t b,
+                 size_t n, Stream& stream) {
+  if (!OnCpu(stream) || n == 0) return;
+  ForPieces(b, RowGrain(n), 2 * b * n, [=](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) {
+      const float* from = x + r * x_stride;
+      float* to = y + r * y_stride;
+      if (write == Write::kOverwrite) {
+        std::memcpy(to, from, n * sizeof(float));
+      } else {
+#pragma omp simd
+        for (size_t c = 0; c < n; ++c) to[c] += from[c];
+      }
+    }
+  });
+}
+
+}  // namespace cistern::op

@@ -1,0 +1,53 @@
+#include "cuda/op/dense_update.h"
+
+#include "common/check.h"
+#include "cuda/op/cpu.h"
+
+namespace cistern::op {
+namespace {
+
+constexpr size_t kChunk = 256;         // weights whose state is gathered at a time
+constexpr size_t kMaxStateFields = 2;  // Adam: m and v
+
+}  // namespace
+
+void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, float* weight,
+                 float* state, size_t count, Stream& stream) {
+  if (!OnCpu(stream)) return;
+  CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
+  const size_t fields = RuleStateFloats(rule.kind, 1);
+  CISTERN_CHECK(fields <= kMaxStateFields);
+  // ApplyRule wants the fields of a state one behind the other: a chunk of each is copied to a
+  // local array, which stays in the first-level cache, and back.
+  ForPieces(count, kChunk, 4 * count, [=](size_t begin, size_t end) {
+    float local[kMaxStateFields * kChunk];
+    const size_t n = end - begin;
+    for (size_t f = 0; f < fields; ++f) {
+      std::copy_n(state + f * count + begin, n, local + f * n);
+    }
+    ApplyRule(rule, step_size, static_cast<uint32_t>(n), grad + begin, weight + begin, local);
+    for (size_t f = 0; f < fields; ++f) {
+      std::copy_n(local + f * n, n, state + f * count + begin);
+    }
+  });
+}
+
+void AddL2Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
+  if (!OnCpu(stream)) return;
+  ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
+#pragma omp simd
+    for (size_t i = begin; i < end; ++i) grad[i] += lambda * weight[i];
+  });
+}
+
+void AddL1Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
+  if (!OnCpu(stream)) return;
+  ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
+#pragma omp simd
+    for (size_t i = begin; i < end; ++i) {
+      grad[i] += weight[i] > 0.0f ? lambda : (weight[i] < 0.0f ? -lambda : 0.0f);
+    }
+  });
+}
+
+}  // namespace cistern::op

@@ -1,0 +1,68 @@
+#include "cuda/op/fm_order2.h"
+
+#include "cuda/op/cpu.h"
+
+namespace cistern::op {
+namespace {
+
+constexpr size_t kChunk = 64;  // dimensions of an embedding whose sums stay in cache
+
+}  // namespace
+
+void FmOrder2(const float* x, float* y, size_t b, size_t slots, size_t dim, Stream& stream) {
+  if (!OnCpu(stream)) return;
+  ForPieces(b, RowGrain(slots * dim), b * slots * dim, [=](size_t begin, size_t end) {
+    float sum[kChunk], squares[kChunk];
+    for (size_t i = begin; i < end; ++i) {
+      for (size_t first = 0; first < dim; first += kChunk) {
+        const size_t width = std::min(kChunk, dim - first);
+        std::fill_n(sum, width, 0.0f);
+        std::fill_n(squares, width, 0.0f);
+        for (size_t s = 0; s < slots; ++s) {
+          const float* v = x + (i * slots + s) * dim + first;
+#pragma omp simd
+          for (size_t e = 0; e < width; ++e) {
+            sum[e] += v[e];
+            squares[e] += v[e] * v[e];
+          }
+        }
+        float* out = y + i * dim + first;
+#pragma omp simd
+        for (size_t e = 0; e < width; ++e) out[e] = 0.5f * (sum[e] * sum[e] - squares[e]);
+      }
+    }
+  });
+}
+
+void FmOrder2Backward(const float* x, const float* dy, Write write, float* dx, size_t b,
+                      size_t slots, size_t dim, Stream& stream) {
+  if (!OnCpu(stream)) return;
+  ForPieces(b, RowGrain(slots * dim), 2 * b * slots * dim, [=](size_t begin, size_t end) {
+    float sum[kChunk];
+    for (size_t i = begin; i < end; ++i) {
+      for (size_t first = 0; first < dim; first += kChunk) {
+        const size_t width = std::min(kChunk, dim - first);
+        std::fill_n(sum, width, 0.0f);
+        for (size_t s = 0; s < slots; ++s) {
+          const float* v = x + (i * slots + s) * dim + first;
+#pragma omp simd
+          for (size_t e = 0; e < width; ++e) sum[e] += v[e];
+        }
+        const float* g = dy + i * dim + first;
+        for (size_t s = 0; s < slots; ++s) {
+          const float* v = x + (i * slots + s) * dim + first;
+          float* out = dx + (i * slots + s) * dim + first;
+          if (write == Write::kAccumulate) {
+#pragma omp simd
+            for (size_t e = 0; e < width; ++e) out[e] += g[e] * (sum[e] - v[e]);
+          } else {
+#pragma omp simd
+            for (size_t e = 0; e < width; ++e) out[e] = g[e] * (sum[e] - v[e]);
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace cistern::op

@@ -1,0 +1,104 @@
+#include "cuda/op/fully_connected.h"
+
+#include "cuda/op/gemm.h"
+#include "test/cuda/op_test.h"
+
+namespace cistern::op {
+namespace {
+
+constexpr double kTolerance = 2e-5;
+
+// a [m, k] times b [k, n].
+Doubles Times(const Doubles& a, const Doubles& b, size_t m, size_t k, size_t n) {
+  Doubles c(m * n, 0.0);
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < k; ++j) {
+      for (size_t l = 0; l < n; ++l) c[i * n + l] += a[i * k + j] * b[j * n + l];
+    }
+  }
+  return c;
+}
+
+Doubles Transposed(const Doubles& a, size_t rows, size_t columns) {
+  Doubles t(a.size());
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) t[c * rows + r] = a[r * columns + c];
+  }
+  return t;
+}
+
+Doubles Layer(const Doubles& x, const Doubles& weight, const Doubles& bias, size_t b, size_t k,
+              size_t n) {
+  Doubles y = Times(x, weight, b, k, n);
+  for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % n];
+  return y;
+}
+
+class GemmTest : public OpTest {};
+class FullyConnectedTest : public OpTest {};
+
+TEST_P(GemmTest, IsTheProductForEveryTranspose) {
+  const Doubles a = Random(b() * k()), w = Random(k() * n());
+  const Doubles expected = Times(a, w, b(), k(), n());
+  for (const Transpose ta : {Transpose::kNo, Transpose::kYes}) {
+    for (const Transpose tb : {Transpose::kNo, Transpose::kYes}) {
+      const Floats left(ta == Transpose::kYes ? Transposed(a, b(), k()) : a);
+      const Floats right(tb == Transpose::kYes ? Transposed(w, k(), n()) : w);
+      Floats c(b() * n(), kUnset);
+      Gemm(ta, tb, b(), n(), k(), left.data(), right.data(), Write::kOverwrite, c.data(), stream());
+      ExpectNear(expected, c, kTolerance);
+      Gemm(ta, tb, b(), n(), k(), left.data(), right.data(), Write::kAccumulate, c.data(),
+           stream());
+      Doubles twice = expected;
+      for (double& v : twice) v *= 2;
+      ExpectNear(twice, c, kTolerance);
+    }
+  }
+}
+
+TEST_P(FullyConnectedTest, ForwardIsProductPlusBias) {
+  const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
+  Floats y(b() * n(), kUnset);
+  FullyConnected(Floats(x).data(), Floats(weight).data(), Floats(bias).data(), y.data(), b(), k(),
+                 n(), stream());
+  ExpectNear(Layer(x, weight, bias, b(), k(), n()), y, kTolerance);
+  FullyConnected(Floats(x).data(), Floats(weight).data(), nullptr, y.data(), b(), k(), n(),
+                 stream());
+  ExpectNear(Times(x, weight, b(), k(), n()), y, kTolerance);
+}
+
+TEST_P(FullyConnectedTest, BackwardIsTheDerivative) {
+  const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
+  const Doubles dy = Random(b() * n());
+  for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
+    Floats dx = Gradient(x.size(), write), dweight(weight.size(), kUnset), dbias(n(), kUnset);
+    Floats scratch(FullyConnectedScratchFloats(b(), k(), n()), kUnset);
+    FullyConnectedBackward(Floats(x).data(), Floats(weight).data(), Floats(dy).data(), write,
+                           dx.data(), dweight.data(), dbias.data(), b(), k(), n(), scratch.data(),
+                           stream());
+    const auto loss = [&](const Doubles& x_, const Doubles& w_, const Doubles& b_) {
+      return Dot(dy, Layer(x_, w_, b_, b(), k(), n()));
+    };
+    ExpectGradient([&](const Doubles& v) { return loss(v, weight, bias); }, x, dx, kTolerance,
+                   Base(write));
+    ExpectGradient([&](const Doubles& v) { return loss(x, v, bias); }, weight, dweight, kTolerance);
+    ExpectGradient([&](const Doubles& v) { return loss(x, weight, v); }, bias, dbias, kTolerance);
+  }
+}
+
+TEST_P(FullyConnectedTest, BackwardLeavesOutWhatIsNotWanted) {
+  const Floats x(Random(b() * k())), weight(Random(k() * n())), dy(Random(b() * n()));
+  Floats dx(b() * k()), all(k() * n(), kUnset), dbias(n()), only(k() * n(), kUnset);
+  Floats scratch(FullyConnectedScratchFloats(b(), k(), n()));
+  FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, dx.data(),
+                         all.data(), dbias.data(), b(), k(), n(), scratch.data(), stream());
+  FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, nullptr,
+                         only.data(), nullptr, b(), k(), n(), scratch.data(), stream());
+  EXPECT_EQ(all.Read(), only.Read());
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, GemmTest, testing::ValuesIn(OpCases()), OpCaseName);
+INSTANTIATE_TEST_SUITE_P(Devices, FullyConnectedTest, testing::ValuesIn(OpCases()), OpCaseName);
+
+}  // namespace
+}  // namespace cistern::op

@@ -1,0 +1,144 @@
+// What the tests of the ops share: a device and a shape as test parameters, arrays on that device,
+// and gradients by finite differences.
+//
+// A reference is a formula in double, written in the test. A gradient is compared with central
+// differences of that formula, never with the op's own forward pass.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cuda/op/op.h"
+
+namespace cistern::op {
+
+using Doubles = std::vector<double>;
+
+// What each op is run on. The three sizes mean what the op says: b, k, n or b, slots, dim.
+struct OpCase {
+  DeviceKind device;
+  size_t b, k, n;
+};
+
+inline std::vector<OpCase> OpCases() {
+  std::vector<OpCase> cases;
+  for (const DeviceKind device : {DeviceKind::kCpu}) {
+    // Sizes around the widths of vectors, blocks and pieces; each size 0 and 1 in each place; and
+    // two that many threads share.
+    for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 3, 5},
+                                                                    {3, 0, 5},
+                                                                    {3, 5, 0},
+                                                                    {0, 0, 0},
+                                                                    {1, 1, 1},
+                                                                    {1, 31, 33},
+                                                                    {31, 1, 32},
+                                                                    {32, 33, 1},
+                                                                    {33, 32, 31},
+                                                                    {32, 32, 32},
+                                                                    {64, 3, 65},
+                                                                    {65, 31, 1},
+                                                                    {129, 1, 1},
+                                                                    {257, 20, 40},
+                                                                    {1030, 9, 33}}) {
+      cases.push_back({device, b, k, n});
+    }
+  }
+  return cases;
+}
+
+inline std::string OpCaseName(const testing::TestParamInfo<OpCase>& info) {
+  const OpCase& c = info.param;
+  return (c.device == DeviceKind::kCpu ? "cpu_" : "cuda_") + std::to_string(c.b) + "_" +
+         std::to_string(c.k) + "_" + std::to_string(c.n);
+}
+
+// An array in the memory of a device.
+template <typename T>
+class Array {
+ public:
+  explicit Array(size_t n, T value = T()) : values_(n, value) {}
+  explicit Array(const Doubles& x) : values_(x.begin(), x.end()) {}
+  T* data() { return values_.data(); }
+  const T* data() const { return values_.data(); }
+  size_t size() const { return values_.size(); }
+  const std::vector<T>& Read() const { return values_; }
+
+ private:
+  std::vector<T> values_;
+};
+using Floats = Array<float>;
+
+// Fixture: one device, one shape, one random sequence.
+class OpTest : public testing::TestWithParam<OpCase> {
+ protected:
+  size_t b() const { return GetParam().b; }
+  size_t k() const { return GetParam().k; }
+  size_t n() const { return GetParam().n; }
+  Stream& stream() { return stream_; }
+
+  // n numbers in [low, high) that are exact floats.
+  Doubles Random(size_t count, double low = -1, double high = 1) {
+    std::uniform_real_distribution<float> draw(static_cast<float>(low), static_cast<float>(high));
+    Doubles x(count);
+    for (double& v : x) v = draw(random_);
+    return x;
+  }
+  size_t RandomIndex(size_t count) { return random_() % count; }
+
+  static void ExpectNear(const Doubles& expected, const Floats& actual, double tolerance) {
+    ASSERT_EQ(expected.size(), actual.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(expected[i], actual.Read()[i], tolerance * std::max(1.0, std::abs(expected[i])))
+          << "at " << i;
+    }
+  }
+
+  // Checks gradient = base + d loss / d x at up to 16 places.
+  void ExpectGradient(const std::function<double(const Doubles&)>& loss, Doubles x,
+                      const Floats& gradient, double tolerance, double base = 0) {
+    constexpr double kStep = 1e-5;
+    constexpr size_t kPlaces = 16;
+    ASSERT_EQ(x.size(), gradient.size());
+    for (size_t place = 0; place < std::min(x.size(), kPlaces); ++place) {
+      const size_t i = x.size() <= kPlaces ? place : RandomIndex(x.size());
+      const double at = x[i];
+      x[i] = at + kStep;
+      const double above = loss(x);
+      x[i] = at - kStep;
+      const double expected = base + (above - loss(x)) / (2 * kStep);
+      x[i] = at;
+      ASSERT_NEAR(expected, gradient.Read()[i], tolerance * std::max(1.0, std::abs(expected)))
+          << "at " << i;
+    }
+  }
+
+  static double Dot(const Doubles& a, const Doubles& b) {
+    double sum = 0;
+    for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  }
+
+ private:
+  Stream stream_{GetParam().device};
+  std::mt19937_64 random_{20240229};
+};
+
+// What an array holds before an op overwrites it, so that a place that was left out shows.
+inline constexpr float kUnset = 1e30f;
+// What an input's gradient holds before an op adds to it.
+inline constexpr float kBefore = 0.5f;
+
+inline Floats Gradient(size_t n, Write write) {
+  return Floats(n, write == Write::kAccumulate ? kBefore : kUnset);
+}
+inline double Base(Write write) {
+  return write == Write::kAccumulate ? kBefore : 0.0;
+}
+
+}  // namespace cistern::op
