@@ -1,6 +1,7 @@
 // Samples in columns: what a reader makes and the pass builder consumes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -27,9 +28,9 @@ struct SparseColumn {
 
 // Threads: one at a time.
 struct SampleBlock {
-  size_t size = 0;              // samples
-  std::vector<float> label;     // [size, label_dim]
-  std::vector<float> dense;     // [size, dense_dim]
+  size_t size = 0;                   // samples
+  std::vector<float> label;          // [size, label_dim]
+  std::vector<float> dense;          // [size, dense_dim]
   std::vector<SparseColumn> sparse;  // by input
 
   // Empties the block and gives it `inputs` columns; capacity is kept.
@@ -43,6 +44,10 @@ struct SampleBlock {
       column.keys.clear();
     }
   }
+  // Keeps the first `count` samples.
+  void Truncate(size_t count);
+  // Appends samples [first, first + count) of `from`, which has the same shape.
+  void Append(const SampleBlock& from, size_t first, size_t count);
 };
 
 }  // namespace cistern

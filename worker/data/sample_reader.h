@@ -23,9 +23,9 @@ class SampleReader {
 enum class NormCheck { kNone, kSum };
 
 struct NormOptions {
-  std::string source;        // file list (HugeCTR: line 1 = N, then N paths), or one .norm/.data file
+  std::string source;  // file list (HugeCTR: line 1 = N, then N paths), or one .norm/.data file
   NormCheck check = NormCheck::kNone;
-  bool wide_keys = false;    // I64: 8-byte keys; else 4
+  bool wide_keys = false;  // I64: 8-byte keys; else 4
   SampleShape shape;
   uint32_t worker = 0, worker_num = 1;  // reads files worker, worker + worker_num, ...
 };

@@ -2,6 +2,7 @@
 // loop would otherwise have to search or sort was done while staging.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

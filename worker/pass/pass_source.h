@@ -25,6 +25,9 @@ struct PassOptions {
   // within one pass, so a pass that holds the whole data set is shuffled whole. false: file order.
   bool shuffle = false;
   uint64_t shuffle_seed = 0;
+  // A pass also ends where the number of batches made so far is a multiple of this, e.g. of the
+  // interval of evaluations; 0: no such cut.
+  size_t cut_every = 0;
   bool segments = true;         // false: leave the segment_* arrays empty (evaluation)
   // Bytes that a pass may take: value_bytes[i] for each distinct key of input i, and the batches.
   size_t byte_budget = size_t{1} << 30;
@@ -39,7 +42,8 @@ class PassSource {
   PassSource(const PassOptions& options, OpenReader open);
   ~PassSource();
 
-  // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget.
+  // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget, and
+  // ends with the batch that holds the last sample of an epoch.
   // kResourceExhausted if one batch alone does not fit: names the bytes it wants and the knob
   // (cistern.pass_memory_mb). Errors of the reader pass through; data without a sample is kDataLoss.
   absl::StatusOr<std::unique_ptr<Pass>> Next();

@@ -1,0 +1,58 @@
+#include "worker/data/byte_stream.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace cistern {
+namespace {
+
+constexpr size_t kFirstBytes = 4096;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ByteStream>> ByteStream::Open(const std::string& path) {
+  if (path == "-") return std::unique_ptr<ByteStream>(new ByteStream(path, STDIN_FILENO));
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  std::unique_ptr<ByteStream> stream(new ByteStream(path, fd));
+  struct stat status;
+  if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  }
+  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // the kernel reads ahead while we parse
+  return stream;
+}
+
+ByteStream::~ByteStream() {
+  if (fd_ != STDIN_FILENO) close(fd_);
+}
+
+absl::Status ByteStream::Fill(size_t n) {
+  if (available() >= n || at_end_) return absl::OkStatus();
+  if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, available());
+  end_ -= begin_;
+  begin_ = 0;
+  const size_t size = std::max(n, buffer_.empty() ? kFirstBytes : kBufferBytes);
+  if (buffer_.size() < size) buffer_.resize(size);
+  while (end_ < n) {
+    const ssize_t got = read(fd_, buffer_.data() + end_, buffer_.size() - end_);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return absl::ErrnoToStatus(errno,
+                                 absl::StrCat("cannot read ", path_, " at byte ", offset_ + end_));
+    }
+    if (got == 0) {
+      at_end_ = true;
+      break;
+    }
+    end_ += static_cast<size_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,53 @@
+// A file or standard input, read forward through one bounded buffer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+
+namespace cistern {
+
+// Bytes [offset(), offset() + available()) of the source lie contiguously at data(). Fill asks for
+// more of them, Consume drops those at the front. The buffer grows only as far as a caller's Fill
+// asks, so a caller that bounds its records bounds the memory.
+//
+// Threads: one at a time.
+class ByteStream {
+ public:
+  static constexpr size_t kBufferBytes = size_t{1} << 20;
+
+  // path: a file, or "-" for standard input. kNotFound, kPermissionDenied and the like name it.
+  static absl::StatusOr<std::unique_ptr<ByteStream>> Open(const std::string& path);
+  ~ByteStream();
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  // Makes at least `n` bytes available, or all that are left where the source has fewer.
+  absl::Status Fill(size_t n);
+  void Consume(size_t n) {
+    begin_ += n;
+    offset_ += n;
+  }
+
+  const char* data() const { return buffer_.data() + begin_; }
+  size_t available() const { return end_ - begin_; }
+  uint64_t offset() const { return offset_; }
+  // Nothing lies behind the available bytes. Known only after a Fill that found the end.
+  bool at_end() const { return at_end_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  ByteStream(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  std::string path_;
+  int fd_;
+  std::vector<char> buffer_;    // small until the second Fill: many files are opened for a look
+  size_t begin_ = 0, end_ = 0;  // of the available bytes inside buffer_
+  uint64_t offset_ = 0;
+  bool at_end_ = false;
+};
+
+}  // namespace cistern

@@ -1,0 +1,116 @@
+#include "worker/data/file_list.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "worker/data/byte_stream.h"
+#include "worker/data/output_file.h"
+
+namespace cistern {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kListBytesMax = size_t{64} << 20;
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+// A list is text that begins with a number; a Norm file has zero bytes in its first eight.
+bool LooksLikeList(absl::string_view begin) {
+  if (begin.find('\0') != absl::string_view::npos) return false;
+  begin = absl::StripLeadingAsciiWhitespace(begin);
+  return !begin.empty() && absl::ascii_isdigit(begin[0]);
+}
+
+// Where `name`, found in the list of `folder`, stands; empty if nowhere.
+std::string Resolve(const fs::path& folder, const std::string& name) {
+  const fs::path path(name);
+  if (path.is_absolute()) return Exists(path) ? name : "";
+  const std::string beside = (folder / path).string();
+  const bool bare = name.find('/') == std::string::npos;
+  const std::string& first = bare ? beside : name;
+  const std::string& second = bare ? name : beside;
+  return Exists(first) ? first : Exists(second) ? second : "";
+}
+
+absl::Status AppendList(const std::string& list, absl::string_view text,
+                        std::vector<std::string>* paths) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  uint64_t count = 0;
+  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(lines[0]), &count)) {
+    return absl::DataLossError(
+        absl::StrCat(list, ": line 1 of a file list must be the number of files, not '",
+                     absl::StripAsciiWhitespace(lines[0]).substr(0, 40), "'"));
+  }
+  uint64_t found = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::string name(absl::StripAsciiWhitespace(lines[i]));
+    if (name.empty()) continue;
+    if (++found > count) continue;
+    std::string path = Resolve(fs::path(list).parent_path(), name);
+    if (path.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat(list, ": line ", i + 1, ": no file '", name,
+                       "', neither from the current directory nor from the list's folder"));
+    }
+    paths->push_back(std::move(path));
+  }
+  if (found == count) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(list, ": line 1 says ", count, " files, but ", found,
+                                          " paths follow: make them agree"));
+}
+
+absl::Status AppendSource(const std::string& source, std::vector<std::string>* paths) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(source));
+  CISTERN_RETURN_IF_ERROR(stream->Fill(64));
+  if (stream->available() == 0) {
+    return absl::DataLossError(
+        absl::StrCat(source, " is empty: neither a file list nor a Norm file"));
+  }
+  if (!LooksLikeList({stream->data(), std::min<size_t>(64, stream->available())})) {
+    paths->push_back(source);
+    return absl::OkStatus();
+  }
+  CISTERN_RETURN_IF_ERROR(stream->Fill(kListBytesMax));
+  if (!stream->at_end()) {
+    return absl::DataLossError(absl::StrCat(source, ": longer than a file list may be (64 MiB)"));
+  }
+  return AppendList(source, {stream->data(), stream->available()}, paths);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source) {
+  std::vector<std::string> paths;
+  // A comma may also be part of a name.
+  const std::vector<std::string> sources =
+      Exists(source) ? std::vector<std::string>{source} : absl::StrSplit(source, ',');
+  for (const std::string& one : sources) {
+    const std::string name(absl::StripAsciiWhitespace(one));
+    if (name.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("data source '", source, "' holds an empty name"));
+    }
+    CISTERN_RETURN_IF_ERROR(AppendSource(name, &paths));
+  }
+  return paths;
+}
+
+absl::Status WriteFileList(const std::string& path, const std::vector<std::string>& names) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(names.size(), "\n")));
+  for (const std::string& name : names) {
+    CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(name, "\n")));
+  }
+  return file->Close();
+}
+
+}  // namespace cistern

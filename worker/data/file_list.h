@@ -1,0 +1,26 @@
+// HugeCTR's file list: line 1 is the number of files, then one path a line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+
+namespace cistern {
+
+// Names the data files of `source`, in order. A source is a file list or a data file, or several of
+// either, separated by commas.
+//
+// A relative path of a list counts from the current directory, as in HugeCTR, and where nothing
+// stands there, from the list's folder. A bare name counts from the list's folder first, so that a
+// folder with its list can be moved.
+//
+// kNotFound: no such list, or no such file (with list and line); kDataLoss: a count that does not
+// agree with the paths that follow; kInvalidArgument: an empty source.
+absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source);
+
+// Writes a list of `names`, usually bare names of files beside it, at `path`; complete or not at
+// all.
+absl::Status WriteFileList(const std::string& path, const std::vector<std::string>& names);
+
+}  // namespace cistern

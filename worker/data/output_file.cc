@@ -1,0 +1,77 @@
+#include "worker/data/output_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "common/check.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
+  const std::string temporary = path + ".tmp";
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", temporary));
+  return std::unique_ptr<OutputFile>(new OutputFile(path, fd));
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ < 0) return;
+  close(fd_);
+  unlink(temporary_path().c_str());
+}
+
+absl::Status OutputFile::Append(absl::string_view bytes) {
+  buffer_.append(bytes.data(), bytes.size());
+  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+}
+
+absl::Status OutputFile::WriteAt(uint64_t offset, absl::string_view bytes) {
+  CISTERN_RETURN_IF_ERROR(Flush());
+  CISTERN_CHECK(offset + bytes.size() <= written_);
+  return Write(bytes, offset);
+}
+
+absl::Status OutputFile::Close() {
+  CISTERN_RETURN_IF_ERROR(Flush());
+  // Some file systems report a full disk only here.
+  const int closed = close(fd_);
+  const int error = errno;
+  fd_ = -1;
+  if (closed != 0 || std::rename(temporary_path().c_str(), path_.c_str()) != 0) {
+    const int cause = closed != 0 ? error : errno;
+    unlink(temporary_path().c_str());
+    return absl::ErrnoToStatus(cause, absl::StrCat("cannot complete ", path_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Flush() {
+  CISTERN_RETURN_IF_ERROR(Write(buffer_, written_));
+  written_ += buffer_.size();
+  buffer_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Write(absl::string_view bytes, uint64_t offset) {
+  CISTERN_CHECK(fd_ >= 0);
+  while (!bytes.empty()) {
+    const ssize_t put = pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path_, " at byte ", offset));
+    }
+    bytes.remove_prefix(static_cast<size_t>(put));
+    offset += static_cast<uint64_t>(put);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
