@@ -1,13 +1,14 @@
-// CISTERN_CHECK stops the process on a bug of our own. Errors of the outside world are absl::Status.
+// CISTERN_CHECK stops the process on a bug of our own. Errors of the outside world are
+// absl::Status.
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
 
-#define CISTERN_CHECK(condition)                                                          \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition);  \
-      std::abort();                                                                       \
-    }                                                                                     \
+#define CISTERN_CHECK(condition)                                                         \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                      \
+    }                                                                                    \
   } while (false)

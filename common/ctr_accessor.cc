@@ -22,11 +22,12 @@ bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const C
     thread_local std::vector<float> scaled;
     scaled.assign(push.embedx_grad, push.embedx_grad + layout.dim());
     for (float& g : scaled) g *= scale;
-    ApplyRule(layout.rule(), step_size, layout.dim(), scaled.data(),
-              value + layout.weight_index(), value + layout.state_index());
+    ApplyRule(layout.rule(), step_size, layout.dim(), scaled.data(), value + layout.weight_index(),
+              value + layout.state_index());
     return true;
   }
-  if (layout.dim() == 0 || layout.Score(show, click) < layout.ctr().embedx_threshold()) return false;
+  if (layout.dim() == 0 || layout.Score(show, click) < layout.ctr().embedx_threshold())
+    return false;
   layout.InitializeEmbedx(key, value);
   return true;
 }

@@ -8,14 +8,14 @@ namespace cistern {
 // What a batch says about one key, summed over its occurrences.
 struct CtrPush {
   float slot = 0;
-  float show = 0;           // occurrences
-  float click = 0;          // occurrences with a positive label
+  float show = 0;   // occurrences
+  float click = 0;  // occurrences with a positive label
   float embed_grad = 0;
   const float* embedx_grad = nullptr;  // [dim]; ignored while the value is short
 };
 
-// Applies `push` to `value` (full_floats() cells; `full` says whether its embedx exists) and returns
-// whether embedx exists now.
+// Applies `push` to `value` (full_floats() cells; `full` says whether its embedx exists) and
+// returns whether embedx exists now.
 //
 // show, click and delta_score grow, unseen_days becomes 0, slot is overwritten; embed_w and embedx
 // follow their gradients, divided by push.show where the spec says show_scale. The push that lifts

@@ -24,7 +24,8 @@ class Gate {
   void Close() {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
-    mutex_.Await(absl::Condition(+[](int* inside) { return *inside == 0; }, &inside_));
+    mutex_.Await(absl::Condition(
+        +[](int* inside) { return *inside == 0; }, &inside_));
   }
 
  private:

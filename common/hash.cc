@@ -4,6 +4,8 @@
 
 namespace cistern {
 
-uint64_t HashBytes(const void* data, size_t size) { return XXH3_64bits(data, size); }
+uint64_t HashBytes(const void* data, size_t size) {
+  return XXH3_64bits(data, size);
+}
 
 }  // namespace cistern

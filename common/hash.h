@@ -22,6 +22,8 @@ CISTERN_HOST_DEVICE inline uint64_t MixKey(Key key) {
 
 // 64-bit XXH3 of `bytes`: schema, shard-map and cluster identities, and hashed feature names.
 uint64_t HashBytes(const void* data, size_t size);
-inline uint64_t HashBytes(const std::string& bytes) { return HashBytes(bytes.data(), bytes.size()); }
+inline uint64_t HashBytes(const std::string& bytes) {
+  return HashBytes(bytes.data(), bytes.size());
+}
 
 }  // namespace cistern

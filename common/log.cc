@@ -18,11 +18,19 @@ spdlog::logger& Logger() {
 
 }  // namespace
 
-void LogInfo(const std::string& message) { Logger().info("{}", message); }
-void LogWarning(const std::string& message) { Logger().warn("{}", message); }
-void LogError(const std::string& message) { Logger().error("{}", message); }
+void LogInfo(const std::string& message) {
+  Logger().info("{}", message);
+}
+void LogWarning(const std::string& message) {
+  Logger().warn("{}", message);
+}
+void LogError(const std::string& message) {
+  Logger().error("{}", message);
+}
 
-void SetLogLevel(const std::string& level) { Logger().set_level(spdlog::level::from_str(level)); }
+void SetLogLevel(const std::string& level) {
+  Logger().set_level(spdlog::level::from_str(level));
+}
 
 void SetLogName(const std::string& name) {
   Logger().set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ " + name + " %v");

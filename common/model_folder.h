@@ -1,5 +1,5 @@
-// The files of a saved model, the same whoever writes them: each server its shards (`cistern save`),
-// or a worker everything (`cistern train --out`).
+// The files of a saved model, the same whoever writes them: each server its shards (`cistern
+// save`), or a worker everything (`cistern train --out`). Byte by byte: docs/formats.md.
 //
 //   NAME/<table>/part-<server:03>-<shard:05>      sparse: a line a row (value_text.h), every shard
 //   NAME/<table>/part-<server:03>                 dense: a line a row, one number a column; rows in
@@ -8,8 +8,12 @@
 //
 // The json file: {"format": 1, "server": r, "server_num": n, "shard_num": s, "pass": p,
 //   "schema": {...}, "files": [{"name": "deep/part-000-00003", "rows": 12, "bytes": 345,
-//   "xxh3": "16 hex digits"}, ...]}. A folder is complete when all n json files are there and agree
-// on everything but "server" and "files".
+//   "xxh3": "16 hex digits"}, ...], "self_xxh3": "16 hex digits"}. A folder is complete when all n
+// json files are there and agree on everything but "server" and "files".
+//
+// Writing: files first, WritePart last; a model without its json files does not exist, so one that
+// was interrupted is never read. A file is synced to disk before it gets its name, and its folder
+// before the json file gets its own.
 #pragma once
 
 #include <functional>
@@ -18,9 +22,12 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/file.h"
 #include "common/status.h"
 #include "common/value_layout.h"
 #include "proto/schema.pb.h"
+
+struct XXH3_state_s;
 
 namespace cistern {
 
@@ -38,39 +45,58 @@ struct ModelPart {
 
 std::string SparsePartName(const std::string& table, uint32_t server, uint32_t shard);
 std::string DensePartName(const std::string& table, uint32_t server);
+std::string PartJsonName(uint32_t server, uint32_t server_num);
 
-// Writes one file of a model: buffered, hashed, flushed to disk by Close. Lines go to a temporary
-// name; Close gives the file its own. Errors carry the path; no space left is kResourceExhausted.
+// Writes one file of a model: buffered and hashed. Lines go to a temporary name; Close syncs it to
+// disk and gives it its own. Errors carry the path; no space left is kResourceExhausted, and the
+// temporary file is removed. After an error every further call returns it again.
 //
-// Threads: one at a time.
+// Threads: one at a time; writers of different files are independent.
 class ModelFileWriter {
  public:
+  // Makes folders as needed. kInvalidArgument unless `name` is two names (common/names.h) with a
+  // slash between them.
   static absl::StatusOr<std::unique_ptr<ModelFileWriter>> Create(const std::string& folder,
                                                                  const std::string& name);
   ~ModelFileWriter();  // removes the temporary file if Close was not reached
+  ModelFileWriter(const ModelFileWriter&) = delete;
+  ModelFileWriter& operator=(const ModelFileWriter&) = delete;
+
   // Appends whole lines; `rows` of them.
   absl::Status Append(absl::string_view lines, uint64_t rows);
   absl::StatusOr<ModelFile> Close();
 
  private:
-  ModelFileWriter() = default;
-  std::string folder_, buffer_;
+  ModelFileWriter();
+  absl::Status Flush();
+  absl::Status Finish();
+
+  std::string path_, leaf_;
+  FileDescriptor folder_, fd_;
+  std::string buffer_;
   ModelFile file_;
-  int fd_ = -1;
-  void* hash_state_ = nullptr;
+  absl::Status status_;  // the first error
+  XXH3_state_s* const hash_state_;
 };
 
-// Writes the json file of a part (to a temporary name, then renamed). kAlreadyExists if the folder
-// holds that part already: a saved model never changes.
-absl::Status WritePart(const std::string& folder, const ModelPart& part);
-
-// Reads all json files and checks that they form a whole model. kNotFound: no model there;
-// kDataLoss: unreadable, incomplete or contradictory, with the file's name.
-absl::StatusOr<std::vector<ModelPart>> ReadParts(const std::string& folder);
-
-// Reads one file of a model line by line and checks size, rows and hash against `file`; a mismatch is
-// kDataLoss with the file's name. `line` errors get file and line number.
+// Reads one file of a model line by line (line ends cut off) and checks size, rows and hash against
+// `file`; a mismatch, like an error of `line`, comes back with the path (kDataLoss), an error of
+// `line` with the line number too, and reading stops there. The hash is known only at the end: on
+// an error the caller drops whatever it got.
 absl::Status ReadModelFile(const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view line)>& line);
+
+// kAlreadyExists if `folder` holds the json file of this part already, or one of a save by another
+// number of servers: a saved model never changes. To be asked before the files are written.
+absl::Status CheckPartIsNew(const std::string& folder, uint32_t server, uint32_t server_num);
+
+// Writes the json file of a part, which makes it exist. kAlreadyExists as CheckPartIsNew;
+// kInvalidArgument if its files are not those of its schema.
+absl::Status WritePart(const std::string& folder, const ModelPart& part);
+
+// Reads all json files, by server, and checks that they form a whole model: every shard of every
+// sparse table is listed once, by the server that owns it, and nothing else is. kNotFound: no model
+// there; kDataLoss: unreadable, incomplete or contradictory, with the file's name.
+absl::StatusOr<std::vector<ModelPart>> ReadParts(const std::string& folder);
 
 }  // namespace cistern

@@ -10,9 +10,10 @@ absl::Status CheckName(const std::string& name) {
     good = good && (absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-');
   }
   if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", name, "' cannot be a name; use 1 to 128 letters, digits, '.', '_' or '-', "
-      "beginning with a letter or a digit"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name,
+                   "' cannot be a name; use 1 to 128 letters, digits, '.', '_' or '-', "
+                   "beginning with a letter or a digit"));
 }
 
 }  // namespace cistern

@@ -43,8 +43,11 @@ class ShardMap {
   // Position of a shard among those of its server.
   uint32_t local_index(ShardIndex shard) const { return shard / server_num_; }
   // The shard at `local` on server `rank`.
-  ShardIndex global_shard(uint32_t rank, uint32_t local) const { return rank + local * server_num_; }
-  // Shards of server `rank`: shard_num / server_num, and one more on the first shard_num % server_num.
+  ShardIndex global_shard(uint32_t rank, uint32_t local) const {
+    return rank + local * server_num_;
+  }
+  // Shards of server `rank`: shard_num / server_num, and one more on the first shard_num %
+  // server_num.
   uint32_t local_shard_num(uint32_t rank) const {
     return shard_num() / server_num_ + (rank < shard_num() % server_num_ ? 1 : 0);
   }

@@ -32,10 +32,10 @@ inline absl::Status AddContext(const absl::Status& status, const std::string& co
 #define CISTERN_CONCAT(a, b) CISTERN_CONCAT_INNER(a, b)
 
 // Returns the status of `expression` from the enclosing function unless it is OK.
-#define CISTERN_RETURN_IF_ERROR(expression)            \
-  do {                                                 \
-    absl::Status cistern_status = (expression);        \
-    if (!cistern_status.ok()) return cistern_status;   \
+#define CISTERN_RETURN_IF_ERROR(expression)          \
+  do {                                               \
+    absl::Status cistern_status = (expression);      \
+    if (!cistern_status.ok()) return cistern_status; \
   } while (false)
 
 // CISTERN_ASSIGN_OR_RETURN(auto x, F()): x = *F(), or returns the status of F().

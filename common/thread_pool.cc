@@ -1,5 +1,6 @@
 #include "common/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "absl/synchronization/blocking_counter.h"
@@ -7,7 +8,7 @@
 namespace cistern {
 
 ThreadPool::ThreadPool(int thread_num) {
-  for (int i = 0; i < thread_num; ++i) threads_.emplace_back([this] { Work(); });
+  for (int i = 0; i < std::max(thread_num, 1); ++i) threads_.emplace_back([this] { Work(); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -25,9 +26,9 @@ void ThreadPool::Run(std::function<void()> work) {
 
 void ThreadPool::ParallelFor(size_t n, const std::function<void(size_t)>& body) {
   std::atomic<size_t> next{0};
-  const int helpers = thread_num();
-  absl::BlockingCounter left(helpers);
-  for (int i = 0; i < helpers; ++i) {
+  const int shares = static_cast<int>(std::min<size_t>(n, threads_.size()));
+  absl::BlockingCounter left(shares);
+  for (int i = 0; i < shares; ++i) {
     Run([&] {
       for (size_t k = next++; k < n; k = next++) body(k);
       left.DecrementCount();

@@ -13,8 +13,8 @@ namespace cistern {
 // Threads: Run and ParallelFor may be called from any thread that is not one of the pool's own.
 class ThreadPool {
  public:
-  explicit ThreadPool(int thread_num);
-  ~ThreadPool();  // runs what is queued, then joins
+  explicit ThreadPool(int thread_num);  // at least one is started
+  ~ThreadPool();                        // runs what is queued, then joins
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 

@@ -32,11 +32,16 @@ struct RuleParams {
 // Floats of state that `n` weights under one rule carry, directly behind the weights in a value.
 CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
   switch (kind) {
-    case RuleKind::kSgd: return 0;
-    case RuleKind::kAdagrad: return n;
-    case RuleKind::kAdagradShared: return 1;
-    case RuleKind::kAdam: return 2 * n;
-    case RuleKind::kAdagradStd: return n;
+    case RuleKind::kSgd:
+      return 0;
+    case RuleKind::kAdagrad:
+      return n;
+    case RuleKind::kAdagradShared:
+      return n > 0 ? 1 : 0;
+    case RuleKind::kAdam:
+      return 2 * n;
+    case RuleKind::kAdagradStd:
+      return n;
   }
   return 0;
 }
@@ -62,6 +67,7 @@ CISTERN_HOST_DEVICE inline float ClipWeight(float w, float bound) {
 // step_size: StepSize(). Gradients must be finite (checked where they enter).
 CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_size, uint32_t n,
                                           const float* grad, float* weight, float* state) {
+  if (n == 0) return;
   switch (rule.kind) {
     case RuleKind::kSgd:
       for (uint32_t i = 0; i < n; ++i) weight[i] -= step_size * grad[i];
@@ -73,14 +79,13 @@ CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_siz
       }
       break;
     case RuleKind::kAdagradShared: {  // the step with the old sum, then the mean square is added
-      const float ratio =
-          step_size * sqrtf(rule.initial_g2sum / (rule.initial_g2sum + state[0]));
+      const float ratio = step_size * sqrtf(rule.initial_g2sum / (rule.initial_g2sum + state[0]));
       float sum = 0.0f;
       for (uint32_t i = 0; i < n; ++i) {
         weight[i] -= ratio * grad[i];
         sum += grad[i] * grad[i];
       }
-      if (n > 0) state[0] += sum / static_cast<float>(n);
+      state[0] += sum / static_cast<float>(n);
       break;
     }
     case RuleKind::kAdagradStd:

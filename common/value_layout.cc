@@ -44,6 +44,45 @@ absl::Status Finite(float x, const char* field) {
   return absl::InvalidArgumentError(absl::StrCat(field, " is not a finite number"));
 }
 
+absl::Status OutOfRange(const char* constant, float x, const char* range) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(constant, " of the update rule is ", x, "; it must be ", range));
+}
+
+// The constants that a rule uses must keep its divisions finite: a 0 that was never set makes 0/0.
+absl::Status CheckConstants(const RuleParams& rule) {
+  const bool adam = rule.kind == RuleKind::kAdam;
+  const bool scaled_by_g2sum =
+      rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd;
+  const auto is_decay = [](float beta) { return beta >= 0.0f && beta < 1.0f; };
+  if (adam && !is_decay(rule.beta1)) return OutOfRange("beta1", rule.beta1, "in [0, 1)");
+  if (adam && !is_decay(rule.beta2)) return OutOfRange("beta2", rule.beta2, "in [0, 1)");
+  if ((adam || rule.kind == RuleKind::kAdagrad) && rule.epsilon <= 0.0f) {
+    return OutOfRange("epsilon", rule.epsilon, "above 0");
+  }
+  if (scaled_by_g2sum && rule.initial_g2sum <= 0.0f) {
+    return OutOfRange("initial_g2sum", rule.initial_g2sum, "above 0");
+  }
+  if (rule.weight_bound < 0.0f) {
+    return OutOfRange("weight_bound", rule.weight_bound, "0 (no bound) or above");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInitializer(const v1::Initializer& initializer) {
+  if (v1::Initializer::Kind_IsValid(initializer.kind())) {
+    return Finite(initializer.range(), "range of the initializer");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("initializer ", static_cast<int>(initializer.kind()), " does not exist"));
+}
+
+absl::Status CheckCtrRules(const v1::CtrRules& rules) {
+  CISTERN_RETURN_IF_ERROR(Finite(rules.nonclk_coeff(), "ctr.nonclk_coeff"));
+  CISTERN_RETURN_IF_ERROR(Finite(rules.click_coeff(), "ctr.click_coeff"));
+  return Finite(rules.embedx_threshold(), "ctr.embedx_threshold");
+}
+
 }  // namespace
 
 absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
@@ -51,8 +90,8 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
     return absl::InvalidArgumentError(
         absl::StrCat("update rule ", static_cast<int>(rule.kind()), " does not exist"));
   }
-  for (float x : {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(),
-                  rule.weight_bound()}) {
+  for (float x :
+       {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(), rule.weight_bound()}) {
     CISTERN_RETURN_IF_ERROR(Finite(x, "a constant of the update rule"));
   }
   RuleParams params;
@@ -62,6 +101,7 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   params.epsilon = rule.epsilon();
   params.initial_g2sum = rule.initial_g2sum();
   params.weight_bound = rule.weight_bound();
+  CISTERN_RETURN_IF_ERROR(CheckConstants(params));
   return params;
 }
 
@@ -76,8 +116,8 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
     return absl::InvalidArgumentError(
         absl::StrCat(table, ": dim is ", spec.dim(), "; it must be 1 to ", kMaxDim));
   }
-  CISTERN_RETURN_IF_ERROR(
-      AddContext(Finite(spec.initializer().range(), "range of the initializer"), table));
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckInitializer(spec.initializer()), table));
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckCtrRules(spec.ctr()), table));
 
   ValueLayout layout;
   layout.accessor_ = spec.accessor();
@@ -110,7 +150,7 @@ bool ValueLayout::Initialize(Key key, float* out) const {
     return true;
   }
   out[slot_index_] = -1.0f;
-  if (ctr_.embedx_threshold() > 0.0f) return false;
+  if (ctr_.embedx_threshold() > 0.0f || dim_ == 0) return false;
   InitializeEmbedx(key, out);
   return true;
 }

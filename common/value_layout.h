@@ -31,7 +31,8 @@ class ValueLayout {
   using Accessor = v1::TableSpec::Accessor;
 
   // kInvalidArgument if the spec is not usable: empty or unsafe name, dim 0 (embedding) or above
-  // 4096, an unknown rule, a non-finite constant.
+  // 4096, an unknown rule or initializer, a constant that is not finite or outside its rule's range
+  // (ToRuleParams).
   static absl::StatusOr<ValueLayout> Create(const v1::TableSpec& spec);
 
   Accessor accessor() const { return accessor_; }
@@ -59,7 +60,7 @@ class ValueLayout {
 
   // Writes the first value of `key` to out[0 .. full_floats()): a pure function of (seed, key).
   // Returns whether that value is full: always for embedding; for ctr only where the threshold is
-  // zero or less. The cells of an absent embedx are written as zero.
+  // zero or less and dim is not 0. The cells of an absent embedx are written as zero.
   bool Initialize(Key key, float* out) const;
 
   // Writes the first weights of embedx (its state is zeroed too) into a ctr value.
@@ -96,15 +97,21 @@ inline double LoadDouble(const float* cell) {
   std::memcpy(&x, cell, sizeof(x));
   return x;
 }
-inline void StoreDouble(float* cell, double x) { std::memcpy(cell, &x, sizeof(x)); }
+inline void StoreDouble(float* cell, double x) {
+  std::memcpy(cell, &x, sizeof(x));
+}
 inline uint64_t LoadU64(const float* cell) {
   uint64_t x;
   std::memcpy(&x, cell, sizeof(x));
   return x;
 }
-inline void StoreU64(float* cell, uint64_t x) { std::memcpy(cell, &x, sizeof(x)); }
+inline void StoreU64(float* cell, uint64_t x) {
+  std::memcpy(cell, &x, sizeof(x));
+}
 
-// The plain-data form of a rule. kInvalidArgument for a kind that does not exist.
+// The plain-data form of a rule. kInvalidArgument for a kind that does not exist, and for a
+// constant that could make NaN: ADAM needs betas in [0, 1) and epsilon > 0, ADAGRAD epsilon > 0,
+// the other AdaGrads initial_g2sum > 0; none may be infinite.
 absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule);
 
 }  // namespace cistern

@@ -26,7 +26,9 @@ void AppendCells(const float* value, uint32_t begin, uint32_t end, std::string* 
   for (uint32_t i = begin; i < end; ++i) AppendField(value[i], out);
 }
 
-bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+bool IsBlank(char c) {
+  return c == ' ' || c == '\t';
+}
 
 // Splits a line into fields and reads them as numbers. The first fault is kept; everything after it
 // reads as zero, so that callers check once, at the end.
@@ -72,8 +74,8 @@ class FieldReader {
     if (fault_ != nullptr) {
       const std::string quoted =
           fault_field_.empty() ? "" : absl::StrCat("'", fault_field_.substr(0, 40), "' ");
-      return absl::DataLossError(absl::StrCat("field ", fault_index_ + 1, " (", name(fault_index_),
-                                              ") ", quoted, fault_));
+      return absl::DataLossError(
+          absl::StrCat("field ", fault_index_ + 1, " (", name(fault_index_), ") ", quoted, fault_));
     }
     if (at_end()) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat("more fields than the ", index_, " that belong here"));

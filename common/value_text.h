@@ -7,8 +7,8 @@
 //
 // Fields are separated by one space. Numbers are the shortest decimal that reads back to the same
 // bits (std::to_chars), so text is lossless. Readers accept any run of spaces and tabs between
-// fields. Values are finite by the time they are written: NaN and Inf never reach a table, and a line
-// that holds one is refused.
+// fields. Values are finite by the time they are written: NaN and Inf never reach a table, and a
+// line that holds one is refused.
 #pragma once
 
 #include <string>
@@ -25,7 +25,8 @@ void AppendValueLine(const ValueLayout& layout, Key key, const float* value, boo
                      std::string* out);
 
 // Parses one line (without its line end) into *key, value[full_floats] and *full; the cells of an
-// absent embedx are zero. kDataLoss that names the field: not a number, not finite, too few, too many.
+// absent embedx are zero. kDataLoss that names the field: not a number, not finite, too few, too
+// many.
 absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, Key* key,
                             float* value, bool* full);
 

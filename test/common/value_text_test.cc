@@ -40,18 +40,18 @@ ValueLayout EmbeddingLayout(uint32_t dim) {
 // The value of spec/003 section 3.2, written by its indexes and not through ValueLayout.
 std::vector<float> SpecValue() {
   std::vector<float> value(12 + 2);
-  value[0] = 3;                               // unseen_days
-  value[1] = 0.25f;                           // delta_score
-  const double show = 12.1, click = 1e-300;   // doubles that no float holds
+  value[0] = 3;                              // unseen_days
+  value[1] = 0.25f;                          // delta_score
+  const double show = 12.1, click = 1e-300;  // doubles that no float holds
   std::memcpy(&value[2], &show, 8);
   std::memcpy(&value[4], &click, 8);
-  value[6] = -0.1f;                           // embed_w
-  value[7] = 1e-45f;                          // embed_g2sum, the smallest subnormal
-  value[8] = 101;                             // slot
+  value[6] = -0.1f;   // embed_w
+  value[7] = 1e-45f;  // embed_g2sum, the smallest subnormal
+  value[8] = 101;     // slot
   const uint64_t uid = 18446744073709551615ull;
   std::memcpy(&value[9], &uid, 8);
-  value[11] = 0.5f;                           // embedx_g2sum
-  value[12] = 3.4028235e38f;                  // embedx_w
+  value[11] = 0.5f;           // embedx_g2sum
+  value[12] = 3.4028235e38f;  // embedx_w
   value[13] = -0.0f;
   return value;
 }
@@ -135,7 +135,8 @@ TEST(ValueText, TooSmallANumberIsItsNearestOne) {
   float value[4];
   Key key = 0;
   bool full = false;
-  ASSERT_TRUE(ParseValueLine(EmbeddingLayout(2), "7 1e-60 -1e-60 1e-44 0", &key, value, &full).ok());
+  ASSERT_TRUE(
+      ParseValueLine(EmbeddingLayout(2), "7 1e-60 -1e-60 1e-44 0", &key, value, &full).ok());
   EXPECT_THAT(value, ::testing::ElementsAre(0.0f, -0.0f, 1e-44f, 0.0f));
 }
 

@@ -1,0 +1,150 @@
+#include "common/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace cistern {
+namespace {
+
+std::string ParentOf(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = path.rfind('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status FileDescriptor::Close(const std::string& path) {
+  const int fd = std::exchange(fd_, -1);
+  // Linux closes the descriptor even where it reports EINTR.
+  if (fd >= 0 && close(fd) != 0 && errno != EINTR) return ErrnoStatus(errno, "close", path);
+  return absl::OkStatus();
+}
+
+absl::Status ErrnoStatus(int error, absl::string_view action, const std::string& path) {
+  const std::string what =
+      absl::StrCat("cannot ", action, " ", path, ": ", std::string(strerror(error)));
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, "; free space there or choose another place, then try again"));
+    case ENOENT:
+      return absl::NotFoundError(what);
+    case ENOTDIR:
+    case EISDIR:
+    case ENAMETOOLONG:
+      return absl::InvalidArgumentError(what);
+    case ELOOP:
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " (a symbolic link here is not followed)"));
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::InternalError(
+          absl::StrCat(what, "; give this user the right to it or choose another place"));
+    case EMFILE:
+    case ENFILE:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, "; raise the limit of open files (ulimit -n)"));
+    default:
+      return absl::InternalError(what);
+  }
+}
+
+absl::Status MakeFolders(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) == 0) {
+    const std::string parent = ParentOf(path);
+    CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(parent));
+    return SyncToDisk(fd.get(), parent);
+  }
+  if (errno == EEXIST && IsFolder(path)) return absl::OkStatus();
+  if (errno == EEXIST) return ErrnoStatus(ENOTDIR, "make the folder", path);
+  if (errno != ENOENT || path.empty()) return ErrnoStatus(errno, "make the folder", path);
+  CISTERN_RETURN_IF_ERROR(MakeFolders(ParentOf(path)));
+  return MakeFolders(path);
+}
+
+absl::StatusOr<FileDescriptor> OpenFolder(const std::string& path) {
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.is_open()) return ErrnoStatus(errno, "open the folder", path);
+  return fd;
+}
+
+absl::StatusOr<FileDescriptor> OpenFolderAt(int parent, const std::string& name,
+                                            const std::string& path) {
+  FileDescriptor fd(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.is_open()) return ErrnoStatus(errno, "open the folder", path);
+  return fd;
+}
+
+absl::StatusOr<OpenedFile> OpenFileAt(int folder, const std::string& name,
+                                      const std::string& path) {
+  // O_NONBLOCK: a pipe in the place of the file must not hold us.
+  OpenedFile file;
+  file.fd =
+      FileDescriptor(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.fd.is_open()) return ErrnoStatus(errno, "open", path);
+  struct stat status;
+  if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "look at", path);
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  }
+  file.bytes = static_cast<uint64_t>(status.st_size);
+  return file;
+}
+
+absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
+                                            const std::string& path) {
+  FileDescriptor fd(
+      openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!fd.is_open()) return ErrnoStatus(errno, "create", path);
+  return fd;
+}
+
+absl::Status WriteFully(int fd, absl::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return ErrnoStatus(errno, "write", path);
+    if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> ReadFully(int fd, char* out, size_t size, const std::string& path) {
+  size_t total = 0;
+  while (total < size) {
+    const ssize_t got = read(fd, out + total, size - total);
+    if (got < 0 && errno != EINTR) return ErrnoStatus(errno, "read", path);
+    if (got == 0) break;
+    if (got > 0) total += static_cast<size_t>(got);
+  }
+  return total;
+}
+
+absl::Status SyncToDisk(int fd, const std::string& path) {
+  // EINVAL: a file system that cannot sync this kind of descriptor has nothing to lose by it.
+  if (fsync(fd) != 0 && errno != EINVAL) return ErrnoStatus(errno, "sync", path);
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

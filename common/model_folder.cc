@@ -1,0 +1,243 @@
+// Parts of a saved model: written once, read as a whole or not at all.
+#include "common/model_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/check.h"
+#include "common/model_part_json.h"
+#include "common/schema.h"
+#include "common/shard_map.h"
+
+namespace cistern {
+namespace {
+
+// A json file lists one line a shard and table: 65536 shards of ten tables stay below this.
+constexpr uint64_t kMaxJsonBytes = uint64_t{256} << 20;
+
+struct PartName {
+  uint32_t server = 0, server_num = 0;
+};
+
+// Reads "part-000-of-002.json"; false for any other name.
+bool ParsePartJsonName(absl::string_view name, PartName* out) {
+  const std::string whole(name);
+  if (!absl::ConsumePrefix(&name, "part-") || !absl::ConsumeSuffix(&name, ".json")) return false;
+  const size_t of = name.find("-of-");
+  if (of == absl::string_view::npos || !absl::SimpleAtoi(name.substr(0, of), &out->server) ||
+      !absl::SimpleAtoi(name.substr(of + 4), &out->server_num)) {
+    return false;
+  }
+  return PartJsonName(out->server, out->server_num) == whole;
+}
+
+// The json files in a folder, by server. kNotFound if there is no such folder.
+absl::StatusOr<std::vector<PartName>> ListParts(const std::string& folder) {
+  DIR* const listing = opendir(folder.c_str());
+  if (listing == nullptr) return ErrnoStatus(errno, "open the folder", folder);
+  std::vector<PartName> parts;
+  errno = 0;
+  while (const dirent* entry = readdir(listing)) {
+    PartName part;
+    if (ParsePartJsonName(entry->d_name, &part)) parts.push_back(part);
+    errno = 0;
+  }
+  const int error = errno;
+  closedir(listing);
+  if (error != 0) return ErrnoStatus(error, "list the folder", folder);
+  std::sort(parts.begin(), parts.end(),
+            [](const PartName& a, const PartName& b) { return a.server < b.server; });
+  return parts;
+}
+
+// OK if the files of `part` are those of its schema: each shard of each sparse table that its
+// server owns, and at most one file of each dense table.
+absl::Status CheckPart(const ModelPart& part) {
+  CISTERN_RETURN_IF_ERROR(CheckSchema(part.schema));
+  CISTERN_ASSIGN_OR_RETURN(const ShardMap map, ShardMap::Create(part.shard_num, part.server_num));
+  if (part.server >= part.server_num) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("server ", part.server, " of ", part.server_num, " does not exist"));
+  }
+  std::set<std::string> required, optional;
+  for (const v1::TableSpec& table : part.schema.tables()) {
+    for (uint32_t local = 0; local < map.local_shard_num(part.server); ++local) {
+      required.insert(
+          SparsePartName(table.name(), part.server, map.global_shard(part.server, local)));
+    }
+  }
+  for (const v1::DenseTableSpec& table : part.schema.dense_tables()) {
+    optional.insert(DensePartName(table.name(), part.server));
+  }
+  std::set<std::string> listed;
+  for (const ModelFile& file : part.files) {
+    if (!listed.insert(file.name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("'", file.name, "' is listed twice"));
+    }
+    if (required.erase(file.name) == 0 && optional.erase(file.name) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", file.name, "' is not a file of this part's tables"));
+    }
+  }
+  if (required.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("'", *required.begin(), "' is not listed"));
+}
+
+absl::StatusOr<ModelPart> ReadPart(int folder, const std::string& name, const std::string& path) {
+  absl::StatusOr<OpenedFile> opened = OpenFileAt(folder, name, path);
+  if (absl::IsInvalidArgument(opened.status()))
+    return absl::DataLossError(opened.status().message());
+  CISTERN_RETURN_IF_ERROR(opened.status());
+  const OpenedFile& file = *opened;
+  if (file.bytes > kMaxJsonBytes) {
+    return absl::DataLossError(
+        absl::StrCat("it has ", file.bytes, " bytes, above ", kMaxJsonBytes));
+  }
+  std::string text(file.bytes, '\0');
+  CISTERN_ASSIGN_OR_RETURN(const size_t got,
+                           ReadFully(file.fd.get(), text.data(), text.size(), path));
+  text.resize(got);
+  CISTERN_ASSIGN_OR_RETURN(ModelPart part, ParsePart(text));
+  const absl::Status status = CheckPart(part);
+  if (!status.ok()) return absl::DataLossError(status.message());
+  if (PartJsonName(part.server, part.server_num) != name) {
+    return absl::DataLossError(
+        absl::StrCat("it holds server ", part.server, " of ", part.server_num));
+  }
+  return part;
+}
+
+// What keeps two parts from being of one model; empty if nothing does.
+std::string Disagreement(const ModelPart& a, const ModelPart& b) {
+  if (a.shard_num != b.shard_num) {
+    return absl::StrCat("shard_num is ", a.shard_num, " and ", b.shard_num);
+  }
+  if (a.pass != b.pass) return absl::StrCat("the pass is ", a.pass, " and ", b.pass);
+  const std::string difference = SchemaDifference(a.schema, b.schema);
+  return difference.empty() ? "" : absl::StrCat("their schemas differ: ", difference);
+}
+
+// OK if the names are those of servers 0 .. n-1 of n.
+absl::Status CheckNames(const std::vector<PartName>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].server_num != names[0].server_num) {
+      return absl::DataLossError(absl::StrCat(
+          "it holds parts of two saves: ", PartJsonName(names[0].server, names[0].server_num),
+          " and ", PartJsonName(names[i].server, names[i].server_num)));
+    }
+  }
+  for (uint32_t server = 0; server < names[0].server_num; ++server) {
+    if (server < names.size() && names[server].server == server) continue;
+    return absl::DataLossError(absl::StrCat(
+        "the model is not whole: ", PartJsonName(server, names[0].server_num),
+        " is missing; that server's save did not finish or its files were not copied"));
+  }
+  return absl::OkStatus();
+}
+
+// The table folders that hold the files of `part`.
+std::set<std::string> TableFolders(const ModelPart& part) {
+  std::set<std::string> folders;
+  for (const ModelFile& file : part.files) folders.insert(file.name.substr(0, file.name.find('/')));
+  return folders;
+}
+
+// Writes `text` to a new file that is on disk when it has its name. kAlreadyExists if the name is
+// taken: a link, unlike a rename, never replaces.
+absl::Status WriteExclusively(const std::string& folder, const std::string& name,
+                              absl::string_view text) {
+  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(folder));
+  const std::string path = absl::StrCat(folder, "/", name), unfinished = name + ".tmp";
+  unlinkat(parent.get(), unfinished.c_str(), 0);
+  const absl::Status status = [&]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(FileDescriptor fd,
+                             CreateFileAt(parent.get(), unfinished, path + ".tmp"));
+    CISTERN_RETURN_IF_ERROR(WriteFully(fd.get(), text, path));
+    CISTERN_RETURN_IF_ERROR(SyncToDisk(fd.get(), path));
+    CISTERN_RETURN_IF_ERROR(fd.Close(path));
+    if (linkat(parent.get(), unfinished.c_str(), parent.get(), name.c_str(), 0) == 0) {
+      return absl::OkStatus();
+    }
+    if (errno == EEXIST) return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+    return ErrnoStatus(errno, "name the finished file", path);
+  }();
+  unlinkat(parent.get(), unfinished.c_str(), 0);
+  CISTERN_RETURN_IF_ERROR(status);
+  return SyncToDisk(parent.get(), folder);
+}
+
+}  // namespace
+
+std::string SparsePartName(const std::string& table, uint32_t server, uint32_t shard) {
+  return absl::StrFormat("%s/part-%03d-%05d", table, server, shard);
+}
+
+std::string DensePartName(const std::string& table, uint32_t server) {
+  return absl::StrFormat("%s/part-%03d", table, server);
+}
+
+std::string PartJsonName(uint32_t server, uint32_t server_num) {
+  return absl::StrFormat("part-%03d-of-%03d.json", server, server_num);
+}
+
+absl::Status CheckPartIsNew(const std::string& folder, uint32_t server, uint32_t server_num) {
+  const absl::StatusOr<std::vector<PartName>> parts = ListParts(folder);
+  if (absl::IsNotFound(parts.status())) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(parts.status());
+  for (const PartName& part : *parts) {
+    if (part.server_num == server_num && part.server != server) continue;
+    return absl::AlreadyExistsError(
+        absl::StrCat(folder, " holds a saved model (", PartJsonName(part.server, part.server_num),
+                     "), which is never changed; save under another name or remove it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WritePart(const std::string& folder, const ModelPart& part) {
+  const std::string name = PartJsonName(part.server, part.server_num);
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckPart(part), absl::StrCat(folder, "/", name)));
+  CISTERN_RETURN_IF_ERROR(CheckPartIsNew(folder, part.server, part.server_num));
+  CISTERN_RETURN_IF_ERROR(MakeFolders(folder));
+  for (const std::string& table : TableFolders(part)) {
+    const std::string path = absl::StrCat(folder, "/", table);
+    CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(path));
+    CISTERN_RETURN_IF_ERROR(SyncToDisk(fd.get(), path));
+  }
+  return WriteExclusively(folder, name, FormatPart(part));
+}
+
+absl::StatusOr<std::vector<ModelPart>> ReadParts(const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<PartName> names, ListParts(folder));
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        folder, " holds no saved model: there is no part-*-of-*.json, which a save writes last"));
+  }
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckNames(names), folder));
+  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(folder));
+  std::vector<ModelPart> parts;
+  for (const PartName& named : names) {
+    const std::string name = PartJsonName(named.server, named.server_num);
+    const std::string path = absl::StrCat(folder, "/", name);
+    absl::StatusOr<ModelPart> part = ReadPart(fd.get(), name, path);
+    if (!part.ok()) return AddContext(part.status(), path);
+    const std::string disagreement = parts.empty() ? "" : Disagreement(parts[0], *part);
+    if (!disagreement.empty()) {
+      return absl::DataLossError(absl::StrCat(path, " is not of the same save as ",
+                                              PartJsonName(parts[0].server, parts[0].server_num),
+                                              ": ", disagreement));
+    }
+    parts.push_back(*std::move(part));
+  }
+  return parts;
+}
+
+}  // namespace cistern
