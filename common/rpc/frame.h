@@ -50,6 +50,12 @@ enum FrameFlags : uint32_t {
   // Pull: an absent key reads as zeros with full = 0xFF, instead of its initial value.
   kAbsentIsZero = 1,
 };
+// The largest body that either side sends or accepts: a request whose reply would be larger is
+// refused, so that no header makes a receiver allocate without bound.
+inline constexpr uint64_t kMaxBodyBytes = 256ull << 20;
+// The largest stride: well above a value of the largest table (4096 weights with Adam).
+inline constexpr uint32_t kMaxStride = 1u << 16;
+
 // In the `full` array of a reply to a pull with kAbsentIsZero: the server does not hold the key.
 inline constexpr uint8_t kAbsent = 0xFF;
 
@@ -74,6 +80,9 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 96);
 
+// The verb of a kind, for messages: "pull", "push-dense" ...; "frame" for one that does not exist.
+const char* FrameKindName(FrameKind kind);
+
 // Bytes in pieces, each kept alive by its owner: what travels, without copies.
 //
 // Threads: a Frame is one thread's at a time; copies share the bytes, which never change.
@@ -93,7 +102,9 @@ class Frame {
   // Appends `size` bytes of new, unset memory (8-byte aligned) and returns them to be filled before
   // the frame is sent.
   char* AppendBuffer(size_t size);
-  void AppendBytes(const void* data, size_t size) { std::memcpy(AppendBuffer(size), data, size); }
+  void AppendBytes(const void* data, size_t size) {
+    if (size > 0) std::memcpy(AppendBuffer(size), data, size);
+  }
 
   size_t size() const { return size_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
@@ -109,17 +120,36 @@ class FrameReader {
   explicit FrameReader(const Frame& frame) : frame_(&frame), left_(frame.size()) {}
   size_t left() const { return left_; }
   // Copies the next `size` bytes; false, and nothing consumed, if there are fewer.
-  bool Read(void* out, size_t size);
+  bool Read(void* out, size_t size) {
+    if (size > static_cast<size_t>(end_ - at_)) return ReadAcross(static_cast<char*>(out), size);
+    if (size > 0) std::memcpy(out, at_, size);
+    at_ += size;
+    left_ -= size;
+    return true;
+  }
 
  private:
+  bool ReadAcross(char* out, size_t size);
+
   const Frame* frame_;
-  size_t piece_ = 0, offset_ = 0, left_;
+  size_t next_piece_ = 0;                         // the piece behind the one that is being read
+  const char *at_ = nullptr, *end_ = nullptr;     // what is left of that one
+  size_t left_;
 };
+
+// XXH3 of the bytes behind the header: what `body_hash` says.
+uint64_t BodyHash(const Frame& frame);
+
+// A frame that begins with `header`; the body is appended to it.
+Frame StartFrame(const FrameHeader& header);
 
 // Reads and checks the header: magic, kind `expected`, and that the body has exactly the bytes that
 // its counts ask for as a request (`reply` false) or as a reply. A reply whose status field is set
 // is returned as that error. kInvalidArgument with what is wrong.
 absl::StatusOr<FrameHeader> ReadHeader(FrameReader& reader, FrameKind expected, bool reply);
+
+// The header of a reply to `request`: the same identity and place, no error, an empty body.
+FrameHeader ReplyHeader(const FrameHeader& request);
 
 // A reply that says `status` (not OK), for the request `header`.
 Frame ErrorFrame(const FrameHeader& header, const absl::Status& status);

@@ -1,6 +1,5 @@
 #include "server/table/dense_table.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -13,11 +12,6 @@ namespace {
 using RowMajorMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 }  // namespace
-
-DenseRange DenseRangeOf(uint64_t rows, uint32_t rank, uint32_t server_num) {
-  const uint64_t per = rows / server_num + 1;
-  return {std::min(rows, rank * per), std::min(rows, (rank + uint64_t{1}) * per)};
-}
 
 DenseTable::DenseTable(const v1::DenseTableSpec& spec, uint32_t rank, uint32_t server_num)
     : spec_(spec), range_(DenseRangeOf(spec.rows(), rank, server_num)) {}

@@ -1,7 +1,6 @@
 // This server's part of a dense table: an Eigen matrix, one row a parameter.
 //
-// Server r of n owns rows [r * per, min((r + 1) * per, rows)) with per = rows / n + 1
-// (spec/003 section 1.5).
+// Which rows those are: common/dense_range.h.
 #pragma once
 
 #include <Eigen/Core>
@@ -9,16 +8,11 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "common/dense_range.h"
 #include "common/status.h"
 #include "proto/schema.pb.h"
 
 namespace cistern {
-
-struct DenseRange {
-  uint64_t begin = 0, end = 0;
-};
-// The rows that server `rank` of `server_num` owns; may be empty.
-DenseRange DenseRangeOf(uint64_t rows, uint32_t rank, uint32_t server_num);
 
 // Threads: any thread; readers share the lock.
 class DenseTable {

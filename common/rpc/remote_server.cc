@@ -1,0 +1,177 @@
+#include "common/rpc/remote_server.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "common/gate.h"
+#include "common/rpc/grpc_convert.h"
+#include "proto/control_plane.grpc.pb.h"
+
+namespace cistern {
+namespace {
+
+grpc::ChannelArguments ChannelArgumentsOf() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  // A channel is a connection of its own, also when two lead to one server.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A peer that is stopped or unplugged is noticed in 10 + 10 seconds, in mid-call too.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // A server that restarts is found again within a second; the callers' own backoff does the rest.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);  // of one attempt to connect
+  // Who retries is the parameter client: it knows what may be repeated.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return arguments;
+}
+
+const char* MethodOf(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kPull: return "/cistern.v1.DataPlane/Pull";
+    case FrameKind::kPush: return "/cistern.v1.DataPlane/Push";
+    case FrameKind::kPullDense: return "/cistern.v1.DataPlane/PullDense";
+    case FrameKind::kPushDense: return "/cistern.v1.DataPlane/PushDense";
+    case FrameKind::kScan: return "/cistern.v1.DataPlane/Scan";
+  }
+  return "";
+}
+
+std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
+  return absl::ToChronoTime(absl::Now() + timeout);
+}
+
+// A data call in flight; it deletes itself after `done`.
+struct DataCall {
+  grpc::ClientContext context;
+  grpc::ByteBuffer request, reply;
+  FrameKind kind;
+  DataPlane::Done done;
+  Gate* gate;
+
+  absl::StatusOr<Frame> Result(const grpc::Status& status) const {
+    if (!status.ok()) return FromGrpc(status);
+    absl::StatusOr<Frame> frame = FromByteBuffer(reply);
+    if (!frame.ok()) return frame;
+    FrameReader reader(*frame);
+    CISTERN_RETURN_IF_ERROR(ReadHeader(reader, kind, /*reply=*/true).status());
+    return frame;
+  }
+};
+
+}  // namespace
+
+struct RemoteServer::Channels {
+  std::vector<std::unique_ptr<grpc::GenericStub>> data;
+  std::unique_ptr<v1::ControlPlane::Stub> control;
+  std::atomic<uint32_t> next{0};
+  Gate gate;
+
+  template <class Request, class Reply>
+  absl::Status Call(grpc::Status (v1::ControlPlane::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Reply*),
+                    const Request& request, Reply* reply, absl::Duration timeout) {
+    grpc::ClientContext context;
+    context.set_deadline(Deadline(timeout));
+    return FromGrpc((control.get()->*method)(&context, request, reply));
+  }
+};
+
+std::unique_ptr<RemoteServer> RemoteServer::Create(const std::string& address,
+                                                   const RemoteOptions& options) {
+  return std::unique_ptr<RemoteServer>(new RemoteServer(address, options));
+}
+
+RemoteServer::RemoteServer(const std::string& address, const RemoteOptions& options)
+    : address_(address), options_(options), channels_(std::make_unique<Channels>()) {
+  QuietGrpcLog();
+  for (int i = 0; i < std::max(1, options.channels); ++i) {
+    auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                             ChannelArgumentsOf());
+    if (i == 0) channels_->control = v1::ControlPlane::NewStub(channel);
+    channels_->data.push_back(std::make_unique<grpc::GenericStub>(channel));
+  }
+}
+
+RemoteServer::~RemoteServer() { channels_->gate.Close(); }
+
+void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) {
+  if (!channels_->gate.Enter()) {
+    done(absl::UnavailableError("this client is closing"));
+    return;
+  }
+  auto* call = new DataCall;
+  call->context.set_deadline(Deadline(timeout));
+  call->request = ToByteBuffer(request);
+  call->kind = kind;
+  call->done = std::move(done);
+  call->gate = &channels_->gate;
+  grpc::GenericStub& stub = *channels_->data[channels_->next++ % channels_->data.size()];
+  stub.UnaryCall(&call->context, MethodOf(kind), grpc::StubOptions(), &call->request, &call->reply,
+                 [call](grpc::Status status) {
+                   call->done(call->Result(status));
+                   Gate* gate = call->gate;
+                   delete call;
+                   gate->Leave();
+                 });
+}
+
+absl::Status RemoteServer::Hello(const v1::HelloRequest& request, v1::HelloReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::Hello, request, reply, options_.call_timeout);
+}
+absl::Status RemoteServer::ClaimEpoch(const v1::ClaimEpochRequest& request, v1::PassReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::ClaimEpoch, request, reply,
+                         options_.call_timeout);
+}
+absl::Status RemoteServer::CreateTables(const v1::CreateTablesRequest& request,
+                                        v1::CreateTablesReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::CreateTables, request, reply,
+                         options_.call_timeout);
+}
+absl::Status RemoteServer::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::BeginPass, request, reply,
+                         options_.call_timeout);
+}
+absl::Status RemoteServer::SealPass(const v1::SealPassRequest& request, v1::PassReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::SealPass, request, reply, options_.call_timeout);
+}
+absl::Status RemoteServer::PreparePass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::PreparePass, request, reply,
+                         options_.long_call_timeout);
+}
+absl::Status RemoteServer::CommitPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::CommitPass, request, reply,
+                         options_.long_call_timeout);
+}
+absl::Status RemoteServer::AbortPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::AbortPass, request, reply,
+                         options_.call_timeout);
+}
+absl::Status RemoteServer::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::Save, request, reply,
+                         options_.long_call_timeout);
+}
+absl::Status RemoteServer::Load(const v1::LoadRequest& request, v1::LoadReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::Load, request, reply,
+                         options_.long_call_timeout);
+}
+absl::Status RemoteServer::Clear(const v1::ClearRequest& request, v1::PassReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::Clear, request, reply,
+                         options_.long_call_timeout);
+}
+absl::Status RemoteServer::Stats(const v1::StatsRequest& request, v1::StatsReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::Stats, request, reply,
+                         request.digest() ? options_.long_call_timeout : options_.call_timeout);
+}
+absl::Status RemoteServer::GetRow(const v1::GetRowRequest& request, v1::GetRowReply* reply) {
+  return channels_->Call(&v1::ControlPlane::Stub::GetRow, request, reply, options_.call_timeout);
+}
+
+}  // namespace cistern
