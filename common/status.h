@@ -31,16 +31,19 @@ inline absl::Status AddContext(const absl::Status& status, const std::string& co
 #define CISTERN_CONCAT_INNER(a, b) a##b
 #define CISTERN_CONCAT(a, b) CISTERN_CONCAT_INNER(a, b)
 
-// Returns the status of `expression` from the enclosing function unless it is OK.
-#define CISTERN_RETURN_IF_ERROR(expression)          \
-  do {                                               \
-    absl::Status cistern_status = (expression);      \
-    if (!cistern_status.ok()) return cistern_status; \
+// Returns the status of `expression` from the enclosing function unless it is OK. (A counter in the
+// name, because an expression may hold a lambda that uses these macros too.)
+#define CISTERN_RETURN_IF_ERROR(expression) \
+  CISTERN_RETURN_IF_ERROR_INNER(CISTERN_CONCAT(cistern_status_, __COUNTER__), expression)
+#define CISTERN_RETURN_IF_ERROR_INNER(status, expression) \
+  do {                                                    \
+    absl::Status status = (expression);                   \
+    if (!status.ok()) return status;                      \
   } while (false)
 
 // CISTERN_ASSIGN_OR_RETURN(auto x, F()): x = *F(), or returns the status of F().
 #define CISTERN_ASSIGN_OR_RETURN(target, expression) \
-  CISTERN_ASSIGN_OR_RETURN_INNER(CISTERN_CONCAT(cistern_statusor_, __LINE__), target, expression)
+  CISTERN_ASSIGN_OR_RETURN_INNER(CISTERN_CONCAT(cistern_statusor_, __COUNTER__), target, expression)
 #define CISTERN_ASSIGN_OR_RETURN_INNER(statusor, target, expression) \
   auto statusor = (expression);                                      \
   if (!statusor.ok()) return statusor.status();                      \
