@@ -1,7 +1,7 @@
 // Where ops run: a device and an order of execution on it.
 //
-// On the CPU an op runs before its call returns. On a GPU it is enqueued; errors of a launch stay in
-// the stream and status() tells the first, so that ops themselves return nothing.
+// On the CPU an op runs before its call returns. On a GPU it is enqueued; errors of a launch stay
+// in the stream and status() tells the first, so that ops themselves return nothing.
 #pragma once
 
 #include "common/status.h"

@@ -1,0 +1,93 @@
+# Finds the CUDA toolkit as CISTERN_CUDA (AUTO, ON, OFF) asks, and says what it found.
+#
+# Included by the top directory, as enable_language wants. Afterwards, where CISTERN_HAS_CUDA is true:
+#   CISTERN_CUDA_INCLUDE  include directories of the toolkit
+#   CISTERN_CUDART        what a program needs for the static runtime
+#   CISTERN_CUBLAS_LIBRARY, CISTERN_CUBLAS_VERSION, CISTERN_NCCL_LIBRARY, CISTERN_NCCL_INCLUDE,
+#   CISTERN_NCCL_VERSION  empty where missing. Nothing links them yet: loading cuBLAS and NCCL takes a
+#                         program half a second and 200 MB.
+set(CISTERN_HAS_CUDA FALSE)
+if(NOT CISTERN_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "CISTERN_CUDA is '${CISTERN_CUDA}'; it must be AUTO, ON or OFF")
+endif()
+if(CISTERN_CUDA STREQUAL "OFF")
+  message(STATUS "Cistern: CUDA off (CISTERN_CUDA=OFF)")
+  return()
+endif()
+
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90)  # and, by the PTX of sm_90, what is newer
+endif()
+include(CheckLanguage)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  if(CISTERN_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "CISTERN_CUDA is ON, but no working nvcc was found. Install the CUDA toolkit "
+      "12 or newer and put nvcc on PATH (or set CUDACXX), or build with -DCISTERN_CUDA=OFF")
+  endif()
+  message(STATUS "Cistern: CUDA off (no working nvcc found)")
+  return()
+endif()
+
+enable_language(CUDA)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
+  set(too_old "nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20; CUDA 12 or newer is needed")
+  if(CISTERN_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "CISTERN_CUDA is ON, but ${too_old}")
+  endif()
+  message(STATUS "Cistern: CUDA off (${too_old})")
+  return()
+endif()
+find_package(CUDAToolkit REQUIRED)
+# CMake before 3.25.2 does not know that nvcc 12 has C++20.
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+
+# Sets `out` to a version whose parts are "#define <part> <number>" lines of a header.
+function(cistern_header_version header out)
+  set(version "")
+  foreach(part IN LISTS ARGN)
+    file(STRINGS "${header}" line REGEX "^#define +${part} +[0-9]+" LIMIT_COUNT 1)
+    string(REGEX MATCH "[0-9]+$" number "${line}")
+    list(APPEND version ${number})
+  endforeach()
+  list(JOIN version "." version)
+  set(${out} "${version}" PARENT_SCOPE)
+endfunction()
+
+find_library(CISTERN_CUBLAS_LIBRARY cublas HINTS ${CUDAToolkit_LIBRARY_DIR})
+find_path(CISTERN_CUBLAS_INCLUDE cublas_api.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(CISTERN_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+find_path(CISTERN_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+set(CISTERN_CUBLAS_VERSION "")
+set(CISTERN_NCCL_VERSION "")
+if(CISTERN_CUBLAS_LIBRARY AND CISTERN_CUBLAS_INCLUDE)
+  cistern_header_version("${CISTERN_CUBLAS_INCLUDE}/cublas_api.h" CISTERN_CUBLAS_VERSION
+    CUBLAS_VER_MAJOR CUBLAS_VER_MINOR CUBLAS_VER_PATCH)
+endif()
+if(CISTERN_NCCL_LIBRARY AND CISTERN_NCCL_INCLUDE)
+  cistern_header_version("${CISTERN_NCCL_INCLUDE}/nccl.h" CISTERN_NCCL_VERSION
+    NCCL_MAJOR NCCL_MINOR NCCL_PATCH)
+endif()
+
+# Plain paths: an imported target would be known in this directory alone.
+get_target_property(CISTERN_CUDART CUDA::cudart_static IMPORTED_LOCATION)
+list(APPEND CISTERN_CUDART Threads::Threads ${CMAKE_DL_LIBS} rt)
+set(CISTERN_CUDA_INCLUDE ${CUDAToolkit_INCLUDE_DIRS})
+set(CISTERN_HAS_CUDA TRUE)
+list(JOIN CMAKE_CUDA_ARCHITECTURES ", sm_" CISTERN_CUDA_ARCHITECTURES)
+set(CISTERN_CUDA_SUMMARY
+  "CUDA ${CMAKE_CUDA_COMPILER_VERSION} for sm_${CISTERN_CUDA_ARCHITECTURES}")
+foreach(library cuBLAS NCCL)
+  string(TOUPPER ${library} upper)
+  if(CISTERN_${upper}_VERSION)
+    string(APPEND CISTERN_CUDA_SUMMARY ", ${library} ${CISTERN_${upper}_VERSION}")
+  else()
+    string(APPEND CISTERN_CUDA_SUMMARY ", no ${library}")
+  endif()
+endforeach()
+message(STATUS "Cistern: ${CISTERN_CUDA_SUMMARY}")
