@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# What launch_servers.sh, run_workers.sh and stop.sh share: processes on this machine or over ssh.
+#
+# A run folder holds, for each process NAME (server-0, worker-0 ...): NAME.pid ("HOST PID") and, on
+# the process's own host under the same path, NAME.log. CISTERN_SSH replaces the ssh command.
+
+is_local() { [ "$1" = localhost ] || [ "$1" = 127.0.0.1 ]; }
+
+# on HOST WORD...: runs a command, given as words, there.
+on() {
+  local host="$1"
+  shift
+  if is_local "$host"; then
+    "$@"
+  else
+    # shellcheck disable=SC2086,SC2029  # CISTERN_SSH is a command with its flags; %q quotes the rest
+    ${CISTERN_SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10} "$host" "$(printf '%q ' "$@")" </dev/null
+  fi
+}
+
+# is_running HOST PID: a process of Cistern (not another that got its number), and not a zombie.
+is_running() {
+  # shellcheck disable=SC2016
+  on "$1" bash -c '! grep -q "^State:[[:space:]]*Z" "/proc/$0/status" &&
+    tr "\0" " " <"/proc/$0/cmdline" | grep -q cistern-' "$2" 2>/dev/null
+}
+
+# read_hosts FILE: one host a line; '#' starts a comment.
+read_hosts() { sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$1"; }
+
+# show_log HOST LOG: its last lines, indented.
+show_log() {
+  echo "  last lines of $2${1:+ on $1}:" >&2
+  on "$1" tail -n 15 "$2" 2>/dev/null | sed 's/^/  | /' >&2 || true
+}
+
+# stop_process DIR NAME GRACE: SIGTERM, then SIGKILL after GRACE seconds; says what it did.
+stop_process() {
+  local dir="$1" name="$2" grace="$3" host pid deadline
+  read -r host pid <"$dir/$name.pid"
+  if ! is_running "$host" "$pid"; then
+    echo "$name: was not running (pid $pid on $host)"
+  else
+    on "$host" kill -TERM "$pid" 2>/dev/null || true
+    deadline=$((SECONDS + grace))
+    while is_running "$host" "$pid" && [ $SECONDS -lt $deadline ]; do sleep 0.1; done
+    if is_running "$host" "$pid"; then
+      on "$host" kill -KILL "$pid" 2>/dev/null || true
+      echo "$name: killed, it did not stop within $grace s (pid $pid on $host)"
+    else
+      echo "$name: stopped (pid $pid on $host)"
+    fi
+  fi
+  rm -f "$dir/$name.pid"
+}
+
+# stop_all DIR PATTERN GRACE: every process whose name matches the glob, at the same time.
+stop_all() {
+  local file stopping=()
+  for file in "$1"/$2.pid; do
+    [ -e "$file" ] || continue
+    stop_process "$1" "$(basename "$file" .pid)" "$3" &
+    stopping+=($!)
+  done
+  wait "${stopping[@]}"
+}
+
+# usage_of SCRIPT: the comment at its head.
+usage_of() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$1"; }
+
+# default_bin: where the programs are.
+default_bin() { echo "${CISTERN_BIN:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/release/bin}"; }

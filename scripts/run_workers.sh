@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Trains a model with workers on this machine or on a host file, against running servers, and waits.
+#
+#   scripts/run_workers.sh MODEL.json --out DIR                    one worker here
+#   scripts/run_workers.sh MODEL.json --out DIR --hosts hosts.txt  one a line of the file, by ssh
+#
+#   --workers M        how many (with --hosts: the number of lines)           default 1
+#   --dir DIR          the run folder of launch_servers.sh; logs go there     default run
+#   --servers LIST     host:port,...                                          default DIR/servers.txt
+#   --bin DIR          where cistern-worker is; the same path on every host   default build/release/bin
+#   --grace SECONDS    what a worker may take to stop                         default 60
+#   -- FLAGS           passed to every worker
+#
+# What worker 0 writes is shown; every worker's output is kept in DIR/worker-R.log. The first worker
+# that fails is named, the others are stopped, and its exit code is this script's. Ctrl-C stops all
+# (each commits and saves what it has): exit code 130.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+# shellcheck source=scripts/fleet.sh
+source "$here/fleet.sh"
+
+fail() { echo "run_workers: $*" >&2; exit 1; }
+usage() { echo "run_workers: $*; see --help" >&2; exit 2; }
+
+workers="" dir=run servers="" hosts_file="" model="" out="" grace=60 extra=()
+bin="$(default_bin)"
+while [ $# -gt 0 ]; do
+  if [[ "$1" == --?*=* ]]; then set -- "${1%%=*}" "${1#*=}" "${@:2}"; fi
+  case "$1" in
+    -h | --help) usage_of "$0"; exit 0 ;;
+    --) shift; extra=("$@"); break ;;
+    --workers | --dir | --servers | --hosts | --bin | --out | --grace)
+      [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --workers) workers="$2" ;;
+    --dir) dir="$2" ;;
+    --servers) servers="$2" ;;
+    --hosts) hosts_file="$2" ;;
+    --bin) bin="$2" ;;
+    --out) out="$2" ;;
+    --grace) grace="$2" ;;
+    -*) usage "unknown argument '$1'" ;;
+    *)
+      [ -z "$model" ] || usage "two models: '$model' and '$1'"
+      model="$1"
+      shift
+      continue ;;
+  esac
+  shift 2
+done
+[ -n "$model" ] || usage "which model?"
+[ -n "$out" ] || usage "--out is required"
+
+if [ -n "$hosts_file" ]; then
+  [ -r "$hosts_file" ] || fail "cannot read the host file $hosts_file"
+  mapfile -t hosts < <(read_hosts "$hosts_file")
+  workers="${workers:-${#hosts[@]}}"
+  [ ${#hosts[@]} -ge "$workers" ] || fail "$hosts_file names ${#hosts[@]} hosts for $workers workers"
+else
+  workers="${workers:-1}"
+  [[ "$workers" =~ ^[1-9][0-9]*$ ]] || usage "--workers needs a number of workers"
+  hosts=()
+  for ((rank = 0; rank < workers; ++rank)); do hosts+=(127.0.0.1); done
+fi
+if [ -z "$servers" ]; then
+  [ -r "$dir/servers.txt" ] ||
+    fail "no servers: $dir/servers.txt is missing; scripts/launch_servers.sh --dir $dir, or --servers"
+  servers="$(cat "$dir/servers.txt")"
+fi
+mkdir -p "$dir"
+dir="$(cd "$dir" && pwd)"
+bin="$(cd "$bin" 2>/dev/null && pwd)" || fail "there is no folder $bin; build first: scripts/build.sh"
+
+# A worker runs in the folder from which this script was called, so relative paths mean the same.
+# shellcheck disable=SC2016
+start_worker() {  # RANK: in the background; $! is what `wait` knows it by
+  on "${hosts[$1]}" bash -c 'cd "$0" && mkdir -p "$1" && echo "$2 $$" >"$1/$3.pid" &&
+    log="$1/$3.log" && shift 3 && exec "$@" >"$log" 2>&1' \
+    "$PWD" "$dir" "${hosts[$1]}" "worker-$1" "$bin/cistern-worker" "$model" --servers "$servers" \
+    --out "$out" --rank "$1" --world_size "$workers" "${extra[@]}" &
+}
+
+# A worker's pid file lies on its own host until it is fetched here.
+fetch_pid_files() {
+  local rank line
+  for ((rank = 0; rank < workers; ++rank)); do
+    is_local "${hosts[$rank]}" && continue
+    line="$(on "${hosts[$rank]}" cat "$dir/worker-$rank.pid" 2>/dev/null)" &&
+      echo "$line" >"$dir/worker-$rank.pid"
+  done
+}
+stop_workers() { fetch_pid_files; stop_all "$dir" 'worker-*' "$grace" >&2; }
+
+follower=""
+finish() {  # EXIT-CODE
+  if [ -n "$follower" ]; then
+    sleep 0.2  # the last lines of the log
+    kill "$follower" 2>/dev/null || true
+  fi
+  rm -f "$dir"/worker-*.pid
+  exit "$1"
+}
+trap 'echo "run_workers: interrupted; stopping the workers" >&2; trap "" INT TERM; stop_workers; finish 130' INT TERM
+
+rm -f "$dir"/worker-*.pid "$dir"/worker-*.log
+touch "$dir/worker-0.log"  # so that it can be followed from its first line
+declare -A rank_of
+for ((rank = 0; rank < workers; ++rank)); do
+  start_worker "$rank"
+  rank_of[$!]=$rank
+done
+if is_local "${hosts[0]}"; then
+  tail -q -s 0.2 -n +1 -F "$dir/worker-0.log" 2>/dev/null &
+  follower=$!
+fi
+
+for ((left = workers; left > 0; --left)); do
+  code=0
+  wait -n -p ended "${!rank_of[@]}" || code=$?
+  rank="${rank_of[$ended]}"
+  unset "rank_of[$ended]"
+  if [ $code != 0 ]; then
+    echo "run_workers: worker $rank on ${hosts[$rank]} failed with exit code $code" >&2
+    show_log "${hosts[$rank]}" "$dir/worker-$rank.log"
+    stop_workers
+    finish $code
+  fi
+done
+finish 0
