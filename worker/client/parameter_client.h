@@ -1,6 +1,7 @@
 // A worker's view of the fleet: keys in, values out, passes committed.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,10 +12,15 @@
 #include "common/rpc/planes.h"
 #include "common/shard_map.h"
 #include "common/status.h"
+#include "common/thread_pool.h"
 #include "common/value_layout.h"
 #include "proto/schema.pb.h"
+#include "worker/client/exchange.h"
 
 namespace cistern {
+
+struct FleetView;  // connect.h
+struct DenseChunk;  // transfers.h
 
 struct ClientOptions {
   std::string cluster = "cistern";
@@ -82,14 +88,36 @@ class ParameterClient {
   absl::Status ForEachServer(const std::function<absl::Status(size_t rank, ControlPlane&)>& call);
 
  private:
-  ParameterClient(std::vector<ServerLink> servers, const ClientOptions& options, ShardMap map);
+  ParameterClient(FleetView view, const ClientOptions& options);
+
+  absl::Status SetSchema(const v1::Schema& schema);
+  absl::Status CheckTable(TableId table) const;
+  absl::Status CheckDenseTable(TableId table) const;
+  // ForEachServer, each call repeated while its error is retryable: for idempotent verbs.
+  absl::Status Repeat(const std::function<absl::Status(size_t rank, ControlPlane&)>& call);
+  ExchangePolicy policy() const;
+  // Identity, worker and pass of a frame for `table`.
+  FrameHeader HeaderFor(TableId table, uint32_t stride) const;
+  size_t ChunkKeys(TableId table) const;
+  std::vector<DenseChunk> ChunksOf(TableId table) const;
+  // The next sequence number of the server of each call.
+  template <class Chunk>
+  std::vector<uint64_t> TakeSequences(const std::vector<Chunk>& chunks);
 
   const std::vector<ServerLink> servers_;  // by rank
   const ClientOptions options_;
   const ShardMap map_;
+  const uint64_t cluster_id_;
+  const std::unique_ptr<ThreadPool> pool_;  // one thread a server; null for one server
+
+  // Set before the calls that read them (CreateTables comes first).
   v1::Schema schema_;
+  uint64_t schema_hash_ = 0;
   std::vector<ValueLayout> layouts_;
-  uint64_t epoch_ = 0;
+
+  std::atomic<uint64_t> epoch_{0};  // pulls beside the thread of the passes read it
+
+  // Of the thread that calls the pass verbs.
   PassId committed_ = 0, open_ = 0;
   std::vector<uint64_t> sequences_;  // next push, by server
 };

@@ -1,0 +1,171 @@
+#include "worker/client/connect.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "common/hash.h"
+#include "common/schema.h"
+#include "common/thread_pool.h"
+#include "worker/client/backoff.h"
+
+namespace cistern {
+namespace {
+
+struct Answer {
+  ServerLink link;
+  absl::Status status;
+  v1::HelloReply hello;
+};
+
+void SayHello(Answer& answer, const ClientOptions& options, uint32_t seed) {
+  v1::HelloRequest request;
+  request.set_client(absl::StrCat("worker ", options.worker));
+  answer.status = WithRetry(options.retry_limit, seed, [&] {
+    return answer.link.control->Hello(request, &answer.hello);
+  });
+}
+
+std::vector<Answer> SayHelloToAll(const std::vector<ServerLink>& servers,
+                                  const ClientOptions& options) {
+  std::vector<Answer> answers(servers.size());
+  for (size_t i = 0; i < servers.size(); ++i) answers[i].link = servers[i];
+  if (servers.size() == 1) {
+    SayHello(answers[0], options, 0);
+  } else {
+    ThreadPool pool(static_cast<int>(servers.size()));
+    pool.ParallelFor(servers.size(), [&](size_t i) {
+      SayHello(answers[i], options, static_cast<uint32_t>(i));
+    });
+  }
+  return answers;
+}
+
+// OK if all answered; else the names and reasons of those that did not.
+absl::Status AllAnswered(const std::vector<Answer>& answers) {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  std::vector<std::string> silent;
+  for (const Answer& answer : answers) {
+    if (answer.status.ok()) continue;
+    if (silent.empty()) code = answer.status.code();
+    silent.push_back(
+        absl::StrCat("server ", answer.link.name, ": ", answer.status.message()));
+  }
+  if (silent.empty()) return absl::OkStatus();
+  return absl::Status(code, absl::StrCat(absl::StrJoin(silent, "; "),
+                                         " (is cistern-server running there?)"));
+}
+
+absl::Status Disagree(const std::string& message) {
+  return absl::FailedPreconditionError(message);
+}
+
+// Cluster, number of servers, shards and ranks: who the servers say they are.
+absl::Status CheckMembership(const std::vector<Answer>& answers, const std::string& cluster) {
+  for (const Answer& answer : answers) {
+    const v1::HelloReply& hello = answer.hello;
+    if (hello.identity().cluster_id() != HashBytes(cluster)) {
+      return Disagree(absl::StrCat("server ", answer.link.name, " belongs to cluster '",
+                                   hello.cluster(), "', this client to '", cluster,
+                                   "': name that cluster, or other servers"));
+    }
+    if (hello.server_num() != answers.size()) {
+      return Disagree(absl::StrCat("server ", answer.link.name, " is one of ",
+                                   hello.server_num(), " servers, but ", answers.size(),
+                                   answers.size() == 1 ? " was" : " were",
+                                   " named: name all servers of the fleet"));
+    }
+    if (hello.shard_num() != answers[0].hello.shard_num()) {
+      return Disagree(absl::StrCat(
+          "server ", answer.link.name, " has shard_num ", hello.shard_num(), ", server ",
+          answers[0].link.name, " has ", answers[0].hello.shard_num(),
+          ": start all servers with the same --shard_num"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Sorts by rank. Every rank below n occurs, because none occurs twice.
+absl::Status SortByRank(std::vector<Answer>& answers) {
+  std::sort(answers.begin(), answers.end(),
+            [](const Answer& a, const Answer& b) { return a.hello.rank() < b.hello.rank(); });
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (i > 0 && answers[i].hello.rank() == answers[i - 1].hello.rank()) {
+      return Disagree(absl::StrCat("servers ", answers[i - 1].link.name, " and ",
+                                   answers[i].link.name, " both have rank ",
+                                   answers[i].hello.rank(),
+                                   ": start each with its own --rank, 0 to ",
+                                   answers.size() - 1, ", and name each once"));
+    }
+    if (answers[i].hello.rank() >= answers.size()) {
+      return Disagree(absl::StrCat("server ", answers[i].link.name, " has rank ",
+                                   answers[i].hello.rank(), " of ", answers.size(),
+                                   ": ranks are 0 to ", answers.size() - 1));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string StateOf(const Answer& answer) {
+  const bool empty = SchemaHash(answer.hello.schema()) == 0;
+  return absl::StrCat("server ", answer.hello.rank(), " (", answer.link.name, ") ",
+                      empty ? "has no tables" : "has tables", " and is at pass ",
+                      answer.hello.committed_pass());
+}
+
+// Tables and pass: a server that was restarted has neither.
+absl::Status CheckState(const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    const v1::HelloReply &first = answers[0].hello, &hello = answer.hello;
+    const bool empty = SchemaHash(hello.schema()) == 0, first_empty = SchemaHash(first.schema()) == 0;
+    if (empty != first_empty && std::max(hello.committed_pass(), first.committed_pass()) > 0) {
+      return Disagree(absl::StrCat(
+          StateOf(answers[0]), ", ", StateOf(answer),
+          ": the one without tables was restarted and has lost its state; restart all servers and "
+          "load a saved model"));
+    }
+    if (!empty && !first_empty && SchemaHash(hello.schema()) != SchemaHash(first.schema())) {
+      return Disagree(absl::StrCat("servers 0 and ", hello.rank(), " hold different tables: ",
+                                   SchemaDifference(first.schema(), hello.schema()),
+                                   "; restart all servers"));
+    }
+    if (hello.committed_pass() != first.committed_pass()) {
+      return Disagree(absl::StrCat(
+          StateOf(answers[0]), ", ", StateOf(answer),
+          ": a server was restarted or a commit was cut short; restart all servers and load a "
+          "saved model"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
+                                      const ClientOptions& options) {
+  if (servers.empty()) return absl::InvalidArgumentError("no servers were named");
+  std::vector<Answer> answers = SayHelloToAll(servers, options);
+  CISTERN_RETURN_IF_ERROR(AllAnswered(answers));
+  CISTERN_RETURN_IF_ERROR(CheckMembership(answers, options.cluster));
+  CISTERN_RETURN_IF_ERROR(SortByRank(answers));
+  CISTERN_RETURN_IF_ERROR(CheckState(answers));
+
+  CISTERN_ASSIGN_OR_RETURN(
+      const ShardMap map,
+      ShardMap::Create(answers[0].hello.shard_num(), static_cast<uint32_t>(answers.size())));
+  FleetView view = {.servers = {}, .map = map, .schema = {}};
+  view.committed = answers[0].hello.committed_pass();
+  for (const Answer& answer : answers) {
+    const v1::HelloReply& hello = answer.hello;
+    if (hello.identity().shard_map_hash() != map.hash()) {
+      return Disagree(absl::StrCat("server ", answer.link.name,
+                                   " places shards by another rule: it is of another version (",
+                                   hello.version(), ")"));
+    }
+    view.servers.push_back(answer.link);
+    view.epoch = std::max(view.epoch, hello.identity().epoch());
+    if (SchemaHash(hello.schema()) != 0) view.schema = hello.schema();
+  }
+  return view;
+}
+
+}  // namespace cistern

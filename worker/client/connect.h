@@ -1,0 +1,27 @@
+// Finding out what a fleet is: hello to every server, and whether their answers fit together.
+#pragma once
+
+#include <vector>
+
+#include "common/rpc/planes.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+
+// A fleet whose servers agree.
+struct FleetView {
+  std::vector<ServerLink> servers;  // by rank
+  ShardMap map;
+  v1::Schema schema;                // empty: no tables yet
+  uint64_t epoch = 0;               // the highest that any server has seen
+  PassId committed = 0;
+};
+
+// Says hello to all of `servers`, in parallel, until retry_limit. kUnavailable names every server
+// that does not answer; kFailedPrecondition says what does not agree and how to mend it.
+absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
+                                      const ClientOptions& options);
+
+}  // namespace cistern

@@ -1,0 +1,162 @@
+#include "worker/client/exchange.h"
+
+#include <deque>
+#include <memory>
+
+#include "absl/synchronization/mutex.h"
+#include "worker/client/backoff.h"
+
+namespace cistern {
+namespace {
+
+using Clock = Backoff::Clock;
+
+// The calls of one server that are not answered yet.
+struct Lane {
+  Lane(absl::Duration retry_limit, uint32_t seed) : backoff(retry_limit, seed) {}
+  std::deque<size_t> waiting;
+  int in_flight = 0;
+  Backoff backoff;
+  Clock::time_point not_before;  // of the next call, after a failure
+};
+
+// One exchange. The calling thread sends; gRPC's threads (or an embedded server, inside the send)
+// report back. Shared with the calls in flight, which may still hold the lock when Run returns.
+class Exchange : public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy, Transfer& transfer)
+      : servers_(servers), policy_(policy), transfer_(transfer) {
+    for (size_t s = 0; s < servers.size(); ++s) {
+      lanes_.emplace_back(policy.retry_limit, static_cast<uint32_t>(s));
+    }
+    for (size_t i = 0; i < transfer.call_num(); ++i) {
+      lanes_[transfer.server(i)].waiting.push_back(i);
+    }
+  }
+
+  absl::Status Run() {
+    absl::MutexLock lock(&mutex_);
+    while (true) {
+      const size_t lane = ReadyLane();
+      if (lane < lanes_.size()) {
+        Send(lane);
+      } else if (in_flight_ == 0 && (!error_.ok() || !AnyWaiting())) {
+        return error_;
+      } else {
+        changed_.WaitWithTimeout(&mutex_, UntilNextTry());
+      }
+    }
+  }
+
+ private:
+  // The next lane, in turn, that may send; lanes_.size() if none may.
+  size_t ReadyLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!error_.ok()) return lanes_.size();
+    const Clock::time_point now = Clock::now();
+    for (size_t k = 0; k < lanes_.size(); ++k) {
+      const size_t lane = (turn_ + k) % lanes_.size();
+      const Lane& l = lanes_[lane];
+      // After a failure one call at a time feels whether the server is back.
+      const int limit = l.backoff.failures() > 0 ? 1 : policy_.in_flight;
+      if (!l.waiting.empty() && l.in_flight < limit && l.not_before <= now) {
+        turn_ = lane + 1;
+        return lane;
+      }
+    }
+    return lanes_.size();
+  }
+
+  bool AnyWaiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const Lane& lane : lanes_) {
+      if (!lane.waiting.empty()) return true;
+    }
+    return false;
+  }
+
+  absl::Duration UntilNextTry() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::Duration shortest = absl::InfiniteDuration();
+    const Clock::time_point now = Clock::now();
+    for (const Lane& lane : lanes_) {
+      if (lane.waiting.empty() || lane.not_before <= now) continue;
+      shortest = std::min(shortest, absl::FromChrono(lane.not_before - now));
+    }
+    return shortest;
+  }
+
+  void Send(size_t lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const size_t call = lanes_[lane].waiting.front();
+    lanes_[lane].waiting.pop_front();
+    ++lanes_[lane].in_flight;
+    ++in_flight_;
+    mutex_.Unlock();
+    servers_[lane].data->Call(
+        transfer_.kind(), transfer_.Request(call), policy_.call_timeout,
+        [self = shared_from_this(), lane, call](absl::StatusOr<Frame> reply) {
+          self->Finish(lane, call, self->Deliver(call, reply));
+        });
+    mutex_.Lock();
+  }
+
+  absl::Status Deliver(size_t call, const absl::StatusOr<Frame>& reply) {
+    if (!reply.ok()) return reply.status();
+    FrameReader reader(*reply);
+    CISTERN_ASSIGN_OR_RETURN(const FrameHeader header,
+                             ReadHeader(reader, transfer_.kind(), /*reply=*/true));
+    return transfer_.Reply(call, header, reader);
+  }
+
+  void Finish(size_t lane, size_t call, const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    Lane& l = lanes_[lane];
+    --l.in_flight;
+    --in_flight_;
+    changed_.Signal();
+    if (status.ok()) {
+      l.backoff.Reset();
+      return;
+    }
+    l.waiting.push_front(call);
+    if (!IsRetryable(status)) {
+      Fail(lane, status);
+      return;
+    }
+    const Clock::time_point now = Clock::now();
+    // Calls that failed together count as one failure of the server.
+    if (l.backoff.failures() > 0 && now < l.not_before) return;
+    const std::optional<absl::Duration> delay = l.backoff.Next(now);
+    if (!delay) {
+      Fail(lane, l.backoff.GaveUp(status));
+      return;
+    }
+    l.not_before = now + absl::ToChronoNanoseconds(*delay);
+  }
+
+  void Fail(size_t lane, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (error_.ok()) error_ = AddContext(status, ServerName(lane, servers_[lane]));
+  }
+
+  const absl::Span<const ServerLink> servers_;
+  const ExchangePolicy policy_;
+  Transfer& transfer_;
+
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
+  size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::string ServerName(size_t rank, const ServerLink& link) {
+  return absl::StrCat("server ", rank, " (", link.name, ")");
+}
+
+absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy,
+                         Transfer& transfer) {
+  if (transfer.call_num() == 0) return absl::OkStatus();
+  return std::make_shared<Exchange>(servers, policy, transfer)->Run();
+}
+
+}  // namespace cistern

@@ -1,0 +1,184 @@
+#include "worker/client/parameter_client.h"
+
+#include <algorithm>
+
+#include "common/hash.h"
+#include "common/schema.h"
+#include "worker/client/backoff.h"
+#include "worker/client/connect.h"
+
+namespace cistern {
+
+absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
+    std::vector<ServerLink> servers, const ClientOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(FleetView view, LookAtFleet(servers, options));
+  const v1::Schema schema = view.schema;
+  auto client =
+      std::unique_ptr<ParameterClient>(new ParameterClient(std::move(view), options));
+  CISTERN_RETURN_IF_ERROR(client->SetSchema(schema));
+  return client;
+}
+
+ParameterClient::ParameterClient(FleetView view, const ClientOptions& options)
+    : servers_(std::move(view.servers)),
+      options_(options),
+      map_(view.map),
+      cluster_id_(HashBytes(options.cluster)),
+      pool_(servers_.size() > 1
+                ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
+                : nullptr),
+      epoch_(view.epoch),
+      committed_(view.committed),
+      sequences_(servers_.size(), 0) {}
+
+ParameterClient::~ParameterClient() = default;
+
+v1::Identity ParameterClient::identity() const {
+  v1::Identity identity;
+  identity.set_cluster_id(cluster_id_);
+  identity.set_schema_hash(schema_hash_);
+  identity.set_shard_map_hash(map_.hash());
+  identity.set_epoch(epoch_);
+  return identity;
+}
+
+absl::Status ParameterClient::SetSchema(const v1::Schema& schema) {
+  std::vector<ValueLayout> layouts;
+  for (const v1::TableSpec& table : schema.tables()) {
+    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));
+    layouts.push_back(std::move(layout));
+  }
+  layouts_ = std::move(layouts);
+  schema_ = schema;
+  schema_hash_ = SchemaHash(schema);
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::CreateTables(const v1::Schema& schema) {
+  CISTERN_RETURN_IF_ERROR(CheckSchema(schema));
+  v1::CreateTablesRequest request;
+  *request.mutable_identity() = identity();
+  *request.mutable_schema() = schema;
+  const absl::Status created = Repeat([&](size_t, ControlPlane& server) -> absl::Status {
+    v1::CreateTablesReply reply;
+    CISTERN_RETURN_IF_ERROR(server.CreateTables(request, &reply));
+    if (reply.schema_hash() == SchemaHash(schema)) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "computes another hash of the same tables: it is of another version");
+  });
+  CISTERN_RETURN_IF_ERROR(created);
+  return SetSchema(schema);
+}
+
+absl::Status ParameterClient::ClaimEpoch() {
+  // A claim that was cut off may have reached some servers; a new try claims above all of them.
+  return WithRetry(options_.retry_limit, options_.worker, [this]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(const FleetView view, LookAtFleet(servers_, options_));
+    const uint64_t epoch = std::max<uint64_t>(view.epoch, epoch_) + 1;
+    v1::ClaimEpochRequest request;
+    *request.mutable_identity() = identity();
+    request.mutable_identity()->set_epoch(epoch);
+    CISTERN_RETURN_IF_ERROR(ForEachServer([&](size_t, ControlPlane& server) {
+      v1::PassReply reply;
+      return server.ClaimEpoch(request, &reply);
+    }));
+    epoch_ = epoch;
+    committed_ = view.committed;
+    open_ = 0;
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ParameterClient::BeginPass() {
+  v1::PassRequest request;
+  *request.mutable_identity() = identity();
+  request.set_pass(committed_ + 1);
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
+    v1::PassReply reply;
+    return server.BeginPass(request, &reply);
+  }));
+  open_ = committed_ + 1;
+  std::fill(sequences_.begin(), sequences_.end(), 0);
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::CommitPass() {
+  if (open_ == 0) return absl::FailedPreconditionError("no pass is open");
+  v1::PassRequest pass;
+  *pass.mutable_identity() = identity();
+  pass.set_pass(open_);
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {
+    v1::SealPassRequest seal;
+    *seal.mutable_identity() = pass.identity();
+    seal.set_pass(open_);
+    seal.set_worker(options_.worker);
+    seal.set_push_count(sequences_[rank]);
+    v1::PassReply reply;
+    return server.SealPass(seal, &reply);
+  }));
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
+    v1::PassReply reply;
+    return server.PreparePass(pass, &reply);
+  }));
+  // Every server has voted: from here on the pass is committed, and an error means that a server
+  // has not been told.
+  const absl::Status told = Repeat([&](size_t, ControlPlane& server) {
+    v1::PassReply reply;
+    return server.CommitPass(pass, &reply);
+  });
+  CISTERN_RETURN_IF_ERROR(
+      AddContext(told, absl::StrCat("pass ", open_, " is not committed on every server")));
+  committed_ = open_;
+  open_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::AbortPass() {
+  v1::PassRequest request;
+  *request.mutable_identity() = identity();
+  request.set_pass(committed_ + 1);
+  open_ = 0;
+  return Repeat([&](size_t, ControlPlane& server) {
+    v1::PassReply reply;
+    return server.AbortPass(request, &reply);
+  });
+}
+
+absl::Status ParameterClient::Clear(PassId pass) {
+  v1::ClearRequest request;
+  *request.mutable_identity() = identity();
+  request.set_pass(pass);
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
+    v1::PassReply reply;
+    return server.Clear(request, &reply);
+  }));
+  committed_ = pass;
+  open_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::ForEachServer(
+    const std::function<absl::Status(size_t, ControlPlane&)>& call) {
+  std::vector<absl::Status> results(servers_.size());
+  const auto one = [&](size_t rank) {
+    results[rank] = AddContext(call(rank, *servers_[rank].control),
+                               ServerName(rank, servers_[rank]));
+  };
+  if (pool_ == nullptr) {
+    one(0);
+  } else {
+    pool_->ParallelFor(servers_.size(), one);
+  }
+  for (const absl::Status& result : results) CISTERN_RETURN_IF_ERROR(result);
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::Repeat(
+    const std::function<absl::Status(size_t, ControlPlane&)>& call) {
+  return ForEachServer([&](size_t rank, ControlPlane& server) {
+    return WithRetry(options_.retry_limit, static_cast<uint32_t>(rank),
+                     [&] { return call(rank, server); });
+  });
+}
+
+}  // namespace cistern

@@ -1,0 +1,142 @@
+#include "worker/client/transfers.h"
+
+#include "common/check.h"
+
+namespace cistern {
+namespace {
+
+FrameHeader HeaderOf(const FrameHeader& base, FrameKind kind, uint64_t count) {
+  FrameHeader header = base;
+  header.kind = static_cast<uint16_t>(kind);
+  header.count = static_cast<uint32_t>(count);
+  return header;
+}
+
+// Appends room for the header; it is written by Seal, when the body behind it is known.
+char* AppendHeader(Frame& frame) { return frame.AppendBuffer(sizeof(FrameHeader)); }
+
+void Seal(FrameHeader header, char* place, const Frame& frame) {
+  header.body_hash = BodyHash(frame);
+  std::memcpy(place, &header, sizeof(header));
+}
+
+absl::Status WrongReply(const FrameHeader& reply, uint64_t count, uint32_t stride) {
+  return absl::InternalError(absl::StrCat(
+      "the reply to a ", FrameKindName(static_cast<FrameKind>(reply.kind)), " of ", count,
+      " times stride ", stride, " has ", reply.count, " times stride ", reply.stride));
+}
+
+absl::Status CheckShape(const FrameHeader& reply, uint64_t count, uint32_t stride) {
+  if (reply.count == count && reply.stride == stride) return absl::OkStatus();
+  return WrongReply(reply, count, stride);
+}
+
+// Copies scattered rows side by side; rows[order[k]] is row k.
+void GatherRows(absl::Span<const uint32_t> order, const float* rows, size_t stride, char* out) {
+  const size_t bytes = stride * sizeof(float);
+  for (const uint32_t place : order) {
+    std::memcpy(out, rows + place * stride, bytes);
+    out += bytes;
+  }
+}
+
+absl::Span<const uint32_t> OrderOf(const KeyRouting& routing, const KeyRouting::Chunk& chunk) {
+  return absl::MakeSpan(routing.order).subspan(chunk.begin, chunk.end - chunk.begin);
+}
+
+void GatherKeys(absl::Span<const uint32_t> order, absl::Span<const Key> keys, char* out) {
+  Key* packed = reinterpret_cast<Key*>(out);  // AppendBuffer aligns
+  for (size_t k = 0; k < order.size(); ++k) packed[k] = keys[order[k]];
+}
+
+}  // namespace
+
+Frame PullTransfer::Request(size_t i) const {
+  const absl::Span<const uint32_t> order = OrderOf(routing_, routing_.chunks[i]);
+  Frame frame = StartFrame(HeaderOf(header_, kind(), order.size()));
+  GatherKeys(order, keys_, frame.AppendBuffer(order.size() * sizeof(Key)));
+  return frame;
+}
+
+absl::Status PullTransfer::Reply(size_t i, const FrameHeader& header, FrameReader& body) {
+  const absl::Span<const uint32_t> order = OrderOf(routing_, routing_.chunks[i]);
+  CISTERN_RETURN_IF_ERROR(CheckShape(header, order.size(), header_.stride));
+  const size_t stride = header_.stride, row_bytes = stride * sizeof(float);
+  // ReadHeader has checked that the body has these bytes.
+  for (const uint32_t place : order) {
+    CISTERN_CHECK(body.Read(values_ + place * stride, row_bytes));
+  }
+  for (const uint32_t place : order) CISTERN_CHECK(body.Read(full_ + place, 1));
+  return absl::OkStatus();
+}
+
+Frame PushTransfer::Request(size_t i) const {
+  const absl::Span<const uint32_t> order = OrderOf(routing_, routing_.chunks[i]);
+  const size_t key_bytes = order.size() * sizeof(Key);
+  const size_t value_bytes = order.size() * header_.stride * sizeof(float);
+  Frame frame;
+  char* place = AppendHeader(frame);
+  char* bytes = frame.AppendBuffer(key_bytes + value_bytes + order.size());
+  GatherKeys(order, keys_, bytes);
+  GatherRows(order, values_, header_.stride, bytes + key_bytes);
+  char* full = bytes + key_bytes + value_bytes;
+  for (size_t k = 0; k < order.size(); ++k) full[k] = static_cast<char>(full_[order[k]]);
+
+  FrameHeader header = HeaderOf(header_, kind(), order.size());
+  header.sequence = sequences_[i];
+  Seal(header, place, frame);
+  return frame;
+}
+
+absl::Status PushTransfer::Reply(size_t, const FrameHeader&, FrameReader&) {
+  return absl::OkStatus();
+}
+
+Frame PullDenseTransfer::Request(size_t i) const {
+  FrameHeader header = HeaderOf(header_, kind(), chunks_[i].end - chunks_[i].begin);
+  header.start = chunks_[i].begin;
+  return StartFrame(header);
+}
+
+absl::Status PullDenseTransfer::Reply(size_t i, const FrameHeader& header, FrameReader& body) {
+  const uint64_t rows = chunks_[i].end - chunks_[i].begin;
+  CISTERN_RETURN_IF_ERROR(CheckShape(header, rows, header_.stride));
+  CISTERN_CHECK(body.Read(values_ + chunks_[i].begin * header_.stride,
+                          rows * header_.stride * sizeof(float)));
+  return absl::OkStatus();
+}
+
+Frame PushDenseTransfer::Request(size_t i) const {
+  const uint64_t rows = chunks_[i].end - chunks_[i].begin;
+  FrameHeader header = HeaderOf(header_, kind(), rows);
+  header.start = chunks_[i].begin;
+  header.sequence = sequences_[i];
+  Frame frame;
+  char* place = AppendHeader(frame);
+  frame.AppendBytes(values_ + chunks_[i].begin * header_.stride,
+                   rows * header_.stride * sizeof(float));
+  Seal(header, place, frame);
+  return frame;
+}
+
+absl::Status PushDenseTransfer::Reply(size_t, const FrameHeader&, FrameReader&) {
+  return absl::OkStatus();
+}
+
+Frame ScanTransfer::Request(size_t) const { return StartFrame(HeaderOf(header_, kind(), 0)); }
+
+absl::Status ScanTransfer::Reply(size_t, const FrameHeader& header, FrameReader& body) {
+  if (header.stride != header_.stride || header.shard != header_.shard) {
+    return WrongReply(header, header.count, header_.stride);
+  }
+  keys.resize(header.count);
+  values.resize(size_t{header.count} * header.stride);
+  full.resize(header.count);
+  CISTERN_CHECK(body.Read(keys.data(), keys.size() * sizeof(Key)));
+  CISTERN_CHECK(body.Read(values.data(), values.size() * sizeof(float)));
+  CISTERN_CHECK(body.Read(full.data(), full.size()));
+  next_cursor = header.start;
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

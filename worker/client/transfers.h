@@ -1,0 +1,135 @@
+// What travels in the data-plane calls of a worker: keys and values, cut into frames and put back in
+// the caller's order. The body of each frame is described in common/rpc/frame.h.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/rpc/frame.h"
+#include "common/types.h"
+#include "worker/client/exchange.h"
+#include "worker/client/key_routing.h"
+
+namespace cistern {
+
+// Consecutive rows of a dense table in one call.
+struct DenseChunk {
+  uint32_t server = 0;
+  uint64_t begin = 0, end = 0;
+};
+
+// Keys out, values back, each to its key's place. Borrows everything it is given.
+class PullTransfer : public Transfer {
+ public:
+  // header: identity, table, stride and flags of every call.
+  PullTransfer(const FrameHeader& header, const KeyRouting& routing, absl::Span<const Key> keys,
+               float* values, uint8_t* full)
+      : header_(header), routing_(routing), keys_(keys), values_(values), full_(full) {}
+
+  FrameKind kind() const override { return FrameKind::kPull; }
+  size_t call_num() const override { return routing_.chunks.size(); }
+  size_t server(size_t i) const override { return routing_.chunks[i].server; }
+  Frame Request(size_t i) const override;
+  absl::Status Reply(size_t i, const FrameHeader& header, FrameReader& body) override;
+
+ private:
+  const FrameHeader header_;
+  const KeyRouting& routing_;
+  const absl::Span<const Key> keys_;
+  float* const values_;
+  uint8_t* const full_;
+};
+
+// New values out.
+class PushTransfer : public Transfer {
+ public:
+  // header: also pass and worker. sequences: of each chunk.
+  PushTransfer(const FrameHeader& header, const KeyRouting& routing,
+               std::vector<uint64_t> sequences, absl::Span<const Key> keys, const float* values,
+               const uint8_t* full)
+      : header_(header),
+        routing_(routing),
+        sequences_(std::move(sequences)),
+        keys_(keys),
+        values_(values),
+        full_(full) {}
+
+  FrameKind kind() const override { return FrameKind::kPush; }
+  size_t call_num() const override { return routing_.chunks.size(); }
+  size_t server(size_t i) const override { return routing_.chunks[i].server; }
+  Frame Request(size_t i) const override;
+  absl::Status Reply(size_t i, const FrameHeader& header, FrameReader& body) override;
+
+ private:
+  const FrameHeader header_;
+  const KeyRouting& routing_;
+  const std::vector<uint64_t> sequences_;
+  const absl::Span<const Key> keys_;
+  const float* const values_;
+  const uint8_t* const full_;
+};
+
+// A dense table, a range of rows a call. header.stride: its columns.
+class PullDenseTransfer : public Transfer {
+ public:
+  PullDenseTransfer(const FrameHeader& header, const std::vector<DenseChunk>& chunks,
+                    float* values)
+      : header_(header), chunks_(chunks), values_(values) {}
+
+  FrameKind kind() const override { return FrameKind::kPullDense; }
+  size_t call_num() const override { return chunks_.size(); }
+  size_t server(size_t i) const override { return chunks_[i].server; }
+  Frame Request(size_t i) const override;
+  absl::Status Reply(size_t i, const FrameHeader& header, FrameReader& body) override;
+
+ private:
+  const FrameHeader header_;
+  const std::vector<DenseChunk>& chunks_;
+  float* const values_;
+};
+
+class PushDenseTransfer : public Transfer {
+ public:
+  PushDenseTransfer(const FrameHeader& header, const std::vector<DenseChunk>& chunks,
+                    std::vector<uint64_t> sequences, const float* values)
+      : header_(header),
+        chunks_(chunks),
+        sequences_(std::move(sequences)),
+        values_(values) {}
+
+  FrameKind kind() const override { return FrameKind::kPushDense; }
+  size_t call_num() const override { return chunks_.size(); }
+  size_t server(size_t i) const override { return chunks_[i].server; }
+  Frame Request(size_t i) const override;
+  absl::Status Reply(size_t i, const FrameHeader& header, FrameReader& body) override;
+
+ private:
+  const FrameHeader header_;
+  const std::vector<DenseChunk>& chunks_;
+  const std::vector<uint64_t> sequences_;
+  const float* const values_;
+};
+
+// One page of one shard; the fields hold it after the exchange.
+class ScanTransfer : public Transfer {
+ public:
+  // header: also shard and the cursor in `start`.
+  ScanTransfer(const FrameHeader& header, size_t server) : header_(header), server_(server) {}
+
+  FrameKind kind() const override { return FrameKind::kScan; }
+  size_t call_num() const override { return 1; }
+  size_t server(size_t) const override { return server_; }
+  Frame Request(size_t i) const override;
+  absl::Status Reply(size_t i, const FrameHeader& header, FrameReader& body) override;
+
+  std::vector<Key> keys;
+  std::vector<float> values;
+  std::vector<uint8_t> full;
+  uint64_t next_cursor = 0;
+
+ private:
+  const FrameHeader header_;
+  const size_t server_;
+};
+
+}  // namespace cistern
