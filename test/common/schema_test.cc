@@ -1,0 +1,120 @@
+// Identity of schemas, what differs between two, and the names of tables.
+#include "common/schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/names.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::Schema TwoTables() {
+  // gcc 12 warns, wrongly, where a literal becomes an element of a repeated field (its bug 105651).
+  const std::string w = "w", m = "m";
+  v1::Schema schema;
+  v1::TableSpec* deep = schema.add_tables();
+  deep->set_name("deep");
+  deep->set_dim(16);
+  deep->mutable_initializer()->set_range(0.05f);
+  v1::TableSpec* wide = schema.add_tables();
+  wide->set_name("wide");
+  wide->set_dim(1);
+  v1::DenseTableSpec* dense = schema.add_dense_tables();
+  dense->set_name("dense");
+  dense->set_rows(100);
+  for (const std::string& column : {w, m}) dense->add_columns(column);
+  return schema;
+}
+
+TEST(Schema, EmptyHasHashZeroAndNoOtherHas) {
+  EXPECT_EQ(SchemaHash(v1::Schema()), 0u);
+  EXPECT_NE(SchemaHash(TwoTables()), 0u);
+}
+
+TEST(Schema, HashSurvivesTheWire) {
+  v1::Schema copy;
+  ASSERT_TRUE(copy.ParseFromString(TwoTables().SerializeAsString()));
+  EXPECT_EQ(SchemaHash(copy), SchemaHash(TwoTables()));
+}
+
+TEST(Schema, EveryChangeHasAnotherHashAndIsNamed) {
+  const struct {
+    std::function<void(v1::Schema&)> change;
+    const char* difference;
+  } cases[] = {
+      {[](v1::Schema& s) { s.mutable_tables(0)->set_dim(8); },
+       "table 'deep': dim is 16 here and 8 there"},
+      {[](v1::Schema& s) { s.mutable_tables(1)->set_seed(3); },
+       "table 'wide': seed is 0 here and 3 there"},
+      {[](v1::Schema& s) { s.mutable_tables(1)->set_accessor(v1::TableSpec::CTR); },
+       "table 'wide': accessor is EMBEDDING here and CTR there"},
+      {[](v1::Schema& s) { s.mutable_tables(0)->mutable_initializer()->set_range(0.1f); },
+       "table 'deep': initializer.range is 0.05 here and 0.1 there"},
+      {[](v1::Schema& s) { s.mutable_tables(0)->mutable_rule()->set_epsilon(1); },
+       "table 'deep': rule is set there and not here"},
+      {[](v1::Schema& s) { s.mutable_tables(0)->clear_initializer(); },
+       "table 'deep': initializer is set here and not there"},
+      {[](v1::Schema& s) { s.mutable_tables(0)->set_name("deeper"); },
+       "table 0 is called 'deep' here and 'deeper' there"},
+      {[](v1::Schema& s) { s.mutable_tables()->RemoveLast(); },
+       "table 'wide' is here and not there"},
+      {[](v1::Schema& s) { s.add_tables()->set_name("more"); },
+       "table 'more' is there and not here"},
+      {[](v1::Schema& s) { s.mutable_dense_tables(0)->set_rows(101); },
+       "dense table 'dense': rows is 100 here and 101 there"},
+      {[](v1::Schema& s) { s.mutable_dense_tables(0)->add_columns(std::string("v")); },
+       "dense table 'dense': columns is [\"w\", \"m\"] here and [\"w\", \"m\", \"v\"] there"},
+      {[](v1::Schema& s) { s.clear_dense_tables(); }, "dense table 'dense' is here and not there"},
+  };
+  for (const auto& c : cases) {
+    v1::Schema changed = TwoTables();
+    c.change(changed);
+    EXPECT_EQ(SchemaDifference(TwoTables(), changed), c.difference);
+    EXPECT_NE(SchemaHash(TwoTables()), SchemaHash(changed)) << c.difference;
+  }
+  EXPECT_EQ(SchemaDifference(TwoTables(), TwoTables()), "");
+}
+
+TEST(Schema, RefusesTablesThatCannotBe) {
+  ASSERT_TRUE(CheckSchema(TwoTables()).ok());
+  const struct {
+    std::function<void(v1::Schema&)> change;
+    const char* message;
+  } cases[] = {
+      {[](v1::Schema& s) { s.mutable_tables(1)->set_name("deep"); },
+       "two tables are called 'deep'"},
+      {[](v1::Schema& s) { s.mutable_dense_tables(0)->set_name("deep"); },
+       "two tables are called 'deep'"},
+      {[](v1::Schema& s) { s.mutable_tables(0)->set_dim(0); }, "table 'deep': dim is 0"},
+      {[](v1::Schema& s) { s.mutable_dense_tables(0)->set_name("a/b"); }, "'a/b'"},
+      {[](v1::Schema& s) { s.mutable_dense_tables(0)->clear_columns(); }, "has 0 columns"},
+  };
+  for (const auto& c : cases) {
+    v1::Schema schema = TwoTables();
+    c.change(schema);
+    const absl::Status status = CheckSchema(schema);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.message));
+  }
+}
+
+TEST(Names, PlainOnesOnly) {
+  for (const char* name : {"a", "deep", "9", "A.b_c-d", "a..b"}) {
+    EXPECT_TRUE(CheckName(name).ok()) << name;
+  }
+  EXPECT_TRUE(CheckName(std::string(128, 'x')).ok());
+  for (const char* name :
+       {"", ".", "..", "a/b", "/", "-a", "_a", ".a", "a b", "a\n", "\xc3\xa9", "a*"}) {
+    EXPECT_EQ(CheckName(name).code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  EXPECT_FALSE(CheckName(std::string(129, 'x')).ok());
+  EXPECT_FALSE(CheckName(std::string("a\0b", 3)).ok());
+}
+
+}  // namespace
+}  // namespace cistern
