@@ -65,7 +65,7 @@ struct Operands {
 
 template <bool kRelu>
 inline float BehindEpilogue(const Operands& in, size_t i, float scale) {
-  if constexpr (kRelu) return in.y[i] > 0.0f ? in.dy[i] * scale : 0.0f;
+  if constexpr (kRelu) return BehindRelu(in.y[i], in.dy[i], scale);
   return in.dy[i];
 }
 
@@ -154,7 +154,7 @@ void NormalizeDropRow(const float* x, const float* mean, const float* inv_std, c
 #pragma omp simd
   for (size_t c = 0; c < width; ++c) {
     const float z = (x[c] - mean[c]) * inv_std[c] * gamma[c] + beta[c];
-    y[c] = half[c] >= below || z < 0.0f ? 0.0f : z * scale;
+    y[c] = DroppedRelu(z, half[c], below, scale);
   }
 }
 

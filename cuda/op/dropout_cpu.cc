@@ -88,7 +88,7 @@ void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, s
 #pragma omp simd
         for (size_t c = 0; c < width; ++c) {
           kept[c] = half[c] < below;
-          out[c] = half[c] < below ? in[c] * scale : 0.0f;
+          out[c] = in[c] * KeepFactor(half[c] < below, scale);
         }
       }
     }
@@ -102,10 +102,10 @@ void DropoutBackward(const float* dy, const uint8_t* mask, float rate, Write wri
   ForPieces(b * n, kElementGrain, 3 * b * n, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {
 #pragma omp simd
-      for (size_t i = begin; i < end; ++i) dx[i] = mask[i] ? dy[i] * scale : 0.0f;
+      for (size_t i = begin; i < end; ++i) dx[i] = dy[i] * KeepFactor(mask[i] != 0, scale);
     } else {
 #pragma omp simd
-      for (size_t i = begin; i < end; ++i) dx[i] += mask[i] ? dy[i] * scale : 0.0f;
+      for (size_t i = begin; i < end; ++i) dx[i] += dy[i] * KeepFactor(mask[i] != 0, scale);
     }
   });
 }

@@ -41,13 +41,19 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
       for (size_t s = 0; s < slots; ++s) {
         const size_t from = offsets[i * slots + s], to = offsets[i * slots + s + 1];
         float* sum = out + i * out_stride + s * dim;
-        std::fill_n(sum, dim, 0.0f);
         for (size_t j = from; j < to; ++j) {
           if (j + kAhead < last) PrefetchRow(weights + rows[j + kAhead] * stride, dim);
-          AddRow(weights + rows[j] * stride, 1.0f, sum, dim);
+          const float* row = weights + rows[j] * stride;
+          if (j == from) {
+            std::copy_n(row, dim, sum);
+          } else {
+            AddRow(row, 1.0f, sum, dim);
+          }
         }
+        if (from == to) std::fill_n(sum, dim, 0.0f);
         const float factor = PoolFactor(pool, to - from);
         if (factor == 1.0f) continue;
+#pragma omp simd
         for (size_t e = 0; e < dim; ++e) sum[e] *= factor;
       }
     }

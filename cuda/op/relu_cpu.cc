@@ -35,7 +35,7 @@ void ReluDropout(const float* x, const DropoutDraw& draw, float* y, size_t b, si
         float* out = y + r * n + first;
 #pragma omp simd
         for (size_t c = 0; c < width; ++c) {
-          out[c] = half[c] >= below || in[c] < 0.0f ? 0.0f : in[c] * scale;
+          out[c] = DroppedRelu(in[c], half[c], below, scale);
         }
       }
     }
@@ -49,10 +49,10 @@ void ReluDropoutBackward(const float* y, const float* dy, float rate, Write writ
   ForPieces(count, kElementGrain, 3 * count, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {
 #pragma omp simd
-      for (size_t i = begin; i < end; ++i) dx[i] = y[i] > 0.0f ? dy[i] * scale : 0.0f;
+      for (size_t i = begin; i < end; ++i) dx[i] = BehindRelu(y[i], dy[i], scale);
     } else {
 #pragma omp simd
-      for (size_t i = begin; i < end; ++i) dx[i] += y[i] > 0.0f ? dy[i] * scale : 0.0f;
+      for (size_t i = begin; i < end; ++i) dx[i] += BehindRelu(y[i], dy[i], scale);
     }
   });
 }
