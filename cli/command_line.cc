@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <iostream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/exit_code.h"
-#include "cli/suggestion.h"
+#include "worker/config/nearest_name.h"
 #include "common/log.h"
 
 namespace cistern {
@@ -102,11 +103,13 @@ std::vector<std::string> NormalizeFlags(const std::vector<std::string>& words) {
 Command& Command::Add(const std::string& name, const std::string& what,
                       const std::string& example) {
   CLI::App* below = app_->add_subcommand(name, what);
-  if (!example.empty()) below->footer("\nExample:\n  " + example);
   app_->require_subcommand(1);
   children_.push_back(std::make_unique<Command>(below));
+  if (!example.empty()) children_.back()->Example(example);
   return *children_.back();
 }
+
+void Command::Example(const std::string& line) { app_->footer("\nExample:\n  " + line); }
 
 void Command::Flag(const std::string& name, std::string* value, const FlagText& text) {
   AddOption(app_, name, value, text, *value);
@@ -121,6 +124,15 @@ void Command::Flag(const std::string& name, uint64_t* value, const FlagText& tex
 
 void Command::Flag(const std::string& name, double* value, const FlagText& text) {
   AddOption(app_, name, value, text, absl::StrCat(*value));
+}
+
+void Command::Choice(const std::string& name, std::string* value, const FlagText& text) {
+  const std::vector<std::string> words = absl::StrSplit(text.type, '|');
+  AddOption(app_, name, value, text, *value)->check([words](const std::string& word) {
+    return absl::c_linear_search(words, word)
+               ? std::string()
+               : absl::StrCat("'", word, "' is none of ", absl::StrJoin(words, ", "));
+  });
 }
 
 void Command::Switch(const std::string& name, bool* value, const FlagText& text) {

@@ -51,12 +51,17 @@ class Command {
   void Flag(const std::string& name, std::string* value, const FlagText& text);
   void Flag(const std::string& name, uint64_t* value, const FlagText& text);
   void Flag(const std::string& name, double* value, const FlagText& text);
+  // One of the words in text.type, which are separated by '|'.
+  void Choice(const std::string& name, std::string* value, const FlagText& text);
   void Switch(const std::string& name, bool* value, const FlagText& text);
   // May be repeated; with `commas` one value may also hold several.
   void List(const std::string& name, std::vector<std::string>* values, bool commas,
             const FlagText& text);
   // A word without a flag before it, in the order of these calls.
   void Argument(const std::string& name, std::string* value, const FlagText& text);
+
+  // A whole command line, below the flags in --help.
+  void Example(const std::string& line);
 
   void Does(Body body) { body_ = std::move(body); }
   const Body& body() const { return body_; }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,13 +34,6 @@ absl::Status SystemError(const std::string& what) {
   dup2(log, STDERR_FILENO);
   execv(argv[0], argv);
   _exit(127);
-}
-
-std::string EndOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  constexpr size_t kShown = 2000;
-  return text.size() > kShown ? text.substr(text.size() - kShown) : text;
 }
 
 }  // namespace
@@ -96,25 +88,43 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(absl::Duration timeout) {
     if (poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
     char bytes[512];
     const ssize_t count = read(output_, bytes, sizeof(bytes));
-    if (count == 0) return absl::InternalError(absl::StrCat(name_, " ended: ", EndOf(log_)));
+    if (count == 0) return absl::InternalError(absl::StrCat(name_, " ended: ", LogEnd()));
     if (count > 0) buffer_.append(bytes, count);
   }
 }
 
 bool ChildProcess::Running() {
-  if (!ended_ && waitpid(pid_, nullptr, WNOHANG) == pid_) ended_ = true;
-  return !ended_;
+  int result = 0;
+  if (ended_ || waitpid(pid_, &result, WNOHANG) != pid_) return !ended_;
+  NoteEnd(result);
+  return false;
+}
+
+void ChildProcess::NoteEnd(int result) {
+  ended_ = true;
+  exit_code_ = WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result);
+}
+
+std::string ChildProcess::LogEnd() const {
+  std::ifstream file(log_, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  constexpr size_t kShown = 2000;
+  return text.size() > kShown ? text.substr(text.size() - kShown) : text;
+}
+
+void ChildProcess::Signal(int signal) {
+  if (Running()) kill(pid_, signal);
 }
 
 void ChildProcess::Stop(absl::Duration patience) {
-  if (!Running()) return;
-  kill(pid_, SIGTERM);
+  Signal(SIGTERM);
   const absl::Time deadline = absl::Now() + patience;
   while (Running() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
   if (!Running()) return;
   kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  ended_ = true;
+  int result = 0;
+  waitpid(pid_, &result, 0);
+  NoteEnd(result);
 }
 
 absl::StatusOr<std::string> ProgramFolder() {

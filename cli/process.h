@@ -1,6 +1,7 @@
 // A program that this one starts and ends: the servers of the demo.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <memory>
@@ -32,6 +33,11 @@ class ChildProcess {
   // kDeadlineExceeded after `timeout`; kInternal, with the end of its log, if it ended before.
   absl::StatusOr<std::string> ReadLine(absl::Duration timeout);
   bool Running();
+  // After the end: its exit code, or 128 + the signal that ended it.
+  int exit_code() const { return exit_code_; }
+  // What it wrote on standard error, the last 2,000 bytes.
+  std::string LogEnd() const;
+  void Signal(int signal);
   // SIGTERM, then SIGKILL after `patience`; waits for the end.
   void Stop(absl::Duration patience);
 
@@ -39,11 +45,14 @@ class ChildProcess {
   ChildProcess(pid_t pid, int output, std::string name, std::string log)
       : pid_(pid), output_(output), name_(std::move(name)), log_(std::move(log)) {}
 
+  void NoteEnd(int result);  // of waitpid
+
   const pid_t pid_;
-  int output_;  // read end of the pipe
+  const int output_;  // read end of the pipe
   const std::string name_, log_;
   std::string buffer_;
   bool ended_ = false;
+  int exit_code_ = 0;
 };
 
 // The folder of the running program's file.

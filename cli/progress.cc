@@ -96,8 +96,14 @@ void ProgressPrinter::Show(const Progress& progress) {
                                   progress.logloss ? absl::StrFormat("%.6f", *progress.logloss)
                                                    : "none"));
   } else {
-    console_->Update(TerminalLine(progress, auc_, console_->columns()));
+    line_ = TerminalLine(progress, auc_, console_->columns());
+    console_->Update(line_);
   }
+}
+
+void ProgressPrinter::Finish() {
+  if (!line_.empty()) console_->Say(line_);
+  line_.clear();
 }
 
 }  // namespace cistern

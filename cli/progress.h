@@ -33,10 +33,13 @@ class ProgressPrinter {
   // console outlives this.
   explicit ProgressPrinter(Console* console) : console_(console) {}
   void Show(const Progress& progress);
+  // Leaves the updating line as it last was.
+  void Finish();
 
  private:
   Console* const console_;
   std::optional<double> auc_;
+  std::string line_;  // the updating one
 };
 
 }  // namespace cistern

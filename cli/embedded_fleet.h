@@ -1,0 +1,18 @@
+// Servers inside this process: what `cistern train` uses when no fleet is named.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cli/fleet_session.h"
+#include "common/status.h"
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+
+// Starts `server_num` servers without sockets or files, and a client on their planes.
+// kInvalidArgument unless 1 <= server_num <= 64 (the shards).
+absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server_num,
+                                                                 const ClientOptions& options);
+
+}  // namespace cistern

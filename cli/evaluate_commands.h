@@ -1,0 +1,27 @@
+// cistern eval and cistern predict: a trained model on data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/model_source.h"
+
+namespace cistern {
+
+struct EvaluateFlags {
+  ModelFlags model;
+  std::string model_dir;
+  std::vector<std::string> data;
+  std::string output;  // predict
+};
+
+// AUC and log loss of a trained model on data (empty: the model's eval_source).
+absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console);
+// Writes label and prediction of every sample to flags.output.
+absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console);
+
+void AddEvaluateCommand(Command& root);
+void AddPredictCommand(Command& root);
+
+}  // namespace cistern

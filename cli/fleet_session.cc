@@ -1,0 +1,91 @@
+#include "cli/fleet_session.h"
+
+#include <cmath>
+
+#include "cli/embedded_fleet.h"
+#include "cli/exit_code.h"
+#include "common/rpc/fleet.h"
+
+namespace cistern {
+namespace {
+
+// A fleet over gRPC. The client borrows the connections.
+class RemoteSession : public FleetSession {
+ public:
+  RemoteSession(std::unique_ptr<Fleet> fleet, std::unique_ptr<ParameterClient> client)
+      : fleet_(std::move(fleet)), client_(std::move(client)) {}
+  ParameterClient& client() override { return *client_; }
+
+ private:
+  const std::unique_ptr<Fleet> fleet_;
+  const std::unique_ptr<ParameterClient> client_;
+};
+
+absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetFlags& flags) {
+  if (!(flags.connect_timeout > 0 && std::isfinite(flags.connect_timeout))) {
+    return absl::InvalidArgumentError(absl::StrCat("--connect-timeout ", flags.connect_timeout,
+                                                   ": seconds, more than 0"));
+  }
+  ClientOptions options;
+  options.cluster = flags.cluster;
+  options.retry_limit = absl::Seconds(flags.connect_timeout);
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetFlags& flags,
+                                                            const ClientOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet, ConnectFleet(flags.servers));
+  auto client = ParameterClient::Connect(fleet->links(), options);
+  if (!client.ok()) return WithFleetFix(client.status(), flags);
+  return std::make_unique<RemoteSession>(std::move(fleet), *std::move(client));
+}
+
+}  // namespace
+
+void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed) {
+  command.Flag("--servers", &flags->servers,
+               {"HOST:PORT,...",
+                may_embed ? "The servers of a fleet; without it, servers inside this process."
+                          : "The servers of the fleet.",
+                "--servers 127.0.0.1:7700,127.0.0.1:7701", !may_embed});
+  command.Flag("--cluster", &flags->cluster,
+               {"NAME", "Name of the cluster that the servers belong to.", "--cluster ads"});
+  command.Flag("--connect-timeout", &flags->connect_timeout,
+               {"SECONDS", "How long a server that does not answer is tried again.",
+                "--connect-timeout 5"});
+  if (!may_embed) return;
+  command.Flag("--embedded-servers", &flags->embedded_servers,
+               {"INT", "Without --servers: how many servers live in this process.",
+                "--embedded-servers 2"});
+}
+
+absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetFlags& flags) {
+  CISTERN_ASSIGN_OR_RETURN(const ClientOptions options, ClientOptionsOf(flags));
+  return flags.servers.empty() ? StartEmbeddedFleet(flags.embedded_servers, options)
+                               : ConnectRemote(flags, options);
+}
+
+absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
+  std::vector<v1::StatsReply> replies(client.servers().size());
+  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
+    v1::StatsRequest request;
+    *request.mutable_identity() = client.identity();
+    return server.Stats(request, &replies[rank]);
+  }));
+  uint64_t rows = 0;
+  for (const v1::StatsReply& reply : replies) {
+    for (const v1::TableStats& table : reply.tables()) rows += table.rows();
+    for (const v1::TableStats& table : reply.dense_tables()) rows += table.rows();
+  }
+  return rows;
+}
+
+absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags) {
+  if (ExitCodeOf(status) != ExitCode::kUnreachable || !FixOf(status).empty()) return status;
+  return WithFix(status, absl::StrCat("see which server is down: cistern status --servers ",
+                                      flags.servers,
+                                      "; start it again, load the last saved model into the fleet "
+                                      "(cistern load), and repeat this command"));
+}
+
+}  // namespace cistern

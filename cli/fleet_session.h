@@ -1,0 +1,43 @@
+// The servers that a command works with: a fleet over gRPC, or servers inside this process.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/command_line.h"
+#include "common/status.h"
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+
+struct FleetFlags {
+  std::string servers;  // "host:port,host:port"; empty: embedded
+  std::string cluster = "cistern";
+  uint64_t embedded_servers = 1;
+  double connect_timeout = 20;  // seconds
+};
+
+// --servers, --cluster, --connect-timeout; and --embedded-servers where servers may be embedded.
+void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed);
+
+// Connected servers, and the client that speaks to them; embedded ones live and die with it. Either
+// way the caller drives the same planes.
+//
+// Threads: as ParameterClient.
+class FleetSession {
+ public:
+  virtual ~FleetSession() = default;
+  virtual ParameterClient& client() = 0;
+
+  // kInvalidArgument: an address or a number that makes no sense. kUnavailable with a fix: a server
+  // that does not answer. kFailedPrecondition: servers that do not belong together.
+  static absl::StatusOr<std::unique_ptr<FleetSession>> Open(const FleetFlags& flags);
+};
+
+// Rows that the fleet holds, over all tables; 0 too where no tables were made yet.
+absl::StatusOr<uint64_t> RowsOn(ParameterClient& client);
+
+// Adds to an error of `servers` what a person can do: to one that says they cannot be reached.
+absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags);
+
+}  // namespace cistern

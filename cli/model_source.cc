@@ -1,0 +1,97 @@
+#include "cli/model_source.h"
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "cli/exit_code.h"
+
+namespace cistern {
+namespace {
+
+bool HoldsModel(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (absl::StartsWith(name, "part-") && absl::EndsWith(name, ".json")) return true;
+  }
+  return false;
+}
+
+absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config, const std::string& model_dir) {
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
+  return WithFix(FromCheckpoint(LoadModel(config, fleet.client(), folder)),
+                 "the model must be the one that MODEL.json and --set describe, and whole; train "
+                 "again or take another copy of it");
+}
+
+}  // namespace
+
+void AddModelFlags(Command& command, ModelFlags* flags) {
+  command.Argument("MODEL", &flags->config,
+                   {"FILE", "The model file: HugeCTR 2.3 JSON, see docs/configuration.md.",
+                    "deepfm.json", kRequired});
+  command.List("--set", &flags->set, false,
+               {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
+                "--set solver.batchsize=4096"});
+  command.Flag("--threads", &flags->threads,
+               {"INT", "Threads that compute; 0: one a core.", "--threads 4"});
+  AddFleetFlags(command, &flags->fleet, true);
+}
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags, Console& console) {
+  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.config, flags.set);
+  if (config.ok()) {
+    for (const std::string& note : config->notes) console.Say("note: " + note);
+    return config;
+  }
+  // A model file that is not there is a mistake of the command line, as its content would be.
+  const absl::Status& status = config.status();
+  return status.code() == absl::StatusCode::kNotFound
+             ? absl::InvalidArgumentError(status.message())
+             : status;
+}
+
+absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
+  for (const std::string& folder : {dir + "/model", dir}) {
+    if (HoldsModel(folder)) return folder;
+  }
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat("--model ", dir, ": neither ", dir, "/model nor ",
+                                              dir, " holds a saved model (part-*.json)")),
+      "name the --out folder of a training, or the model folder in it");
+}
+
+absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
+                                                        const ModelConfig& config,
+                                                        const std::string& model_dir,
+                                                        Console& console) {
+  const bool embedded = flags.fleet.servers.empty();
+  if (embedded && model_dir.empty()) {
+    return WithFix(absl::InvalidArgumentError("nothing says where the trained model is"),
+                   "add --model DIR (the --out folder of a training), or --servers host:port,...");
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(fleet->client()));
+  if (rows > 0) {
+    if (!model_dir.empty()) {
+      console.Say(absl::StrCat("note: the servers hold a model (", rows,
+                               " rows); it is used, and --model is not read"));
+    }
+    return fleet;
+  }
+  if (model_dir.empty()) {
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat("the servers ", flags.fleet.servers, " hold no model")),
+                   "add --model DIR to load one, or cistern load --servers ... --name NAME");
+  }
+  CISTERN_RETURN_IF_ERROR(LoadInto(*fleet, config, model_dir));
+  return fleet;
+}
+
+JobOptions JobOptionsOf(const ModelFlags& flags) {
+  JobOptions options;
+  options.threads = static_cast<int>(flags.threads);
+  return options;
+}
+
+}  // namespace cistern

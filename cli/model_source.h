@@ -1,0 +1,46 @@
+// What the commands that use a trained model share: the model file, its overrides, and where its
+// values come from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/fleet_session.h"
+#include "worker/config/model_config.h"
+#include "worker/train/jobs.h"
+
+namespace cistern {
+
+struct ModelFlags {
+  std::string config;              // MODEL.json
+  std::vector<std::string> set;    // --set
+  uint64_t threads = 0;
+  FleetFlags fleet;
+};
+
+// MODEL.json, --set, --threads, and the flags of a fleet.
+void AddModelFlags(Command& command, ModelFlags* flags);
+
+// Reads MODEL.json with its overrides and says on the console what was odd about it.
+absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags, Console& console);
+
+// The model folder that `dir` means: the --out folder of a training (it holds model/), or a model
+// folder itself. kInvalidArgument if it is neither.
+absl::StatusOr<std::string> FindModelFolder(const std::string& dir);
+
+// Servers that hold the values of a trained model.
+//
+// Embedded: they are loaded from model_dir. A fleet: its committed state is used as it is; if it
+// holds no row, model_dir is loaded into it first.
+// kInvalidArgument: there is nothing to load from. 5 (FromCheckpoint): the folder is corrupt.
+absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
+                                                        const ModelConfig& config,
+                                                        const std::string& model_dir,
+                                                        Console& console);
+
+// The job options that these flags ask for.
+JobOptions JobOptionsOf(const ModelFlags& flags);
+
+}  // namespace cistern

@@ -1,0 +1,168 @@
+#include "cli/save_load_commands.h"
+
+#include <memory>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "cli/exit_code.h"
+#include "cli/model_source.h"
+#include "cli/progress.h"
+
+namespace cistern {
+namespace {
+
+// Rows, bytes and rate of a save or load, in both forms.
+void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double seconds,
+                  Report* report) {
+  report->json["rows"] = rows;
+  if (bytes > 0) report->json["bytes"] = bytes;
+  report->json["seconds"] = seconds;
+  absl::StrAppend(&report->text, verb, " ", rows, " rows",
+                  bytes > 0 ? absl::StrCat(", ", BytesText(bytes)) : "", " in ",
+                  DurationText(seconds), "\n");
+}
+
+absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
+  if (status.code() == absl::StatusCode::kAlreadyExists) {
+    return WithFix(status, "a saved model never changes: choose another --name");
+  }
+  if (status.code() == absl::StatusCode::kResourceExhausted) {
+    return WithFix(status, "make room under the server's data_dir and save under another --name; "
+                           "the servers' state is untouched");
+  }
+  return WithFleetFix(status, flags.fleet);
+}
+
+// Servers without tables make them from the schema that the files carry.
+absl::Status LoadOnServers(ParameterClient& client, const std::string& name, uint64_t* rows) {
+  std::vector<v1::LoadReply> replies(client.servers().size());
+  CISTERN_RETURN_IF_ERROR(
+      client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
+        v1::LoadRequest request;
+        *request.mutable_identity() = client.identity();
+        request.set_name(name);
+        return server.Load(request, &replies[rank]);
+      }));
+  for (const v1::LoadReply& reply : replies) *rows += reply.rows();
+  return absl::OkStatus();
+}
+
+absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, Console& console,
+                          uint64_t* rows) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model, console));
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+  CISTERN_RETURN_IF_ERROR(FromCheckpoint(LoadModel(config, client, folder)));
+  CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
+  return absl::OkStatus();
+}
+
+absl::Status MakeEmpty(ParameterClient& client, bool replace) {
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  if (rows == 0 && client.committed_pass() == 0) return absl::OkStatus();
+  if (replace) return client.Clear(0);
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat("the servers hold ", rows, " rows (pass ",
+                                  client.committed_pass(), ") and would lose them")),
+                 "add --replace to remove them first");
+}
+
+absl::Status CheckLoadFlags(const LoadFlags& flags) {
+  if (flags.name.empty() == flags.model_dir.empty()) {
+    return WithFix(absl::InvalidArgumentError("load takes one of --name and --model"),
+                   "--name: what cistern save wrote on the servers; --model: a folder here");
+  }
+  if (flags.model_dir.empty() == flags.model.config.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError("--model and --config belong together"),
+                 "name both the model folder and the model file that it was trained from");
+}
+
+}  // namespace
+
+absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  ParameterClient& client = fleet->client();
+  const absl::Time start = absl::Now();
+  std::vector<v1::SaveReply> replies(client.servers().size());
+  const absl::Status saved =
+      client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
+        v1::SaveRequest request;
+        *request.mutable_identity() = client.identity();
+        request.set_name(flags.name);
+        return server.Save(request, &replies[rank]);
+      });
+  if (!saved.ok()) return WithSaveFix(saved, flags);
+  Report report;
+  report.json["name"] = flags.name;
+  report.json["committed_pass"] = client.committed_pass();
+  uint64_t rows = 0, bytes = 0;
+  for (size_t rank = 0; rank < replies.size(); ++rank) {
+    rows += replies[rank].rows();
+    bytes += replies[rank].bytes();
+    report.json["servers"].push_back({{"address", client.servers()[rank].name},
+                                      {"path", replies[rank].path()},
+                                      {"rows", replies[rank].rows()},
+                                      {"bytes", replies[rank].bytes()}});
+    absl::StrAppend(&report.text, client.servers()[rank].name, "  ", replies[rank].rows(),
+                    " rows  ", replies[rank].path(), "\n");
+  }
+  AppendTotals("saved", rows, bytes, absl::ToDoubleSeconds(absl::Now() - start), &report);
+  return report;
+}
+
+absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console& console) {
+  CISTERN_RETURN_IF_ERROR(CheckLoadFlags(flags));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  ParameterClient& client = fleet->client();
+  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
+  const absl::Time start = absl::Now();
+  uint64_t rows = 0;
+  const absl::Status loaded = flags.model_dir.empty()
+                                  ? FromCheckpoint(LoadOnServers(client, flags.name, &rows))
+                                  : LoadFromHere(flags, client, console, &rows);
+  if (!loaded.ok()) {
+    // Some servers may have loaded their part: an empty fleet is better than a mixed one.
+    client.Clear(0).IgnoreError();
+    return WithFleetFix(loaded, flags.fleet);
+  }
+  Report report;
+  AppendTotals("loaded", rows, 0, absl::ToDoubleSeconds(absl::Now() - start), &report);
+  return report;
+}
+
+void AddSaveCommand(Command& root) {
+  auto flags = std::make_shared<SaveFlags>();
+  Command& command =
+      root.Add("save", "Saves the committed state of a fleet: each server its part, as text files.",
+               "cistern save --servers 127.0.0.1:7700,127.0.0.1:7701 --name monday");
+  AddFleetFlags(command, &flags->fleet, false);
+  command.Flag("--name,--to", &flags->name,
+               {"NAME", "Folder below each server's data_dir; must be new.", "--name monday",
+                kRequired});
+  command.Does([flags](Console&) { return RunSave(*flags); });
+}
+
+void AddLoadCommand(Command& root) {
+  auto flags = std::make_shared<LoadFlags>();
+  Command& command = root.Add(
+      "load", "Loads a saved state into a fleet of any number of servers that hold nothing yet.",
+      "cistern load --servers 127.0.0.1:7700 --name monday");
+  AddFleetFlags(command, &flags->fleet, false);
+  command.Flag("--name,--from", &flags->name,
+               {"NAME", "Folder below each server's data_dir, written by cistern save.",
+                "--name monday"});
+  command.Flag("--model", &flags->model_dir,
+               {"DIR", "Instead of --name: a model folder of this machine (of cistern train).",
+                "--model runs/deepfm"});
+  command.Flag("--config", &flags->model.config,
+               {"FILE", "With --model: the model file that it was trained from.",
+                "--config deepfm.json"});
+  command.List("--set", &flags->model.set, false,
+               {"PATH=VALUE", "With --config: replaces a value of the model file.",
+                "--set seed=7"});
+  command.Switch("--replace", &flags->replace,
+                 {"", "Removes what the servers hold first.", "--replace"});
+  command.Does([flags](Console& console) { return RunLoad(*flags, console); });
+}
+
+}  // namespace cistern

@@ -1,0 +1,33 @@
+// cistern save and cistern load: the state of a fleet as files of its servers, and back.
+#pragma once
+
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/fleet_session.h"
+#include "cli/model_source.h"
+
+namespace cistern {
+
+struct SaveFlags {
+  FleetFlags fleet;
+  std::string name;  // below each server's data_dir
+};
+
+struct LoadFlags {
+  FleetFlags fleet;
+  std::string name;        // below each server's data_dir; or
+  std::string model_dir;   // a model folder of this machine, and
+  ModelFlags model;        // the model file that it belongs to
+  bool replace = false;    // removes what the servers hold first
+};
+
+// Every server writes its shards under its data_dir, all at once.
+absl::StatusOr<Report> RunSave(const SaveFlags& flags);
+// Every server reads its shards. A load that fails leaves the servers empty.
+absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console& console);
+
+void AddSaveCommand(Command& root);
+void AddLoadCommand(Command& root);
+
+}  // namespace cistern

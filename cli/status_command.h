@@ -1,0 +1,30 @@
+// cistern status: what each server of a fleet holds and does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "common/rpc/planes.h"
+#include "proto/control_plane.pb.h"
+
+namespace cistern {
+
+// What one server answered; `reached` says why it did not.
+struct ServerState {
+  std::string address;
+  absl::Status reached;
+  v1::HelloReply hello;
+  v1::StatsReply stats;
+};
+
+// Asks one server.
+ServerState AskServer(const ServerLink& server, bool digest);
+
+// One row a server, in the order given, and the sums over those that answered. The outcome is
+// kUnavailable if any did not.
+Report ReportOf(const std::vector<ServerState>& servers, bool digest);
+
+void AddStatusCommand(Command& root);
+
+}  // namespace cistern

@@ -1,0 +1,62 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/exit_code.h"
+#include "cli/status_command.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+ServerState Ready(const std::string& address, uint32_t rank, uint64_t rows, uint64_t digest) {
+  ServerState server;
+  server.address = address;
+  server.hello.set_server_num(2);
+  server.stats.set_rank(rank);
+  server.stats.set_committed_pass(4);
+  server.stats.set_resident_bytes(3 << 20);
+  server.stats.set_uptime_seconds(75);
+  v1::TableStats* table = server.stats.add_tables();
+  table->set_name("deep");
+  table->set_rows(rows);
+  table->set_digest(digest);
+  return server;
+}
+
+ServerState Down(const std::string& address) {
+  ServerState server;
+  server.address = address;
+  server.reached = absl::UnavailableError("connection refused");
+  return server;
+}
+
+TEST(StatusReport, HasARowAServerAndSumsOverThem) {
+  const Report report = ReportOf({Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)}, false);
+  EXPECT_TRUE(report.outcome.ok());
+  EXPECT_EQ(report.text,
+            "RANK  ADDRESS  STATE  PASS   MEMORY  PULLED  PUSHED  UPTIME  ROWS\n"
+            " 0/2  a:1      ready     4  3.0 MiB       0       0   1m15s  deep=30\n"
+            " 1/2  b:2      ready     4  3.0 MiB       0       0   1m15s  deep=12\n"
+            "\n"
+            "TABLE  ROWS  MEMORY\n"
+            "deep     42     0 B\n");
+  EXPECT_EQ(report.json["tables"][0]["rows"], 42);
+}
+
+TEST(StatusReport, AddsDigestsModulo2To64) {
+  const Report report = ReportOf({Ready("a:1", 0, 1, ~0ull), Ready("b:2", 1, 1, 3)}, true);
+  EXPECT_EQ(report.json["tables"][0]["digest"], "0000000000000002");
+}
+
+TEST(StatusReport, ShowsADownServerAndFailsAsUnreachable) {
+  const Report report = ReportOf({Ready("a:1", 0, 1, 0), Down("b:2")}, false);
+  EXPECT_EQ(ExitCodeOf(report.outcome), ExitCode::kUnreachable);
+  EXPECT_THAT(std::string(report.outcome.message()), HasSubstr("1 of 2 servers cannot be reached"));
+  EXPECT_THAT(report.text, HasSubstr("b:2      down"));
+  EXPECT_EQ(report.json["servers"][1]["state"], "down");
+  EXPECT_EQ(report.json["servers"][1]["error"], "connection refused");
+}
+
+}  // namespace
+}  // namespace cistern
