@@ -33,6 +33,7 @@ class NormWriter {
   absl::Status Close();
 
   uint64_t records() const { return static_cast<uint64_t>(header_.number_of_records); }
+  uint64_t bytes() const { return file_->size(); }  // so far
 
  private:
   NormWriter(std::unique_ptr<OutputFile> file, const NormWriterOptions& options);
