@@ -10,33 +10,22 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "absl/types/span.h"
 #include "common/status.h"
 #include "common/thread_pool.h"
 #include "common/types.h"
+#include "server/pass/staged_push.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
 
-// One push, decoded and owned. keys/values/full as in a push frame; dense: values only.
-struct StagedPush {
-  bool dense = false;
-  TableId table = 0;
-  uint64_t start = 0;           // dense: first row
-  std::vector<Key> keys;        // sparse
-  std::vector<float> values;    // [count, stride]
-  std::vector<uint8_t> full;    // sparse: [count]
-  uint64_t body_hash = 0;       // of the frame, to tell a repeat from a clash
-};
+class Staging;
 
 // Threads: any thread. Commit and Abort exclude everything else; pulls do not come here (they read
-// committed state, which no open pass changes).
+// committed state, which no open pass changes). Values are checked outside the lock, and
+// committed(), open() and staged_bytes() wait for nothing.
 class PassStage {
  public:
   // store outlives this. byte_limit: staged bytes above it are refused with kResourceExhausted.
@@ -54,20 +43,22 @@ class PassStage {
   // Stages one push of (worker, sequence). A repeat with the same body_hash is OK and counts once;
   // with another it is kInvalidArgument. A sequence beyond the next one is accepted only within a
   // window of 1024 (calls in flight overtake each other); holes are found by Seal.
-  // kOutOfRange for a foreign or reserved key; kInvalidArgument for NaN or Inf in a value, an
-  // unknown table, or a stride that is not the table's.
+  // kOutOfRange for a foreign or reserved key or a row outside the server's range; kInvalidArgument
+  // for NaN or Inf in a value, an unknown table, a stride that is not the table's, or a `full` that
+  // is not 0 or 1; kResourceExhausted above the byte limit. A refused push leaves no trace.
   absl::Status Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push);
 
   // OK if exactly the sequences 0 .. push_count-1 of `worker` are here; else kOutOfRange that names
   // the first missing one. Idempotent.
   absl::Status Seal(PassId pass, uint32_t worker, uint64_t push_count);
 
-  // Checks that every worker that pushed has sealed and that no key occurs twice in a table
-  // (kInvalidArgument that names it). After OK, Commit cannot fail. staged_rows: rows to write.
+  // Checks that every worker that pushed has sealed (else kFailedPrecondition that names it) and
+  // that no key occurs twice in a table and no row in a dense table (kInvalidArgument that names
+  // it). After OK, Commit cannot fail. staged_rows: rows to write.
   absl::Status Prepare(PassId pass, uint64_t* staged_rows);
 
-  // Writes everything staged in (worker, sequence) order; committed() is `pass` afterwards. A repeat
-  // for the committed pass is OK. kFailedPrecondition unless prepared.
+  // Writes everything staged in (worker, sequence) order; committed() is `pass` afterwards. A
+  // repeat for the committed pass is OK. kFailedPrecondition unless prepared.
   absl::Status Commit(PassId pass);
 
   // Drops the staging of `pass` if it is open. OK whatever the state.
@@ -77,8 +68,29 @@ class PassStage {
   void Reset(PassId pass);
 
  private:
-  struct WorkerStage;
-  // ... owned by the implementer; keep the members grouped by their guard.
+  absl::Status CheckPush(const StagedPush& push) const;
+  absl::Status CheckSparse(const StagedPush& push) const;
+  absl::Status CheckDense(const StagedPush& push) const;
+  absl::Status CheckOpen(PassId pass) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoom(const StagedPush& push) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void AwaitIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the state READY(pass) and returns the staging, to be freed without the lock.
+  [[nodiscard]] std::unique_ptr<Staging> Close(PassId pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  TableStore* const store_;
+  ThreadPool* const pool_;
+  const uint64_t byte_limit_;
+
+  mutable absl::Mutex mutex_;
+  // Prepare and Commit work for seconds. They set busy_, let go of the lock, and own staging_ until
+  // they clear it; every other verb waits for that.
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;
+  PassId committed_ ABSL_GUARDED_BY(mutex_) = 0;
+  PassId open_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t prepared_rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t staged_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<Staging> staging_ ABSL_GUARDED_BY(mutex_);  // never null
 };
 
 }  // namespace cistern

@@ -1,5 +1,6 @@
 #include "server/table/pages.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -61,6 +62,12 @@ bool CollapsePages(char* start, size_t bytes) {
 
 void AdviseHuge(char* start, size_t bytes) {
   madvise(start, bytes, MADV_HUGEPAGE);  // advice: small pages serve as well
+}
+
+void ReturnFreedMemory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 }  // namespace cistern

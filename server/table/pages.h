@@ -28,4 +28,7 @@ bool CollapsePages(char* start, size_t bytes);
 // Asks for huge pages in [start, start + bytes) when it is touched; only whole ones become huge.
 void AdviseHuge(char* start, size_t bytes);
 
+// Has malloc give free pages back to the system, where it can.
+void ReturnFreedMemory();
+
 }  // namespace cistern

@@ -1,0 +1,229 @@
+#include "server/pass/pass_stage.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/pass/finite_scan.h"
+#include "server/pass/staging.h"
+#include "server/table/pages.h"
+
+namespace cistern {
+namespace {
+
+absl::Status NotANumber(const std::string& table, const std::string& where, size_t cell) {
+  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': the value of ", where,
+                                                 " has NaN or Inf in cell ", cell,
+                                                 "; training has diverged, nothing was stored"));
+}
+
+absl::Status WrongStride(const std::string& table, size_t cells, size_t rows, size_t stride) {
+  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': ", cells, " cells for ",
+                                                 rows, " rows of ", stride, " cells each"));
+}
+
+// Frees what was staged, and has the allocator give it back to the system: gigabytes, perhaps, that
+// would count as memory of the tables until the next pass.
+void Free(std::unique_ptr<Staging> staging) {
+  constexpr uint64_t kWorthReturning = 8 << 20;
+  const uint64_t bytes = staging->bytes();
+  staging.reset();
+  if (bytes >= kWorthReturning) ReturnFreedMemory();
+}
+
+}  // namespace
+
+PassStage::PassStage(TableStore* store, ThreadPool* pool, uint64_t byte_limit)
+    : store_(store), pool_(pool), byte_limit_(byte_limit), staging_(std::make_unique<Staging>()) {}
+
+PassStage::~PassStage() = default;
+
+PassId PassStage::committed() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return committed_;
+}
+
+PassId PassStage::open() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return open_;
+}
+
+uint64_t PassStage::staged_bytes() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return staged_bytes_;
+}
+
+absl::Status PassStage::Begin(PassId pass) {
+  absl::MutexLock lock(&mutex_);
+  AwaitIdle();
+  if (pass != committed_ + 1) {
+    return absl::FailedPreconditionError(absl::StrCat("pass ", pass, " cannot begin: pass ",
+                                                      committed_, " is committed, so the next is ",
+                                                      committed_ + 1));
+  }
+  open_ = pass;
+  return absl::OkStatus();
+}
+
+absl::Status PassStage::Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push) {
+  CISTERN_RETURN_IF_ERROR(CheckPush(push));
+  absl::MutexLock lock(&mutex_);
+  AwaitIdle();
+  CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+  const absl::Status status = staging_->CheckSequence(worker, sequence, push.body_hash);
+  if (status.code() == absl::StatusCode::kAlreadyExists) return absl::OkStatus();  // a repeat
+  CISTERN_RETURN_IF_ERROR(status);
+  if (prepared_) {
+    return absl::FailedPreconditionError(absl::StrCat("push ", sequence, " of worker ", worker,
+                                                      ": pass ", pass, " is prepared already"));
+  }
+  CISTERN_RETURN_IF_ERROR(CheckRoom(push));
+  staging_->Add(worker, sequence, std::move(push));
+  staged_bytes_ = staging_->bytes();
+  return absl::OkStatus();
+}
+
+absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) {
+  absl::MutexLock lock(&mutex_);
+  AwaitIdle();
+  CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+  return staging_->Seal(worker, push_count);
+}
+
+absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows) {
+  const Staging* staging;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+    if (prepared_) {
+      *staged_rows = prepared_rows_;
+      return absl::OkStatus();
+    }
+    busy_ = true;
+    staging = staging_.get();
+  }
+  const absl::Status status = staging->Check(*store_, *pool_, staged_rows);
+  absl::MutexLock lock(&mutex_);
+  busy_ = false;
+  prepared_ = status.ok();
+  prepared_rows_ = *staged_rows;
+  return AddContext(status, absl::StrCat("pass ", pass, " cannot commit"));
+}
+
+absl::Status PassStage::Commit(PassId pass) {
+  const Staging* staging;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    if (pass == committed_) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+    if (!prepared_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("pass ", pass, " cannot commit: it is open and not prepared"));
+    }
+    busy_ = true;
+    staging = staging_.get();
+  }
+  staging->Write(*store_, *pool_);
+  std::unique_ptr<Staging> written;
+  {
+    absl::MutexLock lock(&mutex_);
+    written = Close(pass);
+    busy_ = false;
+  }
+  Free(std::move(written));
+  return absl::OkStatus();
+}
+
+absl::Status PassStage::Abort(PassId pass) {
+  std::unique_ptr<Staging> dropped;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    if (open_ == 0 || pass != open_) return absl::OkStatus();
+    dropped = Close(committed_);
+  }
+  Free(std::move(dropped));
+  return absl::OkStatus();
+}
+
+void PassStage::Reset(PassId pass) {
+  std::unique_ptr<Staging> dropped;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    dropped = Close(pass);
+  }
+  Free(std::move(dropped));
+}
+
+absl::Status PassStage::CheckPush(const StagedPush& push) const {
+  return push.dense ? CheckDense(push) : CheckSparse(push);
+}
+
+absl::Status PassStage::CheckSparse(const StagedPush& push) const {
+  const absl::StatusOr<SparseTable*> found = store_->sparse(push.table);
+  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+  const SparseTable& table = **found;
+  const std::string& name = table.spec().name();
+  const size_t rows = push.keys.size(), stride = table.layout().full_floats();
+  if (push.values.size() != rows * stride || push.full.size() != rows) {
+    return WrongStride(name, push.values.size(), rows, stride);
+  }
+  if (std::any_of(push.full.begin(), push.full.end(), [](uint8_t full) { return full > 1; })) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table '", name, "': `full` of a pushed value is neither 0 nor 1"));
+  }
+  CISTERN_RETURN_IF_ERROR(table.CheckKeys(push.keys));
+  const size_t bad = FiniteScan(table.layout()).FirstBad(push.values);
+  if (bad == push.values.size()) return absl::OkStatus();
+  return NotANumber(name, absl::StrCat("key ", push.keys[bad / stride]), bad % stride);
+}
+
+absl::Status PassStage::CheckDense(const StagedPush& push) const {
+  const absl::StatusOr<DenseTable*> found = store_->dense(push.table);
+  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+  const DenseTable& table = **found;
+  const std::string& name = table.spec().name();
+  const size_t columns = table.columns(), rows = push.values.size() / columns;
+  if (push.values.size() % columns != 0) {
+    return WrongStride(name, push.values.size(), rows, columns);
+  }
+  CISTERN_RETURN_IF_ERROR(table.CheckRange(push.start, rows));
+  const size_t bad = FiniteScan(table.columns()).FirstBad(push.values);
+  if (bad == push.values.size()) return absl::OkStatus();
+  return NotANumber(name, absl::StrCat("row ", push.start + bad / columns), bad % columns);
+}
+
+absl::Status PassStage::CheckOpen(PassId pass) const {
+  if (open_ != 0 && pass == open_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "pass ", pass, " is not open on this server: pass ", committed_, " is committed and ",
+      open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open")));
+}
+
+absl::Status PassStage::CheckRoom(const StagedPush& push) const {
+  if (staged_bytes_ + push.bytes() <= byte_limit_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("staging holds ", staged_bytes_, " bytes and this push has ", push.bytes(),
+                   ", above the limit of ", byte_limit_,
+                   ": make passes smaller, use more servers, or give this one a higher limit"));
+}
+
+void PassStage::AwaitIdle() const {
+  mutex_.Await(absl::Condition(
+      +[](const bool* busy) { return !*busy; }, &busy_));
+}
+
+std::unique_ptr<Staging> PassStage::Close(PassId pass) {
+  committed_ = pass;
+  open_ = 0;
+  prepared_ = false;
+  prepared_rows_ = 0;
+  staged_bytes_ = 0;
+  auto staging = std::make_unique<Staging>();
+  staging.swap(staging_);
+  return staging;
+}
+
+}  // namespace cistern

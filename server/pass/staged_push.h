@@ -1,0 +1,27 @@
+// One push of a pass, as a server keeps it until the pass commits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/types.h"
+
+namespace cistern {
+
+// One push, decoded and owned. keys/values/full as in a push frame; dense: values only.
+struct StagedPush {
+  bool dense = false;
+  TableId table = 0;
+  uint64_t start = 0;         // dense: first row
+  std::vector<Key> keys;      // sparse
+  std::vector<float> values;  // [count, stride]
+  std::vector<uint8_t> full;  // sparse: [count]
+  uint64_t body_hash = 0;     // of the frame, to tell a repeat from a clash
+
+  uint64_t bytes() const {
+    return sizeof(StagedPush) + keys.size() * sizeof(Key) + values.size() * sizeof(float) +
+           full.size();
+  }
+};
+
+}  // namespace cistern

@@ -1,0 +1,157 @@
+#include "server/pass/staging.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "server/pass/duplicate_check.h"
+
+namespace cistern {
+namespace {
+
+std::string Name(uint32_t worker, uint64_t sequence) {
+  return absl::StrCat("push ", sequence, " of worker ", worker);
+}
+
+uint64_t DenseRows(const DenseTable& table, const StagedPush& push) {
+  return push.values.size() / table.columns();
+}
+
+}  // namespace
+
+absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t body_hash) const {
+  uint64_t first_missing = 0;
+  const auto stage = workers_.find(worker);
+  if (stage != workers_.end()) {
+    const auto push = stage->second.pushes.find(sequence);
+    if (push != stage->second.pushes.end()) {
+      if (push->second.body_hash == body_hash) return absl::AlreadyExistsError("");
+      return absl::InvalidArgumentError(
+          absl::StrCat(Name(worker, sequence),
+                       " came twice with different contents: two processes "
+                       "run as this worker, or one counts its pushes wrongly"));
+    }
+    if (stage->second.sealed) {
+      return absl::OutOfRangeError(absl::StrCat(Name(worker, sequence), ": the worker has sealed ",
+                                                stage->second.sealed_num, " pushes"));
+    }
+    first_missing = stage->second.first_missing;
+  }
+  if (sequence - first_missing < kWindow) return absl::OkStatus();  // never below first_missing
+  return absl::OutOfRangeError(absl::StrCat(Name(worker, sequence), " is more than ", kWindow,
+                                            " ahead of push ", first_missing,
+                                            ", the first that is missing"));
+}
+
+void Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push) {
+  bytes_ += push.bytes();
+  Worker& stage = workers_[worker];
+  stage.pushes.emplace(sequence, std::move(push));
+  while (stage.pushes.count(stage.first_missing) != 0) ++stage.first_missing;
+}
+
+absl::Status Staging::Seal(uint32_t worker, uint64_t push_count) {
+  const auto found = workers_.find(worker);
+  const uint64_t first_missing = found == workers_.end() ? 0 : found->second.first_missing;
+  const uint64_t here = found == workers_.end() ? 0 : found->second.pushes.size();
+  if (first_missing < push_count) {
+    return absl::OutOfRangeError(absl::StrCat(Name(worker, first_missing), " is missing: ", here,
+                                              " of ", push_count, " are here"));
+  }
+  if (here > push_count) {
+    return absl::OutOfRangeError(
+        absl::StrCat("worker ", worker, " seals ", push_count, " pushes, but ", here, " are here"));
+  }
+  Worker& stage = workers_[worker];
+  stage.sealed = true;
+  stage.sealed_num = push_count;
+  return absl::OkStatus();
+}
+
+absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint64_t* rows) const {
+  CISTERN_RETURN_IF_ERROR(CheckSealed());
+  *rows = 0;
+  const auto sparse = SparseBlocks(store.sparse_tables().size());
+  for (size_t t = 0; t < sparse.size(); ++t) {
+    const SparseTable& table = *store.sparse_tables()[t];
+    const absl::optional<Key> twice =
+        FindDuplicateKey(table.shard_map(), table.local_shard_num(), sparse[t], pool);
+    if (twice.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("table '", table.spec().name(), "': key ", *twice,
+                       " was pushed twice in this pass; each key has one owner among the workers"));
+    }
+    for (const ValueBlock& block : sparse[t]) *rows += block.keys.size();
+  }
+  const auto dense = DensePushes(store.dense_tables().size());
+  for (size_t t = 0; t < dense.size(); ++t) {
+    CISTERN_RETURN_IF_ERROR(CheckDense(*store.dense_tables()[t], dense[t], rows));
+  }
+  return absl::OkStatus();
+}
+
+void Staging::Write(TableStore& store, ThreadPool& pool) const {
+  const auto sparse = SparseBlocks(store.sparse_tables().size());
+  for (size_t t = 0; t < sparse.size(); ++t) {
+    if (!sparse[t].empty()) store.sparse_tables()[t]->Write(sparse[t], pool);
+  }
+  const auto dense = DensePushes(store.dense_tables().size());
+  for (size_t t = 0; t < dense.size(); ++t) {
+    DenseTable& table = *store.dense_tables()[t];
+    for (const StagedPush* push : dense[t]) {
+      CISTERN_CHECK(table.Write(push->start, DenseRows(table, *push), push->values.data()).ok());
+    }
+  }
+}
+
+std::vector<std::vector<ValueBlock>> Staging::SparseBlocks(size_t table_num) const {
+  std::vector<std::vector<ValueBlock>> blocks(table_num);
+  for (const auto& [worker, stage] : workers_) {
+    for (const auto& [sequence, push] : stage.pushes) {
+      if (push.dense) continue;
+      blocks[push.table].push_back({push.keys, push.values.data(), push.full.data()});
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::vector<const StagedPush*>> Staging::DensePushes(size_t table_num) const {
+  std::vector<std::vector<const StagedPush*>> pushes(table_num);
+  for (const auto& [worker, stage] : workers_) {
+    for (const auto& [sequence, push] : stage.pushes) {
+      if (push.dense) pushes[push.table].push_back(&push);
+    }
+  }
+  return pushes;
+}
+
+absl::Status Staging::CheckSealed() const {
+  for (const auto& [worker, stage] : workers_) {
+    if (!stage.sealed) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "worker ", worker, " has pushed ", stage.pushes.size(), " times and not sealed"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Staging::CheckDense(const DenseTable& table, std::vector<const StagedPush*> pushes,
+                                 uint64_t* rows) {
+  std::sort(pushes.begin(), pushes.end(),
+            [](const StagedPush* a, const StagedPush* b) { return a->start < b->start; });
+  uint64_t end = 0;
+  for (const StagedPush* push : pushes) {
+    const uint64_t count = DenseRows(table, *push);
+    if (count == 0) continue;
+    if (push->start < end) {
+      return absl::InvalidArgumentError(absl::StrCat("dense table '", table.spec().name(),
+                                                     "': row ", push->start,
+                                                     " was pushed twice in this pass"));
+    }
+    end = push->start + count;
+    *rows += count;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
