@@ -98,8 +98,9 @@ TEST(ModelConfig, WrongTypeSaysExpectedAndFound) {
             "model.json: layers[0].check: expected None | Sum, found 'Summ'; did you mean 'Sum'?");
   EXPECT_EQ(ErrorOf({"cistern.shuffle=1"}),
             "model.json: cistern.shuffle: expected true or false, found the number 1");
-  EXPECT_THAT(ErrorOf({"optimizer.adam_hparam.beta1=1"}),
-              HasSubstr("optimizer.adam_hparam.beta1: expected number >= 0 and < 1, found the number 1"));
+  EXPECT_THAT(
+      ErrorOf({"optimizer.adam_hparam.beta1=1"}),
+      HasSubstr("optimizer.adam_hparam.beta1: expected number >= 0 and < 1, found the number 1"));
 }
 
 TEST(ModelConfig, MissingKeySaysItsPath) {
@@ -135,8 +136,9 @@ TEST(ModelConfig, AnotherLayerTypeListsThoseOfThisRelease) {
 }
 
 TEST(ModelConfig, OptimizersOfOtherReleasesAreRefused) {
-  EXPECT_EQ(ErrorOf({"optimizer.type=Nesterov"}),
-            "model.json: optimizer.type: Nesterov is not an optimizer of this release; use Adam or SGD");
+  EXPECT_EQ(
+      ErrorOf({"optimizer.type=Nesterov"}),
+      "model.json: optimizer.type: Nesterov is not an optimizer of this release; use Adam or SGD");
   EXPECT_THAT(ErrorOf({"optimizer.type=MomentumSGD"}), HasSubstr("use Adam or SGD"));
 }
 
@@ -146,24 +148,25 @@ TEST(ModelConfig, OtherFormatsAreRefused) {
 }
 
 TEST(ModelConfig, ReferencesAreChecked) {
-  EXPECT_EQ(ErrorOf({"layers.deep.bottom=dta1"}),
-            "model.json: layers[1].bottom: 'dta1' is no sparse input of the Data layer; did you mean "
-            "'data1'?");
+  EXPECT_EQ(
+      ErrorOf({"layers.deep.bottom=dta1"}),
+      "model.json: layers[1].bottom: 'dta1' is no sparse input of the Data layer; did you mean "
+      "'data1'?");
   EXPECT_THAT(ErrorOf({"cistern.embeddings.dep.accessor=ctr"}),
               HasSubstr("cistern.embeddings.dep: no embedding layer has this name; did you mean "
                         "'deep'?"));
   EXPECT_THAT(ErrorOf({"layers.deep.name=dense"}), HasSubstr("cannot be called 'dense'"));
   EXPECT_THAT(ErrorOf({"layers.data.dense.top=label"}), HasSubstr("two tops are called 'label'"));
   EXPECT_THAT(ErrorOf({"layers.deep.name=a/b"}), HasSubstr("layers[1].name"));
-  EXPECT_THAT(ErrorOf({"layers.0.type=ReLU", "layers.0={\"type\":\"ReLU\",\"bottom\":\"a\",\"top\":\"b\"}"}),
+  EXPECT_THAT(ErrorOf({"layers.0.type=ReLU",
+                       "layers.0={\"type\":\"ReLU\",\"bottom\":\"a\",\"top\":\"b\"}"}),
               HasSubstr("layers[0].type: the first layer must be Data"));
 }
 
 TEST(ModelConfig, ALossWithRegularizerNeedsLambda) {
   EXPECT_EQ(ErrorOf({"layers.loss.regularizer=L2"}),
             "model.json: layers[7].lambda: missing; regularizer L2 needs it");
-  const ModelConfig config =
-      ParseOrDie({"layers.loss.regularizer=L1", "layers.loss.lambda=0.01"});
+  const ModelConfig config = ParseOrDie({"layers.loss.regularizer=L1", "layers.loss.lambda=0.01"});
   EXPECT_EQ(config.layers.back().regularizer, "L1");
   EXPECT_EQ(config.layers.back().lambda, 0.01);
 }

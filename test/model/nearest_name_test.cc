@@ -20,7 +20,8 @@ TEST(NearestName, IsEmptyWhenNothingIsNear) {
 }
 
 TEST(Suggest, ListsWhatIsKnownWhenNothingIsNear) {
-  EXPECT_EQ(Suggest("leraning_rate", {"learning_rate", "beta1"}), "; did you mean 'learning_rate'?");
+  EXPECT_EQ(Suggest("leraning_rate", {"learning_rate", "beta1"}),
+            "; did you mean 'learning_rate'?");
   EXPECT_EQ(Suggest("qqqqqqq", {"a", "b"}), "; known: a, b");
   EXPECT_EQ(Suggest("x", {}), "");
 }

@@ -15,7 +15,9 @@ SparseInputConfig ReadSparse(const Json& json) {
   // HugeCTR bounds a sample by both: min(max_nnz * slot_num, max_feature_num_per_sample).
   const uint64_t by_sample = json.at("max_feature_num_per_sample");
   const uint64_t by_slot = json.at("max_nnz").get<uint64_t>() * input.slot_num;
-  const uint64_t bound = by_sample == 0 ? by_slot : by_slot == 0 ? by_sample : std::min(by_sample, by_slot);
+  const uint64_t bound = by_sample == 0 ? by_slot
+                         : by_slot == 0 ? by_sample
+                                        : std::min(by_sample, by_slot);
   input.max_feature_num = static_cast<uint32_t>(std::min<uint64_t>(bound, UINT32_MAX));
   return input;
 }
@@ -41,7 +43,8 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path) {
   data.format = json.at("format");
   if (data.format != "Norm") {
     return ConfigError(path + ".format",
-                       absl::StrCat(data.format, " is not a format of this release; `cistern data "
+                       absl::StrCat(data.format,
+                                    " is not a format of this release; `cistern data "
                                     "convert` makes Norm files"));
   }
   data.source = json.at("source");

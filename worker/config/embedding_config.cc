@@ -35,7 +35,8 @@ v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
     out.set_beta1(rule.beta1);
     out.set_beta2(rule.beta2);
   }
-  if (rule.kind == RuleKind::kAdam || rule.kind == RuleKind::kAdagrad) out.set_epsilon(rule.epsilon);
+  if (rule.kind == RuleKind::kAdam || rule.kind == RuleKind::kAdagrad)
+    out.set_epsilon(rule.epsilon);
   if (rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd) {
     out.set_initial_g2sum(rule.initial_g2sum);
   }
@@ -97,7 +98,8 @@ absl::StatusOr<OptimizerConfig> ChooseOptimizer(const Json& json, const std::str
 std::string LayerName(const Json& json) {
   const std::string name = json.value("name", "");
   if (!name.empty()) return name;
-  return json.contains("top") && !json.at("top").empty() ? json.at("top")[0].get<std::string>() : "";
+  return json.contains("top") && !json.at("top").empty() ? json.at("top")[0].get<std::string>()
+                                                         : "";
 }
 
 absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::string& path,
@@ -106,8 +108,8 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
                                               uint64_t seed, const Json* extras, Notes* notes) {
   EmbeddingConfig embedding;
   embedding.name = LayerName(json);
-  CISTERN_RETURN_IF_ERROR(
-      AddContext(CheckName(embedding.name), path + ".name: the name of an embedding names its table"));
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckName(embedding.name),
+                                     path + ".name: the name of an embedding names its table"));
   CISTERN_RETURN_IF_ERROR(FindInput(json, path, data, &embedding));
   const Json& hparam = json.at("sparse_embedding_hparam");
   embedding.vec_size = hparam.at("embedding_vec_size");

@@ -9,43 +9,48 @@ namespace {
 using namespace grammar;
 
 ObjectGrammar SolverGrammar() {
-  return {"solver",
-          {Word("lr_policy", {"fixed"}, "HugeCTR knows one policy; the schedule is in the optimizer")
-               .Default("\"fixed\""),
-           Count("display", "iterations between two lines of progress; 0: none").Default("200"),
-           Count("max_iter", "iterations to train; 0: by num_epochs").Default("0").AtMost(kAnySize),
-           Count("num_epochs", "times to go through the data; excludes max_iter")
-               .Otherwise("1 where max_iter is 0 too"),
-           Count("snapshot", "iterations between two checkpoints; 0: never")
-               .Default("0").AtMost(kAnySize),
-           String("snapshot_prefix", "put before the name of a checkpoint").Default("\"./\""),
-           Count("batchsize", "samples of a training step").Required().AtLeast(1),
-           Count("batchsize_eval", "samples of an evaluation step; 0: batchsize").Default("0"),
-           Count("eval_interval", "iterations between two evaluations; 0: never")
-               .Default("0").AtMost(kAnySize),
-           Count("eval_batches", "batches of an evaluation; 0: all of the evaluation data")
-               .Default("0").AtMost(kAnySize),
-           Strings("eval_metrics",
-                   "`AUC`, `AUC:0.8025` (training stops once it is reached), `AverageLoss`")
-               .Default("[\"AUC\"]"),
-           Word("input_key_type", {"I32", "I64"}, "bytes of a key in Norm files: 4 or 8")
-               .Default("\"I32\""),
-           Count("seed", "of every random number of a run; 0: a fixed one")
-               .Default("0").AtMost(kAnySize),
-           Word("mixed_precision", {"128", "256", "512", "1024"}, "loss scale of half precision")
-               .Otherwise("single precision")
-               .Note("half precision is not of this release; training uses single precision"),
-           Strings("dense_model_file", "weights to start from, as HugeCTR writes them")
-               .Otherwise("from new weights")
-               .Note("not read; `cistern load` brings a saved model onto the servers"),
-           Strings("dense model_file", "the same, as HugeCTR's guide spells it")
-               .Note("not read; `cistern load` brings a saved model onto the servers"),
-           Strings("sparse_model_file", "weights to start from, one file an embedding")
-               .Otherwise("from new weights")
-               .Note("not read; `cistern load` brings a saved model onto the servers"),
-           Anything("gpu", "ignored: this release trains on the CPU"),
-           Bool("algorithm_search", "a choice of GPU kernels; no effect").Default("true"),
-           Bool("cuda_graph", "a way to launch GPU kernels; no effect").Default("true")}};
+  return {
+      "solver",
+      {Word("lr_policy", {"fixed"}, "HugeCTR knows one policy; the schedule is in the optimizer")
+           .Default("\"fixed\""),
+       Count("display", "iterations between two lines of progress; 0: none").Default("200"),
+       Count("max_iter", "iterations to train; 0: by num_epochs").Default("0").AtMost(kAnySize),
+       Count("num_epochs", "times to go through the data; excludes max_iter")
+           .Otherwise("1 where max_iter is 0 too"),
+       Count("snapshot", "iterations between two checkpoints; 0: never")
+           .Default("0")
+           .AtMost(kAnySize),
+       String("snapshot_prefix", "put before the name of a checkpoint").Default("\"./\""),
+       Count("batchsize", "samples of a training step").Required().AtLeast(1),
+       Count("batchsize_eval", "samples of an evaluation step; 0: batchsize").Default("0"),
+       Count("eval_interval", "iterations between two evaluations; 0: never")
+           .Default("0")
+           .AtMost(kAnySize),
+       Count("eval_batches", "batches of an evaluation; 0: all of the evaluation data")
+           .Default("0")
+           .AtMost(kAnySize),
+       Strings("eval_metrics",
+               "`AUC`, `AUC:0.8025` (training stops once it is reached), `AverageLoss`")
+           .Default("[\"AUC\"]"),
+       Word("input_key_type", {"I32", "I64"}, "bytes of a key in Norm files: 4 or 8")
+           .Default("\"I32\""),
+       Count("seed", "of every random number of a run; 0: a fixed one")
+           .Default("0")
+           .AtMost(kAnySize),
+       Word("mixed_precision", {"128", "256", "512", "1024"}, "loss scale of half precision")
+           .Otherwise("single precision")
+           .Note("half precision is not of this release; training uses single precision"),
+       Strings("dense_model_file", "weights to start from, as HugeCTR writes them")
+           .Otherwise("from new weights")
+           .Note("not read; `cistern load` brings a saved model onto the servers"),
+       Strings("dense model_file", "the same, as HugeCTR's guide spells it")
+           .Note("not read; `cistern load` brings a saved model onto the servers"),
+       Strings("sparse_model_file", "weights to start from, one file an embedding")
+           .Otherwise("from new weights")
+           .Note("not read; `cistern load` brings a saved model onto the servers"),
+       Anything("gpu", "ignored: this release trains on the CPU"),
+       Bool("algorithm_search", "a choice of GPU kernels; no effect").Default("true"),
+       Bool("cuda_graph", "a way to launch GPU kernels; no effect").Default("true")}};
 }
 
 const ObjectGrammar& InitializerGrammar() {
@@ -69,7 +74,8 @@ const ObjectGrammar& RowRuleGrammar() {
                .Otherwise("as in the top-level optimizer")} +
           AdamConstantKeys() +
           Keys{Number("initial_g2sum", "G0 of sqrt(G0 / (G0 + sum)) (AdaGradShared, AdaGradStd)")
-                   .Default("3").Above(0),
+                   .Default("3")
+                   .Above(0),
                Number("weight_bound", "weights are kept within +-this; 0: no bound").Default("0")} +
           ScheduleKeys()};
   return grammar;
@@ -102,14 +108,18 @@ const ObjectGrammar& CisternGrammar() {
        Bool("eval_every_epoch", "evaluate at the end of each epoch").Default("false"),
        Number("plateau_factor",
               "the learning rate is multiplied by this after an epoch without gain; 0: never")
-           .Default("0").Below(1),
+           .Default("0")
+           .Below(1),
        Number("plateau_min_lr", "the plateau does not take the rate below this").Default("0"),
        Number("plateau_min_gain", "growth of the AUC that counts as gain").Default("1e-6"),
-       Count("patience", "stop after this many epochs in a row without gain; 0: never").Default("0"),
+       Count("patience", "stop after this many epochs in a row without gain; 0: never")
+           .Default("0"),
        Bool("keep_best", "the state of the best epoch is the final one").Default("false"),
        Bool("shuffle", "train on the samples of a pass in a random order").Default("false"),
        Count("pass_memory_mb", "MiB that the rows and batches of a pass may take")
-           .Default("1024").AtLeast(1).AtMost(1e9),
+           .Default("1024")
+           .AtLeast(1)
+           .AtMost(1e9),
        Word("init_scheme", {"hugectr", "exact"},
             "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
            .Default("\"hugectr\""),
@@ -130,10 +140,12 @@ const ObjectGrammar& FileGrammar() {
   static const ObjectGrammar solver = SolverGrammar();
   static const ObjectGrammar grammar{
       "the file",
-      {Object("solver", JsonKind::kObject, solver, "how long, how much at a time, how often").Required(),
+      {Object("solver", JsonKind::kObject, solver, "how long, how much at a time, how often")
+           .Required(),
        Object("optimizer", JsonKind::kObject, OptimizerGrammar(), "how weights follow gradients")
            .Required(),
-       MakeKey("layers", JsonKind::kLayers, "the Data layer, then embeddings, dense layers and one loss")
+       MakeKey("layers", JsonKind::kLayers,
+               "the Data layer, then embeddings, dense layers and one loss")
            .Required(),
        Object("cistern", JsonKind::kObject, CisternGrammar(), "what HugeCTR has no word for")
            .Default("{}")}};

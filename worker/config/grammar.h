@@ -13,7 +13,7 @@ namespace cistern {
 
 enum class JsonKind {
   kBool,
-  kCount,         // an integer; 12.0 counts as one
+  kCount,  // an integer; 12.0 counts as one
   kNumber,
   kString,
   kWord,          // one of `words`; a number is compared as text and becomes it
@@ -35,23 +35,49 @@ struct KeyGrammar {
   JsonKind kind;
   std::string meaning;
   bool required = false;
-  std::string fallback;   // JSON that an absent key gets; empty: it stays absent
-  std::string otherwise;  // for people: what an absent key without fallback means
-  std::string note;       // for people: said whenever the key occurs
+  std::string fallback;                // JSON that an absent key gets; empty: it stays absent
+  std::string otherwise;               // for people: what an absent key without fallback means
+  std::string note;                    // for people: said whenever the key occurs
   double min = 0, max = 4294967295.0;  // kCount, kCounts, kNumber
   bool below_max = false;              // max itself is outside
   bool above_min = false;              // min itself is outside
   std::vector<std::string> words;
   const ObjectGrammar* object = nullptr;
 
-  KeyGrammar Required() && { required = true; return std::move(*this); }
-  KeyGrammar Default(std::string json) && { fallback = std::move(json); return std::move(*this); }
-  KeyGrammar Otherwise(std::string text) && { otherwise = std::move(text); return std::move(*this); }
-  KeyGrammar Note(std::string text) && { note = std::move(text); return std::move(*this); }
-  KeyGrammar AtLeast(double x) && { min = x; return std::move(*this); }
-  KeyGrammar Above(double x) && { min = x; above_min = true; return std::move(*this); }
-  KeyGrammar AtMost(double x) && { max = x; return std::move(*this); }
-  KeyGrammar Below(double x) && { max = x; below_max = true; return std::move(*this); }
+  KeyGrammar Required() && {
+    required = true;
+    return std::move(*this);
+  }
+  KeyGrammar Default(std::string json) && {
+    fallback = std::move(json);
+    return std::move(*this);
+  }
+  KeyGrammar Otherwise(std::string text) && {
+    otherwise = std::move(text);
+    return std::move(*this);
+  }
+  KeyGrammar Note(std::string text) && {
+    note = std::move(text);
+    return std::move(*this);
+  }
+  KeyGrammar AtLeast(double x) && {
+    min = x;
+    return std::move(*this);
+  }
+  KeyGrammar Above(double x) && {
+    min = x;
+    above_min = true;
+    return std::move(*this);
+  }
+  KeyGrammar AtMost(double x) && {
+    max = x;
+    return std::move(*this);
+  }
+  KeyGrammar Below(double x) && {
+    max = x;
+    below_max = true;
+    return std::move(*this);
+  }
 };
 
 struct ObjectGrammar {

@@ -14,7 +14,8 @@ absl::Status Invalid(const std::string& path, const std::string& what) {
 }
 
 absl::Status Unexpected(const KeyGrammar& key, const std::string& path, const Json& value) {
-  return Invalid(path, absl::StrCat("expected ", DescribeKind(key), ", found ", DescribeJson(value)));
+  return Invalid(path,
+                 absl::StrCat("expected ", DescribeKind(key), ", found ", DescribeJson(value)));
 }
 
 bool WithinBounds(const KeyGrammar& key, double x) {
@@ -70,9 +71,12 @@ class FileCheck {
  private:
   absl::Status CheckValue(const KeyGrammar& key, const std::string& path, Json* value) {
     switch (key.kind) {
-      case JsonKind::kAnything: return absl::OkStatus();
-      case JsonKind::kBool: return Expect(value->is_boolean(), key, path, *value);
-      case JsonKind::kString: return Expect(value->is_string(), key, path, *value);
+      case JsonKind::kAnything:
+        return absl::OkStatus();
+      case JsonKind::kBool:
+        return Expect(value->is_boolean(), key, path, *value);
+      case JsonKind::kString:
+        return Expect(value->is_string(), key, path, *value);
       case JsonKind::kNumber:
         return Expect(value->is_number() && WithinBounds(key, value->get<double>()), key, path,
                       *value);
@@ -80,11 +84,16 @@ class FileCheck {
         CISTERN_RETURN_IF_ERROR(Expect(IsCount(key, *value), key, path, *value));
         MakeInteger(value);
         return absl::OkStatus();
-      case JsonKind::kWord: return CheckWord(key, path, value);
-      case JsonKind::kStrings: return CheckStrings(key, path, value);
-      case JsonKind::kCounts: return CheckCounts(key, path, value);
-      case JsonKind::kRanges: return CheckRanges(key, path, value);
-      case JsonKind::kObject: return CheckObject(*key.object, path, value);
+      case JsonKind::kWord:
+        return CheckWord(key, path, value);
+      case JsonKind::kStrings:
+        return CheckStrings(key, path, value);
+      case JsonKind::kCounts:
+        return CheckCounts(key, path, value);
+      case JsonKind::kRanges:
+        return CheckRanges(key, path, value);
+      case JsonKind::kObject:
+        return CheckObject(*key.object, path, value);
       case JsonKind::kObjects:
         CISTERN_RETURN_IF_ERROR(Expect(value->is_array(), key, path, *value));
         for (size_t i = 0; i < value->size(); ++i) {
@@ -99,7 +108,8 @@ class FileCheck {
               CheckObject(*key.object, absl::StrCat(path, ".", item.key()), &item.value()));
         }
         return absl::OkStatus();
-      case JsonKind::kLayers: return CheckLayers(key, path, value);
+      case JsonKind::kLayers:
+        return CheckLayers(key, path, value);
     }
     return absl::OkStatus();
   }
@@ -164,7 +174,8 @@ class FileCheck {
     for (size_t i = 0; i < value->size(); ++i) {
       Json& layer = (*value)[i];
       const std::string at = absl::StrCat(path, "[", i, "]");
-      if (!layer.is_object()) return Invalid(at, "expected an object, found " + DescribeJson(layer));
+      if (!layer.is_object())
+        return Invalid(at, "expected an object, found " + DescribeJson(layer));
       const auto type = layer.find("type");
       if (type == layer.end()) {
         return Invalid(at + ".type", "missing; it must be the type of the layer");
@@ -186,8 +197,10 @@ class FileCheck {
     }
     const std::vector<std::string>& absent = AbsentLayerTypes();
     if (std::find(absent.begin(), absent.end(), type) != absent.end()) {
-      return Invalid(at + ".type", absl::StrCat("HugeCTR's ", type, " is not a layer of this release; "
-                                                "its layers: ", types));
+      return Invalid(at + ".type", absl::StrCat("HugeCTR's ", type,
+                                                " is not a layer of this release; "
+                                                "its layers: ",
+                                                types));
     }
     const std::string nearest = NearestName(type, LayerTypes());
     return Invalid(at + ".type",

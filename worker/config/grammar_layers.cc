@@ -43,7 +43,8 @@ const ObjectGrammar& SparseGrammar() {
             "where HugeCTR puts the rows; here they live on the servers, whatever the type")
            .Default("\"DistributedSlot\""),
        Count("slot_num", "slots of this input").Required().AtLeast(1).AtMost(1 << 20),
-       Count("max_feature_num_per_sample", "keys that one sample may hold in this input; 0: no bound")
+       Count("max_feature_num_per_sample",
+             "keys that one sample may hold in this input; 0: no bound")
            .Default("0"),
        Count("max_nnz", "keys that one slot may hold; 0: no bound").Default("0")}};
   return grammar;
@@ -75,24 +76,27 @@ const ObjectGrammar& EmbeddingParameterGrammar() {
   static const ObjectGrammar grammar{
       "sparse_embedding_hparam",
       {Count("embedding_vec_size", "floats that a slot becomes").Required().AtLeast(1).AtMost(4096),
-       Word("combiner", {"0", "1", "sum", "mean"}, "of the rows of a slot: 0 sum, 1 mean").Required(),
+       Word("combiner", {"0", "1", "sum", "mean"}, "of the rows of a slot: 0 sum, 1 mean")
+           .Required(),
        Count("max_vocabulary_size_per_gpu", "no effect: tables grow on the servers")
-           .Otherwise("nothing").AtMost(kAnySize),
+           .Otherwise("nothing")
+           .AtMost(kAnySize),
        MakeKey("slot_size_array", JsonKind::kCounts, "no effect: tables grow on the servers")
-           .Otherwise("nothing").AtMost(kAnySize)}};
+           .Otherwise("nothing")
+           .AtMost(kAnySize)}};
   return grammar;
 }
 
 ObjectGrammar EmbeddingGrammar(const std::string& type) {
-  return {type, GraphKeys() +
-                    Keys{Object("sparse_embedding_hparam", JsonKind::kObject,
-                                EmbeddingParameterGrammar(), "sizes of the embedding")
-                             .Required(),
-                         Object("optimizer", JsonKind::kObject, OptimizerGrammar(),
-                                "rule of this embedding's rows")
-                             .Otherwise("the top-level one"),
-                         Anything("plan_file", "ignored: rows are exchanged with the servers, not "
-                                               "between GPUs")}};
+  return {type, GraphKeys() + Keys{Object("sparse_embedding_hparam", JsonKind::kObject,
+                                          EmbeddingParameterGrammar(), "sizes of the embedding")
+                                       .Required(),
+                                   Object("optimizer", JsonKind::kObject, OptimizerGrammar(),
+                                          "rule of this embedding's rows")
+                                       .Otherwise("the top-level one"),
+                                   Anything("plan_file",
+                                            "ignored: rows are exchanged with the servers, not "
+                                            "between GPUs")}};
 }
 
 const ObjectGrammar& FullyConnectedGrammar() {
@@ -106,7 +110,9 @@ const ObjectGrammar& FullyConnectedGrammar() {
 const ObjectGrammar& BatchNormGrammar() {
   static const ObjectGrammar grammar{
       "bn_param",
-      {Number("factor", "running = (1 - factor) * running + factor * batch").Default("0.1").AtMost(1),
+      {Number("factor", "running = (1 - factor) * running + factor * batch")
+           .Default("0.1")
+           .AtMost(1),
        Number("eps", "added to the variance").Default("1e-5").Above(0),
        Init("gamma_init", "first scales", "1"), Init("beta_init", "first shifts", "0")}};
   return grammar;
@@ -124,21 +130,26 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
       {distributed, LayerRole::kEmbedding, EmbeddingGrammar(distributed)},
       {localized, LayerRole::kEmbedding, EmbeddingGrammar(localized)},
       Dense("Reshape", {Count("leading_dim", "columns of the output; excludes selected")
-                            .AtLeast(1).Otherwise("elements of a sample"),
+                            .AtLeast(1)
+                            .Otherwise("elements of a sample"),
                         MakeKey("selected", JsonKind::kCounts, "slots to gather from an embedding")
                             .Otherwise("all of them")}),
       Dense("Concat", {}),
-      Dense("Slice", {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()}),
+      Dense("Slice",
+            {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()}),
       Dense("InnerProduct", {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(),
-                                    "sizes and first weights").Required()}),
-      Dense("BatchNorm", {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants")
-                              .Default("{}")}),
+                                    "sizes and first weights")
+                                 .Required()}),
+      Dense("BatchNorm",
+            {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")}),
       Dense("ReLU", {}),
       Dense("Dropout", {Number("rate", "share of the elements that training sets to zero")
-                            .Default("0.5").Below(1)}),
+                            .Default("0.5")
+                            .Below(1)}),
       Dense("Multiply",
             {MakeKey("weight_dims", JsonKind::kCounts, "[S, E]: x[S] becomes S * E columns")
-                 .Required().AtLeast(1),
+                 .Required()
+                 .AtLeast(1),
              Init("weight_init", "first weights", "XavierUniform")}),
       Dense("FmOrder2", {Count("out_dim", "floats of a factor").Required().AtLeast(1)}),
       Dense("ReduceSum", {Count("axis", "the dimension that becomes 1").Required().AtMost(2)}),
@@ -150,8 +161,9 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
                            Strings("top", "name of the loss").Default("[\"loss\"]"),
                            Word("regularizer", {"L1", "L2"}, "of all dense weights; needs lambda")
                                .Otherwise("none"),
-                           Number("lambda", "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
-                                            "batchsize) * sum w^2")
+                           Number("lambda",
+                                  "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
+                                  "batchsize) * sum w^2")
                                .Otherwise("none")}}},
   };
 }
@@ -164,9 +176,15 @@ const std::vector<LayerGrammar>& LayerGrammars() {
 }
 
 const std::vector<std::string>& AbsentLayerTypes() {
-  static const std::vector<std::string> types = {
-      "LocalizedSlotSparseEmbeddingOneHot", "FusedInnerProduct", "MultiCross", "Interaction", "ELU",
-      "DotProduct", "Cast", "CrossEntropyLoss", "MultiCrossEntropyLoss"};
+  static const std::vector<std::string> types = {"LocalizedSlotSparseEmbeddingOneHot",
+                                                 "FusedInnerProduct",
+                                                 "MultiCross",
+                                                 "Interaction",
+                                                 "ELU",
+                                                 "DotProduct",
+                                                 "Cast",
+                                                 "CrossEntropyLoss",
+                                                 "MultiCrossEntropyLoss"};
   return types;
 }
 

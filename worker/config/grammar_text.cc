@@ -31,10 +31,9 @@ void AppendTable(const ObjectGrammar& object, std::string* out, std::set<std::st
   for (const KeyGrammar& key : object.keys) {
     std::string meaning = key.meaning;
     if (!key.note.empty()) absl::StrAppend(&meaning, " (", key.note, ")");
-    absl::StrAppend(out, "| `", key.name, "` | ",
-                    absl::StrReplaceAll(DescribeKind(key), {{"|", "\\|"}}), " | ",
-                    DescribeFallback(key), " | ",
-                    absl::StrReplaceAll(meaning, {{"|", "\\|"}}), " |\n");
+    absl::StrAppend(
+        out, "| `", key.name, "` | ", absl::StrReplaceAll(DescribeKind(key), {{"|", "\\|"}}), " | ",
+        DescribeFallback(key), " | ", absl::StrReplaceAll(meaning, {{"|", "\\|"}}), " |\n");
   }
   for (const KeyGrammar& key : object.keys) {
     if (key.object != nullptr) AppendTable(*key.object, out, done);
@@ -45,19 +44,32 @@ void AppendTable(const ObjectGrammar& object, std::string* out, std::set<std::st
 
 std::string DescribeKind(const KeyGrammar& key) {
   switch (key.kind) {
-    case JsonKind::kBool: return "true or false";
-    case JsonKind::kCount: return absl::StrCat("integer", DescribeBounds(key));
-    case JsonKind::kNumber: return absl::StrCat("number", DescribeBounds(key));
-    case JsonKind::kString: return "string";
-    case JsonKind::kWord: return absl::StrJoin(key.words, " | ");
-    case JsonKind::kStrings: return "string or array of strings";
-    case JsonKind::kCounts: return absl::StrCat("array of integers", DescribeBounds(key));
-    case JsonKind::kRanges: return "array of [lo, hi] with lo < hi";
-    case JsonKind::kObject: return "object";
-    case JsonKind::kObjects: return "array of objects";
-    case JsonKind::kNamedObjects: return "object of objects by name";
-    case JsonKind::kLayers: return "array of layers";
-    case JsonKind::kAnything: return "anything";
+    case JsonKind::kBool:
+      return "true or false";
+    case JsonKind::kCount:
+      return absl::StrCat("integer", DescribeBounds(key));
+    case JsonKind::kNumber:
+      return absl::StrCat("number", DescribeBounds(key));
+    case JsonKind::kString:
+      return "string";
+    case JsonKind::kWord:
+      return absl::StrJoin(key.words, " | ");
+    case JsonKind::kStrings:
+      return "string or array of strings";
+    case JsonKind::kCounts:
+      return absl::StrCat("array of integers", DescribeBounds(key));
+    case JsonKind::kRanges:
+      return "array of [lo, hi] with lo < hi";
+    case JsonKind::kObject:
+      return "object";
+    case JsonKind::kObjects:
+      return "array of objects";
+    case JsonKind::kNamedObjects:
+      return "object of objects by name";
+    case JsonKind::kLayers:
+      return "array of layers";
+    case JsonKind::kAnything:
+      return "anything";
   }
   return "";
 }

@@ -93,15 +93,15 @@ absl::Status ApplyOverride(const std::string& override_text, Json* root) {
     if (at->is_array()) {
       Json* element = FindElement(*at, key);
       if (element == nullptr) {
-        return absl::InvalidArgumentError(absl::StrCat(context, ": ", done, " has no element '", key,
-                                                       "'", Suggest(key, ElementNames(*at))));
+        return absl::InvalidArgumentError(absl::StrCat(context, ": ", done, " has no element '",
+                                                       key, "'", Suggest(key, ElementNames(*at))));
       }
       at = element;
     } else if (at->is_object() || at->is_null()) {
       at = &(*at)[key];
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          context, ": ", done, " is ", DescribeJson(*at), ", which holds no '", key, "'"));
+      return absl::InvalidArgumentError(absl::StrCat(context, ": ", done, " is ", DescribeJson(*at),
+                                                     ", which holds no '", key, "'"));
     }
     absl::StrAppend(&done, done.empty() ? "" : ".", key);
   }
@@ -113,12 +113,18 @@ absl::Status ApplyOverride(const std::string& override_text, Json* root) {
 
 std::string DescribeJson(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null: return "null";
-    case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "an array";
-    case Json::value_t::string: return absl::StrCat("the string ", value.dump());
-    case Json::value_t::boolean: return absl::StrCat("the boolean ", value.dump());
-    default: return absl::StrCat("the number ", value.dump());
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    case Json::value_t::string:
+      return absl::StrCat("the string ", value.dump());
+    case Json::value_t::boolean:
+      return absl::StrCat("the boolean ", value.dump());
+    default:
+      return absl::StrCat("the number ", value.dump());
   }
 }
 

@@ -1,13 +1,14 @@
-// JSON text to a tree, with messages that say where; and overrides from a command line on that tree.
+// JSON text to a tree, with messages that say where; and overrides from a command line on that
+// tree.
 //
 // Included by the .cc files of this folder only: the JSON library is slow to compile.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
-#include "nlohmann/json.hpp"
 
 namespace cistern {
 
@@ -18,8 +19,8 @@ using Json = nlohmann::ordered_json;
 // one object holds twice (JSON libraries take either, silently).
 absl::StatusOr<Json> ParseJson(const std::string& text);
 
-// Applies "a.b.c=value" to the tree: objects on the way are created, elements of arrays are named by
-// position or by their "name" or "top". value: JSON, or a bare word, which is a string.
+// Applies "a.b.c=value" to the tree: objects on the way are created, elements of arrays are named
+// by position or by their "name" or "top". value: JSON, or a bare word, which is a string.
 // kInvalidArgument names the part of the path that does not lead on.
 absl::Status ApplyOverride(const std::string& override_text, Json* root);
 

@@ -54,8 +54,8 @@ absl::Status ReadParameters(const Json& json, const std::string& path, LayerConf
     layer->weight_dims = json.at("weight_dims").get<std::vector<uint32_t>>();
     layer->weight_init = ReadInit(json, "weight_init");
     if (layer->weight_dims.size() != 2) {
-      return ConfigError(path + ".weight_dims", absl::StrCat("expected [S, E], found ",
-                                                             json.at("weight_dims").dump()));
+      return ConfigError(path + ".weight_dims",
+                         absl::StrCat("expected [S, E], found ", json.at("weight_dims").dump()));
     }
   } else if (layer->type == "FmOrder2") {
     layer->out_dim = json.at("out_dim");

@@ -28,7 +28,8 @@ absl::Status CheckEmbeddingNames(const Json& root, const std::vector<EmbeddingCo
                                                 "': the dense parameters' table has that name"));
     }
     if (std::find(names.begin(), names.end(), embedding.name) != names.end()) {
-      return ConfigError("layers", absl::StrCat("two embeddings are called '", embedding.name, "'"));
+      return ConfigError("layers",
+                         absl::StrCat("two embeddings are called '", embedding.name, "'"));
     }
     names.push_back(embedding.name);
   }
@@ -36,8 +37,9 @@ absl::Status CheckEmbeddingNames(const Json& root, const std::vector<EmbeddingCo
   if (!cistern.contains("embeddings")) return absl::OkStatus();
   for (const auto& item : cistern.at("embeddings").items()) {
     if (std::find(names.begin(), names.end(), item.key()) != names.end()) continue;
-    return ConfigError("cistern.embeddings." + item.key(),
-                       absl::StrCat("no embedding layer has this name", Suggest(item.key(), names)));
+    return ConfigError(
+        "cistern.embeddings." + item.key(),
+        absl::StrCat("no embedding layer has this name", Suggest(item.key(), names)));
   }
   return absl::OkStatus();
 }
@@ -55,7 +57,8 @@ void NoteUnusedInputs(ModelConfig* config) {
 absl::Status ReadLayers(const Json& root, ModelConfig* config) {
   const Json& layers = root.at("layers");
   if (layers.empty() || layers[0].at("type") != "Data") {
-    return ConfigError(layers.empty() ? "layers" : "layers[0].type", "the first layer must be Data");
+    return ConfigError(layers.empty() ? "layers" : "layers[0].type",
+                       "the first layer must be Data");
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     const std::string path = absl::StrCat("layers[", i, "]");
@@ -114,7 +117,8 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be opened; give the path of a model file"));
+    return absl::NotFoundError(
+        absl::StrCat(path, ": cannot be opened; give the path of a model file"));
   }
   std::ostringstream text;
   text << file.rdbuf();

@@ -46,7 +46,7 @@ struct SolverConfig {
   uint64_t eval_batches = 0;   // 0: all of the evaluation data
   double auc_threshold = 1.0;  // training stops once AUC >= this; 1 or more: never
   std::vector<std::string> eval_metrics = {"AUC"};
-  bool wide_keys = false;      // input_key_type I64
+  bool wide_keys = false;  // input_key_type I64
   uint64_t seed = 0;
 };
 
@@ -74,7 +74,7 @@ struct EmbeddingConfig {
   uint32_t vec_size = 0;
   Combiner combiner = Combiner::kSum;
   OptimizerConfig optimizer;
-  v1::TableSpec spec;             // complete: what the servers create
+  v1::TableSpec spec;  // complete: what the servers create
 };
 
 // Weights of a dense layer before training.
@@ -85,31 +85,31 @@ struct LayerConfig {
   std::string path;  // "layers[7]", for messages
   std::vector<std::string> bottoms, tops;
   // Parameters of the types that have them; unused ones keep their defaults.
-  uint32_t num_output = 0;                          // InnerProduct
+  uint32_t num_output = 0;  // InnerProduct
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
-  double rate = 0.5;                                // Dropout
-  double factor = 0.1, eps = 1e-5;                  // BatchNorm
+  double rate = 0.5;                // Dropout
+  double factor = 0.1, eps = 1e-5;  // BatchNorm
   InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
-  uint32_t leading_dim = 0;                         // Reshape; 0: elements / dim 0
-  std::vector<uint32_t> selected;                   // Reshape, the other form
+  uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
+  std::vector<uint32_t> selected;                     // Reshape, the other form
   std::vector<std::pair<uint32_t, uint32_t>> ranges;  // Slice: [lo, hi)
-  std::vector<uint32_t> weight_dims;                // Multiply
-  uint32_t out_dim = 0;                             // FmOrder2
-  uint32_t axis = 0;                                // ReduceSum
-  std::string regularizer;                          // loss: "", L1, L2
+  std::vector<uint32_t> weight_dims;                  // Multiply
+  uint32_t out_dim = 0;                               // FmOrder2
+  uint32_t axis = 0;                                  // ReduceSum
+  std::string regularizer;                            // loss: "", L1, L2
   double lambda = 0;
 };
 
 // The "cistern" object.
 struct CisternConfig {
-  double embedding_l2 = 0;      // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
-  double clip_norm = 0;         // gradients are scaled down to this global norm; 0: off
+  double embedding_l2 = 0;  // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
+  double clip_norm = 0;     // gradients are scaled down to this global norm; 0: off
   bool eval_every_epoch = false;
-  double plateau_factor = 0;    // learning rate *= this when an epoch brings no gain; 0: off
+  double plateau_factor = 0;  // learning rate *= this when an epoch brings no gain; 0: off
   double plateau_min_lr = 0;
   double plateau_min_gain = 1e-6;
-  uint32_t patience = 0;        // stop after this many epochs in a row without gain; 0: never
-  bool keep_best = false;       // the best epoch's state is the final one
+  uint32_t patience = 0;   // stop after this many epochs in a row without gain; 0: never
+  bool keep_best = false;  // the best epoch's state is the final one
   bool shuffle = false;
   uint64_t pass_memory_mb = 1024;
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
@@ -123,7 +123,7 @@ struct ModelConfig {
   std::vector<EmbeddingConfig> embeddings;
   std::vector<LayerConfig> layers;  // dense layers and the loss, in file order
   CisternConfig cistern;
-  std::vector<std::string> notes;   // oddities that were accepted, for the user
+  std::vector<std::string> notes;  // oddities that were accepted, for the user
 };
 
 // Reads and checks a model file. overrides: "solver.batchsize=4096", values as JSON (a bare word is

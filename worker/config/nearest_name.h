@@ -10,11 +10,12 @@ namespace cistern {
 // case ignored (optimal string alignment; Damerau, 1964).
 size_t EditDistance(const std::string& a, const std::string& b);
 
-// The candidate nearest to `word`; the first of several. Empty if none is near: more than a third of
-// its characters (at least two edits) would have to change.
+// The candidate nearest to `word`; the first of several. Empty if none is near: more than a third
+// of its characters (at least two edits) would have to change.
 std::string NearestName(const std::string& word, const std::vector<std::string>& candidates);
 
-// "; did you mean 'batchsize'?", or "; known: a, b, c" where nothing is near, or "" for no candidates.
+// "; did you mean 'batchsize'?", or "; known: a, b, c" where nothing is near, or "" for no
+// candidates.
 std::string Suggest(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace cistern

@@ -49,23 +49,27 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
   if (parent != nullptr) optimizer.schedule = parent->schedule;
   const std::string type = json.at("type");
   if (type != "Adam" && type != "SGD") {
-    return ConfigError(path + ".type", absl::StrCat(type, " is not an optimizer of this release; "
+    return ConfigError(path + ".type", absl::StrCat(type,
+                                                    " is not an optimizer of this release; "
                                                     "use Adam or SGD"));
   }
   const std::string own = type == "Adam" ? "adam_hparam" : "sgd_hparam";
   const std::string other = type == "Adam" ? "sgd_hparam" : "adam_hparam";
   if (!json.contains(own)) {
-    return ConfigError(absl::StrCat(path, ".", own), absl::StrCat("missing; type ", type, " needs it"));
+    return ConfigError(absl::StrCat(path, ".", own),
+                       absl::StrCat("missing; type ", type, " needs it"));
   }
   if (json.contains(other)) {
     notes->push_back(absl::StrCat(path, ".", other, ": ignored: the type is ", type));
   }
   const std::string update_type = json.at("update_type");
   if (update_type != "Local") {
-    notes->push_back(absl::StrCat(path, ".update_type: ", update_type, " is treated as Local in this "
+    notes->push_back(absl::StrCat(path, ".update_type: ", update_type,
+                                  " is treated as Local in this "
                                   "release: a step updates the rows of its batch"));
   } else if (json.at("global_update").get<bool>()) {
-    notes->push_back(absl::StrCat(path, ".global_update: treated as false in this release: a step "
+    notes->push_back(absl::StrCat(path,
+                                  ".global_update: treated as false in this release: a step "
                                   "updates the rows of its batch"));
   }
   optimizer.rule.kind = type == "Adam" ? RuleKind::kAdam : RuleKind::kSgd;

@@ -39,7 +39,8 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
   solver.max_iter = json.at("max_iter");
   solver.num_epochs = json.value("num_epochs", 0u);
   if (solver.max_iter > 0 && solver.num_epochs > 0) {
-    return ConfigError("solver", "max_iter and num_epochs exclude each other; set one of them to 0");
+    return ConfigError("solver",
+                       "max_iter and num_epochs exclude each other; set one of them to 0");
   }
   if (solver.max_iter == 0 && solver.num_epochs == 0) solver.num_epochs = 1;
   solver.snapshot = json.at("snapshot");

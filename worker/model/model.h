@@ -16,19 +16,21 @@
 namespace cistern {
 
 struct StepResult {
-  double loss = 0;        // mean over the batch, regularizers included
-  double grad_norm = 0;   // before clipping; 0 where clipping is off
+  double loss = 0;       // mean over the batch, regularizers included
+  double grad_norm = 0;  // before clipping; 0 where clipping is off
 };
 
 // Dense parameters live in flat buffers with their optimizer state; the servers see them as two
 // dense tables: "dense" (columns w and the optimizer's state, one row a trainable parameter, in
-// layer order) and, if some layer has any, "dense_state" (column w: running statistics of BatchNorm).
+// layer order) and, if some layer has any, "dense_state" (column w: running statistics of
+// BatchNorm).
 //
 // Threads: one at a time.
 class Model {
  public:
   // Builds the graph and checks every shape. kInvalidArgument names layer, path and both shapes: an
-  // undefined bottom (with the nearest defined name), a wrong dim, a missing loss. stream outlives this.
+  // undefined bottom (with the nearest defined name), a wrong dim, a missing loss. stream outlives
+  // this.
   static absl::StatusOr<std::unique_ptr<Model>> Create(const ModelConfig& config, Stream& stream);
   virtual ~Model() = default;
 
@@ -41,8 +43,8 @@ class Model {
   virtual absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
                                            uint64_t step, double lr_scale) = 0;
 
-  // Predictions of a batch of any size: sigmoid(logit), [size, label_dim], in sample order. Dropout is
-  // off, BatchNorm uses its running statistics. Changes nothing.
+  // Predictions of a batch of any size: sigmoid(logit), [size, label_dim], in sample order. Dropout
+  // is off, BatchNorm uses its running statistics. Changes nothing.
   virtual absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
                                std::vector<float>* predictions) = 0;
 

@@ -1,0 +1,139 @@
+// A model on the bench: batches with what the pass builder would have staged, and tables that hold
+// the first values of their keys.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/value_layout.h"
+#include "test/model/reference_model.h"
+#include "worker/model/model.h"
+
+namespace cistern {
+
+// Fills the segments of `batch` from its rows.
+inline void MakeSegments(SparseBatch* batch) {
+  std::map<Row, std::vector<uint32_t>> occurrences;
+  for (size_t o = 0; o + 1 < batch->offsets.size(); ++o) {
+    for (size_t k = batch->offsets[o]; k < batch->offsets[o + 1]; ++k) {
+      occurrences[batch->rows[k]].push_back(static_cast<uint32_t>(o));
+    }
+  }
+  batch->segment_offsets = {0};
+  for (const auto& [row, outputs] : occurrences) {
+    batch->segment_rows.push_back(row);
+    batch->segment_outputs.insert(batch->segment_outputs.end(), outputs.begin(), outputs.end());
+    batch->segment_offsets.push_back(static_cast<uint32_t>(batch->segment_outputs.size()));
+  }
+}
+
+// `size` random samples of the shape that `data` declares; a slot holds 0 to max_nnz of `rows`
+// rows.
+inline Batch MakeBatch(const DataConfig& data, size_t size, size_t rows, size_t max_nnz,
+                       uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Batch batch;
+  batch.size = size;
+  for (size_t i = 0; i < size * data.label_dim; ++i) {
+    batch.label.push_back(static_cast<float>(random() % 2));
+  }
+  for (size_t i = 0; i < size * data.dense_dim; ++i) batch.dense.push_back(uniform(random));
+  for (const SparseInputConfig& input : data.sparse) {
+    SparseBatch& sparse = batch.sparse.emplace_back();
+    sparse.slot_num = input.slot_num;
+    sparse.offsets = {0};
+    for (size_t o = 0; o < size * input.slot_num; ++o) {
+      for (size_t k = random() % (max_nnz + 1); k > 0; --k) {
+        sparse.rows.push_back(static_cast<Row>(random() % rows));
+      }
+      sparse.offsets.push_back(static_cast<uint32_t>(sparse.rows.size()));
+    }
+    MakeSegments(&sparse);
+  }
+  return batch;
+}
+
+struct ModelBench {
+  // rows: of every table; row r holds the first value of key r.
+  ModelBench(const std::string& text, const std::vector<std::string>& overrides, size_t rows) {
+    absl::StatusOr<ModelConfig> parsed = ParseModelConfig(text, "model.json", overrides);
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    if (!parsed.ok()) return;
+    config = *parsed;
+    absl::StatusOr<std::unique_ptr<Model>> made = Model::Create(config, stream);
+    EXPECT_TRUE(made.ok()) << made.status();
+    if (!made.ok()) return;
+    model = *std::move(made);
+    for (size_t r = 0; r < rows; ++r) keys.push_back(r);
+    for (const EmbeddingConfig& embedding : config.embeddings) {
+      tables.push_back(std::make_unique<PassTable>(*ValueLayout::Create(embedding.spec)));
+      PassTable& table = *tables.back();
+      table.Resize(rows);
+      table.set_keys(keys);
+      for (size_t r = 0; r < rows; ++r) {
+        table.full()[r] = table.layout().Initialize(keys[r], table.row(r));
+      }
+      pointers.push_back(&table);
+    }
+  }
+
+  Batch batch(size_t size, uint32_t seed, size_t max_nnz = 3) const {
+    return MakeBatch(config.data, size, keys.size(), max_nnz, seed);
+  }
+  StepResult Train(const Batch& batch, uint64_t step) {
+    absl::StatusOr<StepResult> result = model->Train(batch, pointers, step, 1.0);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : StepResult();
+  }
+  std::vector<float> Predict(const Batch& batch) {
+    std::vector<float> predictions;
+    const absl::Status status = model->Predict(batch, pointers, &predictions);
+    EXPECT_TRUE(status.ok()) << status;
+    return predictions;
+  }
+  // Columns of the dense table: 0 the weights.
+  std::vector<double> DenseColumn(size_t column) const {
+    const v1::DenseTableSpec& table = model->schema().dense_tables(0);
+    const std::vector<float> values = model->ReadDense(0);
+    std::vector<double> out;
+    for (size_t r = 0; r < table.rows(); ++r) {
+      out.push_back(values[r * table.columns_size() + column]);
+    }
+    return out;
+  }
+  // The weights of a table of the embedding accessor: [rows, vec_size].
+  std::vector<double> Weights(size_t i) const {
+    std::vector<double> out;
+    for (size_t r = 0; r < tables[i]->rows(); ++r) {
+      const float* row = tables[i]->row(r) + tables[i]->layout().weight_index();
+      out.insert(out.end(), row, row + config.embeddings[i].vec_size);
+    }
+    return out;
+  }
+  // The same model in double, at the weights of now.
+  ReferenceModel Reference() const {
+    ReferenceModel reference(config);
+    for (int i = 0; i < model->schema().dense_tables_size(); ++i) {
+      if (model->schema().dense_tables(i).name() == "dense") reference.weights = DenseColumn(0);
+      if (model->schema().dense_tables(i).name() != "dense_state") continue;
+      const std::vector<float> statistics = model->ReadDense(static_cast<size_t>(i));
+      reference.running.assign(statistics.begin(), statistics.end());
+    }
+    for (size_t i = 0; i < tables.size(); ++i) reference.tables.push_back(Weights(i));
+    return reference;
+  }
+
+  ModelConfig config;
+  Stream stream;
+  std::unique_ptr<Model> model;
+  std::vector<Key> keys;
+  std::vector<std::unique_ptr<PassTable>> tables;
+  std::vector<PassTable*> pointers;
+};
+
+}  // namespace cistern

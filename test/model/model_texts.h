@@ -1,0 +1,111 @@
+// Model files of the shapes that people train: a DNN, DeepFM, and one that needs every layer.
+#pragma once
+
+#include <string>
+
+namespace cistern {
+
+// Puts solver (batchsize 16) and SGD with learning rate 1 around layers: then a step moves a weight
+// by exactly its gradient.
+inline std::string WithSgd(const std::string& data, const std::string& layers) {
+  return R"({"solver": {"max_iter": 1, "batchsize": 16, "seed": 5},
+    "optimizer": {"type": "SGD", "sgd_hparam": {"learning_rate": 1.0}},
+    "layers": [{"type": "Data", "source": "x", "label": {"top": "label", "label_dim": 1},)" +
+         data + "}," + layers +
+         R"(, {"type": "BinaryCrossEntropyLoss", "name": "loss", "bottom": ["logit", "label"]}]})";
+}
+
+inline std::string OneSparse() {
+  return R"("dense": {"top": "dense", "dense_dim": 3},
+            "sparse": [{"top": "data1", "slot_num": 4, "type": "DistributedSlot"}])";
+}
+
+inline std::string Embedding(const std::string& name, const std::string& bottom, int width,
+                             const std::string& combiner) {
+  return R"({"type": "DistributedSlotSparseEmbeddingHash", "name": ")" + name +
+         R"(", "bottom": ")" + bottom + R"(", "top": ")" + name +
+         R"(", "sparse_embedding_hparam": {"embedding_vec_size": )" + std::to_string(width) +
+         R"(, "combiner": )" + combiner + "}}";
+}
+
+inline std::string FullyConnected(const std::string& bottom, const std::string& top, int width) {
+  return R"({"type": "InnerProduct", "name": ")" + top + R"(", "bottom": ")" + bottom +
+         R"(", "top": ")" + top + R"(", "fc_param": {"num_output": )" + std::to_string(width) +
+         "}}";
+}
+
+// A layer without parameters of its own, or with those in `more`.
+inline std::string Simple(const std::string& type, const std::string& bottom,
+                          const std::string& top, const std::string& more = "") {
+  return R"({"type": ")" + type + R"(", "name": ")" + top + R"(", "bottom": ")" + bottom +
+         R"(", "top": ")" + top + "\"" + (more.empty() ? "" : ", " + more) + "}";
+}
+
+// Embedding, [Linear, BatchNorm, ReLU, Dropout] twice, Linear.
+inline std::string DnnText() {
+  return WithSgd(OneSparse(),
+                 Embedding("emb", "data1", 5, "0") + "," +
+                     Simple("Reshape", "emb", "flat", R"("leading_dim": 20)") + "," +
+                     FullyConnected("flat", "fc1", 8) + "," + Simple("BatchNorm", "fc1", "bn1") +
+                     "," + Simple("ReLU", "bn1", "relu1") + "," +
+                     Simple("Dropout", "relu1", "drop1", R"("rate": 0.25)") + "," +
+                     FullyConnected("drop1", "fc2", 6) + "," + Simple("BatchNorm", "fc2", "bn2") +
+                     "," + Simple("ReLU", "bn2", "relu2") + "," +
+                     Simple("Dropout", "relu2", "drop2", R"("rate": 0.25)") + "," +
+                     FullyConnected("drop2", "logit", 1));
+}
+
+// HugeCTR's samples/deepfm, smaller: dimension 0 changes, Slice splits and duplicates.
+inline std::string DeepFmText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 5, "0") + "," +
+          Simple("Reshape", "emb", "vectors", R"("leading_dim": 5)") +
+          R"(,{"type": "Slice", "name": "parts", "bottom": "vectors", "top": ["factors", "wide"],
+               "ranges": [[0, 4], [4, 5]]},)" +
+          Simple("Reshape", "factors", "flat", R"("leading_dim": 16)") + "," +
+          Simple("Reshape", "wide", "flat_wide", R"("leading_dim": 4)") +
+          R"(,{"type": "Slice", "name": "twice", "bottom": "dense", "top": ["dense1", "dense2"],
+               "ranges": [[0, 3], [0, 3]]},)" +
+          Simple("Multiply", "dense1", "dense_factors", R"("weight_dims": [3, 4])") + "," +
+          Simple("Multiply", "dense2", "dense_wide", R"("weight_dims": [3, 1])") +
+          R"(,{"type": "Concat", "name": "concat1", "bottom": ["flat", "dense_factors"],
+               "top": "concat1"},
+             {"type": "Slice", "name": "slice3", "bottom": "concat1", "top": ["deep_in", "fm_in"],
+               "ranges": [[0, 28], [0, 28]]},)" +
+          FullyConnected("deep_in", "fc1", 8) + "," + Simple("ReLU", "fc1", "relu1") + "," +
+          Simple("Dropout", "relu1", "drop1", R"("rate": 0.5)") + "," +
+          FullyConnected("drop1", "deep", 1) + "," +
+          Simple("FmOrder2", "fm_in", "fm", R"("out_dim": 4)") + "," +
+          Simple("ReduceSum", "fm", "fm_sum", R"("axis": 1)") +
+          R"(,{"type": "Concat", "name": "concat2", "bottom": ["flat_wide", "dense_wide"],
+               "top": "concat2"},)" +
+          Simple("ReduceSum", "concat2", "wide_sum", R"("axis": 1)") +
+          R"(,{"type": "Add", "name": "logit", "bottom": ["deep", "fm_sum", "wide_sum"],
+               "top": "logit"})");
+}
+
+// Wide and deep over one sparse input; tensors with several readers, overlapping slices, a dropout
+// alone, a layer that leads nowhere.
+inline std::string TangledText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("deep", "data1", 3, "1") + "," + Embedding("wide", "data1", 1, "0") + "," +
+          Simple("Reshape", "deep", "flat") + "," + Simple("Reshape", "wide", "flat_wide") +
+          R"(,{"type": "Concat", "name": "all", "bottom": ["flat", "dense", "flat_wide"],
+               "top": "all"},)" +
+          FullyConnected("all", "fc1", 7) + "," + FullyConnected("all", "fc2", 7) +
+          R"(,{"type": "Add", "name": "sum", "bottom": ["fc1", "fc2", "fc1"], "top": "sum"},)" +
+          Simple("BatchNorm", "sum", "bn", R"("bn_param": {"factor": 0.3, "eps": 1e-3})") + "," +
+          Simple("Dropout", "bn", "drop", R"("rate": 0.25)") + "," +
+          Simple("ReLU", "drop", "relu") +
+          R"(,{"type": "Slice", "name": "slices", "bottom": "relu", "top": ["a", "b", "c"],
+               "ranges": [[0, 4], [2, 6], [5, 7]]},)" +
+          Simple("ReduceSum", "a", "a_sum", R"("axis": 1)") + "," + FullyConnected("b", "fb", 1) +
+          "," + FullyConnected("c", "nowhere", 3) + "," +
+          Simple("ReduceSum", "flat_wide", "w_sum", R"("axis": 1)") +
+          R"(,{"type": "Add", "name": "logit", "bottom": ["a_sum", "fb", "w_sum"],
+               "top": "logit"})");
+}
+
+}  // namespace cistern

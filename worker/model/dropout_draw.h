@@ -1,0 +1,33 @@
+// The random draws of one Dropout layer, step after step.
+#pragma once
+
+#include "common/hash.h"
+#include "cuda/op/dropout.h"
+#include "worker/model/layer_site.h"
+
+namespace cistern {
+
+// A pure function of (solver.seed, position of the Dropout layer, step): whether the layer is
+// computed alone or within another makes no difference.
+class DropoutSeries {
+ public:
+  // The Dropout of the site's epilogue (rate 0 where there is none), or the site itself.
+  explicit DropoutSeries(const LayerSite& site)
+      : seed_(MixKey(site.model().solver.seed)),
+        index_(site.config().type == "Dropout" ? site.index() : site.epilogue().dropout_index) {
+    if (site.config().type == "Dropout") rate_ = static_cast<float>(site.config().rate);
+    if (site.epilogue().dropout != nullptr) {
+      rate_ = static_cast<float>(site.epilogue().dropout->rate);
+    }
+  }
+
+  float rate() const { return rate_; }
+  op::DropoutDraw At(uint64_t step) const { return {rate_, seed_, step << 16 | index_}; }
+
+ private:
+  uint64_t seed_;
+  uint32_t index_;
+  float rate_ = 0;
+};
+
+}  // namespace cistern

@@ -1,0 +1,50 @@
+// An embedding: rows of a pass table, pooled by slot, and the gradients that come back to them.
+#pragma once
+
+#include <memory>
+
+#include "worker/config/model_config.h"
+#include "worker/model/layer.h"
+
+namespace cistern {
+
+// Forward: [b, slots, vec_size]. Backward: one gradient for each distinct row of the batch, in the
+// order of its segments. What follows the backward pass (regularizer, norm, clipping, update) works
+// on those.
+//
+// Threads: one at a time.
+class EmbeddingLayer : public Layer {
+ public:
+  // index: of the table in Step.tables. slots: of the input.
+  EmbeddingLayer(const EmbeddingConfig& config, size_t index, size_t slots, Tensor* out);
+
+  void Forward(const Step& step) override;
+  void Backward(const Step& step) override;
+  bool has_parameters() const override { return true; }
+
+  // Adds l2 * w to the gradients and returns the sum of w^2, over the distinct rows of the batch.
+  virtual double AddL2(float l2, const Step& step);
+  double SumOfSquares(const Step& step);
+  void ScaleGradients(float factor, const Step& step);
+  // Moves the rows. step_size: StepSize of the rule.
+  virtual void Update(float step_size, const Step& step);
+
+  const EmbeddingConfig& config() const { return config_; }
+
+ protected:
+  const SparseBatch& sparse(const Step& step) const { return step.batch.sparse[config_.input]; }
+  PassTable& table(const Step& step) const { return *step.tables[index_]; }
+  size_t slots() const { return slots_; }
+  float* gradients() { return gradients_.data(); }  // [distinct, vec_size]
+
+ private:
+  const EmbeddingConfig config_;
+  const size_t index_, slots_;
+  DeviceBuffer gradients_, scratch_;
+};
+
+// The layer that the accessor of the table asks for.
+std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,
+                                                   size_t slots, Tensor* out);
+
+}  // namespace cistern

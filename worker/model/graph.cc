@@ -1,0 +1,207 @@
+#include "worker/model/graph.h"
+
+#include <algorithm>
+#include <set>
+
+#include "worker/model/fusion.h"
+#include "worker/model/graph_check.h"
+#include "worker/model/memory_plan.h"
+
+namespace cistern {
+namespace {
+
+struct LayerMaker {
+  const char* type;
+  LayerOr (*make)(const LayerSite& site);
+};
+
+constexpr LayerMaker kMakers[] = {
+    {"InnerProduct", MakeFullyConnectedLayer},
+    {"BatchNorm", MakeBatchNormLayer},
+    {"ReLU", MakeReluLayer},
+    {"Dropout", MakeDropoutLayer},
+    {"Reshape", MakeReshapeLayer},
+    {"Concat", MakeConcatLayer},
+    {"Slice", MakeSliceLayer},
+    {"Multiply", MakeMultiplyLayer},
+    {"FmOrder2", MakeFmOrder2Layer},
+    {"ReduceSum", MakeReduceSumLayer},
+    {"Add", MakeAddLayer},
+};
+
+LayerOr MakeLayer(const LayerSite& site) {
+  for (const LayerMaker& maker : kMakers) {
+    if (site.config().type == maker.type) return maker.make(site);
+  }
+  return site.Error("this type of layer is not of this release");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Graph>> Graph::Create(const ModelConfig& config,
+                                                     Parameters* parameters) {
+  std::unique_ptr<Graph> graph(new Graph(config));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(config));
+  CISTERN_RETURN_IF_ERROR(graph->Build(parameters));
+  return graph;
+}
+
+absl::Status Graph::Build(Parameters* parameters) {
+  AddInputs();
+  CISTERN_RETURN_IF_ERROR(AddLayers(parameters));
+  DropDeadLayers();
+  AssignGradients();
+  return absl::OkStatus();
+}
+
+void Graph::AddInputs() {
+  label_ = tensors_.Define(config_.data.label_top, {1, {config_.data.label_dim}});
+  label_->storage->external = true;
+  if (!config_.data.dense_top.empty()) {
+    dense_ = tensors_.Define(config_.data.dense_top, {1, {config_.data.dense_dim}});
+    dense_->storage->external = true;
+  }
+  for (size_t i = 0; i < config_.embeddings.size(); ++i) {
+    const EmbeddingConfig& embedding = config_.embeddings[i];
+    const size_t slots = config_.data.sparse[embedding.input].slot_num;
+    Tensor* out = tensors_.Define(embedding.top, {1, {slots, embedding.vec_size}});
+    embeddings_.push_back(MakeEmbeddingLayer(embedding, i, slots, out));
+    absl::StrAppend(&description_, embedding.name, "  embedding of '", embedding.bottom, "'  ",
+                    out->shape.ToString(), "\n");
+  }
+}
+
+absl::Status Graph::AddLayers(Parameters* parameters) {
+  const std::vector<LayerConfig>& layers = config_.layers;
+  const FusionPlan fusion = PlanFusion(layers);
+  for (uint32_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].type == "BinaryCrossEntropyLoss") {
+      CISTERN_RETURN_IF_ERROR(AddLoss(layers[i]));
+      continue;
+    }
+    if (fusion.absorbed[i]) continue;
+    std::vector<Tensor*> bottoms;
+    for (const std::string& bottom : layers[i].bottoms) bottoms.push_back(tensors_.Find(bottom));
+    const size_t before = parameters->count();
+    LayerOr layer =
+        MakeLayer(LayerSite(config_, i, fusion.epilogues[i], bottoms, &tensors_, parameters));
+    if (!layer.ok()) return layer.status();
+    if (*layer != nullptr) dense_layers_.push_back(*std::move(layer));
+    const Epilogue& epilogue = fusion.epilogues[i];
+    const LayerConfig* last = epilogue.dropout != nullptr ? epilogue.dropout
+                              : epilogue.relu != nullptr  ? epilogue.relu
+                                                          : &layers[i];
+    DescribeLayer(layers[i], last->tops[0], parameters->count() - before);
+    for (const LayerConfig* fused : {epilogue.relu, epilogue.dropout}) {
+      if (fused != nullptr) DescribeLayer(*fused, last->tops[0], 0);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// shape_of: the tensor whose shape all tops of the layer have, or that of its first top.
+void Graph::DescribeLayer(const LayerConfig& layer, const std::string& shape_of,
+                          size_t parameters) {
+  absl::StrAppend(&description_, layer.name, "  ", layer.type, "  ",
+                  tensors_.Find(shape_of)->shape.ToString());
+  if (parameters > 0) absl::StrAppend(&description_, "  ", parameters, " parameters");
+  absl::StrAppend(&description_, "\n");
+}
+
+absl::Status Graph::AddLoss(const LayerConfig& loss) {
+  const auto error = [&loss](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(DescribeSite(loss), ": ", what));
+  };
+  if (loss.bottoms.size() != 2) return error("its bottoms are [logit, label]");
+  Tensor* logit = tensors_.Find(loss.bottoms[0]);
+  Tensor* label = tensors_.Find(loss.bottoms[1]);
+  if (label->storage != label_->storage) {
+    return error(absl::StrCat("its second bottom must be the label '", label_->name, "', not '",
+                              label->name, "'"));
+  }
+  if (logit->shape != label->shape) {
+    return error(absl::StrCat("logit '", logit->name, "' is ", logit->shape.ToString(),
+                              " and label '", label->name, "' is ", label->shape.ToString(),
+                              "; they must have one shape"));
+  }
+  if (logit->storage->external) return error("its logit is an input: no layer computes it");
+  logit_ = logit;
+  loss_ = &loss;
+  absl::StrAppend(&description_, loss.name, "  ", loss.type, "\n");
+  return absl::OkStatus();
+}
+
+void Graph::DropDeadLayers() {
+  std::set<const Storage*> needed = {logit_->storage};
+  const auto is_needed = [&needed](Layer& layer) {
+    return std::any_of(layer.outputs().begin(), layer.outputs().end(),
+                       [&](const Tensor* t) { return needed.count(t->storage) > 0; });
+  };
+  for (auto it = dense_layers_.rbegin(); it != dense_layers_.rend(); ++it) {
+    Layer& layer = **it;
+    if (!is_needed(layer)) {
+      has_dead_parameters_ |= layer.has_parameters();
+      continue;
+    }
+    for (const Input& in : layer.inputs()) needed.insert(in.tensor->storage);
+    live_.push_back(&layer);
+  }
+  for (auto it = embeddings_.rbegin(); it != embeddings_.rend(); ++it) {
+    if (!is_needed(**it)) continue;
+    live_.push_back(it->get());
+    live_embeddings_.push_back(it->get());
+  }
+  std::reverse(live_.begin(), live_.end());
+  std::reverse(live_embeddings_.begin(), live_embeddings_.end());
+  for (Layer* layer : live_) {
+    for (const Input& in : layer->inputs()) ++in.tensor->storage->readers;
+  }
+}
+
+// Which layers have a backward pass, which inputs get a gradient, and whose comes first.
+void Graph::AssignGradients() {
+  for (Layer* layer : live_) {
+    bool differentiable = layer->has_parameters();
+    for (Input& in : layer->inputs()) {
+      in.wants_grad = in.tensor->storage->differentiable;
+      differentiable |= in.wants_grad;
+    }
+    if (!differentiable) continue;
+    backward_.push_back(layer);
+    for (Tensor* out : layer->outputs()) out->storage->differentiable = true;
+  }
+  std::reverse(backward_.begin(), backward_.end());
+  std::set<const Storage*> written;
+  for (Layer* layer : backward_) {
+    for (Input& in : layer->inputs()) {
+      if (!in.wants_grad) continue;
+      in.write = written.insert(in.tensor->storage).second ? op::Write::kOverwrite
+                                                           : op::Write::kAccumulate;
+    }
+  }
+}
+
+void Graph::Forward(Step step) {
+  Bind(step);
+  for (Layer* layer : live_) layer->Forward(step);
+}
+
+void Graph::Infer(Step step) {
+  Bind(step);
+  for (Layer* layer : live_) layer->Infer(step);
+}
+
+void Graph::Backward(Step step) {
+  for (Layer* layer : backward_) layer->Backward(step);
+}
+
+// Layers never write to their inputs' values, and the plan never puts an output there.
+void Graph::Bind(const Step& step) {
+  label_->storage->value =
+      const_cast<float*>(step.batch.label.data()) + step.first * config_.data.label_dim;
+  if (dense_ == nullptr) return;
+  dense_->storage->value =
+      const_cast<float*>(step.batch.dense.data()) + step.first * config_.data.dense_dim;
+}
+
+}  // namespace cistern

@@ -1,0 +1,81 @@
+#include "worker/model/graph_check.h"
+
+#include <algorithm>
+#include <set>
+
+#include "worker/config/nearest_name.h"
+#include "worker/model/layer_site.h"
+
+namespace cistern {
+namespace {
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+absl::Status Error(const LayerConfig& layer, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(DescribeSite(layer), ": ", what));
+}
+
+// Why `bottom` is not defined where `layer` reads it.
+std::string Undefined(const ModelConfig& config, const std::string& bottom,
+                      const std::vector<std::string>& defined) {
+  for (const SparseInputConfig& input : config.data.sparse) {
+    if (input.top != bottom) continue;
+    return absl::StrCat("bottom '", bottom, "' is a sparse input: only an embedding reads it");
+  }
+  for (const LayerConfig& later : config.layers) {
+    if (!Contains(later.tops, bottom)) continue;
+    return absl::StrCat("bottom '", bottom, "' is defined further down, by ", DescribeSite(later),
+                        "; layers are computed in the order of the file");
+  }
+  return absl::StrCat("bottom '", bottom, "' is not defined", Suggest(bottom, defined));
+}
+
+absl::Status CheckLayer(const ModelConfig& config, const LayerConfig& layer,
+                        std::vector<std::string>* defined) {
+  for (const std::string& bottom : layer.bottoms) {
+    if (Contains(layer.tops, bottom)) {
+      return Error(layer, absl::StrCat("'", bottom,
+                                       "' is both its bottom and its top; give the top "
+                                       "a name of its own"));
+    }
+    if (!Contains(*defined, bottom)) return Error(layer, Undefined(config, bottom, *defined));
+  }
+  for (const std::string& top : layer.tops) {
+    if (Contains(*defined, top)) {
+      return Error(layer, absl::StrCat("top '", top, "' is defined by an earlier layer too"));
+    }
+    defined->push_back(top);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckGraph(const ModelConfig& config) {
+  std::vector<std::string> defined = {config.data.label_top};
+  if (!config.data.dense_top.empty()) defined.push_back(config.data.dense_top);
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    if (Contains(defined, embedding.top)) {
+      return absl::InvalidArgumentError(absl::StrCat("embedding '", embedding.name, "': top '",
+                                                     embedding.top,
+                                                     "' is defined by an earlier layer too"));
+    }
+    defined.push_back(embedding.top);
+  }
+  const LayerConfig* loss = nullptr;
+  for (const LayerConfig& layer : config.layers) {
+    CISTERN_RETURN_IF_ERROR(CheckLayer(config, layer, &defined));
+    if (layer.type != "BinaryCrossEntropyLoss") continue;
+    if (loss != nullptr) {
+      return Error(layer, absl::StrCat("a second loss; the first is ", DescribeSite(*loss)));
+    }
+    loss = &layer;
+  }
+  if (loss != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "layers: no loss; a model ends in a BinaryCrossEntropyLoss of [logit, label]");
+}
+
+}  // namespace cistern

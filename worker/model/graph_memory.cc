@@ -1,0 +1,80 @@
+// The memory of a graph: values, gradients, scratch.
+#include <algorithm>
+#include <map>
+
+#include "worker/model/graph.h"
+#include "worker/model/memory_plan.h"
+
+namespace cistern {
+
+void Graph::Allocate() {
+  planned_batch_ = std::max(config_.solver.batchsize, config_.solver.batchsize_eval);
+  PlaceValues();
+  PlaceGradients();
+  size_t scratch = 0;
+  for (Layer* layer : live_) {
+    layer->Allocate(config_.solver.batchsize);
+    scratch = std::max(scratch, layer->ScratchFloats(planned_batch_));
+  }
+  scratch_.Grow(scratch);
+}
+
+// Values live from forward to backward, so each storage has a place of its own, but for layers that
+// write over an input that nobody reads again.
+void Graph::PlaceValues() {
+  std::map<const Storage*, Layer*> producer;
+  for (Layer* layer : live_) {
+    for (Tensor* out : layer->outputs()) producer[out->storage] = layer;
+  }
+  std::vector<Lifetime> buffers;
+  std::map<Storage*, size_t> place;
+  for (Layer* layer : live_) {
+    for (Tensor* out : layer->outputs()) {
+      Storage* in = layer->inputs().empty() ? nullptr : layer->inputs()[0].tensor->storage;
+      const bool replaces = layer->can_replace_input() && !in->external && in->readers == 1 &&
+                            in != logit_->storage && !producer[in]->reads_outputs();
+      if (replaces) {
+        place[out->storage] = place[in];
+        continue;
+      }
+      place[out->storage] = buffers.size();
+      buffers.push_back({out->storage->floats * planned_batch_, 0, 0});
+    }
+  }
+  const MemoryPlan plan = PlanMemory(buffers);
+  values_.Grow(plan.floats);
+  for (auto& [storage, buffer] : place) storage->value = values_.data() + plan.offsets[buffer];
+}
+
+// A gradient lives from its first writer, in the order of the backward pass, to its storage's
+// producer. An elementwise layer computes in place, and then both storages share a buffer.
+void Graph::PlaceGradients() {
+  std::vector<Lifetime> buffers;
+  std::map<Storage*, size_t> place;
+  const auto add = [&](Storage* storage, size_t now) {
+    place[storage] = buffers.size();
+    buffers.push_back({storage->floats * config_.solver.batchsize, now, now});
+  };
+  add(logit_->storage, 0);
+  for (size_t now = 0; now < backward_.size(); ++now) {
+    Layer& layer = *backward_[now];
+    for (const Tensor* out : layer.outputs()) {
+      const auto it = place.find(out->storage);
+      if (it != place.end()) buffers[it->second].last = now;
+    }
+    for (const Input& in : layer.inputs()) {
+      Storage* storage = in.tensor->storage;
+      if (!in.wants_grad || place.count(storage) > 0) continue;
+      if (layer.can_replace_grad() && storage->readers == 1) {
+        place[storage] = place[layer.outputs()[0]->storage];
+      } else {
+        add(storage, now);
+      }
+    }
+  }
+  const MemoryPlan plan = PlanMemory(buffers);
+  gradients_.Grow(plan.floats);
+  for (auto& [storage, buffer] : place) storage->grad = gradients_.data() + plan.offsets[buffer];
+}
+
+}  // namespace cistern

@@ -1,0 +1,208 @@
+#include "worker/model/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/hash.h"
+#include "common/schema.h"
+#include "cuda/op/bce_loss.h"
+#include "cuda/op/dense_update.h"
+#include "cuda/op/elementwise.h"
+#include "cuda/op/sum.h"
+#include "worker/model/graph.h"
+
+namespace cistern {
+namespace {
+
+class GraphModel : public Model {
+ public:
+  GraphModel(const ModelConfig& config, Stream& stream) : config_(config), stream_(stream) {}
+  absl::Status Build();
+
+  const v1::Schema& schema() const override { return schema_; }
+  absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
+                                   uint64_t step, double lr_scale) override;
+  absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
+                       std::vector<float>* predictions) override;
+  std::vector<float> ReadDense(size_t i) const override { return parameters_.Read(i); }
+  absl::Status WriteDense(size_t i, absl::Span<const float> values) override {
+    return AddContext(parameters_.Write(i, values), config_.path);
+  }
+  std::string Describe() const override { return graph_->Describe(); }
+
+ private:
+  absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
+  double Regularize(const Step& step);
+  double GradientNorm(const Step& step);
+  void ScaleGradients(float factor, const Step& step);
+  void Update(const Step& step, double lr_scale);
+  absl::Status NotFinite(const char* what, uint64_t step) const;
+
+  const ModelConfig config_;
+  Stream& stream_;
+  Parameters parameters_;
+  std::unique_ptr<Graph> graph_;
+  DeviceBuffer scratch_;  // of the loss and of sums over the parameters
+  v1::Schema schema_;
+};
+
+absl::Status GraphModel::Build() {
+  absl::StatusOr<std::unique_ptr<Graph>> graph = Graph::Create(config_, &parameters_);
+  if (!graph.ok()) return AddContext(graph.status(), config_.path);
+  graph_ = *std::move(graph);
+  graph_->Allocate();
+  parameters_.Allocate(config_.optimizer.rule, MixKey(config_.solver.seed ^ HashBytes("dense")));
+  const size_t logits = graph_->planned_batch() * config_.data.label_dim;
+  scratch_.Grow(
+      std::max(op::BceLossScratchFloats(logits), op::SumScratchFloats(parameters_.count())));
+  for (const EmbeddingConfig& embedding : config_.embeddings) {
+    *schema_.add_tables() = embedding.spec;
+  }
+  for (const v1::DenseTableSpec& table : parameters_.tables()) {
+    *schema_.add_dense_tables() = table;
+  }
+  return AddContext(CheckSchema(schema_), config_.path);
+}
+
+absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
+                                             absl::Span<PassTable* const> tables, uint64_t number,
+                                             double lr_scale) {
+  CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
+  if (batch.size == 0 || batch.size > config_.solver.batchsize) {
+    return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
+                                                   " samples; solver.batchsize is ",
+                                                   config_.solver.batchsize));
+  }
+  const Step step = {batch, 0, batch.size, tables, number, parameters_, graph_->scratch(), stream_};
+  parameters_.StartStep();
+  graph_->Forward(step);
+  StepResult result;
+  const Tensor& logit = graph_->logit();
+  op::BceLoss(logit.value(), batch.label.data(), &result.loss, logit.grad(),
+              batch.size * config_.data.label_dim, scratch_.data(), stream_);
+  if (!std::isfinite(result.loss)) return NotFinite("loss", number);
+  if (graph_->has_dead_parameters()) {
+    op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
+  }
+  graph_->Backward(step);
+  result.loss += Regularize(step);
+  result.grad_norm = GradientNorm(step);
+  if (!std::isfinite(result.loss)) return NotFinite("loss", number);
+  if (!std::isfinite(result.grad_norm)) return NotFinite("gradient", number);
+  CISTERN_RETURN_IF_ERROR(stream_.status());
+
+  // torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
+  const double clip = config_.cistern.clip_norm / (result.grad_norm + 1e-6);
+  if (config_.cistern.clip_norm > 0 && clip < 1) ScaleGradients(static_cast<float>(clip), step);
+  parameters_.Advance();
+  Update(step, lr_scale);
+  CISTERN_RETURN_IF_ERROR(stream_.status());
+  return result;
+}
+
+// Adds the gradients of the regularizers and returns what they add to the loss.
+double GraphModel::Regularize(const Step& step) {
+  double loss = 0;
+  const double l2 = config_.cistern.embedding_l2;
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    if (l2 > 0) loss += l2 / 2 * embedding->AddL2(static_cast<float>(l2), step);
+  }
+  const LayerConfig& config = graph_->loss();
+  const double lambda = config.lambda / static_cast<double>(step.size);
+  if (config.regularizer.empty() || lambda == 0 || parameters_.count() == 0) return loss;
+  double sum = 0;
+  const float* weights = parameters_.weights();
+  if (config.regularizer == "L2") {
+    op::AddL2Gradient(static_cast<float>(lambda), weights, parameters_.grads(), parameters_.count(),
+                      stream_);
+    op::SumOfSquares(weights, &sum, parameters_.count(), scratch_.data(), stream_);
+    return loss + lambda / 2 * sum;
+  }
+  op::AddL1Gradient(static_cast<float>(lambda), weights, parameters_.grads(), parameters_.count(),
+                    stream_);
+  op::SumOfMagnitudes(weights, &sum, parameters_.count(), scratch_.data(), stream_);
+  return loss + lambda * sum;
+}
+
+// Over all gradients of the step, dense and sparse. Taken at every step, clipped or not: it is also
+// what keeps a gradient that is not finite away from the tables.
+double GraphModel::GradientNorm(const Step& step) {
+  double squares = 0;
+  op::SumOfSquares(parameters_.grads(), &squares, parameters_.count(), scratch_.data(), stream_);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    squares += embedding->SumOfSquares(step);
+  }
+  return std::sqrt(squares);
+}
+
+void GraphModel::ScaleGradients(float factor, const Step& step) {
+  op::Scale(factor, parameters_.grads(), parameters_.count(), stream_);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    embedding->ScaleGradients(factor, step);
+  }
+}
+
+void GraphModel::Update(const Step& step, double lr_scale) {
+  const OptimizerConfig& dense = config_.optimizer;
+  op::DenseUpdate(dense.rule,
+                  StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
+                  parameters_.grads(), parameters_.weights(), parameters_.states(),
+                  parameters_.count(), stream_);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    const OptimizerConfig& sparse = embedding->config().optimizer;
+    embedding->Update(
+        StepSize(sparse.rule, sparse.schedule.At(step.number) * lr_scale, step.number), step);
+  }
+}
+
+absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const> tables,
+                                 std::vector<float>* predictions) {
+  CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
+  const size_t labels = config_.data.label_dim, most = graph_->planned_batch();
+  predictions->resize(batch.size * labels);
+  for (size_t first = 0; first < batch.size; first += most) {
+    const size_t size = std::min(most, batch.size - first);
+    graph_->Infer({batch, first, size, tables, 0, parameters_, graph_->scratch(), stream_});
+    op::Sigmoid(graph_->logit().value(), predictions->data() + first * labels, size * labels,
+                stream_);
+  }
+  return stream_.status();
+}
+
+absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const {
+  const DataConfig& data = config_.data;
+  CISTERN_CHECK(tables.size() == config_.embeddings.size());
+  if (batch.label.size() != batch.size * data.label_dim ||
+      batch.dense.size() != batch.size * data.dense_dim ||
+      batch.sparse.size() != data.sparse.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.size, " samples holds ", batch.label.size(), " labels, ",
+                     batch.dense.size(), " dense features and ", batch.sparse.size(),
+                     " sparse inputs; the model reads ", data.label_dim, " and ", data.dense_dim,
+                     " a sample, and ", data.sparse.size(), " inputs"));
+  }
+  for (size_t i = 0; i < data.sparse.size(); ++i) {
+    if (batch.sparse[i].slot_num == data.sparse[i].slot_num) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sparse input '", data.sparse[i].top, "' of a batch has ", batch.sparse[i].slot_num,
+        " slots; the model reads ", data.sparse[i].slot_num));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphModel::NotFinite(const char* what, uint64_t step) const {
+  return absl::DataLossError(absl::StrCat(
+      config_.path, ": the ", what, " of step ", step,
+      " is not a finite number, so nothing was updated; a lower learning rate, a warm-up or "
+      "cistern.clip_norm may help, or the dense features hold such a number"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Create(const ModelConfig& config, Stream& stream) {
+  auto model = std::make_unique<GraphModel>(config, stream);
+  CISTERN_RETURN_IF_ERROR(model->Build());
+  return model;
+}
+
+}  // namespace cistern

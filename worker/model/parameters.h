@@ -1,0 +1,70 @@
+// The dense parameters of a model in flat buffers, in layer order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/status.h"
+#include "common/update_rule.h"
+#include "cuda/stream.h"
+#include "proto/schema.pb.h"
+#include "worker/model/device_buffer.h"
+#include "worker/model/weight_init.h"
+
+namespace cistern {
+
+// A run of the flat buffers.
+struct Parameter {
+  size_t offset = 0, count = 0;
+};
+
+// Trainable parameters with gradient and optimizer state, and running statistics, which no gradient
+// moves. Layers register what they need while the graph is built; then Allocate.
+//
+// Running statistics have two copies: a training step writes the next one, and Advance makes it the
+// current one once the step is known to be good.
+//
+// Threads: one at a time.
+class Parameters {
+ public:
+  Parameter Add(size_t count, const WeightInit& init);
+  Parameter AddRunning(size_t count, float first);
+  void Allocate(const RuleParams& rule, uint64_t seed);
+
+  size_t count() const { return count_; }
+  size_t running_count() const { return running_count_; }
+  const RuleParams& rule() const { return rule_; }
+
+  float* weight(Parameter p) { return weights_.data() + p.offset; }
+  float* grad(Parameter p) { return grads_.data() + p.offset; }
+  float* weights() { return weights_.data(); }
+  float* grads() { return grads_.data(); }
+  float* states() { return states_.data(); }
+
+  const float* running(Parameter p) const { return running_.data() + p.offset; }
+  float* next_running(Parameter p) { return next_running_.data() + p.offset; }
+  void StartStep();  // the next running statistics start as the current ones
+  void Advance() { running_.swap(next_running_); }
+
+  // The tables "dense" (if there are parameters) and "dense_state" (if there are statistics).
+  std::vector<v1::DenseTableSpec> tables() const;
+  // [rows, columns] of tables()[i].
+  std::vector<float> Read(size_t i) const;
+  absl::Status Write(size_t i, absl::Span<const float> values);
+
+ private:
+  struct Block {
+    Parameter where;
+    WeightInit init;
+  };
+  bool IsRunning(size_t i) const { return count_ == 0 || i == 1; }
+
+  RuleParams rule_;
+  size_t count_ = 0, running_count_ = 0;
+  std::vector<Block> blocks_, running_blocks_;
+  DeviceBuffer weights_, grads_, states_;
+  DeviceBuffer running_, next_running_;
+};
+
+}  // namespace cistern

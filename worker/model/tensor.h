@@ -1,0 +1,43 @@
+// The values that flow between layers: named, shaped views of storage.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace cistern {
+
+// Dimension 0 is `rows` times the batch, so that a graph is shaped once for every batch size: an
+// embedding of 26 slots is [b, 26, 11], and reshaped to its vectors [26b, 11].
+struct TensorShape {
+  size_t rows = 1;
+  std::vector<size_t> dims;  // those behind dimension 0
+
+  size_t rank() const { return dims.size() + 1; }
+  size_t columns() const;                             // product of dims
+  size_t floats() const { return rows * columns(); }  // of one sample
+  std::string ToString() const;                       // "[b, 26, 11]"
+  bool operator==(const TensorShape&) const = default;
+};
+
+// Memory that one layer writes and others read, under one or several names and shapes: a Reshape is
+// another view of the same storage, not a copy.
+struct Storage {
+  size_t floats = 0;            // of one sample
+  bool external = false;        // belongs to the batch: bound at each step, never written
+  bool differentiable = false;  // some parameter stands behind it
+  int readers = 0;              // inputs of live layers
+  float* value = nullptr;       // [batch, floats]
+  float* grad = nullptr;        // [batch, floats]; null where nobody wants it
+};
+
+struct Tensor {
+  std::string name;
+  TensorShape shape;
+  Storage* storage = nullptr;
+
+  float* value() const { return storage->value; }
+  float* grad() const { return storage->grad; }
+};
+
+}  // namespace cistern
