@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "common/check.h"
+#include "common/dense_range.h"
 #include "common/model_part_json.h"
 #include "common/schema.h"
 #include "common/shard_map.h"
@@ -59,8 +60,30 @@ absl::StatusOr<std::vector<PartName>> ListParts(const std::string& folder) {
   return parts;
 }
 
+// The files that a part must list, and those that it may: by name, with the rows that a dense one
+// must have.
+struct ExpectedFiles {
+  std::set<std::string> sparse;
+  std::map<std::string, uint64_t> dense;
+};
+
+ExpectedFiles FilesOf(const ModelPart& part, const ShardMap& map) {
+  ExpectedFiles files;
+  for (const v1::TableSpec& table : part.schema.tables()) {
+    for (uint32_t local = 0; local < map.local_shard_num(part.server); ++local) {
+      const ShardIndex shard = map.global_shard(part.server, local);
+      files.sparse.insert(SparsePartName(table.name(), part.server, shard));
+    }
+  }
+  for (const v1::DenseTableSpec& table : part.schema.dense_tables()) {
+    const DenseRange range = DenseRangeOf(table.rows(), part.server, part.server_num);
+    files.dense[DensePartName(table.name(), part.server)] = range.end - range.begin;
+  }
+  return files;
+}
+
 // OK if the files of `part` are those of its schema: each shard of each sparse table that its
-// server owns, and at most one file of each dense table.
+// server owns, and at most one file of each dense table, with all the rows that its server owns.
 absl::Status CheckPart(const ModelPart& part) {
   CISTERN_RETURN_IF_ERROR(CheckSchema(part.schema));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map, ShardMap::Create(part.shard_num, part.server_num));
@@ -68,28 +91,48 @@ absl::Status CheckPart(const ModelPart& part) {
     return absl::InvalidArgumentError(
         absl::StrCat("server ", part.server, " of ", part.server_num, " does not exist"));
   }
-  std::set<std::string> required, optional;
-  for (const v1::TableSpec& table : part.schema.tables()) {
-    for (uint32_t local = 0; local < map.local_shard_num(part.server); ++local) {
-      required.insert(
-          SparsePartName(table.name(), part.server, map.global_shard(part.server, local)));
-    }
-  }
-  for (const v1::DenseTableSpec& table : part.schema.dense_tables()) {
-    optional.insert(DensePartName(table.name(), part.server));
-  }
+  ExpectedFiles expected = FilesOf(part, map);
   std::set<std::string> listed;
   for (const ModelFile& file : part.files) {
     if (!listed.insert(file.name).second) {
       return absl::InvalidArgumentError(absl::StrCat("'", file.name, "' is listed twice"));
     }
-    if (required.erase(file.name) == 0 && optional.erase(file.name) == 0) {
+    if (expected.sparse.erase(file.name) == 1) continue;
+    const auto dense = expected.dense.find(file.name);
+    if (dense == expected.dense.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", file.name, "' is not a file of this part's tables"));
     }
+    if (file.rows != dense->second) {
+      return absl::InvalidArgumentError(absl::StrCat("'", file.name, "' has ", file.rows,
+                                                     " rows; its server owns ", dense->second));
+    }
   }
-  if (required.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("'", *required.begin(), "' is not listed"));
+  if (expected.sparse.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("'", *expected.sparse.begin(), "' is not listed"));
+}
+
+// OK if each dense table is saved by every server that owns rows of it, or, never written, by none.
+absl::Status CheckDenseTables(const std::vector<ModelPart>& parts) {
+  std::set<std::string> listed;
+  for (const ModelPart& part : parts) {
+    for (const ModelFile& file : part.files) listed.insert(file.name);
+  }
+  for (const v1::DenseTableSpec& table : parts[0].schema.dense_tables()) {
+    std::vector<std::string> present, absent;
+    for (uint32_t server = 0; server < parts[0].server_num; ++server) {
+      const DenseRange range = DenseRangeOf(table.rows(), server, parts[0].server_num);
+      if (range.begin == range.end) continue;
+      const std::string name = DensePartName(table.name(), server);
+      (listed.count(name) == 1 ? present : absent).push_back(name);
+    }
+    if (!present.empty() && !absent.empty()) {
+      return absl::DataLossError(absl::StrCat("dense table '", table.name(), "' is not whole: '",
+                                              absent[0], "' is not listed, but '", present[0],
+                                              "' is"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ModelPart> ReadPart(int folder, const std::string& name, const std::string& path) {
@@ -237,6 +280,7 @@ absl::StatusOr<std::vector<ModelPart>> ReadParts(const std::string& folder) {
     }
     parts.push_back(*std::move(part));
   }
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckDenseTables(parts), folder));
   return parts;
 }
 

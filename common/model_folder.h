@@ -2,8 +2,10 @@
 // save`), or a worker everything (`cistern train --out`). Byte by byte: docs/formats.md.
 //
 //   NAME/<table>/part-<server:03>-<shard:05>      sparse: a line a row (value_text.h), every shard
-//   NAME/<table>/part-<server:03>                 dense: a line a row, one number a column; rows in
-//                                                 order, server after server
+//   NAME/<table>/part-<server:03>                 dense: a line a row, one number a column; the
+//   rows
+//                                                 of dense_range.h in order, server after server;
+//                                                 no file where a table was never written
 //   NAME/part-<server:03>-of-<server_num:03>.json written last: what this writer wrote
 //
 // The json file: {"format": 1, "server": r, "server_num": n, "shard_num": s, "pass": p,
@@ -95,7 +97,8 @@ absl::Status CheckPartIsNew(const std::string& folder, uint32_t server, uint32_t
 absl::Status WritePart(const std::string& folder, const ModelPart& part);
 
 // Reads all json files, by server, and checks that they form a whole model: every shard of every
-// sparse table is listed once, by the server that owns it, and nothing else is. kNotFound: no model
+// sparse table is listed once, by the server that owns it; all rows of a dense table are, or none;
+// and nothing else is. kNotFound: no model
 // there; kDataLoss: unreadable, incomplete or contradictory, with the file's name.
 absl::StatusOr<std::vector<ModelPart>> ReadParts(const std::string& folder);
 

@@ -70,7 +70,10 @@ ModelPart WriteServer(const std::string& folder, uint32_t server) {
     part.files.push_back(WriteFile(folder, SparsePartName("deep", server, shard),
                                    {absl::StrCat(shard, " 0.5 0 0 0 0 0")}));
   }
-  part.files.push_back(WriteFile(folder, DensePartName("dense", server), {"1", "2"}));
+  // 3 rows on 2 servers: 2 and 1 (3 / 2 + 1 = 2 a server).
+  part.files.push_back(
+      WriteFile(folder, DensePartName("dense", server),
+                server == 0 ? std::vector<std::string>{"1", "2"} : std::vector<std::string>{"3"}));
   return part;
 }
 
@@ -94,7 +97,7 @@ TEST(ModelFolder, JsonIsThatOfTheFormat) {
   ModelPart part = WriteServer(folder.path(), 1);
   ASSERT_TRUE(WritePart(folder.path(), part).ok());
   EXPECT_EQ(ReadBytes(folder / "deep/part-001-00001"), "1 0.5 0 0 0 0 0\n");
-  EXPECT_EQ(ReadBytes(folder / "dense/part-001"), "1\n2\n");
+  EXPECT_EQ(ReadBytes(folder / "dense/part-001"), "3\n");
   EXPECT_EQ(
       ReadBytes(folder / "part-001-of-002.json"),
       R"json({"format": 1, "server": 1, "server_num": 2, "shard_num": 3, "pass": 7,
@@ -104,8 +107,8 @@ TEST(ModelFolder, JsonIsThatOfTheFormat) {
       R"json("dense_tables":[{"name":"dense","rows":"3","columns":["w"]}]},
  "files": [
   {"name": "deep/part-001-00001", "rows": 1, "bytes": 16, "xxh3": "f2c1f13541ba953e"},
-  {"name": "dense/part-001", "rows": 2, "bytes": 4, "xxh3": "9dc5cef91ba42b84"}],
- "self_xxh3": "bbcd779dbbd9219a"}
+  {"name": "dense/part-001", "rows": 1, "bytes": 2, "xxh3": "2add78c0c5b25d62"}],
+ "self_xxh3": "270f0859f912d59d"}
 )json");
 }
 
@@ -424,6 +427,19 @@ TEST_F(SavedByTwo, FilesThatAreNotThoseOfTheTablesAreRefused) {
       p.files.push_back(ModelFile{name, 0, 0, 0});
     })(absl::StrCat("'", name, "' is not a file of this part's tables"));
   }
+}
+
+TEST_F(SavedByTwo, DenseTableIsWholeOrNotThere) {
+  ModelPart part = parts_[1];
+  part.files.back().rows = 2;
+  Rewrite(part);
+  ExpectRefused("'dense/part-001' has 2 rows; its server owns 1");
+  part.files.pop_back();
+  Rewrite(part);
+  ExpectRefused("'dense/part-001' is not listed, but 'dense/part-000' is");
+  parts_[0].files.pop_back();
+  WriteBytes(folder_ / "part-000-of-002.json", FormatPart(parts_[0]));
+  EXPECT_TRUE(ReadParts(folder_.path()).ok());  // never written on any server
 }
 
 TEST_F(SavedByTwo, SchemaThatNoServerTakesIsRefused) {

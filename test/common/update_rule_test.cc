@@ -107,10 +107,16 @@ TEST_P(EveryRule, NoWeightsMeanNoStateAndNoWork) {
   ApplyRule(rule, 0.1f, 0, nullptr, nullptr, nullptr);
 }
 
+std::string NameOfRule(const testing::TestParamInfo<RuleKind>& rule) {
+  const char* names[] = {"Sgd", "Adagrad", "AdagradShared", "Adam", "AdagradStd"};
+  return names[static_cast<int>(rule.param)];
+}
+
 INSTANTIATE_TEST_SUITE_P(UpdateRule, EveryRule,
                          testing::Values(RuleKind::kSgd, RuleKind::kAdagrad,
                                          RuleKind::kAdagradShared, RuleKind::kAdam,
-                                         RuleKind::kAdagradStd));
+                                         RuleKind::kAdagradStd),
+                         NameOfRule);
 
 // The weight after each gradient of `grads`, one weight beginning at 1.
 std::vector<float> Steps(RuleParams rule, double lr, const std::vector<float>& grads) {

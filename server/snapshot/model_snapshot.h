@@ -1,0 +1,52 @@
+// A server's committed state as its part of a saved model (common/model_folder.h), and back onto
+// any number of servers.
+//
+// The shard of a row is a property of its key alone, and a dense table is one run of rows, so what
+// n servers saved is re-partitioned by reading: each server takes the files of its own shards and
+// the rows of its own range, whoever wrote them.
+//
+// Threads: any; the caller keeps the store as it is until the call returns (no commit, clear or
+// other load meanwhile). Work is spread over `pool`, of which the caller is not a thread.
+#pragma once
+
+#include <string>
+
+#include "common/model_folder.h"
+#include "common/status.h"
+#include "common/thread_pool.h"
+#include "common/types.h"
+#include "server/table/table_store.h"
+
+namespace cistern {
+
+// Rows and bytes of all files, dense ones too.
+struct SaveTotals {
+  uint64_t rows = 0, bytes = 0, files = 0;
+};
+
+// Writes this server's shards, one file a table and shard, its rows of the dense tables, and last
+// the json file of its part, of pass `pass`.
+//
+// kAlreadyExists: the folder holds this part, or a save by another number of servers; nothing is
+// changed. kFailedPrecondition: there are no tables. Errors of the files carry their path; then
+// what this call wrote is removed, and the store is as it was.
+absl::StatusOr<SaveTotals> SaveStore(const TableStore& store, PassId pass,
+                                     const std::string& folder, ThreadPool& pool);
+
+// Rows that this server took, dense ones too, and the pass that the model is of.
+struct LoadTotals {
+  uint64_t rows = 0;
+  PassId pass = 0;
+};
+
+// Reads the rows that this server owns. The tables are created from the model's schema if the store
+// has none; they stay when the load fails later, without a row.
+//
+// kNotFound: no model there. kDataLoss, with file and line: a row that cannot be read, of another
+// shard than its file's, with a reserved key, or of a key that came before; a file that is not as
+// it was saved. kFailedPrecondition: another schema or shard_num, with the difference; rows in the
+// store.
+absl::StatusOr<LoadTotals> LoadStore(TableStore& store, const std::string& folder,
+                                     ThreadPool& pool);
+
+}  // namespace cistern

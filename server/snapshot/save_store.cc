@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "common/value_text.h"
+#include "server/snapshot/model_snapshot.h"
+
+namespace cistern {
+namespace {
+
+// Rows that are formatted under a shard's lock at a time; writing them happens outside of it.
+constexpr size_t kScanRows = 4096;
+constexpr uint64_t kDenseRows = 65536;
+
+absl::StatusOr<ModelFile> SaveShard(const SparseTable& table, uint32_t local,
+                                    const std::string& folder) {
+  const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
+  CISTERN_ASSIGN_OR_RETURN(
+      const auto writer,
+      ModelFileWriter::Create(folder, SparsePartName(table.spec().name(), table.rank(), shard)));
+  std::string lines;
+  uint64_t cursor = 0;
+  do {
+    lines.clear();
+    uint64_t rows = 0;
+    cursor = table.Scan(local, cursor, kScanRows, [&](Key key, const float* value, bool full) {
+      AppendValueLine(table.layout(), key, value, full, &lines);
+      ++rows;
+    });
+    CISTERN_RETURN_IF_ERROR(writer->Append(lines, rows));
+  } while (cursor != 0);
+  return writer->Close();
+}
+
+absl::StatusOr<ModelFile> SaveDense(const DenseTable& table, uint32_t rank,
+                                    const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(
+      const auto writer, ModelFileWriter::Create(folder, DensePartName(table.spec().name(), rank)));
+  const size_t columns = table.columns();
+  std::vector<float> values(kDenseRows * columns);
+  for (uint64_t row = table.range().begin; row < table.range().end; row += kDenseRows) {
+    const uint64_t count = std::min(kDenseRows, table.range().end - row);
+    CISTERN_RETURN_IF_ERROR(table.Read(row, count, values.data()));
+    std::string lines;
+    for (uint64_t i = 0; i < count; ++i) {
+      AppendDenseLine(absl::MakeConstSpan(values).subspan(i * columns, columns), &lines);
+    }
+    CISTERN_RETURN_IF_ERROR(writer->Append(lines, count));
+  }
+  return writer->Close();
+}
+
+using WriteFile = std::function<absl::StatusOr<ModelFile>()>;
+
+// One function for each file of this server's part.
+std::vector<WriteFile> FilesToWrite(const TableStore& store, const std::string& folder) {
+  std::vector<WriteFile> files;
+  for (const auto& table : store.sparse_tables()) {
+    for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
+      files.push_back([&table, local, &folder] { return SaveShard(*table, local, folder); });
+    }
+  }
+  for (const auto& table : store.dense_tables()) {
+    if (!table->written()) continue;
+    files.push_back([&table, &store, &folder] { return SaveDense(*table, store.rank(), folder); });
+  }
+  return files;
+}
+
+// Runs all of `files` on `pool`; after an error the rest is skipped. Files that were written are in
+// *written even then.
+absl::Status WriteAll(const std::vector<WriteFile>& files, ThreadPool& pool,
+                      std::vector<ModelFile>* written) {
+  std::vector<absl::StatusOr<ModelFile>> results(files.size(), absl::CancelledError());
+  std::atomic<bool> failed{false};
+  pool.ParallelFor(files.size(), [&](size_t i) {
+    if (failed) return;
+    results[i] = files[i]();
+    if (!results[i].ok()) failed = true;
+  });
+  absl::Status status;
+  for (const absl::StatusOr<ModelFile>& result : results) {
+    if (result.ok()) {
+      written->push_back(*result);
+    } else if (status.ok() || absl::IsCancelled(status)) {
+      status = result.status();
+    }
+  }
+  return status;
+}
+
+// Takes away what a failed save wrote, and the folders that are empty then.
+void RemoveFiles(const std::string& folder, const TableStore& store,
+                 const std::vector<ModelFile>& files) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // the error that led here is the one to report
+  for (const ModelFile& file : files) fs::remove(fs::path(folder) / file.name, ignored);
+  for (const auto& table : store.schema().tables()) {
+    fs::remove(fs::path(folder) / table.name(), ignored);
+  }
+  for (const auto& table : store.schema().dense_tables()) {
+    fs::remove(fs::path(folder) / table.name(), ignored);
+  }
+  fs::remove(folder, ignored);
+}
+
+}  // namespace
+
+absl::StatusOr<SaveTotals> SaveStore(const TableStore& store, PassId pass,
+                                     const std::string& folder, ThreadPool& pool) {
+  if (store.schema_hash() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("server ", store.rank(), " has no tables yet: there is nothing to save"));
+  }
+  ModelPart part;
+  part.server = store.rank();
+  part.server_num = store.shard_map().server_num();
+  part.shard_num = store.shard_map().shard_num();
+  part.pass = pass;
+  part.schema = store.schema();
+  CISTERN_RETURN_IF_ERROR(CheckPartIsNew(folder, part.server, part.server_num));
+  absl::Status status = WriteAll(FilesToWrite(store, folder), pool, &part.files);
+  if (status.ok()) status = WritePart(folder, part);
+  if (!status.ok()) {
+    // Where another save of this part was faster, the files are no longer this call's alone.
+    if (!absl::IsAlreadyExists(status)) RemoveFiles(folder, store, part.files);
+    return AddContext(status, absl::StrCat("saving server ", store.rank()));
+  }
+  SaveTotals totals;
+  totals.files = part.files.size();
+  for (const ModelFile& file : part.files) {
+    totals.rows += file.rows;
+    totals.bytes += file.bytes;
+  }
+  return totals;
+}
+
+}  // namespace cistern
