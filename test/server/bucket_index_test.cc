@@ -46,7 +46,7 @@ TEST(BucketIndex, EmptyIndexFindsNothing) {
 TEST(BucketIndex, FindsMillionsOfDenseKeysWhileItGrows) {
   // All below 2^58: an unmixed hash would put them into one bucket. The step is a shard number.
   for (Key step : {1, 64}) {
-    const std::vector<Key> keys = DenseKeys(2000000, step);
+    const std::vector<Key> keys = DenseKeys(1000000, step);
     BucketIndex index;
     for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), key % 3 == 0);
     ExpectFinds(index, keys);
@@ -58,7 +58,7 @@ TEST(BucketIndex, FindsMillionsOfDenseKeysWhileItGrows) {
 }
 
 TEST(BucketIndex, StaysWithinItsBytesPerRow) {
-  const std::vector<Key> keys = DenseKeys(3000000, 7);
+  const std::vector<Key> keys = DenseKeys(1500000, 7);
   BucketIndex index;
   for (const Key& key : keys) {
     index.Insert(MixKey(key), RecordOf(key), false);
