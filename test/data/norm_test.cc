@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "test/data/scratch.h"
 #include "worker/data/norm_writer.h"
@@ -151,6 +152,25 @@ TEST(NormSum, RefusesEveryFlippedBit) {
       EXPECT_NE(ErrorOf(Options(scratch.Write("a.norm", bytes), true, wide)), "") << bit;
     }
   }
+}
+
+// Any bytes are either read or refused, and nothing else happens (run it under the sanitizers).
+TEST(Norm, TakesOrRefusesAnyBytes) {
+  Scratch scratch;
+  std::mt19937_64 random(3);
+  size_t refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const bool sum = round % 2 == 0, wide = round % 4 < 2;
+    std::string bytes = Golden(sum, wide);
+    for (size_t n = 1 + random() % 4; n > 0; --n) {
+      bytes[random() % bytes.size()] = static_cast<char>(random() % 3 == 0 ? 255 : random());
+    }
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    NormOptions options = Options(scratch.Write("a.norm", bytes), sum, wide);
+    if (round % 3 == 0) options.shape.max_keys = {0, 0};
+    refused += !ErrorOf(options).empty();
+  }
+  EXPECT_GT(refused, 2000u);
 }
 
 // One record under check None.

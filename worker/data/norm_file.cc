@@ -39,7 +39,7 @@ void AppendFloats(const char* bytes, size_t count, std::vector<float>* out) {
 }
 
 bool IsPlausible(const NormHeader& header) {
-  constexpr int64_t kDimMax = int64_t{1} << 24;
+  constexpr int64_t kDimMax = int64_t{1} << 20;
   const auto in_range = [](int64_t x, int64_t max) { return x >= 0 && x <= max; };
   return header.number_of_records >= 0 && in_range(header.label_dim, kDimMax) &&
          in_range(header.dense_dim, kDimMax) && in_range(header.slot_num, kDimMax);
