@@ -1,0 +1,155 @@
+#include "server/service/control_service.h"
+
+#include "common/log.h"
+#include "common/names.h"
+#include "common/schema.h"
+#include "common/value_text.h"
+#include "common/version.h"
+
+namespace cistern {
+namespace {
+
+CallIdentity IdentityOf(const v1::Identity& identity) {
+  return {identity.cluster_id(), identity.schema_hash(), identity.shard_map_hash(),
+          identity.epoch()};
+}
+
+}  // namespace
+
+ControlService::ControlService(NodeState* state, std::string data_dir)
+    : state_(state), data_dir_(std::move(data_dir)), start_(std::chrono::steady_clock::now()) {}
+
+absl::Status ControlService::Hello(const v1::HelloRequest&, v1::HelloReply* reply) {
+  absl::ReaderMutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->CheckTables());
+  *reply->mutable_identity() = state_->guard.Own(state_->store.schema_hash());
+  reply->set_cluster(state_->guard.cluster());
+  reply->set_rank(state_->rank);
+  reply->set_server_num(state_->store.shard_map().server_num());
+  reply->set_shard_num(state_->store.shard_map().shard_num());
+  *reply->mutable_schema() = state_->store.schema();
+  reply->set_committed_pass(state_->stage.committed());
+  reply->set_version(kVersion);
+  reply->set_data_dir(data_dir_);
+  return absl::OkStatus();
+}
+
+absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
+                                        v1::PassReply* reply) {
+  CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
+  absl::MutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->CheckTables());
+  CISTERN_RETURN_IF_ERROR(state_->guard.Claim(request.identity().epoch()));
+  CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
+  reply->set_committed_pass(state_->stage.committed());
+  return absl::OkStatus();
+}
+
+absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request,
+                                          v1::CreateTablesReply* reply) {
+  CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
+  {
+    // The usual case changes nothing, and must not wait for a save.
+    absl::ReaderMutexLock lock(&state_->tables_mutex);
+    CISTERN_RETURN_IF_ERROR(state_->CheckTables());
+    const uint64_t hash = state_->store.schema_hash();
+    if (hash != 0) {
+      reply->set_schema_hash(hash);
+      if (hash == SchemaHash(request.schema())) return absl::OkStatus();
+      return absl::FailedPreconditionError(absl::StrCat(
+          "schema differs: ", SchemaDifference(state_->store.schema(), request.schema()),
+          " (here: this server's tables; there: the caller's). This cluster was created for another "
+          "model: use its model file, or start a fresh cluster"));
+    }
+  }
+  absl::MutexLock job(&state_->job_mutex);
+  absl::MutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->guard.CheckEpoch(request.identity().epoch()));
+  CISTERN_RETURN_IF_ERROR(state_->store.Create(request.schema()));
+  reply->set_schema_hash(state_->store.schema_hash());
+  return absl::OkStatus();
+}
+
+absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply* reply,
+                                    const std::function<absl::Status()>& verb) {
+  absl::ReaderMutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(identity)));
+  CISTERN_RETURN_IF_ERROR(verb());
+  reply->set_committed_pass(state_->stage.committed());
+  return absl::OkStatus();
+}
+
+absl::Status ControlService::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return InPass(request.identity(), reply, [&] { return state_->stage.Begin(request.pass()); });
+}
+
+absl::Status ControlService::SealPass(const v1::SealPassRequest& request, v1::PassReply* reply) {
+  return InPass(request.identity(), reply, [&] {
+    return state_->stage.Seal(request.pass(), request.worker(), request.push_count());
+  });
+}
+
+absl::Status ControlService::PreparePass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return InPass(request.identity(), reply, [&]() -> absl::Status {
+    uint64_t rows = 0;
+    CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(request.pass(), &rows));
+    reply->set_staged_rows(rows);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ControlService::CommitPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  absl::MutexLock job(&state_->job_mutex);
+  return InPass(request.identity(), reply, [&] { return state_->stage.Commit(request.pass()); });
+}
+
+absl::Status ControlService::AbortPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return InPass(request.identity(), reply, [&] { return state_->stage.Abort(request.pass()); });
+}
+
+absl::Status ControlService::Replacing(const std::function<absl::Status()>& check,
+                                       const std::function<absl::Status()>& replace) {
+  {
+    absl::MutexLock lock(&state_->tables_mutex);
+    CISTERN_RETURN_IF_ERROR(check());
+    state_->replacing = true;
+  }
+  const absl::Status replaced = replace();
+  absl::MutexLock lock(&state_->tables_mutex);
+  state_->replacing = false;
+  return replaced;
+}
+
+absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassReply* reply) {
+  absl::MutexLock job(&state_->job_mutex);
+  reply->set_committed_pass(request.pass());
+  return Replacing(
+      [&] {
+        return state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash());
+      },
+      [&] {
+        state_->store.Clear();
+        state_->stage.Reset(request.pass());
+        return absl::OkStatus();
+      });
+}
+
+absl::Status ControlService::GetRow(const v1::GetRowRequest& request, v1::GetRowReply* reply) {
+  absl::ReaderMutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+  CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(request.table()));
+  const Key key = request.key();
+  CISTERN_RETURN_IF_ERROR(table->CheckKeys(absl::MakeConstSpan(&key, 1)));
+  reply->set_shard(state_->store.shard_map().shard(key));
+  const ValueLayout& layout = table->layout();
+  std::vector<float> value(layout.full_floats());
+  bool full = false;
+  reply->set_found(table->Find(key, value.data(), &full));
+  if (!reply->found()) return absl::OkStatus();
+  for (const std::string& name : layout.FieldNames(full)) reply->add_field_names(name);
+  for (const double field : layout.FieldValues(value.data(), full)) reply->add_fields(field);
+  AppendValueLine(layout, key, value.data(), full, reply->mutable_text());
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

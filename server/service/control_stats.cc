@@ -1,0 +1,75 @@
+// ControlService::Stats: what a server holds and takes.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "server/service/control_service.h"
+
+namespace cistern {
+namespace {
+
+// Resident memory of this process; 0 where /proc does not tell.
+uint64_t ResidentBytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  unsigned long total = 0, resident = 0;
+  const int fields = std::fscanf(file, "%lu %lu", &total, &resident);
+  std::fclose(file);
+  return fields == 2 ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+void FillTable(const SparseTable& table, bool digest, v1::TableStats* stats) {
+  const SparseTable::Counts counts = table.counts();
+  stats->set_name(table.spec().name());
+  stats->set_rows(counts.rows);
+  stats->set_embedx_rows(counts.embedx_rows);
+  stats->set_value_bytes(counts.value_bytes);
+  stats->set_memory_bytes(counts.memory_bytes);
+  if (digest) stats->set_digest(table.Digest());
+}
+
+void FillTable(const DenseTable& table, bool digest, v1::TableStats* stats) {
+  const uint64_t rows = table.written() ? table.range().end - table.range().begin : 0;
+  const uint64_t bytes = rows * table.columns() * sizeof(float);
+  stats->set_name(table.spec().name());
+  stats->set_rows(rows);
+  stats->set_value_bytes(bytes);
+  stats->set_memory_bytes(bytes);
+  if (digest) stats->set_digest(table.Digest());
+}
+
+void FillTables(const TableStore& store, bool digest, v1::StatsReply* reply) {
+  for (const auto& table : store.sparse_tables()) FillTable(*table, digest, reply->add_tables());
+  for (const auto& table : store.dense_tables()) {
+    FillTable(*table, digest, reply->add_dense_tables());
+  }
+}
+
+}  // namespace
+
+absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsReply* reply) {
+  // Looking is not writing: any epoch and any model may look.
+  CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
+  reply->set_rank(state_->rank);
+  reply->set_committed_pass(state_->stage.committed());
+  reply->set_open_pass(state_->stage.open());
+  reply->set_staged_bytes(state_->stage.staged_bytes());
+  reply->set_resident_bytes(ResidentBytes());
+  reply->set_uptime_seconds(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
+  reply->set_pulled_keys(state_->pulled_keys);
+  reply->set_pushed_keys(state_->pushed_keys);
+  if (request.digest()) {
+    // Reads every row: no commit may come between, and nobody waits for it but other long jobs.
+    absl::MutexLock job(&state_->job_mutex);
+    reply->set_committed_pass(state_->stage.committed());
+    FillTables(state_->store, true, reply);
+    return absl::OkStatus();
+  }
+  absl::ReaderMutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->CheckTables());
+  FillTables(state_->store, false, reply);
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,165 @@
+#include "server/service/data_service.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "common/check.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kPieceBytes = 256 << 10;  // of a pull's reply: whole rows, small enough for L2
+constexpr size_t kPageBytes = 512 << 10;   // of a scan's reply
+
+CallIdentity IdentityOf(const FrameHeader& header) {
+  return {header.cluster_id, header.schema_hash, header.shard_map_hash, header.epoch};
+}
+
+absl::Status CheckStride(const FrameHeader& header, const std::string& table, uint32_t stride) {
+  if (header.stride == stride) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': the frame has ",
+                                                 header.stride, " cells a row, the table ",
+                                                 stride));
+}
+
+absl::Status CheckBodyHash(const FrameHeader& header, const Frame& request) {
+  if (BodyHash(request) == header.body_hash) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("push ", header.sequence, " of worker ", header.worker,
+                   ": the bytes do not match their hash; they were changed on the way"));
+}
+
+// Reads the next array of the body, whose size ReadHeader has checked.
+template <class T>
+void ReadArray(FrameReader& body, size_t count, std::vector<T>* out) {
+  out->resize(count);
+  CISTERN_CHECK(body.Read(out->data(), count * sizeof(T)));
+}
+
+// Hands an array to a frame, without a copy.
+template <class T>
+void AppendArray(Frame& frame, std::vector<T> array) {
+  auto owner = std::make_shared<const std::vector<T>>(std::move(array));
+  frame.Append({reinterpret_cast<const char*>(owner->data()), owner->size() * sizeof(T), owner});
+}
+
+}  // namespace
+
+absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) {
+  FrameReader body(request);
+  CISTERN_ASSIGN_OR_RETURN(const FrameHeader header, ReadHeader(body, kind, /*reply=*/false));
+  absl::ReaderMutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(header)));
+  if (kind == FrameKind::kPush || kind == FrameKind::kPushDense) {
+    CISTERN_RETURN_IF_ERROR(CheckBodyHash(header, request));
+  }
+  switch (kind) {
+    case FrameKind::kPull: return Pull(header, body);
+    case FrameKind::kPush: return Push(header, body);
+    case FrameKind::kPullDense: return PullDense(header);
+    case FrameKind::kPushDense: return PushDense(header, body);
+    case FrameKind::kScan: return Scan(header);
+  }
+  return absl::InvalidArgumentError("malformed frame: no such kind");
+}
+
+absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& body) {
+  CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(header.table));
+  const uint32_t stride = table->layout().full_floats();
+  CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), stride));
+  std::vector<Key> keys;
+  ReadArray(body, header.count, &keys);
+  CISTERN_RETURN_IF_ERROR(table->CheckKeys(keys));
+
+  FrameHeader reply_header = ReplyHeader(header);
+  reply_header.count = header.count;
+  Frame reply = StartFrame(reply_header);
+  std::vector<uint8_t> full(keys.size());
+  const bool absent_is_zero = (header.flags & kAbsentIsZero) != 0;
+  const size_t piece_rows = std::max<size_t>(1, kPieceBytes / (stride * sizeof(float)));
+  for (size_t begin = 0; begin < keys.size(); begin += piece_rows) {
+    const size_t rows = std::min(piece_rows, keys.size() - begin);
+    char* piece = reply.AppendBuffer(rows * stride * sizeof(float));
+    table->Pull(absl::MakeConstSpan(keys).subspan(begin, rows), absent_is_zero,
+                reinterpret_cast<float*>(piece), full.data() + begin);
+  }
+  AppendArray(reply, std::move(full));
+  state_->pulled_keys.fetch_add(keys.size(), std::memory_order_relaxed);
+  return reply;
+}
+
+absl::StatusOr<Frame> DataService::Push(const FrameHeader& header, FrameReader& body) {
+  CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(header.table));
+  CISTERN_RETURN_IF_ERROR(
+      CheckStride(header, table->spec().name(), table->layout().full_floats()));
+  StagedPush push;
+  push.table = header.table;
+  push.body_hash = header.body_hash;
+  ReadArray(body, header.count, &push.keys);
+  ReadArray(body, size_t{header.count} * header.stride, &push.values);
+  ReadArray(body, header.count, &push.full);
+  CISTERN_RETURN_IF_ERROR(
+      state_->stage.Push(header.pass, header.worker, header.sequence, std::move(push)));
+  state_->pushed_keys.fetch_add(header.count, std::memory_order_relaxed);
+  return StartFrame(ReplyHeader(header));
+}
+
+absl::StatusOr<Frame> DataService::PullDense(const FrameHeader& header) {
+  CISTERN_ASSIGN_OR_RETURN(const DenseTable* table, state_->store.dense(header.table));
+  CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), table->columns()));
+  FrameHeader reply_header = ReplyHeader(header);
+  reply_header.count = header.count;
+  Frame reply = StartFrame(reply_header);
+  char* out = reply.AppendBuffer(size_t{header.count} * header.stride * sizeof(float));
+  CISTERN_RETURN_IF_ERROR(table->Read(header.start, header.count, reinterpret_cast<float*>(out)));
+  return reply;
+}
+
+absl::StatusOr<Frame> DataService::PushDense(const FrameHeader& header, FrameReader& body) {
+  CISTERN_ASSIGN_OR_RETURN(const DenseTable* table, state_->store.dense(header.table));
+  CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), table->columns()));
+  StagedPush push;
+  push.dense = true;
+  push.table = header.table;
+  push.start = header.start;
+  push.body_hash = header.body_hash;
+  ReadArray(body, size_t{header.count} * header.stride, &push.values);
+  CISTERN_RETURN_IF_ERROR(
+      state_->stage.Push(header.pass, header.worker, header.sequence, std::move(push)));
+  return StartFrame(ReplyHeader(header));
+}
+
+absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
+  CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(header.table));
+  const uint32_t stride = table->layout().full_floats();
+  CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), stride));
+  const ShardMap& map = state_->store.shard_map();
+  if (header.shard >= map.shard_num() || map.server(header.shard) != state_->rank) {
+    return absl::OutOfRangeError(
+        absl::StrCat("shard ", header.shard, " is not one of server ", state_->rank, "'s"));
+  }
+  const size_t row_bytes = sizeof(Key) + stride * sizeof(float) + 1;
+  const size_t page_rows = std::max<size_t>(1, kPageBytes / row_bytes);
+  std::vector<Key> keys;
+  std::vector<float> values;
+  std::vector<uint8_t> full;
+  keys.reserve(page_rows);
+  values.reserve(page_rows * stride);
+  full.reserve(page_rows);
+  FrameHeader reply_header = ReplyHeader(header);
+  reply_header.start = table->Scan(map.local_index(header.shard), header.start, page_rows,
+                                   [&](Key key, const float* value, bool is_full) {
+                                     keys.push_back(key);
+                                     values.insert(values.end(), value, value + stride);
+                                     full.push_back(is_full ? 1 : 0);
+                                   });
+  reply_header.count = static_cast<uint32_t>(keys.size());
+  Frame reply = StartFrame(reply_header);
+  AppendArray(reply, std::move(keys));
+  AppendArray(reply, std::move(values));
+  AppendArray(reply, std::move(full));
+  return reply;
+}
+
+}  // namespace cistern

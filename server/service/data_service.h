@@ -1,0 +1,32 @@
+// The data plane's handlers: one frame in, one frame out, no socket.
+#pragma once
+
+#include "common/rpc/frame.h"
+#include "common/status.h"
+#include "server/service/node_state.h"
+
+namespace cistern {
+
+// HOT PATH: every pulled and pushed row passes here. No logging, no work per key but the table's.
+//
+// Threads: any thread.
+class DataService {
+ public:
+  explicit DataService(NodeState* state) : state_(state) {}
+
+  // Answers one request. Errors: those of the identity check; kInvalidArgument for a malformed
+  // frame, a stride that is not the table's or a body that does not match its hash; kNotFound for
+  // an unknown table; kOutOfRange for keys or rows that are not this server's; those of PassStage.
+  absl::StatusOr<Frame> Handle(FrameKind kind, const Frame& request);
+
+ private:
+  absl::StatusOr<Frame> Pull(const FrameHeader& header, FrameReader& body);
+  absl::StatusOr<Frame> Push(const FrameHeader& header, FrameReader& body);
+  absl::StatusOr<Frame> PullDense(const FrameHeader& header);
+  absl::StatusOr<Frame> PushDense(const FrameHeader& header, FrameReader& body);
+  absl::StatusOr<Frame> Scan(const FrameHeader& header);
+
+  NodeState* const state_;
+};
+
+}  // namespace cistern

@@ -1,0 +1,86 @@
+#include "server/service/identity_guard.h"
+
+#include "common/hash.h"
+
+namespace cistern {
+namespace {
+
+absl::Status Refuse(const std::string& message) {
+  return absl::FailedPreconditionError(message);
+}
+
+}  // namespace
+
+IdentityGuard::IdentityGuard(const std::string& cluster, const ShardMap& map)
+    : cluster_(cluster),
+      cluster_id_(HashBytes(cluster)),
+      map_(map),
+      shard_map_hash_(map.hash()) {}
+
+v1::Identity IdentityGuard::Own(uint64_t schema_hash) const {
+  v1::Identity identity;
+  identity.set_cluster_id(cluster_id_);
+  identity.set_schema_hash(schema_hash);
+  identity.set_shard_map_hash(shard_map_hash_);
+  identity.set_epoch(epoch_);
+  return identity;
+}
+
+absl::Status IdentityGuard::CheckPlace(uint64_t cluster_id, uint64_t shard_map_hash) const {
+  if (cluster_id != cluster_id_) {
+    return Refuse(absl::StrCat("cluster differs: this server belongs to '", cluster_,
+                               "', the caller to another; check --servers and --cluster"));
+  }
+  if (shard_map_hash != shard_map_hash_) {
+    return Refuse(absl::StrCat(
+        "shard map differs: here ", map_.shard_num(), " shards lie on ", map_.server_num(),
+        map_.server_num() == 1 ? " server" : " servers",
+        "; name all servers of one fleet, started with the same --shard_num and --server_num"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IdentityGuard::CheckEpoch(Epoch theirs) const {
+  const Epoch mine = epoch_;
+  if (theirs < mine) {
+    return Refuse(absl::StrCat("epoch ", theirs, " is fenced: another run has claimed epoch ", mine,
+                               " since; only the newest may go on"));
+  }
+  if (theirs > mine) {
+    return Refuse(absl::StrCat(
+        "this server is at epoch ", mine, " and the caller at ", theirs,
+        ": it was restarted and has lost its state; load a saved model or train again"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_hash) const {
+  CISTERN_RETURN_IF_ERROR(CheckPlace(theirs.cluster_id, theirs.shard_map_hash));
+  if (theirs.schema_hash == schema_hash) return CheckEpoch(theirs.epoch);
+  if (schema_hash == 0) {
+    return Refuse(
+        "schema differs: this server has no tables; it was restarted and has lost its state: load a "
+        "saved model or train again");
+  }
+  if (theirs.schema_hash == 0) {
+    return Refuse(
+        "schema differs: this server has tables and the caller knew none when it connected; connect "
+        "again");
+  }
+  return Refuse(
+      "schema differs: this server holds the tables of another model; use that model's file, or "
+      "start a fresh cluster");
+}
+
+absl::Status IdentityGuard::Claim(Epoch epoch) {
+  Epoch mine = epoch_;
+  do {
+    if (epoch <= mine) {
+      return Refuse(absl::StrCat("epoch ", epoch, " cannot be claimed: epoch ", mine,
+                                 " was claimed before, by another run that starts now"));
+    }
+  } while (!epoch_.compare_exchange_weak(mine, epoch));
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,54 @@
+// Who this server is, and the refusal of every call that means another one.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "common/types.h"
+#include "proto/control_plane.pb.h"
+
+namespace cistern {
+
+// The four identities that every call carries, as plain numbers.
+struct CallIdentity {
+  uint64_t cluster_id = 0, schema_hash = 0, shard_map_hash = 0;
+  Epoch epoch = 0;
+};
+
+// Checks the identities of DESIGN section 4. A call that differs in any of them is refused, whole,
+// with kFailedPrecondition: which one differs, why that may be, and what to do.
+//
+// Threads: any thread; who must not be overtaken by a claim holds NodeState::tables_mutex.
+class IdentityGuard {
+ public:
+  IdentityGuard(const std::string& cluster, const ShardMap& map);
+
+  const std::string& cluster() const { return cluster_; }
+  Epoch epoch() const { return epoch_; }
+  // The server's own identity; schema_hash is the store's.
+  v1::Identity Own(uint64_t schema_hash) const;
+
+  // Cluster and shard map: all that can be asked before there are tables.
+  absl::Status CheckPlace(uint64_t cluster_id, uint64_t shard_map_hash) const;
+  absl::Status CheckPlace(const v1::Identity& theirs) const {
+    return CheckPlace(theirs.cluster_id(), theirs.shard_map_hash());
+  }
+  // The epoch: an older one is fenced, a newer one means that this server has lost its state.
+  absl::Status CheckEpoch(Epoch theirs) const;
+  // All four.
+  absl::Status Check(const CallIdentity& theirs, uint64_t schema_hash) const;
+
+  // Takes `epoch` if it is above every epoch seen; else kFailedPrecondition that names both.
+  absl::Status Claim(Epoch epoch);
+
+ private:
+  const std::string cluster_;
+  const uint64_t cluster_id_;
+  const ShardMap map_;
+  const uint64_t shard_map_hash_;
+  std::atomic<Epoch> epoch_{0};
+};
+
+}  // namespace cistern

@@ -1,0 +1,59 @@
+// What the handlers of one server share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "common/thread_pool.h"
+#include "server/pass/pass_stage.h"
+#include "server/service/identity_guard.h"
+#include "server/table/table_store.h"
+
+namespace cistern {
+
+// Two locks order the calls. Lock order: job_mutex, tables_mutex, PassStage's, a shard's.
+//
+// tables_mutex is held shared by every call from its identity check to its end, so that no claim
+// falls between the two: what an older epoch was allowed to do is done before a newer one begins.
+// It is held exclusively, for a moment, by what changes that identity: a claim, new tables, the
+// begin and the end of a replacement.
+//
+// job_mutex lets one long job at a time read or replace committed state as a whole: commit, save,
+// digests, load, clear. Load and clear set `replacing` instead of keeping the tables: other calls
+// are told to come back rather than wait on gRPC's threads.
+struct NodeState {
+  NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
+            uint64_t staged_limit_bytes)
+      : rank(server_rank),
+        guard(cluster, map),
+        pool(threads),
+        store(map, server_rank),
+        stage(&store, &pool, staged_limit_bytes) {}
+
+  const uint32_t rank;
+  IdentityGuard guard;
+  ThreadPool pool;  // for commit, save and load: work over many shards
+
+  absl::Mutex job_mutex ABSL_ACQUIRED_BEFORE(tables_mutex);
+  absl::Mutex tables_mutex;
+  bool replacing ABSL_GUARDED_BY(tables_mutex) = false;
+  TableStore store;  // used while a lock above says so
+  PassStage stage;
+
+  std::atomic<uint64_t> pulled_keys{0}, pushed_keys{0};
+
+  // kUnavailable while the tables are being replaced.
+  absl::Status CheckTables() const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
+    if (!replacing) return absl::OkStatus();
+    return absl::UnavailableError("this server is loading or clearing its tables; try again soon");
+  }
+  // CheckTables, and the identity of a call.
+  absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
+    CISTERN_RETURN_IF_ERROR(CheckTables());
+    return guard.Check(theirs, store.schema_hash());
+  }
+};
+
+}  // namespace cistern

@@ -1,0 +1,211 @@
+#include "worker/client/parameter_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+
+#include "test/client/embedded_fleet.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+// Small chunks, so that a few thousand keys take many calls.
+ClientOptions SmallChunks() {
+  ClientOptions options;
+  options.chunk_bytes = 4096;
+  return options;
+}
+
+TEST(ParameterClient, AbsentKeysReadTheirInitialValueWhateverTheNumberOfServers) {
+  const std::vector<Key> keys = TestKeys(3000);
+  const ValueLayout layout = ValueLayout::Create(TestSchema().tables(kDeep)).value();
+  std::vector<float> expected(keys.size() * layout.full_floats());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    layout.Initialize(keys[i], expected.data() + i * layout.full_floats());
+  }
+  for (uint32_t server_num : {1u, 2u, 3u}) {
+    EmbeddedFleet fleet(server_num);
+    auto client = Writer(fleet.Links(), SmallChunks());
+    const Pulled pulled = PullKeys(*client, kDeep, keys);
+    ASSERT_TRUE(pulled.status.ok()) << pulled.status;
+    EXPECT_EQ(pulled.values, expected) << server_num << " servers";
+    EXPECT_EQ(pulled.full, std::vector<uint8_t>(keys.size(), 1));
+  }
+}
+
+TEST(ParameterClient, ReadsBackWhatAPassCommitted) {
+  const std::vector<Key> keys = TestKeys(3000);
+  for (uint32_t server_num : {1u, 2u, 3u}) {
+    EmbeddedFleet fleet(server_num);
+    auto client = Writer(fleet.Links(), SmallChunks());
+    ASSERT_TRUE(CommitKeys(*client, keys).ok());
+    EXPECT_EQ(client->committed_pass(), 1u);
+    const Pulled pulled = PullKeys(*client, kDeep, keys);
+    ASSERT_TRUE(pulled.status.ok()) << pulled.status;
+    EXPECT_EQ(pulled.values, ValuesOf(keys, client->layout(kDeep).full_floats()));
+  }
+}
+
+TEST(ParameterClient, AbsentIsZeroMarksAbsentKeys) {
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links());
+  ASSERT_TRUE(CommitKeys(*client, {5, 6}).ok());
+  const std::vector<Key> keys = {5, 7, 6};
+  const Pulled pulled = PullKeys(*client, kDeep, keys, /*absent_is_zero=*/true);
+  ASSERT_TRUE(pulled.status.ok());
+  EXPECT_EQ(pulled.full, (std::vector<uint8_t>{1, kAbsent, 1}));
+  const uint32_t stride = client->layout(kDeep).full_floats();
+  for (uint32_t cell = 0; cell < stride; ++cell) {
+    EXPECT_EQ(pulled.values[cell], CellOf(5, cell));
+    EXPECT_EQ(pulled.values[stride + cell], 0.0f);
+    EXPECT_EQ(pulled.values[2 * stride + cell], CellOf(6, cell));
+  }
+}
+
+TEST(ParameterClient, ShortCtrValuesStayShort) {
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links());
+  const std::vector<Key> keys = {1, 2};
+  const ValueLayout& layout = client->layout(kCtr);
+  std::vector<float> values(2 * layout.full_floats(), 0.5f);
+  std::fill(values.begin() + layout.short_floats(), values.begin() + layout.full_floats(), 0.0f);
+  const std::vector<uint8_t> full = {0, 1};
+  ASSERT_TRUE(client->BeginPass().ok());
+  ASSERT_TRUE(client->Push(kCtr, keys, values.data(), full.data()).ok());
+  ASSERT_TRUE(client->CommitPass().ok());
+  const Pulled pulled = PullKeys(*client, kCtr, keys);
+  EXPECT_EQ(pulled.full, full);
+  EXPECT_EQ(pulled.values, values);
+}
+
+TEST(ParameterClient, NothingIsSeenBeforeCommitAndNothingAfterAbort) {
+  EmbeddedFleet fleet(3);
+  auto client = Writer(fleet.Links());
+  const std::vector<Key> keys = TestKeys(100);
+  const Pulled before = PullKeys(*client, kDeep, keys);
+  const std::vector<float> values = ValuesOf(keys, client->layout(kDeep).full_floats());
+  const std::vector<uint8_t> full(keys.size(), 1);
+  ASSERT_TRUE(client->BeginPass().ok());
+  ASSERT_TRUE(client->Push(kDeep, keys, values.data(), full.data()).ok());
+  EXPECT_EQ(PullKeys(*client, kDeep, keys).values, before.values);
+  ASSERT_TRUE(client->AbortPass().ok());
+  EXPECT_EQ(PullKeys(*client, kDeep, keys).values, before.values);
+  EXPECT_EQ(client->committed_pass(), 0u);
+  // The next attempt of the same pass begins anew.
+  ASSERT_TRUE(CommitKeys(*client, keys).ok());
+  EXPECT_EQ(PullKeys(*client, kDeep, keys).values, values);
+}
+
+TEST(ParameterClient, DenseTablesTravelWhole) {
+  for (uint32_t server_num : {1u, 2u, 3u}) {
+    EmbeddedFleet fleet(server_num);
+    auto client = Writer(fleet.Links(), SmallChunks());
+    std::vector<float> values(3000), read(3000, -1.0f);
+    std::iota(values.begin(), values.end(), 0.5f);
+    EXPECT_EQ(client->PullDense(kMlp, read.data()).code(), absl::StatusCode::kNotFound);
+    ASSERT_TRUE(client->BeginPass().ok());
+    ASSERT_TRUE(client->PushDense(kMlp, values.data()).ok());
+    ASSERT_TRUE(client->CommitPass().ok());
+    ASSERT_TRUE(client->PullDense(kMlp, read.data()).ok());
+    EXPECT_EQ(read, values);
+  }
+}
+
+TEST(ParameterClient, ScanVisitsEveryRowOnceShardAfterShard) {
+  for (uint32_t server_num : {1u, 3u}) {
+    EmbeddedFleet fleet(server_num);
+    auto client = Writer(fleet.Links());
+    const std::vector<Key> keys = TestKeys(50'000);  // several pages a shard would be 9000 rows
+    ASSERT_TRUE(CommitKeys(*client, keys).ok());
+    std::map<Key, int> seen;
+    uint32_t last_shard = 0;
+    const absl::Status status = client->Scan(
+        kDeep, [&](uint32_t shard, Key key, const float* value, bool full) {
+          EXPECT_EQ(shard, key % 64);
+          EXPECT_GE(shard, last_shard);
+          EXPECT_TRUE(full);
+          EXPECT_EQ(value[3], CellOf(key, 3));
+          last_shard = shard;
+          ++seen[key];
+          return absl::OkStatus();
+        });
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(seen.size(), keys.size());
+    for (const Key key : keys) EXPECT_EQ(seen[key], 1);
+  }
+}
+
+TEST(ParameterClient, ScanPagesThroughALargeShard) {
+  ServerOptions one_shard;
+  one_shard.shard_num = 1;
+  EmbeddedFleet fleet(1, one_shard);
+  auto client = Writer(fleet.Links());
+  const std::vector<Key> keys = TestKeys(30'000);  // 2.4 MB: five pages
+  ASSERT_TRUE(CommitKeys(*client, keys).ok());
+  std::map<Key, int> seen;
+  ASSERT_TRUE(client
+                  ->Scan(kDeep,
+                         [&](uint32_t, Key key, const float*, bool) {
+                           ++seen[key];
+                           return absl::OkStatus();
+                         })
+                  .ok());
+  EXPECT_EQ(seen.size(), keys.size());
+}
+
+TEST(ParameterClient, ScanStopsAtTheVisitorsError) {
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links());
+  ASSERT_TRUE(CommitKeys(*client, TestKeys(100)).ok());
+  int visits = 0;
+  const absl::Status status = client->Scan(kDeep, [&](uint32_t, Key, const float*, bool) {
+    return ++visits == 7 ? absl::ResourceExhaustedError("disk full") : absl::OkStatus();
+  });
+  EXPECT_EQ(status, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(visits, 7);
+}
+
+TEST(ParameterClient, ClearRemovesRowsAndSetsThePass) {
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links());
+  ASSERT_TRUE(CommitKeys(*client, TestKeys(100)).ok());
+  ASSERT_TRUE(client->Clear(41).ok());
+  EXPECT_EQ(client->committed_pass(), 41u);
+  EXPECT_EQ(PullKeys(*client, kDeep, {TestKeys(100)[0]}, true).full[0], kAbsent);
+  ASSERT_TRUE(CommitKeys(*client, TestKeys(10)).ok());
+  EXPECT_EQ(client->committed_pass(), 42u);
+}
+
+TEST(ParameterClient, RefusedRowsNameTheServer) {
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links());
+  const std::vector<Key> keys = {kReservedKey64};
+  const Pulled pulled = PullKeys(*client, kDeep, keys);
+  EXPECT_EQ(pulled.status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(pulled.status.message()), HasSubstr("server 1 (embedded-1)"));
+
+  std::vector<float> values(client->layout(kDeep).full_floats(), 1.0f);
+  values[2] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<Key> good = {4};
+  const uint8_t full = 1;
+  ASSERT_TRUE(client->BeginPass().ok());
+  const absl::Status status = client->Push(kDeep, good, values.data(), &full);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("server 0 (embedded-0)"));
+}
+
+TEST(ParameterClient, ATableThatDoesNotExistIsNotFound) {
+  EmbeddedFleet fleet(1);
+  auto client = Writer(fleet.Links());
+  float value = 0;
+  uint8_t full = 0;
+  EXPECT_EQ(client->Pull(2, {1}, false, &value, &full).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client->PullDense(1, &value).code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace cistern
