@@ -24,6 +24,8 @@ class Scratch {
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
   std::string Write(const std::string& name, const std::string& bytes) const {
     std::filesystem::create_directories((folder_ / name).parent_path());
+    // A new file, since ext4 waits for the disk when an old one is written over.
+    std::filesystem::remove(Path(name));
     std::ofstream(Path(name), std::ios::binary) << bytes;
     return Path(name);
   }

@@ -37,7 +37,7 @@ absl::Status ByteStream::Fill(size_t n) {
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, available());
   end_ -= begin_;
   begin_ = 0;
-  const size_t size = std::max(n, buffer_.empty() ? kFirstBytes : kBufferBytes);
+  const size_t size = std::max(n, std::clamp(4 * buffer_.size(), kFirstBytes, kBufferBytes));
   if (buffer_.size() < size) buffer_.resize(size);
   while (end_ < n) {
     const ssize_t got = read(fd_, buffer_.data() + end_, buffer_.size() - end_);

@@ -44,7 +44,7 @@ class ByteStream {
 
   std::string path_;
   int fd_;
-  std::vector<char> buffer_;    // small until the second Fill: many files are opened for a look
+  std::vector<char> buffer_;    // small at first: many files are opened only for a look
   size_t begin_ = 0, end_ = 0;  // of the available bytes inside buffer_
   uint64_t offset_ = 0;
   bool at_end_ = false;
