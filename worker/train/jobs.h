@@ -79,8 +79,8 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options);
 
-// Reads a model folder (common/model_folder.h) into the servers, which must hold no rows yet, and
-// sets their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
+// Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and sets
+// their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
 // not the one of `config`.
 absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
                        const std::string& folder);

@@ -1,0 +1,288 @@
+// Sparse pull and push over gRPC: one worker against running servers, next to the roofs of the same
+// run (memory random reads, loopback stream). Prints one JSON object.
+//
+//   cistern-server --rank=0 --server_num=1 --port=7700 &
+//   fleet_benchmark --servers 127.0.0.1:7700 --rows 20000000
+//
+// Rows are ctr values of 12 floats (48 bytes), whole: what a pass pulls and pushes. A request is
+// 100,000 distinct keys drawn without replacement from all rows. Push figures include the commit.
+#include <arpa/inet.h>
+#include <malloc.h>
+#include <netinet/tcp.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "common/check.h"
+#include "worker/client/fleet.h"
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double Seconds(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void Must(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "fleet_benchmark: %s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+
+// Key number i: distinct, spread over all shards.
+Key KeyAt(uint64_t i) { return (i * 0x9E3779B97F4A7C15ull) & (kReservedKey64 >> 1); }
+
+// CPU seconds that the whole machine was busy, to tell how quiet a measurement was.
+double BusySeconds() {
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, soft = 0;
+  stat >> cpu >> user >> nice >> system >> idle >> wait >> irq >> soft;
+  return (user + nice + system + irq + soft) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+// Random 64-byte reads a second, in millions, by `threads` threads from a buffer of `bytes`.
+double RandomReads(size_t bytes, int threads) {
+  constexpr size_t kReads = 8u << 20;
+  char* base = static_cast<char*>(
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  CISTERN_CHECK(base != MAP_FAILED);
+  madvise(base, bytes, MADV_HUGEPAGE);
+  std::memset(base, 1, bytes);
+  std::vector<std::thread> pool;
+  std::vector<uint64_t> sums(static_cast<size_t>(threads));
+  const Clock::time_point start = Clock::now();
+  for (int t = 0; t < threads; ++t) {
+    pool.emplace_back([&, t] {
+      const uint64_t lines = bytes / 64;
+      uint64_t x = 88172645463325252ull + static_cast<uint64_t>(t), sum = 0;
+      uint64_t ring[16] = {};
+      for (size_t i = 0; i < kReads; ++i) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        const uint64_t next =
+            static_cast<uint64_t>((static_cast<unsigned __int128>(x) * lines) >> 64) * 64;
+        __builtin_prefetch(base + next);
+        uint64_t word;
+        std::memcpy(&word, base + ring[i % 16], sizeof(word));
+        sum += word;
+        ring[i % 16] = next;
+      }
+      sums[static_cast<size_t>(t)] = sum;
+    });
+  }
+  for (std::thread& thread : pool) thread.join();
+  const double rate = static_cast<double>(kReads) * threads / Seconds(start) / 1e6;
+  munmap(base, bytes);
+  return rate;
+}
+
+// GB/s of one TCP stream over loopback, 256 KiB writes.
+double LoopbackStream() {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  CISTERN_CHECK(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  CISTERN_CHECK(listen(listener, 1) == 0);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  constexpr size_t kChunk = 256u << 10, kTotal = 4ull << 30;
+  const Clock::time_point start = Clock::now();
+  std::thread sender([&] {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CISTERN_CHECK(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    std::vector<char> chunk(kChunk, 1);
+    for (size_t sent = 0; sent < kTotal;) {
+      const ssize_t n = write(fd, chunk.data(), kChunk);
+      CISTERN_CHECK(n > 0);
+      sent += static_cast<size_t>(n);
+    }
+    close(fd);
+  });
+  const int fd = accept(listener, nullptr, nullptr);
+  std::vector<char> chunk(kChunk);
+  size_t received = 0;
+  for (ssize_t n = read(fd, chunk.data(), kChunk); n > 0; n = read(fd, chunk.data(), kChunk)) {
+    received += static_cast<size_t>(n);
+  }
+  sender.join();
+  close(fd);
+  close(listener);
+  return static_cast<double>(received) / Seconds(start) / 1e9;
+}
+
+// One connected client and the rows that it has pushed.
+class Bench {
+ public:
+  Bench(ParameterClient& client, uint64_t rows, size_t request)
+      : client_(client), request_(request), order_(rows) {
+    for (uint64_t i = 0; i < rows; ++i) order_[i] = static_cast<uint32_t>(i);
+    std::shuffle(order_.begin(), order_.end(), std::mt19937_64(1));
+    values_.resize(request * client.layout(0).full_floats(), 1.0f);
+    full_.resize(request, 1);
+    keys_.resize(request);
+  }
+
+  // Million keys a second of one pass of `requests` requests from position `first` on.
+  double PushPass(uint64_t first, size_t requests) {
+    const Clock::time_point start = Clock::now();
+    Must(client_.BeginPass());
+    for (size_t r = 0; r < requests; ++r) {
+      Draw(first + r * request_);
+      Must(client_.Push(0, keys_, values_.data(), full_.data()));
+    }
+    Must(client_.CommitPass());
+    return static_cast<double>(requests * request_) / Seconds(start) / 1e6;
+  }
+
+  // Million keys a second of `threads` threads that each pull `requests` requests.
+  double Pull(uint64_t first, size_t requests, int threads) {
+    const Clock::time_point start = Clock::now();
+    std::vector<std::thread> pool;
+    for (int t = 0; t < threads; ++t) {
+      pool.emplace_back([this, first, requests, t] {
+        std::vector<Key> keys(request_);
+        std::vector<float> out(values_.size());
+        std::vector<uint8_t> full(request_);
+        for (size_t r = 0; r < requests; ++r) {
+          const uint64_t at = first + (static_cast<size_t>(t) * requests + r) * request_;
+          for (size_t i = 0; i < request_; ++i) keys[i] = KeyAt(order_[(at + i) % order_.size()]);
+          Must(client_.Pull(0, keys, false, out.data(), full.data()));
+        }
+      });
+    }
+    for (std::thread& thread : pool) thread.join();
+    return static_cast<double>(requests * request_) * threads / Seconds(start) / 1e6;
+  }
+
+ private:
+  void Draw(uint64_t at) {
+    for (size_t i = 0; i < request_; ++i) keys_[i] = KeyAt(order_[(at + i) % order_.size()]);
+  }
+
+  ParameterClient& client_;
+  const size_t request_;
+  std::vector<uint32_t> order_;
+  std::vector<Key> keys_;
+  std::vector<float> values_;
+  std::vector<uint8_t> full_;
+};
+
+v1::Schema BenchSchema() {
+  v1::Schema schema;
+  v1::TableSpec* table = schema.add_tables();
+  table->set_name("bench");
+  table->set_accessor(v1::TableSpec::CTR);
+  table->set_dim(0);  // 11 fields and the shared state of embedx: 12 floats
+  table->mutable_rule()->set_kind(v1::UpdateRule::ADAGRAD_SHARED);
+  table->mutable_rule()->set_initial_g2sum(3);
+  table->mutable_ctr()->set_click_coeff(1);
+  return schema;
+}
+
+uint64_t ServerMemory(ParameterClient& client, uint64_t* resident) {
+  uint64_t memory = 0;
+  *resident = 0;
+  Must(client.ForEachServer([&](size_t, ControlPlane& control) -> absl::Status {
+    v1::StatsRequest request;
+    *request.mutable_identity() = client.identity();
+    v1::StatsReply reply;
+    CISTERN_RETURN_IF_ERROR(control.Stats(request, &reply));
+    *resident += reply.resident_bytes();  // one server at a time would race; this run has one
+    for (const v1::TableStats& table : reply.tables()) memory += table.memory_bytes();
+    return absl::OkStatus();
+  }));
+  return memory;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Sparse pull and push against running servers");
+  std::string servers;
+  uint64_t rows = 20'000'000;
+  size_t request = 100'000;
+  int threads = 2, rounds = 5;
+  app.add_option("--servers", servers, "host:port,...")->required();
+  app.add_option("--rows", rows, "rows of the table");
+  app.add_option("--request", request, "distinct keys a request");
+  app.add_option("--threads", threads, "threads that pull");
+  app.add_option("--rounds", rounds, "measurements of each figure; the median is printed");
+  CLI11_PARSE(app, argc, argv);
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 64 << 20);
+
+  const double random_1 = RandomReads(2ull << 30, 1), random_2 = RandomReads(2ull << 30, 2);
+  const double stream = LoopbackStream();
+
+  absl::StatusOr<std::unique_ptr<Fleet>> fleet = ConnectFleet(servers);
+  Must(fleet.status());
+  absl::StatusOr<std::unique_ptr<ParameterClient>> connected =
+      ParameterClient::Connect((*fleet)->links(), ClientOptions());
+  Must(connected.status());
+  ParameterClient& client = **connected;
+  Must(client.CreateTables(BenchSchema()));
+  Must(client.ClaimEpoch());
+  uint64_t resident_before = 0, resident_after = 0;
+  ServerMemory(client, &resident_before);
+
+  const double busy_start = BusySeconds();
+  const Clock::time_point start = Clock::now();
+  Bench bench(client, rows, request);
+  std::vector<double> cold, warm_push, pull;
+  const size_t per_pass = 10;
+  for (uint64_t first = 0; first + per_pass * request <= rows; first += per_pass * request) {
+    cold.push_back(bench.PushPass(first, per_pass));
+  }
+  const uint64_t memory = ServerMemory(client, &resident_after);
+  for (int round = 0; round < rounds; ++round) {
+    const uint64_t first = static_cast<uint64_t>(round) * 37 * request;
+    pull.push_back(bench.Pull(first, 20, threads));
+    warm_push.push_back(bench.PushPass(first, 20));
+  }
+  const double bytes_a_key = 8 + 48 + 1;
+  nlohmann::ordered_json out;
+  out["rows"] = rows;
+  out["keys_per_request"] = request;
+  out["floats_per_value"] = 12;
+  out["pull_mkeys_per_s"] = Median(pull);
+  out["push_cold_mkeys_per_s"] = Median(cold);
+  out["push_warm_mkeys_per_s"] = Median(warm_push);
+  out["table_bytes_per_row"] = static_cast<double>(memory) / static_cast<double>(rows);
+  out["resident_bytes_per_row"] =
+      static_cast<double>(resident_after - resident_before) / static_cast<double>(rows);
+  out["resident_bound_per_row"] = (48 + 8) * 1.25;
+  out["roof_random_64b_reads_m_per_s"] = {random_1, random_2};
+  out["roof_loopback_gb_per_s"] = stream;
+  out["pull_share_of_loopback"] = Median(pull) * bytes_a_key / 1e3 / stream;
+  out["push_share_of_loopback"] = Median(warm_push) * bytes_a_key / 1e3 / stream;
+  // A pull touches at least two random lines: the index slot and the record.
+  out["pull_share_of_random_reads"] = 2 * Median(pull) / random_2;
+  out["busy_cores"] = (BusySeconds() - busy_start) / Seconds(start);
+  std::printf("%s\n", out.dump(2).c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace cistern
+
+int main(int argc, char** argv) { return cistern::Main(argc, argv); }

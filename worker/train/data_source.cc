@@ -1,0 +1,65 @@
+#include "worker/train/data_source.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+
+namespace cistern {
+namespace {
+
+// Bytes that one distinct key of each input costs: its value in every table that reads the input.
+absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
+  std::vector<size_t> bytes(config.data.sparse.size(), 0);
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    absl::StatusOr<ValueLayout> layout = ValueLayout::Create(embedding.spec);
+    if (!layout.ok()) return layout.status();
+    bytes[embedding.input] += layout->full_floats() * sizeof(float) + 1;
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
+                                                 const std::string& source, PassOptions options,
+                                                 uint32_t rank, uint32_t world_size) {
+  options.shape = ShapeOf(config.data);
+  options.byte_budget = config.cistern.pass_memory_mb << 20;
+  CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
+  NormOptions norm;
+  norm.source = source;
+  norm.check = config.data.check;
+  norm.wide_keys = config.solver.wide_keys;
+  norm.shape = options.shape;
+  norm.worker = rank;
+  norm.worker_num = world_size;
+  return std::make_unique<PassSource>(options, [norm] { return OpenNorm(norm); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
+                                                             uint32_t rank, uint32_t world_size) {
+  PassOptions options;
+  options.batchsize = config.solver.batchsize;
+  options.max_batches = config.solver.max_iter;
+  options.num_epochs = config.solver.num_epochs;
+  options.shuffle = config.cistern.shuffle;
+  options.shuffle_seed = config.solver.seed;
+  return Open(config, config.data.source, options, rank, world_size);
+}
+
+absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
+    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches) {
+  PassOptions options;
+  options.batchsize = config.solver.batchsize_eval;
+  options.max_batches = max_batches;
+  options.repeat = false;
+  options.segments = false;
+  std::string source = files.empty() ? config.data.eval_source : absl::StrJoin(files, ",");
+  if (source.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        config.path, ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
+  }
+  return Open(config, source, options, 0, 1);
+}
+
+}  // namespace cistern

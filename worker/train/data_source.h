@@ -1,0 +1,25 @@
+// From a model's configuration to passes of its data.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "common/value_layout.h"
+#include "worker/config/model_config.h"
+#include "worker/pass/pass_source.h"
+
+namespace cistern {
+
+// Passes of the training data: by max_iter or num_epochs, shuffled where the model says so.
+absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
+                                                             uint32_t rank, uint32_t world_size);
+
+// Passes of evaluation data, in file order, read once, without segments.
+// files: file lists or Norm files, one after the other. max_batches: 0 = all.
+absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(const ModelConfig& config,
+                                                               const std::vector<std::string>& files,
+                                                               uint64_t max_batches);
+
+}  // namespace cistern

@@ -1,0 +1,104 @@
+#include "worker/train/evaluator.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "worker/metric/auc.h"
+#include "worker/metric/log_loss.h"
+#include "worker/train/data_source.h"
+
+namespace cistern {
+
+Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
+                     std::vector<std::string> files, uint64_t max_batches)
+    : config_(config),
+      client_(client),
+      model_(model),
+      files_(std::move(files)),
+      max_batches_(max_batches) {}
+
+absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
+                                   std::vector<std::unique_ptr<PassTable>>& tables,
+                                   uint64_t* unseen) {
+  for (size_t e = 0; e < config_.embeddings.size(); ++e) {
+    const size_t input = config_.embeddings[e].input;
+    const TableId id = static_cast<TableId>(e);
+    const absl::Span<const Key> keys = pass.keys[input].keys();
+    tables.push_back(std::make_unique<PassTable>(client_.layout(id)));
+    PassTable& table = *tables.back();
+    table.Resize(keys.size());
+    table.set_keys(keys);
+    const size_t row_bytes = table.stride() * sizeof(float);
+    std::vector<Key> missing;
+    std::vector<Row> rows;
+    for (Row row = 0; row < keys.size(); ++row) {
+      const Row found =
+          live == nullptr ? KeyIndex::kNone : live->pass->keys[input].Find(keys[row]);
+      if (found == KeyIndex::kNone) {
+        missing.push_back(keys[row]);
+        rows.push_back(row);
+      } else {
+        std::memcpy(table.row(row), live->tables[e]->row(found), row_bytes);
+        table.full()[row] = live->tables[e]->full()[found];
+      }
+    }
+    std::vector<float> values(missing.size() * table.stride());
+    std::vector<uint8_t> full(missing.size());
+    CISTERN_RETURN_IF_ERROR(
+        client_.Pull(id, missing, /*absent_is_zero=*/true, values.data(), full.data()));
+    for (size_t i = 0; i < missing.size(); ++i) {
+      std::memcpy(table.row(rows[i]), &values[i * table.stride()], row_bytes);
+      table.full()[rows[i]] = full[i] == kAbsent ? 0 : full[i];
+      *unseen += full[i] == kAbsent ? 1 : 0;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit) {
+  const auto start = std::chrono::steady_clock::now();
+  EvalSummary summary;
+  Auc auc;
+  LogLoss log_loss;
+  std::vector<float> predictions;
+  const auto score = [&](const Pass& pass) -> absl::Status {
+    std::vector<std::unique_ptr<PassTable>> tables;
+    CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary.unseen_keys));
+    std::vector<PassTable*> borrowed;
+    for (const auto& table : tables) borrowed.push_back(table.get());
+    for (const Batch& batch : pass.batches) {
+      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions));
+      auc.Add(batch.label, predictions);
+      log_loss.Add(batch.label, predictions);
+      summary.samples += batch.size;
+      for (float label : batch.label) summary.positives += label > 0.5f ? 1 : 0;
+      if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, predictions));
+    }
+    return absl::OkStatus();
+  };
+  if (kept_ != nullptr) {
+    CISTERN_RETURN_IF_ERROR(score(*kept_));
+  } else {
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
+                             OpenEvaluationData(config_, files_, max_batches_));
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source->Next());
+    for (size_t count = 1; pass != nullptr; ++count) {
+      CISTERN_RETURN_IF_ERROR(score(*pass));
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> next, source->Next());
+      if (next == nullptr && count == 1) kept_ = std::move(pass);
+      pass = std::move(next);
+    }
+  }
+  const absl::StatusOr<double> area = auc.Value();
+  if (area.ok()) {
+    summary.auc = *area;
+  } else {
+    summary.auc_note = std::string(area.status().message());
+  }
+  summary.logloss = log_loss.Value();
+  summary.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return summary;
+}
+
+}  // namespace cistern

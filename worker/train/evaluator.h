@@ -1,0 +1,49 @@
+// Scores evaluation data with a model: exact AUC and log loss.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/client/parameter_client.h"
+#include "worker/config/model_config.h"
+#include "worker/model/model.h"
+#include "worker/train/jobs.h"
+#include "worker/train/pass_pipeline.h"
+
+namespace cistern {
+
+// The data of one evaluation, cut into passes. Data that fits one pass is read once and kept, so that
+// evaluating again costs no reading.
+//
+// Threads: one at a time.
+class Evaluator {
+ public:
+  // files: file lists or Norm files; empty: the model's eval_source. max_batches: 0 = all of it.
+  // config, client and model outlive this.
+  Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
+            std::vector<std::string> files, uint64_t max_batches);
+
+  // Called with each batch and its predictions [size, label_dim], in the order of the data.
+  using Visit = std::function<absl::Status(const Batch&, const std::vector<float>& predictions)>;
+
+  // Predicts everything. Rows come from `live` (the pass that is being trained) where it has the key
+  // and from the servers' committed state elsewhere; a key that neither holds reads a row of zeros
+  // and is counted in unseen_keys.
+  absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr);
+
+ private:
+  // Fills `tables` for `pass`; adds to *unseen.
+  absl::Status FillTables(const Pass& pass, const ReadyPass* live,
+                          std::vector<std::unique_ptr<PassTable>>& tables, uint64_t* unseen);
+
+  const ModelConfig& config_;
+  ParameterClient& client_;
+  Model& model_;
+  const std::vector<std::string> files_;
+  const uint64_t max_batches_;
+  std::unique_ptr<Pass> kept_;  // the whole data, where one pass holds it
+};
+
+}  // namespace cistern

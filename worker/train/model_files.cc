@@ -1,0 +1,218 @@
+// SaveModel and LoadModel of jobs.h: a model folder written and read through the data plane.
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "common/model_folder.h"
+#include "common/schema.h"
+#include "common/value_text.h"
+#include "worker/train/jobs.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t kPushRows = size_t{1} << 16;
+
+absl::Status SaveSparse(ParameterClient& client, TableId id, const std::string& folder,
+                        ModelPart& part) {
+  const std::string& table = part.schema.tables(static_cast<int>(id)).name();
+  const ValueLayout& layout = client.layout(id);
+  std::unique_ptr<ModelFileWriter> writer;
+  uint32_t shard = 0;
+  std::string lines;
+  uint64_t rows = 0;
+  const auto flush = [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(writer->Append(lines, rows));
+    lines.clear();
+    rows = 0;
+    return absl::OkStatus();
+  };
+  // Every shard has a file, empty ones too, so that a missing file is noticed.
+  const auto move_to = [&](uint32_t wanted) -> absl::Status {
+    while (writer == nullptr || shard != wanted) {
+      if (writer != nullptr) {
+        CISTERN_RETURN_IF_ERROR(flush());
+        CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+        part.files.push_back(file);
+        ++shard;
+      }
+      if (shard >= part.shard_num) return absl::OkStatus();
+      CISTERN_ASSIGN_OR_RETURN(writer,
+                               ModelFileWriter::Create(folder, SparsePartName(table, 0, shard)));
+    }
+    return absl::OkStatus();
+  };
+  CISTERN_RETURN_IF_ERROR(
+      client.Scan(id, [&](uint32_t at, Key key, const float* value, bool full) -> absl::Status {
+        CISTERN_RETURN_IF_ERROR(move_to(at));
+        AppendValueLine(layout, key, value, full, &lines);
+        ++rows;
+        return lines.size() < kBufferBytes ? absl::OkStatus() : flush();
+      }));
+  return move_to(part.shard_num);
+}
+
+absl::Status SaveDense(ParameterClient& client, TableId id, const std::string& folder,
+                       ModelPart& part) {
+  const v1::DenseTableSpec& spec = part.schema.dense_tables(static_cast<int>(id));
+  const size_t columns = static_cast<size_t>(spec.columns_size());
+  std::vector<float> values(spec.rows() * columns);
+  CISTERN_RETURN_IF_ERROR(client.PullDense(id, values.data()));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ModelFileWriter> writer,
+                           ModelFileWriter::Create(folder, DensePartName(spec.name(), 0)));
+  std::string lines;
+  for (uint64_t row = 0; row < spec.rows(); ++row) {
+    AppendDenseLine(absl::MakeSpan(values).subspan(row * columns, columns), &lines);
+  }
+  CISTERN_RETURN_IF_ERROR(writer->Append(lines, spec.rows()));
+  CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+  part.files.push_back(file);
+  return absl::OkStatus();
+}
+
+// Collects rows and pushes them in blocks.
+class RowPusher {
+ public:
+  RowPusher(ParameterClient& client, TableId table) : client_(client), table_(table) {}
+
+  absl::Status AddLine(absl::string_view line) {
+    const ValueLayout& layout = client_.layout(table_);
+    Key key = 0;
+    bool full = false;
+    values_.resize((keys_.size() + 1) * layout.full_floats());
+    CISTERN_RETURN_IF_ERROR(ParseValueLine(
+        layout, line, &key, &values_[keys_.size() * layout.full_floats()], &full));
+    keys_.push_back(key);
+    full_.push_back(full);
+    return keys_.size() < kPushRows ? absl::OkStatus() : Flush();
+  }
+
+  absl::Status Flush() {
+    if (keys_.empty()) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(client_.Push(table_, keys_, values_.data(), full_.data()));
+    keys_.clear();
+    full_.clear();
+    return absl::OkStatus();
+  }
+
+ private:
+  ParameterClient& client_;
+  const TableId table_;
+  std::vector<Key> keys_;
+  std::vector<float> values_;
+  std::vector<uint8_t> full_;
+};
+
+// The table that a file of a model belongs to: its folder.
+std::string TableOf(const ModelFile& file) { return file.name.substr(0, file.name.find('/')); }
+
+absl::Status LoadSparse(ParameterClient& client, TableId id, const std::string& folder,
+                        const std::vector<ModelPart>& parts) {
+  const std::string& table = client.schema().tables(static_cast<int>(id)).name();
+  RowPusher pusher(client, id);
+  for (const ModelPart& part : parts) {
+    for (const ModelFile& file : part.files) {
+      if (TableOf(file) != table) continue;
+      CISTERN_RETURN_IF_ERROR(ReadModelFile(
+          folder, file, [&](absl::string_view line) { return pusher.AddLine(line); }));
+    }
+  }
+  return pusher.Flush();
+}
+
+absl::Status LoadDense(ParameterClient& client, TableId id, const std::string& folder,
+                       const std::vector<ModelPart>& parts) {
+  const v1::DenseTableSpec& spec = client.schema().dense_tables(static_cast<int>(id));
+  const size_t columns = static_cast<size_t>(spec.columns_size());
+  std::vector<float> values;
+  values.reserve(spec.rows() * columns);
+  for (const ModelPart& part : parts) {  // by server, so rows come in order
+    for (const ModelFile& file : part.files) {
+      if (TableOf(file) != spec.name()) continue;
+      CISTERN_RETURN_IF_ERROR(ReadModelFile(folder, file, [&](absl::string_view line) {
+        return ParseDenseLine(line, columns, &values);
+      }));
+    }
+  }
+  if (values.size() != spec.rows() * columns) {
+    return absl::DataLossError(absl::StrCat(folder, ": table '", spec.name(), "' has ",
+                                            values.size() / columns, " rows instead of ",
+                                            spec.rows()));
+  }
+  return client.PushDense(id, values.data());
+}
+
+absl::Status LoadTables(ParameterClient& client, const std::string& folder,
+                        const std::vector<ModelPart>& parts) {
+  for (int i = 0; i < client.schema().tables_size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(LoadSparse(client, static_cast<TableId>(i), folder, parts));
+  }
+  for (int i = 0; i < client.schema().dense_tables_size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(LoadDense(client, static_cast<TableId>(i), folder, parts));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SaveModel(ParameterClient& client, const std::string& folder) {
+  namespace fs = std::filesystem;
+  const std::string fresh = folder + ".new", old = folder + ".old";
+  std::error_code error;
+  fs::remove_all(fresh, error);
+  ModelPart part;
+  part.shard_num = client.shard_map().shard_num();
+  part.pass = client.committed_pass();
+  part.schema = client.schema();
+  const absl::Status written = [&]() -> absl::Status {
+    for (int i = 0; i < part.schema.tables_size(); ++i) {
+      CISTERN_RETURN_IF_ERROR(SaveSparse(client, static_cast<TableId>(i), fresh, part));
+    }
+    for (int i = 0; i < part.schema.dense_tables_size(); ++i) {
+      CISTERN_RETURN_IF_ERROR(SaveDense(client, static_cast<TableId>(i), fresh, part));
+    }
+    return WritePart(fresh, part);
+  }();
+  if (!written.ok()) {
+    fs::remove_all(fresh, error);
+    return AddContext(written, absl::StrCat("saving the model to ", folder));
+  }
+  // The old model is moved away, not overwritten: at every moment one whole model is on disk.
+  fs::remove_all(old, error);
+  if (fs::exists(folder)) fs::rename(folder, old, error);
+  if (!error) fs::rename(fresh, folder, error);
+  if (error) {
+    return absl::InternalError(absl::StrCat("cannot rename ", fresh, " to ", folder, ": ",
+                                            error.message(), "; the new model is in ", fresh));
+  }
+  fs::remove_all(old, error);
+  return absl::OkStatus();
+}
+
+absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
+                       const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(folder));
+  const v1::Schema& schema = parts[0].schema;
+  CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
+  const std::string difference = SchemaDifference(schema, wanted);
+  if (!difference.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, " was saved by another model than ", config.path, " (", difference, ")"));
+  }
+  CISTERN_RETURN_IF_ERROR(client.CreateTables(schema));
+  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  // The load is a pass of its own, so that a half-read model never becomes the state.
+  CISTERN_RETURN_IF_ERROR(client.Clear(parts[0].pass > 0 ? parts[0].pass - 1 : 0));
+  CISTERN_RETURN_IF_ERROR(client.BeginPass());
+  const absl::Status loaded = LoadTables(client, folder, parts);
+  if (!loaded.ok()) {
+    client.AbortPass().IgnoreError();  // the cause is what the caller has to see
+    return AddContext(loaded, absl::StrCat("loading the model ", folder));
+  }
+  return client.CommitPass();
+}
+
+}  // namespace cistern

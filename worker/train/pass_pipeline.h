@@ -1,0 +1,63 @@
+// Makes the next pass ready while the current one trains: read, de-duplicate, pull.
+//
+// A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
+// last update of n. Such rows are carried over on the device when n ends. All others are pulled from
+// committed state, which then needs the commit of pass n - 1 but not that of n.
+#pragma once
+
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "common/status.h"
+#include "worker/client/parameter_client.h"
+#include "worker/config/model_config.h"
+#include "worker/pass/batch.h"
+#include "worker/pass/pass_source.h"
+#include "worker/pass/pass_table.h"
+
+namespace cistern {
+
+// A pass with its rows. After CarryOver the tables are complete.
+struct ReadyPass {
+  std::unique_ptr<Pass> pass;
+  std::vector<std::unique_ptr<PassTable>> tables;  // by embedding
+  // By embedding: (row in the pass before, row here) of keys that both hold.
+  std::vector<std::vector<std::pair<Row, Row>>> carried;
+};
+
+// Copies the carried rows out of `before`, whose training is over.
+void CarryOver(const ReadyPass& before, ReadyPass& now);
+
+// Threads: Next is called by one thread; the pipeline has one thread of its own.
+class PassPipeline {
+ public:
+  // config and client outlive this; source is used by the pipeline's thread only.
+  PassPipeline(const ModelConfig& config, ParameterClient& client,
+               std::unique_ptr<PassSource> source);
+  ~PassPipeline();
+
+  // Waits for the next pass; null at the end of the data. Call it only when the pass that it returned
+  // before is committed: from then on the one after the next is prepared, from committed state.
+  absl::StatusOr<std::shared_ptr<ReadyPass>> Next();
+
+ private:
+  void Run();
+  // Makes the pass that follows `before` (null for the first).
+  absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(const ReadyPass* before);
+  absl::Status PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now);
+
+  const ModelConfig& config_;
+  ParameterClient& client_;
+  const std::unique_ptr<PassSource> source_;
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool filled_ ABSL_GUARDED_BY(mutex_) = false;   // slot_ holds a pass, an error or the end
+  absl::StatusOr<std::shared_ptr<ReadyPass>> slot_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace cistern
