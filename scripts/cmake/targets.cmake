@@ -19,6 +19,9 @@ foreach(sanitizer IN LISTS CISTERN_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizer} -fno-omit-frame-pointer>)
   target_link_options(cistern_options INTERFACE -fsanitize=${sanitizer})
 endforeach()
+if("thread" IN_LIST CISTERN_SANITIZE)
+  include(thread_sanitizer)
+endif()
 
 # cistern_library(name FILES ... USES ...): static library cistern_<name>; USES lists targets.
 function(cistern_library name)
