@@ -14,8 +14,8 @@
 #
 # Then: cistern ... --servers "$(cat run/servers.txt)". To end them: scripts/stop.sh.
 # With --hosts, DIR and the programs need the same path everywhere; logs stay on their hosts. Servers
-# listen on loopback unless told otherwise, so a fleet on several machines also needs the server's
-# own flags for that behind "--" (cistern-server --help).
+# listen on loopback unless told otherwise; a fleet on several machines, on a network where everyone may
+# read and change the tables, also needs: -- --bind=0.0.0.0 --insecure-remote
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 # shellcheck source=scripts/fleet.sh

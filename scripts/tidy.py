@@ -5,6 +5,7 @@ no banned calls, no forgotten notes, a test for each source file, links that lea
 Run by scripts/check and by ctest.
 """
 
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -19,15 +20,19 @@ TEXT = CODE | {".py", ".sh", ".cmake", ".proto", ".md", ".txt", ".json", ""}
 # (pattern, where it is allowed, why it is banned)
 BANNED = [
     (re.compile(r"\b(system|popen)\s*\("), r"$^", "no shell, ever: start programs by fork and exec"),
-    (re.compile(r"\bstd::j?thread\b"), r"^(common/thread_pool\.|test/)",
+    (re.compile(r"\bstd::j?thread\b(?!::)"), r"^(common/thread_pool\.|test/)",
      "threads start in common/thread_pool"),
     (re.compile(r"\b_?exit\s*\("), r"^(cli/|.*_main\.cc$|test/)", "only a program's main ends it"),
 ]
 NOTE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 NOTE_ALLOWED = {"scripts/tidy.py", "CONTRIBUTING.md"}
 
-# A source file a/b.cc has a test named b_test.cc somewhere under test/, or a reason why not.
+# A source file a/b.cc is tested where test/ holds b_test.cc or includes a/b.h; an op's x_cpu.cc goes
+# by x.h. Parts that are tested through the whole they belong to name the test of the whole.
 TESTED = ("common", "server", "worker", "cuda", "cli")
+TESTED_THROUGH = {
+}
+# No test of its own, and why.
 UNTESTED = {
 }
 
@@ -74,17 +79,22 @@ def link_errors(path, name, lines):
 
 
 def untested(names):
-    tests = {pathlib.PurePath(n).name for n in names if n.startswith("test/")}
-    for name in names:
-        path = pathlib.PurePath(name)
-        if path.suffix != ".cc" or path.parts[0] not in TESTED or name in UNTESTED:
-            continue
-        stem = re.sub(r"_cpu$", "", path.stem)  # an op's CPU version is tested with the op
-        if f"{stem}_test.cc" not in tests:
-            yield f"{name}: no test/**/{stem}_test.cc, and no reason in scripts/tidy.py"
-    for name in UNTESTED:
-        if name not in names:
-            yield f"scripts/tidy.py: exception for {name}, which does not exist"
+    tests = [name for name in names if name.startswith("test/") and name.endswith((".cc", ".h"))]
+    seen = {pathlib.PurePath(name).name for name in tests}
+    for name in tests:
+        seen.update(re.findall(r'#include "([^"]+)"', (ROOT / name).read_text(encoding="utf-8")))
+    sources = [n for n in names if n.endswith(".cc") and n.split("/")[0] in TESTED]
+    for name in sources:
+        stem = re.sub(r"(_cpu)?\.cc$", "", name)
+        known = any(fnmatch.fnmatch(name, glob) for glob in [*TESTED_THROUGH, *UNTESTED])
+        if not known and f"{stem}.h" not in seen and f"{stem.split('/')[-1]}_test.cc" not in seen:
+            yield f"{name}: no test has its name or includes its header; see scripts/tidy.py"
+    for glob, test in TESTED_THROUGH.items():
+        if test not in names:
+            yield f"scripts/tidy.py: {glob}: there is no {test}"
+    for glob in [*TESTED_THROUGH, *UNTESTED]:
+        if not any(fnmatch.fnmatch(name, glob) for name in sources):
+            yield f"scripts/tidy.py: exception for {glob}, which matches nothing"
 
 
 def main():

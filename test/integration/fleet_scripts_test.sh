@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The scripts that start and stop a fleet, with real servers on free ports and stand-ins for workers.
+# Run by ctest with CISTERN_BIN set.
+set -euo pipefail
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+work="$(mktemp -d)"
+trap '"$root/scripts/stop.sh" --dir "$work/run" --grace 5 >/dev/null || true; rm -rf "$work"' EXIT
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+expect_code() {  # CODE COMMAND...: its output goes to $work/output
+  local want="$1" code=0
+  shift
+  "$@" >"$work/output" 2>&1 || code=$?
+  [ $code = "$want" ] || { cat "$work/output" >&2; fail "exit code $code, not $want: $*"; }
+}
+expect_output() { grep -q -- "$1" "$work/output" || { cat "$work/output" >&2; fail "no '$1'"; }; }
+
+echo "servers start, and servers.txt names them"
+expect_code 0 "$root/scripts/launch_servers.sh" --servers 2 --base-port 0 --dir "$work/run"
+IFS=, read -ra addresses <"$work/run/servers.txt"
+[ ${#addresses[@]} = 2 ] || fail "servers.txt: ${addresses[*]}"
+
+echo "a run folder whose servers run is not taken over"
+expect_code 1 "$root/scripts/launch_servers.sh" --servers 2 --base-port 0 --dir "$work/run"
+expect_output "still run"
+
+echo "a server that cannot start is named, with its log, and the others are stopped"
+expect_code 1 "$root/scripts/launch_servers.sh" --servers 2 --dir "$work/second" \
+  --base-port $((${addresses[1]##*:} - 1))
+expect_output "server 1 on 127.0.0.1 ended before it was ready\|server 0 on 127.0.0.1 ended before"
+expect_output "taken"
+compgen -G "$work/second/*.pid" >/dev/null && fail "pid files are left"
+
+echo "the first worker that fails is named, the others are stopped, its exit code is passed on"
+mkdir "$work/bin"
+cat >"$work/bin/cistern-worker" <<'WORKER'
+#!/usr/bin/env bash
+case "$*" in
+  *"--rank 1"*) echo "error: no such model"; exit 2 ;;
+  *) trap 'exit 130' TERM; while :; do sleep 0.1; done ;;
+esac
+WORKER
+chmod +x "$work/bin/cistern-worker"
+expect_code 2 "$root/scripts/run_workers.sh" model.json --out out --workers 3 --dir "$work/run" \
+  --bin "$work/bin"
+expect_output "worker 1 on 127.0.0.1 failed with exit code 2"
+expect_output "error: no such model"
+expect_output "worker-0: stopped"
+expect_output "worker-2: stopped"
+
+echo "stop ends the servers and says so; a second time there is nothing to do"
+expect_code 0 "$root/scripts/stop.sh" --dir "$work/run"
+expect_output "server-0: stopped"
+expect_output "server-1: stopped"
+expect_code 0 "$root/scripts/stop.sh" --dir "$work/run"
+expect_output "nothing to stop"
+
+echo "a mistake in the flags is exit code 2"
+expect_code 2 "$root/scripts/launch_servers.sh" --serverz 2
+expect_code 2 "$root/scripts/run_workers.sh" --out out
+expect_code 2 "$root/scripts/stop.sh" --dirr run
+echo "passed"
