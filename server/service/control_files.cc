@@ -1,6 +1,8 @@
 // ControlService::Save and Load: this server's shards to and from files under data_dir.
+#include "common/log.h"
 #include "common/names.h"
 #include "server/service/control_service.h"
+#include "server/snapshot/model_snapshot.h"
 
 namespace cistern {
 
@@ -15,14 +17,46 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
   return absl::StrCat(data_dir_, "/", name);
 }
 
-absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*) {
+absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, Folder(request.name()));
-  return absl::UnimplementedError("this version does not save on servers");
+  // Commits wait; pulls and the pushes of the next pass go on.
+  absl::MutexLock job(&state_->job_mutex);
+  {
+    absl::ReaderMutexLock lock(&state_->tables_mutex);
+    CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+  }
+  const PassId pass = state_->stage.committed();
+  CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
+                           SaveStore(state_->store, pass, folder, state_->pool));
+  LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder));
+  reply->set_rows(totals.rows);
+  reply->set_bytes(totals.bytes);
+  reply->set_path(folder);
+  return absl::OkStatus();
 }
 
-absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*) {
+absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply* reply) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, Folder(request.name()));
-  return absl::UnimplementedError("this version does not load on servers");
+  absl::MutexLock job(&state_->job_mutex);
+  const CallIdentity caller = IdentityOf(request.identity());
+  return Replacing(
+      [&]() -> absl::Status {
+        // A server without tables takes those of the model.
+        CISTERN_RETURN_IF_ERROR(
+            state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
+        if (state_->store.schema_hash() == 0) return state_->guard.CheckEpoch(caller.epoch);
+        return state_->guard.Check(caller, state_->store.schema_hash());
+      },
+      [&]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
+                                 LoadStore(state_->store, folder, state_->pool));
+        state_->stage.Reset(totals.pass);
+        LogInfo(absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ",
+                             folder));
+        reply->set_rows(totals.rows);
+        reply->set_committed_pass(totals.pass);
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace cistern

@@ -1,20 +1,10 @@
 #include "server/service/control_service.h"
 
-#include "common/log.h"
-#include "common/names.h"
 #include "common/schema.h"
 #include "common/value_text.h"
 #include "common/version.h"
 
 namespace cistern {
-namespace {
-
-CallIdentity IdentityOf(const v1::Identity& identity) {
-  return {identity.cluster_id(), identity.schema_hash(), identity.shard_map_hash(),
-          identity.epoch()};
-}
-
-}  // namespace
 
 ControlService::ControlService(NodeState* state, std::string data_dir)
     : state_(state), data_dir_(std::move(data_dir)), start_(std::chrono::steady_clock::now()) {}

@@ -16,6 +16,10 @@ struct CallIdentity {
   uint64_t cluster_id = 0, schema_hash = 0, shard_map_hash = 0;
   Epoch epoch = 0;
 };
+inline CallIdentity IdentityOf(const v1::Identity& identity) {
+  return {identity.cluster_id(), identity.schema_hash(), identity.shard_map_hash(),
+          identity.epoch()};
+}
 
 // Checks the identities of DESIGN section 4. A call that differs in any of them is refused, whole,
 // with kFailedPrecondition: which one differs, why that may be, and what to do.
