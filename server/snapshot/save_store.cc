@@ -10,9 +10,12 @@
 namespace cistern {
 namespace {
 
-// Rows that are formatted under a shard's lock at a time; writing them happens outside of it.
-constexpr size_t kScanRows = 4096;
-constexpr uint64_t kDenseRows = 65536;
+// Cells that are made text at a time: under a shard's lock, while writing happens outside of it.
+constexpr uint64_t kBlockCells = 1 << 16;
+
+uint64_t RowsOfBlock(uint32_t cells_of_row) {
+  return std::max<uint64_t>(1, kBlockCells / cells_of_row);
+}
 
 absl::StatusOr<ModelFile> SaveShard(const SparseTable& table, uint32_t local,
                                     const std::string& folder) {
@@ -20,12 +23,13 @@ absl::StatusOr<ModelFile> SaveShard(const SparseTable& table, uint32_t local,
   CISTERN_ASSIGN_OR_RETURN(
       const auto writer,
       ModelFileWriter::Create(folder, SparsePartName(table.spec().name(), table.rank(), shard)));
+  const uint64_t limit = RowsOfBlock(table.layout().full_floats());
   std::string lines;
   uint64_t cursor = 0;
   do {
     lines.clear();
     uint64_t rows = 0;
-    cursor = table.Scan(local, cursor, kScanRows, [&](Key key, const float* value, bool full) {
+    cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
       AppendValueLine(table.layout(), key, value, full, &lines);
       ++rows;
     });
@@ -38,10 +42,10 @@ absl::StatusOr<ModelFile> SaveDense(const DenseTable& table, uint32_t rank,
                                     const std::string& folder) {
   CISTERN_ASSIGN_OR_RETURN(
       const auto writer, ModelFileWriter::Create(folder, DensePartName(table.spec().name(), rank)));
-  const size_t columns = table.columns();
-  std::vector<float> values(kDenseRows * columns);
-  for (uint64_t row = table.range().begin; row < table.range().end; row += kDenseRows) {
-    const uint64_t count = std::min(kDenseRows, table.range().end - row);
+  const uint64_t columns = table.columns(), limit = RowsOfBlock(table.columns());
+  std::vector<float> values(limit * columns);
+  for (uint64_t row = table.range().begin; row < table.range().end; row += limit) {
+    const uint64_t count = std::min(limit, table.range().end - row);
     CISTERN_RETURN_IF_ERROR(table.Read(row, count, values.data()));
     std::string lines;
     for (uint64_t i = 0; i < count; ++i) {
