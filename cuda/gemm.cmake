@@ -26,7 +26,8 @@ elseif(gemm STREQUAL "EIGEN")
   set(gemm_file op/gemm_eigen.cc)
   set(gemm_library Eigen3::Eigen)
 else()
-  message(FATAL_ERROR "CISTERN_GEMM is '${CISTERN_GEMM}'; it must be AUTO, ONEDNN, OPENBLAS or EIGEN")
+  message(FATAL_ERROR "CISTERN_GEMM is '${CISTERN_GEMM}'; "
+    "it must be AUTO, ONEDNN, OPENBLAS or EIGEN")
 endif()
 if(NOT gemm_library)
   message(FATAL_ERROR "CISTERN_GEMM is ${gemm} and that library was not found "

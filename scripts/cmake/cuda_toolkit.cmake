@@ -1,11 +1,11 @@
 # Finds the CUDA toolkit as CISTERN_CUDA (AUTO, ON, OFF) asks, and says what it found.
 #
-# Included by the top directory, as enable_language wants. Afterwards, where CISTERN_HAS_CUDA is true:
+# Included by the top directory, as enable_language wants. Where CISTERN_HAS_CUDA then is true:
 #   CISTERN_CUDA_INCLUDE  include directories of the toolkit
 #   CISTERN_CUDART        what a program needs for the static runtime
 #   CISTERN_CUBLAS_LIBRARY, CISTERN_CUBLAS_VERSION, CISTERN_NCCL_LIBRARY, CISTERN_NCCL_INCLUDE,
-#   CISTERN_NCCL_VERSION  empty where missing. Nothing links them yet: loading cuBLAS and NCCL takes a
-#                         program half a second and 200 MB.
+#   CISTERN_NCCL_VERSION  empty where missing. Nothing links them yet: loading cuBLAS and NCCL takes
+#                         a program half a second and 200 MB.
 set(CISTERN_HAS_CUDA FALSE)
 if(NOT CISTERN_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "CISTERN_CUDA is '${CISTERN_CUDA}'; it must be AUTO, ON or OFF")
@@ -22,8 +22,8 @@ include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
   if(CISTERN_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "CISTERN_CUDA is ON, but no working nvcc was found. Install the CUDA toolkit "
-      "12 or newer and put nvcc on PATH (or set CUDACXX), or build with -DCISTERN_CUDA=OFF")
+    message(FATAL_ERROR "CISTERN_CUDA is ON, but no working nvcc was found. Install the CUDA "
+      "toolkit 12 or newer and put nvcc on PATH (or set CUDACXX), or build with -DCISTERN_CUDA=OFF")
   endif()
   message(STATUS "Cistern: CUDA off (no working nvcc found)")
   return()
