@@ -150,6 +150,11 @@ void Command::Argument(const std::string& name, std::string* value, const FlagTe
   AddOption(app_, name, value, text, *value);
 }
 
+void Command::Arguments(const std::string& name, std::vector<std::string>* values,
+                        const FlagText& text) {
+  AddOption(app_, name, values, text, absl::StrJoin(*values, ","))->delimiter(',');
+}
+
 CommandLine::CommandLine(const std::string& program, const std::string& what)
     : app_(std::make_unique<CLI::App>(what, program)), common_(std::make_unique<Common>()) {
   app_->formatter(std::make_shared<HelpFormatter>());

@@ -59,6 +59,8 @@ class Command {
             const FlagText& text);
   // A word without a flag before it, in the order of these calls.
   void Argument(const std::string& name, std::string* value, const FlagText& text);
+  // All words that are left; each may also hold several, with commas.
+  void Arguments(const std::string& name, std::vector<std::string>* values, const FlagText& text);
 
   // A whole command line, below the flags in --help.
   void Example(const std::string& line);

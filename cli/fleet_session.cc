@@ -75,7 +75,6 @@ absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
   uint64_t rows = 0;
   for (const v1::StatsReply& reply : replies) {
     for (const v1::TableStats& table : reply.tables()) rows += table.rows();
-    for (const v1::TableStats& table : reply.dense_tables()) rows += table.rows();
   }
   return rows;
 }

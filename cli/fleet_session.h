@@ -34,7 +34,7 @@ class FleetSession {
   static absl::StatusOr<std::unique_ptr<FleetSession>> Open(const FleetFlags& flags);
 };
 
-// Rows that the fleet holds, over all tables; 0 too where no tables were made yet.
+// Rows that the fleet holds, over all sparse tables; 0 too where no tables were made yet.
 absl::StatusOr<uint64_t> RowsOn(ParameterClient& client);
 
 // Adds to an error of `servers` what a person can do: to one that says they cannot be reached.

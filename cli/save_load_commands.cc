@@ -66,6 +66,21 @@ absl::Status MakeEmpty(ParameterClient& client, bool replace) {
                  "add --replace to remove them first");
 }
 
+// After a load that failed: some servers may have read their part, and an empty fleet is better than
+// a mixed one, which no client accepts. Each server is asked for its identity, because it may have
+// made tables that the client does not know.
+void ClearServers(const ParameterClient& client) {
+  for (const ServerLink& server : client.servers()) {
+    v1::HelloReply hello;
+    if (!server.control->Hello({}, &hello).ok()) continue;
+    v1::ClearRequest request;
+    *request.mutable_identity() = hello.identity();
+    v1::PassReply reply;
+    // The cause of the failed load is what people must see.
+    server.control->Clear(request, &reply).IgnoreError();
+  }
+}
+
 absl::Status CheckLoadFlags(const LoadFlags& flags) {
   if (flags.name.empty() == flags.model_dir.empty()) {
     return WithFix(absl::InvalidArgumentError("load takes one of --name and --model"),
@@ -121,8 +136,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console& console) {
                                   ? FromCheckpoint(LoadOnServers(client, flags.name, &rows))
                                   : LoadFromHere(flags, client, console, &rows);
   if (!loaded.ok()) {
-    // Some servers may have loaded their part: an empty fleet is better than a mixed one.
-    client.Clear(0).IgnoreError();
+    ClearServers(client);
     return WithFleetFix(loaded, flags.fleet);
   }
   Report report;
@@ -161,7 +175,8 @@ void AddLoadCommand(Command& root) {
                {"PATH=VALUE", "With --config: replaces a value of the model file.",
                 "--set seed=7"});
   command.Switch("--replace", &flags->replace,
-                 {"", "Removes what the servers hold first.", "--replace"});
+                 {"", "Removes what the servers hold first; it is gone even if the load then fails.",
+                  "--replace"});
   command.Does([flags](Console& console) { return RunLoad(*flags, console); });
 }
 

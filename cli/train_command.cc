@@ -92,9 +92,11 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   options.progress = [&printer](const Progress& progress) { printer.Show(progress); };
   options.rank = worker.rank;
   options.world_size = worker.world_size;
-  const absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
+  absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   printer.Finish();
+  // Of all passes, not of the last one.
+  CISTERN_ASSIGN_OR_RETURN(summary->rows, RowsOn(fleet->client()));
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
   if (summary->interrupted) report.outcome = Interrupted(*summary, flags);
   return report;

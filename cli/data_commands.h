@@ -1,0 +1,14 @@
+// cistern data convert and cistern data inspect.
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace cistern {
+
+// The command `data`, with those below it.
+void AddDataCommands(Command& root);
+
+void AddConvertCommand(Command& data);
+void AddInspectCommand(Command& data);
+
+}  // namespace cistern

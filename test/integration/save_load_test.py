@@ -1,0 +1,85 @@
+"""cistern save and cistern load: every server its part, onto any number of servers."""
+
+import resource
+import signal
+import unittest
+
+from programs import ProgramTest, Servers, run
+
+
+class SaveAndLoad(ProgramTest):
+
+    def train(self, servers, name="run"):
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--servers",
+                    servers.addresses)
+        return self.folder / name
+
+    def predict(self, name, servers):
+        output = self.folder / f"{name}.tsv"
+        self.run_ok("cistern", "predict", self.config, "--data", self.test_file, "--output",
+                    output, "--servers", servers.addresses)
+        return output.read_bytes()
+
+    def status(self, servers, *flags):
+        return self.run_ok("cistern", "status", "--servers", servers.addresses, "--json",
+                           *flags).json()
+
+    def test_after_save_and_load_onto_another_number_of_servers(self):
+        with Servers(2, self.folder) as servers:
+            trained = self.train(servers)
+            expected = self.predict("before", servers)
+            self.run_ok("cistern", "save", "--servers", servers.addresses, "--name", "two")
+        for count in (1, 3):
+            with self.subTest(servers=count), Servers(count, self.folder) as servers:
+                self.run_ok("cistern", "load", "--servers", servers.addresses, "--name", "two")
+                self.assertEqual(self.predict(f"loaded-{count}", servers), expected)
+        with Servers(3, self.folder) as servers:
+            self.run_ok("cistern", "load", "--servers", servers.addresses, "--model",
+                        trained, "--config", self.config)
+            self.assertEqual(self.predict("from-here", servers), expected)
+
+    def test_load_spares_what_is_there(self):
+        with Servers(1, self.folder) as servers:
+            flags = ("--servers", servers.addresses)
+            self.train(servers)
+            self.run_ok("cistern", "save", *flags, "--name", "a")
+            self.expect(run("cistern", "save", *flags, "--to", "a"), 2, "fix: ")
+            self.expect(run("cistern", "save", *flags, "--name", "../a"), 2)
+            before = self.status(servers, "--digest")["tables"]
+            self.expect(run("cistern", "load", *flags, "--name", "a"), 2, "--replace")
+            self.assertEqual(self.status(servers, "--digest")["tables"], before)
+            self.run_ok("cistern", "load", *flags, "--from", "a", "--replace")
+            self.assertEqual(self.status(servers, "--digest")["tables"], before)
+            self.assertNotEqual(run("cistern", "load", *flags, "--name", "b", "--replace").code, 0)
+
+    def test_corrupt_save_is_not_loaded(self):
+        with Servers(2, self.folder) as servers:
+            self.train(servers)
+            self.run_ok("cistern", "save", "--servers", servers.addresses, "--name", "a")
+        part = max((self.folder / "saved" / "a" / "deep").iterdir(), key=lambda p: p.stat().st_size)
+        part.write_bytes(part.read_bytes()[:-3])
+        with Servers(3, self.folder) as servers:
+            result = run("cistern", "load", "--servers", servers.addresses, "--name", "a")
+            self.expect(result, 5, part.name)
+            rows = [table["rows"] for table in self.status(servers)["tables"]
+                    if table["name"] == "deep"]
+            self.assertIn(rows, ([], [0]))
+
+    def test_full_disk_on_save(self):
+        def limit_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+
+        # The log is a pipe to nowhere here: a file would hit the limit, too.
+        with Servers(1, self.folder, preexec_fn=limit_files, restore_signals=False) as servers:
+            self.train(servers)
+            before = self.status(servers, "--digest")["tables"]
+            result = run("cistern", "save", "--servers", servers.addresses, "--name", "full")
+            self.expect(result, 1, "full", "part-")
+            self.assertFalse(list((self.folder / "saved" / "full").glob("part-*.json")))
+            self.assertEqual(self.status(servers, "--digest")["tables"], before)
+            self.predict("after", servers)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
