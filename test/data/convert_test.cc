@@ -1,74 +1,17 @@
 // Text in, samples out: every option against keys and numbers computed here.
-#include "worker/data/convert.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <xxhash.h>
 
 #include <cmath>
-#include <set>
 
-#include "test/data/scratch.h"
+#include "test/data/convert_fixture.h"
+#include "worker/data/convert.h"
 
 namespace cistern {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Pair;
-
-// The documented key of "column=text".
-Key Hash64(const std::string& text) {
-  return XXH3_64bits(text.data(), text.size()) & (~0ull >> 1);
-}
-Key Hash32(const std::string& text) {
-  const uint64_t hash = XXH3_64bits(text.data(), text.size());
-  return (hash ^ hash >> 32) & 0xFFFFFFFF;
-}
-
-class ConvertTest : public testing::Test {
- protected:
-  // Converts `text` and reads what was made.
-  absl::Status Run(const std::string& text, ConvertOptions options) {
-    options.input = {scratch_.Write("input", text)};
-    return Run(options);
-  }
-  absl::Status Run(ConvertOptions options) {
-    if (options.out.empty()) options.out = scratch_.Path("out");
-    options.overwrite = true;
-    CISTERN_ASSIGN_OR_RETURN(summary_, Convert(options));
-    NormOptions norm;
-    norm.source = summary_.file_list;
-    norm.check = options.check;
-    norm.wide_keys = options.key_bits == 64;
-    norm.shape = summary_.shape;
-    norm.shape.max_keys = {summary_.max_keys};
-    block_.Reset(1);
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenNorm(norm));
-    return reader->Read(1000000, &block_).status();
-  }
-  std::string ErrorOf(const std::string& text, const ConvertOptions& options) {
-    const absl::Status status = Run(text, options);
-    EXPECT_FALSE(std::filesystem::exists(scratch_.Path("out")));
-    return status.ok() ? "" : std::string(status.message());
-  }
-  std::vector<Key> Slot(size_t sample, size_t slot) const {
-    const SparseColumn& column = block_.sparse[0];
-    const size_t place = sample * summary_.shape.slot_nums[0] + slot;
-    return {column.keys.begin() + column.offsets[place],
-            column.keys.begin() + column.offsets[place + 1]};
-  }
-
-  Scratch scratch_;
-  ConvertSummary summary_;
-  SampleBlock block_;
-};
-
-ConvertOptions Raw() {
-  ConvertOptions options;
-  options.keys = KeyMode::kRaw;
-  return options;
-}
 
 TEST_F(ConvertTest, RawCsvMakesExactlyTheseBytes) {
   for (bool sum : {false, true}) {
@@ -348,99 +291,6 @@ TEST_F(ConvertTest, ManyRowsKeepTheirOrder) {
   EXPECT_EQ(summary_.files, 5u);
   ASSERT_EQ(block_.size, 30000u);
   for (Key i = 0; i < 30000; ++i) ASSERT_EQ(block_.sparse[0].keys[i], i);
-}
-
-TEST_F(ConvertTest, BadInputIsRefusedWithLineColumnCauseAndCure) {
-  const ConvertOptions raw = Raw();
-  ConvertOptions narrow = raw;
-  narrow.key_bits = 32;
-  ConvertOptions dense;
-  dense.dense = {"a"};
-  EXPECT_THAT(ErrorOf("label,a\n1,2\n1,2,3\n", raw),
-              HasSubstr("input: line 3: has 3 fields, but there are 2 columns"));
-  EXPECT_THAT(ErrorOf("label,a\n\n1,2\nx,2\n", raw),
-              HasSubstr("input: line 4: column 'label': 'x' is not a number"));
-  EXPECT_THAT(ErrorOf("label,a\n,2\n", raw), HasSubstr("column 'label': the label is missing"));
-  EXPECT_THAT(ErrorOf("label,a\nnan,2\n", raw), HasSubstr("'nan' is not a number"));
-  EXPECT_THAT(ErrorOf("label,a\n1,two\n", raw), HasSubstr("--keys=hash"));
-  EXPECT_THAT(ErrorOf("label,a\n1,-2\n", raw), HasSubstr("'-2' is not an integer from 0"));
-  EXPECT_THAT(ErrorOf("label,a\n1,4294967295\n", narrow), HasSubstr("use --key-bits=64"));
-  EXPECT_THAT(ErrorOf("label,a\n1,9223372036854775807\n", raw), HasSubstr("does not lie in"));
-  EXPECT_THAT(ErrorOf("label,a\n1,99999999999999999999\n", raw), HasSubstr("does not lie in"));
-  EXPECT_THAT(ErrorOf("label,a,b\n1,1e39,1\n", dense), HasSubstr("beyond what a float can hold"));
-  EXPECT_THAT(ErrorOf("label,a,b\n1,inf,1\n", dense),
-              HasSubstr("column 'a': 'inf' is not a number"));
-  EXPECT_THAT(ErrorOf("label,a\n1,\"x\n2,y\n", {}), HasSubstr("line 2: opens a quote"));
-  EXPECT_THAT(ErrorOf("label,a\n1,\"x\"y\n", {}), HasSubstr("text behind the closing quote"));
-  EXPECT_THAT(ErrorOf("label,a,a\n", {}), HasSubstr("column 'a' is named twice"));
-  EXPECT_THAT(ErrorOf("", {}), HasSubstr("is empty"));
-  EXPECT_THAT(ErrorOf("label,a\n", {}), HasSubstr("no row to convert"));
-  EXPECT_THAT(ErrorOf(std::string("label,a\n1,\0\n", 12), {}), HasSubstr("zero byte"));
-  EXPECT_THAT(ErrorOf("label,a\n" + std::string(20 << 20, 'x'), {}),
-              HasSubstr("longer than 16 MiB"));
-}
-
-TEST_F(ConvertTest, OptionsThatDoNotFitAreRefused) {
-  const std::string text = "label,a\n1,2\n";
-  ConvertOptions options;
-  options.label = {"click"};
-  EXPECT_THAT(ErrorOf(text, options), HasSubstr("--label: no column 'click'; the columns are"));
-  options = Raw();
-  options.missing = StandIn::kKey;
-  EXPECT_THAT(ErrorOf(text, options), HasSubstr("needs --keys=hash"));
-  options = Raw();
-  options.min_count = 2;
-  EXPECT_THAT(ErrorOf(text, options), HasSubstr("--rare=none"));
-  options = {};
-  options.sparse = {"C3..C1"};
-  EXPECT_THAT(ErrorOf(text, options), HasSubstr("not a range of columns"));
-  options = {};
-  options.dense = {"label"};
-  EXPECT_THAT(ErrorOf(text, options), HasSubstr("is the label and a feature at once"));
-  options = {};
-  options.min_count = 2;
-  options.input = {"-"};
-  EXPECT_THAT(std::string(Run(options).message()), HasSubstr("cannot be read twice"));
-}
-
-TEST_F(ConvertTest, AFolderThatHoldsOtherThingsIsLeftAlone) {
-  ConvertOptions options;
-  options.input = {scratch_.Write("input", "label,a\n1,2\n")};
-  scratch_.Write("mine/diary", "dear");
-  options.out = scratch_.Path("mine");
-  options.overwrite = true;
-  EXPECT_THAT(std::string(Convert(options).status().message()), HasSubstr("is not a data set"));
-  EXPECT_EQ(scratch_.Read("mine/diary"), "dear");
-  options.out = scratch_.Path("out");
-  ASSERT_TRUE(Convert(options).ok());
-  ASSERT_TRUE(Convert(options).ok());
-  options.overwrite = false;
-  EXPECT_THAT(std::string(Convert(options).status().message()), HasSubstr("--overwrite"));
-}
-
-TEST_F(ConvertTest, FailureAndStopLeaveNothingBehind) {
-  const auto entries = [&] {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(scratch_.Path("")))
-      names.insert(entry.path().filename().string());
-    return names;
-  };
-  std::string text = "label,a\n";
-  for (int i = 0; i < 10000; ++i) text += "1,2\n";
-  EXPECT_THAT(ErrorOf(text + "1\n", {}), HasSubstr("line 10002: has 1 fields"));
-  EXPECT_THAT(entries(), ElementsAre("input"));
-  ConvertOptions options;
-  options.input = {scratch_.Write("input", text)};
-  options.out = scratch_.Path("out");
-  uint64_t rows = 0;
-  const auto stopped = Convert(options, [&](const ConvertProgress& progress) {
-    rows = progress.rows;
-    EXPECT_EQ(progress.bytes_total, text.size());
-    return progress.rows < 8000;
-  });
-  EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled);
-  EXPECT_GE(rows, 8000u);
-  EXPECT_THAT(entries(), ElementsAre("input"));
 }
 
 }  // namespace

@@ -181,7 +181,9 @@ TEST(PassSource, SegmentsAreTheOccurrencesSortedByRow) {
 TEST(PassSource, WithoutSegmentsTheirArraysStayEmpty) {
   PassOptions options = Options(10);
   options.segments = false;
-  for (const Batch& batch : AllPasses(options, MakeSamples(30))[0].batches) {
+  const std::vector<Pass> passes = AllPasses(options, MakeSamples(30));
+  ASSERT_EQ(passes[0].batches.size(), 3u);
+  for (const Batch& batch : passes[0].batches) {
     EXPECT_TRUE(batch.sparse[0].segment_rows.empty());
     EXPECT_TRUE(batch.sparse[0].segment_offsets.empty());
     EXPECT_TRUE(batch.sparse[0].segment_outputs.empty());

@@ -17,9 +17,9 @@ struct SparseBatch {
   uint32_t slot_num = 0;
   std::vector<uint32_t> offsets;  // [size * slot_num + 1], rows of (sample, slot)
   std::vector<Row> rows;          // [offsets.back()]
-  // The same occurrences sorted by row, for a backward pass that adds in a fixed order: distinct row
-  // segment_rows[i] occurs in outputs segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]),
-  // ascending; an output is sample * slot_num + slot.
+  // The same occurrences sorted by row, for a backward pass that adds in a fixed order: distinct
+  // row segment_rows[i] occurs in outputs segment_outputs[segment_offsets[i] ..
+  // segment_offsets[i + 1]), ascending; an output is sample * slot_num + slot.
   std::vector<Row> segment_rows;            // [distinct], ascending
   std::vector<uint32_t> segment_offsets;    // [distinct + 1]
   std::vector<uint32_t> segment_outputs;    // [offsets.back()]

@@ -42,10 +42,10 @@ class PassSource {
   PassSource(const PassOptions& options, OpenReader open);
   ~PassSource();
 
-  // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget, and
-  // ends with the batch that holds the last sample of an epoch.
-  // kResourceExhausted if one batch alone does not fit: names the bytes it wants and the knob
-  // (cistern.pass_memory_mb). Errors of the reader pass through; data without a sample is kDataLoss.
+  // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget,
+  // and ends with the batch that holds the last sample of an epoch. kResourceExhausted if one batch
+  // alone does not fit: names the bytes it wants and the knob (cistern.pass_memory_mb). Errors of
+  // the reader pass through, and come again from the next call; data without a sample is kDataLoss.
   absl::StatusOr<std::unique_ptr<Pass>> Next();
 
  private:
