@@ -154,6 +154,15 @@ TEST(NormSum, RefusesEveryFlippedBit) {
   }
 }
 
+TEST(NormSum, RefusesARecordLongerThanItsSlotsDespiteARightSum) {
+  Scratch scratch;
+  const std::string bytes =
+      NormRecordBytes(true, NormHeaderBytes(true, 1, 1, 2, 3)) +
+      NormRecordBytes(true, NormSampleBytes(false, {0, 0, 0}, {{1}, {}, {}}) + '\0');
+  EXPECT_THAT(ErrorOf(Options(scratch.Write("a.norm", bytes), true, false)),
+              HasSubstr("record 0: its length is 29 bytes, but its slots take 28"));
+}
+
 // Any bytes are either read or refused, and nothing else happens (run it under the sanitizers).
 TEST(Norm, TakesOrRefusesAnyBytes) {
   Scratch scratch;

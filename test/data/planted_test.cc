@@ -102,6 +102,16 @@ TEST(Planted, WithoutAModelNothingCanBeKnown) {
               0.01);
 }
 
+TEST(Planted, AKeyDoesNotInteractWithItself) {
+  Scratch scratch;
+  PlantedOptions options = Small(scratch);
+  options.slots = 1;
+  options.weight_scale = 0;
+  EXPECT_EQ(WritePlanted(options)->best_auc, 0.5);
+  options.slots = 2;
+  EXPECT_GT(WritePlanted(options)->best_auc, 0.51);
+}
+
 TEST(Planted, KeysFollowTheParetoDistribution) {
   Scratch scratch;
   PlantedOptions options = Small(scratch);
