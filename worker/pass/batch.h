@@ -20,9 +20,9 @@ struct SparseBatch {
   // The same occurrences sorted by row, for a backward pass that adds in a fixed order: distinct
   // row segment_rows[i] occurs in outputs segment_outputs[segment_offsets[i] ..
   // segment_offsets[i + 1]), ascending; an output is sample * slot_num + slot.
-  std::vector<Row> segment_rows;            // [distinct], ascending
-  std::vector<uint32_t> segment_offsets;    // [distinct + 1]
-  std::vector<uint32_t> segment_outputs;    // [offsets.back()]
+  std::vector<Row> segment_rows;          // [distinct], ascending
+  std::vector<uint32_t> segment_offsets;  // [distinct + 1]
+  std::vector<uint32_t> segment_outputs;  // [offsets.back()]
 };
 
 struct Batch {
@@ -35,9 +35,9 @@ struct Batch {
 // A pass: its batches, and the distinct keys whose rows they index.
 struct Pass {
   size_t samples = 0;
-  uint32_t epoch = 0;             // 0, 1, ...: of the data, of the first sample
-  bool ends_epoch = false;        // the last batch is the last of its epoch
-  std::vector<KeyIndex> keys;     // by input: row r of the pass table holds the value of key(r)
+  uint32_t epoch = 0;          // 0, 1, ...: of the data, of the first sample
+  bool ends_epoch = false;     // the last batch is the last of its epoch
+  std::vector<KeyIndex> keys;  // by input: row r of the pass table holds the value of key(r)
   std::vector<Batch> batches;
 };
 

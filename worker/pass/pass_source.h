@@ -28,7 +28,7 @@ struct PassOptions {
   // A pass also ends where the number of batches made so far is a multiple of this, e.g. of the
   // interval of evaluations; 0: no such cut.
   size_t cut_every = 0;
-  bool segments = true;         // false: leave the segment_* arrays empty (evaluation)
+  bool segments = true;  // false: leave the segment_* arrays empty (evaluation)
   // Bytes that a pass may take: value_bytes[i] for each distinct key of input i, and the batches.
   size_t byte_budget = size_t{1} << 30;
   std::vector<size_t> value_bytes;
