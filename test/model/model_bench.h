@@ -48,7 +48,8 @@ inline Batch MakeBatch(const DataConfig& data, size_t size, size_t rows, size_t 
     sparse.slot_num = input.slot_num;
     sparse.offsets = {0};
     for (size_t o = 0; o < size * input.slot_num; ++o) {
-      for (size_t k = random() % (max_nnz + 1); k > 0; --k) {
+      const size_t nnz = rows == 0 ? 0 : random() % (max_nnz + 1);
+      for (size_t k = 0; k < nnz; ++k) {
         sparse.rows.push_back(static_cast<Row>(random() % rows));
       }
       sparse.offsets.push_back(static_cast<uint32_t>(sparse.rows.size()));

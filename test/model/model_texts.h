@@ -94,7 +94,8 @@ inline std::string TangledText() {
           Simple("Reshape", "deep", "flat") + "," + Simple("Reshape", "wide", "flat_wide") +
           R"(,{"type": "Concat", "name": "all", "bottom": ["flat", "dense", "flat_wide"],
                "top": "all"},)" +
-          FullyConnected("all", "fc1", 7) + "," + FullyConnected("all", "fc2", 7) +
+          FullyConnected("all", "fc1", 7) + "," + FullyConnected("all", "fc2", 7) + "," +
+          Simple("ReLU", "fc2", "side") + "," + FullyConnected("side", "side_sum", 1) +
           R"(,{"type": "Add", "name": "sum", "bottom": ["fc1", "fc2", "fc1"], "top": "sum"},)" +
           Simple("BatchNorm", "sum", "bn", R"("bn_param": {"factor": 0.3, "eps": 1e-3})") + "," +
           Simple("Dropout", "bn", "drop", R"("rate": 0.25)") + "," +
@@ -104,7 +105,7 @@ inline std::string TangledText() {
           Simple("ReduceSum", "a", "a_sum", R"("axis": 1)") + "," + FullyConnected("b", "fb", 1) +
           "," + FullyConnected("c", "nowhere", 3) + "," +
           Simple("ReduceSum", "flat_wide", "w_sum", R"("axis": 1)") +
-          R"(,{"type": "Add", "name": "logit", "bottom": ["a_sum", "fb", "w_sum"],
+          R"(,{"type": "Add", "name": "logit", "bottom": ["a_sum", "fb", "w_sum", "side_sum"],
                "top": "logit"})");
 }
 

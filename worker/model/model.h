@@ -17,13 +17,13 @@ namespace cistern {
 
 struct StepResult {
   double loss = 0;       // mean over the batch, regularizers included
-  double grad_norm = 0;  // before clipping; 0 where clipping is off
+  double grad_norm = 0;  // of all gradients, dense and sparse, before clipping
 };
 
 // Dense parameters live in flat buffers with their optimizer state; the servers see them as two
 // dense tables: "dense" (columns w and the optimizer's state, one row a trainable parameter, in
 // layer order) and, if some layer has any, "dense_state" (column w: running statistics of
-// BatchNorm).
+// BatchNorm). A model without trainable parameters outside its embeddings has no table "dense".
 //
 // Threads: one at a time.
 class Model {

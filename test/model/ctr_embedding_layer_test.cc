@@ -1,0 +1,83 @@
+#include "worker/model/ctr_embedding_layer.h"
+
+#include "test/model/model_bench.h"
+#include "test/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+// Two slots, rows of embed_w and two floats of embedx; the logit is the sum of both vectors.
+// A key gets embedx once its score, shows + 3 * clicks here, has reached 4.
+struct CtrBench : ModelBench {
+  CtrBench()
+      : ModelBench(
+            WithSgd(R"("sparse": [{"top": "data1", "slot_num": 2}])",
+                    Embedding("emb", "data1", 3, "0") + "," + Simple("Reshape", "emb", "flat") +
+                        "," + Simple("ReduceSum", "flat", "logit", R"("axis": 1)")),
+            {R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":4,
+                        "nonclk_coeff":1,"click_coeff":4,"show_scale":false,
+                        "optimizer":{"type":"SGD","learning_rate":0.5}})"},
+            4) {}
+  // One sample, label 1: row 2 twice in slot 1, row 0 once in slot 0.
+  static Batch OneSample() {
+    Batch batch;
+    batch.size = 1;
+    batch.label = {1};
+    SparseBatch& in = batch.sparse.emplace_back();
+    in.slot_num = 2;
+    in.offsets = {0, 1, 3};
+    in.rows = {0, 2, 2};
+    MakeSegments(&in);
+    return batch;
+  }
+  const ValueLayout& layout() const { return tables[0]->layout(); }
+};
+
+TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndMovesEmbedW) {
+  CtrBench bench;
+  bench.Train(CtrBench::OneSample(), 1);
+  const PassTable& table = *bench.tables[0];
+  EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kShow), 2);
+  EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kClick), 2);
+  EXPECT_EQ(table.row(2)[bench.layout().slot_index()], 1);
+  EXPECT_EQ(LoadDouble(table.row(0) + ValueLayout::kShow), 1);
+  EXPECT_EQ(table.row(0)[bench.layout().slot_index()], 0);
+  EXPECT_EQ(LoadDouble(table.row(1) + ValueLayout::kShow), 0);
+  // All weights are zero: the derivative by the logit is 1/2 - 1, and row 2 stands there twice.
+  EXPECT_FLOAT_EQ(table.row(0)[ValueLayout::kEmbedW], 0.5f * 0.5f);
+  EXPECT_FLOAT_EQ(table.row(2)[ValueLayout::kEmbedW], 0.5f * 1.0f);
+}
+
+TEST(CtrEmbeddingLayer, EmbedxAppearsAtItsThresholdAndIsReadFromThenOn) {
+  CtrBench bench;
+  PassTable& table = *bench.tables[0];
+  const Batch batch = CtrBench::OneSample();
+  for (size_t r = 0; r < 4; ++r) EXPECT_EQ(table.full()[r], 0) << r;
+  bench.Train(batch, 1);
+  // Row 2: (2 - 2) + 2 * 4 = 8. Row 0: (1 - 1) + 4 = 4. Row 1: nothing.
+  EXPECT_EQ(table.full()[2], 1);
+  EXPECT_EQ(table.full()[0], 1);
+  EXPECT_EQ(table.full()[1], 0);
+  double logit = 0;
+  for (Row r : {0, 2, 2}) {
+    logit += table.row(r)[ValueLayout::kEmbedW];
+    for (uint32_t e = 0; e < 2; ++e) logit += table.row(r)[bench.layout().weight_index() + e];
+  }
+  EXPECT_NE(table.row(2)[bench.layout().weight_index()], 0);
+  EXPECT_NEAR(bench.Predict(batch)[0], 1 / (1 + std::exp(-logit)), 1e-6);
+
+  // Now embedx has a gradient too: the derivative by the logit, twice.
+  const float before = table.row(2)[bench.layout().weight_index()];
+  bench.Train(batch, 2);
+  const double gradient = 2 * (1 / (1 + std::exp(-logit)) - 1);
+  EXPECT_NEAR(table.row(2)[bench.layout().weight_index()], before - 0.5 * gradient, 1e-6);
+}
+
+// The gradient of an embedx that does not exist is no part of the norm.
+TEST(CtrEmbeddingLayer, TheNormCountsWhatMoves) {
+  CtrBench bench;
+  EXPECT_NEAR(bench.Train(CtrBench::OneSample(), 1).grad_norm, std::sqrt(0.25 + 1.0), 1e-6);
+}
+
+}  // namespace
+}  // namespace cistern

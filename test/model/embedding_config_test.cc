@@ -1,0 +1,97 @@
+#include "worker/config/model_config.h"
+
+#include "common/value_layout.h"
+#include "test/model/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(EmbeddingConfig, EmbeddingsTakeTheTopLevelOptimizerOrTheirOwn) {
+  const ModelConfig plain = ParseOrDie();
+  EXPECT_EQ(plain.embeddings[0].optimizer.rule.kind, RuleKind::kAdam);
+  const ModelConfig own = ParseOrDie(
+      {"optimizer.adam_hparam.warmup_steps=50",
+       "layers.deep.optimizer={\"type\":\"SGD\",\"sgd_hparam\":{\"learning_rate\":0.5}}"});
+  EXPECT_EQ(own.embeddings[0].optimizer.rule.kind, RuleKind::kSgd);
+  EXPECT_EQ(own.embeddings[0].optimizer.schedule.base, 0.5);
+  EXPECT_EQ(own.embeddings[0].optimizer.schedule.warmup_steps, 50u);  // the shape is inherited
+  EXPECT_EQ(own.embeddings[0].spec.rule().kind(), v1::UpdateRule::SGD);
+  EXPECT_EQ(own.optimizer.rule.kind, RuleKind::kAdam);
+}
+
+TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {
+  const ModelConfig config = ParseOrDie(
+      {"cistern.embeddings.deep={\"initializer\":{\"type\":\"Normal\",\"range\":1e-4},"
+       "\"optimizer\":{\"type\":\"AdaGradShared\",\"learning_rate\":0.05,\"initial_g2sum\":2},"
+       "\"accessor\":\"ctr\",\"embedx_threshold\":5,\"nonclk_coeff\":0.2,\"click_coeff\":2,"
+       "\"show_scale\":false}"});
+  const v1::TableSpec& spec = config.embeddings[0].spec;
+  EXPECT_EQ(spec.accessor(), v1::TableSpec::CTR);
+  EXPECT_EQ(spec.dim(), 3u);  // of four floats, one is embed_w
+  EXPECT_EQ(spec.initializer().kind(), v1::Initializer::NORMAL);
+  EXPECT_FLOAT_EQ(spec.initializer().range(), 1e-4f);
+  EXPECT_EQ(spec.rule().kind(), v1::UpdateRule::ADAGRAD_SHARED);
+  EXPECT_EQ(spec.rule().initial_g2sum(), 2);
+  EXPECT_EQ(spec.ctr().embedx_threshold(), 5);
+  EXPECT_FLOAT_EQ(spec.ctr().nonclk_coeff(), 0.2f);
+  EXPECT_EQ(spec.ctr().click_coeff(), 2);
+  EXPECT_FALSE(spec.ctr().show_scale());
+  EXPECT_EQ(config.embeddings[0].optimizer.schedule.base, 0.05);
+}
+
+TEST(EmbeddingConfig, TableSpecsAreUsableAndSeedsDependOnSeedAndName) {
+  const v1::TableSpec a = ParseOrDie().embeddings[0].spec;
+  EXPECT_TRUE(ValueLayout::Create(a).ok());
+  EXPECT_EQ(a.initializer().kind(), v1::Initializer::UNIFORM);
+  EXPECT_FLOAT_EQ(a.initializer().range(), 0.05f);
+  EXPECT_EQ(a.seed(), ParseOrDie().embeddings[0].spec.seed());
+  EXPECT_NE(a.seed(), ParseOrDie({"solver.seed=8"}).embeddings[0].spec.seed());
+  EXPECT_NE(a.seed(), ParseOrDie({"layers.deep.name=wide"}).embeddings[0].spec.seed());
+}
+
+TEST(EmbeddingConfig, ReferencesAreChecked) {
+  EXPECT_EQ(
+      ErrorOf({"layers.deep.bottom=dta1"}),
+      "model.json: layers[1].bottom: 'dta1' is no sparse input of the Data layer; did you mean "
+      "'data1'?");
+  EXPECT_THAT(ErrorOf({"cistern.embeddings.dep.accessor=ctr"}),
+              HasSubstr("cistern.embeddings.dep: no embedding layer has this name; did you mean "
+                        "'deep'?"));
+  EXPECT_THAT(ErrorOf({"layers.deep.name=dense"}), HasSubstr("cannot be called 'dense'"));
+  EXPECT_THAT(ErrorOf({"layers.data.dense.top=label"}), HasSubstr("two tops are called 'label'"));
+  EXPECT_THAT(ErrorOf({"layers.deep.name=a/b"}), HasSubstr("layers[1].name"));
+  EXPECT_THAT(ErrorOf({"layers.0.type=ReLU",
+                       "layers.0={\"type\":\"ReLU\",\"bottom\":\"a\",\"top\":\"b\"}"}),
+              HasSubstr("layers[0].type: the first layer must be Data"));
+}
+
+TEST(EmbeddingConfig, TwoMayReadOneInput) {
+  const std::string second =
+      R"({"type": "LocalizedSlotSparseEmbeddingHash", "bottom": "data1", "top": "wide",
+          "sparse_embedding_hparam": {"embedding_vec_size": 1, "combiner": "mean"}},
+         {"name": "reshape1")";
+  const ModelConfig config = ParseOrDie({}, Replaced(R"({"name": "reshape1")", second));
+  ASSERT_EQ(config.embeddings.size(), 2u);
+  EXPECT_EQ(config.embeddings[1].name, "wide");  // the top, where there is no name
+  EXPECT_EQ(config.embeddings[1].input, 0u);
+  EXPECT_EQ(config.embeddings[1].combiner, Combiner::kMean);
+  EXPECT_THAT(ErrorOf({"layers.wide.top=deep"}, Replaced(R"({"name": "reshape1")", second)),
+              HasSubstr("two embeddings are called 'deep'"));
+}
+
+TEST(EmbeddingConfig, OneOptimizerMaySpeakForItsRows) {
+  EXPECT_THAT(ErrorOf({R"(layers.deep.optimizer={"type":"SGD","sgd_hparam":{"learning_rate":1}})",
+                       R"(cistern.embeddings.deep.optimizer={"type":"SGD"})"}),
+              HasSubstr("layers[1].optimizer: cistern.embeddings.deep.optimizer sets it too"));
+}
+
+TEST(EmbeddingConfig, TheCtrAccessorNeedsTwoFloats) {
+  EXPECT_THAT(ErrorOf({"layers.deep.sparse_embedding_hparam.embedding_vec_size=1",
+                       "cistern.embeddings.deep.accessor=ctr"}),
+              HasSubstr("layers[1].sparse_embedding_hparam.embedding_vec_size: the ctr accessor"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,109 @@
+#include "worker/config/grammar_check.h"
+
+#include "test/model/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(GrammarCheck, UnknownKeyIsNamedWithItsPathAndTheNearestOne) {
+  EXPECT_EQ(ErrorOf({"solver.batchsiz=8"}),
+            "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?");
+  EXPECT_EQ(ErrorOf({"optimizer.adam_hparam.bata1=0.9"}),
+            "model.json: optimizer.adam_hparam.bata1: unknown key; did you mean 'beta1'?");
+  EXPECT_EQ(ErrorOf({"layers.fc1.fc_param.num_outputs=3"}),
+            "model.json: layers[4].fc_param.num_outputs: unknown key; did you mean 'num_output'?");
+  EXPECT_EQ(ErrorOf({"cistern.clip_nrom=1"}),
+            "model.json: cistern.clip_nrom: unknown key; did you mean 'clip_norm'?");
+  EXPECT_EQ(ErrorOf({"solvr.x=1"}), "model.json: solvr: unknown key; did you mean 'solver'?");
+  EXPECT_THAT(ErrorOf({"layers.0.sparse.0.slot_nun=3"}),
+              HasSubstr("layers[0].sparse[0].slot_nun: unknown key; did you mean 'slot_num'?"));
+}
+
+TEST(GrammarCheck, AKeyOfAnotherLayerTypeIsUnknown) {
+  EXPECT_THAT(ErrorOf({"layers.relu1.rate=0.1"}), HasSubstr("layers[5].rate: unknown key"));
+}
+
+TEST(GrammarCheck, WrongTypeSaysExpectedAndFound) {
+  EXPECT_EQ(ErrorOf({"solver.batchsize=\"many\""}),
+            "model.json: solver.batchsize: expected integer >= 1, found the string \"many\"");
+  EXPECT_EQ(ErrorOf({"solver.batchsize=8.5"}),
+            "model.json: solver.batchsize: expected integer >= 1, found the number 8.5");
+  EXPECT_EQ(ErrorOf({"solver.batchsize=0"}),
+            "model.json: solver.batchsize: expected integer >= 1, found the number 0");
+  EXPECT_EQ(ErrorOf({"solver=[]"}), "model.json: solver: expected an object, found an array");
+  EXPECT_EQ(ErrorOf({"layers={}"}),
+            "model.json: layers: expected array of layers, found an object");
+  EXPECT_EQ(ErrorOf({"layers.0.check=Summ"}),
+            "model.json: layers[0].check: expected None | Sum, found 'Summ'; did you mean 'Sum'?");
+  EXPECT_EQ(ErrorOf({"cistern.shuffle=1"}),
+            "model.json: cistern.shuffle: expected true or false, found the number 1");
+  EXPECT_THAT(
+      ErrorOf({"optimizer.adam_hparam.beta1=1"}),
+      HasSubstr("optimizer.adam_hparam.beta1: expected number >= 0 and < 1, found the number 1"));
+}
+
+TEST(GrammarCheck, MissingKeySaysItsPath) {
+  EXPECT_EQ(ErrorOf({}, Replaced("\"batchsize\": 8,", "")),
+            "model.json: solver.batchsize: missing; it must be integer >= 1");
+  EXPECT_THAT(ErrorOf({}, Replaced("{\"num_output\": 5}", "{}")),
+              StartsWith("model.json: layers[4].fc_param.num_output: missing; it must be integer"));
+  EXPECT_EQ(ErrorOf({}, Replaced("\"type\": \"ReLU\",", "")),
+            "model.json: layers[5].type: missing; it must be the type of the layer");
+  EXPECT_THAT(ErrorOf({"optimizer.type=SGD"}),
+              HasSubstr("optimizer.sgd_hparam: missing; type SGD needs it"));
+  EXPECT_EQ(ErrorOf({}, "{}"), "model.json: solver: missing; it must be object");
+}
+
+TEST(GrammarCheck, AnotherLayerTypeListsThoseOfThisRelease) {
+  const std::string typo = ErrorOf({"layers.fc1.type=InerProduct"});
+  EXPECT_THAT(typo, HasSubstr("layers[4].type: unknown type of layer 'InerProduct'; did you mean "
+                              "'InnerProduct'?"));
+  EXPECT_THAT(typo, HasSubstr("FmOrder2, ReduceSum, Add, BinaryCrossEntropyLoss"));
+  EXPECT_THAT(ErrorOf({"layers.fc1.type=MultiCross"}),
+              HasSubstr("layers[4].type: HugeCTR's MultiCross is not a layer of this release; its "
+                        "layers: Data, Dist"));
+}
+
+TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {
+  const ModelConfig config =
+      ParseOrDie({"solver.dense model_file=./d.model", "solver.mixed_precision=1024",
+                  "solver.seed=0", "optimizer.update_type=Global", "layers.deep.plan_file=p.json",
+                  "layers.data.cache_eval_data=true"});
+  std::string notes;
+  for (const std::string& note : config.notes) absl::StrAppend(&notes, note, "\n");
+  for (const char* expected :
+       {"solver.gpu: ignored", "solver.dense model_file: not read", "solver.mixed_precision: half",
+        "solver.seed: 0", "optimizer.update_type: Global is treated as Local",
+        "layers[1].plan_file: ignored", "layers[0].cache_eval_data: ignored"}) {
+    EXPECT_THAT(notes, HasSubstr(expected));
+  }
+  EXPECT_NE(config.solver.seed, 0u);
+}
+
+TEST(GrammarCheck, GivesAbsentKeysTheirDefaults) {
+  Json root = Json::parse(SmallModelText());
+  std::vector<std::string> notes;
+  ASSERT_TRUE(CheckFile(&root, &notes).ok());
+  EXPECT_EQ(root["solver"]["eval_interval"], 0);
+  EXPECT_EQ(root["solver"]["eval_metrics"], Json::parse("[\"AUC\"]"));
+  EXPECT_EQ(root["cistern"]["init_scheme"], "hugectr");
+  EXPECT_FALSE(root["layers"][4]["fc_param"].contains("weight_init"));
+}
+
+TEST(GrammarCheck, RangesAndCountsAreCheckedElementByElement) {
+  const std::string slice =
+      R"(layers.relu1={"type":"Slice","bottom":"fc1","top":["relu1"],"ranges":)";
+  EXPECT_THAT(ErrorOf({slice + "[[0,2],[3,3]]}"}),
+              HasSubstr("layers[5].ranges[1]: expected [lo, hi] with 0 <= lo < hi, found [3,3]"));
+  EXPECT_THAT(ErrorOf({slice + "[[0,2],5]}"}), HasSubstr("layers[5].ranges[1]"));
+  EXPECT_THAT(
+      ErrorOf({R"(layers.reshape1.selected=[0,-1])"}),
+      HasSubstr("layers[2].selected[1]: expected array of integers >= 0, found the number -1"));
+  EXPECT_THAT(ErrorOf({"solver.eval_metrics=[1]"}), HasSubstr("solver.eval_metrics[0]"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,64 @@
+#include "worker/config/json_document.h"
+
+#include "test/model/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(JsonDocument, SyntaxErrorsSayLineAndColumn) {
+  EXPECT_THAT(ErrorOf({}, "{\n  \"solver\": {,}\n}"), HasSubstr("model.json: line 2, column 14"));
+  EXPECT_THAT(ErrorOf({}, ""), HasSubstr("model.json: line 1, column 1"));
+}
+
+TEST(JsonDocument, AKeyTwiceInOneObjectIsAnError) {
+  EXPECT_EQ(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": 7, \"batchsize\": 9")),
+            "model.json: key 'batchsize' occurs twice in one object");
+}
+
+TEST(JsonDocument, OverridesReachObjectsArraysAndNamedLayers) {
+  const ModelConfig config = ParseOrDie(
+      {"solver.batchsize=4096", "solver.max_iter=1e5", "layers.fc1.fc_param.num_output=200",
+       "layers.5={\"type\":\"Dropout\",\"bottom\":\"fc1\",\"top\":\"relu1\",\"rate\":0.1}",
+       "cistern.clip_norm=10", "layers.data.source=other.txt",
+       "solver.eval_metrics=[\"AUC:0.75\",\"AverageLoss\"]"});
+  EXPECT_EQ(config.solver.batchsize, 4096u);
+  EXPECT_EQ(config.solver.max_iter, 100000u);
+  EXPECT_EQ(config.layers[2].num_output, 200u);
+  EXPECT_EQ(config.layers[3].type, "Dropout");
+  EXPECT_EQ(config.layers[3].rate, 0.1);
+  EXPECT_EQ(config.cistern.clip_norm, 10);
+  EXPECT_EQ(config.data.source, "other.txt");
+  EXPECT_EQ(config.solver.auc_threshold, 0.75);
+  EXPECT_THAT(config.solver.eval_metrics, ElementsAre("AUC", "AverageLoss"));
+}
+
+TEST(JsonDocument, OverridesThatLeadNowhereAreErrors) {
+  EXPECT_THAT(ErrorOf({"solver.batchsize"}), HasSubstr("write path=value"));
+  EXPECT_THAT(ErrorOf({"layers.fc9.name=x"}), HasSubstr("layers has no element 'fc9'"));
+  EXPECT_THAT(ErrorOf({"layers.99.name=x"}), HasSubstr("layers has no element '99'"));
+  EXPECT_THAT(ErrorOf({"solver.batchsize.x=1"}),
+              HasSubstr("solver.batchsize is the number 8, which holds no 'x'"));
+}
+
+TEST(JsonDocument, OverridesAreJsonOrABareWord) {
+  Json root = Json::parse(R"({"a": {"b": 1}, "l": [{"name": "x", "v": 1}, {"top": "y"}]})");
+  for (const char* one :
+       {"a.b=[1, 2]", "a.c=word", "a.d=\"12\"", "l.x.v=true", "l.y.v=2.5", "l.0.w=null"}) {
+    EXPECT_TRUE(ApplyOverride(one, &root).ok()) << one;
+  }
+  EXPECT_EQ(root, Json::parse(R"({"a": {"b": [1, 2], "c": "word", "d": "12"},
+      "l": [{"name": "x", "v": true, "w": null}, {"top": "y", "v": 2.5}]})"));
+}
+
+TEST(JsonDocument, DescribesValuesForPeople) {
+  EXPECT_EQ(DescribeJson(Json::parse("\"a\"")), "the string \"a\"");
+  EXPECT_EQ(DescribeJson(Json::parse("-1.5")), "the number -1.5");
+  EXPECT_EQ(DescribeJson(Json::parse("null")), "null");
+  EXPECT_EQ(DescribeJson(Json::parse("{}")), "an object");
+}
+
+}  // namespace
+}  // namespace cistern

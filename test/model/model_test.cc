@@ -1,0 +1,180 @@
+#include "worker/model/model.h"
+
+#include <limits>
+
+#include "test/model/model_bench.h"
+#include "test/model/model_error.h"
+#include "test/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kAdam[] =
+    R"(optimizer={"type":"Adam","adam_hparam":{"learning_rate":0.01,"warmup_steps":3}})";
+
+TEST(Model, TwoOfOneSeedGiveTheSameBits) {
+  ModelBench a(TangledText(), {kAdam, "cistern.clip_norm=0.05"}, 12);
+  ModelBench b(TangledText(), {kAdam, "cistern.clip_norm=0.05"}, 12);
+  for (uint64_t step = 1; step <= 10; ++step) {
+    const Batch batch = a.batch(16, static_cast<uint32_t>(step));
+    EXPECT_EQ(a.Train(batch, step).loss, b.Train(batch, step).loss);
+  }
+  EXPECT_EQ(a.model->ReadDense(0), b.model->ReadDense(0));
+  EXPECT_EQ(a.model->ReadDense(1), b.model->ReadDense(1));
+  EXPECT_EQ(a.Weights(0), b.Weights(0));
+  const Batch batch = a.batch(16, 77);
+  EXPECT_EQ(a.Predict(batch), b.Predict(batch));
+}
+
+// Five steps of Adam with warm-up, by the formula, on gradients that come from the loss in double.
+TEST(Model, AdamFollowsItsFormula) {
+  const std::string text =
+      WithSgd(R"("dense": {"top": "dense", "dense_dim": 3}, "sparse": [])",
+              FullyConnected("dense", "fc", 4) + "," + Simple("ReLU", "fc", "relu") + "," +
+                  FullyConnected("relu", "logit", 1));
+  ModelBench bench(text, {kAdam}, 0);
+  ReferenceModel reference = bench.Reference();
+  const size_t n = reference.weights.size();
+  std::vector<double> m(n), v(n);
+  for (int t = 1; t <= 5; ++t) {
+    const Batch batch = bench.batch(16, static_cast<uint32_t>(t));
+    bench.Train(batch, static_cast<uint64_t>(t));
+    const double lr = 0.01 * std::min(1.0, t / 3.0);
+    const double alpha = lr * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
+    std::vector<double> gradient(n);
+    for (size_t i = 0; i < n; ++i) {
+      gradient[i] = reference.Derivative(batch, static_cast<uint64_t>(t), &reference.weights[i]);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      m[i] = 0.9 * m[i] + 0.1 * gradient[i];
+      v[i] = 0.999 * v[i] + 0.001 * gradient[i] * gradient[i];
+      reference.weights[i] -= alpha * m[i] / (std::sqrt(v[i]) + 1e-7);
+    }
+  }
+  const std::vector<double> weights = bench.DenseColumn(0), ms = bench.DenseColumn(1);
+  for (size_t i = 0; i < n; ++i) {
+    EXPECT_NEAR(weights[i], reference.weights[i], 2e-6) << i;
+    EXPECT_NEAR(ms[i], m[i], 1e-6) << i;
+  }
+}
+
+TEST(Model, TheLearningRateIsScaled) {
+  ModelBench whole(DnnText(), {}, 12),
+      half(DnnText(), {"optimizer.sgd_hparam.learning_rate=2"}, 12);
+  const Batch batch = whole.batch(16, 1);
+  whole.Train(batch, 1);
+  ASSERT_TRUE(half.model->Train(batch, half.pointers, 1, 0.5).ok());
+  EXPECT_EQ(whole.model->ReadDense(0), half.model->ReadDense(0));
+  EXPECT_EQ(whole.Weights(0), half.Weights(0));
+}
+
+// With SGD and learning rate 1 the weights move by the gradient: its length is the norm.
+double Moved(const std::vector<double>& a, const std::vector<double>& b) {
+  double squares = 0;
+  for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
+  return squares;
+}
+
+TEST(Model, GradientsAreClippedByTheirGlobalNorm) {
+  ModelBench free(DnnText(), {"cistern.embedding_l2=0.2"}, 12);
+  const std::vector<double> dense = free.DenseColumn(0), rows = free.Weights(0);
+  const Batch batch = free.batch(16, 1);
+  const double norm = free.Train(batch, 1).grad_norm;
+  EXPECT_NEAR(std::sqrt(Moved(dense, free.DenseColumn(0)) + Moved(rows, free.Weights(0))), norm,
+              1e-5 * norm);
+
+  const std::string clip = absl::StrCat("cistern.clip_norm=", norm / 4);
+  ModelBench clipped(DnnText(), {"cistern.embedding_l2=0.2", clip}, 12);
+  EXPECT_NEAR(clipped.Train(batch, 1).grad_norm, norm, 1e-6 * norm);
+  EXPECT_NEAR(std::sqrt(Moved(dense, clipped.DenseColumn(0)) + Moved(rows, clipped.Weights(0))),
+              norm / 4, 1e-5 * norm);
+
+  ModelBench loose(DnnText(), {"cistern.embedding_l2=0.2", "cistern.clip_norm=1000"}, 12);
+  loose.Train(batch, 1);
+  EXPECT_EQ(loose.model->ReadDense(0), free.model->ReadDense(0));
+}
+
+TEST(Model, PredictsBatchesOfAnySize) {
+  ModelBench bench(DeepFmText(), {"solver.batchsize_eval=5"}, 12);  // planned for 16
+  const Batch large = bench.batch(53, 3);
+  const std::vector<double> expected = bench.Reference().Predict(large);
+  const std::vector<float> predictions = bench.Predict(large);
+  ASSERT_EQ(predictions.size(), 53u);
+  for (size_t i = 0; i < 53; ++i) EXPECT_NEAR(predictions[i], expected[i], 1e-6) << i;
+  EXPECT_TRUE(bench.Predict(bench.batch(0, 1)).empty());
+}
+
+TEST(Model, PredictionChangesNothing) {
+  ModelBench bench(DnnText(), {}, 12);
+  bench.Train(bench.batch(16, 1), 1);
+  const std::vector<float> dense = bench.model->ReadDense(0), state = bench.model->ReadDense(1);
+  const std::vector<double> rows = bench.Weights(0);
+  const Batch batch = bench.batch(16, 2);
+  EXPECT_EQ(bench.Predict(batch), bench.Predict(batch));
+  EXPECT_EQ(bench.model->ReadDense(0), dense);
+  EXPECT_EQ(bench.model->ReadDense(1), state);
+  EXPECT_EQ(bench.Weights(0), rows);
+}
+
+TEST(Model, ALossThatIsNotFiniteUpdatesNothing) {
+  const std::string text = WithSgd(
+      OneSparse(), Embedding("emb", "data1", 2, "0") + "," + Simple("Reshape", "emb", "flat") +
+                       R"(,{"type":"Concat","name":"c","bottom":["flat","dense"],"top":"c"},)" +
+                       Simple("BatchNorm", "c", "bn") + "," + FullyConnected("bn", "logit", 1));
+  ModelBench bench(text, {}, 12);
+  const std::vector<float> dense = bench.model->ReadDense(0), state = bench.model->ReadDense(1);
+  const std::vector<double> rows = bench.Weights(0);
+  Batch batch = bench.batch(8, 1);
+  batch.dense[4] = std::numeric_limits<float>::quiet_NaN();
+  const absl::StatusOr<StepResult> result = bench.model->Train(batch, bench.pointers, 9, 1.0);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("model.json: the loss of step 9 is not a finite number, so nothing was"));
+  EXPECT_EQ(bench.model->ReadDense(0), dense);
+  EXPECT_EQ(bench.model->ReadDense(1), state);
+  EXPECT_EQ(bench.Weights(0), rows);
+  bench.Train(bench.batch(8, 2), 10);  // and the next step works
+}
+
+TEST(Model, RefusesBatchesOfAnotherShape) {
+  ModelBench bench(DnnText(), {}, 12);
+  EXPECT_THAT(
+      std::string(
+          bench.model->Train(bench.batch(17, 1), bench.pointers, 1, 1.0).status().message()),
+      HasSubstr("a training batch of 17 samples; solver.batchsize is 16"));
+  Batch batch = bench.batch(4, 1);
+  batch.dense.pop_back();
+  std::vector<float> predictions;
+  EXPECT_EQ(bench.model->Predict(batch, bench.pointers, &predictions).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Model, ItsSchemaHoldsEmbeddingsAndDenseTables) {
+  ModelBench bench(TangledText(), {kAdam}, 12);
+  const v1::Schema& schema = bench.model->schema();
+  ASSERT_EQ(schema.tables_size(), 2);
+  EXPECT_EQ(schema.tables(0).name(), "deep");
+  EXPECT_EQ(schema.tables(1).name(), "wide");
+  ASSERT_EQ(schema.dense_tables_size(), 2);
+  EXPECT_EQ(schema.dense_tables(0).columns_size(), 3);
+  EXPECT_EQ(schema.dense_tables(1).rows(), 14u);  // mean and variance of seven columns
+}
+
+// A model that was read back goes on with the same bits: optimizer state and statistics included.
+TEST(Model, DenseTablesCarryTheWholeState) {
+  ModelBench first(DnnText(), {kAdam}, 12), second(DnnText(), {kAdam, "solver.seed=9"}, 12);
+  for (uint64_t step = 1; step <= 3; ++step) first.Train(first.batch(16, 1), step);
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(second.model->WriteDense(i, first.model->ReadDense(i)).ok());
+  }
+  for (size_t r = 0; r < 12; ++r) {
+    std::copy_n(first.tables[0]->row(r), first.tables[0]->stride(), second.tables[0]->row(r));
+  }
+  const Batch batch = first.batch(16, 5);
+  EXPECT_EQ(first.Predict(batch), second.Predict(batch));
+}
+
+}  // namespace
+}  // namespace cistern
