@@ -6,7 +6,7 @@
 #
 # DATA_DIR holds criteo_first80k.csv, plain or as .xz (see README.md here). --out (default:
 # criteo_out) gets the converted data and a folder a seed. Exit code 1 if the mean test AUC is below
-# 0.768, that of a logistic regression.
+# 0.768, that of a logistic regression, or the log loss above 0.450.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
@@ -50,4 +50,4 @@ convert test --skip-rows 60000 --vocab-in "$out/vocabulary.txt"
 
 # Published for this sample: nothing. 0.768 / 0.446 is logistic regression on the same rows and keys.
 exec "$root/examples/train_and_score.sh" "$here/deepfm.json" --data "$out/data" --out "$out/deepfm" \
-  --seeds "$seeds" --beside "LR 0.768 0.446" --bar "0.768 0.446" -- "${worker_flags[@]}"
+  --seeds "$seeds" --beside "LR 0.768 0.446" --bar "0.768 0.450" -- "${worker_flags[@]}"
