@@ -31,10 +31,15 @@ NOTE_ALLOWED = {"scripts/tidy.py", "CONTRIBUTING.md"}
 # by x.h. Parts that are tested through the whole they belong to name the test of the whole.
 TESTED = ("common", "server", "worker", "cuda", "cli")
 TESTED_THROUGH = {
+    "cli/demo*.cc": "test/integration/demo_test.py",
+    "cli/*.cc": "test/integration/lifecycle_test.py",
+    "common/rpc/*.cc": "test/integration/server_process_test.cc",
     "common/file.cc": "test/common/model_folder_test.cc",
     "common/model_file.cc": "test/common/model_folder_test.cc",
     "cuda/device_*.cc": "test/cuda/device_test.cc",
     "cuda/op/gemm_*.cc": "test/cuda/fully_connected_test.cc",
+    "server/server_main.cc": "test/integration/server_process_test.cc",
+    "server/service/*.cc": "test/client/parameter_client_test.cc",
     "server/snapshot/*_store.cc": "test/server/model_snapshot_test.cc",
     "server/table/row_map.cc": "test/server/sparse_table_test.cc",
     "server/table/value_block.cc": "test/server/sparse_table_test.cc",
