@@ -1,11 +1,19 @@
 #include "server/table/arena.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include "common/check.h"
 #include "server/table/pages.h"
 
 namespace cistern {
+namespace {
+
+size_t ToMultiple(const char* address, size_t unit) {
+  return (unit - reinterpret_cast<uintptr_t>(address) % unit) % unit;
+}
+
+}  // namespace
 
 Arena::~Arena() {
   for (char* block : blocks_) UnmapPages(block, kBlockBytes);
@@ -20,13 +28,11 @@ char* Arena::Allocate(size_t bytes) {
     std::memcpy(&free_lists_[list], record, sizeof(char*));
     return record;
   }
-  if (blocks_.empty() || bytes > static_cast<size_t>(blocks_.back() + kBlockBytes - next_)) {
-    StartBlock();
+  if (bytes > current_.bytes()) {
+    KeepSpan(current_);
+    current_ = TakeSpan(bytes);
   }
-  char* record = next_;
-  next_ += bytes;
-  while (next_ > huge_page_end_) FinishHugePage();
-  return record;
+  return Cut(current_, bytes);
 }
 
 void Arena::Release(char* record, size_t bytes) {
@@ -37,29 +43,81 @@ void Arena::Release(char* record, size_t bytes) {
   free_lists_[list] = record;
 }
 
-size_t Arena::resident_bytes() const {
-  if (blocks_.empty()) return 0;
-  const size_t page = can_collapse_ ? kSmallPageBytes : kHugePageBytes;
-  const size_t filled = static_cast<size_t>(next_ - blocks_.back());
-  return (blocks_.size() - 1) * kBlockBytes + (filled + page - 1) / page * page;
+char* Arena::AllocateLarge(size_t bytes) {
+  CISTERN_CHECK(bytes > 0 && bytes % kLargeAlignment == 0 && bytes <= kBlockBytes);
+  used_bytes_ += bytes;
+  KeepSpan(current_);
+  current_ = Span();
+  // A new block is aligned; any other span may lose some bytes to its alignment.
+  Span span = TakeSpan(bytes == kBlockBytes ? bytes : bytes + kLargeAlignment);
+  Cut(span, ToMultiple(span.begin, kLargeAlignment));
+  char* piece = Cut(span, bytes);
+  KeepSpan(span);
+  return piece;
 }
 
-void Arena::StartBlock() {
-  if (!blocks_.empty() && can_collapse_) FinishHugePage();  // its last bytes stay unused
+void Arena::ReleaseLarge(char* piece, size_t bytes) {
+  used_bytes_ -= bytes;
+  KeepSpan(current_);
+  current_ = {piece, piece + bytes, false};
+}
+
+size_t Arena::resident_bytes() const {
+  const size_t page = can_collapse_ ? kSmallPageBytes : kHugePageBytes;
+  size_t bytes = blocks_.size() * kBlockBytes;
+  const auto subtract = [&](const Span& span) {
+    if (span.fresh) bytes -= span.bytes() / page * page;
+  };
+  subtract(current_);
+  for (const Span& span : spans_) subtract(span);
+  return bytes;
+}
+
+Arena::Span Arena::TakeSpan(size_t bytes) {
+  const auto better = [](const Span& a, const Span& b) {
+    return a.fresh != b.fresh ? b.fresh : a.bytes() < b.bytes();
+  };
+  Span* best = nullptr;
+  for (Span& span : spans_) {
+    if (span.bytes() >= bytes && (best == nullptr || better(span, *best))) best = &span;
+  }
+  if (best == nullptr) return NewBlock();
+  const Span span = *best;
+  *best = spans_.back();
+  spans_.pop_back();
+  return span;
+}
+
+void Arena::KeepSpan(Span span) {
+  if (span.bytes() >= kLargeAlignment) {
+    spans_.push_back(span);
+  } else if (span.fresh) {
+    Cut(span, span.bytes());  // too little to keep: lost
+  }
+}
+
+char* Arena::Cut(Span& span, size_t bytes) {
+  char* piece = span.begin;
+  span.begin += bytes;
+  if (span.fresh) FinishHugePages(piece, span.begin);
+  return piece;
+}
+
+// Handles each 2 MiB whose end lies in (begin, end]: everything in it is in use now.
+void Arena::FinishHugePages(char* begin, char* end) {
+  for (char* next = begin + kHugePageBytes - reinterpret_cast<uintptr_t>(begin) % kHugePageBytes;
+       can_collapse_ && next <= end; next += kHugePageBytes) {
+    can_collapse_ = CollapsePages(next - kHugePageBytes, kHugePageBytes);
+  }
+}
+
+Arena::Span Arena::NewBlock() {
   char* block = MapPages(kBlockBytes);
+  // Where full pages cannot be made huge, ask beforehand, but not for a table's first block: a
+  // small table stays small.
   if (!can_collapse_) AdviseHuge(block, kBlockBytes);
   blocks_.push_back(block);
-  next_ = block;
-  huge_page_end_ = block + kHugePageBytes;
-}
-
-void Arena::FinishHugePage() {
-  if (can_collapse_ && !CollapsePages(huge_page_end_ - kHugePageBytes, kHugePageBytes)) {
-    // Ask beforehand from here on; a small table never gets here and stays small.
-    can_collapse_ = false;
-    AdviseHuge(huge_page_end_, static_cast<size_t>(blocks_.back() + kBlockBytes - huge_page_end_));
-  }
-  huge_page_end_ += kHugePageBytes;
+  return {block, block + kBlockBytes, true};
 }
 
 }  // namespace cistern

@@ -1,6 +1,7 @@
 #include "server/table/bucket_index.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/check.h"
@@ -9,77 +10,136 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kFirstCapacity = 8;  // 64 buckets of 8 slots: one small page
-// From here on whole huge pages cost at most a third more than the slots on them.
-constexpr size_t kWholeHugePages = 6 << 20;
+// Above this, huge pages of its own cost a bucket at most a third more than its slots.
+constexpr size_t kMaxArenaBytes = 6 << 20;
+// The most places behind the last home, to begin with.
+constexpr size_t kOverflow = 16;
+
+// What a bucket without rows searches. Nobody writes it.
+alignas(64) Slot no_slots[8];
 
 size_t RoundUp(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
+bool HasOwnPages(size_t bytes) {
+  return bytes > kMaxArenaBytes;
+}
+
 }  // namespace
 
-BucketIndex::BucketIndex() {
-  Allocate(kFirstCapacity);
+BucketIndex::BucketIndex(Arena* arena) : arena_(arena) {
+  static_assert(sizeof(no_slots) == kWindow * sizeof(Slot));
+  for (Bucket& bucket : buckets_) {
+    bucket.slots = no_slots;
+    bucket.slot_num = kWindow;
+  }
 }
 
 BucketIndex::~BucketIndex() {
-  UnmapPages(reinterpret_cast<char*>(slots_), bytes_);
+  for (const Bucket& bucket : buckets_) Free(bucket);
 }
 
 void BucketIndex::Replace(uint64_t hash, Key key, const char* record, bool full) {
   const Slot* slot = Find(hash, key);
   CISTERN_CHECK(slot != nullptr);
-  slots_[slot - slots_] = Slot(record, full).WithTag(Tag(hash));
+  Slot* slots = buckets_[BucketOf(hash)].slots;
+  slots[slot - slots] = Slot(record, full).WithTag(Tag(hash));
 }
 
 void BucketIndex::Insert(uint64_t hash, const char* record, bool full) {
   // Slots keep 47 bits of an address: all that x86-64 gives a process.
   CISTERN_CHECK(reinterpret_cast<uint64_t>(record) >> 47 == 0);
-  size_t& rows = rows_[BucketOf(hash)];
-  while (rows >= max_rows_) Grow();
-  ++rows;
+  const size_t b = BucketOf(hash);
+  const Slot slot = Slot(record, full).WithTag(Tag(hash));
+  while (buckets_[b].full() || !buckets_[b].Add(slot)) Grow(b);
+  ++buckets_[b].rows;
   ++size_;
-  Place(Bucket(hash), Slot(record, full).WithTag(Tag(hash)));
 }
 
-void BucketIndex::Allocate(size_t capacity) {
-  constexpr size_t kBytesPerCapacity = kBucketNum * sizeof(Slot);
-  const size_t unit =
-      capacity * kBytesPerCapacity >= kWholeHugePages ? kHugePageBytes : kSmallPageBytes;
-  bytes_ = RoundUp(capacity * kBytesPerCapacity, unit);
-  capacity_ = bytes_ / kBytesPerCapacity;
-  max_rows_ = capacity_ * 9 / 10;
-  char* memory = MapPages(bytes_);
-  if (bytes_ >= kHugePageBytes) AdviseHuge(memory, bytes_ / kHugePageBytes * kHugePageBytes);
-  slots_ = reinterpret_cast<Slot*>(memory);
+// Sizes follow the series 16 * 1.25^(b / 64 + i), i = 0, 1 ... The buckets of a shard have about
+// the same number of rows, so each has its own phase.
+size_t BucketIndex::NextSlotNum(size_t b, size_t slot_num) {
+  double next = 2 * kWindow * std::pow(1.25, static_cast<double>(b) / kBucketNum);
+  while (next < static_cast<double>(slot_num + kWindow)) next *= 1.25;
+  const size_t slots = RoundUp(static_cast<size_t>(next), kWindow);
+  if (!HasOwnPages(slots * sizeof(Slot))) return slots;
+  return RoundUp(slots * sizeof(Slot), kHugePageBytes) / sizeof(Slot);
 }
 
-void BucketIndex::Grow() {
-  Slot* old_slots = slots_;
-  const size_t old_capacity = capacity_, old_bytes = bytes_;
-  Allocate(old_capacity + std::max(old_capacity / 4, kFirstCapacity));
-  for (size_t bucket = 0; bucket < kBucketNum; ++bucket) {
-    const Slot* from = old_slots + bucket * old_capacity;
-    for (size_t place = 0; place < old_capacity; ++place) {
-      if (!from[place].empty()) Place(slots_ + bucket * capacity_, from[place]);
-    }
+BucketIndex::Bucket BucketIndex::Allocate(size_t slot_num, size_t capacity) {
+  CISTERN_CHECK(slot_num <= UINT32_MAX);
+  Bucket bucket;
+  bucket.slot_num = static_cast<uint32_t>(slot_num);
+  bucket.capacity = static_cast<uint32_t>(capacity);
+  const size_t bytes = bucket.bytes();
+  memory_bytes_ += bytes;
+  if (HasOwnPages(bytes)) {
+    own_bytes_ += bytes;
+    bucket.slots = reinterpret_cast<Slot*>(MapPages(RoundUp(bytes, kSmallPageBytes)));
+    AdviseHuge(reinterpret_cast<char*>(bucket.slots), bytes);
+  } else {
+    char* memory = arena_->AllocateLarge(bytes);
+    std::memset(memory, 0, bytes);
+    bucket.slots = reinterpret_cast<Slot*>(memory);
   }
-  UnmapPages(reinterpret_cast<char*>(old_slots), old_bytes);
+  return bucket;
 }
 
-// Robin Hood: whoever is further from home takes the place, and the other one moves on.
-void BucketIndex::Place(Slot* bucket, Slot slot) {
-  size_t place = Home(slot.tag());
-  for (size_t distance = 0; !bucket[place].empty(); ++distance) {
-    const size_t other = Distance(place, bucket[place]);
-    if (other < distance) {
-      std::swap(bucket[place], slot);
-      distance = other;
-    }
-    if (++place == capacity_) place = 0;
+void BucketIndex::Free(const Bucket& bucket) {
+  if (bucket.slots == no_slots) return;
+  const size_t bytes = bucket.bytes();
+  memory_bytes_ -= bytes;
+  if (HasOwnPages(bytes)) {
+    own_bytes_ -= bytes;
+    UnmapPages(reinterpret_cast<char*>(bucket.slots), RoundUp(bytes, kSmallPageBytes));
+  } else {
+    arena_->ReleaseLarge(reinterpret_cast<char*>(bucket.slots), bytes);
   }
-  bucket[place] = slot;
+}
+
+void BucketIndex::Grow(size_t b) {
+  const Bucket old = buckets_[b];
+  size_t slot_num = old.slot_num, capacity = old.capacity;
+  const auto add_overflow = [&] { slot_num += RoundUp(slot_num - capacity, kWindow); };
+  if (old.full()) {
+    slot_num = NextSlotNum(b, slot_num);
+    capacity = slot_num - kWindow - std::min(slot_num / 8, kOverflow);
+  } else {
+    add_overflow();  // there is room, but many keys have their homes at the end
+  }
+  Bucket bucket = Allocate(slot_num, capacity);
+  while (!bucket.Fill(old)) {
+    Free(bucket);
+    add_overflow();
+    bucket = Allocate(slot_num, capacity);
+  }
+  Free(old);
+  buckets_[b] = bucket;
+}
+
+bool BucketIndex::Bucket::Add(Slot slot) {
+  const size_t place = PlaceOf(slot.tag());
+  size_t end = place;
+  while (!slots[end].empty()) ++end;
+  if (end >= place_num()) return false;
+  std::copy_backward(slots + place, slots + end, slots + end + 1);
+  slots[place] = slot;
+  return true;
+}
+
+bool BucketIndex::Bucket::Fill(const Bucket& old) {
+  size_t next = 0;
+  for (size_t i = 0; i < old.slot_num; ++i) {
+    const Slot slot = old.slots[i];
+    if (slot.empty()) continue;
+    const size_t place = std::max(next, Home(slot.tag()));
+    if (place >= place_num()) return false;
+    slots[place] = slot;
+    next = place + 1;
+  }
+  rows = old.rows;
+  return true;
 }
 
 }  // namespace cistern

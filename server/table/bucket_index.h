@@ -1,4 +1,4 @@
-// Where a shard's records are: 64 closed hash maps, the buckets, in one allocation.
+// Where a shard's records are: 64 closed hash maps, the buckets.
 //
 // A slot is 8 bytes and holds no key (the record does):
 //
@@ -6,13 +6,16 @@
 //        44      whether the value is full (holds its embedx)
 //        43..0   address of the record / 8; a slot of zeros is empty
 //
-// Inside its bucket a slot's home is tag * capacity / 2^19. Collisions probe onward with the Robin
-// Hood rule (Celis 1986): the slots of a bucket stay ordered by home, so that a search for an
-// absent key ends as early as one for a present key even at the maximum load of 0.9, and, because
-// the home follows from the tag alone, growing reads no record. The price: tags say nothing that
-// the place does not say, so a bucket of n rows shows a wrong record to n / 2^19 of the searches.
+// A bucket keeps its slots sorted by tag, largest first. A slot's home is its tag's share of the
+// capacity, and it lies there or, behind its elders, a little further on, at a load of up to 0.9 (a
+// linear probing sort; Gonnet and Munro 1984). So a search counts how many of the 8 slots from home
+// on have a larger tag and is there: no branch to mispredict, for absent keys either. And since the
+// home follows from the tag alone, growing reads no record. The price: tags say nothing that the
+// place does not say, so a bucket of n rows shows a wrong record to n / 2^19 of the searches.
 //
-// The index costs 8 bytes / load a row: 8.9 just before it grows by a quarter, 11.5 just after.
+// A bucket grows by a quarter, each of the 64 at another moment: so the index always costs about 10
+// bytes a row, no insert waits for more than a 64th of it, and records soon fill the small holes
+// that outgrown buckets leave in the arena.
 #pragma once
 
 #include <array>
@@ -21,6 +24,7 @@
 #include <cstring>
 
 #include "common/types.h"
+#include "server/table/arena.h"
 
 namespace cistern {
 
@@ -39,6 +43,10 @@ class Slot {
   uint64_t tag() const { return word_ >> kTagShift; }
   char* record() const {
     return reinterpret_cast<char*>((word_ & ((uint64_t{1} << kFullShift) - 1)) << 3);
+  }
+  // Whether its tag is larger than `tag`; false if it is empty.
+  bool Above(uint64_t tag) const {
+    return word_ > (tag << kTagShift | ((uint64_t{1} << kTagShift) - 1));
   }
   Slot WithTag(uint64_t tag) const {
     Slot slot;
@@ -66,78 +74,98 @@ class BucketIndex {
   static constexpr int kBucketBits = 6;
   static constexpr size_t kBucketNum = size_t{1} << kBucketBits;
 
-  BucketIndex();
+  // arena: of the shard's records; outlives this. Very large buckets have pages of their own.
+  explicit BucketIndex(Arena* arena);
   ~BucketIndex();
   BucketIndex(const BucketIndex&) = delete;
   BucketIndex& operator=(const BucketIndex&) = delete;
 
   size_t size() const { return size_; }
-  size_t memory_bytes() const { return bytes_; }
+  // Bytes of all slots, and of those that do not lie in the arena.
+  size_t memory_bytes() const { return memory_bytes_; }
+  size_t own_bytes() const { return own_bytes_; }
 
-  // Asks the processor for the line where a search starts.
-  void Prefetch(uint64_t hash) const { __builtin_prefetch(Bucket(hash) + Home(Tag(hash))); }
+  // Asks the processor for the lines where a search starts and, most often, ends.
+  void Prefetch(uint64_t hash) const {
+    const Bucket& bucket = buckets_[BucketOf(hash)];
+    const Slot* home = bucket.slots + bucket.Home(Tag(hash));
+    __builtin_prefetch(home);
+    __builtin_prefetch(home + kWindow - 1);
+  }
 
   // The first slot with the tag of `hash`, empty if there is none. Reads no record: who asks
   // compares the key, and where it differs asks Find.
   Slot FindTag(uint64_t hash) const {
-    const Slot* slot = Search(hash, [](Slot) { return true; });
-    return slot == nullptr ? Slot() : *slot;
+    const Bucket& bucket = buckets_[BucketOf(hash)];
+    const uint64_t tag = Tag(hash);
+    const Slot slot = bucket.slots[bucket.PlaceOf(tag)];
+    return slot.tag() == tag ? slot : Slot();
   }
 
   // The slot of `key`, nullptr if absent.
   const Slot* Find(uint64_t hash, Key key) const {
-    return Search(hash, [key](Slot slot) { return slot.key() == key; });
+    const Bucket& bucket = buckets_[BucketOf(hash)];
+    const uint64_t tag = Tag(hash);
+    const Slot* slot = bucket.slots + bucket.PlaceOf(tag);
+    for (; !slot->empty() && slot->tag() == tag; ++slot) {
+      if (slot->key() == key) return slot;
+    }
+    return nullptr;
   }
 
   // Makes `key`, which has a slot, point to another record.
   void Replace(uint64_t hash, Key key, const char* record, bool full);
 
-  // Adds a key that is absent. May move every slot.
+  // Adds a key that is absent. May move the slots of its bucket.
   void Insert(uint64_t hash, const char* record, bool full);
 
-  // Slots by position, for scans: [0, slot_num()), some of them empty.
-  size_t slot_num() const { return kBucketNum * capacity_; }
-  Slot slot(size_t position) const { return slots_[position]; }
+  // Slots of a bucket by place, for scans; some are empty.
+  size_t slot_num(size_t bucket) const { return buckets_[bucket].slot_num; }
+  Slot slot(size_t bucket, size_t place) const { return buckets_[bucket].slots[place]; }
 
  private:
-  static uint64_t BucketOf(uint64_t hash) { return hash >> (64 - kBucketBits); }
-  static uint64_t Tag(uint64_t hash) { return hash << kBucketBits >> Slot::kTagShift; }
-  Slot* Bucket(uint64_t hash) const { return slots_ + BucketOf(hash) * capacity_; }
-  size_t Home(uint64_t tag) const { return tag * capacity_ >> Slot::kTagBits; }
-  // How far the slot at `place` of its bucket is from its home.
-  size_t Distance(size_t place, Slot slot) const {
-    const size_t home = Home(slot.tag());
-    return place >= home ? place - home : place + capacity_ - home;
-  }
+  static constexpr size_t kWindow = 8;  // slots that a search looks at together: a line's worth
+  static constexpr uint64_t kMaxTag = (uint64_t{1} << Slot::kTagBits) - 1;
 
-  // The first slot on the path of `hash` with its tag for which match(slot) holds; else nullptr.
-  template <typename Match>
-  const Slot* Search(uint64_t hash, Match match) const {
-    const uint64_t tag = Tag(hash);
-    const Slot* bucket = Bucket(hash);
-    size_t place = Home(tag);
-    for (size_t distance = 0;; ++distance) {
-      const Slot slot = bucket[place];
-      if (slot.empty()) return nullptr;
-      if (slot.tag() == tag) {
-        if (match(slot)) return bucket + place;
-      } else if (Distance(place, slot) < distance) {
-        return nullptr;
+  struct Bucket {
+    Slot* slots = nullptr;
+    uint32_t slot_num = 0;
+    uint32_t capacity = 0;  // homes; the other slots take what the last homes push out
+    uint32_t rows = 0;
+
+    size_t bytes() const { return size_t{slot_num} * sizeof(Slot); }
+    bool full() const { return uint64_t{rows} * 10 + 10 > uint64_t{capacity} * 9; }
+    // Slots that may be filled: the last kWindow stay empty, so that every search ends inside.
+    size_t place_num() const { return slot_num - kWindow; }
+    size_t Home(uint64_t tag) const { return (kMaxTag - tag) * capacity >> Slot::kTagBits; }
+
+    // The first place from the home of `tag` on whose slot is empty or has no larger tag.
+    size_t PlaceOf(uint64_t tag) const {
+      for (size_t place = Home(tag);; place += kWindow) {
+        size_t above = 0;  // of sorted slots: those in front
+        for (size_t i = 0; i < kWindow; ++i) above += slots[place + i].Above(tag);
+        if (above < kWindow) return place + above;
       }
-      if (++place == capacity_) place = 0;
     }
-  }
+    // Puts a slot in its place; false, and nothing is done, if the last places are taken.
+    bool Add(Slot slot);
+    // Puts the slots of `old` into this empty bucket; false if the last places do not suffice.
+    bool Fill(const Bucket& old);
+  };
 
-  void Allocate(size_t capacity);
-  void Grow();
-  void Place(Slot* bucket, Slot slot);
+  static size_t BucketOf(uint64_t hash) { return hash >> (64 - kBucketBits); }
+  static uint64_t Tag(uint64_t hash) { return hash << kBucketBits >> Slot::kTagShift; }
+  static size_t NextSlotNum(size_t b, size_t slot_num);
 
-  Slot* slots_ = nullptr;  // [kBucketNum, capacity_]
-  size_t capacity_ = 0;    // slots of a bucket
-  size_t max_rows_ = 0;    // rows of a bucket before the index grows
-  size_t bytes_ = 0;       // of the allocation
+  Bucket Allocate(size_t slot_num, size_t capacity);
+  void Free(const Bucket& bucket);
+  void Grow(size_t b);
+
+  Arena* const arena_;
+  std::array<Bucket, kBucketNum> buckets_;
   size_t size_ = 0;
-  std::array<size_t, kBucketNum> rows_{};
+  size_t memory_bytes_ = 0;
+  size_t own_bytes_ = 0;
 };
 
 }  // namespace cistern

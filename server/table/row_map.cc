@@ -14,6 +14,9 @@ namespace {
 // nothing (8 to 32 measure alike).
 constexpr size_t kAhead = 16;
 
+// A scan's cursor: the bucket, and below it the place in the bucket.
+constexpr int kPlaceBits = 48;
+
 // Runs `find` on 0 .. n-1, `fetch` kAhead steps behind it and `use` kAhead steps behind that, so
 // that the slot and then the record of a key are on their way while others are worked on.
 template <typename FindStage, typename FetchStage, typename UseStage>
@@ -103,19 +106,22 @@ uint64_t RowMap::Scan(uint64_t cursor, size_t limit,
                       const std::function<void(Key, const float*, bool)>& visit) const {
   CISTERN_CHECK(limit > 0);
   std::vector<float> short_value(layout_->full_floats());
-  const size_t end = index_.slot_num();
-  for (size_t position = cursor; position < end; ++position) {
-    if (limit == 0) return position;
-    if (position + kAhead < end) PrefetchRecord(index_.slot(position + kAhead));
-    const Slot slot = index_.slot(position);
-    if (slot.empty()) continue;
-    --limit;
-    const float* value = reinterpret_cast<const float*>(slot.record() + sizeof(Key));
-    if (!slot.full()) {
-      CopyValue(slot.record(), false, short_value.data());
-      value = short_value.data();
+  size_t place = cursor & ((uint64_t{1} << kPlaceBits) - 1);
+  for (size_t b = cursor >> kPlaceBits; b < BucketIndex::kBucketNum; ++b, place = 0) {
+    const size_t end = index_.slot_num(b);
+    for (; place < end; ++place) {
+      if (limit == 0) return uint64_t{b} << kPlaceBits | place;
+      if (place + kAhead < end) PrefetchRecord(index_.slot(b, place + kAhead));
+      const Slot slot = index_.slot(b, place);
+      if (slot.empty()) continue;
+      --limit;
+      const float* value = reinterpret_cast<const float*>(slot.record() + sizeof(Key));
+      if (!slot.full()) {
+        CopyValue(slot.record(), false, short_value.data());
+        value = short_value.data();
+      }
+      visit(slot.key(), value, slot.full());
     }
-    visit(slot.key(), value, slot.full());
   }
   return 0;
 }

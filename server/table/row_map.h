@@ -19,7 +19,7 @@ namespace cistern {
 class RowMap {
  public:
   // layout outlives this.
-  explicit RowMap(const ValueLayout* layout) : layout_(layout) {}
+  explicit RowMap(const ValueLayout* layout) : layout_(layout), index_(&arena_) {}
 
   // Copies the values of `keys` into out [n, full_floats] and full [n], as SparseTable::Pull says.
   void Read(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* full) const;
@@ -40,7 +40,7 @@ class RowMap {
     return (full_rows_ * layout_->full_floats() + (rows() - full_rows_) * layout_->short_floats()) *
            sizeof(float);
   }
-  size_t memory_bytes() const { return arena_.resident_bytes() + index_.memory_bytes(); }
+  size_t memory_bytes() const { return arena_.resident_bytes() + index_.own_bytes(); }
 
  private:
   size_t RecordBytes(bool full) const {

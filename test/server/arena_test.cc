@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -64,6 +66,63 @@ TEST(Arena, CountsUsedAndResidentBytes) {
   EXPECT_LE(arena.resident_bytes(), 4096u);  // a small table stays small
   arena.Release(record, 56);
   EXPECT_EQ(arena.used_bytes(), 0u);
+}
+
+TEST(Arena, RecordsFillWhatALargePieceLeaves) {
+  Arena arena;
+  char* large = arena.AllocateLarge(1 << 20);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(large) % Arena::kLargeAlignment, 0u);
+  char* record = arena.Allocate(56);
+  std::memset(record, 7, 56);
+  char* larger = arena.AllocateLarge(5 << 18);  // beside records, as when an index grows
+  std::memset(larger, 1, 5 << 18);
+  const size_t resident = arena.resident_bytes();
+  arena.ReleaseLarge(large, 1 << 20);
+  for (size_t bytes = 0; bytes + 56 <= 1 << 20; bytes += 56) {
+    char* reused = arena.Allocate(56);
+    ASSERT_GE(reused, large);
+    ASSERT_LE(reused + 56, large + (1 << 20));
+    std::memset(reused, 2, 56);
+  }
+  EXPECT_EQ(arena.resident_bytes(), resident);
+  char* next = arena.Allocate(56);  // then on, where the block is fresh
+  EXPECT_TRUE(next >= larger + (5 << 18) || next + 56 <= larger);
+  EXPECT_EQ(record[0], 7);
+  EXPECT_EQ(larger[0], 1);
+  EXPECT_EQ(larger[(5 << 18) - 1], 1);
+  EXPECT_EQ(arena.used_bytes(), (5 << 18) + (1 << 20) / 56 * 56 + 2 * 56);
+}
+
+TEST(Arena, LargePiecesAndRecordsDoNotOverlap) {
+  Arena arena;
+  std::mt19937_64 random(5);
+  std::map<char*, std::pair<size_t, bool>> pieces;  // size, large
+  for (int i = 0; i < 20000; ++i) {
+    const bool large = random() % 500 == 0;
+    if (random() % 3 == 0 && !pieces.empty()) {
+      auto piece = pieces.lower_bound(reinterpret_cast<char*>(random()));
+      if (piece == pieces.end()) piece = pieces.begin();
+      if (piece->second.second) {
+        arena.ReleaseLarge(piece->first, piece->second.first);
+      } else {
+        arena.Release(piece->first, piece->second.first);
+      }
+      pieces.erase(piece);
+      continue;
+    }
+    const size_t bytes = large ? 64 * (1 + random() % 60000) : 8 * (2 + random() % 100);
+    char* piece = large ? arena.AllocateLarge(bytes) : arena.Allocate(bytes);
+    std::memset(piece, 1, bytes);
+    const auto place = pieces.emplace(piece, std::make_pair(bytes, large));
+    ASSERT_TRUE(place.second);
+    const auto next = std::next(place.first);
+    if (next != pieces.end()) {
+      ASSERT_LE(piece + bytes, next->first);
+    }
+    if (place.first != pieces.begin()) {
+      ASSERT_LE(std::prev(place.first)->first + std::prev(place.first)->second.first, piece);
+    }
+  }
 }
 
 TEST(Arena, TakesARecordAsLargeAsABlock) {

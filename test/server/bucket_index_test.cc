@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+#include <cstring>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "common/hash.h"
@@ -35,19 +34,21 @@ void ExpectFinds(const BucketIndex& index, const std::vector<Key>& keys) {
 }
 
 TEST(BucketIndex, EmptyIndexFindsNothing) {
-  BucketIndex index;
+  Arena arena;
+  BucketIndex index(&arena);
   for (Key key : DenseKeys(1000)) {
     EXPECT_EQ(index.Find(MixKey(key), key), nullptr);
     EXPECT_TRUE(index.FindTag(MixKey(key)).empty());
   }
-  EXPECT_LE(index.memory_bytes(), 4096u);
+  EXPECT_LE(arena.resident_bytes(), 4096u);
 }
 
 TEST(BucketIndex, FindsMillionsOfDenseKeysWhileItGrows) {
   // All below 2^58: an unmixed hash would put them into one bucket. The step is a shard number.
   for (Key step : {1, 64}) {
     const std::vector<Key> keys = DenseKeys(1000000, step);
-    BucketIndex index;
+    Arena arena;
+    BucketIndex index(&arena);
     for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), key % 3 == 0);
     ExpectFinds(index, keys);
     for (size_t i = 0; i < 100000; ++i) {
@@ -58,14 +59,21 @@ TEST(BucketIndex, FindsMillionsOfDenseKeysWhileItGrows) {
 }
 
 TEST(BucketIndex, StaysWithinItsBytesPerRow) {
-  const std::vector<Key> keys = DenseKeys(1500000, 7);
-  BucketIndex index;
-  for (const Key& key : keys) {
-    index.Insert(MixKey(key), RecordOf(key), false);
-    if (index.size() >= 20000 && index.size() % 1000 == 0) {
-      // 56-byte records leave (48 + 8) * 1.25 - 56 = 14 bytes.
-      ASSERT_LE(static_cast<double>(index.memory_bytes()), 14.0 * static_cast<double>(index.size()))
+  // Records of 56 bytes, as of 12 floats: (48 + 8) * 1.25 = 70 bytes for each and its share of the
+  // index, at every moment, holes that outgrown buckets left included.
+  Arena arena;
+  BucketIndex index(&arena);
+  for (Key key = 0; key < 1500000; ++key) {
+    char* record = arena.Allocate(56);
+    std::memset(record, 0, 56);
+    std::memcpy(record, &key, sizeof(key));
+    index.Insert(MixKey(key), record, false);
+    if (key >= 20000 && key % 1000 == 0) {
+      const double rows = static_cast<double>(index.size());
+      ASSERT_LE(static_cast<double>(arena.resident_bytes() + index.own_bytes()), 70.0 * rows)
           << index.size();
+      ASSERT_GE(static_cast<double>(index.memory_bytes()), 8 / 0.9 * rows);
+      ASSERT_LE(static_cast<double>(index.memory_bytes()), 11.0 * rows);
     }
   }
 }
@@ -73,7 +81,8 @@ TEST(BucketIndex, StaysWithinItsBytesPerRow) {
 TEST(BucketIndex, ReplacePointsTheKeyToItsNewRecord) {
   const std::vector<Key> old_records = DenseKeys(5000);
   const std::vector<Key> new_records = old_records;
-  BucketIndex index;
+  Arena arena;
+  BucketIndex index(&arena);
   for (const Key& key : old_records) index.Insert(MixKey(key), RecordOf(key), false);
   for (const Key& key : new_records) {
     index.Replace(MixKey(key), key, RecordOf(key), key % 3 == 0);
@@ -81,13 +90,19 @@ TEST(BucketIndex, ReplacePointsTheKeyToItsNewRecord) {
   ExpectFinds(index, new_records);
 }
 
-TEST(BucketIndex, PositionsShowEveryRecordOnce) {
+TEST(BucketIndex, PlacesShowEveryRecordOnce) {
   const std::vector<Key> keys = DenseKeys(12345, 11);
-  BucketIndex index;
+  Arena arena;
+  BucketIndex index(&arena);
   for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), false);
   std::multiset<Key> seen;
-  for (size_t position = 0; position < index.slot_num(); ++position) {
-    if (!index.slot(position).empty()) seen.insert(index.slot(position).key());
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    for (size_t place = 0; place < index.slot_num(b); ++place) {
+      const Slot slot = index.slot(b, place);
+      if (slot.empty()) continue;
+      seen.insert(slot.key());
+      EXPECT_EQ(MixKey(slot.key()) >> 58, b);
+    }
   }
   EXPECT_EQ(seen, std::multiset<Key>(keys.begin(), keys.end()));
 }
@@ -120,7 +135,8 @@ TEST(BucketIndex, TellsKeysOfOneTagApart) {
   for (uint64_t tag : {0, 1, 2, 0x7FFFE, 0x7FFFD, 0x70000}) {
     keys.push_back(UnmixKey(uint64_t{5} << 58 | tag << 39));
   }
-  BucketIndex index;
+  Arena arena;
+  BucketIndex index(&arena);
   for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), key % 3 == 0);
   ExpectFinds(index, keys);
   const Key absent = UnmixKey(uint64_t{5} << 58 | uint64_t{0x7FFFF} << 39 | 1000);
