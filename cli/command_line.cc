@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "worker/config/nearest_name.h"
 #include "common/log.h"
+#include "common/version.h"
 
 namespace cistern {
 namespace {
@@ -109,7 +110,9 @@ Command& Command::Add(const std::string& name, const std::string& what,
   return *children_.back();
 }
 
-void Command::Example(const std::string& line) { app_->footer("\nExample:\n  " + line); }
+void Command::Example(const std::string& line) { Footer("Example:\n  " + line); }
+
+void Command::Footer(const std::string& text) { app_->footer(text); }
 
 void Command::Flag(const std::string& name, std::string* value, const FlagText& text) {
   AddOption(app_, name, value, text, *value);
@@ -159,6 +162,8 @@ CommandLine::CommandLine(const std::string& program, const std::string& what)
     : app_(std::make_unique<CLI::App>(what, program)), common_(std::make_unique<Common>()) {
   app_->formatter(std::make_shared<HelpFormatter>());
   app_->get_formatter()->column_width(20);
+  app_->set_version_flag("--version", absl::StrCat(program, " ", kVersion),
+                         "Prints the version.\ndefault: off; example: --version");
   root_ = std::make_unique<Command>(app_.get());
 }
 
@@ -203,6 +208,9 @@ absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv,
     const CLI::App* app = Deepest(app_.get());
     *help = app->help(app->get_parent() ? FullName(app->get_parent()) : "");
     return nullptr;
+  } catch (const CLI::CallForVersion& version) {
+    *help = absl::StrCat(version.what(), "\n");
+    return nullptr;
   } catch (const CLI::ParseError& error) {
     return ParseFailure(error.what());
   }
@@ -219,8 +227,11 @@ int CommandLine::Run(int argc, const char* const* argv) {
     return static_cast<int>(ExitCode::kDone);
   }
   SetLogLevel(common_->log_level);
-  Console console(stderr);
-  return Print((*command)->body()(console));
+  absl::StatusOr<Report> report = [&] {
+    Console console(stderr);
+    return (*command)->body()(console);
+  }();
+  return Print(std::move(report));
 }
 
 int CommandLine::Print(absl::StatusOr<Report> result) const {

@@ -7,7 +7,7 @@
 //   train.Does([out](Console& console) -> absl::StatusOr<Report> { ... });
 //   return line.Run(argc, argv);
 //
-// Every command gets --help, --json and --log-level. Both --kebab-case and --snake_case are read.
+// Every command gets --help, --json and --log-level, the program itself --version. Both --kebab-case and --snake_case are read.
 // A mistake in the command line names the nearest known flag or command and exits with 2.
 #pragma once
 
@@ -64,6 +64,8 @@ class Command {
 
   // A whole command line, below the flags in --help.
   void Example(const std::string& line);
+  // Any other text there.
+  void Footer(const std::string& text);
 
   void Does(Body body) { body_ = std::move(body); }
   const Body& body() const { return body_; }

@@ -10,6 +10,16 @@
 #include "cli/version_command.h"
 
 namespace cistern {
+namespace {
+
+constexpr char kFooter[] =
+    "Each command has its own help: cistern train --help\n"
+    "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 cluster not reachable, 4 bad data,\n"
+    "            5 corrupt checkpoint, 130 interrupted with its state saved\n"
+    "Example:\n"
+    "  cistern demo";
+
+}  // namespace
 
 void AddAllCommands(Command& root) {
   AddDemoCommand(root);
@@ -22,6 +32,7 @@ void AddAllCommands(Command& root) {
   AddLoadCommand(root);
   AddTableCommands(root);
   AddVersionCommand(root);
+  root.Footer(kFooter);
 }
 
 }  // namespace cistern

@@ -108,7 +108,8 @@ absl::Status Demo::MakeData() {
   options.out = Path("data");
   options.train_samples = flags_.samples;
   options.test_samples = flags_.samples / 4;
-  options.keys_per_slot = 300;
+  options.keys_per_slot = 50;
+  options.factor_scale = 0.2;
   CISTERN_ASSIGN_OR_RETURN(const PlantedSummary data, WritePlanted(options));
   best_auc_ = data.best_auc;
   DemoModelShape shape;
@@ -194,7 +195,7 @@ absl::Status Demo::Load() {
   LoadFlags flags;
   flags.fleet = FleetOf();
   flags.name = kSavedName;
-  CISTERN_ASSIGN_OR_RETURN(const Report loaded, RunLoad(flags, *console_));
+  CISTERN_ASSIGN_OR_RETURN(const Report loaded, RunLoad(flags));
   said_ = absl::StrFormat("%d rows onto 3 new servers", loaded.json["rows"].get<uint64_t>());
   return absl::OkStatus();
 }

@@ -18,7 +18,6 @@ constexpr char kHead[] = R"({
     "eval_interval": 0,
     "snapshot": 1000000,
     "snapshot_prefix": "./",
-    "gpu": [0],
     "input_key_type": "$key_type",
     "seed": 1
   },

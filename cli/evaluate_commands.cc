@@ -45,7 +45,7 @@ void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) 
 }  // namespace
 
 absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model, console));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, config, flags.model_dir, console));
   const auto summary =
@@ -55,7 +55,7 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
 }
 
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model, console));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, config, flags.model_dir, console));
   const auto summary = Predict(config, fleet->client(), flags.data, flags.output,

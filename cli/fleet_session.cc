@@ -36,7 +36,12 @@ absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetFlags& fl
                                                             const ClientOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet, ConnectFleet(flags.servers));
   auto client = ParameterClient::Connect(fleet->links(), options);
-  if (!client.ok()) return WithFleetFix(client.status(), flags);
+  if (ExitCodeOf(client.status()) == ExitCode::kUnreachable) {
+    return WithFix(client.status(),
+                   absl::StrCat("see which servers are up: cistern status --servers ",
+                                flags.servers, "; start the others, or mend --servers"));
+  }
+  if (!client.ok()) return client.status();
   return std::make_unique<RemoteSession>(std::move(fleet), *std::move(client));
 }
 

@@ -19,9 +19,15 @@ bool HoldsModel(const std::filesystem::path& folder) {
 
 absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config, const std::string& model_dir) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
-  return WithFix(FromCheckpoint(LoadModel(config, fleet.client(), folder)),
-                 "the model must be the one that MODEL.json and --set describe, and whole; train "
-                 "again or take another copy of it");
+  const absl::Status loaded = FromCheckpoint(LoadModel(config, fleet.client(), folder));
+  switch (ExitCodeOf(loaded)) {
+    case ExitCode::kUsage:
+      return WithFix(loaded, "use the model file, and the --set flags, that it was trained with");
+    case ExitCode::kBadCheckpoint:
+      return WithFix(loaded, "take another copy of the model, or train it again");
+    default:
+      return loaded;
+  }
 }
 
 }  // namespace
@@ -38,17 +44,11 @@ void AddModelFlags(Command& command, ModelFlags* flags) {
   AddFleetFlags(command, &flags->fleet, true);
 }
 
-absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags, Console& console) {
+absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags) {
   absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.config, flags.set);
-  if (config.ok()) {
-    for (const std::string& note : config->notes) console.Say("note: " + note);
-    return config;
-  }
   // A model file that is not there is a mistake of the command line, as its content would be.
-  const absl::Status& status = config.status();
-  return status.code() == absl::StatusCode::kNotFound
-             ? absl::InvalidArgumentError(status.message())
-             : status;
+  if (config.status().code() != absl::StatusCode::kNotFound) return config;
+  return absl::InvalidArgumentError(config.status().message());
 }
 
 absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {

@@ -23,8 +23,8 @@ struct ModelFlags {
 // MODEL.json, --set, --threads, and the flags of a fleet.
 void AddModelFlags(Command& command, ModelFlags* flags);
 
-// Reads MODEL.json with its overrides and says on the console what was odd about it.
-absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags, Console& console);
+// Reads MODEL.json with its overrides.
+absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags);
 
 // The model folder that `dir` means: the --out folder of a training (it holds model/), or a model
 // folder itself. kInvalidArgument if it is neither.

@@ -1,5 +1,6 @@
 #include "cli/progress.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_format.h"
@@ -16,10 +17,18 @@ void AppendPair(std::string* line, const char* key, std::optional<uint64_t> valu
   if (value) absl::StrAppend(line, " ", key, "=", *value);
 }
 
+// How much of the run is done: by iterations, or by time where their number is not known.
+std::optional<double> DoneShare(const Progress& progress) {
+  if (progress.total_iterations.value_or(0) > 0) {
+    return static_cast<double>(progress.iter) / static_cast<double>(*progress.total_iterations);
+  }
+  if (!progress.seconds_left || progress.seconds <= 0) return std::nullopt;
+  return progress.seconds / (progress.seconds + *progress.seconds_left);
+}
+
 std::string PercentText(const Progress& progress) {
-  if (!progress.total_iterations || *progress.total_iterations == 0) return "";
-  const double part = static_cast<double>(progress.iter) / *progress.total_iterations;
-  return absl::StrFormat("%3.0f%%  ", 100 * std::min(part, 1.0));
+  const std::optional<double> share = DoneShare(progress);
+  return share ? absl::StrFormat("%3.0f%%  ", 100 * std::min(*share, 1.0)) : "";
 }
 
 }  // namespace
@@ -95,7 +104,7 @@ void ProgressPrinter::Show(const Progress& progress) {
                                   progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
                                   progress.logloss ? absl::StrFormat("%.6f", *progress.logloss)
                                                    : "none"));
-  } else {
+  } else if (progress.event == "train") {
     line_ = TerminalLine(progress, auc_, console_->columns());
     console_->Update(line_);
   }

@@ -25,12 +25,15 @@ class Console {
  public:
   // stream: borrowed. A terminal gets lines that update in place.
   explicit Console(std::FILE* stream);
+  ~Console();  // leaves the updating line, and the cursor below it
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
 
   bool is_terminal() const { return is_terminal_; }
   int columns() const;
   // Writes a line; an updating line is wiped first.
   void Say(const std::string& line);
-  // Replaces the updating line (terminals only).
+  // Replaces the updating line (terminals only); an empty line wipes it.
   void Update(const std::string& line);
 
  private:

@@ -47,9 +47,8 @@ absl::Status LoadOnServers(ParameterClient& client, const std::string& name, uin
   return absl::OkStatus();
 }
 
-absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, Console& console,
-                          uint64_t* rows) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model, console));
+absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint64_t* rows) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
   CISTERN_RETURN_IF_ERROR(FromCheckpoint(LoadModel(config, client, folder)));
   CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
@@ -124,7 +123,7 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
   return report;
 }
 
-absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console& console) {
+absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckLoadFlags(flags));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
@@ -134,7 +133,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console& console) {
   uint64_t rows = 0;
   const absl::Status loaded = flags.model_dir.empty()
                                   ? FromCheckpoint(LoadOnServers(client, flags.name, &rows))
-                                  : LoadFromHere(flags, client, console, &rows);
+                                  : LoadFromHere(flags, client, &rows);
   if (!loaded.ok()) {
     ClearServers(client);
     return WithFleetFix(loaded, flags.fleet);
@@ -177,7 +176,7 @@ void AddLoadCommand(Command& root) {
   command.Switch("--replace", &flags->replace,
                  {"", "Removes what the servers hold first; it is gone even if the load then fails.",
                   "--replace"});
-  command.Does([flags](Console& console) { return RunLoad(*flags, console); });
+  command.Does([flags](Console&) { return RunLoad(*flags); });
 }
 
 }  // namespace cistern

@@ -25,7 +25,7 @@ struct LoadFlags {
 // Every server writes its shards under its data_dir, all at once.
 absl::StatusOr<Report> RunSave(const SaveFlags& flags);
 // Every server reads its shards. A load that fails leaves the servers empty.
-absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console& console);
+absl::StatusOr<Report> RunLoad(const LoadFlags& flags);
 
 void AddSaveCommand(Command& root);
 void AddLoadCommand(Command& root);

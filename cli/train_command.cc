@@ -78,7 +78,8 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
 absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
                                 Console& console) {
   const std::atomic<bool>* interrupted = CatchInterrupts();
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model, console));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  for (const std::string& note : config.notes) console.Say("note: " + note);
   CISTERN_RETURN_IF_ERROR(CheckOut(flags));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.model.fleet));
   if (const PassId pass = fleet->client().committed_pass(); pass > 0) {

@@ -46,6 +46,14 @@ TEST(TerminalLine, NeverReachesTheLastColumn) {
   EXPECT_EQ(TerminalLine(Example(), 0.98, 20).size(), 19u);
 }
 
+TEST(TerminalLine, TakesThePercentFromTheTimeWhereIterationsAreUnknown) {
+  Progress progress = Example();
+  progress.total_iterations.reset();
+  progress.seconds = 30;
+  progress.seconds_left = 90;
+  EXPECT_EQ(TerminalLine(progress, std::nullopt, 120).substr(0, 14), " 25%  iter 420");
+}
+
 TEST(TerminalLine, HasNoPercentWhereTheEndIsUnknown) {
   Progress progress = Example();
   progress.total_iterations.reset();

@@ -1,7 +1,9 @@
 """cistern save and cistern load: every server its part, onto any number of servers."""
 
+import os
 import resource
 import signal
+import subprocess
 import unittest
 
 from programs import ProgramTest, Servers, run
@@ -79,6 +81,22 @@ class SaveAndLoad(ProgramTest):
             self.assertFalse(list((self.folder / "saved" / "full").glob("part-*.json")))
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
             self.predict("after", servers)
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
+    def test_save_on_a_device_without_space(self):
+        saved = self.folder / "saved"
+        saved.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", saved],
+                          check=False, capture_output=True).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", saved], check=True)
+        with Servers(2, self.folder) as servers:
+            self.train(servers)
+            before = self.status(servers, "--digest")["tables"]
+            result = run("cistern", "save", "--servers", servers.addresses, "--name", "full")
+            self.expect(result, 1, "No space left on device", "fix: ")
+            self.assertFalse(list((saved / "full").glob("part-*.json")))
+            self.assertEqual(self.status(servers, "--digest")["tables"], before)
 
 
 if __name__ == "__main__":
