@@ -13,6 +13,8 @@ target_compile_definitions(cistern_absl_locks PRIVATE CISTERN_ABSL=${mangled})
 target_compile_options(cistern_absl_locks PRIVATE -fsanitize=thread)
 target_link_libraries(cistern_absl_locks PUBLIC absl::synchronization absl::time)
 target_link_libraries(cistern_options INTERFACE cistern_absl_locks)
+# Taken from the archive even where only a shared library asks for it.
+target_link_options(cistern_options INTERFACE -Wl,--undefined=__wrap__ZN${mangled}5Mutex4LockEv)
 foreach(method
     5Mutex4LockEv 5Mutex10ReaderLockEv 5Mutex6UnlockEv 5Mutex12ReaderUnlockEv 5Mutex7TryLockEv
     5Mutex5AwaitERKNS0_9ConditionE
