@@ -70,7 +70,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "(--staged_limit_mb=16384)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
       ->capture_default_str();
-  app.add_option("--log_level,--log-level", flags.log_level, "Lowest level that is logged "
+  app.add_option("--log_level,--log-level", flags.log_level,
+                 "Lowest level that is logged "
                  "(--log_level=warning)")
       ->check(CLI::IsMember({"info", "warning", "error", "off"}))
       ->capture_default_str();
@@ -84,7 +85,8 @@ bool IsLoopback(const std::string& address) {
 absl::Status CheckFlags(const Flags& flags) {
   if (!IsLoopback(flags.bind) && !flags.insecure_remote) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--bind=", flags.bind, " lets other machines in, and this version has neither encryption nor "
+        "--bind=", flags.bind,
+        " lets other machines in, and this version has neither encryption nor "
         "password; use --bind=127.0.0.1, or add --insecure-remote on a network where everyone may "
         "read and change the tables"));
   }
@@ -92,8 +94,8 @@ absl::Status CheckFlags(const Flags& flags) {
   std::error_code error;
   std::filesystem::create_directories(flags.server.data_dir, error);
   if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--data_dir=", flags.server.data_dir,
-                                                 " cannot be created: ", error.message()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--data_dir=", flags.server.data_dir, " cannot be created: ", error.message()));
 }
 
 // Messages of some 100 KB come and go thousands of times a second. glibc would map, fault in and
@@ -164,4 +166,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace cistern
 
-int main(int argc, char** argv) { return cistern::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return cistern::Main(argc, argv);
+}

@@ -10,9 +10,9 @@ namespace cistern {
 namespace {
 
 absl::Status BadAddress(const std::string& address, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--servers: '", address, "' ", why,
-      "; write host:port,host:port, e.g. 127.0.0.1:7700,127.0.0.1:7701"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--servers: '", address, "' ", why,
+                   "; write host:port,host:port, e.g. 127.0.0.1:7700,127.0.0.1:7701"));
 }
 
 absl::Status CheckAddress(const std::string& address) {

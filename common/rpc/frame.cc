@@ -15,7 +15,9 @@ static_assert(std::endian::native == std::endian::little, "frames are little-end
 
 constexpr size_t kMaxErrorText = 64 << 10;
 
-bool IsKind(uint16_t kind) { return kind >= 1 && kind <= 5; }
+bool IsKind(uint16_t kind) {
+  return kind >= 1 && kind <= 5;
+}
 
 // Bytes of `count` values and their `full` flags. Cannot overflow: both factors are bounded.
 uint64_t ValueBytes(const FrameHeader& header) {
@@ -27,22 +29,30 @@ uint64_t DenseBytes(const FrameHeader& header) {
 
 uint64_t RequestBodyBytes(const FrameHeader& header) {
   switch (static_cast<FrameKind>(header.kind)) {
-    case FrameKind::kPull: return uint64_t{header.count} * sizeof(Key);
-    case FrameKind::kPush: return uint64_t{header.count} * sizeof(Key) + ValueBytes(header);
-    case FrameKind::kPushDense: return DenseBytes(header);
+    case FrameKind::kPull:
+      return uint64_t{header.count} * sizeof(Key);
+    case FrameKind::kPush:
+      return uint64_t{header.count} * sizeof(Key) + ValueBytes(header);
+    case FrameKind::kPushDense:
+      return DenseBytes(header);
     case FrameKind::kPullDense:
-    case FrameKind::kScan: return 0;
+    case FrameKind::kScan:
+      return 0;
   }
   return 0;
 }
 
 uint64_t ReplyBodyBytes(const FrameHeader& header) {
   switch (static_cast<FrameKind>(header.kind)) {
-    case FrameKind::kPull: return ValueBytes(header);
-    case FrameKind::kScan: return uint64_t{header.count} * sizeof(Key) + ValueBytes(header);
-    case FrameKind::kPullDense: return DenseBytes(header);
+    case FrameKind::kPull:
+      return ValueBytes(header);
+    case FrameKind::kScan:
+      return uint64_t{header.count} * sizeof(Key) + ValueBytes(header);
+    case FrameKind::kPullDense:
+      return DenseBytes(header);
     case FrameKind::kPush:
-    case FrameKind::kPushDense: return 0;
+    case FrameKind::kPushDense:
+      return 0;
   }
   return 0;
 }
@@ -65,11 +75,16 @@ absl::Status ReadError(FrameReader& reader, uint16_t code) {
 
 const char* FrameKindName(FrameKind kind) {
   switch (kind) {
-    case FrameKind::kPull: return "pull";
-    case FrameKind::kPush: return "push";
-    case FrameKind::kPullDense: return "pull-dense";
-    case FrameKind::kPushDense: return "push-dense";
-    case FrameKind::kScan: return "scan";
+    case FrameKind::kPull:
+      return "pull";
+    case FrameKind::kPush:
+      return "push";
+    case FrameKind::kPullDense:
+      return "pull-dense";
+    case FrameKind::kPushDense:
+      return "push-dense";
+    case FrameKind::kScan:
+      return "scan";
   }
   return "frame";
 }
@@ -135,8 +150,8 @@ Frame StartFrame(const FrameHeader& header) {
 absl::StatusOr<FrameHeader> ReadHeader(FrameReader& reader, FrameKind expected, bool reply) {
   FrameHeader header;
   if (!reader.Read(&header, sizeof(header))) {
-    return Malformed(absl::StrCat(reader.left(), " bytes are less than the header of ",
-                                  sizeof(header)));
+    return Malformed(
+        absl::StrCat(reader.left(), " bytes are less than the header of ", sizeof(header)));
   }
   if (header.magic != FrameHeader().magic) {
     return Malformed(absl::StrCat("magic 0x", absl::Hex(header.magic), " is not 0x",
@@ -144,8 +159,8 @@ absl::StatusOr<FrameHeader> ReadHeader(FrameReader& reader, FrameKind expected, 
                                   "; the other side speaks another version"));
   }
   if (!IsKind(header.kind) || header.kind != static_cast<uint16_t>(expected)) {
-    return Malformed(absl::StrCat("kind ", header.kind, " where a ", FrameKindName(expected),
-                                  " was expected"));
+    return Malformed(
+        absl::StrCat("kind ", header.kind, " where a ", FrameKindName(expected), " was expected"));
   }
   if (header.status != 0) {
     return reply ? ReadError(reader, header.status)

@@ -3,8 +3,8 @@
 //   offset  size  field
 //        0     4  magic "CSF1"
 //        4     2  kind (FrameKind)
-//        6     2  status: 0 in requests; in replies an absl::StatusCode, and a body that is its text
-//        8     8  cluster_id
+//        6     2  status: 0 in requests; in replies an absl::StatusCode, and a body that is its
+//        text 8     8  cluster_id
 //       16     8  schema_hash
 //       24     8  shard_map_hash
 //       32     8  epoch
@@ -17,14 +17,15 @@
 //       72     8  start         dense: first row of the range; scan: cursor
 //       80     4  flags         FrameFlags
 //       84     4  shard         scan: the shard
-//       88     8  body_hash     XXH3 of the bytes behind the header; push and push-dense only, else 0
-//       96        body
+//       88     8  body_hash     XXH3 of the bytes behind the header; push and push-dense only, else
+//       0 96        body
 //
 // Body of a pull:        keys u64[count]; the reply: values f32[count * stride], full u8[count]
 //         a push:        keys u64[count], values f32[count * stride], full u8[count]
 //         a pull-dense:  empty; the reply: f32[count * stride], row-major
 //         a push-dense:  f32[count * stride], row-major
-//         a scan:        empty; the reply as a push's body; `start` of the reply is the next cursor,
+//         a scan:        empty; the reply as a push's body; `start` of the reply is the next
+//         cursor,
 //                        0 when the shard is done
 //
 // Keys of one request are distinct, and all belong to shards of the server that is asked; senders
@@ -132,8 +133,8 @@ class FrameReader {
   bool ReadAcross(char* out, size_t size);
 
   const Frame* frame_;
-  size_t next_piece_ = 0;                         // the piece behind the one that is being read
-  const char *at_ = nullptr, *end_ = nullptr;     // what is left of that one
+  size_t next_piece_ = 0;                      // the piece behind the one that is being read
+  const char *at_ = nullptr, *end_ = nullptr;  // what is left of that one
   size_t left_;
 };
 

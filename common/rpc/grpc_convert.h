@@ -1,5 +1,5 @@
-// Between gRPC's types and ours: the one place where they meet. Included by .cc files of this folder
-// only.
+// Between gRPC's types and ours: the one place where they meet. Included by .cc files of this
+// folder only.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

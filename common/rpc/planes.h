@@ -37,7 +37,8 @@ class DataPlane {
   using Done = std::function<void(absl::StatusOr<Frame>)>;
   virtual ~DataPlane() = default;
   // Sends `request` and calls `done` exactly once, perhaps before returning, with the reply frame
-  // (never one whose status field is set: that becomes an error). kDeadlineExceeded after `timeout`.
+  // (never one whose status field is set: that becomes an error). kDeadlineExceeded after
+  // `timeout`.
   virtual void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) = 0;
 };
 

@@ -35,11 +35,16 @@ grpc::ChannelArguments ChannelArgumentsOf() {
 
 const char* MethodOf(FrameKind kind) {
   switch (kind) {
-    case FrameKind::kPull: return "/cistern.v1.DataPlane/Pull";
-    case FrameKind::kPush: return "/cistern.v1.DataPlane/Push";
-    case FrameKind::kPullDense: return "/cistern.v1.DataPlane/PullDense";
-    case FrameKind::kPushDense: return "/cistern.v1.DataPlane/PushDense";
-    case FrameKind::kScan: return "/cistern.v1.DataPlane/Scan";
+    case FrameKind::kPull:
+      return "/cistern.v1.DataPlane/Pull";
+    case FrameKind::kPush:
+      return "/cistern.v1.DataPlane/Push";
+    case FrameKind::kPullDense:
+      return "/cistern.v1.DataPlane/PullDense";
+    case FrameKind::kPushDense:
+      return "/cistern.v1.DataPlane/PushDense";
+    case FrameKind::kScan:
+      return "/cistern.v1.DataPlane/Scan";
   }
   return "";
 }
@@ -100,7 +105,9 @@ RemoteServer::RemoteServer(const std::string& address, const RemoteOptions& opti
   }
 }
 
-RemoteServer::~RemoteServer() { channels_->gate.Close(); }
+RemoteServer::~RemoteServer() {
+  channels_->gate.Close();
+}
 
 void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) {
   if (!channels_->gate.Enter()) {
@@ -136,8 +143,7 @@ absl::Status RemoteServer::CreateTables(const v1::CreateTablesRequest& request,
                          options_.call_timeout);
 }
 absl::Status RemoteServer::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::BeginPass, request, reply,
-                         options_.call_timeout);
+  return channels_->Call(&v1::ControlPlane::Stub::BeginPass, request, reply, options_.call_timeout);
 }
 absl::Status RemoteServer::SealPass(const v1::SealPassRequest& request, v1::PassReply* reply) {
   return channels_->Call(&v1::ControlPlane::Stub::SealPass, request, reply, options_.call_timeout);
@@ -151,16 +157,13 @@ absl::Status RemoteServer::CommitPass(const v1::PassRequest& request, v1::PassRe
                          options_.long_call_timeout);
 }
 absl::Status RemoteServer::AbortPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::AbortPass, request, reply,
-                         options_.call_timeout);
+  return channels_->Call(&v1::ControlPlane::Stub::AbortPass, request, reply, options_.call_timeout);
 }
 absl::Status RemoteServer::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::Save, request, reply,
-                         options_.long_call_timeout);
+  return channels_->Call(&v1::ControlPlane::Stub::Save, request, reply, options_.long_call_timeout);
 }
 absl::Status RemoteServer::Load(const v1::LoadRequest& request, v1::LoadReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::Load, request, reply,
-                         options_.long_call_timeout);
+  return channels_->Call(&v1::ControlPlane::Stub::Load, request, reply, options_.long_call_timeout);
 }
 absl::Status RemoteServer::Clear(const v1::ClearRequest& request, v1::PassReply* reply) {
   return channels_->Call(&v1::ControlPlane::Stub::Clear, request, reply,

@@ -119,13 +119,13 @@ class DataService final : public RawDataService {
       return reactor;
     }
     const absl::Duration left = absl::FromChrono(context->deadline()) - absl::Now();
-    plane_->Call(kind, *request, left,
-                 [kind, request = *request, reply, reactor](absl::StatusOr<Frame> result) {
-                   *reply = ToByteBuffer(
-                       result.ok() ? *result
-                                   : ErrorFrame(HeaderForError(kind, request), result.status()));
-                   reactor->Finish(grpc::Status::OK);
-                 });
+    plane_->Call(
+        kind, *request, left,
+        [kind, request = *request, reply, reactor](absl::StatusOr<Frame> result) {
+          *reply = ToByteBuffer(
+              result.ok() ? *result : ErrorFrame(HeaderForError(kind, request), result.status()));
+          reactor->Finish(grpc::Status::OK);
+        });
     return reactor;
   }
 
@@ -154,12 +154,11 @@ absl::Status BindError(const std::string& address, int port) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
-  const int looked_up =
-      getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  const int looked_up = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (looked_up != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", address, "' is not an address of this machine: ",
-                     gai_strerror(looked_up), "; use --bind=127.0.0.1"));
+        absl::StrCat("'", address, "' is not an address of this machine: ", gai_strerror(looked_up),
+                     "; use --bind=127.0.0.1"));
   }
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
@@ -170,7 +169,8 @@ absl::Status BindError(const std::string& address, int port) {
   if (fd >= 0) close(fd);
   if (error == EADDRINUSE) {
     return absl::FailedPreconditionError(absl::StrCat(
-        where, " is taken: another process listens there; stop it, choose another --port, or let "
+        where,
+        " is taken: another process listens there; stop it, choose another --port, or let "
         "--port=0 pick a free one"));
   }
   return absl::InvalidArgumentError(
@@ -195,7 +195,9 @@ struct ServerHost::Services {
 };
 
 ServerHost::ServerHost() = default;
-ServerHost::~ServerHost() { Stop(absl::ZeroDuration()); }
+ServerHost::~ServerHost() {
+  Stop(absl::ZeroDuration());
+}
 
 absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string& bind_address,
                                                               int port, ControlPlane* control,

@@ -42,8 +42,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
   return Replacing(
       [&]() -> absl::Status {
         // A server without tables takes those of the model.
-        CISTERN_RETURN_IF_ERROR(
-            state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
+        CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
         if (state_->store.schema_hash() == 0) return state_->guard.CheckEpoch(caller.epoch);
         return state_->guard.Check(caller, state_->store.schema_hash());
       },
@@ -51,8 +50,8 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
                                  LoadStore(state_->store, folder, state_->pool));
         state_->stage.Reset(totals.pass);
-        LogInfo(absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ",
-                             folder));
+        LogInfo(
+            absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ", folder));
         reply->set_rows(totals.rows);
         reply->set_committed_pass(totals.pass);
         return absl::OkStatus();

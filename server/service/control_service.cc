@@ -48,7 +48,8 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
       if (hash == SchemaHash(request.schema())) return absl::OkStatus();
       return absl::FailedPreconditionError(absl::StrCat(
           "schema differs: ", SchemaDifference(state_->store.schema(), request.schema()),
-          " (here: this server's tables; there: the caller's). This cluster was created for another "
+          " (here: this server's tables; there: the caller's). This cluster was created for "
+          "another "
           "model: use its model file, or start a fresh cluster"));
     }
   }

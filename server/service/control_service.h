@@ -10,8 +10,8 @@
 
 namespace cistern {
 
-// Threads: any thread. Prepare, Commit, Save, Load, Clear and Stats with digests take as long as the
-// tables are large; the rest return at once.
+// Threads: any thread. Prepare, Commit, Save, Load, Clear and Stats with digests take as long as
+// the tables are large; the rest return at once.
 class ControlService : public ControlPlane {
  public:
   // data_dir: where Save and Load work; empty: they are refused.

@@ -18,9 +18,8 @@ CallIdentity IdentityOf(const FrameHeader& header) {
 
 absl::Status CheckStride(const FrameHeader& header, const std::string& table, uint32_t stride) {
   if (header.stride == stride) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': the frame has ",
-                                                 header.stride, " cells a row, the table ",
-                                                 stride));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "table '", table, "': the frame has ", header.stride, " cells a row, the table ", stride));
 }
 
 absl::Status CheckBodyHash(const FrameHeader& header, const Frame& request) {
@@ -55,11 +54,16 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
     CISTERN_RETURN_IF_ERROR(CheckBodyHash(header, request));
   }
   switch (kind) {
-    case FrameKind::kPull: return Pull(header, body);
-    case FrameKind::kPush: return Push(header, body);
-    case FrameKind::kPullDense: return PullDense(header);
-    case FrameKind::kPushDense: return PushDense(header, body);
-    case FrameKind::kScan: return Scan(header);
+    case FrameKind::kPull:
+      return Pull(header, body);
+    case FrameKind::kPush:
+      return Push(header, body);
+    case FrameKind::kPullDense:
+      return PullDense(header);
+    case FrameKind::kPushDense:
+      return PushDense(header, body);
+    case FrameKind::kScan:
+      return Scan(header);
   }
   return absl::InvalidArgumentError("malformed frame: no such kind");
 }
@@ -91,8 +95,7 @@ absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& 
 
 absl::StatusOr<Frame> DataService::Push(const FrameHeader& header, FrameReader& body) {
   CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(header.table));
-  CISTERN_RETURN_IF_ERROR(
-      CheckStride(header, table->spec().name(), table->layout().full_floats()));
+  CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), table->layout().full_floats()));
   StagedPush push;
   push.table = header.table;
   push.body_hash = header.body_hash;

@@ -12,10 +12,7 @@ absl::Status Refuse(const std::string& message) {
 }  // namespace
 
 IdentityGuard::IdentityGuard(const std::string& cluster, const ShardMap& map)
-    : cluster_(cluster),
-      cluster_id_(HashBytes(cluster)),
-      map_(map),
-      shard_map_hash_(map.hash()) {}
+    : cluster_(cluster), cluster_id_(HashBytes(cluster)), map_(map), shard_map_hash_(map.hash()) {}
 
 v1::Identity IdentityGuard::Own(uint64_t schema_hash) const {
   v1::Identity identity;
@@ -59,12 +56,14 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
   if (theirs.schema_hash == schema_hash) return CheckEpoch(theirs.epoch);
   if (schema_hash == 0) {
     return Refuse(
-        "schema differs: this server has no tables; it was restarted and has lost its state: load a "
+        "schema differs: this server has no tables; it was restarted and has lost its state: load "
+        "a "
         "saved model or train again");
   }
   if (theirs.schema_hash == 0) {
     return Refuse(
-        "schema differs: this server has tables and the caller knew none when it connected; connect "
+        "schema differs: this server has tables and the caller knew none when it connected; "
+        "connect "
         "again");
   }
   return Refuse(

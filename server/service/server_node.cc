@@ -17,10 +17,9 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map,
                            ShardMap::Create(options.shard_num, options.server_num));
   if (options.rank >= options.server_num) {
-    return absl::InvalidArgumentError(absl::StrCat("rank ", options.rank, " of ",
-                                                   options.server_num,
-                                                   " servers does not exist: ranks are 0 to ",
-                                                   options.server_num - 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", options.rank, " of ", options.server_num,
+                     " servers does not exist: ranks are 0 to ", options.server_num - 1));
   }
   return std::unique_ptr<ServerNode>(new ServerNode(options, map));
 }

@@ -1,7 +1,7 @@
 // One server: the composition root of everything a server is, without the socket around it.
 //
-// cistern-server puts it behind gRPC (common/rpc/server_host.h); an embedded run holds one in its own
-// process and calls it directly. Both go through the same two planes:
+// cistern-server puts it behind gRPC (common/rpc/server_host.h); an embedded run holds one in its
+// own process and calls it directly. Both go through the same two planes:
 //
 //   CISTERN_ASSIGN_OR_RETURN(auto node, ServerNode::Create(ServerOptions()));
 //   CISTERN_ASSIGN_OR_RETURN(auto client, ParameterClient::Connect({node->link("embedded")}, {}));
@@ -22,9 +22,9 @@ struct ServerOptions {
   std::string cluster = "cistern";  // servers and workers of one fleet use one name
   uint32_t rank = 0;                // 0 .. server_num - 1
   uint32_t server_num = 1;
-  uint32_t shard_num = 64;  // of every table, over the whole fleet
-  std::string data_dir;     // for save and load; empty: they are refused
-  int threads = 0;          // for commit, save and load; 0: one a core
+  uint32_t shard_num = 64;                          // of every table, over the whole fleet
+  std::string data_dir;                             // for save and load; empty: they are refused
+  int threads = 0;                                  // for commit, save and load; 0: one a core
   uint64_t staged_limit_bytes = uint64_t{8} << 30;  // of an open pass
 };
 

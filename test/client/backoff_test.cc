@@ -46,7 +46,12 @@ TEST(WithRetry, RepeatsWhatMayHealAndNothingElse) {
        {absl::FailedPreconditionError("x"), absl::ResourceExhaustedError("x"),
         absl::InvalidArgumentError("x"), absl::InternalError("x")}) {
     calls = 0;
-    EXPECT_EQ(WithRetry(absl::Seconds(60), 0, [&] { ++calls; return error; }), error);
+    EXPECT_EQ(WithRetry(absl::Seconds(60), 0,
+                        [&] {
+                          ++calls;
+                          return error;
+                        }),
+              error);
     EXPECT_EQ(calls, 1);
   }
 }

@@ -33,7 +33,9 @@ class EmbeddedFleet {
   }
   ServerNode& node(size_t rank) { return *nodes_[rank]; }
   // Replaces a server by one that has lost its state.
-  void Restart(size_t rank, ServerOptions options) { nodes_[rank] = ServerNode::Create(options).value(); }
+  void Restart(size_t rank, ServerOptions options) {
+    nodes_[rank] = ServerNode::Create(options).value();
+  }
 
  private:
   std::vector<std::unique_ptr<ServerNode>> nodes_;
@@ -125,8 +127,8 @@ inline Pulled PullKeys(ParameterClient& client, TableId table, absl::Span<const 
   Pulled pulled;
   pulled.values.resize(keys.size() * client.layout(table).full_floats(), -1.0f);
   pulled.full.resize(keys.size(), 77);
-  pulled.status = client.Pull(table, keys, absent_is_zero, pulled.values.data(),
-                              pulled.full.data());
+  pulled.status =
+      client.Pull(table, keys, absent_is_zero, pulled.values.data(), pulled.full.data());
   return pulled;
 }
 

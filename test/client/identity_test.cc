@@ -85,8 +85,9 @@ TEST(CreateTables, NamesTheFirstDifferenceOfAnotherModel) {
   v1::Schema other = TestSchema();
   other.mutable_tables(kDeep)->set_dim(8);
   const std::string message = MessageOf(client->CreateTables(other));
-  EXPECT_THAT(message, AllOf(HasSubstr("schema differs"), HasSubstr("'deep': dim is 6 here and 8 there"),
-                             HasSubstr("start a fresh cluster")));
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("schema differs"), HasSubstr("'deep': dim is 6 here and 8 there"),
+                    HasSubstr("start a fresh cluster")));
 }
 
 TEST(CreateTables, AcceptsTheSameTablesAgain) {

@@ -61,8 +61,7 @@ TEST(LossyPlane, EveryPeriodGivesTheSameRows) {
     EXPECT_EQ(pulled.values, ValuesOf(keys, client->layout(kDeep).full_floats()));
     EXPECT_GE(a.lost(), 4);
     EXPECT_GE(b.lost(), 4);
-    EXPECT_EQ(RowsOf(fleet.node(0), client->identity()) +
-                  RowsOf(fleet.node(1), client->identity()),
+    EXPECT_EQ(RowsOf(fleet.node(0), client->identity()) + RowsOf(fleet.node(1), client->identity()),
               keys.size());
   }
 }

@@ -123,8 +123,8 @@ TEST(ParameterClient, ScanVisitsEveryRowOnceShardAfterShard) {
     ASSERT_TRUE(CommitKeys(*client, keys).ok());
     std::map<Key, int> seen;
     uint32_t last_shard = 0;
-    const absl::Status status = client->Scan(
-        kDeep, [&](uint32_t shard, Key key, const float* value, bool full) {
+    const absl::Status status =
+        client->Scan(kDeep, [&](uint32_t shard, Key key, const float* value, bool full) {
           EXPECT_EQ(shard, key % 64);
           EXPECT_GE(shard, last_shard);
           EXPECT_TRUE(full);

@@ -34,7 +34,7 @@ int HealthOf(const std::string& address) {
   if (!status.ok()) return -1;
   grpc::Slice bytes;
   EXPECT_TRUE(reply.DumpToSingleSlice(&bytes).ok());
-  EXPECT_EQ(bytes.size(), 2u);   // HealthCheckResponse{status}: tag 1, varint
+  EXPECT_EQ(bytes.size(), 2u);  // HealthCheckResponse{status}: tag 1, varint
   EXPECT_EQ(bytes.begin()[0], 8);
   return bytes.begin()[1];
 }
@@ -110,10 +110,12 @@ TEST(ProcessFleet, PassesGiveTheSameRowsOnEveryNumberOfServers) {
     EXPECT_EQ(read, dense);
 
     size_t rows = 0;
-    ASSERT_EQ(client->Scan(kDeep, [&](uint32_t, Key, const float*, bool) {
-      ++rows;
-      return absl::OkStatus();
-    }), absl::OkStatus());
+    ASSERT_EQ(client->Scan(kDeep,
+                           [&](uint32_t, Key, const float*, bool) {
+                             ++rows;
+                             return absl::OkStatus();
+                           }),
+              absl::OkStatus());
     EXPECT_EQ(rows, keys.size());
   }
 }
@@ -173,8 +175,7 @@ TEST(ProcessFleet, AServerKilledInMidPassIsNamedAndKnownAgainWithoutItsState) {
   const absl::Status stale = client->CommitPass();
   EXPECT_EQ(stale.code(), absl::StatusCode::kFailedPrecondition) << stale;
   EXPECT_THAT(std::string(stale.message()), HasSubstr("has lost its state"));
-  const absl::Status anew =
-      ParameterClient::Connect(processes.fleet->links(), options).status();
+  const absl::Status anew = ParameterClient::Connect(processes.fleet->links(), options).status();
   EXPECT_EQ(anew.code(), absl::StatusCode::kFailedPrecondition) << anew;
   EXPECT_THAT(std::string(anew.message()), HasSubstr("restarted and has lost its state"));
 }
@@ -225,7 +226,8 @@ TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
       ASSERT_EQ(client->ForEachServer([&](size_t, ControlPlane& server) {
         v1::SaveReply reply;
         return server.Save(save, &reply);
-      }), absl::OkStatus());
+      }),
+                absl::OkStatus());
       continue;
     }
     v1::LoadRequest load;
@@ -234,7 +236,8 @@ TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
     ASSERT_EQ(client->ForEachServer([&](size_t, ControlPlane& server) {
       v1::LoadReply reply;
       return server.Load(load, &reply);
-    }), absl::OkStatus());
+    }),
+              absl::OkStatus());
     client = Connected(processes.fleet->links());
     EXPECT_EQ(client->committed_pass(), 2u);
     const Pulled loaded = PullKeys(*client, kDeep, keys);
@@ -249,8 +252,8 @@ TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
 TEST(ProcessFleet, SaveNeedsADataDirAndASafeName) {
   const std::string data_dir = "--data_dir=" + NewDataDir();
   for (const bool with_dir : {false, true}) {
-    ProcessFleet processes(1, {}, with_dir ? std::vector<std::string>{data_dir}
-                                           : std::vector<std::string>{});
+    ProcessFleet processes(
+        1, {}, with_dir ? std::vector<std::string>{data_dir} : std::vector<std::string>{});
     auto client = Writer(processes.fleet->links());
     v1::SaveRequest save;
     save.set_name("../outside");
@@ -265,8 +268,9 @@ TEST(ProcessFleet, SaveNeedsADataDirAndASafeName) {
 }
 
 TEST(ConnectFleet, RefusesMalformedAddresses) {
-  for (const char* bad : {"", "localhost", "localhost:", ":7700", "localhost:0", "localhost:65536",
-                          "localhost:77x", "a:1,,b:2", "a:1,a:1", "::1:7700", "a b:1", "http://a:1"}) {
+  for (const char* bad :
+       {"", "localhost", "localhost:", ":7700", "localhost:0", "localhost:65536", "localhost:77x",
+        "a:1,,b:2", "a:1,a:1", "::1:7700", "a b:1", "http://a:1"}) {
     EXPECT_EQ(ConnectFleet(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
   EXPECT_EQ(ConnectFleet("a:1, b:2,[::1]:3").value()->links().size(), 3u);

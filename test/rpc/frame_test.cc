@@ -61,19 +61,18 @@ TEST(FrameHeader, HasTheDocumentedBytes) {
   header.flags = 1;
   header.shard = 13;
   header.body_hash = 0x3837363534333231;
-  const unsigned char golden[96] = {
-      'C',  'S',  'F',  '1',  2,    0,    3,    0,                          // 0
-      0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,                       // 8
-      0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,                       // 16
-      0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,                       // 24
-      5,    0,    0,    0,    0,    0,    0,    0,                          // 32
-      6,    0,    0,    0,    0,    0,    0,    0,                          // 40
-      7,    0,    0,    0,    0,    0,    0,    0,                          // 48
-      8,    0,    0,    0,    9,    0,    0,    0,                          // 56
-      10,   0,    0,    0,    11,   0,    0,    0,                          // 64
-      12,   0,    0,    0,    0,    0,    0,    0,                          // 72
-      1,    0,    0,    0,    13,   0,    0,    0,                          // 80
-      0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38};                      // 88
+  const unsigned char golden[96] = {'C',  'S',  'F',  '1',  2,    0,    3,    0,      // 0
+                                    0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,   // 8
+                                    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,   // 16
+                                    0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,   // 24
+                                    5,    0,    0,    0,    0,    0,    0,    0,      // 32
+                                    6,    0,    0,    0,    0,    0,    0,    0,      // 40
+                                    7,    0,    0,    0,    0,    0,    0,    0,      // 48
+                                    8,    0,    0,    0,    9,    0,    0,    0,      // 56
+                                    10,   0,    0,    0,    11,   0,    0,    0,      // 64
+                                    12,   0,    0,    0,    0,    0,    0,    0,      // 72
+                                    1,    0,    0,    0,    13,   0,    0,    0,      // 80
+                                    0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38};  // 88
   EXPECT_EQ(BytesOf(StartFrame(header)),
             std::string(reinterpret_cast<const char*>(golden), sizeof(golden)));
 }
@@ -166,8 +165,8 @@ TEST(ReadHeader, RefusesAnotherKindMagicOrStatus) {
   EXPECT_FALSE(ReadHeader(reader, FrameKind::kPull, false).ok());
 }
 
-// Whatever the bytes are, the reader neither crashes nor reads past the end, and what it accepts has
-// exactly the body that its counts ask for.
+// Whatever the bytes are, the reader neither crashes nor reads past the end, and what it accepts
+// has exactly the body that its counts ask for.
 TEST(ReadHeader, SurvivesRandomHeaders) {
   std::mt19937_64 random(20240229);
   const std::string bytes = BytesOf(PushFrame());

@@ -150,8 +150,8 @@ bool CISTERN_WRAP(12Notification30WaitForNotificationWithTimeoutENS0_8DurationE)
 
 }  // extern "C"
 
-// Abseil's own search for deadlocks guards its graph with a spin lock that the sanitizer cannot see;
-// its calls of memmove are seen.
+// Abseil's own search for deadlocks guards its graph with a spin lock that the sanitizer cannot
+// see, while it sees the calls of memmove.
 extern "C" const char* __tsan_default_suppressions() {
   return "called_from_lib:libabsl_graphcycles_internal\n";
 }

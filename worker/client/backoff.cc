@@ -14,7 +14,8 @@ bool IsRetryable(const absl::Status& status) {
 std::optional<absl::Duration> Backoff::Next(Clock::time_point now) {
   if (failures_++ == 0) first_failure_ = now;
   last_failure_ = now;
-  const double full_ms = std::min(2000.0, 50.0 * static_cast<double>(1 << std::min(failures_ - 1, 6)));
+  const double full_ms =
+      std::min(2000.0, 50.0 * static_cast<double>(1 << std::min(failures_ - 1, 6)));
   const double jitter = std::uniform_real_distribution<double>(0.5, 1.0)(random_);
   const absl::Duration delay = absl::Milliseconds(full_ms * jitter);
   const absl::Duration spent = absl::FromChrono(now - first_failure_);
@@ -26,10 +27,10 @@ absl::Status Backoff::GaveUp(const absl::Status& last) const {
   const auto spent = std::chrono::duration<double>(last_failure_ - first_failure_).count();
   return absl::Status(
       last.code(),
-      absl::StrCat("no answer for ", absl::FormatDuration(absl::Seconds(
-                                         static_cast<int64_t>(spent * 10 + 0.5)) / 10),
-                   " (", failures_, failures_ == 1 ? " attempt): " : " attempts): ",
-                   last.message()));
+      absl::StrCat("no answer for ",
+                   absl::FormatDuration(absl::Seconds(static_cast<int64_t>(spent * 10 + 0.5)) / 10),
+                   " (", failures_,
+                   failures_ == 1 ? " attempt): " : " attempts): ", last.message()));
 }
 
 absl::Status WithRetry(absl::Duration limit, uint32_t seed,

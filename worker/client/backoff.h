@@ -16,8 +16,8 @@ namespace cistern {
 // The codes that a repeat may heal; every verb of both planes that is retried is idempotent.
 bool IsRetryable(const absl::Status& status);
 
-// Doubling delays with jitter, from 50 ms up to 2 s, as long as `limit` since the first failure in a
-// row is not reached. Time is the steady clock's.
+// Doubling delays with jitter, from 50 ms up to 2 s, as long as `limit` since the first failure in
+// a row is not reached. Time is the steady clock's.
 //
 // Threads: one at a time.
 class Backoff {

@@ -20,9 +20,8 @@ struct Answer {
 void SayHello(Answer& answer, const ClientOptions& options, uint32_t seed) {
   v1::HelloRequest request;
   request.set_client(absl::StrCat("worker ", options.worker));
-  answer.status = WithRetry(options.retry_limit, seed, [&] {
-    return answer.link.control->Hello(request, &answer.hello);
-  });
+  answer.status = WithRetry(options.retry_limit, seed,
+                            [&] { return answer.link.control->Hello(request, &answer.hello); });
 }
 
 std::vector<Answer> SayHelloToAll(const std::vector<ServerLink>& servers,
@@ -33,9 +32,8 @@ std::vector<Answer> SayHelloToAll(const std::vector<ServerLink>& servers,
     SayHello(answers[0], options, 0);
   } else {
     ThreadPool pool(static_cast<int>(servers.size()));
-    pool.ParallelFor(servers.size(), [&](size_t i) {
-      SayHello(answers[i], options, static_cast<uint32_t>(i));
-    });
+    pool.ParallelFor(servers.size(),
+                     [&](size_t i) { SayHello(answers[i], options, static_cast<uint32_t>(i)); });
   }
   return answers;
 }
@@ -47,12 +45,11 @@ absl::Status AllAnswered(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     if (answer.status.ok()) continue;
     if (silent.empty()) code = answer.status.code();
-    silent.push_back(
-        absl::StrCat("server ", answer.link.name, ": ", answer.status.message()));
+    silent.push_back(absl::StrCat("server ", answer.link.name, ": ", answer.status.message()));
   }
   if (silent.empty()) return absl::OkStatus();
-  return absl::Status(code, absl::StrCat(absl::StrJoin(silent, "; "),
-                                         " (is cistern-server running there?)"));
+  return absl::Status(
+      code, absl::StrCat(absl::StrJoin(silent, "; "), " (is cistern-server running there?)"));
 }
 
 absl::Status Disagree(const std::string& message) {
@@ -69,16 +66,16 @@ absl::Status CheckMembership(const std::vector<Answer>& answers, const std::stri
                                    "': name that cluster, or other servers"));
     }
     if (hello.server_num() != answers.size()) {
-      return Disagree(absl::StrCat("server ", answer.link.name, " is one of ",
-                                   hello.server_num(), " servers, but ", answers.size(),
+      return Disagree(absl::StrCat("server ", answer.link.name, " is one of ", hello.server_num(),
+                                   " servers, but ", answers.size(),
                                    answers.size() == 1 ? " was" : " were",
                                    " named: name all servers of the fleet"));
     }
     if (hello.shard_num() != answers[0].hello.shard_num()) {
-      return Disagree(absl::StrCat(
-          "server ", answer.link.name, " has shard_num ", hello.shard_num(), ", server ",
-          answers[0].link.name, " has ", answers[0].hello.shard_num(),
-          ": start all servers with the same --shard_num"));
+      return Disagree(absl::StrCat("server ", answer.link.name, " has shard_num ",
+                                   hello.shard_num(), ", server ", answers[0].link.name, " has ",
+                                   answers[0].hello.shard_num(),
+                                   ": start all servers with the same --shard_num"));
     }
   }
   return absl::OkStatus();
@@ -90,11 +87,10 @@ absl::Status SortByRank(std::vector<Answer>& answers) {
             [](const Answer& a, const Answer& b) { return a.hello.rank() < b.hello.rank(); });
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i > 0 && answers[i].hello.rank() == answers[i - 1].hello.rank()) {
-      return Disagree(absl::StrCat("servers ", answers[i - 1].link.name, " and ",
-                                   answers[i].link.name, " both have rank ",
-                                   answers[i].hello.rank(),
-                                   ": start each with its own --rank, 0 to ",
-                                   answers.size() - 1, ", and name each once"));
+      return Disagree(absl::StrCat(
+          "servers ", answers[i - 1].link.name, " and ", answers[i].link.name, " both have rank ",
+          answers[i].hello.rank(), ": start each with its own --rank, 0 to ", answers.size() - 1,
+          ", and name each once"));
     }
     if (answers[i].hello.rank() >= answers.size()) {
       return Disagree(absl::StrCat("server ", answers[i].link.name, " has rank ",
@@ -116,7 +112,8 @@ std::string StateOf(const Answer& answer) {
 absl::Status CheckState(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     const v1::HelloReply &first = answers[0].hello, &hello = answer.hello;
-    const bool empty = SchemaHash(hello.schema()) == 0, first_empty = SchemaHash(first.schema()) == 0;
+    const bool empty = SchemaHash(hello.schema()) == 0,
+               first_empty = SchemaHash(first.schema()) == 0;
     if (empty != first_empty && std::max(hello.committed_pass(), first.committed_pass()) > 0) {
       return Disagree(absl::StrCat(
           StateOf(answers[0]), ", ", StateOf(answer),

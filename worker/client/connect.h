@@ -14,8 +14,8 @@ namespace cistern {
 struct FleetView {
   std::vector<ServerLink> servers;  // by rank
   ShardMap map;
-  v1::Schema schema;                // empty: no tables yet
-  uint64_t epoch = 0;               // the highest that any server has seen
+  v1::Schema schema;   // empty: no tables yet
+  uint64_t epoch = 0;  // the highest that any server has seen
   PassId committed = 0;
 };
 

@@ -89,11 +89,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     ++lanes_[lane].in_flight;
     ++in_flight_;
     mutex_.Unlock();
-    servers_[lane].data->Call(
-        transfer_.kind(), transfer_.Request(call), policy_.call_timeout,
-        [self = shared_from_this(), lane, call](absl::StatusOr<Frame> reply) {
-          self->Finish(lane, call, self->Deliver(call, reply));
-        });
+    servers_[lane].data->Call(transfer_.kind(), transfer_.Request(call), policy_.call_timeout,
+                              [self = shared_from_this(), lane, call](absl::StatusOr<Frame> reply) {
+                                self->Finish(lane, call, self->Deliver(call, reply));
+                              });
     mutex_.Lock();
   }
 

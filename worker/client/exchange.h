@@ -32,7 +32,8 @@ class Transfer {
   // The frame of call `i`; asked for again, on the calling thread, when the call is repeated: the
   // bytes must be the same.
   virtual Frame Request(size_t i) const = 0;
-  // Takes the reply of call `i`, exactly once. Calls may overlap on several threads; must not block.
+  // Takes the reply of call `i`, exactly once. Calls may overlap on several threads; must not
+  // block.
   virtual absl::Status Reply(size_t i, const FrameHeader& header, FrameReader& body) = 0;
 };
 

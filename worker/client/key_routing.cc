@@ -31,8 +31,7 @@ KeyRouting RouteKeys(const ShardMap& map, absl::Span<const Key> keys, size_t chu
     }
     for (uint64_t begin = server_begin; begin < next; begin += chunk_keys) {
       const uint64_t end = std::min<uint64_t>(begin + chunk_keys, next);
-      routing.chunks.push_back(
-          {server, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
+      routing.chunks.push_back({server, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
     }
   }
 

@@ -13,8 +13,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
     std::vector<ServerLink> servers, const ClientOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(FleetView view, LookAtFleet(servers, options));
   const v1::Schema schema = view.schema;
-  auto client =
-      std::unique_ptr<ParameterClient>(new ParameterClient(std::move(view), options));
+  auto client = std::unique_ptr<ParameterClient>(new ParameterClient(std::move(view), options));
   CISTERN_RETURN_IF_ERROR(client->SetSchema(schema));
   return client;
 }
@@ -24,9 +23,8 @@ ParameterClient::ParameterClient(FleetView view, const ClientOptions& options)
       options_(options),
       map_(view.map),
       cluster_id_(HashBytes(options.cluster)),
-      pool_(servers_.size() > 1
-                ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
-                : nullptr),
+      pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
+                                : nullptr),
       epoch_(view.epoch),
       committed_(view.committed),
       sequences_(servers_.size(), 0) {}
@@ -161,8 +159,8 @@ absl::Status ParameterClient::ForEachServer(
     const std::function<absl::Status(size_t, ControlPlane&)>& call) {
   std::vector<absl::Status> results(servers_.size());
   const auto one = [&](size_t rank) {
-    results[rank] = AddContext(call(rank, *servers_[rank].control),
-                               ServerName(rank, servers_[rank]));
+    results[rank] =
+        AddContext(call(rank, *servers_[rank].control), ServerName(rank, servers_[rank]));
   };
   if (pool_ == nullptr) {
     one(0);

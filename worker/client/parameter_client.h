@@ -19,7 +19,7 @@
 
 namespace cistern {
 
-struct FleetView;  // connect.h
+struct FleetView;   // connect.h
 struct DenseChunk;  // transfers.h
 
 struct ClientOptions {
@@ -34,8 +34,8 @@ struct ClientOptions {
 
 // Values of keys, in the caller's order.
 //
-// Threads: one thread calls the pass verbs (Begin .. Commit); Pull* may run beside them from another
-// thread. Every error names the server.
+// Threads: one thread calls the pass verbs (Begin .. Commit); Pull* may run beside them from
+// another thread. Every error names the server.
 class ParameterClient {
  public:
   // Says hello to every server and checks that ranks 0..n-1, shard map, cluster and committed pass
@@ -77,9 +77,9 @@ class ParameterClient {
 
   // Visits every row of a table, shard after shard in ascending order, rows in index order.
   // value: full_floats cells.
-  absl::Status Scan(TableId table,
-                    const std::function<absl::Status(uint32_t shard, Key, const float* value,
-                                                     bool full)>& visit);
+  absl::Status Scan(
+      TableId table,
+      const std::function<absl::Status(uint32_t shard, Key, const float* value, bool full)>& visit);
 
   // Removes all rows and sets the committed pass, on every server.
   absl::Status Clear(PassId pass);

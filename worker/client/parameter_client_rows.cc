@@ -9,8 +9,8 @@ namespace cistern {
 
 absl::Status ParameterClient::CheckTable(TableId table) const {
   if (table < layouts_.size()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("there is no sparse table ", table, "; the servers have ",
-                                          layouts_.size()));
+  return absl::NotFoundError(
+      absl::StrCat("there is no sparse table ", table, "; the servers have ", layouts_.size()));
 }
 
 absl::Status ParameterClient::CheckDenseTable(TableId table) const {
@@ -103,8 +103,7 @@ absl::Status ParameterClient::PushDense(TableId table, const float* values) {
 }
 
 absl::Status ParameterClient::Scan(
-    TableId table,
-    const std::function<absl::Status(uint32_t, Key, const float*, bool)>& visit) {
+    TableId table, const std::function<absl::Status(uint32_t, Key, const float*, bool)>& visit) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const uint32_t stride = layouts_[table].full_floats();
   for (ShardIndex shard = 0; shard < map_.shard_num(); ++shard) {

@@ -13,7 +13,9 @@ FrameHeader HeaderOf(const FrameHeader& base, FrameKind kind, uint64_t count) {
 }
 
 // Appends room for the header; it is written by Seal, when the body behind it is known.
-char* AppendHeader(Frame& frame) { return frame.AppendBuffer(sizeof(FrameHeader)); }
+char* AppendHeader(Frame& frame) {
+  return frame.AppendBuffer(sizeof(FrameHeader));
+}
 
 void Seal(FrameHeader header, char* place, const Frame& frame) {
   header.body_hash = BodyHash(frame);
@@ -114,7 +116,7 @@ Frame PushDenseTransfer::Request(size_t i) const {
   Frame frame;
   char* place = AppendHeader(frame);
   frame.AppendBytes(values_ + chunks_[i].begin * header_.stride,
-                   rows * header_.stride * sizeof(float));
+                    rows * header_.stride * sizeof(float));
   Seal(header, place, frame);
   return frame;
 }
@@ -123,7 +125,9 @@ absl::Status PushDenseTransfer::Reply(size_t, const FrameHeader&, FrameReader&) 
   return absl::OkStatus();
 }
 
-Frame ScanTransfer::Request(size_t) const { return StartFrame(HeaderOf(header_, kind(), 0)); }
+Frame ScanTransfer::Request(size_t) const {
+  return StartFrame(HeaderOf(header_, kind(), 0));
+}
 
 absl::Status ScanTransfer::Reply(size_t, const FrameHeader& header, FrameReader& body) {
   if (header.stride != header_.stride || header.shard != header_.shard) {

@@ -1,5 +1,5 @@
-// What travels in the data-plane calls of a worker: keys and values, cut into frames and put back in
-// the caller's order. The body of each frame is described in common/rpc/frame.h.
+// What travels in the data-plane calls of a worker: keys and values, cut into frames and put back
+// in the caller's order. The body of each frame is described in common/rpc/frame.h.
 #pragma once
 
 #include <vector>
@@ -72,8 +72,7 @@ class PushTransfer : public Transfer {
 // A dense table, a range of rows a call. header.stride: its columns.
 class PullDenseTransfer : public Transfer {
  public:
-  PullDenseTransfer(const FrameHeader& header, const std::vector<DenseChunk>& chunks,
-                    float* values)
+  PullDenseTransfer(const FrameHeader& header, const std::vector<DenseChunk>& chunks, float* values)
       : header_(header), chunks_(chunks), values_(values) {}
 
   FrameKind kind() const override { return FrameKind::kPullDense; }
@@ -92,10 +91,7 @@ class PushDenseTransfer : public Transfer {
  public:
   PushDenseTransfer(const FrameHeader& header, const std::vector<DenseChunk>& chunks,
                     std::vector<uint64_t> sequences, const float* values)
-      : header_(header),
-        chunks_(chunks),
-        sequences_(std::move(sequences)),
-        values_(values) {}
+      : header_(header), chunks_(chunks), sequences_(std::move(sequences)), values_(values) {}
 
   FrameKind kind() const override { return FrameKind::kPushDense; }
   size_t call_num() const override { return chunks_.size(); }
