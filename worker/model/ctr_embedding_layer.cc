@@ -72,7 +72,9 @@ void CtrEmbeddingLayer::Update(float step_size, const Step& step) {
   const SparseBatch& in = sparse(step);
   PassTable& rows = table(step);
   const size_t width = config().vec_size;
+#ifdef _OPENMP  // sanitizer builds go without
 #pragma omp parallel for schedule(static)
+#endif
   for (size_t i = 0; i < in.segment_rows.size(); ++i) {
     const Row row = in.segment_rows[i];
     const CtrPush push = PushOf(in, step.batch, slots(), i, gradients() + i * width);
