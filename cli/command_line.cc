@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/exit_code.h"
-#include "worker/config/nearest_name.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "worker/config/nearest_name.h"
 
 namespace cistern {
 namespace {
@@ -110,9 +110,13 @@ Command& Command::Add(const std::string& name, const std::string& what,
   return *children_.back();
 }
 
-void Command::Example(const std::string& line) { Footer("Example:\n  " + line); }
+void Command::Example(const std::string& line) {
+  Footer("Example:\n  " + line);
+}
 
-void Command::Footer(const std::string& text) { app_->footer(text); }
+void Command::Footer(const std::string& text) {
+  app_->footer(text);
+}
 
 void Command::Flag(const std::string& name, std::string* value, const FlagText& text) {
   AddOption(app_, name, value, text, *value);
@@ -177,9 +181,9 @@ void CommandLine::AddCommonFlags(Command& command) {
   if (!command.body_) return;
   command.Switch("--json", &common_->json,
                  {"", "Prints one JSON object on standard output.", "--json"});
-  command.Flag("--log-level", &common_->log_level,
-               {"LEVEL", "Lowest level that is logged: info, warning, error or off.",
-                "--log-level info"});
+  command.Flag(
+      "--log-level", &common_->log_level,
+      {"LEVEL", "Lowest level that is logged: info, warning, error or off.", "--log-level info"});
   app->callback([this, chosen = &command] { common_->chosen = chosen; });
 }
 
@@ -193,13 +197,12 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
   const std::string name = word.substr(0, word.find('='));
   const std::string nearest = NearestName(name, KnownWords(app, is_flag));
   const char* kind = is_flag ? "flag" : is_command ? "command" : "argument";
-  return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat(FullName(app), ": unknown ", kind, " '", name, "'")),
-                 nearest.empty() ? help : absl::StrCat("did you mean '", nearest, "'? ", help));
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat(FullName(app), ": unknown ", kind, " '", name, "'")),
+      nearest.empty() ? help : absl::StrCat("did you mean '", nearest, "'? ", help));
 }
 
-absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv,
-                                            std::string* help) {
+absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv, std::string* help) {
   std::vector<std::string> words = NormalizeFlags({argv + std::min(argc, 1), argv + argc});
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {

@@ -7,8 +7,9 @@
 //   train.Does([out](Console& console) -> absl::StatusOr<Report> { ... });
 //   return line.Run(argc, argv);
 //
-// Every command gets --help, --json and --log-level, the program itself --version. Both --kebab-case and --snake_case are read.
-// A mistake in the command line names the nearest known flag or command and exits with 2.
+// Every command gets --help, --json and --log-level, the program itself --version. Both
+// --kebab-case and --snake_case are read. A mistake in the command line names the nearest known
+// flag or command and exits with 2.
 #pragma once
 
 #include <functional>

@@ -157,17 +157,17 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
                 "--columns label,I1..I13,C1..C26"});
   command.List("--missing-values", &options.missing_values, true,
                {"TEXT,...", "Texts that count as an empty field.", "--missing-values NA"});
-  command.Flag("--skip-rows", &options.skip_rows,
-               {"INT", "Rows to pass over at the start, header lines not counted.",
-                "--skip-rows 60000"});
+  command.Flag(
+      "--skip-rows", &options.skip_rows,
+      {"INT", "Rows to pass over at the start, header lines not counted.", "--skip-rows 60000"});
   command.Flag("--max-rows", &options.max_rows,
                {"INT", "Rows to read after that; 0: all.", "--max-rows 20000"});
   command.Choice("--libsvm-slots", &flags->libsvm_slots,
                  {"position|single", "libsvm: the n-th token to slot n, or all to one slot.",
                   "--libsvm-slots single"});
-  command.Switch("--any-value", &options.any_value,
-                 {"", "libsvm: accepts values other than 1 and drops them; 0 drops the key.",
-                  "--any-value"});
+  command.Switch(
+      "--any-value", &options.any_value,
+      {"", "libsvm: accepts values other than 1 and drops them; 0 drops the key.", "--any-value"});
 }
 
 void AddColumnFlags(Command& command, ConvertFlags* flags) {
@@ -187,12 +187,13 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
   command.List("--sparse", &options.sparse, true,
                {"COLUMN,...", "One slot each, in this order; without it every other column.",
                 "--sparse C1..C26"});
-  command.List("--bucket", &options.bucket, true,
-               {"COLUMN,...", "Numeric ones among the sparse columns, cut into logarithmic buckets.",
-                "--bucket I1..I13"});
-  command.List("--ignore", &options.ignore, true,
-               {"COLUMN,...", "Columns to pass over; '*': all that are not named.",
-                "--ignore id,time"});
+  command.List(
+      "--bucket", &options.bucket, true,
+      {"COLUMN,...", "Numeric ones among the sparse columns, cut into logarithmic buckets.",
+       "--bucket I1..I13"});
+  command.List(
+      "--ignore", &options.ignore, true,
+      {"COLUMN,...", "Columns to pass over; '*': all that are not named.", "--ignore id,time"});
   command.List("--multi", &options.multi, true,
                {"COLUMN,...", "Sparse columns that hold several values.", "--multi genres"});
   command.Flag("--separator", &flags->separator,
@@ -202,25 +203,25 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
 void AddKeyFlags(Command& command, ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   command.Choice("--keys", &flags->keys,
-                 {"auto|raw|hash", "raw: the text is the key; hash: of column and text; auto: raw "
-                                   "for libsvm, else hash.",
+                 {"auto|raw|hash",
+                  "raw: the text is the key; hash: of column and text; auto: raw "
+                  "for libsvm, else hash.",
                   "--keys hash"});
   command.Choice("--key-bits", &flags->key_bits,
                  {"32|64", "Width of keys: input_key_type I32 or I64.", "--key-bits 32"});
   command.Choice("--missing", &flags->missing,
                  {"none|key", "What a sparse field without a value becomes.", "--missing key"});
-  command.Choice("--rare", &flags->rare,
-                 {"none|key", "What a rare value becomes.", "--rare none"});
+  command.Choice("--rare", &flags->rare, {"none|key", "What a rare value becomes.", "--rare none"});
   command.Flag("--min-count", &options.min_count,
                {"INT", "Values seen fewer times in their column are rare.", "--min-count 5"});
   command.Flag("--fit-rows", &options.fit_rows,
                {"INT", "Counts values in the first rows only; 0: in all.", "--fit-rows 60000"});
-  command.Flag("--vocab-out", &options.vocab_out,
-               {"FILE", "Writes the values that are not rare, for the test data.",
-                "--vocab-out vocab.txt"});
-  command.Flag("--vocab-in", &options.vocab_in,
-               {"FILE", "Takes the values that are not rare from this file.",
-                "--vocab-in vocab.txt"});
+  command.Flag(
+      "--vocab-out", &options.vocab_out,
+      {"FILE", "Writes the values that are not rare, for the test data.", "--vocab-out vocab.txt"});
+  command.Flag(
+      "--vocab-in", &options.vocab_in,
+      {"FILE", "Takes the values that are not rare from this file.", "--vocab-in vocab.txt"});
 }
 
 void AddOutputFlags(Command& command, ConvertFlags* flags) {

@@ -75,8 +75,8 @@ absl::Status Demo::Step(const std::string& name, const std::function<absl::Statu
   said_.clear();
   const absl::Status done = body();
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  console_->Say(absl::StrFormat("%s %6s  %s", title, DurationText(seconds),
-                                done.ok() ? said_ : "failed"));
+  console_->Say(
+      absl::StrFormat("%s %6s  %s", title, DurationText(seconds), done.ok() ? said_ : "failed"));
   report_.json["steps"].push_back({{"name", name}, {"seconds", seconds}});
   return AddContextAndMarks(done, absl::StrCat("demo, step ", step_, " (", name, ")"));
 }
@@ -92,8 +92,8 @@ absl::Status Demo::MakeFolder() {
     remove_dir_ = !flags_.keep;
   } else {
     if (fs::exists(flags_.dir, error) && !fs::is_empty(flags_.dir, error)) {
-      return WithFix(absl::InvalidArgumentError(absl::StrCat("--dir ", flags_.dir,
-                                                             ": exists and is not empty")),
+      return WithFix(absl::InvalidArgumentError(
+                         absl::StrCat("--dir ", flags_.dir, ": exists and is not empty")),
                      "name a new folder");
     }
     dir_ = fs::absolute(flags_.dir, error).string();
@@ -146,14 +146,24 @@ absl::Status Demo::WaitForWorker(ChildProcess& worker) {
   }
   if (worker.exit_code() == 0) return absl::OkStatus();
   if (interrupted_->load()) return absl::CancelledError("interrupted; all processes were stopped");
-  return absl::InternalError(absl::StrCat("cistern-worker ended with code ", worker.exit_code(),
-                                          ": ", worker.LogEnd()));
+  return absl::InternalError(
+      absl::StrCat("cistern-worker ended with code ", worker.exit_code(), ": ", worker.LogEnd()));
 }
 
 absl::Status Demo::RunWorker() {
-  const std::vector<std::string> argv = {
-      programs_ + "/cistern-worker", Path("deepfm.json"), "--servers", servers_->addresses(),
-      "--cluster", "demo", "--out", Path("run"), "--rank", "0", "--world-size", "1", "--json"};
+  const std::vector<std::string> argv = {programs_ + "/cistern-worker",
+                                         Path("deepfm.json"),
+                                         "--servers",
+                                         servers_->addresses(),
+                                         "--cluster",
+                                         "demo",
+                                         "--out",
+                                         Path("run"),
+                                         "--rank",
+                                         "0",
+                                         "--world-size",
+                                         "1",
+                                         "--json"};
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> worker,
                            ChildProcess::Start(argv, Path("logs/worker.log")));
   CISTERN_RETURN_IF_ERROR(WaitForWorker(*worker));
@@ -223,11 +233,10 @@ std::string Demo::NextSteps() const {
   }
   return absl::StrCat(
       "\nIn ", dir_, " now: deepfm.json (the model), data/, run/ (metrics.jsonl, model/), ",
-      "saved/ (the servers' files), logs/.\nWhat to do next:\n",
-      "  cistern data inspect ", Path("data/test/file_list.txt"), "\n",
-      "  cistern eval ", Path("deepfm.json"), " --model ", Path("run"), "\n",
-      "  cistern train ", Path("deepfm.json"), " --out ", Path("run2"),
-      " --set solver.num_epochs=5\n",
+      "saved/ (the servers' files), logs/.\nWhat to do next:\n", "  cistern data inspect ",
+      Path("data/test/file_list.txt"), "\n", "  ", programs_, "/cistern eval ", Path("deepfm.json"),
+      " --model ", Path("run"), "\n", "  ", programs_, "/cistern train ", Path("deepfm.json"),
+      " --out ", Path("run2"), " --set solver.num_epochs=5\n",
       "A real data set: examples/frappe and examples/criteo.\n");
 }
 

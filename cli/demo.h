@@ -24,7 +24,7 @@
 namespace cistern {
 
 struct DemoFlags {
-  std::string dir;          // empty: a temporary folder, removed at the end
+  std::string dir;           // empty: a temporary folder, removed at the end
   uint64_t samples = 80000;  // to train on; a quarter as many to test
   bool keep = false;
 };

@@ -12,9 +12,9 @@ void AddDemoCommand(Command& root) {
   Command& command = root.Add(
       "demo", "Trains, saves, loads and compares on this machine, with real servers and a worker.",
       "cistern demo --dir demo");
-  command.Flag("--dir", &flags->dir,
-               {"DIR", "Where data, model and logs go, kept; without it a temporary folder.",
-                "--dir demo"});
+  command.Flag(
+      "--dir", &flags->dir,
+      {"DIR", "Where data, model and logs go, kept; without it a temporary folder.", "--dir demo"});
   command.Flag("--samples", &flags->samples,
                {"INT", "Samples to train on, 4,000 or more; a quarter as many to test.",
                 "--samples 200000"});

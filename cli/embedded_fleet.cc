@@ -23,8 +23,8 @@ class EmbeddedSession : public FleetSession {
 absl::Status CheckServerNum(uint64_t server_num) {
   const uint32_t shard_num = ServerOptions().shard_num;
   if (server_num >= 1 && server_num <= shard_num) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--embedded-servers ", server_num, ": 1 to ", shard_num, ", the shards of a table"));
+  return absl::InvalidArgumentError(absl::StrCat("--embedded-servers ", server_num, ": 1 to ",
+                                                 shard_num, ", the shards of a table"));
 }
 
 }  // namespace

@@ -18,9 +18,8 @@ Report ReportOf(const EvalSummary& summary) {
   report.json["logloss"] = summary.logloss;
   report.json["unseen_keys"] = summary.unseen_keys;
   report.json["seconds"] = summary.seconds;
-  report.text =
-      summary.auc ? absl::StrFormat("auc          %.6f\n", *summary.auc)
-                  : absl::StrCat("auc          none: ", summary.auc_note, "\n");
+  report.text = summary.auc ? absl::StrFormat("auc          %.6f\n", *summary.auc)
+                            : absl::StrCat("auc          none: ", summary.auc_note, "\n");
   absl::StrAppendFormat(&report.text, "log loss     %.6f\n", summary.logloss);
   absl::StrAppend(&report.text, "samples      ", summary.samples, " (", summary.positives,
                   " positive)\n", "unseen keys  ", summary.unseen_keys, "\n", "time         ",
@@ -31,8 +30,9 @@ Report ReportOf(const EvalSummary& summary) {
 void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) {
   AddModelFlags(command, &flags->model);
   command.Flag("--model", &flags->model_dir,
-               {"DIR", "The trained model: the --out folder of a training, or the model in it. "
-                       "With --servers it is loaded only if they hold no model.",
+               {"DIR",
+                "The trained model: the --out folder of a training, or the model in it. "
+                "With --servers it is loaded only if they hold no model.",
                 "--model runs/deepfm"});
   command.List("--data", &flags->data, true,
                {"FILE,...",
@@ -48,8 +48,7 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, config, flags.model_dir, console));
-  const auto summary =
-      Evaluate(config, fleet->client(), flags.data, JobOptionsOf(flags.model));
+  const auto summary = Evaluate(config, fleet->client(), flags.data, JobOptionsOf(flags.model));
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   return ReportOf(*summary);
 }
@@ -58,8 +57,8 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) 
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, config, flags.model_dir, console));
-  const auto summary = Predict(config, fleet->client(), flags.data, flags.output,
-                               JobOptionsOf(flags.model));
+  const auto summary =
+      Predict(config, fleet->client(), flags.data, flags.output, JobOptionsOf(flags.model));
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   Report report = ReportOf(*summary);
   report.json["output"] = flags.output;

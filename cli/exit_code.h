@@ -13,11 +13,11 @@ namespace cistern {
 enum class ExitCode : int {
   kDone = 0,
   kFailed = 1,
-  kUsage = 2,           // command line or configuration
-  kUnreachable = 3,     // a server of the cluster
-  kBadData = 4,         // a data set
-  kBadCheckpoint = 5,   // a saved model
-  kInterrupted = 130,   // by a signal, with its state saved
+  kUsage = 2,          // command line or configuration
+  kUnreachable = 3,    // a server of the cluster
+  kBadData = 4,        // a data set
+  kBadCheckpoint = 5,  // a saved model
+  kInterrupted = 130,  // by a signal, with its state saved
 };
 
 // kInvalidArgument and kAlreadyExists are usage; kUnavailable and kDeadlineExceeded unreachable;

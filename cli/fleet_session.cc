@@ -23,8 +23,8 @@ class RemoteSession : public FleetSession {
 
 absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetFlags& flags) {
   if (!(flags.connect_timeout > 0 && std::isfinite(flags.connect_timeout))) {
-    return absl::InvalidArgumentError(absl::StrCat("--connect-timeout ", flags.connect_timeout,
-                                                   ": seconds, more than 0"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--connect-timeout ", flags.connect_timeout, ": seconds, more than 0"));
   }
   ClientOptions options;
   options.cluster = flags.cluster;
@@ -55,13 +55,13 @@ void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed) {
                 "--servers 127.0.0.1:7700,127.0.0.1:7701", !may_embed});
   command.Flag("--cluster", &flags->cluster,
                {"NAME", "Name of the cluster that the servers belong to.", "--cluster ads"});
-  command.Flag("--connect-timeout", &flags->connect_timeout,
-               {"SECONDS", "How long a server that does not answer is tried again.",
-                "--connect-timeout 5"});
+  command.Flag(
+      "--connect-timeout", &flags->connect_timeout,
+      {"SECONDS", "How long a server that does not answer is tried again.", "--connect-timeout 5"});
   if (!may_embed) return;
-  command.Flag("--embedded-servers", &flags->embedded_servers,
-               {"INT", "Without --servers: how many servers live in this process.",
-                "--embedded-servers 2"});
+  command.Flag(
+      "--embedded-servers", &flags->embedded_servers,
+      {"INT", "Without --servers: how many servers live in this process.", "--embedded-servers 2"});
 }
 
 absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetFlags& flags) {
@@ -86,10 +86,10 @@ absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
 
 absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags) {
   if (ExitCodeOf(status) != ExitCode::kUnreachable || !FixOf(status).empty()) return status;
-  return WithFix(status, absl::StrCat("see which server is down: cistern status --servers ",
-                                      flags.servers,
-                                      "; start it again, load the last saved model into the fleet "
-                                      "(cistern load), and repeat this command"));
+  return WithFix(status,
+                 absl::StrCat("see which server is down: cistern status --servers ", flags.servers,
+                              "; start it again, load the last saved model into the fleet "
+                              "(cistern load), and repeat this command"));
 }
 
 }  // namespace cistern

@@ -27,16 +27,17 @@ absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
 
 void AddInspectCommand(Command& data) {
   auto flags = std::make_shared<InspectFlags>();
-  Command& command = data.Add("inspect", "Reads Norm files whole, checks them, says what they hold.",
-                              "cistern data inspect data/train/file_list.txt --print 3");
-  command.Arguments("FILE", &flags->data,
-                    {"FILE...", "File lists or Norm files.", "data/train/file_list.txt", kRequired});
+  Command& command =
+      data.Add("inspect", "Reads Norm files whole, checks them, says what they hold.",
+               "cistern data inspect data/train/file_list.txt --print 3");
+  command.Arguments(
+      "FILE", &flags->data,
+      {"FILE...", "File lists or Norm files.", "data/train/file_list.txt", kRequired});
   command.Choice("--key-bits", &flags->key_bits,
                  {"auto|32|64", "Width of keys; auto tries both.", "--key-bits 32"});
   command.Flag("--max-samples", &flags->options.max_samples,
                {"INT", "Looks at the first samples only; 0: at all.", "--max-samples 100000"});
-  command.Flag("--print", &flags->options.print,
-               {"INT", "Samples to write out.", "--print 3"});
+  command.Flag("--print", &flags->options.print, {"INT", "Samples to write out.", "--print 3"});
   command.Flag("--top", &flags->options.top,
                {"INT", "Most frequent keys of a slot to name.", "--top 10"});
   command.Does([flags](Console&) { return RunInspect(*flags); });

@@ -9,7 +9,9 @@ namespace {
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void OnSignal(int) { interrupted.store(true); }
+extern "C" void OnSignal(int) {
+  interrupted.store(true);
+}
 
 }  // namespace
 

@@ -18,13 +18,12 @@ absl::StatusOr<std::unique_ptr<LocalServers>> LocalServers::Start(
     const LocalServersOptions& options) {
   std::unique_ptr<LocalServers> fleet(new LocalServers());
   for (int rank = 0; rank < options.server_num; ++rank) {
-    const std::vector<std::string> argv = {
-        options.program,
-        absl::StrCat("--rank=", rank),
-        absl::StrCat("--server_num=", options.server_num),
-        "--port=0",
-        absl::StrCat("--cluster=", options.cluster),
-        absl::StrCat("--data_dir=", options.data_dir)};
+    const std::vector<std::string> argv = {options.program,
+                                           absl::StrCat("--rank=", rank),
+                                           absl::StrCat("--server_num=", options.server_num),
+                                           "--port=0",
+                                           absl::StrCat("--cluster=", options.cluster),
+                                           absl::StrCat("--data_dir=", options.data_dir)};
     CISTERN_ASSIGN_OR_RETURN(
         std::unique_ptr<ChildProcess> server,
         ChildProcess::Start(argv, absl::StrCat(options.log_dir, "/server-", rank, "-of-",

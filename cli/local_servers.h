@@ -12,7 +12,7 @@ namespace cistern {
 
 struct LocalServersOptions {
   int server_num = 1;
-  std::string program;   // path of cistern-server
+  std::string program;  // path of cistern-server
   std::string cluster = "cistern";
   std::string data_dir;  // shared by all
   std::string log_dir;   // server-<rank>-of-<n>.log

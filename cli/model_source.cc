@@ -17,7 +17,8 @@ bool HoldsModel(const std::filesystem::path& folder) {
   return false;
 }
 
-absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config, const std::string& model_dir) {
+absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config,
+                      const std::string& model_dir) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
   const absl::Status loaded = FromCheckpoint(LoadModel(config, fleet.client(), folder));
   switch (ExitCodeOf(loaded)) {
@@ -62,9 +63,9 @@ absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
 }
 
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
-                                                        const ModelConfig& config,
-                                                        const std::string& model_dir,
-                                                        Console& console) {
+                                                               const ModelConfig& config,
+                                                               const std::string& model_dir,
+                                                               Console& console) {
   const bool embedded = flags.fleet.servers.empty();
   if (embedded && model_dir.empty()) {
     return WithFix(absl::InvalidArgumentError("nothing says where the trained model is"),

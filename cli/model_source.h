@@ -14,8 +14,8 @@
 namespace cistern {
 
 struct ModelFlags {
-  std::string config;              // MODEL.json
-  std::vector<std::string> set;    // --set
+  std::string config;            // MODEL.json
+  std::vector<std::string> set;  // --set
   uint64_t threads = 0;
   FleetFlags fleet;
 };
@@ -36,9 +36,9 @@ absl::StatusOr<std::string> FindModelFolder(const std::string& dir);
 // holds no row, model_dir is loaded into it first.
 // kInvalidArgument: there is nothing to load from. 5 (FromCheckpoint): the folder is corrupt.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
-                                                        const ModelConfig& config,
-                                                        const std::string& model_dir,
-                                                        Console& console);
+                                                               const ModelConfig& config,
+                                                               const std::string& model_dir,
+                                                               Console& console);
 
 // The job options that these flags ask for.
 JobOptions JobOptionsOf(const ModelFlags& flags);

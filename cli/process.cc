@@ -82,8 +82,8 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(absl::Duration timeout) {
     pollfd waiting{output_, POLLIN, 0};
     const auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
     if (left <= 0) {
-      return absl::DeadlineExceededError(absl::StrCat(name_, ": said nothing within ",
-                                                      absl::FormatDuration(timeout)));
+      return absl::DeadlineExceededError(
+          absl::StrCat(name_, ": said nothing within ", absl::FormatDuration(timeout)));
     }
     if (poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
     char bytes[512];

@@ -13,8 +13,8 @@
 
 namespace cistern {
 
-// A running child process. It dies with its parent, and gets no Ctrl-C of the parent's terminal: the
-// parent decides when it stops.
+// A running child process. It dies with its parent, and gets no Ctrl-C of the parent's terminal:
+// the parent decides when it stops.
 //
 // Threads: one at a time.
 class ChildProcess {

@@ -100,10 +100,10 @@ void ProgressPrinter::Show(const Progress& progress) {
   }
   if (progress.auc) auc_ = progress.auc;
   if (progress.event == "eval") {
-    console_->Say(absl::StrFormat("eval  iter %d  auc %s  log loss %s", progress.iter,
-                                  progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
-                                  progress.logloss ? absl::StrFormat("%.6f", *progress.logloss)
-                                                   : "none"));
+    console_->Say(
+        absl::StrFormat("eval  iter %d  auc %s  log loss %s", progress.iter,
+                        progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
+                        progress.logloss ? absl::StrFormat("%.6f", *progress.logloss) : "none"));
   } else if (progress.event == "train") {
     line_ = TerminalLine(progress, auc_, console_->columns());
     console_->Update(line_);

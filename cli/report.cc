@@ -5,8 +5,7 @@
 
 namespace cistern {
 
-Console::Console(std::FILE* stream)
-    : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1) {}
+Console::Console(std::FILE* stream) : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1) {}
 
 Console::~Console() {
   if (updating_) std::fputc('\n', stream_);

@@ -12,8 +12,7 @@ namespace cistern {
 namespace {
 
 // Rows, bytes and rate of a save or load, in both forms.
-void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double seconds,
-                  Report* report) {
+void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double seconds, Report* report) {
   report->json["rows"] = rows;
   if (bytes > 0) report->json["bytes"] = bytes;
   report->json["seconds"] = seconds;
@@ -27,8 +26,9 @@ absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
     return WithFix(status, "a saved model never changes: choose another --name");
   }
   if (status.code() == absl::StatusCode::kResourceExhausted) {
-    return WithFix(status, "make room under the server's data_dir and save under another --name; "
-                           "the servers' state is untouched");
+    return WithFix(status,
+                   "make room under the server's data_dir and save under another --name; "
+                   "the servers' state is untouched");
   }
   return WithFleetFix(status, flags.fleet);
 }
@@ -59,15 +59,15 @@ absl::Status MakeEmpty(ParameterClient& client, bool replace) {
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
   if (rows == 0 && client.committed_pass() == 0) return absl::OkStatus();
   if (replace) return client.Clear(0);
-  return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat("the servers hold ", rows, " rows (pass ",
-                                  client.committed_pass(), ") and would lose them")),
-                 "add --replace to remove them first");
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat("the servers hold ", rows, " rows (pass ",
+                                              client.committed_pass(), ") and would lose them")),
+      "add --replace to remove them first");
 }
 
-// After a load that failed: some servers may have read their part, and an empty fleet is better than
-// a mixed one, which no client accepts. Each server is asked for its identity, because it may have
-// made tables that the client does not know.
+// After a load that failed: some servers may have read their part, and an empty fleet is better
+// than a mixed one, which no client accepts. Each server is asked for its identity, because it may
+// have made tables that the client does not know.
 void ClearServers(const ParameterClient& client) {
   for (const ServerLink& server : client.servers()) {
     v1::HelloReply hello;
@@ -93,7 +93,8 @@ absl::Status CheckLoadFlags(const LoadFlags& flags) {
 }  // namespace
 
 absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   const absl::Time start = absl::Now();
   std::vector<v1::SaveReply> replies(client.servers().size());
@@ -125,7 +126,8 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
 
 absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckLoadFlags(flags));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
@@ -149,9 +151,9 @@ void AddSaveCommand(Command& root) {
       root.Add("save", "Saves the committed state of a fleet: each server its part, as text files.",
                "cistern save --servers 127.0.0.1:7700,127.0.0.1:7701 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
-  command.Flag("--name,--to", &flags->name,
-               {"NAME", "Folder below each server's data_dir; must be new.", "--name monday",
-                kRequired});
+  command.Flag(
+      "--name,--to", &flags->name,
+      {"NAME", "Folder below each server's data_dir; must be new.", "--name monday", kRequired});
   command.Does([flags](Console&) { return RunSave(*flags); });
 }
 
@@ -161,21 +163,22 @@ void AddLoadCommand(Command& root) {
       "load", "Loads a saved state into a fleet of any number of servers that hold nothing yet.",
       "cistern load --servers 127.0.0.1:7700 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
-  command.Flag("--name,--from", &flags->name,
-               {"NAME", "Folder below each server's data_dir, written by cistern save.",
-                "--name monday"});
+  command.Flag(
+      "--name,--from", &flags->name,
+      {"NAME", "Folder below each server's data_dir, written by cistern save.", "--name monday"});
   command.Flag("--model", &flags->model_dir,
                {"DIR", "Instead of --name: a model folder of this machine (of cistern train).",
                 "--model runs/deepfm"});
-  command.Flag("--config", &flags->model.config,
-               {"FILE", "With --model: the model file that it was trained from.",
-                "--config deepfm.json"});
-  command.List("--set", &flags->model.set, false,
-               {"PATH=VALUE", "With --config: replaces a value of the model file.",
-                "--set seed=7"});
-  command.Switch("--replace", &flags->replace,
-                 {"", "Removes what the servers hold first; it is gone even if the load then fails.",
-                  "--replace"});
+  command.Flag(
+      "--config", &flags->model.config,
+      {"FILE", "With --model: the model file that it was trained from.", "--config deepfm.json"});
+  command.List(
+      "--set", &flags->model.set, false,
+      {"PATH=VALUE", "With --config: replaces a value of the model file.", "--set seed=7"});
+  command.Switch(
+      "--replace", &flags->replace,
+      {"", "Removes what the servers hold first; it is gone even if the load then fails.",
+       "--replace"});
   command.Does([flags](Console&) { return RunLoad(*flags); });
 }
 

@@ -16,10 +16,10 @@ struct SaveFlags {
 
 struct LoadFlags {
   FleetFlags fleet;
-  std::string name;        // below each server's data_dir; or
-  std::string model_dir;   // a model folder of this machine, and
-  ModelFlags model;        // the model file that it belongs to
-  bool replace = false;    // removes what the servers hold first
+  std::string name;       // below each server's data_dir; or
+  std::string model_dir;  // a model folder of this machine, and
+  ModelFlags model;       // the model file that it belongs to
+  bool replace = false;   // removes what the servers hold first
 };
 
 // Every server writes its shards under its data_dir, all at once.

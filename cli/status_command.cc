@@ -1,13 +1,15 @@
 #include "cli/status_command.h"
 
+#include <algorithm>
 #include <memory>
-#include <thread>
 
 #include "common/rpc/fleet.h"
+#include "common/thread_pool.h"
 
 namespace cistern {
 namespace {
 
+constexpr size_t kAskersMax = 64;
 constexpr char kCaller[] = "cistern status";
 
 struct StatusFlags {
@@ -24,11 +26,8 @@ absl::StatusOr<Report> RunStatus(const StatusFlags& flags) {
                            ConnectFleet(flags.servers, options));
   const std::vector<ServerLink> links = fleet->links();
   std::vector<ServerState> states(links.size());
-  std::vector<std::thread> askers;
-  for (size_t i = 0; i < links.size(); ++i) {
-    askers.emplace_back([&, i] { states[i] = AskServer(links[i], flags.digest); });
-  }
-  for (std::thread& asker : askers) asker.join();
+  ThreadPool pool(static_cast<int>(std::min<size_t>(links.size(), kAskersMax)));
+  pool.ParallelFor(links.size(), [&](size_t i) { states[i] = AskServer(links[i], flags.digest); });
   return ReportOf(states, flags.digest);
 }
 
@@ -53,11 +52,12 @@ void AddStatusCommand(Command& root) {
   Command& command = root.Add("status", "What each server of a fleet holds and does.",
                               "cistern status --servers 127.0.0.1:7700,127.0.0.1:7701");
   command.Flag("--servers", &flags->servers,
-               {"HOST:PORT,...", "The servers to ask.",
-                "--servers 127.0.0.1:7700,127.0.0.1:7701", kRequired});
+               {"HOST:PORT,...", "The servers to ask.", "--servers 127.0.0.1:7700,127.0.0.1:7701",
+                kRequired});
   command.Switch("--digest", &flags->digest,
-                 {"", "Also a digest of every table: equal for equal rows, wherever they lie. "
-                      "Reads every row.",
+                 {"",
+                  "Also a digest of every table: equal for equal rows, wherever they lie. "
+                  "Reads every row.",
                   "--digest"});
   command.Flag("--timeout", &flags->timeout,
                {"SECONDS", "How long to wait for an answer.", "--timeout 2"});

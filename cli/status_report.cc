@@ -11,7 +11,9 @@
 namespace cistern {
 namespace {
 
-std::string Hex(uint64_t value) { return absl::StrFormat("%016x", value); }
+std::string Hex(uint64_t value) {
+  return absl::StrFormat("%016x", value);
+}
 
 std::string StateText(const ServerState& server) {
   if (!server.reached.ok()) return "down";
@@ -76,7 +78,8 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
   json["pulled_keys"] = stats.pulled_keys();
   json["pushed_keys"] = stats.pushed_keys();
   json["tables"] = nlohmann::ordered_json::array();
-  for (const v1::TableStats& table : stats.tables()) json["tables"].push_back(JsonOf(table, digest));
+  for (const v1::TableStats& table : stats.tables())
+    json["tables"].push_back(JsonOf(table, digest));
   json["dense_tables"] = nlohmann::ordered_json::array();
   for (const v1::TableStats& table : stats.dense_tables()) {
     json["dense_tables"].push_back(JsonOf(table, digest));
@@ -130,9 +133,9 @@ absl::Status OutcomeOf(const std::vector<ServerState>& servers) {
     down.push_back(absl::StrCat(server.address, ": ", server.reached.message()));
   }
   if (down.empty()) return absl::OkStatus();
-  return WithFix(absl::UnavailableError(absl::StrCat(down.size(), " of ", servers.size(),
-                                                     " servers cannot be reached: ",
-                                                     absl::StrJoin(down, "; "))),
+  return WithFix(absl::UnavailableError(
+                     absl::StrCat(down.size(), " of ", servers.size(),
+                                  " servers cannot be reached: ", absl::StrJoin(down, "; "))),
                  "look at the log of the server, and start it again");
 }
 

@@ -3,13 +3,13 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
-#include "worker/config/nearest_name.h"
 #include "cli/text_table.h"
+#include "worker/config/nearest_name.h"
 
 namespace cistern {
 namespace {
@@ -107,9 +107,9 @@ Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
   report.json["shard"] = reply.shard();
   report.json["server"] = server;
   if (!reply.found()) {
-    report.outcome = absl::NotFoundError(absl::StrCat("table '", table, "' holds no key ", key,
-                                                      " (shard ", reply.shard(), ", server ",
-                                                      server, ")"));
+    report.outcome =
+        absl::NotFoundError(absl::StrCat("table '", table, "' holds no key ", key, " (shard ",
+                                         reply.shard(), ", server ", server, ")"));
     return report;
   }
   report.json["fields"] = nlohmann::ordered_json::object();
@@ -119,8 +119,8 @@ Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
     rows.push_back({reply.field_names(i), absl::StrFormat("%.9g", reply.fields(i))});
   }
   report.json["line"] = reply.text();
-  report.text = absl::StrCat("table ", table, "  key ", key, "  shard ", reply.shard(),
-                             "  server ", server, "\n", TextTable(rows));
+  report.text = absl::StrCat("table ", table, "  key ", key, "  shard ", reply.shard(), "  server ",
+                             server, "\n", TextTable(rows));
   return report;
 }
 
@@ -133,8 +133,8 @@ absl::StatusOr<Report> ShowRow(ParameterClient& client, const std::string& name,
   if (table == schema.tables_size()) {
     for (const v1::DenseTableSpec& dense : schema.dense_tables()) {
       if (dense.name() == name) {
-        return absl::InvalidArgumentError(absl::StrCat("table '", name,
-                                                       "' is dense: it has no keys"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("table '", name, "' is dense: it has no keys"));
       }
     }
     return NoSuchTable(name, TablesOf(client));
@@ -165,13 +165,15 @@ absl::StatusOr<Key> ParseKey(const std::string& text) {
 }
 
 absl::StatusOr<Report> RunTableList(const TableFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.fleet));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<TableCounts> tables, CountTables(fleet->client()));
   return ReportOf(tables);
 }
 
 absl::StatusOr<Report> RunTableShow(const TableFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.fleet));
   if (!flags.key.empty()) return ShowRow(fleet->client(), flags.table, flags.key);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<TableCounts> tables, CountTables(fleet->client()));
   if (flags.table.empty()) return ReportOf(tables);
@@ -185,9 +187,8 @@ void AddTableCommands(Command& root) {
   auto flags = std::make_shared<TableFlags>();
   Command& table = root.Add("table", "Tables of a fleet and their rows.",
                             "cistern table show deep 1234 --servers 127.0.0.1:7700");
-  Command& list =
-      table.Add("ls", "Every table: kind, rows, memory.",
-                "cistern table ls --servers 127.0.0.1:7700");
+  Command& list = table.Add("ls", "Every table: kind, rows, memory.",
+                            "cistern table ls --servers 127.0.0.1:7700");
   AddFlags(list, flags.get());
   list.Does([flags](Console&) { return RunTableList(*flags); });
   Command& show = table.Add("show", "One row by its key, or the counts of a table.",

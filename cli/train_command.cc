@@ -16,8 +16,8 @@ absl::Status CheckOut(const TrainFlags& flags) {
   if (flags.overwrite || !std::filesystem::exists(flags.out + "/model", error)) {
     return absl::OkStatus();
   }
-  return WithFix(absl::InvalidArgumentError(absl::StrCat("--out ", flags.out,
-                                                         ": holds a trained model already")),
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat("--out ", flags.out, ": holds a trained model already")),
                  "name another folder, or add --overwrite to replace what is there");
 }
 
@@ -67,8 +67,8 @@ absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags) {
 void AddTrainFlags(Command& command, TrainFlags* flags) {
   AddModelFlags(command, &flags->model);
   command.Flag("--out", &flags->out,
-               {"DIR", "Folder of the run: metrics.jsonl and model/. Created.",
-                "--out runs/deepfm", kRequired});
+               {"DIR", "Folder of the run: metrics.jsonl and model/. Created.", "--out runs/deepfm",
+                kRequired});
   command.Switch("--no-save-model", &flags->no_save_model,
                  {"", "Writes metrics but no model.", "--no-save-model"});
   command.Switch("--overwrite", &flags->overwrite,
@@ -81,7 +81,8 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
   CISTERN_RETURN_IF_ERROR(CheckOut(flags));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.model.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.model.fleet));
   if (const PassId pass = fleet->client().committed_pass(); pass > 0) {
     console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training goes on from it"));
   }

@@ -123,17 +123,15 @@ TEST(CommandLine, RefusesAMissingArgumentAndABadNumber) {
 TEST(CommandLine, ReportsAFailureInBothForms) {
   Example example;
   EXPECT_EQ(example.Run({"table", "show", "--json"}), 4);
-  EXPECT_EQ(example.stdout_text,
-            "{\"error\":\"row 7 is corrupt\",\"fix\":\"\",\"exit_code\":4}\n");
+  EXPECT_EQ(example.stdout_text, "{\"error\":\"row 7 is corrupt\",\"fix\":\"\",\"exit_code\":4}\n");
   EXPECT_EQ(example.stderr_text, "error: row 7 is corrupt\n");
 }
 
 TEST(CommandLine, HelpShowsTypeDefaultAndExample) {
   Example example;
   EXPECT_EQ(example.Run({"train", "--help"}), 0);
-  EXPECT_THAT(example.stdout_text,
-              HasSubstr("--batch-size INT\n      Samples a step.\n"
-                        "      default: 64; example: --batch-size 32\n"));
+  EXPECT_THAT(example.stdout_text, HasSubstr("--batch-size INT\n      Samples a step.\n"
+                                             "      default: 64; example: --batch-size 32\n"));
   EXPECT_THAT(example.stdout_text, HasSubstr("required; example: m.json"));
   EXPECT_THAT(example.stdout_text, HasSubstr("Usage: prog train [OPTIONS] MODEL"));
 }

@@ -5,7 +5,9 @@
 namespace cistern {
 namespace {
 
-int CodeOf(const absl::Status& status) { return static_cast<int>(ExitCodeOf(status)); }
+int CodeOf(const absl::Status& status) {
+  return static_cast<int>(ExitCodeOf(status));
+}
 
 TEST(ExitCode, FollowsTheStatusCode) {
   EXPECT_EQ(CodeOf(absl::OkStatus()), 0);

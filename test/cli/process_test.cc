@@ -10,7 +10,9 @@
 namespace cistern {
 namespace {
 
-std::string LogPath() { return testing::TempDir() + "/process_test.log"; }
+std::string LogPath() {
+  return testing::TempDir() + "/process_test.log";
+}
 
 TEST(ChildProcess, GivesItsOutputLineByLine) {
   auto child = ChildProcess::Start({"/bin/echo", "one\ntwo"}, LogPath());
