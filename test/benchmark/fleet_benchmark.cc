@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "worker/client/fleet.h"
+#include "common/rpc/fleet.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
