@@ -48,7 +48,9 @@ void Must(const absl::Status& status) {
 }
 
 // Key number i: distinct, spread over all shards.
-Key KeyAt(uint64_t i) { return (i * 0x9E3779B97F4A7C15ull) & (kReservedKey64 >> 1); }
+Key KeyAt(uint64_t i) {
+  return (i * 0x9E3779B97F4A7C15ull) & (kReservedKey64 >> 1);
+}
 
 // CPU seconds that the whole machine was busy, to tell how quiet a measurement was.
 double BusySeconds() {
@@ -285,4 +287,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace cistern
 
-int main(int argc, char** argv) { return cistern::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return cistern::Main(argc, argv);
+}

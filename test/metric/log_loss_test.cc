@@ -23,7 +23,9 @@ TEST(LogLoss, CertainAndWrongIsClipped) {
   EXPECT_NEAR(loss.Value(), -std::log(1e-7), 1e-9);
 }
 
-TEST(LogLoss, NoSamplesAreZero) { EXPECT_EQ(LogLoss().Value(), 0.0); }
+TEST(LogLoss, NoSamplesAreZero) {
+  EXPECT_EQ(LogLoss().Value(), 0.0);
+}
 
 }  // namespace
 }  // namespace cistern

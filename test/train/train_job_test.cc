@@ -189,9 +189,8 @@ TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
   TrainAndPredict(Config(), 1, "small");
   EmbeddedServers fleet(1);
   auto client = fleet.Connect();
-  const ModelConfig other =
-      Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
-              "layers.reshape1.leading_dim=16"});
+  const ModelConfig other = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
+                                    "layers.reshape1.leading_dim=16"});
   const absl::Status status = LoadModel(other, *client, folder_ + "/small/model");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("dim"), std::string::npos) << status;

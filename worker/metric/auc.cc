@@ -49,15 +49,16 @@ absl::StatusOr<double> Auc::Value() const {
     for (; end < order.size() && order[end] >> 1 == order[begin] >> 1; ++end) {
       ++((order[end] & 1) != 0 ? tied_positives : tied_negatives);
     }
-    twice_pairs += static_cast<unsigned __int128>(tied_positives) * (2 * negatives + tied_negatives);
+    twice_pairs +=
+        static_cast<unsigned __int128>(tied_positives) * (2 * negatives + tied_negatives);
     positives += tied_positives;
     negatives += tied_negatives;
     begin = end;
   }
   if (positives == 0 || negatives == 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("AUC is undefined: all ", scores_.size(), " labels are ",
-                     positives == 0 ? "negative" : "positive"));
+    return absl::FailedPreconditionError(absl::StrCat("AUC is undefined: all ", scores_.size(),
+                                                      " labels are ",
+                                                      positives == 0 ? "negative" : "positive"));
   }
   return static_cast<double>(twice_pairs) /
          (2.0 * static_cast<double>(positives) * static_cast<double>(negatives));

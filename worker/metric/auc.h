@@ -10,8 +10,8 @@
 namespace cistern {
 
 // Collects scores and ranks them: the probability that a positive scores above a negative, ties
-// counting one half (the Mann-Whitney statistic; Hanley and McNeil, 1982). Counts are 64-bit integers,
-// so nothing is lost to rounding before the last division.
+// counting one half (the Mann-Whitney statistic; Hanley and McNeil, 1982). Counts are 64-bit
+// integers, so nothing is lost to rounding before the last division.
 //
 // Memory: 5 bytes a sample. Threads: one at a time.
 class Auc {
@@ -21,8 +21,8 @@ class Auc {
   // Adds what another collected, e.g. for another part of the data.
   void Merge(const Auc& other);
 
-  // kFailedPrecondition if one class is missing (the area is undefined then), kDataLoss if a score is
-  // NaN; each says so.
+  // kFailedPrecondition if one class is missing (the area is undefined then), kDataLoss if a score
+  // is NaN; each says so.
   absl::StatusOr<double> Value() const;
 
  private:

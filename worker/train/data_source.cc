@@ -57,7 +57,8 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   std::string source = files.empty() ? config.data.eval_source : absl::StrJoin(files, ",");
   if (source.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        config.path, ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
+        config.path,
+        ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
   }
   return Open(config, source, options, 0, 1);
 }

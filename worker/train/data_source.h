@@ -18,8 +18,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
 
 // Passes of evaluation data, in file order, read once, without segments.
 // files: file lists or Norm files, one after the other. max_batches: 0 = all.
-absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(const ModelConfig& config,
-                                                               const std::vector<std::string>& files,
-                                                               uint64_t max_batches);
+absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
+    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches);
 
 }  // namespace cistern

@@ -32,8 +32,7 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
     std::vector<Key> missing;
     std::vector<Row> rows;
     for (Row row = 0; row < keys.size(); ++row) {
-      const Row found =
-          live == nullptr ? KeyIndex::kNone : live->pass->keys[input].Find(keys[row]);
+      const Row found = live == nullptr ? KeyIndex::kNone : live->pass->keys[input].Find(keys[row]);
       if (found == KeyIndex::kNone) {
         missing.push_back(keys[row]);
         rows.push_back(row);
@@ -96,8 +95,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     summary.auc_note = std::string(area.status().message());
   }
   summary.logloss = log_loss.Value();
-  summary.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }
 

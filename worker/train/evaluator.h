@@ -14,8 +14,8 @@
 
 namespace cistern {
 
-// The data of one evaluation, cut into passes. Data that fits one pass is read once and kept, so that
-// evaluating again costs no reading.
+// The data of one evaluation, cut into passes. Data that fits one pass is read once and kept, so
+// that evaluating again costs no reading.
 //
 // Threads: one at a time.
 class Evaluator {
@@ -28,9 +28,9 @@ class Evaluator {
   // Called with each batch and its predictions [size, label_dim], in the order of the data.
   using Visit = std::function<absl::Status(const Batch&, const std::vector<float>& predictions)>;
 
-  // Predicts everything. Rows come from `live` (the pass that is being trained) where it has the key
-  // and from the servers' committed state elsewhere; a key that neither holds reads a row of zeros
-  // and is counted in unseen_keys.
+  // Predicts everything. Rows come from `live` (the pass that is being trained) where it has the
+  // key and from the servers' committed state elsewhere; a key that neither holds reads a row of
+  // zeros and is counted in unseen_keys.
   absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr);
 
  private:

@@ -18,36 +18,36 @@ namespace cistern {
 struct Progress {
   std::string event;  // "train", "pass", "eval", "final"
   uint64_t iter = 0;
-  uint64_t samples = 0;             // since the start of the run
-  std::optional<double> epoch;      // epochs done, with fraction where known
+  uint64_t samples = 0;         // since the start of the run
+  std::optional<double> epoch;  // epochs done, with fraction where known
   std::optional<double> loss, lr, auc, logloss;
   std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
   std::optional<uint64_t> rows;         // pass: distinct keys
   std::optional<uint64_t> pass;         // committed pass
-  double seconds = 0;               // since the start of the run
-  double samples_per_second = 0;    // since the last event of this kind
+  double seconds = 0;                   // since the start of the run
+  double samples_per_second = 0;        // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
 };
 
 struct JobOptions {
-  std::string out_dir;       // metrics.jsonl and model/ go here; created; empty: nothing is written
+  std::string out_dir;  // metrics.jsonl and model/ go here; created; empty: nothing is written
   bool save_model = true;
   // Set by a signal handler: training stops after the current pass is committed and saved.
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const Progress&)> progress;  // called from the training thread
-  int threads = 0;           // of the CPU device; 0: all cores
+  int threads = 0;                                // of the CPU device; 0: all cores
   uint32_t rank = 0, world_size = 1;
 };
 
 struct TrainSummary {
   uint64_t iterations = 0, samples = 0, passes = 0, epochs = 0, rows = 0;
   double seconds = 0, samples_per_second = 0;
-  double loss = 0;                      // last
-  std::optional<double> auc, logloss;   // of the state that was kept
-  std::string model_dir;                // empty: not saved
+  double loss = 0;                     // last
+  std::optional<double> auc, logloss;  // of the state that was kept
+  std::string model_dir;               // empty: not saved
   bool interrupted = false;
-  std::string stopped_by;               // "max_iter", "epochs", "auc", "patience", "interrupt"
+  std::string stopped_by;  // "max_iter", "epochs", "auc", "patience", "interrupt"
 };
 
 struct EvalSummary {
@@ -79,13 +79,14 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options);
 
-// Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and sets
-// their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
+// Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and
+// sets their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
 // not the one of `config`.
 absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
                        const std::string& folder);
 
-// Writes everything the servers hold as a model folder; replaces an older one at `folder` in one step.
+// Writes everything the servers hold as a model folder; replaces an older one at `folder` in one
+// step.
 absl::Status SaveModel(ParameterClient& client, const std::string& folder);
 
 }  // namespace cistern

@@ -15,13 +15,14 @@ namespace cistern {
 // Threads: one at a time.
 class MetricsLog {
  public:
-  // Creates `out_dir` and empties out_dir/metrics.jsonl; with an empty out_dir only `watch` sees events.
+  // Creates `out_dir` and empties out_dir/metrics.jsonl; with an empty out_dir only `watch` sees
+  // events.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Create(
       const std::string& out_dir, std::function<void(const Progress&)> watch);
   ~MetricsLog();
 
-  // Adds the times and the rate (samples since the last event of its kind) to `progress`, writes its
-  // line and hands it on.
+  // Adds the times and the rate (samples since the last event of its kind) to `progress`, writes
+  // its line and hands it on.
   void Write(Progress progress);
 
   double seconds() const;  // since Create

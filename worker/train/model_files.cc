@@ -83,8 +83,8 @@ class RowPusher {
     Key key = 0;
     bool full = false;
     values_.resize((keys_.size() + 1) * layout.full_floats());
-    CISTERN_RETURN_IF_ERROR(ParseValueLine(
-        layout, line, &key, &values_[keys_.size() * layout.full_floats()], &full));
+    CISTERN_RETURN_IF_ERROR(
+        ParseValueLine(layout, line, &key, &values_[keys_.size() * layout.full_floats()], &full));
     keys_.push_back(key);
     full_.push_back(full);
     return keys_.size() < kPushRows ? absl::OkStatus() : Flush();
@@ -107,7 +107,9 @@ class RowPusher {
 };
 
 // The table that a file of a model belongs to: its folder.
-std::string TableOf(const ModelFile& file) { return file.name.substr(0, file.name.find('/')); }
+std::string TableOf(const ModelFile& file) {
+  return file.name.substr(0, file.name.find('/'));
+}
 
 absl::Status LoadSparse(ParameterClient& client, TableId id, const std::string& folder,
                         const std::vector<ModelPart>& parts) {
@@ -199,8 +201,8 @@ absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
   const std::string difference = SchemaDifference(schema, wanted);
   if (!difference.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, " was saved by another model than ", config.path, " (", difference, ")"));
+    return absl::InvalidArgumentError(absl::StrCat(folder, " was saved by another model than ",
+                                                   config.path, " (", difference, ")"));
   }
   CISTERN_RETURN_IF_ERROR(client.CreateTables(schema));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());

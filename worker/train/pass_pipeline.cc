@@ -24,14 +24,13 @@ void CarryOver(const ReadyPass& before, ReadyPass& now) {
 
 PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
                            std::unique_ptr<PassSource> source)
-    : config_(config), client_(client), source_(std::move(source)), thread_([this] { Run(); }) {}
+    : config_(config), client_(client), source_(std::move(source)) {
+  thread_.Run([this] { Run(); });
+}
 
 PassPipeline::~PassPipeline() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
-  thread_.join();
+  absl::MutexLock lock(&mutex_);
+  stopping_ = true;
 }
 
 absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Next() {
@@ -51,9 +50,8 @@ void PassPipeline::Run() {
     slot_ = std::move(made);
     filled_ = true;
     mutex_.Await(absl::Condition(
-        +[](PassPipeline* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          return self->stopping_ || !self->filled_;
-        },
+        +[](PassPipeline* self)
+             ABSL_NO_THREAD_SAFETY_ANALYSIS { return self->stopping_ || !self->filled_; },
         this));
     if (stopping_ || last) return;
   }
@@ -70,8 +68,7 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(const ReadyPass
   return ready;
 }
 
-absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before,
-                                       ReadyPass& now) {
+absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now) {
   const size_t input = config_.embeddings[embedding].input;
   const TableId table_id = static_cast<TableId>(embedding);
   const absl::Span<const Key> keys = now.pass->keys[input].keys();

@@ -1,17 +1,17 @@
 // Makes the next pass ready while the current one trains: read, de-duplicate, pull.
 //
 // A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
-// last update of n. Such rows are carried over on the device when n ends. All others are pulled from
-// committed state, which then needs the commit of pass n - 1 but not that of n.
+// last update of n. Such rows are carried over on the device when n ends. All others are pulled
+// from committed state, which then needs the commit of pass n - 1 but not that of n.
 #pragma once
 
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "common/status.h"
+#include "common/thread_pool.h"
 #include "worker/client/parameter_client.h"
 #include "worker/config/model_config.h"
 #include "worker/pass/batch.h"
@@ -39,8 +39,9 @@ class PassPipeline {
                std::unique_ptr<PassSource> source);
   ~PassPipeline();
 
-  // Waits for the next pass; null at the end of the data. Call it only when the pass that it returned
-  // before is committed: from then on the one after the next is prepared, from committed state.
+  // Waits for the next pass; null at the end of the data. Call it only when the pass that it
+  // returned before is committed: from then on the one after the next is prepared, from committed
+  // state.
   absl::StatusOr<std::shared_ptr<ReadyPass>> Next();
 
  private:
@@ -55,9 +56,9 @@ class PassPipeline {
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool filled_ ABSL_GUARDED_BY(mutex_) = false;   // slot_ holds a pass, an error or the end
+  bool filled_ ABSL_GUARDED_BY(mutex_) = false;  // slot_ holds a pass, an error or the end
   absl::StatusOr<std::shared_ptr<ReadyPass>> slot_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;
+  ThreadPool thread_{1};  // last: its destructor waits for Run, which uses all of the above
 };
 
 }  // namespace cistern

@@ -6,18 +6,18 @@
 
 namespace cistern {
 
-// After each epoch the monitored value (higher is better) is compared with the best so far. No gain:
-// the learning rate is multiplied by `factor`, and after `patience` such epochs in a row training
-// stops.
+// After each epoch the monitored value (higher is better) is compared with the best so far. No
+// gain: the learning rate is multiplied by `factor`, and after `patience` such epochs in a row
+// training stops.
 //
 // Threads: one at a time.
 class Plateau {
  public:
   struct Rule {
-    double factor = 0;        // 0: the learning rate stays
-    double min_scale = 0;     // smallest scale() allowed
+    double factor = 0;     // 0: the learning rate stays
+    double min_scale = 0;  // smallest scale() allowed
     double min_gain = 1e-6;
-    uint32_t patience = 0;    // 0: never stop
+    uint32_t patience = 0;  // 0: never stop
   };
   explicit Plateau(const Rule& rule) : rule_(rule) {}
 
@@ -30,7 +30,8 @@ class Plateau {
       return true;
     }
     ++epochs_without_gain_;
-    if (rule_.factor > 0) scale_ = std::max(scale_ * rule_.factor, std::min(scale_, rule_.min_scale));
+    if (rule_.factor > 0)
+      scale_ = std::max(scale_ * rule_.factor, std::min(scale_, rule_.min_scale));
     return false;
   }
 

@@ -67,8 +67,8 @@ class LineFile {
 
  private:
   absl::Status Failed(const char* what) const {
-    const absl::StatusCode code = errno == ENOSPC ? absl::StatusCode::kResourceExhausted
-                                                  : absl::StatusCode::kInvalidArgument;
+    const absl::StatusCode code =
+        errno == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInvalidArgument;
     return absl::Status(code, absl::StrCat(what, " ", path_, ": ", std::strerror(errno)));
   }
   const std::string path_, temporary_;

@@ -41,9 +41,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& conf
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
   if (!config.data.eval_source.empty()) {
-    trainer->evaluator_ = std::make_unique<Evaluator>(config, client, *trainer->model_,
-                                                      std::vector<std::string>{},
-                                                      config.solver.eval_batches);
+    trainer->evaluator_ = std::make_unique<Evaluator>(
+        config, client, *trainer->model_, std::vector<std::string>{}, config.solver.eval_batches);
   }
   return trainer;
 }
@@ -127,8 +126,8 @@ Progress Trainer::Now(const char* event) const {
   progress.event = event;
   progress.iter = summary_.iterations;
   progress.samples = summary_.samples;
-  progress.lr = config_.optimizer.schedule.At(std::max<uint64_t>(summary_.iterations, 1)) *
-                plateau_.scale();
+  progress.lr =
+      config_.optimizer.schedule.At(std::max<uint64_t>(summary_.iterations, 1)) * plateau_.scale();
   progress.pass = client_.committed_pass();
   double done = 0;  // fraction of the run, where it is known
   if (config_.solver.max_iter > 0) {
@@ -175,8 +174,8 @@ absl::Status Trainer::Commit(const ReadyPass& ready) {
           client_.Push(static_cast<TableId>(e), table.keys(), table.values(), table.full()));
     }
     for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
-      CISTERN_RETURN_IF_ERROR(client_.PushDense(
-          static_cast<TableId>(i), model_->ReadDense(static_cast<size_t>(i)).data()));
+      CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i),
+                                                model_->ReadDense(static_cast<size_t>(i)).data()));
     }
     return client_.CommitPass();
   }();

@@ -60,7 +60,7 @@ class Trainer {
   std::unique_ptr<MetricsLog> log_;
   Plateau plateau_;
   TrainSummary summary_;
-  double loss_sum_ = 0;    // since the last "train" line
+  double loss_sum_ = 0;  // since the last "train" line
   uint64_t loss_count_ = 0;
   uint64_t epoch_samples_ = 0;  // of the first epoch, once known
   uint64_t epoch_start_ = 0;    // samples when the current epoch began
