@@ -18,6 +18,15 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
   return bytes;
 }
 
+// A file that is not there is a mistake of who named it, not of the data.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const NormOptions& norm) {
+  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenNorm(norm);
+  if (!absl::IsNotFound(reader.status())) return reader;
+  return absl::InvalidArgumentError(absl::StrCat("data '", norm.source, "': ",
+                                                 reader.status().message(),
+                                                 "; paths count from the current folder"));
+}
+
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const std::string& source, PassOptions options,
                                                  uint32_t rank, uint32_t world_size) {
@@ -31,7 +40,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
   norm.shape = options.shape;
   norm.worker = rank;
   norm.worker_num = world_size;
-  return std::make_unique<PassSource>(options, [norm] { return OpenNorm(norm); });
+  return std::make_unique<PassSource>(options, [norm] { return OpenNamed(norm); });
 }
 
 }  // namespace

@@ -94,6 +94,8 @@ absl::Status Trainer::TrainPass(ReadyPass& ready) {
     summary_.loss = step->loss;
     loss_sum_ += step->loss;
     ++loss_count_;
+    pass_loss_sum_ += step->loss;
+    ++pass_loss_count_;
     CISTERN_RETURN_IF_ERROR(AfterStep(ready));
     if (options_.interrupted != nullptr && options_.interrupted->load()) Stop("interrupt");
     if (Stopping()) return absl::OkStatus();
@@ -188,6 +190,11 @@ absl::Status Trainer::Commit(const ReadyPass& ready) {
   best_is_last_ = false;
   Progress progress = Now("pass");
   progress.rows = rows;
+  if (pass_loss_count_ > 0) {
+    progress.loss = pass_loss_sum_ / static_cast<double>(pass_loss_count_);
+    pass_loss_sum_ = 0;
+    pass_loss_count_ = 0;
+  }
   log_->Write(progress);
   return absl::OkStatus();
 }

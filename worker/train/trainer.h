@@ -62,6 +62,8 @@ class Trainer {
   TrainSummary summary_;
   double loss_sum_ = 0;  // since the last "train" line
   uint64_t loss_count_ = 0;
+  double pass_loss_sum_ = 0;  // since the last "pass" line
+  uint64_t pass_loss_count_ = 0;
   uint64_t epoch_samples_ = 0;  // of the first epoch, once known
   uint64_t epoch_start_ = 0;    // samples when the current epoch began
   std::string best_dir_;        // model folder of the best epoch; empty: none yet
