@@ -9,7 +9,7 @@
 #include <random>
 #include <sstream>
 
-#include "test/testing/embedded_fleet.h"
+#include "test/client/embedded_fleet.h"
 #include "worker/data/norm_writer.h"
 #include "worker/train/jobs.h"
 
@@ -41,6 +41,12 @@ void WriteSamples(const std::string& path, size_t samples, uint64_t key_range, u
   }
   ASSERT_TRUE((*writer)->Append(block).ok());
   ASSERT_TRUE((*writer)->Close().ok());
+}
+
+std::unique_ptr<ParameterClient> Connect(EmbeddedFleet& fleet) {
+  auto client = ParameterClient::Connect(fleet.Links(), ClientOptions());
+  EXPECT_TRUE(client.ok()) << client.status();
+  return client.ok() ? std::move(*client) : nullptr;
 }
 
 class TrainJob : public testing::Test {
@@ -113,8 +119,8 @@ class TrainJob : public testing::Test {
   // Trains on `servers` fresh servers and returns the predictions of the test file.
   std::string TrainAndPredict(const ModelConfig& config, uint32_t servers,
                               const std::string& name) {
-    EmbeddedServers fleet(servers);
-    auto client = fleet.Connect();
+    EmbeddedFleet fleet(servers);
+    auto client = Connect(fleet);
     auto summary = Train(config, *client, Options(name));
     EXPECT_TRUE(summary.ok()) << summary.status();
     return Predictions(config, *client, name);
@@ -134,8 +140,8 @@ class TrainJob : public testing::Test {
 };
 
 TEST_F(TrainJob, LearnsARuleThatTheKeysTell) {
-  EmbeddedServers fleet(2);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
   const auto summary = Train(Config({"solver.num_epochs=12"}), *client, Options("learn"));
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_GT(*summary->auc, 0.9);
@@ -156,8 +162,8 @@ TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABit) {
 
 TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
   ModelConfig config = Config();
-  EmbeddedServers fleet(1);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
   const auto whole = Train(config, *client, Options("whole"));
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->passes, 3u);  // one an epoch
@@ -166,8 +172,8 @@ TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
   WriteSamples(folder_ + "/train.norm", 40000, 30000, 3);
   const std::string large = TrainAndPredict(config, 2, "large");
   config.cistern.pass_memory_mb = 2;
-  EmbeddedServers others(2);
-  auto other_client = others.Connect();
+  EmbeddedFleet others(2);
+  auto other_client = Connect(others);
   const auto cut = Train(config, *other_client, Options("cut"));
   ASSERT_TRUE(cut.ok()) << cut.status();
   EXPECT_GT(cut->passes, 6u);
@@ -178,8 +184,8 @@ TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
 TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
   const ModelConfig config = Config();
   const std::string trained = TrainAndPredict(config, 2, "saved");
-  EmbeddedServers fleet(3);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(3);
+  auto client = Connect(fleet);
   ASSERT_TRUE(LoadModel(config, *client, folder_ + "/saved/model").ok());
   EXPECT_EQ(client->committed_pass(), 3u);
   EXPECT_EQ(trained, Predictions(config, *client, "loaded"));
@@ -187,8 +193,8 @@ TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
 
 TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
   TrainAndPredict(Config(), 1, "small");
-  EmbeddedServers fleet(1);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
   const ModelConfig other = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
                                     "layers.reshape1.leading_dim=16"});
   const absl::Status status = LoadModel(other, *client, folder_ + "/small/model");
@@ -197,8 +203,8 @@ TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
 }
 
 TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {
-  EmbeddedServers fleet(1);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
   const ModelConfig config =
       Config({"solver.num_epochs=6", "solver.eval_interval=48", "solver.display=0"});
   ASSERT_TRUE(Train(config, *client, Options("middle")).ok());
@@ -210,8 +216,8 @@ TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {
 }
 
 TEST_F(TrainJob, KeysThatNobodyTrainedReadTheDefaultRowAndAreCounted) {
-  EmbeddedServers fleet(2);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
   const ModelConfig config = Config();
   ASSERT_TRUE(Train(config, *client, Options("unseen")).ok());
   WriteSamples(folder_ + "/strange.norm", 50, 1u << 20, 9);
@@ -222,8 +228,8 @@ TEST_F(TrainJob, KeysThatNobodyTrainedReadTheDefaultRowAndAreCounted) {
 }
 
 TEST_F(TrainJob, TheBestEpochIsWhatStays) {
-  EmbeddedServers fleet(2);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
   // A learning rate that is far too large makes later epochs worse than some earlier one.
   const ModelConfig config =
       Config({"solver.num_epochs=40", "optimizer.adam_hparam.learning_rate=0.05",
@@ -241,8 +247,8 @@ TEST_F(TrainJob, TheBestEpochIsWhatStays) {
 }
 
 TEST_F(TrainJob, AnInterruptCommitsWhatWasTrained) {
-  EmbeddedServers fleet(1);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
   std::atomic<bool> interrupted{false};
   JobOptions options = Options("interrupt");
   options.interrupted = &interrupted;
@@ -255,8 +261,8 @@ TEST_F(TrainJob, AnInterruptCommitsWhatWasTrained) {
 }
 
 TEST_F(TrainJob, MaxIterGoesAroundTheDataAndAucStops) {
-  EmbeddedServers fleet(1);
-  auto client = fleet.Connect();
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
   const auto summary =
       Train(Config({"solver.num_epochs=0", "solver.max_iter=37"}), *client, Options("iter"));
   ASSERT_TRUE(summary.ok()) << summary.status();
@@ -272,10 +278,10 @@ TEST_F(TrainJob, MaxIterGoesAroundTheDataAndAucStops) {
 }
 
 TEST_F(TrainJob, ASecondRunFencesTheFirst) {
-  EmbeddedServers fleet(1);
-  auto first = fleet.Connect();
+  EmbeddedFleet fleet(1);
+  auto first = Connect(fleet);
   ASSERT_TRUE(Train(Config({"solver.num_epochs=1"}), *first, Options("first")).ok());
-  auto second = fleet.Connect();
+  auto second = Connect(fleet);
   ASSERT_TRUE(Train(Config({"solver.num_epochs=1"}), *second, Options("second")).ok());
   const absl::Status status = first->BeginPass();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

@@ -36,10 +36,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& conf
   if (options.threads > 0) omp_set_num_threads(options.threads);
   std::unique_ptr<Trainer> trainer(new Trainer(config, client, options));
   CISTERN_ASSIGN_OR_RETURN(trainer->model_, Model::Create(config, trainer->stream_));
-  CISTERN_ASSIGN_OR_RETURN(trainer->log_, MetricsLog::Create(options.out_dir, options.progress));
   CISTERN_RETURN_IF_ERROR(client.CreateTables(trainer->model_->schema()));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
+  // Only now: a run that the servers refuse leaves the lines of the one before it alone.
+  CISTERN_ASSIGN_OR_RETURN(trainer->log_, MetricsLog::Create(options.out_dir, options.progress));
   if (!config.data.eval_source.empty()) {
     trainer->evaluator_ = std::make_unique<Evaluator>(
         config, client, *trainer->model_, std::vector<std::string>{}, config.solver.eval_batches);
