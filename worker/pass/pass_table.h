@@ -31,7 +31,7 @@ class PassTable {
   const float* values() const { return values_.data(); }
   float* row(size_t r) { return values_.data() + r * stride(); }
   const float* row(size_t r) const { return values_.data() + r * stride(); }
-  uint8_t* full() { return full_.data(); }          // [rows]: the value holds its embedx
+  uint8_t* full() { return full_.data(); }  // [rows]: the value holds its embedx
   const uint8_t* full() const { return full_.data(); }
   // Ctr tables: the keys, by row, for the rule that creates embedx. Borrowed.
   void set_keys(absl::Span<const Key> keys) { keys_ = keys; }

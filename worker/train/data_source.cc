@@ -22,8 +22,8 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const NormOptions& norm) {
   absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenNorm(norm);
   if (!absl::IsNotFound(reader.status())) return reader;
-  return absl::InvalidArgumentError(absl::StrCat("data '", norm.source, "': ",
-                                                 reader.status().message(),
+  return absl::InvalidArgumentError(absl::StrCat("data '", norm.source,
+                                                 "': ", reader.status().message(),
                                                  "; paths count from the current folder"));
 }
 
