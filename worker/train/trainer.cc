@@ -138,7 +138,7 @@ Progress Trainer::Now(const char* event) const {
     done = static_cast<double>(summary_.iterations) / static_cast<double>(config_.solver.max_iter);
   }
   if (epoch_samples_ > 0) {
-    progress.epoch = static_cast<double>(summary_.samples) / static_cast<double>(epoch_samples_);
+    progress.epoch = static_cast<double>(summary_.samples) / epoch_samples_;
     if (config_.solver.max_iter == 0) done = *progress.epoch / config_.solver.num_epochs;
   }
   if (done > 0 && done <= 1) progress.seconds_left = log_->seconds() * (1 - done) / done;
@@ -202,8 +202,7 @@ absl::Status Trainer::Commit(const ReadyPass& ready) {
 
 absl::Status Trainer::EndEpoch() {
   ++summary_.epochs;
-  epoch_samples_ = summary_.samples - epoch_start_;
-  epoch_start_ = summary_.samples;
+  epoch_samples_ = static_cast<double>(summary_.samples) / static_cast<double>(summary_.epochs);
   const CisternConfig& rules = config_.cistern;
   if (!rules.eval_every_epoch) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(EvaluateNow(nullptr, "eval"));

@@ -64,10 +64,9 @@ class Trainer {
   uint64_t loss_count_ = 0;
   double pass_loss_sum_ = 0;  // since the last "pass" line
   uint64_t pass_loss_count_ = 0;
-  uint64_t epoch_samples_ = 0;  // of the first epoch, once known
-  uint64_t epoch_start_ = 0;    // samples when the current epoch began
-  std::string best_dir_;        // model folder of the best epoch; empty: none yet
-  bool best_is_last_ = false;   // the servers hold the best epoch's state now
+  double epoch_samples_ = 0;   // mean of the epochs that ended; 0: none has
+  std::string best_dir_;       // model folder of the best epoch; empty: none yet
+  bool best_is_last_ = false;  // the servers hold the best epoch's state now
   std::optional<double> best_auc_, best_logloss_;
 };
 
