@@ -154,6 +154,7 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   if (!result.ok()) return AddContext(result.status(), "evaluation");
   summary_.auc = result->auc;
   summary_.logloss = result->logloss;
+  scored_iteration_ = summary_.iterations;
   Progress progress = Now(event);
   progress.auc = result->auc;
   progress.logloss = result->logloss;
@@ -243,7 +244,8 @@ absl::Status Trainer::Finish() {
     CISTERN_RETURN_IF_ERROR(SaveModel(client_, ModelDir()));
     summary_.model_dir = ModelDir();
   }
-  const bool scored = summary_.logloss.has_value() && best_auc_.has_value();
+  // The best epoch's figures stand, and so do those of an evaluation after the last step.
+  const bool scored = !best_dir_.empty() || scored_iteration_ == summary_.iterations;
   if (evaluator_ != nullptr && !summary_.interrupted && !scored) {
     absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
     if (!result.ok()) return AddContext(result.status(), "evaluation");

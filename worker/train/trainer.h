@@ -64,9 +64,10 @@ class Trainer {
   uint64_t loss_count_ = 0;
   double pass_loss_sum_ = 0;  // since the last "pass" line
   uint64_t pass_loss_count_ = 0;
-  double epoch_samples_ = 0;   // mean of the epochs that ended; 0: none has
-  std::string best_dir_;       // model folder of the best epoch; empty: none yet
-  bool best_is_last_ = false;  // the servers hold the best epoch's state now
+  double epoch_samples_ = 0;                  // mean of the epochs that ended; 0: none has
+  std::optional<uint64_t> scored_iteration_;  // of the last evaluation
+  std::string best_dir_;                      // model folder of the best epoch; empty: none yet
+  bool best_is_last_ = false;                 // the servers hold the best epoch's state now
   std::optional<double> best_auc_, best_logloss_;
 };
 
