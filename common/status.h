@@ -6,6 +6,7 @@
 //   kOutOfRange         a record, count or key is outside its bounds              4
 //   kNotFound           no such table, file or key                                1
 //   kFailedPrecondition stale epoch, other schema, other cluster, wrong pass      1
+//   kAborted            a pass's staging is lost; train it again from the last commit   1
 //   kUnavailable        a server cannot be reached or is stopping; may be retried 3
 //   kDeadlineExceeded   a server did not answer in time; may be retried           3
 //   kResourceExhausted  disk, memory or a configured budget is full               1

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "absl/time/time.h"
+#include "common/rpc/control_methods.h"
 #include "common/rpc/frame.h"
 #include "common/status.h"
 #include "proto/control_plane.pb.h"
@@ -16,19 +17,10 @@ namespace cistern {
 class ControlPlane {
  public:
   virtual ~ControlPlane() = default;
-  virtual absl::Status Hello(const v1::HelloRequest&, v1::HelloReply*) = 0;
-  virtual absl::Status ClaimEpoch(const v1::ClaimEpochRequest&, v1::PassReply*) = 0;
-  virtual absl::Status CreateTables(const v1::CreateTablesRequest&, v1::CreateTablesReply*) = 0;
-  virtual absl::Status BeginPass(const v1::PassRequest&, v1::PassReply*) = 0;
-  virtual absl::Status SealPass(const v1::SealPassRequest&, v1::PassReply*) = 0;
-  virtual absl::Status PreparePass(const v1::PassRequest&, v1::PassReply*) = 0;
-  virtual absl::Status CommitPass(const v1::PassRequest&, v1::PassReply*) = 0;
-  virtual absl::Status AbortPass(const v1::PassRequest&, v1::PassReply*) = 0;
-  virtual absl::Status Save(const v1::SaveRequest&, v1::SaveReply*) = 0;
-  virtual absl::Status Load(const v1::LoadRequest&, v1::LoadReply*) = 0;
-  virtual absl::Status Clear(const v1::ClearRequest&, v1::PassReply*) = 0;
-  virtual absl::Status Stats(const v1::StatsRequest&, v1::StatsReply*) = 0;
-  virtual absl::Status GetRow(const v1::GetRowRequest&, v1::GetRowReply*) = 0;
+#define CISTERN_METHOD(name, request, reply, length) \
+  virtual absl::Status name(const v1::request&, v1::reply*) = 0;
+  CISTERN_CONTROL_METHODS(CISTERN_METHOD)
+#undef CISTERN_METHOD
 };
 
 // Threads: any thread.

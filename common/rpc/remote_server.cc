@@ -130,51 +130,15 @@ void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, D
                  });
 }
 
-absl::Status RemoteServer::Hello(const v1::HelloRequest& request, v1::HelloReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::Hello, request, reply, options_.call_timeout);
-}
-absl::Status RemoteServer::ClaimEpoch(const v1::ClaimEpochRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::ClaimEpoch, request, reply,
-                         options_.call_timeout);
-}
-absl::Status RemoteServer::CreateTables(const v1::CreateTablesRequest& request,
-                                        v1::CreateTablesReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::CreateTables, request, reply,
-                         options_.call_timeout);
-}
-absl::Status RemoteServer::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::BeginPass, request, reply, options_.call_timeout);
-}
-absl::Status RemoteServer::SealPass(const v1::SealPassRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::SealPass, request, reply, options_.call_timeout);
-}
-absl::Status RemoteServer::PreparePass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::PreparePass, request, reply,
-                         options_.long_call_timeout);
-}
-absl::Status RemoteServer::CommitPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::CommitPass, request, reply,
-                         options_.long_call_timeout);
-}
-absl::Status RemoteServer::AbortPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::AbortPass, request, reply, options_.call_timeout);
-}
-absl::Status RemoteServer::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::Save, request, reply, options_.long_call_timeout);
-}
-absl::Status RemoteServer::Load(const v1::LoadRequest& request, v1::LoadReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::Load, request, reply, options_.long_call_timeout);
-}
-absl::Status RemoteServer::Clear(const v1::ClearRequest& request, v1::PassReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::Clear, request, reply,
-                         options_.long_call_timeout);
-}
-absl::Status RemoteServer::Stats(const v1::StatsRequest& request, v1::StatsReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::Stats, request, reply,
-                         request.digest() ? options_.long_call_timeout : options_.call_timeout);
-}
-absl::Status RemoteServer::GetRow(const v1::GetRowRequest& request, v1::GetRowReply* reply) {
-  return channels_->Call(&v1::ControlPlane::Stub::GetRow, request, reply, options_.call_timeout);
+#define CISTERN_METHOD(name, request, reply, length)                                          \
+  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {                     \
+    return channels_->Call(&v1::ControlPlane::Stub::name, in, out, TimeoutOf(Length::length)); \
+  }
+CISTERN_CONTROL_METHODS(CISTERN_METHOD)
+#undef CISTERN_METHOD
+
+absl::Duration RemoteServer::TimeoutOf(Length length) const {
+  return length == Length::kShort ? options_.call_timeout : options_.long_call_timeout;
 }
 
 }  // namespace cistern

@@ -42,46 +42,12 @@ class ControlService final : public v1::ControlPlane::CallbackService {
     return reactor;
   }
 
-  Reactor* Hello(Context* c, const v1::HelloRequest* q, v1::HelloReply* r) override {
-    return Run(c, q, r, &Plane::Hello);
+#define CISTERN_METHOD(name, request, reply, length)                                   \
+  Reactor* name(Context* context, const v1::request* in, v1::reply* out) override { \
+    return Run(context, in, out, &Plane::name);                                        \
   }
-  Reactor* ClaimEpoch(Context* c, const v1::ClaimEpochRequest* q, v1::PassReply* r) override {
-    return Run(c, q, r, &Plane::ClaimEpoch);
-  }
-  Reactor* CreateTables(Context* c, const v1::CreateTablesRequest* q,
-                        v1::CreateTablesReply* r) override {
-    return Run(c, q, r, &Plane::CreateTables);
-  }
-  Reactor* BeginPass(Context* c, const v1::PassRequest* q, v1::PassReply* r) override {
-    return Run(c, q, r, &Plane::BeginPass);
-  }
-  Reactor* SealPass(Context* c, const v1::SealPassRequest* q, v1::PassReply* r) override {
-    return Run(c, q, r, &Plane::SealPass);
-  }
-  Reactor* PreparePass(Context* c, const v1::PassRequest* q, v1::PassReply* r) override {
-    return Run(c, q, r, &Plane::PreparePass);
-  }
-  Reactor* CommitPass(Context* c, const v1::PassRequest* q, v1::PassReply* r) override {
-    return Run(c, q, r, &Plane::CommitPass);
-  }
-  Reactor* AbortPass(Context* c, const v1::PassRequest* q, v1::PassReply* r) override {
-    return Run(c, q, r, &Plane::AbortPass);
-  }
-  Reactor* Save(Context* c, const v1::SaveRequest* q, v1::SaveReply* r) override {
-    return Run(c, q, r, &Plane::Save);
-  }
-  Reactor* Load(Context* c, const v1::LoadRequest* q, v1::LoadReply* r) override {
-    return Run(c, q, r, &Plane::Load);
-  }
-  Reactor* Clear(Context* c, const v1::ClearRequest* q, v1::PassReply* r) override {
-    return Run(c, q, r, &Plane::Clear);
-  }
-  Reactor* Stats(Context* c, const v1::StatsRequest* q, v1::StatsReply* r) override {
-    return Run(c, q, r, &Plane::Stats);
-  }
-  Reactor* GetRow(Context* c, const v1::GetRowRequest* q, v1::GetRowReply* r) override {
-    return Run(c, q, r, &Plane::GetRow);
-  }
+  CISTERN_CONTROL_METHODS(CISTERN_METHOD)
+#undef CISTERN_METHOD
 
   Plane* const plane_;
   ThreadPool* const pool_;

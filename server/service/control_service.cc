@@ -80,8 +80,10 @@ absl::Status ControlService::SealPass(const v1::SealPassRequest& request, v1::Pa
   });
 }
 
-absl::Status ControlService::PreparePass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return InPass(request.identity(), reply, [&]() -> absl::Status {
+absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
+                                         v1::PreparePassReply* reply) {
+  v1::PassReply ignored;
+  return InPass(request.identity(), &ignored, [&]() -> absl::Status {
     uint64_t rows = 0;
     CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(request.pass(), &rows));
     reply->set_staged_rows(rows);
@@ -89,7 +91,24 @@ absl::Status ControlService::PreparePass(const v1::PassRequest& request, v1::Pas
   });
 }
 
-absl::Status ControlService::CommitPass(const v1::PassRequest& request, v1::PassReply* reply) {
+absl::Status ControlService::Decide(const v1::DecideRequest&, v1::DecideReply*) {
+  return absl::UnimplementedError("Decide");
+}
+absl::Status ControlService::GetManifest(const v1::GetManifestRequest&, v1::GetManifestReply*) {
+  return absl::UnimplementedError("GetManifest");
+}
+absl::Status ControlService::Shrink(const v1::ShrinkRequest&, v1::ShrinkReply*) {
+  return absl::UnimplementedError("Shrink");
+}
+absl::Status ControlService::UpdateAfterSave(const v1::UpdateAfterSaveRequest&, v1::PassReply*) {
+  return absl::UnimplementedError("UpdateAfterSave");
+}
+absl::Status ControlService::Scrub(const v1::ScrubRequest&, v1::ScrubReply*) {
+  return absl::UnimplementedError("Scrub");
+}
+
+absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
+                                        v1::PassReply* reply) {
   absl::MutexLock job(&state_->job_mutex);
   return InPass(request.identity(), reply, [&] { return state_->stage.Commit(request.pass()); });
 }

@@ -17,19 +17,10 @@ class ControlService : public ControlPlane {
   // data_dir: where Save and Load work; empty: they are refused.
   ControlService(NodeState* state, std::string data_dir);
 
-  absl::Status Hello(const v1::HelloRequest&, v1::HelloReply*) override;
-  absl::Status ClaimEpoch(const v1::ClaimEpochRequest&, v1::PassReply*) override;
-  absl::Status CreateTables(const v1::CreateTablesRequest&, v1::CreateTablesReply*) override;
-  absl::Status BeginPass(const v1::PassRequest&, v1::PassReply*) override;
-  absl::Status SealPass(const v1::SealPassRequest&, v1::PassReply*) override;
-  absl::Status PreparePass(const v1::PassRequest&, v1::PassReply*) override;
-  absl::Status CommitPass(const v1::PassRequest&, v1::PassReply*) override;
-  absl::Status AbortPass(const v1::PassRequest&, v1::PassReply*) override;
-  absl::Status Save(const v1::SaveRequest&, v1::SaveReply*) override;
-  absl::Status Load(const v1::LoadRequest&, v1::LoadReply*) override;
-  absl::Status Clear(const v1::ClearRequest&, v1::PassReply*) override;
-  absl::Status Stats(const v1::StatsRequest&, v1::StatsReply*) override;
-  absl::Status GetRow(const v1::GetRowRequest&, v1::GetRowReply*) override;
+#define CISTERN_METHOD(name, request, reply, length) \
+  absl::Status name(const v1::request&, v1::reply*) override;
+  CISTERN_CONTROL_METHODS(CISTERN_METHOD)
+#undef CISTERN_METHOD
 
  private:
   // Runs one verb of a pass for a caller whose identity is right, and says which pass is committed.

@@ -34,10 +34,25 @@ class NamingControl : public ControlPlane {
   absl::Status SealPass(const v1::SealPassRequest&, v1::PassReply*) override {
     return absl::OutOfRangeError("SealPass");
   }
-  absl::Status PreparePass(const v1::PassRequest&, v1::PassReply*) override {
+  absl::Status PreparePass(const v1::PreparePassRequest&, v1::PreparePassReply*) override {
     return absl::InvalidArgumentError("PreparePass");
   }
-  absl::Status CommitPass(const v1::PassRequest&, v1::PassReply*) override {
+  absl::Status Decide(const v1::DecideRequest&, v1::DecideReply*) override {
+    return absl::AlreadyExistsError("Decide");
+  }
+  absl::Status GetManifest(const v1::GetManifestRequest&, v1::GetManifestReply*) override {
+    return absl::NotFoundError("GetManifest");
+  }
+  absl::Status Shrink(const v1::ShrinkRequest&, v1::ShrinkReply*) override {
+    return absl::InternalError("Shrink");
+  }
+  absl::Status UpdateAfterSave(const v1::UpdateAfterSaveRequest&, v1::PassReply*) override {
+    return absl::InternalError("UpdateAfterSave");
+  }
+  absl::Status Scrub(const v1::ScrubRequest&, v1::ScrubReply*) override {
+    return absl::DataLossError("Scrub");
+  }
+  absl::Status CommitPass(const v1::CommitPassRequest&, v1::PassReply*) override {
     return absl::FailedPreconditionError("CommitPass");
   }
   absl::Status AbortPass(const v1::PassRequest&, v1::PassReply*) override {
@@ -220,7 +235,10 @@ TEST(RemoteServer, EveryControlVerbReachesItsOwn) {
   EXPECT_EQ(server.CreateTables({}, &created), absl::InvalidArgumentError("CreateTables"));
   EXPECT_EQ(server.BeginPass({}, &pass), absl::FailedPreconditionError("BeginPass"));
   EXPECT_EQ(server.SealPass({}, &pass), absl::OutOfRangeError("SealPass"));
-  EXPECT_EQ(server.PreparePass({}, &pass), absl::InvalidArgumentError("PreparePass"));
+  v1::PreparePassReply prepared;
+  EXPECT_EQ(server.PreparePass({}, &prepared), absl::InvalidArgumentError("PreparePass"));
+  v1::DecideReply decided;
+  EXPECT_EQ(server.Decide({}, &decided), absl::AlreadyExistsError("Decide"));
   EXPECT_EQ(server.CommitPass({}, &pass), absl::FailedPreconditionError("CommitPass"));
   EXPECT_EQ(server.AbortPass({}, &pass), absl::InternalError("AbortPass"));
   EXPECT_EQ(server.Save({}, &saved), absl::ResourceExhaustedError("Save"));

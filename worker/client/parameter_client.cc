@@ -100,9 +100,9 @@ absl::Status ParameterClient::BeginPass() {
   return absl::OkStatus();
 }
 
-absl::Status ParameterClient::CommitPass() {
+absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   if (open_ == 0) return absl::FailedPreconditionError("no pass is open");
-  v1::PassRequest pass;
+  v1::CommitPassRequest pass;
   *pass.mutable_identity() = identity();
   pass.set_pass(open_);
   CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {
@@ -115,8 +115,11 @@ absl::Status ParameterClient::CommitPass() {
     return server.SealPass(seal, &reply);
   }));
   CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
-    v1::PassReply reply;
-    return server.PreparePass(pass, &reply);
+    v1::PreparePassRequest prepare;
+    *prepare.mutable_identity() = pass.identity();
+    prepare.set_pass(open_);
+    v1::PreparePassReply reply;
+    return server.PreparePass(prepare, &reply);
   }));
   // Every server has voted: from here on the pass is committed, and an error means that a server
   // has not been told.

@@ -57,7 +57,15 @@ class ParameterClient {
   v1::Identity identity() const;
 
   // Becomes the only writer: claims an epoch above all seen. Older writers are refused from now on.
+  // Servers that missed the newest durable commit catch up, and what was committed in memory only
+  // is rolled back to it: after OK all are at manifest().pass.
   absl::Status ClaimEpoch();
+
+  // Whether commits survive the servers' processes.
+  bool durable() const { return durable_; }
+  // The newest durable commit as of ClaimEpoch or the last durable CommitPass: its pass, its
+  // number, and the worker's position in it. Empty (commit 0) if there is none.
+  const v1::Manifest& manifest() const { return manifest_; }
 
   // Reads committed values.
   // keys: [n] distinct. values: [n, layout.full_floats()]. full: [n], as in SparseTable::Pull.
@@ -66,13 +74,25 @@ class ParameterClient {
   // Reads a whole dense table: [rows, columns]. kNotFound if it was never written.
   absl::Status PullDense(TableId table, float* values);
 
-  // A pass: Begin, any number of pushes, then Commit (seal, prepare, commit on all servers); or
-  // Abort. Each key at most once per pass and table.
+  // A pass: Begin, any number of pushes, then Commit (seal, prepare, decide, commit on all servers);
+  // or Abort. Each key at most once per pass and table.
+  //
+  // kAborted from any of these: a server has lost what was staged (it was restarted); nothing of
+  // the pass is committed. Claim a new epoch, go back to manifest(), and train the pass again.
   absl::Status BeginPass();
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
                     const uint8_t* full);
   absl::Status PushDense(TableId table, const float* values);
-  absl::Status CommitPass();
+  // How a pass is committed, on durable servers. (On others the two fields mean nothing.)
+  struct CommitOptions {
+    // The worker's position after this pass, kept in the manifest: JSON, see worker/train/position.h.
+    std::string worker_state;
+    // false: in memory only, for the next durable commit to carry; a restart goes back to the last
+    // durable one, whatever came after it (commit_every).
+    bool durable = true;
+  };
+  absl::Status CommitPass(const CommitOptions& commit);
+  absl::Status CommitPass() { return CommitPass(CommitOptions()); }
   absl::Status AbortPass();
 
   // Visits every row of a table, shard after shard in ascending order, rows in index order.
@@ -114,6 +134,9 @@ class ParameterClient {
   v1::Schema schema_;
   uint64_t schema_hash_ = 0;
   std::vector<ValueLayout> layouts_;
+  bool durable_ = false;
+  v1::Manifest manifest_;
+  uint64_t manifest_xxh3_ = 0;
 
   std::atomic<uint64_t> epoch_{0};  // pulls beside the thread of the passes read it
 
