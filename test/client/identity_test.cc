@@ -177,10 +177,10 @@ TEST(Epoch, ARestartedServerIsNamedInMidPass) {
   ASSERT_TRUE(client->BeginPass().ok());
   // The link keeps pointing at the place of the old server, as an address would.
   auto fresh = ServerNode::Create(Options(1, 2)).value();
-  v1::PassRequest request;
+  v1::PreparePassRequest request;
   *request.mutable_identity() = client->identity();
   request.set_pass(1);
-  v1::PassReply reply;
+  v1::PreparePassReply reply;
   EXPECT_THAT(MessageOf(fresh->control().PreparePass(request, &reply)),
               HasSubstr("it was restarted and has lost its state"));
 }
