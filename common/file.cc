@@ -50,6 +50,8 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
           absl::StrCat(what, "; free space there or choose another place, then try again"));
     case ENOENT:
       return absl::NotFoundError(what);
+    case EEXIST:
+      return absl::AlreadyExistsError(what);
     case ENOTDIR:
     case EISDIR:
     case ENAMETOOLONG:

@@ -3,7 +3,10 @@
 // records calls and loses power).
 //
 // Errors name the path, what was tried and what to do; their codes are those of common/file.h.
-// Names below a folder are never followed through a symbolic link.
+//
+// A symbolic link at the last name of a path is never followed, except where the path is that of a
+// folder (MakeFolders, SyncFolder, List). Where more than one name is the caller's own rather than
+// the user's, PathBelow marks them: none of those is followed, so that none leads out of its folder.
 //
 // What survives a loss of power: the bytes of a file once its Sync returned, and a name (created,
 // published, replaced, removed) once SyncFolder of its folder returned. Nothing else.
@@ -90,6 +93,10 @@ class LocalFileSystem : public FileSystem {
   absl::StatusOr<bool> Exists(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 };
+
+// folder + "//" + name, where name is "a" or "a/b": a path whose names after the "//" are not links.
+// Errors show it with one slash.
+std::string PathBelow(absl::string_view folder, absl::string_view name);
 
 // The whole of a small file; kResourceExhausted above `limit` bytes.
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit);
