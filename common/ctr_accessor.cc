@@ -2,17 +2,19 @@
 
 #include <vector>
 
+#include "common/ctr_lifecycle.h"
+
 namespace cistern {
 
 bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const CtrPush& push,
                     float* value, bool full) {
+  SeeCtrValue(layout, push.day, value);
   const double show = LoadDouble(value + ValueLayout::kShow) + push.show;
   const double click = LoadDouble(value + ValueLayout::kClick) + push.click;
   StoreDouble(value + ValueLayout::kShow, show);
   StoreDouble(value + ValueLayout::kClick, click);
   value[layout.slot_index()] = push.slot;
   value[ValueLayout::kDeltaScore] += static_cast<float>(layout.Score(push.show, push.click));
-  value[ValueLayout::kUnseenDays] = 0.0f;
 
   const float scale = layout.ctr().show_scale() && push.show > 0 ? 1.0f / push.show : 1.0f;
   const float embed_grad = push.embed_grad * scale;

@@ -12,12 +12,14 @@ struct CtrPush {
   float click = 0;  // occurrences with a positive label
   float embed_grad = 0;
   const float* embedx_grad = nullptr;  // [dim]; ignored while the value is short
+  uint32_t day = 0;  // today, where the table keeps day numbers (common/ctr_lifecycle.h)
 };
 
 // Applies `push` to `value` (full_floats() cells; `full` says whether its embedx exists) and
 // returns whether embedx exists now.
 //
-// show, click and delta_score grow, unseen_days becomes 0, slot is overwritten; embed_w and embedx
+// show, click and delta_score grow, unseen_days becomes 0 (or today: SeeCtrValue), slot is
+// overwritten; embed_w and embedx
 // follow their gradients, divided by push.show where the spec says show_scale. The push that lifts
 // the score to embedx_threshold creates embedx; its own embedx gradient is dropped, as in PSLib.
 // push.show must be positive where show_scale is set (PSLib divides by zero there).

@@ -44,6 +44,12 @@ absl::Status Finite(float x, const char* field) {
   return absl::InvalidArgumentError(absl::StrCat(field, " is not a finite number"));
 }
 
+absl::Status NotNegative(float x, const char* field) {
+  CISTERN_RETURN_IF_ERROR(Finite(x, field));
+  if (x >= 0.0f) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", x, "; it must be 0 or above"));
+}
+
 absl::Status OutOfRange(const char* constant, float x, const char* range) {
   return absl::InvalidArgumentError(
       absl::StrCat(constant, " of the update rule is ", x, "; it must be ", range));
@@ -80,7 +86,17 @@ absl::Status CheckInitializer(const v1::Initializer& initializer) {
 absl::Status CheckCtrRules(const v1::CtrRules& rules) {
   CISTERN_RETURN_IF_ERROR(Finite(rules.nonclk_coeff(), "ctr.nonclk_coeff"));
   CISTERN_RETURN_IF_ERROR(Finite(rules.click_coeff(), "ctr.click_coeff"));
-  return Finite(rules.embedx_threshold(), "ctr.embedx_threshold");
+  CISTERN_RETURN_IF_ERROR(Finite(rules.embedx_threshold(), "ctr.embedx_threshold"));
+  CISTERN_RETURN_IF_ERROR(Finite(rules.base_threshold(), "ctr.base_threshold"));
+  CISTERN_RETURN_IF_ERROR(Finite(rules.delta_threshold(), "ctr.delta_threshold"));
+  CISTERN_RETURN_IF_ERROR(Finite(rules.delete_threshold(), "ctr.delete_threshold"));
+  CISTERN_RETURN_IF_ERROR(NotNegative(rules.delta_keep_days(), "ctr.delta_keep_days"));
+  CISTERN_RETURN_IF_ERROR(
+      NotNegative(rules.delete_after_unseen_days(), "ctr.delete_after_unseen_days"));
+  const float rate = rules.show_click_decay_rate();
+  if (!rules.has_show_click_decay_rate() || (rate > 0.0f && rate <= 1.0f)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("ctr.show_click_decay_rate is ", rate, "; it must be above 0 and at most 1"));
 }
 
 }  // namespace

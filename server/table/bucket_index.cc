@@ -57,6 +57,20 @@ void BucketIndex::Insert(uint64_t hash, const char* record, bool full) {
   ++size_;
 }
 
+void BucketIndex::Erase(uint64_t hash, Key key) {
+  const Slot* slot = Find(hash, key);
+  CISTERN_CHECK(slot != nullptr);
+  const size_t b = BucketOf(hash);
+  EraseAt(b, static_cast<size_t>(slot - buckets_[b].slots));
+}
+
+void BucketIndex::EraseAt(size_t bucket, size_t place) {
+  CISTERN_CHECK(!buckets_[bucket].slots[place].empty());
+  buckets_[bucket].Remove(place);
+  --buckets_[bucket].rows;
+  --size_;
+}
+
 // Sizes follow the series 16 * 1.25^(b / 64 + i), i = 0, 1 ... The buckets of a shard have about
 // the same number of rows, so each has its own phase.
 size_t BucketIndex::NextSlotNum(size_t b, size_t slot_num) {
@@ -126,6 +140,14 @@ bool BucketIndex::Bucket::Add(Slot slot) {
   std::copy_backward(slots + place, slots + end, slots + end + 1);
   slots[place] = slot;
   return true;
+}
+
+void BucketIndex::Bucket::Remove(size_t place) {
+  // The last kWindow slots are empty: the run ends before them.
+  for (; !slots[place + 1].empty() && Home(slots[place + 1].tag()) <= place; ++place) {
+    slots[place] = slots[place + 1];
+  }
+  slots[place] = Slot();
 }
 
 bool BucketIndex::Bucket::Fill(const Bucket& old) {

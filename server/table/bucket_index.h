@@ -119,6 +119,13 @@ class BucketIndex {
   // Adds a key that is absent. May move the slots of its bucket.
   void Insert(uint64_t hash, const char* record, bool full);
 
+  // Removes `key`, which has a slot; its record stays the caller's. The slots behind it that are
+  // not at home move up by one, so what a search relies on (no empty slot between a home and its
+  // slot) holds and nothing marks the place. A bucket never gets smaller.
+  void Erase(uint64_t hash, Key key);
+  // The same for the slot at a place, which is not empty: the next one to look at is there then.
+  void EraseAt(size_t bucket, size_t place);
+
   // Slots of a bucket by place, for scans; some are empty.
   size_t slot_num(size_t bucket) const { return buckets_[bucket].slot_num; }
   Slot slot(size_t bucket, size_t place) const { return buckets_[bucket].slots[place]; }
@@ -149,6 +156,8 @@ class BucketIndex {
     }
     // Puts a slot in its place; false, and nothing is done, if the last places are taken.
     bool Add(Slot slot);
+    // Takes out the slot at `place`.
+    void Remove(size_t place);
     // Puts the slots of `old` into this empty bucket; false if the last places do not suffice.
     bool Fill(const Bucket& old);
   };

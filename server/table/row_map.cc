@@ -94,6 +94,35 @@ void RowMap::Write(Key key, const float* value, bool full) {
   Upsert(MixKey(key), key, value, full);
 }
 
+bool RowMap::Remove(Key key) {
+  const uint64_t hash = MixKey(key);
+  const Slot* slot = index_.Find(hash, key);
+  if (slot == nullptr) return false;
+  const Slot removed = *slot;  // its place gets another one
+  index_.Erase(hash, key);
+  Free(removed);
+  return true;
+}
+
+void RowMap::Sweep(const std::function<RowFate(Key, float*, bool)>& visit) {
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    const size_t end = index_.slot_num(b);
+    for (size_t place = 0; place < end;) {
+      if (place + kAhead < end) PrefetchRecord(index_.slot(b, place + kAhead));
+      const Slot slot = index_.slot(b, place);
+      if (!slot.empty()) {
+        float* value = reinterpret_cast<float*>(slot.record() + sizeof(Key));
+        if (visit(slot.key(), value, slot.full()) == RowFate::kRemove) {
+          index_.EraseAt(b, place);  // the next row to visit may be here now
+          Free(slot);
+          continue;
+        }
+      }
+      ++place;
+    }
+  }
+}
+
 bool RowMap::Find(Key key, float* out, bool* full) const {
   const Slot* slot = index_.Find(MixKey(key), key);
   if (slot == nullptr) return false;
@@ -143,6 +172,11 @@ void RowMap::WriteRecord(char* record, Key key, const float* value, bool full) c
   std::memcpy(record + sizeof(key), value, layout_->floats(full) * sizeof(float));
 }
 
+void RowMap::Free(Slot slot) {
+  arena_.Release(slot.record(), RecordBytes(slot.full()));
+  full_rows_ -= slot.full();
+}
+
 void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
   full |= !layout_->is_ctr();  // only ctr values grow; the others are whole from the start
   const Slot* slot = index_.Find(hash, key);
@@ -157,11 +191,9 @@ void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
     index_.Insert(hash, record, full);
     return;
   }
-  char* old_record = slot->record();
-  const bool old_full = slot->full();
+  const Slot old = *slot;
   index_.Replace(hash, key, record, full);
-  arena_.Release(old_record, RecordBytes(old_full));
-  full_rows_ -= old_full;
+  Free(old);
 }
 
 }  // namespace cistern

@@ -15,6 +15,9 @@
 
 namespace cistern {
 
+// What becomes of a row that a sweep has visited.
+enum class RowFate { kKeep, kRemove };
+
 // Threads: const methods from any thread while none writes.
 class RowMap {
  public:
@@ -26,6 +29,11 @@ class RowMap {
   // Creates or overwrites the rows of `keys`. values: [n, full_floats]; full: [n].
   void Write(absl::Span<const Key> keys, const float* values, const uint8_t* full);
   void Write(Key key, const float* value, bool full);
+
+  // Removes a row and frees its record for another; false if absent.
+  bool Remove(Key key);
+  // Visits every row once; the cells (floats(full) of them, where they are stored) may be changed.
+  void Sweep(const std::function<RowFate(Key, float* value, bool full)>& visit);
 
   // One value, full_floats cells; false if absent.
   bool Find(Key key, float* out, bool* full) const;
@@ -49,6 +57,7 @@ class RowMap {
   void PrefetchRecord(Slot slot) const;
   void CopyValue(const char* record, bool full, float* out) const;
   void WriteRecord(char* record, Key key, const float* value, bool full) const;
+  void Free(Slot slot);
   void Upsert(uint64_t hash, Key key, const float* value, bool full);
 
   const ValueLayout* const layout_;

@@ -99,6 +99,16 @@ void SparseTable::Insert(uint32_t local, Key key, const float* value, bool full)
   shards_[local]->Change([&](RowMap& rows) { rows.Write(key, value, full); });
 }
 
+bool SparseTable::Remove(uint32_t local, Key key) {
+  bool removed = false;
+  shards_[local]->Change([&](RowMap& rows) { removed = rows.Remove(key); });
+  return removed;
+}
+
+void SparseTable::Sweep(uint32_t local, const std::function<RowFate(Key, float*, bool)>& visit) {
+  shards_[local]->Change([&](RowMap& rows) { rows.Sweep(visit); });
+}
+
 uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
                            const std::function<void(Key, const float*, bool)>& visit) const {
   return shards_[local]->WithRows(

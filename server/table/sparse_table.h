@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "common/thread_pool.h"
 #include "common/value_layout.h"
+#include "server/table/row_map.h"
 #include "server/table/value_block.h"
 
 namespace cistern {
@@ -18,8 +19,8 @@ class Shard;
 
 // Committed state lives here, and nothing else does: staged pushes are PassStage's.
 //
-// Threads: Pull, Scan, Find and stats may run at any time from any thread; Write, Insert and Clear
-// exclude them per shard (one reader-writer lock a shard, never two held at once).
+// Threads: Pull, Scan, Find and stats may run at any time from any thread; Write, Insert, Remove,
+// Sweep and Clear exclude them per shard (one reader-writer lock a shard, never two held at once).
 class SparseTable {
  public:
   // kInvalidArgument if the spec has no usable layout.
@@ -48,6 +49,14 @@ class SparseTable {
 
   // Writes one row of local shard `local` (loading files; the caller owns the whole table then).
   void Insert(uint32_t local, Key key, const float* value, bool full);
+
+  // Removes one row of local shard `local`; false if it is not there.
+  bool Remove(uint32_t local, Key key);
+
+  // Calls visit(key, value, full) for every row of a local shard, in index order. value:
+  // layout().floats(full) cells where they are stored: visit may change them, and says whether the
+  // row stays. Runs under the shard's lock.
+  void Sweep(uint32_t local, const std::function<RowFate(Key, float* value, bool full)>& visit);
 
   // Calls visit(key, value, full) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
   // start) and returns the next cursor, 0 at the end. Order is that of the index, the same as long

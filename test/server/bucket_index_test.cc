@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -142,6 +143,66 @@ TEST(BucketIndex, TellsKeysOfOneTagApart) {
   const Key absent = UnmixKey(uint64_t{5} << 58 | uint64_t{0x7FFFF} << 39 | 1000);
   EXPECT_EQ(index.Find(MixKey(absent), absent), nullptr);
   EXPECT_FALSE(index.FindTag(MixKey(absent)).empty());  // same tag: only the record can tell
+}
+
+// Keys of few tags, so that clusters are long and cross each other, the last tags' included.
+TEST(BucketIndex, InsertAndEraseBehaveAsASet) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  std::vector<Key> keys;  // their addresses are the records
+  for (uint64_t low = 0; low < 40; ++low) {
+    for (uint64_t tag = 0; tag < 60; ++tag) {
+      const uint64_t near = tag < 20 ? tag : tag < 40 ? 0x7FFFF - tag : tag * 8713;
+      keys.push_back(UnmixKey(uint64_t{5} << 58 | near << 39 | low));
+    }
+  }
+  Arena arena;
+  BucketIndex index(&arena);
+  std::set<const Key*> present;
+  for (int round = 0; round < 30; ++round) {
+    for (int i = 0; i < 1500; ++i) {
+      const Key& key = keys[random() % keys.size()];
+      const bool insert = random() % 10 < (round % 2 == 0 ? 8u : 2u);
+      if (insert && present.insert(&key).second) {
+        index.Insert(MixKey(key), RecordOf(key), key % 3 == 0);
+      } else if (!insert && present.erase(&key) == 1) {
+        index.Erase(MixKey(key), key);
+      }
+    }
+    ASSERT_EQ(index.size(), present.size());
+    for (const Key& key : keys) {
+      const Slot* slot = index.Find(MixKey(key), key);
+      ASSERT_EQ(slot != nullptr, present.count(&key) == 1) << "round " << round;
+      if (slot != nullptr) {
+        ASSERT_EQ(slot->record(), RecordOf(key));
+      }
+    }
+  }
+}
+
+TEST(BucketIndex, ErasedPlacesShowTheNextSlot) {
+  const std::vector<Key> keys = DenseKeys(20000, 7);
+  Arena arena;
+  BucketIndex index(&arena);
+  for (const Key& key : keys) index.Insert(MixKey(key), RecordOf(key), key % 3 == 0);
+  std::multiset<Key> seen;
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    for (size_t place = 0; place < index.slot_num(b);) {
+      const Slot slot = index.slot(b, place);
+      if (!slot.empty()) seen.insert(slot.key());
+      if (!slot.empty() && slot.key() % 2 == 0) {
+        index.EraseAt(b, place);
+      } else {
+        ++place;
+      }
+    }
+  }
+  EXPECT_EQ(seen, std::multiset<Key>(keys.begin(), keys.end()));
+  EXPECT_EQ(index.size(), keys.size() / 2);
+  for (const Key& key : keys) {
+    ASSERT_EQ(index.Find(MixKey(key), key) != nullptr, key % 2 == 1) << key;
+  }
 }
 
 }  // namespace
