@@ -22,11 +22,6 @@ namespace {
 
 constexpr char kBelow[] = "//";
 
-// As people write it.
-std::string Shown(absl::string_view path) {
-  return absl::StrReplaceAll(path, {{kBelow, "/"}});
-}
-
 // A name in an open folder.
 struct Place {
   FileDescriptor folder;
@@ -36,7 +31,7 @@ struct Place {
 
 absl::StatusOr<Place> Locate(const std::string& path) {
   Place place;
-  place.path = Shown(path);
+  place.path = ShownPath(path);
   const size_t mark = path.rfind(kBelow);
   const bool marked = mark != std::string::npos && mark > 0;
   // Without a mark only the last name is the caller's own.
@@ -67,7 +62,7 @@ struct Renaming {
 };
 
 absl::StatusOr<Renaming> LocateBoth(const std::string& from, const std::string& to) {
-  const std::string shown = Shown(to);
+  const std::string shown = ShownPath(to);
   Renaming renaming{Place(), shown.substr(shown.rfind('/') + 1), shown};
   CISTERN_ASSIGN_OR_RETURN(renaming.from, Locate(from));
   if (absl::StripSuffix(shown, renaming.to_leaf) ==
@@ -180,7 +175,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::s
 }
 
 absl::Status LocalFileSystem::MakeFolders(const std::string& path) {
-  return cistern::MakeFolders(Shown(path));
+  return cistern::MakeFolders(ShownPath(path));
 }
 
 absl::Status LocalFileSystem::Publish(const std::string& from, const std::string& to) {
@@ -217,13 +212,13 @@ absl::Status LocalFileSystem::Remove(const std::string& path) {
 }
 
 absl::Status LocalFileSystem::SyncFolder(const std::string& path) {
-  const std::string shown = Shown(path);
+  const std::string shown = ShownPath(path);
   CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(shown));
   return SyncToDisk(fd.get(), shown);
 }
 
 absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const std::string& folder) {
-  const std::string shown = Shown(folder);
+  const std::string shown = ShownPath(folder);
   DIR* const listing = opendir(shown.c_str());
   if (listing == nullptr) return ErrnoStatus(errno, "open the folder", shown);
   std::vector<std::string> names;
@@ -242,7 +237,7 @@ absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const std::string
 
 absl::StatusOr<bool> LocalFileSystem::Exists(const std::string& path) {
   struct stat status;
-  const std::string shown = Shown(path);
+  const std::string shown = ShownPath(path);
   if (lstat(shown.c_str(), &status) == 0) return true;
   if (errno == ENOENT) return false;
   return ErrnoStatus(errno, "look at", shown);
@@ -265,10 +260,14 @@ std::string PathBelow(absl::string_view folder, absl::string_view name) {
   return absl::StrCat(absl::StripSuffix(folder, "/"), kBelow, name);
 }
 
+std::string ShownPath(absl::string_view path) {
+  return absl::StrReplaceAll(path, {{kBelow, "/"}});
+}
+
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.Open(path));
   if (file->bytes() > limit) {
-    return absl::ResourceExhaustedError(absl::StrCat(Shown(path), " has ", file->bytes(),
+    return absl::ResourceExhaustedError(absl::StrCat(ShownPath(path), " has ", file->bytes(),
                                                      " bytes, above the ", limit,
                                                      " that such a file can have"));
   }

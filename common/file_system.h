@@ -95,8 +95,9 @@ class LocalFileSystem : public FileSystem {
 };
 
 // folder + "//" + name, where name is "a" or "a/b": a path whose names after the "//" are not links.
-// Errors show it with one slash.
 std::string PathBelow(absl::string_view folder, absl::string_view name);
+// A path as errors show it: that "//" is one slash.
+std::string ShownPath(absl::string_view path);
 
 // The whole of a small file; kResourceExhausted above `limit` bytes.
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit);

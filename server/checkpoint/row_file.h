@@ -5,14 +5,17 @@
 //   header   64 bytes: magic "CISTROWS", u16 major, u16 minor, u32 flags (bit 0: base),
 //            u64 cluster_id, u64 schema_hash, u32 server, u32 server_num, u32 shard_num, u32 zero,
 //            u64 commit, u64 epoch
-//   blocks   one after another, each at most kMaxBlockBytes. Of a sparse section: u32 rows, u32 zero,
-//            keys u64[rows], full u8[rows] padded to 8 bytes, then the cells of each row, value_floats
-//            (full) of them; keys ascend through the section. Of a dense section: u32 rows, u32 zero,
-//            cells [rows, columns].
+//   blocks   one after another, each at most kMaxBlockBytes. Of a sparse section: u32 rows, u32
+//   zero,
+//            keys u64[rows], full u8[rows] padded to 8 bytes, then the cells of each row,
+//            value_floats (full) of them; keys ascend through the section. Of a dense section: u32
+//            rows, u32 zero, cells [rows, columns].
 //   footer   header again, u64 section_num, sections, u64 block_num, XXH3-64 of each block u64[],
 //            size of each block u64[]; a section is u32 dense, u32 table, u32 shard, u32 stride,
-//            u64 begin, u64 rows, u64 total_rows, u64 digest, u64 first_block, u64 block_num, u64 bytes
-//   trailer  32 bytes: u64 footer offset, u64 footer bytes, u64 XXH3-64 of the footer, magic "CISTREND"
+//            u64 begin, u64 rows, u64 total_rows, u64 digest, u64 first_block, u64 block_num, u64
+//            bytes
+//   trailer  32 bytes: u64 footer offset, u64 footer bytes, u64 XXH3-64 of the footer, magic
+//   "CISTREND"
 //
 // `root`, which a manifest records, is the XXH3-64 of the footer: it covers every byte of the file.
 #pragma once
@@ -32,6 +35,9 @@
 
 namespace cistern {
 
+struct RowFileFooter;
+
+// A row that is larger has a block of its own.
 inline constexpr size_t kMaxBlockBytes = size_t{64} << 10;
 
 struct RowFileHeader {
@@ -67,7 +73,8 @@ class RowBlockBuilder {
   };
   // layout: null for a dense section of `columns`.
   explicit RowBlockBuilder(const ValueLayout* layout, uint32_t columns = 0);
-  // Keys must ascend. value: full_floats cells, of which only floats(full) are kept.
+  // Keys must ascend: a check stops the process otherwise. value: full_floats cells, of which only
+  // floats(full) are kept.
   void Add(Key key, const float* value, bool full);
   void AddDense(const float* cells);  // [columns]
   uint64_t rows() const { return rows_; }
@@ -76,14 +83,16 @@ class RowBlockBuilder {
 
  private:
   void Cut();
+  size_t PayloadBytes(size_t rows, size_t cell_bytes) const;
 
   const ValueLayout* const layout_;
   const uint32_t columns_;
   uint64_t rows_ = 0;
-  size_t pending_bytes_ = 0;
+  Key last_key_ = 0;
+  // Of the block that is being filled.
+  uint32_t pending_rows_ = 0;
   std::vector<Key> keys_;
   std::string full_, cells_;
-  uint32_t pending_rows_ = 0;
   std::vector<Block> done_;
 };
 
@@ -99,24 +108,24 @@ class RowFileWriter {
                                                                const RowFileHeader& header);
   ~RowFileWriter();  // removes the file unless Finish succeeded
 
-  // A section: Begin, blocks, End with what is known only then.
+  // A section: Begin, blocks, End with what is known only then. The first error stays.
   absl::Status BeginSection(const RowSection& section);
   absl::Status Append(const RowBlockBuilder::Block& block);
   absl::Status EndSection(uint64_t total_rows, uint64_t digest);
-  // Footer, trailer, sync of file and folder.
+  // Footer, trailer, sync of file and folder. kInternal if the sections make no file that could be
+  // read back: two of one shard, a shard of another server, rows that are not those of a base.
   absl::StatusOr<v1::RowFile> Finish();
 
  private:
-  RowFileWriter(FileSystem& files, std::string folder, std::string name, RowFileHeader header);
+  RowFileWriter(FileSystem& files, const std::string& folder, const std::string& name);
+  absl::Status Write(absl::string_view bytes);
 
   FileSystem& files_;
-  const std::string folder_, name_;
-  const RowFileHeader header_;
+  const std::string folder_, name_, path_;
   std::unique_ptr<WritableFile> file_;
-  uint64_t bytes_ = 0, rows_ = 0;
-  std::vector<RowSection> sections_;
-  std::vector<uint64_t> block_hashes_;
-  bool finished_ = false;
+  uint64_t bytes_ = 0;
+  const std::unique_ptr<RowFileFooter> footer_;
+  bool in_section_ = false, finished_ = false;
 };
 
 // Reads a row file; every byte that is given out was checked against the footer, and the footer
@@ -127,6 +136,7 @@ class RowFileReader {
  public:
   // expected: the manifest's entry; size, root, server, commit ... must match. With an empty root
   // (tools that look at a single file) only the file's own trailer is checked.
+  // cluster_id, schema_hash and shard_num, which an entry does not have, are the caller's to check.
   static absl::StatusOr<std::unique_ptr<RowFileReader>> Open(FileSystem& files,
                                                              const std::string& folder,
                                                              const v1::RowFile& expected);
@@ -140,7 +150,7 @@ class RowFileReader {
   absl::Status ReadSparse(
       const RowSection& section, const ValueLayout& layout,
       const std::function<absl::Status(Key, const float* value, bool full)>& visit) const;
-  // [rows, columns] of a dense section, appended to *out.
+  // [rows, columns] of a dense section, appended to *out; after an error a part of it.
   absl::Status ReadDense(const RowSection& section, std::vector<float>* out) const;
   // Reads and checks every block.
   absl::Status Verify() const;
@@ -179,7 +189,10 @@ class RowFileReader {
 
  private:
   RowFileReader() = default;
+  absl::Status ReadFooter(const v1::RowFile& expected);
+  // Checks the hash of block `block` of the file.
   absl::Status ReadBlock(uint64_t block, std::string* out) const;
+  absl::Status Bad(uint64_t block, const std::string& why) const;
 
   std::string path_;
   std::unique_ptr<ReadableFile> file_;

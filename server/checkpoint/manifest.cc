@@ -1,0 +1,155 @@
+#include "server/checkpoint/manifest.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/check.h"
+#include "common/hash.h"
+#include "common/names.h"
+#include "common/schema.h"
+#include "common/shard_map.h"
+
+namespace cistern {
+namespace {
+
+// What follows the last member of the message, and what follows the hash.
+constexpr absl::string_view kBodyEnd = "\n}\n", kHashBegin = ",\n \"self_xxh3\": \"",
+                            kHashEnd = "\"\n}\n", kSelfHash = "\"self_xxh3\"";
+constexpr size_t kHashDigits = 16;
+
+std::string Hex(uint64_t x) {
+  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
+}
+
+// Splits off the hash, checks it, and returns the text without it: a message as it was printed.
+absl::StatusOr<std::string> CheckSelfHash(absl::string_view text, uint64_t* hash) {
+  absl::string_view head = text;
+  const size_t tail_bytes = kHashDigits + kHashEnd.size();
+  const bool ended = absl::ConsumeSuffix(&head, kHashEnd) && head.size() >= kHashDigits;
+  const std::string digits(ended ? head.substr(head.size() - kHashDigits) : "");
+  if (ended) head.remove_suffix(kHashDigits);
+  if (!ended || !absl::ConsumeSuffix(&head, kHashBegin) || !absl::SimpleHexAtoi(digits, hash) ||
+      Hex(*hash) != digits) {
+    return absl::DataLossError(
+        "it does not end with its own hash: it is not a manifest, or it is "
+        "cut short");
+  }
+  const size_t hashed = text.size() - tail_bytes - kHashBegin.size() + kHashBegin.find(kSelfHash);
+  const uint64_t found = HashBytes(text.data(), hashed);
+  if (found == *hash) return absl::StrCat(head, kBodyEnd);
+  return absl::DataLossError(absl::StrCat("its own hash is ", Hex(found), " and not ", digits,
+                                          " as when it was written; restore it from a copy"));
+}
+
+// Looks at the format alone, so that a later one is named rather than misread.
+absl::Status CheckFormat(const std::string& body) {
+  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::DataLossError("it is not a json object");
+  const auto format = json.find("format");
+  if (format == json.end() || !format->is_number_unsigned()) {
+    return absl::DataLossError("\"format\" is not there or is not a whole number");
+  }
+  if (*format == kManifestFormat) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("its format is ", format->dump(),
+                                          "; this version reads format ", kManifestFormat,
+                                          " only: use the version that wrote it"));
+}
+
+template <typename Specs>
+absl::Status CheckTables(const char* field,
+                         const google::protobuf::RepeatedPtrField<v1::TableState>& states,
+                         const Specs& specs) {
+  bool same = states.size() == specs.size();
+  for (int i = 0; same && i < states.size(); ++i) same = states[i].name() == specs[i].name();
+  if (same) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("\"", field, "\" are not those of \"schema\""));
+}
+
+absl::Status CheckFile(const v1::RowFile& file, const v1::Manifest& manifest) {
+  const absl::Status name = CheckName(file.name());
+  if (!name.ok()) return absl::DataLossError(name.message());
+  const char* fault = nullptr;
+  if (!ShardMap::Create(manifest.shard_num(), file.server_num()).ok()) fault = "server_num";
+  if (file.server() >= file.server_num()) fault = "server";
+  if (file.commit() == 0 || file.commit() > manifest.commit()) fault = "commit";
+  if (file.epoch() > manifest.epoch()) fault = "epoch";
+  if (file.bytes() == 0) fault = "bytes";
+  if (file.root() == 0) fault = "root";
+  if (fault == nullptr) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("file '", file.name(), "': \"", fault, "\" is missing or out of its range"));
+}
+
+absl::Status CheckManifest(const v1::Manifest& manifest) {
+  const auto bad = [](absl::string_view field) {
+    return absl::DataLossError(absl::StrCat("\"", field, "\" is missing or out of its range"));
+  };
+  if (manifest.cluster().empty()) return bad("cluster");
+  if (manifest.commit() == 0) return bad("commit");
+  if ((manifest.commit() == 1) != (manifest.previous() == 0)) return bad("previous");
+  const absl::Status map = ShardMap::Create(manifest.shard_num(), manifest.server_num()).status();
+  if (!map.ok()) return absl::DataLossError(map.message());
+  if (!manifest.has_schema()) return bad("schema");
+  const absl::Status schema = CheckSchema(manifest.schema());
+  if (!schema.ok()) return absl::DataLossError(absl::StrCat("\"schema\": ", schema.message()));
+  CISTERN_RETURN_IF_ERROR(CheckTables("tables", manifest.tables(), manifest.schema().tables()));
+  CISTERN_RETURN_IF_ERROR(
+      CheckTables("dense_tables", manifest.dense_tables(), manifest.schema().dense_tables()));
+  std::set<std::string> names;
+  for (const v1::RowFile& file : manifest.files()) {
+    CISTERN_RETURN_IF_ERROR(CheckFile(file, manifest));
+    if (names.insert(file.name()).second) continue;
+    return absl::DataLossError(absl::StrCat("file '", file.name(), "' is named twice"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string FormatManifest(const v1::Manifest& manifest) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  options.add_whitespace = true;
+  v1::Manifest copy = manifest;
+  copy.set_format(kManifestFormat);
+  std::string text;
+  CISTERN_CHECK(google::protobuf::util::MessageToJsonString(copy, &text, options).ok());
+  CISTERN_CHECK(absl::EndsWith(text, kBodyEnd));
+  text.resize(text.size() - kBodyEnd.size());
+  absl::StrAppend(&text, kHashBegin.substr(0, kHashBegin.find(kSelfHash)));
+  const uint64_t hash = HashBytes(text);
+  absl::StrAppend(&text, kHashBegin.substr(kHashBegin.find(kSelfHash)), Hex(hash), kHashEnd);
+  return text;
+}
+
+absl::StatusOr<ParsedManifest> ParseManifest(absl::string_view text) {
+  ParsedManifest parsed;
+  CISTERN_ASSIGN_OR_RETURN(const std::string body, CheckSelfHash(text, &parsed.self_xxh3));
+  CISTERN_RETURN_IF_ERROR(CheckFormat(body));
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = false;
+  const auto status = google::protobuf::util::JsonStringToMessage(body, &parsed.manifest, options);
+  if (!status.ok()) return absl::DataLossError(status.message().ToString());
+  CISTERN_RETURN_IF_ERROR(CheckManifest(parsed.manifest));
+  return parsed;
+}
+
+std::string NumberName(uint64_t number) {
+  return absl::StrFormat("%020u", number);
+}
+
+uint64_t NumberOfName(absl::string_view name) {
+  uint64_t number = 0;
+  if (!absl::SimpleAtoi(name, &number) || NumberName(number) != name) return 0;
+  return number;
+}
+
+}  // namespace cistern

@@ -1,0 +1,283 @@
+// RowFileReader of row_file.h: the trailer places the footer, the footer checks every block.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "common/hash.h"
+#include "common/names.h"
+#include "common/shard_map.h"
+#include "server/checkpoint/row_file.h"
+#include "server/checkpoint/row_file_footer.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
+
+template <typename T>
+T At(absl::string_view bytes, size_t offset) {
+  T number;
+  std::memcpy(&number, bytes.data() + offset, sizeof(number));
+  return number;
+}
+
+size_t FullOffset(size_t rows) {
+  return kBlockHeadBytes + rows * sizeof(Key);
+}
+size_t CellOffset(size_t rows) {
+  return FullOffset(rows) + (rows + 7) / 8 * 8;
+}
+
+std::string Hex(uint64_t x) {
+  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
+}
+
+// The number of rows at the head of a block, whose keys and flags are there, or whose cells are.
+absl::StatusOr<uint32_t> RowsOfBlock(absl::string_view block, const RowSection& section) {
+  const uint32_t rows = block.size() < kBlockHeadBytes ? 0 : At<uint32_t>(block, 0);
+  if (rows == 0 || At<uint32_t>(block, 4) != 0) {
+    return absl::DataLossError("it does not begin with a number of rows");
+  }
+  const uint64_t row_bytes = uint64_t{section.stride} * sizeof(float);
+  const bool fits = section.dense ? rows <= block.size() / row_bytes &&
+                                        block.size() == kBlockHeadBytes + rows * row_bytes
+                                  : CellOffset(rows) <= block.size();
+  if (fits) return rows;
+  return absl::DataLossError(
+      absl::StrCat("its ", rows, " rows do not fit its ", block.size(), " bytes"));
+}
+
+// OK if the keys of a sparse block ascend from `previous` on (null: none) and are of its shard.
+absl::Status CheckKeys(absl::string_view block, uint32_t rows, const RowSection& section,
+                       uint32_t shard_num, const Key* previous) {
+  const FastModulus modulus(shard_num);
+  Key last = previous == nullptr ? 0 : *previous;
+  for (uint32_t row = 0; row < rows; ++row) {
+    const Key key = At<Key>(block, kBlockHeadBytes + row * sizeof(Key));
+    if (modulus(key) != section.shard) {
+      return absl::DataLossError(absl::StrCat("row ", row, ": key ", key, " is of shard ",
+                                              modulus(key), " and not of shard ", section.shard));
+    }
+    if ((row > 0 || previous != nullptr) && key <= last) {
+      return absl::DataLossError(
+          absl::StrCat("row ", row, ": key ", key, " does not come after ", last));
+    }
+    last = key;
+  }
+  return absl::OkStatus();
+}
+
+// OK if the flags of a sparse block are 0 or 1, and 0 behind the last; counts the full rows.
+absl::StatusOr<uint32_t> CountFull(absl::string_view block, uint32_t rows) {
+  uint32_t full = 0;
+  for (size_t i = FullOffset(rows); i < CellOffset(rows); ++i) {
+    const size_t row = i - FullOffset(rows);
+    const uint8_t flag = static_cast<uint8_t>(block[i]);
+    if (flag > (row < rows ? 1 : 0)) {
+      return absl::DataLossError(absl::StrCat("row ", row, ": its flag is ", flag));
+    }
+    full += flag;
+  }
+  return full;
+}
+
+absl::Status Differs(const char* what, uint64_t found, uint64_t recorded) {
+  if (found == recorded) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("its ", what, " is ", found, " and not ", recorded,
+                   ", as the manifest has it; restore the file from a copy"));
+}
+
+absl::Status CheckExpected(const RowFileFooter& footer, const v1::RowFile& expected) {
+  const RowFileHeader& header = footer.header;
+  uint64_t rows = 0;
+  for (const RowSection& section : footer.sections) rows += section.rows;
+  CISTERN_RETURN_IF_ERROR(Differs("kind (1: base)", header.base, expected.base()));
+  CISTERN_RETURN_IF_ERROR(Differs("server", header.server, expected.server()));
+  CISTERN_RETURN_IF_ERROR(Differs("number of servers", header.server_num, expected.server_num()));
+  CISTERN_RETURN_IF_ERROR(Differs("commit", header.commit, expected.commit()));
+  CISTERN_RETURN_IF_ERROR(Differs("epoch", header.epoch, expected.epoch()));
+  return Differs("number of rows", rows, expected.rows());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RowFileReader>> RowFileReader::Open(FileSystem& files,
+                                                                   const std::string& folder,
+                                                                   const v1::RowFile& expected) {
+  const absl::Status usable = CheckName(expected.name());
+  if (!usable.ok())
+    return absl::DataLossError(absl::StrCat(ShownPath(folder), ": ", usable.message()));
+  std::unique_ptr<RowFileReader> reader(new RowFileReader);
+  const std::string path = absl::StrCat(folder, "/", expected.name());
+  reader->path_ = ShownPath(path);
+  absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
+  if (absl::IsNotFound(file.status()) || absl::IsInvalidArgument(file.status())) {
+    return absl::DataLossError(
+        absl::StrCat(file.status().message(), "; the state is not whole without this file"));
+  }
+  CISTERN_RETURN_IF_ERROR(file.status());
+  reader->file_ = *std::move(file);
+  CISTERN_RETURN_IF_ERROR(AddContext(reader->ReadFooter(expected), reader->path_));
+  return reader;
+}
+
+absl::Status RowFileReader::ReadFooter(const v1::RowFile& expected) {
+  const bool known = expected.root() != 0;
+  const uint64_t bytes = file_->bytes();
+  if (known) CISTERN_RETURN_IF_ERROR(Differs("size", bytes, expected.bytes()));
+  if (bytes < kRowFileHeaderBytes + kRowFileTrailerBytes) {
+    return absl::DataLossError(absl::StrCat("it has ", bytes, " bytes: it is cut short"));
+  }
+  char header[kRowFileHeaderBytes], end[kRowFileTrailerBytes];
+  CISTERN_RETURN_IF_ERROR(file_->Read(0, sizeof(header), header));
+  CISTERN_RETURN_IF_ERROR(file_->Read(bytes - sizeof(end), sizeof(end), end));
+  CISTERN_ASSIGN_OR_RETURN(const RowFileTrailer trailer,
+                           DecodeRowFileTrailer(absl::string_view(end, sizeof(end)), bytes));
+  std::string encoded(trailer.footer_bytes, '\0');
+  CISTERN_RETURN_IF_ERROR(file_->Read(trailer.footer_offset, encoded.size(), encoded.data()));
+  const uint64_t root = HashBytes(encoded);
+  const uint64_t recorded = known ? expected.root() : trailer.footer_hash;
+  if (root != recorded || root != trailer.footer_hash) {
+    return absl::DataLossError(absl::StrCat(
+        "the hash of its footer is ", Hex(root), ", ", Hex(trailer.footer_hash), " in its trailer",
+        known ? absl::StrCat(" and ", Hex(recorded), " in the manifest") : "",
+        "; restore the file from a copy"));
+  }
+  CISTERN_ASSIGN_OR_RETURN(RowFileFooter footer,
+                           DecodeRowFileFooter(encoded, trailer.footer_offset));
+  if (absl::string_view(header, sizeof(header)) != EncodeRowFileHeader(footer.header)) {
+    return absl::DataLossError("its header is not the one that its footer repeats");
+  }
+  if (known) CISTERN_RETURN_IF_ERROR(CheckExpected(footer, expected));
+  header_ = footer.header;
+  sections_ = std::move(footer.sections);
+  block_hashes_ = std::move(footer.block_hashes);
+  block_offsets_.push_back(kRowFileHeaderBytes);
+  for (const uint64_t size : footer.block_bytes) {
+    block_offsets_.push_back(block_offsets_.back() + size);
+  }
+  return absl::OkStatus();
+}
+
+const RowSection* RowFileReader::FindSparse(TableId table, ShardIndex shard) const {
+  for (const RowSection& section : sections_) {
+    if (!section.dense && section.table == table && section.shard == shard) return &section;
+  }
+  return nullptr;
+}
+
+absl::Status RowFileReader::Bad(uint64_t block, const std::string& why) const {
+  return absl::DataLossError(
+      absl::StrCat(path_, ": block ", block, " at byte ", block_offsets_[block], ": ", why));
+}
+
+absl::Status RowFileReader::ReadBlock(uint64_t block, std::string* out) const {
+  out->resize(block_offsets_[block + 1] - block_offsets_[block]);
+  CISTERN_RETURN_IF_ERROR(file_->Read(block_offsets_[block], out->size(), out->data()));
+  const uint64_t found = HashBytes(*out);
+  if (found == block_hashes_[block]) return absl::OkStatus();
+  return Bad(block, absl::StrCat("its hash is ", Hex(found), " and not ", Hex(block_hashes_[block]),
+                                 " as when it was written; restore the file from a copy"));
+}
+
+absl::Status RowFileReader::Cursor::LoadBlock() {
+  if (section_->dense || section_->stride != layout_->full_floats()) {
+    return absl::DataLossError(absl::StrCat(reader_->path_, ": table ", section_->table, " has ",
+                                            section_->dense ? "dense " : "", "rows of ",
+                                            section_->stride, " numbers here and of ",
+                                            layout_->full_floats(), " in the schema"));
+  }
+  const uint64_t block = section_->first_block + next_block_++;
+  CISTERN_RETURN_IF_ERROR(reader_->ReadBlock(block, &block_));
+  const absl::Status status = [&]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(block_rows_, RowsOfBlock(block_, *section_));
+    CISTERN_RETURN_IF_ERROR(CheckKeys(block_, block_rows_, *section_, reader_->header_.shard_num,
+                                      rows_seen_ == 0 ? nullptr : &key_));
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t full, CountFull(block_, block_rows_));
+    const uint64_t floats =
+        full * layout_->full_floats() + (block_rows_ - full) * layout_->short_floats();
+    if (block_.size() == CellOffset(block_rows_) + floats * sizeof(float)) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat("its ", block_rows_, " rows do not fit its ", block_.size(), " bytes"));
+  }();
+  if (!status.ok()) return reader_->Bad(block, std::string(status.message()));
+  row_ = 0;
+  cell_offset_ = CellOffset(block_rows_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> RowFileReader::Cursor::Next() {
+  if (row_ == block_rows_) {
+    if (next_block_ == section_->block_num) {
+      if (rows_seen_ == section_->rows) return false;
+      return absl::DataLossError(absl::StrCat(
+          reader_->path_, ": table ", section_->table, ", shard ", section_->shard, " has ",
+          rows_seen_, " rows and not ", section_->rows, " as its footer says"));
+    }
+    CISTERN_RETURN_IF_ERROR(LoadBlock());
+  }
+  key_ = At<Key>(block_, kBlockHeadBytes + row_ * sizeof(Key));
+  full_ = block_[FullOffset(block_rows_) + row_] != 0;
+  const uint32_t floats = layout_->floats(full_);
+  std::memcpy(value_.data(), block_.data() + cell_offset_, floats * sizeof(float));
+  std::fill(value_.begin() + floats, value_.end(), 0.0f);
+  cell_offset_ += floats * sizeof(float);
+  ++row_;
+  ++rows_seen_;
+  return true;
+}
+
+absl::Status RowFileReader::ReadSparse(
+    const RowSection& section, const ValueLayout& layout,
+    const std::function<absl::Status(Key, const float* value, bool full)>& visit) const {
+  Cursor cursor = Walk(section, layout);
+  while (true) {
+    CISTERN_ASSIGN_OR_RETURN(const bool more, cursor.Next());
+    if (!more) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(visit(cursor.key(), cursor.value(), cursor.full()));
+  }
+}
+
+absl::Status RowFileReader::ReadDense(const RowSection& section, std::vector<float>* out) const {
+  std::string block;
+  for (uint64_t i = section.first_block; i < section.first_block + section.block_num; ++i) {
+    CISTERN_RETURN_IF_ERROR(ReadBlock(i, &block));
+    const absl::StatusOr<uint32_t> rows = RowsOfBlock(block, section);
+    if (!rows.ok()) return Bad(i, std::string(rows.status().message()));
+    const size_t before = out->size();
+    out->resize(before + uint64_t{*rows} * section.stride);
+    std::memcpy(out->data() + before, block.data() + kBlockHeadBytes,
+                block.size() - kBlockHeadBytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowFileReader::Verify() const {
+  std::string block;
+  for (const RowSection& section : sections_) {
+    uint64_t rows_seen = 0;
+    Key last = 0;
+    for (uint64_t i = section.first_block; i < section.first_block + section.block_num; ++i) {
+      CISTERN_RETURN_IF_ERROR(ReadBlock(i, &block));
+      const absl::Status status = [&]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(const uint32_t rows, RowsOfBlock(block, section));
+        rows_seen += rows;
+        if (section.dense) return absl::OkStatus();
+        CISTERN_RETURN_IF_ERROR(CheckKeys(block, rows, section, header_.shard_num,
+                                          rows_seen == rows ? nullptr : &last));
+        last = At<Key>(block, kBlockHeadBytes + (rows - 1) * sizeof(Key));
+        return CountFull(block, rows).status();
+      }();
+      if (!status.ok()) return Bad(i, std::string(status.message()));
+    }
+    if (rows_seen == section.rows) continue;
+    return absl::DataLossError(absl::StrCat(path_, ": table ", section.table, ", shard ",
+                                            section.shard, " has ", rows_seen, " rows and not ",
+                                            section.rows, " as its footer says"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
