@@ -3,8 +3,10 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>
 
+#include <cmath>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "common/hash.h"
 #include "common/names.h"
 #include "common/value_layout.h"
@@ -78,6 +80,83 @@ std::string TablesDifference(const std::string& kind, const Tables& here, const 
   return absl::StrCat(kind, " '", there[here.size()].name(), "' is there and not here");
 }
 
+// What a dense rule needs: columns in this order (none: any), and constants within these ranges.
+struct DenseRuleNeeds {
+  std::vector<std::string> columns;
+  bool learning_rate = false, betas = false, epsilon = false, sums = false, decay = false;
+};
+
+DenseRuleNeeds NeedsOf(v1::DenseRule::Kind kind) {
+  switch (kind) {
+    case v1::DenseRule::SGD:
+      return {.columns = {"w"}, .learning_rate = true};
+    case v1::DenseRule::ADAM:
+      return {.columns = {"w", "m", "v", "step"},
+              .learning_rate = true,
+              .betas = true,
+              .epsilon = true};
+    case v1::DenseRule::ADAM_D2SUM:
+      return {.columns = {"w", "avg_w", "ada_d2sum", "ada_g2sum", "mom_velocity"},
+              .learning_rate = true,
+              .epsilon = true,
+              .sums = true};
+    case v1::DenseRule::SUM:
+      return {.columns = {"w"}};
+    case v1::DenseRule::SUMMARY:
+      return {.columns = {"w"}, .decay = true};
+    default:
+      return {};
+  }
+}
+
+absl::Status CheckConstants(const v1::DenseRule& rule) {
+  const DenseRuleNeeds needs = NeedsOf(rule.kind());
+  const auto below_one = [](float x) { return x >= 0.0f && x < 1.0f; };
+  const auto positive = [](float x) { return x > 0.0f && std::isfinite(x); };
+  const struct {
+    const char* name;
+    bool needed;
+    float value;
+    bool fits;
+    const char* range;
+  } constants[] = {
+      {"learning_rate", needs.learning_rate, rule.learning_rate(), positive(rule.learning_rate()),
+       "above 0"},
+      {"beta1", needs.betas, rule.beta1(), below_one(rule.beta1()), "in [0, 1)"},
+      {"beta2", needs.betas, rule.beta2(), below_one(rule.beta2()), "in [0, 1)"},
+      {"epsilon", needs.epsilon, rule.epsilon(), positive(rule.epsilon()), "above 0"},
+      {"rho", needs.sums, rule.rho(), below_one(rule.rho()), "in [0, 1)"},
+      {"mu", needs.sums, rule.mu(), below_one(rule.mu()), "in [0, 1)"},
+      {"decay", needs.decay, rule.decay(), positive(rule.decay()) && rule.decay() <= 1.0f,
+       "above 0 and at most 1"},
+  };
+  for (const auto& constant : constants) {
+    if (!constant.needed || constant.fits) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        constant.name, " of the rule is ", constant.value, "; it must be ", constant.range));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDenseTable(const v1::DenseTableSpec& table) {
+  if (table.columns_size() < 1 || table.columns_size() > 16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", table.columns_size(), " columns; it must have 1 to 16"));
+  }
+  if (!v1::DenseRule::Kind_IsValid(table.rule().kind())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rule ", static_cast<int>(table.rule().kind()), " does not exist"));
+  }
+  const std::vector<std::string> needed = NeedsOf(table.rule().kind()).columns;
+  const std::vector<std::string> columns(table.columns().begin(), table.columns().end());
+  if (!needed.empty() && columns != needed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its columns are ", absl::StrJoin(columns, " "), "; its rule ",
+        v1::DenseRule::Kind_Name(table.rule().kind()), " needs ", absl::StrJoin(needed, " ")));
+  }
+  return CheckConstants(table.rule());
+}
+
 }  // namespace
 
 uint64_t SchemaHash(const v1::Schema& schema) {
@@ -101,11 +180,8 @@ absl::Status CheckSchema(const v1::Schema& schema) {
     if (!names.insert(table.name()).second) {
       return absl::InvalidArgumentError(absl::StrCat("two tables are called '", table.name(), "'"));
     }
-    if (table.columns_size() < 1 || table.columns_size() > 16) {
-      return absl::InvalidArgumentError(absl::StrCat("dense table '", table.name(), "' has ",
-                                                     table.columns_size(),
-                                                     " columns; it must have 1 to 16"));
-    }
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(CheckDenseTable(table), absl::StrCat("dense table '", table.name(), "'")));
   }
   return absl::OkStatus();
 }

@@ -11,7 +11,8 @@ namespace cistern {
 // Hash of the canonical serialization; never 0 for a schema with tables, 0 for an empty one.
 uint64_t SchemaHash(const v1::Schema& schema);
 
-// OK if every table has a usable layout and no name occurs twice; else kInvalidArgument.
+// OK if every table has a usable layout, no name occurs twice, and each dense table has the columns
+// and constants that its rule needs; else kInvalidArgument.
 absl::Status CheckSchema(const v1::Schema& schema);
 
 // The first difference, for people: "table 'deep': dim is 16 here and 8 there". Empty if equal.

@@ -23,7 +23,7 @@
 // Body of a pull:        keys u64[count]; the reply: values f32[count * stride], full u8[count]
 //         a push:        keys u64[count], values f32[count * stride], full u8[count]
 //         a pull-dense:  empty; the reply: f32[count * stride], row-major
-//         a push-dense:  f32[count * stride], row-major
+//         a push-dense:  f32[count * stride], row-major; kGradient: one gradient a row, stride 1
 //         a scan:        empty; the reply as a push's body; `start` of the reply is the next
 //         cursor,
 //                        0 when the shard is done
@@ -50,6 +50,8 @@ enum class FrameKind : uint16_t { kPull = 1, kPush = 2, kPullDense = 3, kPushDen
 enum FrameFlags : uint32_t {
   // Pull: an absent key reads as zeros with full = 0xFF, instead of its initial value.
   kAbsentIsZero = 1,
+  // Push-dense: one gradient a row (stride 1), for the table's rule, instead of the row's columns.
+  kGradient = 2,
 };
 // The largest body that either side sends or accepts: a request whose reply would be larger is
 // refused, so that no header makes a receiver allocate without bound.

@@ -185,12 +185,17 @@ absl::Status PassStage::CheckDense(const StagedPush& push) const {
   if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
   const DenseTable& table = **found;
   const std::string& name = table.spec().name();
-  const size_t columns = table.columns(), rows = push.values.size() / columns;
+  if (push.gradient && table.spec().rule().kind() == v1::DenseRule::NONE) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dense table '", name, "' has no rule for gradients; push values, or give it a rule"));
+  }
+  const uint32_t columns = push.gradient ? 1 : table.columns();
+  const size_t rows = push.values.size() / columns;
   if (push.values.size() % columns != 0) {
     return WrongStride(name, push.values.size(), rows, columns);
   }
   CISTERN_RETURN_IF_ERROR(table.CheckRange(push.start, rows));
-  const size_t bad = FiniteScan(table.columns()).FirstBad(push.values);
+  const size_t bad = FiniteScan(columns).FirstBad(push.values);
   if (bad == push.values.size()) return absl::OkStatus();
   return NotANumber(name, absl::StrCat("row ", push.start + bad / columns), bad % columns);
 }

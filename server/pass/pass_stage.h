@@ -45,7 +45,8 @@ class PassStage {
   // window of 1024 (calls in flight overtake each other); holes are found by Seal.
   // kOutOfRange for a foreign or reserved key or a row outside the server's range; kInvalidArgument
   // for NaN or Inf in a value, an unknown table, a stride that is not the table's, or a `full` that
-  // is not 0 or 1; kResourceExhausted above the byte limit. A refused push leaves no trace.
+  // is not 0 or 1, gradients for a dense table without a rule; kResourceExhausted above the byte
+  // limit. A refused push leaves no trace.
   absl::Status Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push);
 
   // OK if exactly the sequences 0 .. push_count-1 of `worker` are here; else kOutOfRange that names
@@ -54,7 +55,8 @@ class PassStage {
 
   // Checks that every worker that pushed has sealed (else kFailedPrecondition that names it) and
   // that no key occurs twice in a table and no row in a dense table (kInvalidArgument that names
-  // it). After OK, Commit cannot fail. staged_rows: rows to write.
+  // it; gradients of a row may, and are summed: dense_rows.h). After OK, Commit cannot fail.
+  // staged_rows: rows to write.
   absl::Status Prepare(PassId pass, uint64_t* staged_rows);
 
   // Writes everything staged in (worker, sequence) order; committed() is `pass` afterwards. A

@@ -1,9 +1,8 @@
 #include "server/pass/staging.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "server/pass/dense_rows.h"
 #include "server/pass/duplicate_check.h"
 
 namespace cistern {
@@ -11,10 +10,6 @@ namespace {
 
 std::string Name(uint32_t worker, uint64_t sequence) {
   return absl::StrCat("push ", sequence, " of worker ", worker);
-}
-
-uint64_t DenseRows(const DenseTable& table, const StagedPush& push) {
-  return push.values.size() / table.columns();
 }
 
 }  // namespace
@@ -85,7 +80,9 @@ absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint64_t*
   }
   const auto dense = DensePushes(store.dense_tables().size());
   for (size_t t = 0; t < dense.size(); ++t) {
-    CISTERN_RETURN_IF_ERROR(CheckDense(*store.dense_tables()[t], dense[t], rows));
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<DenseRows> written,
+                             NewDenseRows(*store.dense_tables()[t], dense[t]));
+    for (const DenseRows& part : written) *rows += part.count();
   }
   return absl::OkStatus();
 }
@@ -98,8 +95,10 @@ void Staging::Write(TableStore& store, ThreadPool& pool) const {
   const auto dense = DensePushes(store.dense_tables().size());
   for (size_t t = 0; t < dense.size(); ++t) {
     DenseTable& table = *store.dense_tables()[t];
-    for (const StagedPush* push : dense[t]) {
-      CISTERN_CHECK(table.Write(push->start, DenseRows(table, *push), push->values.data()).ok());
+    const auto rows = NewDenseRows(table, dense[t]);
+    CISTERN_CHECK(rows.ok());  // as it was in Check
+    for (const DenseRows& part : *rows) {
+      CISTERN_CHECK(table.Write(part.start(), part.count(), part.values()).ok());
     }
   }
 }
@@ -131,25 +130,6 @@ absl::Status Staging::CheckSealed() const {
       return absl::FailedPreconditionError(absl::StrCat(
           "worker ", worker, " has pushed ", stage.pushes.size(), " times and not sealed"));
     }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Staging::CheckDense(const DenseTable& table, std::vector<const StagedPush*> pushes,
-                                 uint64_t* rows) {
-  std::sort(pushes.begin(), pushes.end(),
-            [](const StagedPush* a, const StagedPush* b) { return a->start < b->start; });
-  uint64_t end = 0;
-  for (const StagedPush* push : pushes) {
-    const uint64_t count = DenseRows(table, *push);
-    if (count == 0) continue;
-    if (push->start < end) {
-      return absl::InvalidArgumentError(absl::StrCat("dense table '", table.spec().name(),
-                                                     "': row ", push->start,
-                                                     " was pushed twice in this pass"));
-    }
-    end = push->start + count;
-    *rows += count;
   }
   return absl::OkStatus();
 }

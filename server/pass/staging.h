@@ -51,8 +51,6 @@ class Staging {
   std::vector<std::vector<ValueBlock>> SparseBlocks(size_t table_num) const;
   std::vector<std::vector<const StagedPush*>> DensePushes(size_t table_num) const;
   absl::Status CheckSealed() const;
-  static absl::Status CheckDense(const DenseTable& table, std::vector<const StagedPush*> pushes,
-                                 uint64_t* rows);
 
   std::map<uint32_t, Worker> workers_;
   uint64_t bytes_ = 0;

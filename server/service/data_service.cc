@@ -121,9 +121,11 @@ absl::StatusOr<Frame> DataService::PullDense(const FrameHeader& header) {
 
 absl::StatusOr<Frame> DataService::PushDense(const FrameHeader& header, FrameReader& body) {
   CISTERN_ASSIGN_OR_RETURN(const DenseTable* table, state_->store.dense(header.table));
-  CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), table->columns()));
   StagedPush push;
   push.dense = true;
+  push.gradient = (header.flags & kGradient) != 0;
+  CISTERN_RETURN_IF_ERROR(
+      CheckStride(header, table->spec().name(), push.gradient ? 1 : table->columns()));
   push.table = header.table;
   push.start = header.start;
   push.body_hash = header.body_hash;

@@ -207,5 +207,63 @@ TEST(ParameterClient, ATableThatDoesNotExistIsNotFound) {
   EXPECT_EQ(client->PullDense(1, &value).code(), absl::StatusCode::kNotFound);
 }
 
+// Two workers push gradients in one pass, in chunks of different sizes; the servers sum them and
+// step once.
+TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
+  v1::Schema schema = TestSchema();
+  v1::DenseTableSpec& spec = *schema.mutable_dense_tables(kMlp);
+  spec.add_columns("step");
+  v1::DenseRule& rule = *spec.mutable_rule();
+  rule.set_kind(v1::DenseRule::ADAM);
+  rule.set_learning_rate(0.5f);
+  rule.set_beta1(0.9f);
+  rule.set_beta2(0.999f);
+  rule.set_epsilon(1e-8f);
+  for (uint32_t server_num : {1u, 3u}) {
+    EmbeddedFleet fleet(server_num);
+    ClientOptions second = SmallChunks();
+    second.worker = 1;
+    auto a = ParameterClient::Connect(fleet.Links(), ClientOptions()).value();
+    ASSERT_TRUE(a->CreateTables(schema).ok());
+    ASSERT_TRUE(a->ClaimEpoch().ok());
+    std::vector<float> rows(spec.rows() * 4, 0.0f);
+    for (size_t row = 0; row < spec.rows(); ++row) rows[4 * row] = static_cast<float>(row);
+    ASSERT_TRUE(a->BeginPass().ok());
+    ASSERT_TRUE(a->PushDense(kMlp, rows.data()).ok());
+    ASSERT_TRUE(a->CommitPass().ok());
+
+    auto b = ParameterClient::Connect(fleet.Links(), second).value();  // the same epoch
+    const std::vector<float> up(spec.rows(), -1.0f), down(spec.rows(), 3.0f);
+    ASSERT_TRUE(b->BeginPass().ok());
+    ASSERT_TRUE(a->BeginPass().ok());
+    ASSERT_TRUE(b->PushDenseGradient(kMlp, up.data()).ok());
+    ASSERT_TRUE(a->PushDenseGradient(kMlp, down.data()).ok());
+    v1::SealPassRequest seal;
+    *seal.mutable_identity() = b->identity();
+    seal.set_pass(2);
+    seal.set_worker(1);
+    seal.set_push_count(0);
+    for (const ServerLink& link : fleet.Links()) {  // what b sent here, whatever its chunks
+      v1::PassReply reply;
+      absl::Status status = absl::OutOfRangeError("");
+      for (uint64_t n = 1; n < 20 && !status.ok(); ++n) {
+        seal.set_push_count(n);
+        status = link.control->SealPass(seal, &reply);
+      }
+      ASSERT_TRUE(status.ok()) << status;
+    }
+    const absl::Status committed = a->CommitPass();
+    ASSERT_TRUE(committed.ok()) << committed;
+    std::vector<float> after(rows.size());
+    ASSERT_TRUE(a->PullDense(kMlp, after.data()).ok());
+    for (size_t row = 0; row < spec.rows(); ++row) {
+      // The first step of Adam is the learning rate, down as the sum of 2 says.
+      ASSERT_NEAR(after[4 * row], static_cast<float>(row) - 0.5f, 1e-4);
+      ASSERT_NEAR(after[4 * row + 1], 0.1f * 2, 1e-6);
+      ASSERT_EQ(after[4 * row + 3], 1.0f);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cistern

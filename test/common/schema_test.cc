@@ -116,5 +116,47 @@ TEST(Names, PlainOnesOnly) {
   EXPECT_FALSE(CheckName(std::string("a\0b", 3)).ok());
 }
 
+TEST(Schema, ADenseRuleHasItsOwnColumnsAndConstants) {
+  const auto schema = [](v1::DenseRule::Kind kind, const std::vector<std::string>& columns) {
+    v1::Schema out;
+    v1::DenseTableSpec* table = out.add_dense_tables();
+    table->set_name("mlp");
+    table->set_rows(3);
+    for (const std::string& column : columns) table->add_columns(column);
+    v1::DenseRule& rule = *table->mutable_rule();
+    rule.set_kind(kind);
+    rule.set_learning_rate(0.1f);
+    rule.set_beta1(0.9f);
+    rule.set_beta2(0.999f);
+    rule.set_epsilon(1e-8f);
+    rule.set_rho(0.9999f);
+    rule.set_mu(0.99f);
+    rule.set_decay(0.999999f);
+    return out;
+  };
+  const std::vector<std::string> adam = {"w", "m", "v", "step"};
+  const std::vector<std::string> d2sum = {"w", "avg_w", "ada_d2sum", "ada_g2sum", "mom_velocity"};
+  EXPECT_TRUE(CheckSchema(schema(v1::DenseRule::NONE, {"x", "y"})).ok());
+  EXPECT_TRUE(CheckSchema(schema(v1::DenseRule::SGD, {"w"})).ok());
+  EXPECT_TRUE(CheckSchema(schema(v1::DenseRule::ADAM, adam)).ok());
+  EXPECT_TRUE(CheckSchema(schema(v1::DenseRule::ADAM_D2SUM, d2sum)).ok());
+  EXPECT_TRUE(CheckSchema(schema(v1::DenseRule::SUMMARY, {"w"})).ok());
+
+  const absl::Status columns = CheckSchema(schema(v1::DenseRule::ADAM, {"w", "m", "v"}));
+  EXPECT_EQ(columns.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(columns.message()), HasSubstr("ADAM needs w m v step"));
+  EXPECT_FALSE(CheckSchema(schema(v1::DenseRule::SUM, {"w", "m"})).ok());
+
+  v1::Schema rate = schema(v1::DenseRule::SGD, {"w"});
+  rate.mutable_dense_tables(0)->mutable_rule()->set_learning_rate(0);
+  EXPECT_THAT(std::string(CheckSchema(rate).message()), HasSubstr("learning_rate"));
+  v1::Schema beta = schema(v1::DenseRule::ADAM, adam);
+  beta.mutable_dense_tables(0)->mutable_rule()->set_beta2(1);
+  EXPECT_THAT(std::string(CheckSchema(beta).message()), HasSubstr("beta2"));
+  v1::Schema unknown = schema(v1::DenseRule::SUM, {"w"});
+  unknown.mutable_dense_tables(0)->mutable_rule()->set_kind(static_cast<v1::DenseRule::Kind>(77));
+  EXPECT_FALSE(CheckSchema(unknown).ok());
+}
+
 }  // namespace
 }  // namespace cistern

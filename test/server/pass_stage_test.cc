@@ -28,6 +28,12 @@ class PassStageTest : public testing::Test {
     dense->set_name("mlp");
     dense->set_rows(10);
     for (const char* column : {"weight", "state"}) dense->add_columns(column);
+    *schema.add_dense_tables() = *dense;  // one column that gradients are added to
+    dense = schema.mutable_dense_tables(1);
+    dense->set_name("sums");
+    dense->mutable_columns()->DeleteSubrange(1, 1);
+    dense->set_columns(0, "w");
+    dense->mutable_rule()->set_kind(v1::DenseRule::SUM);
     CISTERN_CHECK(store_.Create(schema).ok());
   }
 
@@ -263,6 +269,41 @@ TEST_F(PassStageTest, PrepareNamesADenseRowThatTwoPushesHold) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("'mlp'"), HasSubstr("row 2")));
 }
 
+TEST_F(PassStageTest, CommitGivesTheSumOfGradientsToTheRule) {
+  StagedPush push = DensePush(0, 6, 1.0f);
+  push.table = 1;
+  push.values = {0, 1, 2, 3, 4, 5};
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, push).ok());
+  ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
+  ASSERT_TRUE(PrepareAndCommit(1).ok());
+
+  push.gradient = true;
+  push.values.assign(6, 0.5f);
+  ASSERT_TRUE(stage_.Begin(2).ok());
+  for (const uint32_t worker : {0, 1}) {
+    ASSERT_TRUE(stage_.Push(2, worker, 0, push).ok());
+    ASSERT_TRUE(stage_.Seal(2, worker, 1).ok());
+  }
+  uint64_t rows = 0;
+  ASSERT_TRUE(stage_.Prepare(2, &rows).ok());
+  EXPECT_EQ(rows, 6u);
+  ASSERT_TRUE(stage_.Commit(2).ok());
+  std::vector<float> values(6);
+  ASSERT_TRUE(store_.dense_tables()[1]->Read(0, 6, values.data()).ok());
+  EXPECT_EQ(values, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(PassStageTest, GradientsNeedATableWithARule) {
+  StagedPush push = DensePush(0, 3, 1.0f);
+  push.gradient = true;
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
+  push.table = 1;
+  push.values.resize(7);  // rows 0 to 6: one too many for this server
+  EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kOutOfRange);
+}
+
 TEST_F(PassStageTest, RefusedPushesLeaveNoTrace) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   EXPECT_CODE(stage_.Push(1, 0, 0, SparsePush({2, 3})), Code::kOutOfRange);  // server 1's
@@ -292,7 +333,7 @@ TEST_F(PassStageTest, RefusedPushesLeaveNoTrace) {
   push = DensePush(0, 2, 1.0f);
   push.values.pop_back();
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
-  push.table = 1;
+  push.table = 2;
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
 
   EXPECT_EQ(stage_.staged_bytes(), 0u);

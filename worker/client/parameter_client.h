@@ -74,8 +74,8 @@ class ParameterClient {
   // Reads a whole dense table: [rows, columns]. kNotFound if it was never written.
   absl::Status PullDense(TableId table, float* values);
 
-  // A pass: Begin, any number of pushes, then Commit (seal, prepare, decide, commit on all servers);
-  // or Abort. Each key at most once per pass and table.
+  // A pass: Begin, any number of pushes, then Commit (seal, prepare, decide, commit on all
+  // servers); or Abort. Each key at most once per pass and table.
   //
   // kAborted from any of these: a server has lost what was staged (it was restarted); nothing of
   // the pass is committed. Claim a new epoch, go back to manifest(), and train the pass again.
@@ -83,9 +83,13 @@ class ParameterClient {
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
                     const uint8_t* full);
   absl::Status PushDense(TableId table, const float* values);
+  // Gradients [rows] of a dense table with a rule (schema.proto, DenseRule), which the servers
+  // apply at the commit, once, to the sum over all workers.
+  absl::Status PushDenseGradient(TableId table, const float* gradients);
   // How a pass is committed, on durable servers. (On others the two fields mean nothing.)
   struct CommitOptions {
-    // The worker's position after this pass, kept in the manifest: JSON, see worker/train/position.h.
+    // The worker's position after this pass, kept in the manifest: JSON, see
+    // worker/train/position.h.
     std::string worker_state;
     // false: in memory only, for the next durable commit to carry; a restart goes back to the last
     // durable one, whatever came after it (commit_every).
@@ -120,6 +124,8 @@ class ParameterClient {
   FrameHeader HeaderFor(TableId table, uint32_t stride) const;
   size_t ChunkKeys(TableId table) const;
   std::vector<DenseChunk> ChunksOf(TableId table) const;
+  // base: stride and flags.
+  absl::Status PushDenseRows(TableId table, const FrameHeader& base, const float* values);
   // The next sequence number of the server of each call.
   template <class Chunk>
   std::vector<uint64_t> TakeSequences(const std::vector<Chunk>& chunks);

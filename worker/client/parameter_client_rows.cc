@@ -94,9 +94,21 @@ absl::Status ParameterClient::PullDense(TableId table, float* values) {
 
 absl::Status ParameterClient::PushDense(TableId table, const float* values) {
   CISTERN_RETURN_IF_ERROR(CheckDenseTable(table));
-  const std::vector<DenseChunk> chunks = ChunksOf(table);
   const auto columns = schema_.dense_tables(static_cast<int>(table)).columns_size();
-  FrameHeader header = HeaderFor(table, static_cast<uint32_t>(columns));
+  return PushDenseRows(table, HeaderFor(table, static_cast<uint32_t>(columns)), values);
+}
+
+absl::Status ParameterClient::PushDenseGradient(TableId table, const float* gradients) {
+  CISTERN_RETURN_IF_ERROR(CheckDenseTable(table));
+  FrameHeader header = HeaderFor(table, 1);
+  header.flags |= kGradient;
+  return PushDenseRows(table, header, gradients);
+}
+
+absl::Status ParameterClient::PushDenseRows(TableId table, const FrameHeader& base,
+                                            const float* values) {
+  const std::vector<DenseChunk> chunks = ChunksOf(table);
+  FrameHeader header = base;
   header.pass = open_;
   PushDenseTransfer transfer(header, chunks, TakeSequences(chunks), values);
   return RunExchange(servers_, policy(), transfer);
