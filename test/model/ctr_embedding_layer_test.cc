@@ -9,14 +9,15 @@ namespace {
 // Two slots, rows of embed_w and two floats of embedx; the logit is the sum of both vectors.
 // A key gets embedx once its score, shows + 3 * clicks here, has reached 4.
 struct CtrBench : ModelBench {
-  CtrBench()
+  explicit CtrBench(const char* day = "0", const char* more = "")
       : ModelBench(
             WithSgd(R"("sparse": [{"top": "data1", "slot_num": 2}])",
                     Embedding("emb", "data1", 3, "0") + "," + Simple("Reshape", "emb", "flat") +
                         "," + Simple("ReduceSum", "flat", "logit", R"("axis": 1)")),
-            {R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":4,
-                        "nonclk_coeff":1,"click_coeff":4,"show_scale":false,
-                        "optimizer":{"type":"SGD","learning_rate":0.5}})"},
+            {absl::StrCat(R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":4,
+                        "nonclk_coeff":1,"click_coeff":4,"show_scale":false,)",
+                          more, R"("optimizer":{"type":"SGD","learning_rate":0.5}})"),
+             absl::StrCat("cistern.day=", day)},
             4) {}
   // One sample, label 1: row 2 twice in slot 1, row 0 once in slot 0.
   static Batch OneSample() {
@@ -71,6 +72,19 @@ TEST(CtrEmbeddingLayer, EmbedxAppearsAtItsThresholdAndIsReadFromThenOn) {
   bench.Train(batch, 2);
   const double gradient = 2 * (1 / (1 + std::exp(-logit)) - 1);
   EXPECT_NEAR(table.row(2)[bench.layout().weight_index()], before - 0.5 * gradient, 1e-6);
+}
+
+TEST(CtrEmbeddingLayer, RowsThatKeepDaysGetToday) {
+  CtrBench bench("20778", R"("day_id_decay":true,)");
+  PassTable& table = *bench.tables[0];
+  table.row(2)[ValueLayout::kUnseenDays] = 20776;
+  StoreDouble(table.row(2) + ValueLayout::kShow, 100);
+  bench.Train(CtrBench::OneSample(), 1);
+  EXPECT_EQ(table.row(2)[ValueLayout::kUnseenDays], 20778);
+  EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 2, 1e-5);
+  EXPECT_EQ(table.row(0)[ValueLayout::kUnseenDays], 20778);
+  bench.Train(CtrBench::OneSample(), 2);  // of the same day
+  EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
 }
 
 // The gradient of an embedx that does not exist is no part of the norm.

@@ -41,6 +41,34 @@ TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {
   EXPECT_EQ(config.embeddings[0].optimizer.schedule.base, 0.05);
 }
 
+TEST(EmbeddingConfig, RulesOfSavesAndShrinksAreTheTables) {
+  const v1::CtrRules unset =
+      ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}).embeddings[0].spec.ctr();
+  EXPECT_FALSE(unset.has_base_threshold());  // as before these keys: the same schema
+  EXPECT_FALSE(unset.has_day_id_decay());
+  const ModelConfig config = ParseOrDie(
+      {"cistern.embeddings.deep={\"accessor\":\"ctr\",\"base_threshold\":2.5,"
+       "\"delta_threshold\":0.5,\"delta_keep_days\":7,\"show_click_decay_rate\":0.75,"
+       "\"delete_threshold\":0.25,\"delete_after_unseen_days\":60,\"day_id_decay\":true}",
+       "cistern.day=20778"});
+  const v1::CtrRules& rules = config.embeddings[0].spec.ctr();
+  EXPECT_EQ(rules.base_threshold(), 2.5f);
+  EXPECT_EQ(rules.delta_threshold(), 0.5f);
+  EXPECT_EQ(rules.delta_keep_days(), 7);
+  EXPECT_EQ(rules.show_click_decay_rate(), 0.75f);
+  EXPECT_EQ(rules.delete_threshold(), 0.25f);
+  EXPECT_EQ(rules.delete_after_unseen_days(), 60);
+  EXPECT_TRUE(rules.day_id_decay());
+  EXPECT_EQ(config.embeddings[0].day, 20778u);
+}
+
+TEST(EmbeddingConfig, DayNumbersNeedToday) {
+  const std::string days = "cistern.embeddings.deep={\"accessor\":\"ctr\",\"day_id_decay\":true}";
+  EXPECT_THAT(ErrorOf({days}), HasSubstr("cistern.day"));
+  EXPECT_THAT(ErrorOf({days, "cistern.day=20"}), HasSubstr("above 32"));
+  EXPECT_EQ(ParseOrDie({days, "cistern.day=20778"}).embeddings[0].day, 20778u);
+}
+
 TEST(EmbeddingConfig, TableSpecsAreUsableAndSeedsDependOnSeedAndName) {
   const v1::TableSpec a = ParseOrDie().embeddings[0].spec;
   EXPECT_TRUE(ValueLayout::Create(a).ok());

@@ -60,6 +60,22 @@ v1::Initializer ReadInitializer(const Json* extras) {
   return initializer;
 }
 
+// Rules that are not given stay unset, so that they are no part of the schema's hash.
+void ReadLifecycle(const Json& extras, v1::CtrRules* rules) {
+  const auto read = [&](const char* key, void (v1::CtrRules::*set)(float)) {
+    if (extras.contains(key)) (rules->*set)(extras.at(key).get<float>());
+  };
+  read("base_threshold", &v1::CtrRules::set_base_threshold);
+  read("delta_threshold", &v1::CtrRules::set_delta_threshold);
+  read("delta_keep_days", &v1::CtrRules::set_delta_keep_days);
+  read("show_click_decay_rate", &v1::CtrRules::set_show_click_decay_rate);
+  read("delete_threshold", &v1::CtrRules::set_delete_threshold);
+  read("delete_after_unseen_days", &v1::CtrRules::set_delete_after_unseen_days);
+  if (extras.contains("day_id_decay")) {
+    rules->set_day_id_decay(extras.at("day_id_decay").get<bool>());
+  }
+}
+
 absl::Status ReadAccessor(const Json* extras, const std::string& path, EmbeddingConfig* embedding) {
   v1::TableSpec& spec = embedding->spec;
   spec.set_dim(embedding->vec_size);
@@ -74,6 +90,7 @@ absl::Status ReadAccessor(const Json* extras, const std::string& path, Embedding
   spec.mutable_ctr()->set_nonclk_coeff(extras->at("nonclk_coeff").get<float>());
   spec.mutable_ctr()->set_click_coeff(extras->at("click_coeff").get<float>());
   spec.mutable_ctr()->set_show_scale(extras->at("show_scale").get<bool>());
+  ReadLifecycle(*extras, spec.mutable_ctr());
   return absl::OkStatus();
 }
 

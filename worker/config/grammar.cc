@@ -95,7 +95,21 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
        Number("embedx_threshold", "ctr: score at which embedx_w appears; 0: at once").Default("10"),
        Number("nonclk_coeff", "ctr: weight of a show without click in the score").Default("0.1"),
        Number("click_coeff", "ctr: weight of a click in the score").Default("1"),
-       Bool("show_scale", "ctr: gradients are divided by the shows of the batch").Default("true")}};
+       Bool("show_scale", "ctr: gradients are divided by the shows of the batch").Default("true"),
+       Number("base_threshold", "ctr, save delta and base: least score").Otherwise("1.5"),
+       Number("delta_threshold", "ctr, save delta: least growth of the score since the last one")
+           .Otherwise("0.25"),
+       Number("delta_keep_days", "ctr, save delta and base: most days unseen").Otherwise("16"),
+       Number("show_click_decay_rate", "ctr, shrink: shows and clicks are multiplied by this")
+           .Otherwise("0.98")
+           .Above(0)
+           .AtMost(1),
+       Number("delete_threshold", "ctr, shrink: rows below this score go").Otherwise("0.8"),
+       Number("delete_after_unseen_days", "ctr, shrink: rows unseen for longer go").Otherwise("30"),
+       Bool("day_id_decay",
+            "ctr: a row keeps the day it was seen last, and its shows and clicks fade with every "
+            "day since; needs cistern.day")
+           .Otherwise("a row counts the days it was not seen, and fades at each shrink")}};
   return grammar;
 }
 
@@ -123,6 +137,9 @@ const ObjectGrammar& CisternGrammar() {
        Word("init_scheme", {"hugectr", "exact"},
             "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
            .Default("\"hugectr\""),
+       Count("day", "number of the day that is trained, for embeddings with day_id_decay")
+           .Default("0")
+           .AtMost(1 << 24),
        Object("embeddings", JsonKind::kNamedObjects, EmbeddingExtrasGrammar(),
               "by the name of the embedding layer: what HugeCTR has no word for")}};
   return grammar;

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/ctr_lifecycle.h"
 #include "worker/config/config_readers.h"
 #include "worker/config/grammar_check.h"
 #include "worker/config/nearest_name.h"
@@ -54,6 +55,12 @@ void NoteUnusedInputs(ModelConfig* config) {
   }
 }
 
+// An embedding whose rows keep days has to know today's.
+absl::Status TakeDay(uint32_t day, EmbeddingConfig* embedding) {
+  embedding->day = day;
+  return AddContext(CheckDay(embedding->spec, day), "cistern.day");
+}
+
 absl::Status ReadLayers(const Json& root, ModelConfig* config) {
   const Json& layers = root.at("layers");
   if (layers.empty() || layers[0].at("type") != "Data") {
@@ -73,6 +80,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
           ReadEmbedding(layers[i], path, config->data, config->optimizer, config->solver.seed,
                         ExtrasOf(root, LayerName(layers[i])), &config->notes);
       if (!embedding.ok()) return embedding.status();
+      CISTERN_RETURN_IF_ERROR(TakeDay(config->cistern.day, &*embedding));
       config->embeddings.push_back(*std::move(embedding));
     } else {
       absl::StatusOr<LayerConfig> layer = ReadLayer(layers[i], path);

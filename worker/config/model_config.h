@@ -75,6 +75,7 @@ struct EmbeddingConfig {
   Combiner combiner = Combiner::kSum;
   OptimizerConfig optimizer;
   v1::TableSpec spec;  // complete: what the servers create
+  uint32_t day = 0;    // today, where spec.ctr.day_id_decay (common/ctr_lifecycle.h)
 };
 
 // Weights of a dense layer before training.
@@ -112,6 +113,7 @@ struct CisternConfig {
   bool keep_best = false;  // the best epoch's state is the final one
   bool shuffle = false;
   uint64_t pass_memory_mb = 1024;
+  uint32_t day = 0;                     // today, for embeddings with day_id_decay
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
 };
 

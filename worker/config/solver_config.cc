@@ -74,6 +74,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.shuffle = json.at("shuffle");
   cistern.pass_memory_mb = json.at("pass_memory_mb");
   cistern.init_scheme = json.at("init_scheme");
+  cistern.day = json.at("day");
   return cistern;
 }
 

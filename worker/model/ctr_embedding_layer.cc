@@ -77,7 +77,8 @@ void CtrEmbeddingLayer::Update(float step_size, const Step& step) {
 #endif
   for (size_t i = 0; i < in.segment_rows.size(); ++i) {
     const Row row = in.segment_rows[i];
-    const CtrPush push = PushOf(in, step.batch, slots(), i, gradients() + i * width);
+    CtrPush push = PushOf(in, step.batch, slots(), i, gradients() + i * width);
+    push.day = config().day;
     rows.full()[row] = UpdateCtrValue(rows.layout(), step_size, rows.keys()[row], push,
                                       rows.row(row), rows.full()[row] != 0);
   }
