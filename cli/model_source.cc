@@ -20,7 +20,8 @@ bool HoldsModel(const std::filesystem::path& folder) {
 absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config,
                       const std::string& model_dir) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
-  const absl::Status loaded = FromCheckpoint(LoadModel(config, fleet.client(), folder));
+  LocalFileSystem files;
+  const absl::Status loaded = FromCheckpoint(LoadModel(files, config, fleet.client(), folder));
   switch (ExitCodeOf(loaded)) {
     case ExitCode::kUsage:
       return WithFix(loaded, "use the model file, and the --set flags, that it was trained with");

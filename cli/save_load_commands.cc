@@ -50,7 +50,8 @@ absl::Status LoadOnServers(ParameterClient& client, const std::string& name, uin
 absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint64_t* rows) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
-  CISTERN_RETURN_IF_ERROR(FromCheckpoint(LoadModel(config, client, folder)));
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(FromCheckpoint(LoadModel(files, config, client, folder)));
   CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
   return absl::OkStatus();
 }

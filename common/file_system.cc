@@ -264,6 +264,25 @@ std::string ShownPath(absl::string_view path) {
   return absl::StrReplaceAll(path, {{kBelow, "/"}});
 }
 
+std::string ParentFolder(absl::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  const size_t slash = path.rfind('/');
+  if (slash == absl::string_view::npos) return ".";
+  return std::string(slash == 0 ? "/" : path.substr(0, slash));
+}
+
+absl::Status RemoveTree(FileSystem& files, const std::string& path) {
+  const absl::Status removed = files.Remove(path);
+  if (removed.ok() || absl::IsNotFound(removed)) return absl::OkStatus();
+  // What Remove leaves is a folder that is not empty, and no link.
+  const absl::StatusOr<std::vector<std::string>> names = files.List(path);
+  if (!names.ok()) return removed;
+  for (const std::string& name : *names) {
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files, PathBelow(path, name)));
+  }
+  return files.Remove(path);
+}
+
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.Open(path));
   if (file->bytes() > limit) {

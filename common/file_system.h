@@ -6,7 +6,8 @@
 //
 // A symbolic link at the last name of a path is never followed, except where the path is that of a
 // folder (MakeFolders, SyncFolder, List). Where more than one name is the caller's own rather than
-// the user's, PathBelow marks them: none of those is followed, so that none leads out of its folder.
+// the user's, PathBelow marks them: none of those is followed, so that none leads out of its
+// folder.
 //
 // What survives a loss of power: the bytes of a file once its Sync returned, and a name (created,
 // published, replaced, removed) once SyncFolder of its folder returned. Nothing else.
@@ -94,10 +95,18 @@ class LocalFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 };
 
-// folder + "//" + name, where name is "a" or "a/b": a path whose names after the "//" are not links.
+// folder + "//" + name, where name is "a" or "a/b": a path whose names after the "//" are not
+// links.
 std::string PathBelow(absl::string_view folder, absl::string_view name);
 // A path as errors show it: that "//" is one slash.
 std::string ShownPath(absl::string_view path);
+
+// The folder that holds `path`: "a/b" and "a/b/" give "a", "a" gives ".".
+std::string ParentFolder(absl::string_view path);
+
+// Removes a file, or a folder with everything in it; OK if it is not there. Links are removed, not
+// followed.
+absl::Status RemoveTree(FileSystem& files, const std::string& path);
 
 // The whole of a small file; kResourceExhausted above `limit` bytes.
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit);

@@ -1,10 +1,7 @@
 // ModelFileWriter and ReadModelFile of model_folder.h: the files that hold rows.
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "absl/strings/str_split.h"
 #include "common/check.h"
@@ -19,49 +16,43 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr size_t kMaxLineBytes = size_t{1} << 20;
 constexpr char kUnfinished[] = ".tmp";
 
-struct FolderAndLeaf {
-  std::string folder, leaf;
-};
-
 // Only two plain names are taken, so that no file of a model can lie outside its folder.
-absl::StatusOr<FolderAndLeaf> SplitName(const std::string& name) {
+absl::Status CheckFileName(const std::string& name) {
   const std::vector<std::string> parts = absl::StrSplit(name, '/');
   if (parts.size() != 2 || !CheckName(parts[0]).ok() || !CheckName(parts[1]).ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' cannot name a file of a model; it must be TABLE/FILE"));
   }
-  return FolderAndLeaf{parts[0], parts[1]};
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-ModelFileWriter::ModelFileWriter() : hash_state_(XXH3_createState()) {
+ModelFileWriter::ModelFileWriter(FileSystem& files, std::string path)
+    : files_(files), path_(std::move(path)), hash_state_(XXH3_createState()) {
   CISTERN_CHECK(hash_state_ != nullptr);
   XXH3_64bits_reset(hash_state_);
 }
 
-absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(const std::string& folder,
+absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(FileSystem& files,
+                                                                         const std::string& folder,
                                                                          const std::string& name) {
-  CISTERN_ASSIGN_OR_RETURN(const FolderAndLeaf split, SplitName(name));
-  const std::string table_folder = absl::StrCat(folder, "/", split.folder);
-  CISTERN_RETURN_IF_ERROR(MakeFolders(table_folder));
-  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(folder));
-
-  std::unique_ptr<ModelFileWriter> writer(new ModelFileWriter);
-  writer->path_ = absl::StrCat(folder, "/", name);
-  writer->leaf_ = split.leaf;
+  CISTERN_RETURN_IF_ERROR(CheckFileName(name));
+  const std::string path = PathBelow(folder, name), unfinished = path + kUnfinished;
+  CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path)));
+  std::unique_ptr<ModelFileWriter> writer(new ModelFileWriter(files, path));
   writer->file_.name = name;
-  CISTERN_ASSIGN_OR_RETURN(writer->folder_, OpenFolderAt(parent.get(), split.folder, table_folder));
   // What a save that was killed left under the temporary name is of no use to anyone.
-  const std::string unfinished = split.leaf + kUnfinished;
-  unlinkat(writer->folder_.get(), unfinished.c_str(), 0);
-  CISTERN_ASSIGN_OR_RETURN(
-      writer->fd_, CreateFileAt(writer->folder_.get(), unfinished, writer->path_ + kUnfinished));
+  files.Remove(unfinished).IgnoreError();
+  CISTERN_ASSIGN_OR_RETURN(writer->out_, files.Create(unfinished));
   return writer;
 }
 
 ModelFileWriter::~ModelFileWriter() {
-  if (fd_.is_open()) unlinkat(folder_.get(), (leaf_ + kUnfinished).c_str(), 0);
+  if (out_ != nullptr) {
+    out_.reset();
+    files_.Remove(path_ + kUnfinished).IgnoreError();
+  }
   XXH3_freeState(hash_state_);
 }
 
@@ -75,7 +66,7 @@ absl::Status ModelFileWriter::Append(absl::string_view lines, uint64_t rows) {
     return absl::OkStatus();
   }
   status_ = Flush();
-  if (status_.ok()) status_ = WriteFully(fd_.get(), lines, path_);
+  if (status_.ok()) status_ = out_->Append(lines);
   return status_;
 }
 
@@ -83,25 +74,24 @@ absl::StatusOr<ModelFile> ModelFileWriter::Close() {
   CISTERN_RETURN_IF_ERROR(status_);
   status_ = Finish();
   CISTERN_RETURN_IF_ERROR(status_);
-  status_ = absl::FailedPreconditionError(absl::StrCat(path_, " is closed"));
+  status_ = absl::FailedPreconditionError(absl::StrCat(ShownPath(path_), " is closed"));
   file_.xxh3 = XXH3_64bits_digest(hash_state_);
   return file_;
 }
 
 absl::Status ModelFileWriter::Flush() {
-  CISTERN_RETURN_IF_ERROR(WriteFully(fd_.get(), buffer_, path_));
+  CISTERN_RETURN_IF_ERROR(out_->Append(buffer_));
   buffer_.clear();
   return absl::OkStatus();
 }
 
 absl::Status ModelFileWriter::Finish() {
   CISTERN_RETURN_IF_ERROR(Flush());
-  CISTERN_RETURN_IF_ERROR(SyncToDisk(fd_.get(), path_));
-  const std::string unfinished = leaf_ + kUnfinished;
-  if (renameat(folder_.get(), unfinished.c_str(), folder_.get(), leaf_.c_str()) != 0) {
-    return ErrnoStatus(errno, "rename the finished file to", path_);
-  }
-  return fd_.Close(path_);
+  CISTERN_RETURN_IF_ERROR(out_->Sync());
+  CISTERN_RETURN_IF_ERROR(out_->Close());
+  CISTERN_RETURN_IF_ERROR(files_.Replace(path_ + kUnfinished, path_));
+  out_.reset();
+  return absl::OkStatus();
 }
 
 namespace {
@@ -162,10 +152,10 @@ absl::Status Changed(const char* what, const std::string& found, const std::stri
                                           " as when it was saved; restore the file from a copy"));
 }
 
-absl::Status ReadLines(const OpenedFile& opened, const std::string& path, const ModelFile& file,
+absl::Status ReadLines(const ReadableFile& opened, const ModelFile& file,
                        const std::function<absl::Status(absl::string_view)>& line) {
-  if (opened.bytes != file.bytes) {
-    return Changed("size", absl::StrCat(opened.bytes), absl::StrCat(file.bytes));
+  if (opened.bytes() != file.bytes) {
+    return Changed("size", absl::StrCat(opened.bytes()), absl::StrCat(file.bytes));
   }
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(),
                                                                       &XXH3_freeState);
@@ -173,17 +163,13 @@ absl::Status ReadLines(const OpenedFile& opened, const std::string& path, const 
   XXH3_64bits_reset(hash.get());
   LineCutter lines(line);
   std::vector<char> block(kBufferBytes);
-  uint64_t total = 0;
-  while (true) {
-    CISTERN_ASSIGN_OR_RETURN(const size_t got,
-                             ReadFully(opened.fd.get(), block.data(), block.size(), path));
-    total += got;
-    XXH3_64bits_update(hash.get(), block.data(), got);
-    CISTERN_RETURN_IF_ERROR(lines.Add(absl::string_view(block.data(), got)));
-    if (got < block.size()) break;
+  for (uint64_t offset = 0; offset < file.bytes; offset += block.size()) {
+    const size_t size = std::min<uint64_t>(block.size(), file.bytes - offset);
+    CISTERN_RETURN_IF_ERROR(opened.Read(offset, size, block.data()));
+    XXH3_64bits_update(hash.get(), block.data(), size);
+    CISTERN_RETURN_IF_ERROR(lines.Add(absl::string_view(block.data(), size)));
   }
   CISTERN_RETURN_IF_ERROR(lines.Finish());
-  if (total != file.bytes) return Changed("size", absl::StrCat(total), absl::StrCat(file.bytes));
   const uint64_t found = XXH3_64bits_digest(hash.get());
   if (found != file.xxh3) return Changed("hash", Hex(found), Hex(file.xxh3));
   if (lines.rows() != file.rows) {
@@ -194,23 +180,17 @@ absl::Status ReadLines(const OpenedFile& opened, const std::string& path, const 
 
 }  // namespace
 
-absl::Status ReadModelFile(const std::string& folder, const ModelFile& file,
+absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view line)>& line) {
-  CISTERN_ASSIGN_OR_RETURN(const FolderAndLeaf split, SplitName(file.name));
-  const std::string path = absl::StrCat(folder, "/", file.name);
-  const absl::StatusOr<OpenedFile> opened = [&]() -> absl::StatusOr<OpenedFile> {
-    CISTERN_ASSIGN_OR_RETURN(const FileDescriptor model, OpenFolder(folder));
-    CISTERN_ASSIGN_OR_RETURN(
-        const FileDescriptor table,
-        OpenFolderAt(model.get(), split.folder, absl::StrCat(folder, "/", split.folder)));
-    return OpenFileAt(table.get(), split.leaf, path);
-  }();
+  CISTERN_RETURN_IF_ERROR(CheckFileName(file.name));
+  const std::string path = PathBelow(folder, file.name);
+  const absl::StatusOr<std::unique_ptr<ReadableFile>> opened = files.Open(path);
   if (absl::IsNotFound(opened.status()) || absl::IsInvalidArgument(opened.status())) {
     return absl::DataLossError(
         absl::StrCat(opened.status().message(), "; the model is not whole without this file"));
   }
   CISTERN_RETURN_IF_ERROR(opened.status());
-  return AddContext(ReadLines(*opened, path, file, line), path);
+  return AddContext(ReadLines(**opened, file, line), ShownPath(path));
 }
 
 }  // namespace cistern

@@ -1,11 +1,6 @@
 // Parts of a saved model: written once, read as a whole or not at all.
 #include "common/model_folder.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -42,19 +37,13 @@ bool ParsePartJsonName(absl::string_view name, PartName* out) {
 }
 
 // The json files in a folder, by server. kNotFound if there is no such folder.
-absl::StatusOr<std::vector<PartName>> ListParts(const std::string& folder) {
-  DIR* const listing = opendir(folder.c_str());
-  if (listing == nullptr) return ErrnoStatus(errno, "open the folder", folder);
+absl::StatusOr<std::vector<PartName>> ListParts(FileSystem& files, const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(folder));
   std::vector<PartName> parts;
-  errno = 0;
-  while (const dirent* entry = readdir(listing)) {
+  for (const std::string& name : names) {
     PartName part;
-    if (ParsePartJsonName(entry->d_name, &part)) parts.push_back(part);
-    errno = 0;
+    if (ParsePartJsonName(name, &part)) parts.push_back(part);
   }
-  const int error = errno;
-  closedir(listing);
-  if (error != 0) return ErrnoStatus(error, "list the folder", folder);
   std::sort(parts.begin(), parts.end(),
             [](const PartName& a, const PartName& b) { return a.server < b.server; });
   return parts;
@@ -135,20 +124,19 @@ absl::Status CheckDenseTables(const std::vector<ModelPart>& parts) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ModelPart> ReadPart(int folder, const std::string& name, const std::string& path) {
-  absl::StatusOr<OpenedFile> opened = OpenFileAt(folder, name, path);
+absl::StatusOr<ModelPart> ReadPart(FileSystem& files, const std::string& name,
+                                   const std::string& path) {
+  const absl::StatusOr<std::unique_ptr<ReadableFile>> opened = files.Open(path);
   if (absl::IsInvalidArgument(opened.status()))
     return absl::DataLossError(opened.status().message());
   CISTERN_RETURN_IF_ERROR(opened.status());
-  const OpenedFile& file = *opened;
-  if (file.bytes > kMaxJsonBytes) {
+  const ReadableFile& file = **opened;
+  if (file.bytes() > kMaxJsonBytes) {
     return absl::DataLossError(
-        absl::StrCat("it has ", file.bytes, " bytes, above ", kMaxJsonBytes));
+        absl::StrCat("it has ", file.bytes(), " bytes, above ", kMaxJsonBytes));
   }
-  std::string text(file.bytes, '\0');
-  CISTERN_ASSIGN_OR_RETURN(const size_t got,
-                           ReadFully(file.fd.get(), text.data(), text.size(), path));
-  text.resize(got);
+  std::string text(file.bytes(), '\0');
+  CISTERN_RETURN_IF_ERROR(file.Read(0, text.size(), text.data()));
   CISTERN_ASSIGN_OR_RETURN(ModelPart part, ParsePart(text));
   const absl::Status status = CheckPart(part);
   if (!status.ok()) return absl::DataLossError(status.message());
@@ -195,27 +183,24 @@ std::set<std::string> TableFolders(const ModelPart& part) {
 }
 
 // Writes `text` to a new file that is on disk when it has its name. kAlreadyExists if the name is
-// taken: a link, unlike a rename, never replaces.
-absl::Status WriteExclusively(const std::string& folder, const std::string& name,
+// taken.
+absl::Status WriteExclusively(FileSystem& files, const std::string& folder, const std::string& name,
                               absl::string_view text) {
-  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(folder));
-  const std::string path = absl::StrCat(folder, "/", name), unfinished = name + ".tmp";
-  unlinkat(parent.get(), unfinished.c_str(), 0);
+  const std::string path = absl::StrCat(folder, "/", name), unfinished = path + ".tmp";
+  files.Remove(unfinished).IgnoreError();
   const absl::Status status = [&]() -> absl::Status {
-    CISTERN_ASSIGN_OR_RETURN(FileDescriptor fd,
-                             CreateFileAt(parent.get(), unfinished, path + ".tmp"));
-    CISTERN_RETURN_IF_ERROR(WriteFully(fd.get(), text, path));
-    CISTERN_RETURN_IF_ERROR(SyncToDisk(fd.get(), path));
-    CISTERN_RETURN_IF_ERROR(fd.Close(path));
-    if (linkat(parent.get(), unfinished.c_str(), parent.get(), name.c_str(), 0) == 0) {
-      return absl::OkStatus();
-    }
-    if (errno == EEXIST) return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
-    return ErrnoStatus(errno, "name the finished file", path);
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(unfinished));
+    CISTERN_RETURN_IF_ERROR(file->Append(text));
+    CISTERN_RETURN_IF_ERROR(file->Sync());
+    CISTERN_RETURN_IF_ERROR(file->Close());
+    return files.Publish(unfinished, path);
   }();
-  unlinkat(parent.get(), unfinished.c_str(), 0);
+  if (!status.ok()) files.Remove(unfinished).IgnoreError();
+  if (absl::IsAlreadyExists(status)) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+  }
   CISTERN_RETURN_IF_ERROR(status);
-  return SyncToDisk(parent.get(), folder);
+  return files.SyncFolder(folder);
 }
 
 }  // namespace
@@ -232,8 +217,9 @@ std::string PartJsonName(uint32_t server, uint32_t server_num) {
   return absl::StrFormat("part-%03d-of-%03d.json", server, server_num);
 }
 
-absl::Status CheckPartIsNew(const std::string& folder, uint32_t server, uint32_t server_num) {
-  const absl::StatusOr<std::vector<PartName>> parts = ListParts(folder);
+absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32_t server,
+                            uint32_t server_num) {
+  const absl::StatusOr<std::vector<PartName>> parts = ListParts(files, folder);
   if (absl::IsNotFound(parts.status())) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(parts.status());
   for (const PartName& part : *parts) {
@@ -245,32 +231,29 @@ absl::Status CheckPartIsNew(const std::string& folder, uint32_t server, uint32_t
   return absl::OkStatus();
 }
 
-absl::Status WritePart(const std::string& folder, const ModelPart& part) {
+absl::Status WritePart(FileSystem& files, const std::string& folder, const ModelPart& part) {
   const std::string name = PartJsonName(part.server, part.server_num);
   CISTERN_RETURN_IF_ERROR(AddContext(CheckPart(part), absl::StrCat(folder, "/", name)));
-  CISTERN_RETURN_IF_ERROR(CheckPartIsNew(folder, part.server, part.server_num));
-  CISTERN_RETURN_IF_ERROR(MakeFolders(folder));
+  CISTERN_RETURN_IF_ERROR(CheckPartIsNew(files, folder, part.server, part.server_num));
+  CISTERN_RETURN_IF_ERROR(files.MakeFolders(folder));
   for (const std::string& table : TableFolders(part)) {
-    const std::string path = absl::StrCat(folder, "/", table);
-    CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(path));
-    CISTERN_RETURN_IF_ERROR(SyncToDisk(fd.get(), path));
+    CISTERN_RETURN_IF_ERROR(files.SyncFolder(absl::StrCat(folder, "/", table)));
   }
-  return WriteExclusively(folder, name, FormatPart(part));
+  return WriteExclusively(files, folder, name, FormatPart(part));
 }
 
-absl::StatusOr<std::vector<ModelPart>> ReadParts(const std::string& folder) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<PartName> names, ListParts(folder));
+absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<PartName> names, ListParts(files, folder));
   if (names.empty()) {
     return absl::NotFoundError(absl::StrCat(
         folder, " holds no saved model: there is no part-*-of-*.json, which a save writes last"));
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckNames(names), folder));
-  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(folder));
   std::vector<ModelPart> parts;
   for (const PartName& named : names) {
     const std::string name = PartJsonName(named.server, named.server_num);
     const std::string path = absl::StrCat(folder, "/", name);
-    absl::StatusOr<ModelPart> part = ReadPart(fd.get(), name, path);
+    absl::StatusOr<ModelPart> part = ReadPart(files, name, path);
     if (!part.ok()) return AddContext(part.status(), path);
     const std::string disagreement = parts.empty() ? "" : Disagreement(parts[0], *part);
     if (!disagreement.empty()) {

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/file.h"
+#include "common/file_system.h"
 #include "common/status.h"
 #include "common/value_layout.h"
 #include "proto/schema.pb.h"
@@ -58,7 +58,8 @@ class ModelFileWriter {
  public:
   // Makes folders as needed. kInvalidArgument unless `name` is two names (common/names.h) with a
   // slash between them.
-  static absl::StatusOr<std::unique_ptr<ModelFileWriter>> Create(const std::string& folder,
+  static absl::StatusOr<std::unique_ptr<ModelFileWriter>> Create(FileSystem& files,
+                                                                 const std::string& folder,
                                                                  const std::string& name);
   ~ModelFileWriter();  // removes the temporary file if Close was not reached
   ModelFileWriter(const ModelFileWriter&) = delete;
@@ -69,12 +70,13 @@ class ModelFileWriter {
   absl::StatusOr<ModelFile> Close();
 
  private:
-  ModelFileWriter();
+  ModelFileWriter(FileSystem& files, std::string path);
   absl::Status Flush();
   absl::Status Finish();
 
-  std::string path_, leaf_;
-  FileDescriptor folder_, fd_;
+  FileSystem& files_;
+  const std::string path_;
+  std::unique_ptr<WritableFile> out_;  // null once it has its name
   std::string buffer_;
   ModelFile file_;
   absl::Status status_;  // the first error
@@ -85,21 +87,22 @@ class ModelFileWriter {
 // `file`; a mismatch, like an error of `line`, comes back with the path (kDataLoss), an error of
 // `line` with the line number too, and reading stops there. The hash is known only at the end: on
 // an error the caller drops whatever it got.
-absl::Status ReadModelFile(const std::string& folder, const ModelFile& file,
+absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view line)>& line);
 
 // kAlreadyExists if `folder` holds the json file of this part already, or one of a save by another
 // number of servers: a saved model never changes. To be asked before the files are written.
-absl::Status CheckPartIsNew(const std::string& folder, uint32_t server, uint32_t server_num);
+absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32_t server,
+                            uint32_t server_num);
 
 // Writes the json file of a part, which makes it exist. kAlreadyExists as CheckPartIsNew;
 // kInvalidArgument if its files are not those of its schema.
-absl::Status WritePart(const std::string& folder, const ModelPart& part);
+absl::Status WritePart(FileSystem& files, const std::string& folder, const ModelPart& part);
 
 // Reads all json files, by server, and checks that they form a whole model: every shard of every
 // sparse table is listed once, by the server that owns it; all rows of a dense table are, or none;
 // and nothing else is. kNotFound: no model
 // there; kDataLoss: unreadable, incomplete or contradictory, with the file's name.
-absl::StatusOr<std::vector<ModelPart>> ReadParts(const std::string& folder);
+absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::string& folder);
 
 }  // namespace cistern

@@ -27,7 +27,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   }
   const PassId pass = state_->stage.committed();
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
-                           SaveStore(state_->store, pass, folder, state_->pool));
+                           SaveStore(*files_, state_->store, pass, folder, state_->pool));
   LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder));
   reply->set_rows(totals.rows);
   reply->set_bytes(totals.bytes);
@@ -48,7 +48,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
       },
       [&]() -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
-                                 LoadStore(state_->store, folder, state_->pool));
+                                 LoadStore(*files_, state_->store, folder, state_->pool));
         state_->stage.Reset(totals.pass);
         LogInfo(
             absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ", folder));

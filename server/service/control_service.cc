@@ -6,8 +6,11 @@
 
 namespace cistern {
 
-ControlService::ControlService(NodeState* state, std::string data_dir)
-    : state_(state), data_dir_(std::move(data_dir)), start_(std::chrono::steady_clock::now()) {}
+ControlService::ControlService(NodeState* state, FileSystem* files, std::string data_dir)
+    : state_(state),
+      files_(files),
+      data_dir_(std::move(data_dir)),
+      start_(std::chrono::steady_clock::now()) {}
 
 absl::Status ControlService::Hello(const v1::HelloRequest&, v1::HelloReply* reply) {
   absl::ReaderMutexLock lock(&state_->tables_mutex);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "common/file_system.h"
 #include "common/rpc/planes.h"
 #include "server/service/node_state.h"
 
@@ -14,8 +15,9 @@ namespace cistern {
 // the tables are large; the rest return at once.
 class ControlService : public ControlPlane {
  public:
-  // data_dir: where Save and Load work; empty: they are refused.
-  ControlService(NodeState* state, std::string data_dir);
+  // files: the disk, which outlives this. data_dir: where Save and Load work; empty: they are
+  // refused.
+  ControlService(NodeState* state, FileSystem* files, std::string data_dir);
 
 #define CISTERN_METHOD(name, request, reply, length) \
   absl::Status name(const v1::request&, v1::reply*) override;
@@ -35,6 +37,7 @@ class ControlService : public ControlPlane {
   absl::StatusOr<std::string> Folder(const std::string& name) const;
 
   NodeState* const state_;
+  FileSystem* const files_;
   const std::string data_dir_;
   const std::chrono::steady_clock::time_point start_;
 };

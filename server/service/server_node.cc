@@ -27,6 +27,7 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
     : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes),
       data_(&state_),
-      control_(&state_, options.data_dir) {}
+      control_(&state_, options.files != nullptr ? options.files : &local_files_,
+               options.data_dir) {}
 
 }  // namespace cistern

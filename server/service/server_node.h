@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "common/file_system.h"
 #include "common/rpc/planes.h"
 #include "common/status.h"
 #include "server/service/control_service.h"
@@ -26,6 +27,8 @@ struct ServerOptions {
   std::string data_dir;                             // for save and load; empty: they are refused
   int threads = 0;                                  // for commit, save and load; 0: one a core
   uint64_t staged_limit_bytes = uint64_t{8} << 30;  // of an open pass
+  // The disk; not owned, outlives the node. Null: the machine's own.
+  FileSystem* files = nullptr;
 };
 
 // Threads: any thread.
@@ -47,6 +50,7 @@ class ServerNode : public DataPlane {
  private:
   ServerNode(const ServerOptions& options, const ShardMap& map);
 
+  LocalFileSystem local_files_;
   NodeState state_;
   DataService data_;
   ControlService control_;

@@ -17,8 +17,8 @@ using FilesByName = std::map<std::string, ModelFile>;
 using LoadFile = std::function<absl::StatusOr<uint64_t>()>;
 
 // The rows of one shard. A row of another shard would never be found again, so it is refused.
-absl::StatusOr<uint64_t> LoadShard(SparseTable& table, uint32_t local, const ModelFile& file,
-                                   const std::string& folder) {
+absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, SparseTable& table, uint32_t local,
+                                   const ModelFile& file, const std::string& folder) {
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
   std::vector<float> value(table.layout().full_floats()), present(value.size());
   const auto insert = [&](absl::string_view line) -> absl::Status {
@@ -38,13 +38,13 @@ absl::StatusOr<uint64_t> LoadShard(SparseTable& table, uint32_t local, const Mod
     table.Insert(local, key, value.data(), full);
     return absl::OkStatus();
   };
-  CISTERN_RETURN_IF_ERROR(ReadModelFile(folder, file, insert));
+  CISTERN_RETURN_IF_ERROR(ReadModelFile(disk, folder, file, insert));
   return file.rows;
 }
 
 // The rows of this server's range, from the files of every writer whose range meets it.
-absl::StatusOr<uint64_t> LoadDense(DenseTable& table, uint32_t writer_num, const FilesByName& files,
-                                   const std::string& folder) {
+absl::StatusOr<uint64_t> LoadDense(FileSystem& disk, DenseTable& table, uint32_t writer_num,
+                                   const FilesByName& files, const std::string& folder) {
   const DenseRange own = table.range();
   std::vector<float> values;
   values.reserve((own.end - own.begin) * table.columns());
@@ -58,7 +58,7 @@ absl::StatusOr<uint64_t> LoadDense(DenseTable& table, uint32_t writer_num, const
       return ours ? ParseDenseLine(line, table.columns(), &values) : absl::OkStatus();
     };
     const ModelFile& file = files.at(DensePartName(table.spec().name(), writer));
-    CISTERN_RETURN_IF_ERROR(ReadModelFile(folder, file, take));
+    CISTERN_RETURN_IF_ERROR(ReadModelFile(disk, folder, file, take));
   }
   CISTERN_RETURN_IF_ERROR(table.Write(own.begin, own.end - own.begin, values.data()));
   return own.end - own.begin;
@@ -66,23 +66,24 @@ absl::StatusOr<uint64_t> LoadDense(DenseTable& table, uint32_t writer_num, const
 
 // One function for each shard and dense table of this server. Every file that they read is in
 // `files`: ReadParts saw to it.
-std::vector<LoadFile> FilesToLoad(TableStore& store, uint32_t writer_num, const FilesByName& files,
-                                  const std::string& folder) {
+std::vector<LoadFile> FilesToLoad(FileSystem& disk, TableStore& store, uint32_t writer_num,
+                                  const FilesByName& files, const std::string& folder) {
   std::vector<LoadFile> loads;
   for (const auto& table : store.sparse_tables()) {
     for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
       const ShardIndex shard = store.shard_map().global_shard(store.rank(), local);
       const ModelFile& file =
           files.at(SparsePartName(table->spec().name(), shard % writer_num, shard));
-      loads.push_back(
-          [&table, local, &file, &folder] { return LoadShard(*table, local, file, folder); });
+      loads.push_back([&disk, &table, local, &file, &folder] {
+        return LoadShard(disk, *table, local, file, folder);
+      });
     }
   }
   for (const auto& table : store.dense_tables()) {
     const bool saved = files.count(DensePartName(table->spec().name(), 0)) == 1;
     if (!saved || table->range().begin == table->range().end) continue;
-    loads.push_back([&table, writer_num, &files, &folder] {
-      return LoadDense(*table, writer_num, files, folder);
+    loads.push_back([&disk, &table, writer_num, &files, &folder] {
+      return LoadDense(disk, *table, writer_num, files, folder);
     });
   }
   return loads;
@@ -137,16 +138,16 @@ absl::Status TakeSchema(TableStore& store, const ModelPart& saved, const std::st
 
 }  // namespace
 
-absl::StatusOr<LoadTotals> LoadStore(TableStore& store, const std::string& folder,
+absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool) {
   CISTERN_RETURN_IF_ERROR(CheckEmpty(store));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(folder));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(disk, folder));
   CISTERN_RETURN_IF_ERROR(TakeSchema(store, parts[0], folder));
   FilesByName files;
   for (const ModelPart& part : parts) {
     for (const ModelFile& file : part.files) files.emplace(file.name, file);
   }
-  const auto loads = FilesToLoad(store, parts[0].server_num, files, folder);
+  const auto loads = FilesToLoad(disk, store, parts[0].server_num, files, folder);
   const absl::StatusOr<uint64_t> rows = LoadAll(loads, pool);
   if (!rows.ok()) {
     store.Clear();

@@ -30,7 +30,7 @@ struct SaveTotals {
 // kAlreadyExists: the folder holds this part, or a save by another number of servers; nothing is
 // changed. kFailedPrecondition: there are no tables. Errors of the files carry their path; then
 // what this call wrote is removed, and the store is as it was.
-absl::StatusOr<SaveTotals> SaveStore(const TableStore& store, PassId pass,
+absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, PassId pass,
                                      const std::string& folder, ThreadPool& pool);
 
 // Rows that this server took, dense ones too, and the pass that the model is of.
@@ -46,7 +46,7 @@ struct LoadTotals {
 // shard than its file's, with a reserved key, or of a key that came before; a file that is not as
 // it was saved. kFailedPrecondition: another schema or shard_num, with the difference; rows in the
 // store.
-absl::StatusOr<LoadTotals> LoadStore(TableStore& store, const std::string& folder,
+absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool);
 
 }  // namespace cistern

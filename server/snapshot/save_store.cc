@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <vector>
 
@@ -17,12 +16,13 @@ uint64_t RowsOfBlock(uint32_t cells_of_row) {
   return std::max<uint64_t>(1, kBlockCells / cells_of_row);
 }
 
-absl::StatusOr<ModelFile> SaveShard(const SparseTable& table, uint32_t local,
+absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table, uint32_t local,
                                     const std::string& folder) {
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
   CISTERN_ASSIGN_OR_RETURN(
       const auto writer,
-      ModelFileWriter::Create(folder, SparsePartName(table.spec().name(), table.rank(), shard)));
+      ModelFileWriter::Create(disk, folder,
+                              SparsePartName(table.spec().name(), table.rank(), shard)));
   const uint64_t limit = RowsOfBlock(table.layout().full_floats());
   std::string lines;
   uint64_t cursor = 0;
@@ -38,10 +38,11 @@ absl::StatusOr<ModelFile> SaveShard(const SparseTable& table, uint32_t local,
   return writer->Close();
 }
 
-absl::StatusOr<ModelFile> SaveDense(const DenseTable& table, uint32_t rank,
+absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table, uint32_t rank,
                                     const std::string& folder) {
   CISTERN_ASSIGN_OR_RETURN(
-      const auto writer, ModelFileWriter::Create(folder, DensePartName(table.spec().name(), rank)));
+      const auto writer,
+      ModelFileWriter::Create(disk, folder, DensePartName(table.spec().name(), rank)));
   const uint64_t columns = table.columns(), limit = RowsOfBlock(table.columns());
   std::vector<float> values(limit * columns);
   for (uint64_t row = table.range().begin; row < table.range().end; row += limit) {
@@ -59,16 +60,19 @@ absl::StatusOr<ModelFile> SaveDense(const DenseTable& table, uint32_t rank,
 using WriteFile = std::function<absl::StatusOr<ModelFile>()>;
 
 // One function for each file of this server's part.
-std::vector<WriteFile> FilesToWrite(const TableStore& store, const std::string& folder) {
+std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
+                                    const std::string& folder) {
   std::vector<WriteFile> files;
   for (const auto& table : store.sparse_tables()) {
     for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
-      files.push_back([&table, local, &folder] { return SaveShard(*table, local, folder); });
+      files.push_back(
+          [&disk, &table, local, &folder] { return SaveShard(disk, *table, local, folder); });
     }
   }
   for (const auto& table : store.dense_tables()) {
     if (!table->written()) continue;
-    files.push_back([&table, &store, &folder] { return SaveDense(*table, store.rank(), folder); });
+    files.push_back(
+        [&disk, &table, &store, &folder] { return SaveDense(disk, *table, store.rank(), folder); });
   }
   return files;
 }
@@ -96,23 +100,21 @@ absl::Status WriteAll(const std::vector<WriteFile>& files, ThreadPool& pool,
 }
 
 // Takes away what a failed save wrote, and the folders that are empty then.
-void RemoveFiles(const std::string& folder, const TableStore& store,
+void RemoveFiles(FileSystem& disk, const std::string& folder, const TableStore& store,
                  const std::vector<ModelFile>& files) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;  // the error that led here is the one to report
-  for (const ModelFile& file : files) fs::remove(fs::path(folder) / file.name, ignored);
-  for (const auto& table : store.schema().tables()) {
-    fs::remove(fs::path(folder) / table.name(), ignored);
-  }
-  for (const auto& table : store.schema().dense_tables()) {
-    fs::remove(fs::path(folder) / table.name(), ignored);
-  }
-  fs::remove(folder, ignored);
+  // The error that led here is the one to report.
+  const auto remove = [&](const std::string& name) {
+    disk.Remove(PathBelow(folder, name)).IgnoreError();
+  };
+  for (const ModelFile& file : files) remove(file.name);
+  for (const auto& table : store.schema().tables()) remove(table.name());
+  for (const auto& table : store.schema().dense_tables()) remove(table.name());
+  disk.Remove(folder).IgnoreError();
 }
 
 }  // namespace
 
-absl::StatusOr<SaveTotals> SaveStore(const TableStore& store, PassId pass,
+absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, PassId pass,
                                      const std::string& folder, ThreadPool& pool) {
   if (store.schema_hash() == 0) {
     return absl::FailedPreconditionError(
@@ -124,12 +126,12 @@ absl::StatusOr<SaveTotals> SaveStore(const TableStore& store, PassId pass,
   part.shard_num = store.shard_map().shard_num();
   part.pass = pass;
   part.schema = store.schema();
-  CISTERN_RETURN_IF_ERROR(CheckPartIsNew(folder, part.server, part.server_num));
-  absl::Status status = WriteAll(FilesToWrite(store, folder), pool, &part.files);
-  if (status.ok()) status = WritePart(folder, part);
+  CISTERN_RETURN_IF_ERROR(CheckPartIsNew(disk, folder, part.server, part.server_num));
+  absl::Status status = WriteAll(FilesToWrite(disk, store, folder), pool, &part.files);
+  if (status.ok()) status = WritePart(disk, folder, part);
   if (!status.ok()) {
     // Where another save of this part was faster, the files are no longer this call's alone.
-    if (!absl::IsAlreadyExists(status)) RemoveFiles(folder, store, part.files);
+    if (!absl::IsAlreadyExists(status)) RemoveFiles(disk, folder, store, part.files);
     return AddContext(status, absl::StrCat("saving server ", store.rank()));
   }
   SaveTotals totals;

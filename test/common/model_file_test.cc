@@ -30,7 +30,7 @@ TEST(ModelFile, LinesCrossBlocksOfAnySize) {
   TempFolder folder;
   // 5 MB in lines of 1 to 200000 bytes: some longer than a block's rest, the writer's blocks cut.
   std::unique_ptr<ModelFileWriter> writer =
-      ModelFileWriter::Create(folder.path(), "t/part-000").value();
+      ModelFileWriter::Create(Disk(), folder.path(), "t/part-000").value();
   std::vector<std::string> written;
   std::string all, pending;
   for (size_t i = 0; all.size() < 5000000; ++i) {
@@ -66,7 +66,7 @@ TEST(ModelFile, HasItsNameOnlyWhenItIsWhole) {
   TempFolder folder;
   {
     std::unique_ptr<ModelFileWriter> writer =
-        ModelFileWriter::Create(folder.path(), "t/part-000").value();
+        ModelFileWriter::Create(Disk(), folder.path(), "t/part-000").value();
     ASSERT_TRUE(writer->Append("1\n", 1).ok());
     EXPECT_FALSE(fs::exists(folder / "t/part-000"));
   }
@@ -77,7 +77,7 @@ TEST(ModelFile, NameCannotLeadOutOfTheFolder) {
   TempFolder folder;
   for (const char* name : {"../x", "t/../../x", "/etc/x", "t", "t/", "/t", "a/b/c", "..", "t/..",
                            "t/.hidden", "t/a b", ""}) {
-    EXPECT_EQ(ModelFileWriter::Create(folder.path(), name).status().code(),
+    EXPECT_EQ(ModelFileWriter::Create(Disk(), folder.path(), name).status().code(),
               absl::StatusCode::kInvalidArgument)
         << name;
     EXPECT_FALSE(ReadWhole(folder.path(), ModelFile{name, 0, 0, 0}).ok()) << name;
@@ -89,7 +89,7 @@ TEST(ModelFile, LinksAreNotFollowed) {
   const ModelFile file = WriteFile(outside.path(), "t/part-000", {"1"});
   fs::create_directory_symlink(outside / "t", folder / "t");
   EXPECT_EQ(ReadWhole(folder.path(), file).code(), absl::StatusCode::kDataLoss);
-  EXPECT_FALSE(ModelFileWriter::Create(folder.path(), "t/part-001").ok());
+  EXPECT_FALSE(ModelFileWriter::Create(Disk(), folder.path(), "t/part-001").ok());
   fs::remove(folder / "t");
   fs::create_directory(folder / "t");
   fs::create_symlink(outside / "t/part-000", folder / "t/part-000");
@@ -156,7 +156,7 @@ TEST(ModelFile, ErrorOfALineGetsFileAndNumber) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000", {"1", "2", "3"});
   int seen = 0;
-  const absl::Status status = ReadModelFile(folder.path(), file, [&](absl::string_view) {
+  const absl::Status status = ReadModelFile(Disk(), folder.path(), file, [&](absl::string_view) {
     return ++seen == 2 ? absl::DataLossError("bad") : absl::OkStatus();
   });
   EXPECT_EQ(Message(status), (folder / "t/part-000") + ": line 2: bad");
@@ -176,7 +176,7 @@ int RunInChild(const std::function<int()>& body) {
 // Appends until an error; 0 if it is the one for a full disk and nothing is left behind.
 int FillUntilRefused(const std::string& folder) {
   absl::StatusOr<std::unique_ptr<ModelFileWriter>> writer =
-      ModelFileWriter::Create(folder, "t/part-000");
+      ModelFileWriter::Create(Disk(), folder, "t/part-000");
   if (!writer.ok()) return 2;
   const std::string line = std::string(99999, '1') + "\n";
   absl::Status status;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/model_folder.h"
+#include "test/common/temp_folder.h"
 
 namespace cistern {
 
@@ -18,7 +19,7 @@ inline std::string Message(const absl::Status& status) {
 // Writes one file of one line a row and returns its record.
 inline ModelFile WriteFile(const std::string& folder, const std::string& name,
                            const std::vector<std::string>& lines) {
-  std::unique_ptr<ModelFileWriter> writer = ModelFileWriter::Create(folder, name).value();
+  std::unique_ptr<ModelFileWriter> writer = ModelFileWriter::Create(Disk(), folder, name).value();
   for (const std::string& line : lines) EXPECT_TRUE(writer->Append(line + "\n", 1).ok());
   return writer->Close().value();
 }
@@ -26,7 +27,7 @@ inline ModelFile WriteFile(const std::string& folder, const std::string& name,
 // Reads a file whole; `lines` gets its lines.
 inline absl::Status ReadWhole(const std::string& folder, const ModelFile& file,
                               std::vector<std::string>* lines = nullptr) {
-  return ReadModelFile(folder, file, [&](absl::string_view line) {
+  return ReadModelFile(Disk(), folder, file, [&](absl::string_view line) {
     if (lines != nullptr) lines->emplace_back(line);
     return absl::OkStatus();
   });

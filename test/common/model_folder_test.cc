@@ -69,7 +69,7 @@ TEST(ModelFolder, NamesAreThoseOfTheFormat) {
 TEST(ModelFolder, JsonIsThatOfTheFormat) {
   TempFolder folder;
   ModelPart part = WriteServer(folder.path(), 1);
-  ASSERT_TRUE(WritePart(folder.path(), part).ok());
+  ASSERT_TRUE(WritePart(Disk(), folder.path(), part).ok());
   EXPECT_EQ(ReadBytes(folder / "deep/part-001-00001"), "1 0.5 0 0 0 0 0\n");
   EXPECT_EQ(ReadBytes(folder / "dense/part-001"), "3\n");
   EXPECT_EQ(
@@ -90,8 +90,8 @@ TEST(ModelFolder, ReadsBackWhatWasWritten) {
   TempFolder folder;
   const std::vector<ModelPart> written = {WriteServer(folder.path(), 0),
                                           WriteServer(folder.path(), 1)};
-  for (const ModelPart& part : written) ASSERT_TRUE(WritePart(folder.path(), part).ok());
-  const absl::StatusOr<std::vector<ModelPart>> read = ReadParts(folder.path());
+  for (const ModelPart& part : written) ASSERT_TRUE(WritePart(Disk(), folder.path(), part).ok());
+  const absl::StatusOr<std::vector<ModelPart>> read = ReadParts(Disk(), folder.path());
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->size(), 2u);
   for (uint32_t server = 0; server < 2; ++server) {
@@ -132,7 +132,7 @@ class SavedByTwo : public testing::Test {
   SavedByTwo() {
     for (uint32_t server = 0; server < 2; ++server) {
       parts_[server] = WriteServer(folder_.path(), server);
-      EXPECT_TRUE(WritePart(folder_.path(), parts_[server]).ok());
+      EXPECT_TRUE(WritePart(Disk(), folder_.path(), parts_[server]).ok());
     }
   }
 
@@ -143,7 +143,7 @@ class SavedByTwo : public testing::Test {
   }
 
   void ExpectRefused(const std::string& message) {
-    const absl::Status status = ReadParts(folder_.path()).status();
+    const absl::Status status = ReadParts(Disk(), folder_.path()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(Message(status), HasSubstr(message));
     EXPECT_THAT(Message(status), HasSubstr(folder_.path()));
@@ -155,13 +155,13 @@ class SavedByTwo : public testing::Test {
 
 TEST_F(SavedByTwo, IsNeverChanged) {
   const std::string before = ReadBytes(folder_ / "part-001-of-002.json");
-  EXPECT_EQ(WritePart(folder_.path(), parts_[1]).code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(CheckPartIsNew(folder_.path(), 1, 2).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(WritePart(Disk(), folder_.path(), parts_[1]).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(CheckPartIsNew(Disk(), folder_.path(), 1, 2).code(), absl::StatusCode::kAlreadyExists);
   // Three servers would make a folder of two saves, which nobody could read.
-  EXPECT_EQ(CheckPartIsNew(folder_.path(), 2, 3).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(CheckPartIsNew(Disk(), folder_.path(), 2, 3).code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(ReadBytes(folder_ / "part-001-of-002.json"), before);
   fs::remove(folder_ / "part-001-of-002.json");
-  EXPECT_TRUE(CheckPartIsNew(folder_.path(), 1, 2).ok());
+  EXPECT_TRUE(CheckPartIsNew(Disk(), folder_.path(), 1, 2).ok());
 }
 
 TEST_F(SavedByTwo, MissingPartIsNamed) {
@@ -225,7 +225,7 @@ TEST_F(SavedByTwo, DenseTableIsWholeOrNotThere) {
   ExpectRefused("'dense/part-001' is not listed, but 'dense/part-000' is");
   parts_[0].files.pop_back();
   WriteBytes(folder_ / "part-000-of-002.json", FormatPart(parts_[0]));
-  EXPECT_TRUE(ReadParts(folder_.path()).ok());  // never written on any server
+  EXPECT_TRUE(ReadParts(Disk(), folder_.path()).ok());  // never written on any server
 }
 
 TEST_F(SavedByTwo, SchemaThatNoServerTakesIsRefused) {
@@ -241,7 +241,7 @@ TEST_F(SavedByTwo, EveryFlippedByteOfTheJsonIsFound) {
     std::string flipped = bytes;
     flipped[i] = static_cast<char>(flipped[i] ^ 1);
     WriteBytes(path, flipped);
-    const absl::Status status = ReadParts(folder_.path()).status();
+    const absl::Status status = ReadParts(Disk(), folder_.path()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << i << " " << bytes.substr(i, 20);
   }
 }
@@ -262,14 +262,14 @@ TEST_F(SavedByTwo, OtherFilesInTheFolderDoNotMatter) {
   WriteBytes(folder_ / "notes.txt", "hello");
   WriteBytes(folder_ / "part-1-of-2.json", "hello");
   WriteBytes(folder_ / "deep/part-001-00001.tmp", "hello");
-  EXPECT_TRUE(ReadParts(folder_.path()).ok());
+  EXPECT_TRUE(ReadParts(Disk(), folder_.path()).ok());
 }
 
 TEST(ModelFolder, NoModelIsNotFound) {
   TempFolder folder;
-  EXPECT_EQ(ReadParts(folder / "absent").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadParts(Disk(), folder / "absent").status().code(), absl::StatusCode::kNotFound);
   WriteServer(folder.path(), 0);  // files without the json that a save writes last
-  const absl::Status status = ReadParts(folder.path()).status();
+  const absl::Status status = ReadParts(Disk(), folder.path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(status), HasSubstr("holds no saved model"));
 }
@@ -278,7 +278,7 @@ TEST(ModelFolder, PartThatIsNotWholeIsNotWritten) {
   TempFolder folder;
   ModelPart part = WriteServer(folder.path(), 1);
   part.files.erase(part.files.begin());
-  EXPECT_EQ(WritePart(folder.path(), part).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(WritePart(Disk(), folder.path(), part).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(fs::exists(folder / "part-001-of-002.json"));
 }
 

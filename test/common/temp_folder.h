@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "common/file_system.h"
+
 namespace cistern {
 
 class TempFolder {
@@ -26,6 +28,12 @@ class TempFolder {
  private:
   std::string path_;
 };
+
+// The machine's own, for tests that need nothing else.
+inline FileSystem& Disk() {
+  static LocalFileSystem files;
+  return files;
+}
 
 inline std::string ReadBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -135,8 +135,9 @@ TEST(SaveAndLoad, GoThroughAFolderOfTheDataDir) {
 }
 
 TEST(Hello, IsSentAwayWhileTablesAreReplaced) {
+  LocalFileSystem files;
   NodeState state(ShardMap::Create(8, 1).value(), 0, "cistern", 1, 1 << 20);
-  ControlService control(&state, "");
+  ControlService control(&state, &files, "");
   v1::HelloReply reply;
   EXPECT_EQ(control.Hello({}, &reply), absl::OkStatus());
   {

@@ -105,7 +105,7 @@ SaveTotals SaveAll(const Fleet& fleet, PassId pass, const std::string& folder) {
   ThreadPool pool(2);
   SaveTotals sum;
   for (const auto& store : fleet) {
-    const absl::StatusOr<SaveTotals> totals = SaveStore(*store, pass, folder, pool);
+    const absl::StatusOr<SaveTotals> totals = SaveStore(Disk(), *store, pass, folder, pool);
     EXPECT_TRUE(totals.ok()) << totals.status();
     if (!totals.ok()) continue;
     sum.rows += totals->rows;
@@ -137,7 +137,7 @@ TEST(ModelSnapshot, LoadsOntoAnyNumberOfServers) {
       Fleet loaded = EmptyFleet(readers);
       uint64_t rows = 0;
       for (const auto& store : loaded) {
-        const absl::StatusOr<LoadTotals> load = LoadStore(*store, folder / "model", pool);
+        const absl::StatusOr<LoadTotals> load = LoadStore(Disk(), *store, folder / "model", pool);
         ASSERT_TRUE(load.ok()) << load.status();
         EXPECT_EQ(load->pass, 42u);
         rows += load->rows;
@@ -154,7 +154,7 @@ TEST(ModelSnapshot, EveryCellComesBack) {
   SaveAll(FullFleet(2), 1, folder.path());
   ThreadPool pool(2);
   Fleet loaded = EmptyFleet(1);
-  ASSERT_TRUE(LoadStore(*loaded[0], folder.path(), pool).ok());
+  ASSERT_TRUE(LoadStore(Disk(), *loaded[0], folder.path(), pool).ok());
   for (const auto& table : loaded[0]->sparse_tables()) {
     EXPECT_EQ(table->counts().rows, kKeys);
     for (Key i = 0; i < kKeys; ++i) {
@@ -186,7 +186,7 @@ TEST(ModelSnapshot, RepartitionsTheDenseTableOfTheSpec) {
     FillDense(*store->dense_tables()[0]);
   }
   SaveAll(saved, 3, folder.path());
-  const std::vector<ModelPart> parts = ReadParts(folder.path()).value();
+  const std::vector<ModelPart> parts = ReadParts(Disk(), folder.path()).value();
   ASSERT_EQ(parts.size(), 5u);
   EXPECT_EQ(parts[0].files[0].rows, 93011u);
   EXPECT_EQ(parts[4].files[0].rows, kRows - 4 * 93011);
@@ -197,7 +197,7 @@ TEST(ModelSnapshot, RepartitionsTheDenseTableOfTheSpec) {
   ThreadPool pool(2);
   const Fleet loaded = EmptyFleet(4);
   for (uint32_t rank = 0; rank < 4; ++rank) {
-    ASSERT_TRUE(LoadStore(*loaded[rank], folder.path(), pool).ok());
+    ASSERT_TRUE(LoadStore(Disk(), *loaded[rank], folder.path(), pool).ok());
     const DenseTable& table = *loaded[rank]->dense_tables()[0];
     EXPECT_EQ(table.range().begin, ranges[rank].begin);
     EXPECT_EQ(table.range().end, ranges[rank].end);
@@ -226,7 +226,7 @@ TEST(ModelSnapshot, DenseTableMayBeSmallerThanTheFleet) {
   uint64_t digest = 0, expected = 0;
   for (const auto& store : saved) expected += store->dense_tables()[0]->Digest();
   for (const auto& store : loaded) {
-    ASSERT_TRUE(LoadStore(*store, folder.path(), pool).ok());
+    ASSERT_TRUE(LoadStore(Disk(), *store, folder.path(), pool).ok());
     digest += store->dense_tables()[0]->Digest();
   }
   EXPECT_EQ(digest, expected);
@@ -241,7 +241,7 @@ class SavedModel : public testing::Test {
                      uint32_t shard_num = kShardNum) {
     TableStore store(Map(shard_num, 1), 0);
     ThreadPool pool(2);
-    const absl::Status status = LoadStore(store, folder_.path(), pool).status();
+    const absl::Status status = LoadStore(Disk(), store, folder_.path(), pool).status();
     EXPECT_EQ(status.code(), code) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(what));
     for (const auto& table : store.sparse_tables()) EXPECT_EQ(table->counts().rows, 0u);
@@ -250,15 +250,15 @@ class SavedModel : public testing::Test {
 
   // Replaces file `name` of server 0 by `lines`, with a json file that fits it.
   void Replace(const std::string& name, const std::string& lines, uint64_t rows) {
-    ModelPart part = ReadParts(folder_.path()).value()[0];
+    ModelPart part = ReadParts(Disk(), folder_.path()).value()[0];
     fs::remove(folder_ / PartJsonName(0, 2));
-    auto writer = ModelFileWriter::Create(folder_.path(), name).value();
+    auto writer = ModelFileWriter::Create(Disk(), folder_.path(), name).value();
     ASSERT_TRUE(writer->Append(lines, rows).ok());
     const ModelFile file = writer->Close().value();
     for (ModelFile& listed : part.files) {
       if (listed.name == name) listed = file;
     }
-    ASSERT_TRUE(WritePart(folder_.path(), part).ok());
+    ASSERT_TRUE(WritePart(Disk(), folder_.path(), part).ok());
   }
 
   TempFolder folder_;
@@ -268,12 +268,12 @@ class SavedModel : public testing::Test {
 TEST_F(SavedModel, IsNeverChanged) {
   ThreadPool pool(2);
   const std::string before = ReadBytes(folder_ / "ctr/part-000-00000");
-  EXPECT_EQ(SaveStore(*saved_[0], 10, folder_.path(), pool).status().code(),
+  EXPECT_EQ(SaveStore(Disk(), *saved_[0], 10, folder_.path(), pool).status().code(),
             absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(SaveStore(*FullFleet(3)[2], 10, folder_.path(), pool).status().code(),
+  EXPECT_EQ(SaveStore(Disk(), *FullFleet(3)[2], 10, folder_.path(), pool).status().code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(ReadBytes(folder_ / "ctr/part-000-00000"), before);
-  EXPECT_EQ(ReadParts(folder_.path()).value()[0].pass, 9u);
+  EXPECT_EQ(ReadParts(Disk(), folder_.path()).value()[0].pass, 9u);
 }
 
 TEST_F(SavedModel, FlippedByteIsRefusedWithTheFile) {
@@ -327,7 +327,7 @@ TEST_F(SavedModel, OtherSchemaIsRefusedWithTheDifference) {
   TableStore store(Map(kShardNum, 1), 0);
   ASSERT_TRUE(store.Create(schema).ok());
   ThreadPool pool(1);
-  const absl::Status status = LoadStore(store, folder_.path(), pool).status();
+  const absl::Status status = LoadStore(Disk(), store, folder_.path(), pool).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("table 'deep': dim is 4 here and 2 there"));
 }
@@ -336,7 +336,7 @@ TEST_F(SavedModel, IsNotLoadedOverRows) {
   Fleet fleet = FullFleet(1);
   const std::vector<uint64_t> before = Digests(fleet);
   ThreadPool pool(2);
-  const absl::Status status = LoadStore(*fleet[0], folder_.path(), pool).status();
+  const absl::Status status = LoadStore(Disk(), *fleet[0], folder_.path(), pool).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("clear it before loading"));
   EXPECT_EQ(Digests(fleet), before);
@@ -346,9 +346,10 @@ TEST(ModelSnapshot, NothingToSaveAndNothingToLoadSaySo) {
   TempFolder folder;
   ThreadPool pool(1);
   TableStore store(Map(4, 1), 0);
-  EXPECT_EQ(SaveStore(store, 1, folder / "m", pool).status().code(),
+  EXPECT_EQ(SaveStore(Disk(), store, 1, folder / "m", pool).status().code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(LoadStore(store, folder / "m", pool).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(LoadStore(Disk(), store, folder / "m", pool).status().code(),
+            absl::StatusCode::kNotFound);
   EXPECT_FALSE(fs::exists(folder / "m"));
 }
 
@@ -357,9 +358,9 @@ TEST(ModelSnapshot, FailedSaveTakesItsFilesAway) {
   TempFolder folder;
   ThreadPool pool(2);
   const Fleet fleet = FullFleet(2);
-  ASSERT_TRUE(SaveStore(*fleet[0], 1, folder.path(), pool).ok());
+  ASSERT_TRUE(SaveStore(Disk(), *fleet[0], 1, folder.path(), pool).ok());
   fs::create_directories(folder / "deep/part-001-00003/in the way");
-  const absl::Status status = SaveStore(*fleet[1], 1, folder.path(), pool).status();
+  const absl::Status status = SaveStore(Disk(), *fleet[1], 1, folder.path(), pool).status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("deep/part-001-00003"));
   EXPECT_TRUE(fs::exists(folder / "ctr/part-000-00000"));
@@ -369,8 +370,8 @@ TEST(ModelSnapshot, FailedSaveTakesItsFilesAway) {
     EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".tmp")));
   }
   fs::remove_all(folder / "deep/part-001-00003");
-  EXPECT_TRUE(SaveStore(*fleet[1], 1, folder.path(), pool).ok());
-  EXPECT_TRUE(ReadParts(folder.path()).ok());
+  EXPECT_TRUE(SaveStore(Disk(), *fleet[1], 1, folder.path(), pool).ok());
+  EXPECT_TRUE(ReadParts(Disk(), folder.path()).ok());
 }
 
 TEST(ModelSnapshot, EmptyTablesAreAModelToo) {
@@ -378,8 +379,8 @@ TEST(ModelSnapshot, EmptyTablesAreAModelToo) {
   ThreadPool pool(2);
   TableStore store(Map(4, 1), 0), loaded(Map(4, 1), 0);
   ASSERT_TRUE(store.Create(TestSchema()).ok());
-  ASSERT_TRUE(SaveStore(store, 0, folder.path(), pool).ok());
-  const absl::StatusOr<LoadTotals> totals = LoadStore(loaded, folder.path(), pool);
+  ASSERT_TRUE(SaveStore(Disk(), store, 0, folder.path(), pool).ok());
+  const absl::StatusOr<LoadTotals> totals = LoadStore(Disk(), loaded, folder.path(), pool);
   ASSERT_TRUE(totals.ok()) << totals.status();
   EXPECT_EQ(totals->rows, 0u);
   EXPECT_EQ(loaded.schema_hash(), store.schema_hash());

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "test/client/embedded_fleet.h"
+#include "test/common/temp_folder.h"
 #include "worker/data/norm_writer.h"
 #include "worker/train/jobs.h"
 
@@ -186,7 +187,7 @@ TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
   const std::string trained = TrainAndPredict(config, 2, "saved");
   EmbeddedFleet fleet(3);
   auto client = Connect(fleet);
-  ASSERT_TRUE(LoadModel(config, *client, folder_ + "/saved/model").ok());
+  ASSERT_TRUE(LoadModel(Disk(), config, *client, folder_ + "/saved/model").ok());
   EXPECT_EQ(client->committed_pass(), 3u);
   EXPECT_EQ(trained, Predictions(config, *client, "loaded"));
 }
@@ -197,7 +198,7 @@ TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
   auto client = Connect(fleet);
   const ModelConfig other = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
                                     "layers.reshape1.leading_dim=16"});
-  const absl::Status status = LoadModel(other, *client, folder_ + "/small/model");
+  const absl::Status status = LoadModel(Disk(), other, *client, folder_ + "/small/model");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("dim"), std::string::npos) << status;
 }

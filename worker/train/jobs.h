@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/client/parameter_client.h"
 #include "worker/config/model_config.h"
@@ -38,6 +39,8 @@ struct JobOptions {
   std::function<void(const Progress&)> progress;  // called from the training thread
   int threads = 0;                                // of the CPU device; 0: all cores
   uint32_t rank = 0, world_size = 1;
+  // The disk of models; not owned, outlives the job. Null: the machine's own.
+  FileSystem* files = nullptr;
 };
 
 struct TrainSummary {
@@ -82,11 +85,11 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
 // Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and
 // sets their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
 // not the one of `config`.
-absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
+absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                        const std::string& folder);
 
 // Writes everything the servers hold as a model folder; replaces an older one at `folder` in one
 // step.
-absl::Status SaveModel(ParameterClient& client, const std::string& folder);
+absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder);
 
 }  // namespace cistern

@@ -1,6 +1,5 @@
 // SaveModel and LoadModel of jobs.h: a model folder written and read through the data plane.
 #include <charconv>
-#include <filesystem>
 #include <map>
 
 #include "absl/strings/numbers.h"
@@ -16,8 +15,8 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr size_t kPushRows = size_t{1} << 16;
 
-absl::Status SaveSparse(ParameterClient& client, TableId id, const std::string& folder,
-                        ModelPart& part) {
+absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
+                        const std::string& folder, ModelPart& part) {
   const std::string& table = part.schema.tables(static_cast<int>(id)).name();
   const ValueLayout& layout = client.layout(id);
   std::unique_ptr<ModelFileWriter> writer;
@@ -40,8 +39,8 @@ absl::Status SaveSparse(ParameterClient& client, TableId id, const std::string& 
         ++shard;
       }
       if (shard >= part.shard_num) return absl::OkStatus();
-      CISTERN_ASSIGN_OR_RETURN(writer,
-                               ModelFileWriter::Create(folder, SparsePartName(table, 0, shard)));
+      CISTERN_ASSIGN_OR_RETURN(
+          writer, ModelFileWriter::Create(files, folder, SparsePartName(table, 0, shard)));
     }
     return absl::OkStatus();
   };
@@ -55,14 +54,14 @@ absl::Status SaveSparse(ParameterClient& client, TableId id, const std::string& 
   return move_to(part.shard_num);
 }
 
-absl::Status SaveDense(ParameterClient& client, TableId id, const std::string& folder,
-                       ModelPart& part) {
+absl::Status SaveDense(FileSystem& files, ParameterClient& client, TableId id,
+                       const std::string& folder, ModelPart& part) {
   const v1::DenseTableSpec& spec = part.schema.dense_tables(static_cast<int>(id));
   const size_t columns = static_cast<size_t>(spec.columns_size());
   std::vector<float> values(spec.rows() * columns);
   CISTERN_RETURN_IF_ERROR(client.PullDense(id, values.data()));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ModelFileWriter> writer,
-                           ModelFileWriter::Create(folder, DensePartName(spec.name(), 0)));
+                           ModelFileWriter::Create(files, folder, DensePartName(spec.name(), 0)));
   std::string lines;
   for (uint64_t row = 0; row < spec.rows(); ++row) {
     AppendDenseLine(absl::MakeSpan(values).subspan(row * columns, columns), &lines);
@@ -111,22 +110,22 @@ std::string TableOf(const ModelFile& file) {
   return file.name.substr(0, file.name.find('/'));
 }
 
-absl::Status LoadSparse(ParameterClient& client, TableId id, const std::string& folder,
-                        const std::vector<ModelPart>& parts) {
+absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
+                        const std::string& folder, const std::vector<ModelPart>& parts) {
   const std::string& table = client.schema().tables(static_cast<int>(id)).name();
   RowPusher pusher(client, id);
   for (const ModelPart& part : parts) {
     for (const ModelFile& file : part.files) {
       if (TableOf(file) != table) continue;
       CISTERN_RETURN_IF_ERROR(ReadModelFile(
-          folder, file, [&](absl::string_view line) { return pusher.AddLine(line); }));
+          files, folder, file, [&](absl::string_view line) { return pusher.AddLine(line); }));
     }
   }
   return pusher.Flush();
 }
 
-absl::Status LoadDense(ParameterClient& client, TableId id, const std::string& folder,
-                       const std::vector<ModelPart>& parts) {
+absl::Status LoadDense(FileSystem& files, ParameterClient& client, TableId id,
+                       const std::string& folder, const std::vector<ModelPart>& parts) {
   const v1::DenseTableSpec& spec = client.schema().dense_tables(static_cast<int>(id));
   const size_t columns = static_cast<size_t>(spec.columns_size());
   std::vector<float> values;
@@ -134,7 +133,7 @@ absl::Status LoadDense(ParameterClient& client, TableId id, const std::string& f
   for (const ModelPart& part : parts) {  // by server, so rows come in order
     for (const ModelFile& file : part.files) {
       if (TableOf(file) != spec.name()) continue;
-      CISTERN_RETURN_IF_ERROR(ReadModelFile(folder, file, [&](absl::string_view line) {
+      CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, [&](absl::string_view line) {
         return ParseDenseLine(line, columns, &values);
       }));
     }
@@ -147,56 +146,58 @@ absl::Status LoadDense(ParameterClient& client, TableId id, const std::string& f
   return client.PushDense(id, values.data());
 }
 
-absl::Status LoadTables(ParameterClient& client, const std::string& folder,
+absl::Status LoadTables(FileSystem& files, ParameterClient& client, const std::string& folder,
                         const std::vector<ModelPart>& parts) {
   for (int i = 0; i < client.schema().tables_size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(LoadSparse(client, static_cast<TableId>(i), folder, parts));
+    CISTERN_RETURN_IF_ERROR(LoadSparse(files, client, static_cast<TableId>(i), folder, parts));
   }
   for (int i = 0; i < client.schema().dense_tables_size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(LoadDense(client, static_cast<TableId>(i), folder, parts));
+    CISTERN_RETURN_IF_ERROR(LoadDense(files, client, static_cast<TableId>(i), folder, parts));
   }
+  return absl::OkStatus();
+}
+
+// The old model is moved away, not overwritten: at every moment one whole model is on disk.
+absl::Status ReplaceModel(FileSystem& files, const std::string& fresh, const std::string& old,
+                          const std::string& folder) {
+  CISTERN_RETURN_IF_ERROR(RemoveTree(files, old));
+  const absl::Status moved = files.Replace(folder, old);
+  if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
+  CISTERN_RETURN_IF_ERROR(files.Replace(fresh, folder));
+  CISTERN_RETURN_IF_ERROR(files.SyncFolder(ParentFolder(folder)));
+  RemoveTree(files, old).IgnoreError();  // a leftover folder is no failure
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status SaveModel(ParameterClient& client, const std::string& folder) {
-  namespace fs = std::filesystem;
+absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder) {
   const std::string fresh = folder + ".new", old = folder + ".old";
-  std::error_code error;
-  fs::remove_all(fresh, error);
+  CISTERN_RETURN_IF_ERROR(RemoveTree(files, fresh));
   ModelPart part;
   part.shard_num = client.shard_map().shard_num();
   part.pass = client.committed_pass();
   part.schema = client.schema();
   const absl::Status written = [&]() -> absl::Status {
     for (int i = 0; i < part.schema.tables_size(); ++i) {
-      CISTERN_RETURN_IF_ERROR(SaveSparse(client, static_cast<TableId>(i), fresh, part));
+      CISTERN_RETURN_IF_ERROR(SaveSparse(files, client, static_cast<TableId>(i), fresh, part));
     }
     for (int i = 0; i < part.schema.dense_tables_size(); ++i) {
-      CISTERN_RETURN_IF_ERROR(SaveDense(client, static_cast<TableId>(i), fresh, part));
+      CISTERN_RETURN_IF_ERROR(SaveDense(files, client, static_cast<TableId>(i), fresh, part));
     }
-    return WritePart(fresh, part);
+    return WritePart(files, fresh, part);
   }();
   if (!written.ok()) {
-    fs::remove_all(fresh, error);
+    RemoveTree(files, fresh).IgnoreError();  // the error that led here is the one to report
     return AddContext(written, absl::StrCat("saving the model to ", folder));
   }
-  // The old model is moved away, not overwritten: at every moment one whole model is on disk.
-  fs::remove_all(old, error);
-  if (fs::exists(folder)) fs::rename(folder, old, error);
-  if (!error) fs::rename(fresh, folder, error);
-  if (error) {
-    return absl::InternalError(absl::StrCat("cannot rename ", fresh, " to ", folder, ": ",
-                                            error.message(), "; the new model is in ", fresh));
-  }
-  fs::remove_all(old, error);
-  return absl::OkStatus();
+  const absl::Status replaced = ReplaceModel(files, fresh, old, folder);
+  return AddContext(replaced, absl::StrCat("the new model is in ", fresh));
 }
 
-absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
+absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                        const std::string& folder) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(folder));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));
   const v1::Schema& schema = parts[0].schema;
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
   const std::string difference = SchemaDifference(schema, wanted);
@@ -209,7 +210,7 @@ absl::Status LoadModel(const ModelConfig& config, ParameterClient& client,
   // The load is a pass of its own, so that a half-read model never becomes the state.
   CISTERN_RETURN_IF_ERROR(client.Clear(parts[0].pass > 0 ? parts[0].pass - 1 : 0));
   CISTERN_RETURN_IF_ERROR(client.BeginPass());
-  const absl::Status loaded = LoadTables(client, folder, parts);
+  const absl::Status loaded = LoadTables(files, client, folder, parts);
   if (!loaded.ok()) {
     client.AbortPass().IgnoreError();  // the cause is what the caller has to see
     return AddContext(loaded, absl::StrCat("loading the model ", folder));

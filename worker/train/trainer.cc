@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "common/model_folder.h"
 #include "worker/train/data_source.h"
 
 namespace cistern {
@@ -23,7 +22,11 @@ Plateau::Rule PlateauRule(const ModelConfig& config) {
 }  // namespace
 
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options)
-    : config_(config), client_(client), options_(options), plateau_(PlateauRule(config)) {}
+    : config_(config),
+      client_(client),
+      options_(options),
+      files_(options.files != nullptr ? *options.files : local_files_),
+      plateau_(PlateauRule(config)) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& config,
                                                          ParameterClient& client,
@@ -119,7 +122,8 @@ absl::Status Trainer::AfterStep(const ReadyPass& ready) {
   if (solver.snapshot > 0 && summary_.iterations % solver.snapshot == 0 &&
       !options_.out_dir.empty()) {
     CISTERN_RETURN_IF_ERROR(Commit(ready));
-    return SaveModel(client_, absl::StrCat(options_.out_dir, "/snapshot-", summary_.iterations));
+    return SaveModel(files_, client_,
+                     absl::StrCat(options_.out_dir, "/snapshot-", summary_.iterations));
   }
   return absl::OkStatus();
 }
@@ -215,7 +219,7 @@ absl::Status Trainer::EndEpoch() {
                                                  absl::StrCat("/cistern-best-", ::getpid())
                                            : options_.out_dir + "/best";
     }
-    CISTERN_RETURN_IF_ERROR(SaveModel(client_, best_dir_));
+    CISTERN_RETURN_IF_ERROR(SaveModel(files_, client_, best_dir_));
     best_is_last_ = true;
     best_auc_ = summary_.auc;
     best_logloss_ = summary_.logloss;
@@ -227,7 +231,7 @@ absl::Status Trainer::EndEpoch() {
 absl::Status Trainer::RestoreBest() {
   if (best_dir_.empty()) return absl::OkStatus();
   if (!best_is_last_) {
-    CISTERN_RETURN_IF_ERROR(LoadModel(config_, client_, best_dir_));
+    CISTERN_RETURN_IF_ERROR(LoadModel(files_, config_, client_, best_dir_));
     CISTERN_RETURN_IF_ERROR(RestoreDense());
   }
   summary_.auc = best_auc_;
@@ -241,7 +245,7 @@ absl::Status Trainer::Finish() {
   summary_.interrupted = summary_.stopped_by == "interrupt";
   CISTERN_RETURN_IF_ERROR(RestoreBest());
   if (options_.save_model && !options_.out_dir.empty()) {
-    CISTERN_RETURN_IF_ERROR(SaveModel(client_, ModelDir()));
+    CISTERN_RETURN_IF_ERROR(SaveModel(files_, client_, ModelDir()));
     summary_.model_dir = ModelDir();
   }
   // The best epoch's figures stand, and so do those of an evaluation after the last step.

@@ -54,6 +54,8 @@ class Trainer {
   const ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;
+  LocalFileSystem local_files_;
+  FileSystem& files_;
   Stream stream_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
