@@ -9,22 +9,45 @@
 namespace cistern {
 namespace {
 
-template <typename Number>
-void AppendNumber(Number number, std::string* out) {
-  char digits[32];  // the longest: -1.7976931348623157e+308
-  const auto end = std::to_chars(digits, digits + sizeof(digits), number);
-  out->append(digits, static_cast<size_t>(end.ptr - digits));
-}
+// Writes numbers, each behind a space.
+class FieldWriter {
+ public:
+  FieldWriter(Digits digits, std::string* out) : six_(digits == Digits::kSix), out_(out) {}
 
-template <typename Number>
-void AppendField(Number number, std::string* out) {
-  out->push_back(' ');
-  AppendNumber(number, out);
-}
+  void Add(uint64_t number) {
+    out_->push_back(' ');
+    AddBare(number);
+  }
+  void Add(float number) {
+    out_->push_back(' ');
+    AddBare(number);
+  }
+  void Add(double number) {
+    if (six_) return Add(static_cast<float>(number));
+    out_->push_back(' ');
+    Put(std::to_chars(digits_, digits_ + sizeof(digits_), number));
+  }
+  void AddCells(const float* value, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; ++i) Add(value[i]);
+  }
 
-void AppendCells(const float* value, uint32_t begin, uint32_t end, std::string* out) {
-  for (uint32_t i = begin; i < end; ++i) AppendField(value[i], out);
-}
+  // Without the space.
+  void AddBare(uint64_t number) { Put(std::to_chars(digits_, digits_ + sizeof(digits_), number)); }
+  void AddBare(float number) {
+    char* const end = digits_ + sizeof(digits_);
+    Put(six_ ? std::to_chars(digits_, end, number, std::chars_format::general, 6)
+             : std::to_chars(digits_, end, number));
+  }
+
+ private:
+  void Put(std::to_chars_result written) {
+    out_->append(digits_, static_cast<size_t>(written.ptr - digits_));
+  }
+
+  const bool six_;
+  std::string* const out_;
+  char digits_[32];  // the longest: -1.7976931348623157e+308
+};
 
 bool IsBlank(char c) {
   return c == ' ' || c == '\t';
@@ -113,11 +136,13 @@ class FieldReader {
 };
 
 // What field `index` of a line is called: text order puts the key first and then, for ctr, uid.
-std::string NameOfField(const ValueLayout& layout, size_t index) {
+std::string NameOfField(const ValueLayout& layout, CtrFields fields, size_t index) {
   std::vector<std::string> names = layout.FieldNames(/*full=*/true);
   if (layout.is_ctr()) {
     const auto uid = std::find(names.begin(), names.end(), "uid");
     std::rotate(names.begin(), uid, uid + 1);
+    if (!fields.slot) names.erase(std::find(names.begin(), names.end(), "slot"));
+    if (!fields.uid) names.erase(names.begin());
   }
   names.insert(names.begin(), "key");
   return names[index];
@@ -126,35 +151,37 @@ std::string NameOfField(const ValueLayout& layout, size_t index) {
 }  // namespace
 
 void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool full,
-                     std::string* out) {
-  AppendNumber(key, out);
+                     std::string* out, Digits digits) {
+  FieldWriter fields(digits, out);
+  fields.AddBare(key);
   if (layout.is_ctr()) {
-    AppendField(LoadU64(value + layout.uid_index()), out);
-    AppendField(value[ValueLayout::kUnseenDays], out);
-    AppendField(value[ValueLayout::kDeltaScore], out);
-    AppendField(LoadDouble(value + ValueLayout::kShow), out);
-    AppendField(LoadDouble(value + ValueLayout::kClick), out);
-    AppendCells(value, ValueLayout::kEmbedW, layout.uid_index(), out);
-    if (full) AppendCells(value, layout.short_floats(), layout.full_floats(), out);
+    fields.Add(LoadU64(value + layout.uid_index()));
+    fields.Add(value[ValueLayout::kUnseenDays]);
+    fields.Add(value[ValueLayout::kDeltaScore]);
+    fields.Add(LoadDouble(value + ValueLayout::kShow));
+    fields.Add(LoadDouble(value + ValueLayout::kClick));
+    fields.AddCells(value, ValueLayout::kEmbedW, layout.uid_index());
+    if (full) fields.AddCells(value, layout.short_floats(), layout.full_floats());
   } else {
-    AppendCells(value, 0, layout.full_floats(), out);
+    fields.AddCells(value, 0, layout.full_floats());
   }
   out->push_back('\n');
 }
 
 absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, Key* key,
-                            float* value, bool* full) {
+                            float* value, bool* full, CtrFields present) {
   FieldReader fields(line);
   float* const value_end = value + layout.full_floats();
   *key = fields.ReadU64();
   *full = true;
   if (layout.is_ctr()) {
-    StoreU64(value + layout.uid_index(), fields.ReadU64());
+    StoreU64(value + layout.uid_index(), present.uid ? fields.ReadU64() : 0);
     value[ValueLayout::kUnseenDays] = fields.ReadReal<float>();
     value[ValueLayout::kDeltaScore] = fields.ReadReal<float>();
     StoreDouble(value + ValueLayout::kShow, fields.ReadReal<double>());
     StoreDouble(value + ValueLayout::kClick, fields.ReadReal<double>());
-    fields.ReadCells(value + ValueLayout::kEmbedW, value + layout.uid_index());
+    fields.ReadCells(value + ValueLayout::kEmbedW, value + layout.slot_index());
+    value[layout.slot_index()] = present.slot ? fields.ReadReal<float>() : -1.0f;
     *full = !fields.at_end() && layout.full_floats() > layout.short_floats();
     if (*full) {
       fields.ReadCells(value + layout.short_floats(), value_end);
@@ -164,13 +191,27 @@ absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, K
   } else {
     fields.ReadCells(value, value_end);
   }
-  return fields.Finish([&layout](size_t index) { return NameOfField(layout, index); });
+  return fields.Finish([&](size_t index) { return NameOfField(layout, present, index); });
 }
 
-void AppendDenseLine(absl::Span<const float> values, std::string* out) {
+size_t CountFields(absl::string_view line) {
+  size_t count = 0;
+  bool blank = true;  // before this character
+  for (const char c : line) {
+    count += blank && !IsBlank(c);
+    blank = IsBlank(c);
+  }
+  return count;
+}
+
+void AppendDenseLine(absl::Span<const float> values, std::string* out, Digits digits) {
+  FieldWriter fields(digits, out);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out->push_back(' ');
-    AppendNumber(values[i], out);
+    if (i == 0) {
+      fields.AddBare(values[i]);
+    } else {
+      fields.Add(values[i]);
+    }
   }
   out->push_back('\n');
 }

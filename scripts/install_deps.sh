@@ -13,7 +13,7 @@ readonly grpc_needed=1.51 cmake_needed=3.22
 # Tools: package:command; a command from elsewhere (pip's cmake, say) is as good as the package.
 tools=(build-essential:g++ cmake:cmake ninja-build:ninja git:git pkg-config:pkg-config
        protobuf-compiler:protoc protobuf-compiler-grpc:grpc_cpp_plugin python3:python3 xz-utils:xz)
-libraries=(libeigen3-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev
+libraries=(libeigen3-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev
            libopenblas-openmp-dev libgtest-dev libgmock-dev libbenchmark-dev)
 # Left out where a gRPC of the user's own is found by pkg-config: it brings these with it.
 grpc_libraries=(libgrpc++-dev libprotobuf-dev libabsl-dev)

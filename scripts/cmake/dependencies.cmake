@@ -22,6 +22,7 @@ if(CISTERN_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CISTERN_SANITIZ
 endif()
 
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
 find_package(absl REQUIRED)

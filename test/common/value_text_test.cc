@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <sstream>
 
 namespace cistern {
 namespace {
@@ -80,6 +81,47 @@ TEST(ValueText, DenseLineIsThatOfTheFormat) {
   AppendDenseLine({1.0f, 0.001f, 1e10f}, &text);
   AppendDenseLine({-2.5f}, &text);
   EXPECT_EQ(text, "1 0.001 1e+10\n-2.5\n");
+}
+
+// std::ostream << of the same floats.
+TEST(ValueText, SixDigitsAreThoseOfAStream) {
+  std::vector<float> value = SpecValue();
+  StoreDouble(&value[2], 1234567.8);
+  value[6] = 0.123456789f;
+  value[7] = 1e-5f / 3;
+  value[12] = 100000.0f;
+  value[13] = 1e6f;
+  std::ostringstream stream;
+  stream << uint64_t{7} << ' ' << uint64_t{18446744073709551615ull};
+  for (const float x : {3.0f, 0.25f, static_cast<float>(1234567.8), static_cast<float>(1e-300),
+                        value[6], value[7], 101.0f, 0.5f, value[12], value[13]}) {
+    stream << ' ' << x;
+  }
+  std::string text;
+  AppendValueLine(CtrLayout(2, v1::UpdateRule::ADAGRAD_SHARED), 7, value.data(), true, &text,
+                  Digits::kSix);
+  EXPECT_EQ(text, stream.str() + "\n");
+  EXPECT_THAT(text, HasSubstr(" 1.23457e+06 0 0.123457 3.33333e-06 101 0.5 100000 1e+06"));
+  text.clear();
+  AppendDenseLine({1.0f / 3, 2}, &text, Digits::kSix);
+  EXPECT_EQ(text, "0.333333 2\n");
+}
+
+TEST(ValueText, FieldsThatCameLateMayBeMissing) {
+  const ValueLayout layout = CtrLayout(2, v1::UpdateRule::ADAGRAD_SHARED);
+  std::vector<float> value(layout.full_floats());
+  Key key = 0;
+  bool full = false;
+  ASSERT_TRUE(
+      ParseValueLine(layout, "7 1 2 3 4 5 6", &key, value.data(), &full, {false, false}).ok());
+  EXPECT_EQ(value[8], -1);
+  EXPECT_EQ(LoadU64(&value[9]), 0u);
+  EXPECT_FALSE(full);
+  const absl::Status status =
+      ParseValueLine(layout, "7 1 2 3 4 5 6 x", &key, value.data(), &full, {false, true});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("field 8 (slot) 'x'"));
+  EXPECT_EQ(CountFields("  7\t1 2  3 "), 4u);
+  EXPECT_EQ(CountFields(" "), 0u);
 }
 
 // Random bit patterns reach subnormals, both zeros and every exponent.
