@@ -300,6 +300,34 @@ TEST(NormFileList, ReadsFilesInOrderAndShareByShare) {
   EXPECT_EQ(block.size, 0u);
 }
 
+TEST(NormFileList, SkipLeavesWhatComesBehind) {
+  Scratch scratch;
+  scratch.Write("three", Golden(false, false));  // labels 1, 0, 0
+  WriteOne(scratch, "four", 4);
+  scratch.Write("none", NormHeaderBytes(false, 0, 1, 2, 3));
+  WriteOne(scratch, "five", 5);
+  const NormOptions options =
+      Options(scratch.Write("list", "4\nthree\nfour\nnone\nfive\n"), false, false);
+  const std::vector<float> all = {1, 0, 0, 4, 5};
+  for (size_t read = 0; read <= all.size(); ++read) {
+    for (size_t skip = 0; read + skip <= all.size(); ++skip) {
+      auto reader = OpenNorm(options);
+      ASSERT_TRUE(reader.ok()) << reader.status();
+      SampleBlock block, scratch_block;
+      block.Reset(2);
+      scratch_block.Reset(2);
+      ASSERT_EQ((*reader)->Read(read, &block).value(), read);
+      ASSERT_EQ((*reader)->Skip(skip, &scratch_block).value(), skip);
+      block.Reset(2);
+      ASSERT_TRUE((*reader)->Read(100, &block).ok());
+      EXPECT_EQ(block.label, std::vector<float>(all.begin() + read + skip, all.end()));
+    }
+  }
+  SampleBlock block;
+  block.Reset(2);
+  EXPECT_EQ((*OpenNorm(options))->Skip(100, &block).value(), all.size());
+}
+
 TEST(NormFileList, CommaJoinsListsAndFiles) {
   Scratch scratch;
   const std::string one = WriteOne(scratch, "one", 1), two = WriteOne(scratch, "two", 2);

@@ -18,6 +18,10 @@ class SampleReader {
   // kDataLoss or kOutOfRange names file, record (from 0), slot and key; nothing of a bad record is
   // appended.
   virtual absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) = 0;
+  // Passes over up to `max_samples` samples and returns how many; fewer only at the end of the
+  // data. scratch: a block as for Read, whose samples are lost. This one reads them; a reader that
+  // knows where samples lie does less, and does not look at all that it passes over.
+  virtual absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch);
 };
 
 enum class NormCheck { kNone, kSum };

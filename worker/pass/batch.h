@@ -9,6 +9,7 @@
 
 #include "common/types.h"
 #include "worker/pass/key_index.h"
+#include "worker/pass/pass_cursor.h"
 
 namespace cistern {
 
@@ -37,8 +38,19 @@ struct Pass {
   size_t samples = 0;
   uint32_t epoch = 0;          // 0, 1, ...: of the data, of the first sample
   bool ends_epoch = false;     // the last batch is the last of its epoch
+  bool is_last = false;        // no pass follows
   std::vector<KeyIndex> keys;  // by input: row r of the pass table holds the value of key(r)
   std::vector<Batch> batches;
+  PassCursor begin, end;  // where it was made from, and what is to follow it
+
+  // Where a run stands that has trained the first `trained` batches of this pass.
+  PassCursor CursorAfter(size_t trained) const {
+    if (trained == batches.size()) return end;
+    PassCursor inside = begin;
+    inside.pass_batches = begin.batches_done + batches.size();
+    inside.batches_done = begin.batches_done + trained;
+    return inside;
+  }
 };
 
 }  // namespace cistern

@@ -23,18 +23,30 @@ SampleCursor::Options CursorOptions(const PassOptions& options) {
 }  // namespace
 
 struct PassSource::State {
-  State(const PassOptions& given, OpenReader open)
-      : options(given), cursor(CursorOptions(given), std::move(open)) {}
+  State(const PassOptions& given, OpenReader open, const PassCursor& start)
+      : options(given),
+        cursor(CursorOptions(given), std::move(open), start.next),
+        batches_made(start.batches),
+        shuffle_epoch(start.shuffle_epoch),
+        shuffle_place(start.shuffle_place),
+        forced_batches(start.pass_batches),
+        batches_done(start.batches_done) {}
 
   absl::StatusOr<std::unique_ptr<Pass>> MakePass();
   // Adds the pending samples to `pass` as a batch; false, and nothing is changed, if that is over
   // the budget.
   bool Stage(Pass* pass);
+  // Where the pass that would be made now begins.
+  PassCursor Cursor() const;
+  bool Ends(const Pass& pass) const;
   void Finish(Pass* pass);
+  // Leaves out the batches that are trained already.
+  void DropDone(Pass* pass);
   size_t KeyBytes(const Pass& pass) const;
-  absl::Status TooLarge();
+  absl::Status TooLarge() const;
+  absl::Status CutShort(size_t batches) const;
   bool AllMade() const {
-    return (options.max_batches > 0 && batches_made == options.max_batches) ||
+    return (options.max_batches > 0 && batches_made >= options.max_batches) ||
            (options.max_batches == 0 && options.num_epochs == 0);
   }
 
@@ -42,16 +54,19 @@ struct PassSource::State {
   SampleCursor cursor;
   BatchSamples samples;  // of the next batch, where pending
   bool pending = false;
-  uint64_t batches_made = 0;
-  size_t batch_bytes = 0;         // of the pass being made
-  size_t wanted_bytes = 0;        // of the batch that did not fit
-  uint32_t epoch = 0, place = 0;  // the next pass's place among those that begin in this epoch
+  DataPlace pending_place;  // where it begins
+  uint64_t batches_made;
+  size_t batch_bytes = 0;                 // of the pass being made
+  size_t wanted_bytes = 0;                // of the batch that did not fit
+  uint32_t shuffle_epoch, shuffle_place;  // the next pass's place among those that begin in it
+  uint64_t forced_batches, batches_done;  // of a first pass that the start stands inside; or 0
   SegmentBuilder segments;
   absl::Status error;
 };
 
-PassSource::PassSource(const PassOptions& options, OpenReader open)
-    : state_(std::make_unique<State>(options, std::move(open))) {
+PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start)
+    : state_(std::make_unique<State>(options, std::move(open), start)) {
+  CISTERN_CHECK(start.pass_batches == 0 || start.batches_done < start.pass_batches);
   CISTERN_CHECK(options.batchsize > 0);
   CISTERN_CHECK(options.value_bytes.size() == options.shape.slot_nums.size());
 }
@@ -68,25 +83,43 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::Next() {
 absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
   auto pass = std::make_unique<Pass>();
   pass->keys.resize(options.shape.slot_nums.size());
+  pass->begin = Cursor();
   batch_bytes = 0;
-  while (!AllMade()) {
+  while (forced_batches > 0 || !AllMade()) {
     if (!pending) {
+      pending_place = cursor.place();
       CISTERN_ASSIGN_OR_RETURN(pending, cursor.Next(&samples));
       if (!pending) break;
     }
     if (!Stage(pass.get())) {
-      if (pass->batches.empty()) return TooLarge();
+      if (pass->batches.empty() || forced_batches > 0) return TooLarge();
       break;
     }
     pending = false;
     ++batches_made;
     pass->ends_epoch = samples.ends_epoch;
-    if (samples.ends_epoch) break;
-    if (options.cut_every > 0 && batches_made % options.cut_every == 0) break;
+    if (Ends(*pass)) break;
   }
+  if (pass->batches.size() < forced_batches) return CutShort(pass->batches.size());
   if (pass->batches.empty()) return nullptr;
   Finish(pass.get());
   return pass;
+}
+
+bool PassSource::State::Ends(const Pass& pass) const {
+  if (forced_batches > 0) return pass.batches.size() == forced_batches;
+  return pass.ends_epoch || (options.cut_every > 0 && batches_made % options.cut_every == 0);
+}
+
+PassCursor PassSource::State::Cursor() const {
+  PassCursor at;
+  at.next = pending ? pending_place : cursor.place();
+  at.batches = batches_made;
+  at.shuffle_epoch = shuffle_epoch;
+  at.shuffle_place = shuffle_place;
+  at.pass_batches = forced_batches;
+  at.batches_done = batches_done;
+  return at;
 }
 
 bool PassSource::State::Stage(Pass* pass) {
@@ -113,12 +146,22 @@ bool PassSource::State::Stage(Pass* pass) {
 }
 
 void PassSource::State::Finish(Pass* pass) {
-  if (pass->epoch != epoch) place = 0;
-  epoch = pass->epoch;
-  const uint64_t stream = uint64_t{epoch} << 32 | place++;
+  if (pass->epoch != shuffle_epoch) shuffle_place = 0;
+  shuffle_epoch = pass->epoch;
+  const uint64_t stream = uint64_t{shuffle_epoch} << 32 | shuffle_place++;
   if (options.shuffle) ShuffleSamples(options.shuffle_seed, stream, &pass->batches);
+  DropDone(pass);
+  forced_batches = batches_done = 0;
+  pass->end = Cursor();
+  pass->is_last = AllMade() || (!pending && cursor.at_end());
   if (!options.segments) return;
   for (Batch& batch : pass->batches) segments.Build(&batch);
+}
+
+void PassSource::State::DropDone(Pass* pass) {
+  const auto first = pass->batches.begin();
+  for (size_t i = 0; i < batches_done; ++i) pass->samples -= first[i].size;
+  pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
 }
 
 size_t PassSource::State::KeyBytes(const Pass& pass) const {
@@ -129,8 +172,21 @@ size_t PassSource::State::KeyBytes(const Pass& pass) const {
   return bytes;
 }
 
-absl::Status PassSource::State::TooLarge() {
+absl::Status PassSource::State::CutShort(size_t batches) const {
+  return absl::DataLossError(absl::StrCat("the run stopped inside a pass of ", forced_batches,
+                                          " batches, and now only ", batches,
+                                          " are left in the data: it is not the data that it was"));
+}
+
+absl::Status PassSource::State::TooLarge() const {
   constexpr size_t kMiB = size_t{1} << 20;
+  if (forced_batches > 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the run stopped inside a pass of ", forced_batches,
+                     " batches, which has to be made again as it was; it takes more than ",
+                     wanted_bytes, " bytes, and a pass may take ", options.byte_budget,
+                     ": give cistern.pass_memory_mb the value that it had"));
+  }
   return absl::ResourceExhaustedError(
       absl::StrCat("one batch of ", samples.block.size, " samples takes ", wanted_bytes,
                    " bytes with the rows of its keys, and a pass may take ", options.byte_budget,

@@ -39,13 +39,17 @@ class PassSource {
  public:
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
   // open: opens the data from its start; called once per epoch.
-  PassSource(const PassOptions& options, OpenReader open);
+  // start: the `begin` or `end` of a pass, or its CursorAfter, of a source with the same options
+  // and data: the passes from there on are made as that one would have made them. Of a pass that
+  // the cursor stands inside, the batches that are done are left out.
+  PassSource(const PassOptions& options, OpenReader open, const PassCursor& start = {});
   ~PassSource();
 
   // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget,
   // and ends with the batch that holds the last sample of an epoch. kResourceExhausted if one batch
   // alone does not fit: names the bytes it wants and the knob (cistern.pass_memory_mb). Errors of
-  // the reader pass through, and come again from the next call; data without a sample is kDataLoss.
+  // the reader pass through, and come again from the next call; data without a sample, or that
+  // ends before the start, is kDataLoss.
   absl::StatusOr<std::unique_ptr<Pass>> Next();
 
  private:

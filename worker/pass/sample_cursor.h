@@ -6,6 +6,7 @@
 
 #include "common/status.h"
 #include "worker/data/sample_reader.h"
+#include "worker/pass/pass_cursor.h"
 
 namespace cistern {
 
@@ -29,20 +30,28 @@ class SampleCursor {
     // A batch that an epoch cannot fill takes its missing samples from the next.
     bool wrap = false;
   };
-  SampleCursor(const Options& options, OpenReader open)
-      : options_(options), open_(std::move(open)) {}
+  // start: where the first batch begins; what comes before it is passed over by the first Next.
+  SampleCursor(const Options& options, OpenReader open, const DataPlace& start = {})
+      : options_(options), open_(std::move(open)), skip_(start.sample), opened_(start.epoch) {}
 
-  // Fills `out` with the next batch; false when there is none. kDataLoss if an epoch has no sample.
+  // Fills `out` with the next batch; false when there is none. kDataLoss if an epoch has no sample,
+  // or ends before `start`.
   absl::StatusOr<bool> Next(BatchSamples* out);
+  // Where the next batch begins.
+  DataPlace place() const;
+  bool at_end() const { return reader_ == nullptr && skip_ == 0 && AllOpened(); }
 
  private:
   // Opens the next epoch unless the batch in `out` is to do without it; false then.
   absl::StatusOr<bool> OpenEpoch(const BatchSamples& out);
+  absl::Status SkipToStart();
+  bool AllOpened() const { return options_.epochs != 0 && opened_ >= options_.epochs; }
 
   const Options options_;
   const OpenReader open_;
+  uint64_t skip_;                         // samples before the start, until they are passed over
   std::unique_ptr<SampleReader> reader_;  // of epoch opened_ - 1; null between epochs
-  uint32_t opened_ = 0;
+  uint32_t opened_;
   uint64_t epoch_samples_ = 0;  // read by reader_
   SampleBlock ahead_;           // at most one sample, of reader_
 };
