@@ -1,5 +1,7 @@
 #include "worker/config/json_document.h"
 
+#include <map>
+
 #include "test/model/config_parsing.h"
 
 namespace cistern {
@@ -51,6 +53,23 @@ TEST(JsonDocument, OverridesAreJsonOrABareWord) {
   }
   EXPECT_EQ(root, Json::parse(R"({"a": {"b": [1, 2], "c": "word", "d": "12"},
       "l": [{"name": "x", "v": true, "w": null}, {"top": "y", "v": 2.5}]})"));
+}
+
+TEST(JsonDocument, FlattensToPathsAndValues) {
+  using Value = std::pair<std::string, std::string>;
+  EXPECT_THAT(FlattenJson(Json::parse(R"({"a": {"b": 1.0, "c": 1e-3}, "l": [{"n": "x"}, {"v": []}],
+      "s": ["p", 2.50]})")),
+              ElementsAre(Value("a.b", "1"), Value("a.c", "0.001"), Value("l[0].n", "\"x\""),
+                          Value("l[1].v", "[]"), Value("s", "[\"p\",2.5]")));
+}
+
+TEST(JsonDocument, ConfigurationKeepsItsValuesWithOverridesAndDefaults) {
+  const ModelConfig config = ParseOrDie({"solver.batchsize=4096"});
+  std::map<std::string, std::string> values(config.values.begin(), config.values.end());
+  EXPECT_EQ(values.size(), config.values.size());
+  EXPECT_EQ(values["solver.batchsize"], "4096");
+  EXPECT_EQ(values["cistern.commit_every"], "1");
+  EXPECT_EQ(values["layers[0].type"], "\"Data\"");
 }
 
 TEST(JsonDocument, DescribesValuesForPeople) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +17,7 @@ TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
   int seen = 0;
   auto log = MetricsLog::Create(folder, [&](const Progress& p) { seen += p.event == "eval"; });
   ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_FALSE((*log)->StartAt({}).value());
   Progress train;
   train.event = "train";
   train.iter = 10;
@@ -38,6 +42,113 @@ TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
   ASSERT_TRUE(std::getline(file, line));
   EXPECT_EQ(nlohmann::json::parse(line)["auc"], 0.75);
   EXPECT_EQ(seen, 1);
+}
+
+// A run with an evaluation inside its second pass and behind it, which is the end of an epoch.
+const std::vector<std::tuple<std::string, uint64_t, uint64_t>> kRun = {
+    {"train", 5, 0}, {"train", 10, 0}, {"pass", 10, 1}, {"train", 15, 1},
+    {"eval", 15, 1}, {"train", 20, 1}, {"eval", 20, 1}, {"pass", 20, 2},
+    {"eval", 20, 2}, {"train", 25, 2}, {"pass", 30, 3}, {"final", 30, 3}};
+
+class MetricsFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/metrics_file_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void Write(MetricsLog& log, const std::string& event, uint64_t iter, uint64_t pass) {
+    Progress progress;
+    progress.event = event;
+    progress.iter = iter;
+    progress.samples = iter * 10;
+    progress.pass = pass;
+    log.Write(progress);
+  }
+  void WriteRun() {
+    auto log = MetricsLog::Create(folder_, nullptr).value();
+    ASSERT_TRUE(log->StartAt({}).ok());
+    for (const auto& [event, iter, pass] : kRun) Write(*log, event, iter, pass);
+  }
+  // "event iter pass" of each line.
+  std::vector<std::string> Lines() {
+    std::vector<std::string> lines;
+    std::ifstream file(folder_ + "/metrics.jsonl");
+    double seconds = 0;
+    for (std::string text; std::getline(file, text);) {
+      const auto line = nlohmann::json::parse(text);
+      lines.push_back(absl::StrCat(line["event"].get<std::string>(), " ", line["iter"].get<int>(),
+                                   " ", line["pass"].get<int>()));
+      EXPECT_GE(line["seconds"].get<double>(), seconds);
+      seconds = line["seconds"].get<double>();
+    }
+    return lines;
+  }
+  std::vector<std::string> First(size_t count) {
+    std::vector<std::string> lines;
+    for (const auto& [event, iter, pass] : kRun) {
+      if (lines.size() < count) lines.push_back(absl::StrCat(event, " ", iter, " ", pass));
+    }
+    return lines;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
+  for (const auto& [pass, kept] : std::map<PassId, size_t>{{0, 0}, {1, 3}, {2, 8}, {3, 11}}) {
+    WriteRun();
+    auto log = MetricsLog::Create(folder_, nullptr).value();
+    const auto has_line = log->StartAt({pass * 10, pass * 100, pass});
+    EXPECT_EQ(has_line.value(), pass > 0);
+    EXPECT_EQ(Lines(), First(kept));
+    Write(*log, "resume", pass * 10, pass);
+    std::vector<std::string> lines = First(kept);
+    lines.push_back(absl::StrCat("resume ", pass * 10, " ", pass));
+    EXPECT_EQ(Lines(), lines);
+    // A second time: how the run came back stays, what else came after goes.
+    Write(*log, "train", pass * 10 + 5, pass);
+    log = MetricsLog::Create(folder_, nullptr).value();
+    ASSERT_TRUE(log->StartAt({pass * 10, pass * 100, pass}).ok());
+    if (pass == 0) lines.clear();
+    EXPECT_EQ(Lines(), lines);
+  }
+}
+
+TEST_F(MetricsFile, SaysWhetherTheCommitHasItsLine) {
+  WriteRun();
+  // The process ended between the commit of pass 2 and its line, while it wrote something.
+  std::filesystem::path path = folder_ + "/metrics.jsonl";
+  std::string text;
+  std::ifstream file(path);
+  for (size_t i = 0; i < 7; ++i) {
+    std::string line;
+    std::getline(file, line);
+    text += line + "\n";
+  }
+  std::ofstream(path) << text << "{\"event\":\"pass\",\"it";
+  auto log = MetricsLog::Create(folder_, nullptr).value();
+  EXPECT_FALSE(log->StartAt({20, 200, 2}).value());
+  EXPECT_EQ(Lines(), First(7));
+}
+
+TEST_F(MetricsFile, ARunThatIsOverLosesOnlyItsLastLine) {
+  WriteRun();
+  constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+  auto log = MetricsLog::Create(folder_, nullptr).value();
+  ASSERT_TRUE(log->StartAt({kAll, 200, kAll}).ok());
+  EXPECT_EQ(Lines(), First(kRun.size() - 1));
+}
+
+TEST_F(MetricsFile, RatesAndTimesCountFromWhereTheRunGoesOn) {
+  WriteRun();
+  double rate = -1;
+  auto log =
+      MetricsLog::Create(folder_, [&](const Progress& p) { rate = p.samples_per_second; }).value();
+  ASSERT_TRUE(log->StartAt({20, 200, 2}).ok());
+  Write(*log, "train", 20, 2);
+  EXPECT_EQ(rate, 0);  // no sample since
 }
 
 TEST(MetricsLog, AnOutputFolderThatCannotBeMadeIsRefusedWithItsName) {

@@ -134,6 +134,11 @@ const ObjectGrammar& CisternGrammar() {
            .Default("1024")
            .AtLeast(1)
            .AtMost(1e9),
+       Count("commit_every",
+             "passes between two commits that survive a crash; those between are in memory only")
+           .Default("1")
+           .AtLeast(1)
+           .AtMost(1e9),
        Word("init_scheme", {"hugectr", "exact"},
             "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
            .Default("\"hugectr\""),

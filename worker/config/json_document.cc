@@ -1,5 +1,6 @@
 #include "worker/config/json_document.h"
 
+#include <cmath>
 #include <set>
 
 #include "absl/strings/numbers.h"
@@ -61,7 +62,36 @@ std::vector<std::string> ElementNames(const Json& array) {
   return names;
 }
 
+std::string ValueText(const Json& value) {
+  if (!value.is_number_float()) return value.dump();
+  const double x = value.get<double>();
+  constexpr double kExact = 9007199254740992;  // 2^53
+  const bool whole = std::floor(x) == x && std::abs(x) < kExact;
+  return whole ? absl::StrCat(static_cast<int64_t>(x)) : value.dump();
+}
+
+void Flatten(const Json& value, const std::string& path,
+             std::vector<std::pair<std::string, std::string>>* out) {
+  if (value.is_object()) {
+    for (const auto& item : value.items()) {
+      Flatten(item.value(), absl::StrCat(path, path.empty() ? "" : ".", item.key()), out);
+    }
+  } else if (value.is_array() && !value.empty() && value[0].is_object()) {
+    for (size_t i = 0; i < value.size(); ++i) {
+      Flatten(value[i], absl::StrCat(path, "[", i, "]"), out);
+    }
+  } else {
+    out->emplace_back(path, ValueText(value));
+  }
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> FlattenJson(const Json& root) {
+  std::vector<std::pair<std::string, std::string>> values;
+  Flatten(root, "", &values);
+  return values;
+}
 
 absl::StatusOr<Json> ParseJson(const std::string& text) {
   DuplicateKeys duplicates;

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/status.h"
@@ -23,6 +24,10 @@ absl::StatusOr<Json> ParseJson(const std::string& text);
 // by position or by their "name" or "top". value: JSON, or a bare word, which is a string.
 // kInvalidArgument names the part of the path that does not lead on.
 absl::Status ApplyOverride(const std::string& override_text, Json* root);
+
+// Every value of the tree by its path, in order: {"layers[3].fc_param.num_output", "200"}. An array
+// without objects is one value. A number has one text, however it was written.
+std::vector<std::pair<std::string, std::string>> FlattenJson(const Json& root);
 
 // "string \"abc\"", "integer 12", "array": what a value is, for messages.
 std::string DescribeJson(const Json& value);

@@ -99,6 +99,7 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   if (!root.ok()) return root.status();
   for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &*root));
   CISTERN_RETURN_IF_ERROR(CheckFile(&*root, &config->notes));
+  config->values = FlattenJson(*root);
 
   absl::StatusOr<SolverConfig> solver = ReadSolver(root->at("solver"), &config->notes);
   if (!solver.ok()) return solver.status();

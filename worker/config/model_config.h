@@ -114,6 +114,7 @@ struct CisternConfig {
   bool shuffle = false;
   uint64_t pass_memory_mb = 1024;
   uint32_t day = 0;                     // today, for embeddings with day_id_decay
+  uint64_t commit_every = 1;            // passes: durable commits; those between are in memory only
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
 };
 
@@ -125,6 +126,9 @@ struct ModelConfig {
   std::vector<EmbeddingConfig> embeddings;
   std::vector<LayerConfig> layers;  // dense layers and the loss, in file order
   CisternConfig cistern;
+  // All of the above as it was read, with overrides and defaults: {"solver.batchsize", "4096"}, in
+  // the order of the file. For comparing with another run's.
+  std::vector<std::pair<std::string, std::string>> values;
   std::vector<std::string> notes;  // oddities that were accepted, for the user
 };
 

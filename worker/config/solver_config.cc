@@ -73,6 +73,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.keep_best = json.at("keep_best");
   cistern.shuffle = json.at("shuffle");
   cistern.pass_memory_mb = json.at("pass_memory_mb");
+  cistern.commit_every = json.at("commit_every");
   cistern.init_scheme = json.at("init_scheme");
   cistern.day = json.at("day");
   return cistern;

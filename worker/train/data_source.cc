@@ -29,7 +29,8 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const NormOptions& norm)
 
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const std::string& source, PassOptions options,
-                                                 uint32_t rank, uint32_t world_size) {
+                                                 uint32_t rank, uint32_t world_size,
+                                                 const PassCursor& start) {
   options.shape = ShapeOf(config.data);
   options.byte_budget = config.cistern.pass_memory_mb << 20;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
@@ -40,20 +41,23 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
   norm.shape = options.shape;
   norm.worker = rank;
   norm.worker_num = world_size;
-  return std::make_unique<PassSource>(options, [norm] { return OpenNamed(norm); });
+  return std::make_unique<PassSource>(
+      options, [norm] { return OpenNamed(norm); }, start);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
-                                                             uint32_t rank, uint32_t world_size) {
+                                                             uint32_t rank, uint32_t world_size,
+                                                             const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize;
   options.max_batches = config.solver.max_iter;
   options.num_epochs = config.solver.num_epochs;
   options.shuffle = config.cistern.shuffle;
   options.shuffle_seed = config.solver.seed;
-  return Open(config, config.data.source, options, rank, world_size);
+  options.cut_every = config.solver.snapshot;
+  return Open(config, config.data.source, options, rank, world_size, start);
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
@@ -69,7 +73,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
         config.path,
         ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
   }
-  return Open(config, source, options, 0, 1);
+  return Open(config, source, options, 0, 1, PassCursor());
 }
 
 }  // namespace cistern

@@ -12,9 +12,11 @@
 
 namespace cistern {
 
-// Passes of the training data: by max_iter or num_epochs, shuffled where the model says so.
+// Passes of the training data from `start` on: by max_iter or num_epochs, shuffled where the model
+// says so, cut where a snapshot is due.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
-                                                             uint32_t rank, uint32_t world_size);
+                                                             uint32_t rank, uint32_t world_size,
+                                                             const PassCursor& start = {});
 
 // Passes of evaluation data, in file order, read once, without segments.
 // files: file lists or Norm files, one after the other. max_batches: 0 = all.

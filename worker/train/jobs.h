@@ -17,7 +17,9 @@ namespace cistern {
 
 // One moment of a run: a line of metrics.jsonl, and what a terminal shows.
 struct Progress {
-  std::string event;  // "train", "pass", "eval", "final"
+  // "train", "pass", "eval", "final"; "resume": goes on from a commit; "lost": a pass was lost with
+  // a server, and is waited for (not in metrics.jsonl); "recover": it goes on after that.
+  std::string event;
   uint64_t iter = 0;
   uint64_t samples = 0;         // since the start of the run
   std::optional<double> epoch;  // epochs done, with fraction where known
@@ -29,6 +31,7 @@ struct Progress {
   double samples_per_second = 0;        // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
+  std::string message;  // resume, lost, recover: what happened, for people
 };
 
 struct JobOptions {
@@ -41,6 +44,10 @@ struct JobOptions {
   uint32_t rank = 0, world_size = 1;
   // The disk of models; not owned, outlives the job. Null: the machine's own.
   FileSystem* files = nullptr;
+  // Go on from the position of the newest commit, if there is one; durable servers only.
+  bool resume = false;
+  // Durable servers: how long lost ones are waited for, before the job fails.
+  double recovery_seconds = 300;
 };
 
 struct TrainSummary {
@@ -50,7 +57,9 @@ struct TrainSummary {
   std::optional<double> auc, logloss;  // of the state that was kept
   std::string model_dir;               // empty: not saved
   bool interrupted = false;
-  std::string stopped_by;  // "max_iter", "epochs", "auc", "patience", "interrupt"
+  std::string stopped_by;                // "max_iter", "epochs", "auc", "patience", "interrupt"
+  std::optional<uint64_t> resumed_from;  // iterations that were done when the job began
+  uint64_t recoveries = 0;               // times that passes were lost with a server
 };
 
 struct EvalSummary {
@@ -65,7 +74,11 @@ struct EvalSummary {
 absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config);
 
 // Trains `config` against the servers of `client` (connected; tables are created here).
-// Errors: those of model, data and client; whatever was committed before stays on the servers.
+//
+// On durable servers a pass that is lost with a server is trained again, from the last commit on,
+// once the server is back; no sample is trained twice into the state. options.resume continues a
+// run whose worker ended: kInvalidArgument if `config` would train something else. Errors: those of
+// model, data and client; whatever was committed before stays on the servers.
 absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
                                    const JobOptions& options);
 
@@ -84,12 +97,15 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
 
 // Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and
 // sets their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
-// not the one of `config`.
+// not the one of `config`. worker_state: the position that belongs to these rows; empty: none does.
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder);
+                       const std::string& folder, const std::string& worker_state = "");
 
 // Writes everything the servers hold as a model folder; replaces an older one at `folder` in one
 // step.
 absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder);
+
+// Makes `to` a copy of the model folder `from`, as SaveModel would.
+absl::Status CopyModel(FileSystem& files, const std::string& from, const std::string& to);
 
 }  // namespace cistern

@@ -3,8 +3,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace cistern {
 namespace {
@@ -29,7 +30,45 @@ std::string ToLine(const Progress& p) {
   Put(line, "pass", p.pass);
   line["seconds"] = p.seconds;
   line["samples_per_second"] = p.samples_per_second;
+  if (!p.message.empty()) line["message"] = p.message;
   return line.dump() + "\n";
+}
+
+// The lines of a file that belong to a run up to `place`.
+struct KeptLines {
+  std::string text;
+  double seconds = 0;  // of the last one
+  bool has_commit = false;
+};
+
+// A number that a line may have; 0: it has not.
+template <typename T>
+T Number(const nlohmann::ordered_json& line, const char* name) {
+  const auto it = line.find(name);
+  return it != line.end() && it->is_number() ? it->get<T>() : T{0};
+}
+
+std::string EventOf(const nlohmann::ordered_json& line) {
+  const auto it = line.find("event");
+  return it != line.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+// Before the commit's own line all lines count that are not of later steps; behind it only those
+// that say how the run came back to it.
+KeptLines Keep(std::istream& file, const MetricsLog::Place& place) {
+  KeptLines kept;
+  for (std::string text; std::getline(file, text);) {
+    const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!line.is_object() || place.pass == 0) break;  // the process ended while it wrote this one
+    const std::string event = EventOf(line);
+    const bool returns = event == "resume" || event == "recover";
+    if (Number<uint64_t>(line, "iter") > place.iter || event == "final") break;
+    if (kept.has_commit && !returns) break;
+    kept.has_commit |= event == "pass" && Number<PassId>(line, "pass") == place.pass;
+    kept.seconds = Number<double>(line, "seconds");
+    absl::StrAppend(&kept.text, text, "\n");
+  }
+  return kept;
 }
 
 }  // namespace
@@ -46,12 +85,7 @@ absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Create(
     return absl::InvalidArgumentError(
         absl::StrCat("cannot create the output folder ", out_dir, ": ", error.message()));
   }
-  const std::string path = out_dir + "/metrics.jsonl";
-  log->file_ = std::fopen(path.c_str(), "w");
-  if (log->file_ == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
-  }
+  log->path_ = out_dir + "/metrics.jsonl";
   return log;
 }
 
@@ -59,19 +93,46 @@ MetricsLog::~MetricsLog() {
   if (file_ != nullptr) std::fclose(file_);
 }
 
+absl::StatusOr<bool> MetricsLog::StartAt(const Place& place) {
+  KeptLines kept;
+  if (!path_.empty()) {
+    std::ifstream file(path_);
+    kept = Keep(file, place);
+    CISTERN_RETURN_IF_ERROR(Rewrite(kept.text));
+  }
+  // A process that begins counts on from the last line; one that goes back has its own clock.
+  if (!std::exchange(started_, true)) seconds_before_ = kept.seconds;
+  first_ = {seconds(), place.samples};
+  marks_.clear();
+  return kept.has_commit;
+}
+
+absl::Status MetricsLog::Rewrite(const std::string& lines) {
+  const std::string fresh = path_ + ".new";
+  if (file_ != nullptr) std::fclose(file_);
+  file_ = std::fopen(fresh.c_str(), "w");
+  if (file_ != nullptr && std::fwrite(lines.data(), 1, lines.size(), file_) == lines.size() &&
+      std::fflush(file_) == 0 && std::rename(fresh.c_str(), path_.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot write ", path_, ": ", std::strerror(errno)));
+}
+
 double MetricsLog::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return seconds_before_ +
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 void MetricsLog::Write(Progress progress) {
   progress.seconds = seconds();
-  Mark& mark = marks_[progress.event];
+  Mark& mark = marks_.try_emplace(progress.event, first_).first->second;
   const double elapsed = progress.seconds - mark.seconds;
   if (elapsed > 0 && progress.samples >= mark.samples) {
     progress.samples_per_second = static_cast<double>(progress.samples - mark.samples) / elapsed;
   }
   mark = {progress.seconds, progress.samples};
-  if (file_ != nullptr) {
+  if (file_ != nullptr && progress.event != "lost") {
     const std::string line = ToLine(progress);
     std::fwrite(line.data(), 1, line.size(), file_);
     std::fflush(file_);  // a watcher reads along; a line is the unit

@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "common/status.h"
+#include "common/types.h"
 #include "worker/train/jobs.h"
 
 namespace cistern {
@@ -15,27 +17,41 @@ namespace cistern {
 // Threads: one at a time.
 class MetricsLog {
  public:
-  // Creates `out_dir` and empties out_dir/metrics.jsonl; with an empty out_dir only `watch` sees
-  // events.
+  // Creates `out_dir`; with an empty one only `watch` sees events. StartAt comes before any line.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Create(
       const std::string& out_dir, std::function<void(const Progress&)> watch);
   ~MetricsLog();
+
+  // Where the lines of a run go on.
+  struct Place {
+    uint64_t iter = 0, samples = 0;
+    PassId pass = 0;  // committed; 0: at the beginning, and no line is kept
+  };
+  // Keeps the lines of metrics.jsonl up to that of the commit of `place`, also those that another
+  // process wrote, removes what came after, and goes on from there: the file reads as one run. The
+  // new file takes the name of the old one in one step. True if it holds the commit's line.
+  absl::StatusOr<bool> StartAt(const Place& place);
 
   // Adds the times and the rate (samples since the last event of its kind) to `progress`, writes
   // its line and hands it on.
   void Write(Progress progress);
 
-  double seconds() const;  // since Create
+  double seconds() const;  // of the run, earlier processes included
 
  private:
   MetricsLog() = default;
+  absl::Status Rewrite(const std::string& lines);
   struct Mark {
     double seconds = 0;
     uint64_t samples = 0;
   };
+  std::string path_;  // empty: no file
   std::FILE* file_ = nullptr;
   std::function<void(const Progress&)> watch_;
   std::chrono::steady_clock::time_point start_;
+  double seconds_before_ = 0;  // of the run, at start_
+  bool started_ = false;
+  Mark first_;                         // where StartAt began
   std::map<std::string, Mark> marks_;  // by event
 };
 

@@ -1,6 +1,7 @@
 // SaveModel and LoadModel of jobs.h: a model folder written and read through the data plane.
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -110,6 +111,39 @@ std::string TableOf(const ModelFile& file) {
   return file.name.substr(0, file.name.find('/'));
 }
 
+absl::Status CopyFile(FileSystem& files, const std::string& from, const std::string& to) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, files.Open(from));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> copy, files.Create(to));
+  std::string bytes;
+  for (uint64_t at = 0; at < source->bytes(); at += bytes.size()) {
+    bytes.resize(std::min<uint64_t>(kBufferBytes, source->bytes() - at));
+    CISTERN_RETURN_IF_ERROR(source->Read(at, bytes.size(), bytes.data()));
+    CISTERN_RETURN_IF_ERROR(copy->Append(bytes));
+  }
+  CISTERN_RETURN_IF_ERROR(copy->Sync());
+  return copy->Close();
+}
+
+// The files of all parts, then the json files, which make the copy a model.
+absl::Status CopyParts(FileSystem& files, const std::string& from, const std::string& to) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, from));
+  std::set<std::string> tables;
+  for (const ModelPart& part : parts) {
+    for (const ModelFile& file : part.files) {
+      const std::string table = absl::StrCat(to, "/", TableOf(file));
+      if (tables.insert(table).second) CISTERN_RETURN_IF_ERROR(files.MakeFolders(table));
+      CISTERN_RETURN_IF_ERROR(
+          CopyFile(files, absl::StrCat(from, "/", file.name), absl::StrCat(to, "/", file.name)));
+    }
+  }
+  for (const std::string& table : tables) CISTERN_RETURN_IF_ERROR(files.SyncFolder(table));
+  for (const ModelPart& part : parts) {
+    const std::string name = absl::StrCat("/", PartJsonName(part.server, part.server_num));
+    CISTERN_RETURN_IF_ERROR(CopyFile(files, from + name, to + name));
+  }
+  return files.SyncFolder(to);
+}
+
 absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
                         const std::string& folder, const std::vector<ModelPart>& parts) {
   const std::string& table = client.schema().tables(static_cast<int>(id)).name();
@@ -195,8 +229,18 @@ absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::st
   return AddContext(replaced, absl::StrCat("the new model is in ", fresh));
 }
 
+absl::Status CopyModel(FileSystem& files, const std::string& from, const std::string& to) {
+  const std::string fresh = to + ".new", old = to + ".old";
+  const absl::Status copied = [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files, fresh));
+    CISTERN_RETURN_IF_ERROR(CopyParts(files, from, fresh));
+    return ReplaceModel(files, fresh, old, to);
+  }();
+  return AddContext(copied, absl::StrCat("copying the model ", from, " to ", to));
+}
+
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder) {
+                       const std::string& folder, const std::string& worker_state) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));
   const v1::Schema& schema = parts[0].schema;
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
@@ -215,7 +259,7 @@ absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterCl
     client.AbortPass().IgnoreError();  // the cause is what the caller has to see
     return AddContext(loaded, absl::StrCat("loading the model ", folder));
   }
-  return client.CommitPass();
+  return client.CommitPass({worker_state, /*durable=*/true});
 }
 
 }  // namespace cistern

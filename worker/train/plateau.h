@@ -19,32 +19,43 @@ class Plateau {
     double min_gain = 1e-6;
     uint32_t patience = 0;  // 0: never stop
   };
+  // What was seen so far; a default one has seen nothing.
+  struct State {
+    bool seen = false;
+    double best = 0;
+    double scale = 1;
+    uint32_t epochs_without_gain = 0;
+    bool operator==(const State&) const = default;
+  };
   explicit Plateau(const Rule& rule) : rule_(rule) {}
+  Plateau(const Rule& rule, const State& state) : rule_(rule), state_(state) {}
 
   // Takes the value of one epoch; true if it is the best so far.
   bool Observe(double value) {
-    if (!seen_ || value >= best_ + rule_.min_gain) {
-      seen_ = true;
-      best_ = value;
-      epochs_without_gain_ = 0;
+    if (!state_.seen || value >= state_.best + rule_.min_gain) {
+      state_.seen = true;
+      state_.best = value;
+      state_.epochs_without_gain = 0;
       return true;
     }
-    ++epochs_without_gain_;
-    if (rule_.factor > 0)
-      scale_ = std::max(scale_ * rule_.factor, std::min(scale_, rule_.min_scale));
+    ++state_.epochs_without_gain;
+    if (rule_.factor > 0) {
+      state_.scale = std::max(state_.scale * rule_.factor, std::min(state_.scale, rule_.min_scale));
+    }
     return false;
   }
 
-  double scale() const { return scale_; }  // what learning rates are multiplied with; starts at 1
-  double best() const { return best_; }
-  bool should_stop() const { return rule_.patience > 0 && epochs_without_gain_ >= rule_.patience; }
+  // What learning rates are multiplied with; starts at 1.
+  double scale() const { return state_.scale; }
+  double best() const { return state_.best; }
+  const State& state() const { return state_; }
+  bool should_stop() const {
+    return rule_.patience > 0 && state_.epochs_without_gain >= rule_.patience;
+  }
 
  private:
   const Rule rule_;
-  bool seen_ = false;
-  double best_ = 0;
-  double scale_ = 1;
-  uint32_t epochs_without_gain_ = 0;
+  State state_;
 };
 
 }  // namespace cistern

@@ -1,8 +1,6 @@
 #include "worker/train/trainer.h"
 
-#include <omp.h>
-
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 
 #include "worker/train/data_source.h"
@@ -21,29 +19,33 @@ Plateau::Rule PlateauRule(const ModelConfig& config) {
 
 }  // namespace
 
-Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options)
+bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
+  return client.durable() && (status.code() == absl::StatusCode::kAborted ||
+                              status.code() == absl::StatusCode::kUnavailable ||
+                              status.code() == absl::StatusCode::kDeadlineExceeded);
+}
+
+Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
+                 const TrainStart& start, MetricsLog& log)
     : config_(config),
       client_(client),
       options_(options),
+      start_(start),
+      log_(log),
       files_(options.files != nullptr ? *options.files : local_files_),
-      plateau_(PlateauRule(config)) {}
+      plateau_(PlateauRule(config), start.position.plateau),
+      best_(files_, options.out_dir),
+      at_(start.position),
+      committed_(start.position) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& config,
                                                          ParameterClient& client,
-                                                         const JobOptions& options) {
-  if (options.world_size != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("world_size is ", options.world_size,
-                     "; this version trains with one worker: start it with --world_size 1"));
-  }
-  if (options.threads > 0) omp_set_num_threads(options.threads);
-  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options));
+                                                         const JobOptions& options,
+                                                         const TrainStart& start, MetricsLog& log) {
+  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, log));
+  trainer->at_.config = TrainingValues(config);
   CISTERN_ASSIGN_OR_RETURN(trainer->model_, Model::Create(config, trainer->stream_));
-  CISTERN_RETURN_IF_ERROR(client.CreateTables(trainer->model_->schema()));
-  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
-  // Only now: a run that the servers refuse leaves the lines of the one before it alone.
-  CISTERN_ASSIGN_OR_RETURN(trainer->log_, MetricsLog::Create(options.out_dir, options.progress));
   if (!config.data.eval_source.empty()) {
     trainer->evaluator_ = std::make_unique<Evaluator>(
         config, client, *trainer->model_, std::vector<std::string>{}, config.solver.eval_batches);
@@ -63,67 +65,96 @@ absl::Status Trainer::RestoreDense() {
 }
 
 absl::StatusOr<TrainSummary> Trainer::Run() {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                           OpenTrainingData(config_, options_.rank, options_.world_size));
-  {
-    PassPipeline pipeline(config_, client_, std::move(source));
-    std::shared_ptr<ReadyPass> before;
-    while (!Stopping()) {
-      CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<ReadyPass> ready, pipeline.Next());
-      if (ready == nullptr) break;
-      if (before != nullptr) CarryOver(*before, *ready);
-      before = nullptr;  // its memory is wanted
-      CISTERN_RETURN_IF_ERROR(TrainPass(*ready));
-      CISTERN_RETURN_IF_ERROR(Commit(*ready));
-      if (ready->pass->ends_epoch) CISTERN_RETURN_IF_ERROR(EndEpoch());
-      before = std::move(ready);
-    }
-  }
+  CISTERN_RETURN_IF_ERROR(MakeUp());
+  if (!start_.is_over) CISTERN_RETURN_IF_ERROR(TrainPasses());
   Stop(config_.solver.max_iter > 0 ? "max_iter" : "epochs");
   CISTERN_RETURN_IF_ERROR(Finish());
-  return summary_;
+  return Summary();
 }
 
-absl::Status Trainer::TrainPass(ReadyPass& ready) {
-  std::vector<PassTable*> tables;
-  for (const auto& table : ready.tables) tables.push_back(table.get());
-  for (const Batch& batch : ready.pass->batches) {
-    absl::StatusOr<StepResult> step =
-        model_->Train(batch, tables, summary_.iterations + 1, plateau_.scale());
-    if (!step.ok()) {
-      return AddContext(step.status(), absl::StrCat("iteration ", summary_.iterations + 1));
-    }
-    ++summary_.iterations;
-    summary_.samples += batch.size;
-    summary_.loss = step->loss;
-    loss_sum_ += step->loss;
-    ++loss_count_;
-    pass_loss_sum_ += step->loss;
-    ++pass_loss_count_;
-    CISTERN_RETURN_IF_ERROR(AfterStep(ready));
-    if (options_.interrupted != nullptr && options_.interrupted->load()) Stop("interrupt");
-    if (Stopping()) return absl::OkStatus();
+absl::Status Trainer::MakeUp() {
+  if (!start_.after_commit) {
+    best_.RemoveAll();  // of a run before this one
+    return absl::OkStatus();
+  }
+  if (start_.is_over) {
+    at_.stopped_by = at_.finished->stopped_by;
+    at_.score = at_.finished->score;
+    at_.scored_iteration = at_.iterations;
+    at_.best.reset();
+    return absl::OkStatus();
+  }
+  // An AUC that stopped the run does so again, unless more is asked for now.
+  const bool enough = at_.stopped_by == "auc" && config_.solver.auc_threshold < 1 &&
+                      at_.score.auc && *at_.score.auc >= config_.solver.auc_threshold;
+  if (!enough) at_.stopped_by.clear();
+  if (!config_.cistern.keep_best) at_.best.reset();
+  // A run that came back to its best epoch has no copy of it: the end of that epoch makes one.
+  if (at_.finished) at_.best.reset();
+  at_.finished.reset();
+  committed_.finished.reset();
+  if (at_.best) {
+    CISTERN_RETURN_IF_ERROR(best_.PositionOf(at_.best->pass).status());
+    best_.KeepOnly(at_.best->pass);
+  } else {
+    best_.RemoveAll();
+  }
+  return AfterCommit(start_.write_pass_line);
+}
+
+absl::Status Trainer::TrainPasses() {
+  if (Stopping() || LimitReached()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(
+      std::unique_ptr<PassSource> source,
+      OpenTrainingData(config_, options_.rank, options_.world_size, at_.cursor));
+  PassPipeline pipeline(config_, client_, std::move(source));
+  std::shared_ptr<ReadyPass> before;
+  while (!Stopping() && !LimitReached()) {
+    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<ReadyPass> ready, pipeline.Next());
+    if (ready == nullptr) break;
+    if (before != nullptr) CarryOver(*before, *ready);
+    before = nullptr;  // its memory is wanted
+    CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
+    CISTERN_RETURN_IF_ERROR(Commit(*ready, trained));
+    CISTERN_RETURN_IF_ERROR(AfterCommit(/*write_pass_line=*/true));
+    before = std::move(ready);
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
+  std::vector<PassTable*> tables;
+  for (const auto& table : ready.tables) tables.push_back(table.get());
+  size_t trained = 0;
+  for (const Batch& batch : ready.pass->batches) {
+    absl::StatusOr<StepResult> step =
+        model_->Train(batch, tables, at_.steps() + 1, plateau_.scale());
+    if (!step.ok()) {
+      return AddContext(step.status(), absl::StrCat("iteration ", at_.iterations + 1));
+    }
+    ++trained;
+    ++at_.iterations;
+    at_.samples += batch.size;
+    at_.loss = step->loss;
+    at_.since_train_line.Add(step->loss);
+    at_.since_pass_line.Add(step->loss);
+    CISTERN_RETURN_IF_ERROR(AfterStep(ready));
+    if (options_.interrupted != nullptr && options_.interrupted->load()) Stop("interrupt");
+    if (Stopping() || LimitReached()) break;
+  }
+  return trained;
+}
+
 absl::Status Trainer::AfterStep(const ReadyPass& ready) {
   const SolverConfig& solver = config_.solver;
-  if (solver.display > 0 && summary_.iterations % solver.display == 0) {
+  if (solver.display > 0 && at_.iterations % solver.display == 0) {
     Progress progress = Now("train");
-    progress.loss = loss_sum_ / static_cast<double>(loss_count_);
-    loss_sum_ = 0;
-    loss_count_ = 0;
-    log_->Write(progress);
+    progress.loss = at_.since_train_line.Mean();
+    at_.since_train_line = {};
+    log_.Write(progress);
   }
-  if (solver.eval_interval > 0 && summary_.iterations % solver.eval_interval == 0) {
+  if (solver.eval_interval > 0 && at_.iterations % solver.eval_interval == 0) {
     CISTERN_RETURN_IF_ERROR(EvaluateNow(&ready, "eval"));
-  }
-  if (solver.snapshot > 0 && summary_.iterations % solver.snapshot == 0 &&
-      !options_.out_dir.empty()) {
-    CISTERN_RETURN_IF_ERROR(Commit(ready));
-    return SaveModel(files_, client_,
-                     absl::StrCat(options_.out_dir, "/snapshot-", summary_.iterations));
   }
   return absl::OkStatus();
 }
@@ -131,21 +162,21 @@ absl::Status Trainer::AfterStep(const ReadyPass& ready) {
 Progress Trainer::Now(const char* event) const {
   Progress progress;
   progress.event = event;
-  progress.iter = summary_.iterations;
-  progress.samples = summary_.samples;
+  progress.iter = at_.iterations;
+  progress.samples = at_.samples;
   progress.lr =
-      config_.optimizer.schedule.At(std::max<uint64_t>(summary_.iterations, 1)) * plateau_.scale();
+      config_.optimizer.schedule.At(std::max<uint64_t>(at_.steps(), 1)) * plateau_.scale();
   progress.pass = client_.committed_pass();
   double done = 0;  // fraction of the run, where it is known
   if (config_.solver.max_iter > 0) {
     progress.total_iterations = config_.solver.max_iter;
-    done = static_cast<double>(summary_.iterations) / static_cast<double>(config_.solver.max_iter);
+    done = static_cast<double>(at_.iterations) / static_cast<double>(config_.solver.max_iter);
   }
-  if (epoch_samples_ > 0) {
-    progress.epoch = static_cast<double>(summary_.samples) / epoch_samples_;
+  if (at_.epoch_samples > 0) {
+    progress.epoch = static_cast<double>(at_.samples) / at_.epoch_samples;
     if (config_.solver.max_iter == 0) done = *progress.epoch / config_.solver.num_epochs;
   }
-  if (done > 0 && done <= 1) progress.seconds_left = log_->seconds() * (1 - done) / done;
+  if (done > 0 && done <= 1) progress.seconds_left = log_.seconds() * (1 - done) / done;
   return progress;
 }
 
@@ -156,14 +187,13 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   }
   absl::StatusOr<EvalSummary> result = evaluator_->Run(live);
   if (!result.ok()) return AddContext(result.status(), "evaluation");
-  summary_.auc = result->auc;
-  summary_.logloss = result->logloss;
-  scored_iteration_ = summary_.iterations;
+  at_.score = {result->auc, result->logloss};
+  at_.scored_iteration = at_.iterations;
   Progress progress = Now(event);
   progress.auc = result->auc;
   progress.logloss = result->logloss;
   progress.unseen_keys = result->unseen_keys;
-  log_->Write(progress);
+  log_.Write(progress);
   if (config_.solver.auc_threshold < 1 && result->auc &&
       *result->auc >= config_.solver.auc_threshold) {
     Stop("auc");
@@ -171,107 +201,154 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::Commit(const ReadyPass& ready) {
+absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
+  Position next = at_;
+  next.cursor = ready.pass->CursorAfter(trained);
+  next.epoch_ended = ready.pass->ends_epoch && trained == ready.pass->batches.size();
+  next.plateau = plateau_.state();
+  ++next.passes;
+  next.pass_rows = 0;
+  for (const auto& table : ready.tables) next.pass_rows += table->rows();
+  const bool durable = MustBeDurable(next, *ready.pass);
+
   CISTERN_RETURN_IF_ERROR(client_.BeginPass());
-  uint64_t rows = 0;
-  const absl::Status pushed = [&]() -> absl::Status {
-    for (size_t e = 0; e < ready.tables.size(); ++e) {
-      const PassTable& table = *ready.tables[e];
-      rows += table.rows();
-      CISTERN_RETURN_IF_ERROR(
-          client_.Push(static_cast<TableId>(e), table.keys(), table.values(), table.full()));
-    }
-    for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
-      CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i),
-                                                model_->ReadDense(static_cast<size_t>(i)).data()));
-    }
-    return client_.CommitPass();
+  const absl::Status committed = [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(PushAll(ready));
+    return client_.CommitPass({durable ? FormatPosition(next) : "", durable});
   }();
-  if (!pushed.ok()) {
-    client_.AbortPass().IgnoreError();  // the cause is what the caller has to see
-    return AddContext(pushed, absl::StrCat("pass ", client_.committed_pass() + 1));
+  if (!committed.ok()) {
+    // The cause is what the caller has to see. A pass that is lost is dropped by the next claim.
+    if (!IsLostPass(client_, committed)) client_.AbortPass().IgnoreError();
+    return AddContext(committed, absl::StrCat("pass ", client_.committed_pass() + 1));
   }
-  ++summary_.passes;
-  summary_.rows = rows;
+  at_ = committed_ = std::move(next);
   best_is_last_ = false;
-  Progress progress = Now("pass");
-  progress.rows = rows;
-  if (pass_loss_count_ > 0) {
-    progress.loss = pass_loss_sum_ / static_cast<double>(pass_loss_count_);
-    pass_loss_sum_ = 0;
-    pass_loss_count_ = 0;
+  if (durable && best_to_keep_) {
+    best_.KeepOnly(*best_to_keep_);
+    best_to_keep_.reset();
   }
-  log_->Write(progress);
   return absl::OkStatus();
 }
 
+absl::Status Trainer::PushAll(const ReadyPass& ready) {
+  for (size_t e = 0; e < ready.tables.size(); ++e) {
+    const PassTable& table = *ready.tables[e];
+    CISTERN_RETURN_IF_ERROR(
+        client_.Push(static_cast<TableId>(e), table.keys(), table.values(), table.full()));
+  }
+  for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i),
+                                              model_->ReadDense(static_cast<size_t>(i)).data()));
+  }
+  return absl::OkStatus();
+}
+
+// Every k-th pass, whatever may be the last one, and all that something is saved after.
+bool Trainer::MustBeDurable(const Position& next, const Pass& pass) const {
+  const uint64_t snapshot = config_.solver.snapshot;
+  return next.passes % config_.cistern.commit_every == 0 || Stopping() || LimitReached() ||
+         pass.is_last || (next.epoch_ended && config_.cistern.eval_every_epoch) ||
+         (snapshot > 0 && next.iterations % snapshot == 0);
+}
+
+absl::Status Trainer::AfterCommit(bool write_pass_line) {
+  if (write_pass_line) {
+    Progress progress = Now("pass");
+    progress.rows = at_.pass_rows;
+    progress.loss = at_.since_pass_line.Mean();
+    log_.Write(progress);
+  }
+  at_.since_pass_line = {};
+  CISTERN_RETURN_IF_ERROR(SaveSnapshot(/*only_if_missing=*/!write_pass_line));
+  return std::exchange(at_.epoch_ended, false) ? EndEpoch() : absl::OkStatus();
+}
+
+absl::Status Trainer::SaveSnapshot(bool only_if_missing) {
+  const uint64_t snapshot = config_.solver.snapshot;
+  if (snapshot == 0 || at_.iterations % snapshot != 0 || options_.out_dir.empty()) {
+    return absl::OkStatus();
+  }
+  const std::string folder = absl::StrCat(options_.out_dir, "/snapshot-", at_.iterations);
+  std::error_code ignored;  // then it is written again
+  if (only_if_missing && std::filesystem::exists(folder, ignored)) return absl::OkStatus();
+  return SaveModel(files_, client_, folder);
+}
+
 absl::Status Trainer::EndEpoch() {
-  ++summary_.epochs;
-  epoch_samples_ = static_cast<double>(summary_.samples) / static_cast<double>(summary_.epochs);
+  ++at_.epochs;
+  at_.epoch_samples = static_cast<double>(at_.samples) / static_cast<double>(at_.epochs);
   const CisternConfig& rules = config_.cistern;
   if (!rules.eval_every_epoch) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(EvaluateNow(nullptr, "eval"));
   // Without an AUC (one class only) the log loss decides.
-  const bool best = plateau_.Observe(summary_.auc ? *summary_.auc : -*summary_.logloss);
+  const bool best = plateau_.Observe(at_.score.auc ? *at_.score.auc : -*at_.score.logloss);
   if (best && rules.keep_best) {
-    if (best_dir_.empty()) {
-      best_dir_ = options_.out_dir.empty() ? std::filesystem::temp_directory_path().string() +
-                                                 absl::StrCat("/cistern-best-", ::getpid())
-                                           : options_.out_dir + "/best";
-    }
-    CISTERN_RETURN_IF_ERROR(SaveModel(files_, client_, best_dir_));
+    CISTERN_RETURN_IF_ERROR(best_.Save(client_, committed_));
+    at_.best = BestEpoch{client_.committed_pass(), at_.score};
+    best_to_keep_ = client_.committed_pass();
     best_is_last_ = true;
-    best_auc_ = summary_.auc;
-    best_logloss_ = summary_.logloss;
   }
   if (plateau_.should_stop()) Stop("patience");
   return absl::OkStatus();
 }
 
-absl::Status Trainer::RestoreBest() {
-  if (best_dir_.empty()) return absl::OkStatus();
+absl::Status Trainer::EndWithBest() {
   if (!best_is_last_) {
-    CISTERN_RETURN_IF_ERROR(LoadModel(files_, config_, client_, best_dir_));
+    // The position is the one of that epoch's end: who goes on from here goes on from there.
+    CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
+    position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.best->score};
+    CISTERN_RETURN_IF_ERROR(best_.Restore(config_, client_, at_.best->pass, position));
     CISTERN_RETURN_IF_ERROR(RestoreDense());
   }
-  summary_.auc = best_auc_;
-  summary_.logloss = best_logloss_;
-  std::error_code ignored;  // a leftover folder is no failure of the run
-  std::filesystem::remove_all(best_dir_, ignored);
+  best_.RemoveAll();
   return absl::OkStatus();
 }
 
 absl::Status Trainer::Finish() {
-  summary_.interrupted = summary_.stopped_by == "interrupt";
-  CISTERN_RETURN_IF_ERROR(RestoreBest());
+  const bool interrupted = at_.stopped_by == "interrupt";
+  // A run that will be resumed keeps both its last state, on the servers, and its best one.
+  const bool goes_on = interrupted && client_.durable();
+  const std::optional<BestEpoch> best = at_.best;
+  if (best && !goes_on) CISTERN_RETURN_IF_ERROR(EndWithBest());
+  if (start_.is_over) best_.RemoveAll();
+  if (best) at_.score = best->score;
   if (options_.save_model && !options_.out_dir.empty()) {
-    CISTERN_RETURN_IF_ERROR(SaveModel(files_, client_, ModelDir()));
-    summary_.model_dir = ModelDir();
+    CISTERN_RETURN_IF_ERROR(best && goes_on ? best_.CopyTo(best->pass, ModelDir())
+                                            : SaveModel(files_, client_, ModelDir()));
+    model_dir_ = ModelDir();
   }
   // The best epoch's figures stand, and so do those of an evaluation after the last step.
-  const bool scored = !best_dir_.empty() || scored_iteration_ == summary_.iterations;
-  if (evaluator_ != nullptr && !summary_.interrupted && !scored) {
+  const bool scored = best || at_.scored_iteration == at_.iterations;
+  if (evaluator_ != nullptr && !interrupted && !scored) {
     absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
     if (!result.ok()) return AddContext(result.status(), "evaluation");
-    summary_.auc = result->auc;
-    summary_.logloss = result->logloss;
+    at_.score = {result->auc, result->logloss};
   }
-  summary_.seconds = log_->seconds();
-  summary_.samples_per_second = static_cast<double>(summary_.samples) / summary_.seconds;
   Progress progress = Now("final");
-  progress.loss = summary_.loss;
-  progress.auc = summary_.auc;
-  progress.logloss = summary_.logloss;
-  progress.rows = summary_.rows;
-  log_->Write(progress);
+  progress.loss = at_.loss;
+  progress.auc = at_.score.auc;
+  progress.logloss = at_.score.logloss;
+  progress.rows = at_.pass_rows;
+  log_.Write(progress);
   return absl::OkStatus();
 }
 
-absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
-                                   const JobOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                           Trainer::Create(config, client, options));
-  return trainer->Run();
+TrainSummary Trainer::Summary() const {
+  TrainSummary summary;
+  summary.iterations = at_.iterations;
+  summary.samples = at_.samples;
+  summary.passes = at_.passes;
+  summary.epochs = at_.epochs;
+  summary.rows = at_.pass_rows;
+  summary.seconds = log_.seconds();
+  summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
+  summary.loss = at_.loss;
+  summary.auc = at_.score.auc;
+  summary.logloss = at_.score.logloss;
+  summary.model_dir = model_dir_;
+  summary.interrupted = at_.stopped_by == "interrupt";
+  summary.stopped_by = at_.stopped_by;
+  return summary;
 }
 
 }  // namespace cistern

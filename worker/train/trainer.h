@@ -2,51 +2,88 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/client/parameter_client.h"
 #include "worker/config/model_config.h"
 #include "worker/model/model.h"
+#include "worker/train/best_state.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
 #include "worker/train/pass_pipeline.h"
 #include "worker/train/plateau.h"
+#include "worker/train/position.h"
 
 namespace cistern {
 
-// Pass after pass: take the rows, train each batch, evaluate where the model asks for it, commit.
+// Where a trainer begins. The servers' committed state is that of `position`.
+struct TrainStart {
+  Position position;
+  bool after_commit = false;    // `position` is that of a commit; else of the beginning
+  bool write_pass_line = true;  // after_commit: metrics.jsonl does not hold the commit's line yet
+  // after_commit: the run was over, and nothing allows it to go on; it only has to end properly.
+  bool is_over = false;
+};
+
+// Whether the servers have lost a pass that can be trained again, from the last durable commit on:
+// one of them is gone, or is back without what was staged.
+bool IsLostPass(const ParameterClient& client, const absl::Status& status);
+
+// Pass after pass: take the rows, train each batch, evaluate where the model asks for it, commit
+// rows and position together. All that a pass does beyond its rows and position (its line, an
+// epoch's end, a snapshot) follows the commit, so that a trainer that starts after a commit makes
+// up for what another one did not get to.
 //
 // Threads: Run once, from one thread.
 class Trainer {
  public:
-  // Creates the tables on the servers, becomes their only writer, and starts from what they hold:
-  // from the first values of a fresh fleet, or from the committed state of an earlier run.
+  // The client has the tables of `config` and is their only writer. log outlives this, and has been
+  // started where the trainer begins.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const ModelConfig& config,
                                                          ParameterClient& client,
-                                                         const JobOptions& options);
+                                                         const JobOptions& options,
+                                                         const TrainStart& start, MetricsLog& log);
+  // An error with IsLostPass is for another trainer to go on from: see TrainJob.
   absl::StatusOr<TrainSummary> Run();
 
  private:
-  Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options);
+  Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
+          const TrainStart& start, MetricsLog& log);
 
+  // The dense parameters that the servers hold, where they hold any.
   absl::Status RestoreDense();
-  absl::Status TrainPass(ReadyPass& ready);
+  // What a commit of another trainer, or process, may have left to do.
+  absl::Status MakeUp();
+  absl::Status TrainPasses();
+  // Trains the batches of a pass, up to where the run stops; returns how many.
+  absl::StatusOr<size_t> TrainPass(ReadyPass& ready);
   // After a batch: the lines and evaluations that fall on this iteration.
   absl::Status AfterStep(const ReadyPass& ready);
   absl::Status EvaluateNow(const ReadyPass* live, const char* event);
-  // Pushes the rows of `ready` and the dense tables, and commits them as one pass.
-  absl::Status Commit(const ReadyPass& ready);
+  // Pushes the rows of `ready` and the dense tables, and commits them with the position.
+  absl::Status Commit(const ReadyPass& ready, size_t trained);
+  absl::Status PushAll(const ReadyPass& ready);
+  bool MustBeDurable(const Position& next, const Pass& pass) const;
+  absl::Status AfterCommit(bool write_pass_line);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
   absl::Status EndEpoch();
-  // Brings the best epoch's state back to servers and model.
-  absl::Status RestoreBest();
+  absl::Status SaveSnapshot(bool only_if_missing);
+  // Makes the best epoch's state the final one.
+  absl::Status EndWithBest();
   absl::Status Finish();
-  bool Stopping() const { return !summary_.stopped_by.empty(); }
+  TrainSummary Summary() const;
+
+  bool Stopping() const { return !at_.stopped_by.empty(); }
+  bool LimitReached() const {
+    return config_.solver.max_iter > 0 && at_.iterations >= config_.solver.max_iter;
+  }
   void Stop(const std::string& why) {
-    if (!Stopping()) summary_.stopped_by = why;
+    if (!Stopping()) at_.stopped_by = why;
   }
   Progress Now(const char* event) const;
   std::string ModelDir() const { return options_.out_dir + "/model"; }
@@ -54,23 +91,20 @@ class Trainer {
   const ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;
+  const TrainStart start_;
+  MetricsLog& log_;
   LocalFileSystem local_files_;
   FileSystem& files_;
   Stream stream_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
-  std::unique_ptr<MetricsLog> log_;
   Plateau plateau_;
-  TrainSummary summary_;
-  double loss_sum_ = 0;  // since the last "train" line
-  uint64_t loss_count_ = 0;
-  double pass_loss_sum_ = 0;  // since the last "pass" line
-  uint64_t pass_loss_count_ = 0;
-  double epoch_samples_ = 0;                  // mean of the epochs that ended; 0: none has
-  std::optional<uint64_t> scored_iteration_;  // of the last evaluation
-  std::string best_dir_;                      // model folder of the best epoch; empty: none yet
-  bool best_is_last_ = false;                 // the servers hold the best epoch's state now
-  std::optional<double> best_auc_, best_logloss_;
+  BestState best_;
+  Position at_;                         // now; its cursor, and its plateau, of the last commit
+  Position committed_;                  // of the last commit
+  std::optional<PassId> best_to_keep_;  // once a durable commit names it
+  bool best_is_last_ = false;           // the servers hold the best epoch's state now
+  std::string model_dir_;               // of the saved model
 };
 
 }  // namespace cistern

@@ -1,0 +1,154 @@
+// Structs to JSON objects and back by one list of fields, so that neither direction forgets one:
+//
+//   template <typename Fields, typename T>
+//   void List(Fields& fields, T& sum) {
+//     fields.Value("sum", sum.sum);
+//     fields.Value("count", sum.count);
+//   }
+//
+// Included by .cc files only: the JSON library is slow to compile.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/status.h"
+
+namespace cistern {
+
+// Threads: one at a time.
+class FieldWriter {
+ public:
+  template <typename T>
+  void Value(const char* name, const T& value) {
+    json_[name] = value;
+  }
+  template <typename T>
+  void Value(const char* name, const std::optional<T>& value) {
+    json_[name] = nullptr;
+    if (value) json_[name] = *value;
+  }
+  template <typename T, typename ListFields>
+  void Object(const char* name, const T& value, const ListFields& list) {
+    FieldWriter below;
+    list(below, value);
+    json_[name] = std::move(below.json_);
+  }
+  template <typename T, typename ListFields>
+  void Object(const char* name, const std::optional<T>& value, const ListFields& list) {
+    json_[name] = nullptr;
+    if (value) Object(name, *value, list);
+  }
+  const nlohmann::ordered_json& json() const { return json_; }
+
+ private:
+  nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
+};
+
+// Every field must be there and have its type, and no other may be. The first complaint is kept;
+// fields after it keep their values.
+//
+// Threads: one at a time.
+class FieldReader {
+ public:
+  // path: of the object, with a dot behind it, for messages; json outlives this.
+  FieldReader(const nlohmann::ordered_json& json, const std::string& path)
+      : json_(json), path_(path) {
+    if (!json.is_object()) Complain("", "an object");
+  }
+
+  void Value(const char* name, uint64_t& out) {
+    Take(name, &nlohmann::ordered_json::is_number_unsigned, "an integer of 0 or more", out);
+  }
+  void Value(const char* name, uint32_t& out) {
+    uint64_t wide = 0;
+    Value(name, wide);
+    if (wide > std::numeric_limits<uint32_t>::max()) return Complain(name, "an integer below 2^32");
+    out = static_cast<uint32_t>(wide);
+  }
+  void Value(const char* name, bool& out) {
+    Take(name, &nlohmann::ordered_json::is_boolean, "true or false", out);
+  }
+  void Value(const char* name, double& out) {
+    Take(name, &nlohmann::ordered_json::is_number, "a number", out);
+  }
+  void Value(const char* name, std::string& out) {
+    Take(name, &nlohmann::ordered_json::is_string, "a string", out);
+  }
+  void Value(const char* name, std::map<std::string, std::string>& out) {
+    const nlohmann::ordered_json* value = Find(name);
+    if (value == nullptr) return;
+    FieldReader below(*value, absl::StrCat(path_, name, "."));
+    if (value->is_object()) {
+      for (const auto& item : value->items()) below.Value(item.key().c_str(), out[item.key()]);
+    }
+    Merge(below);
+  }
+  template <typename T>
+  void Value(const char* name, std::optional<T>& out) {
+    if (!IsNull(name)) Value(name, out.emplace());
+  }
+  template <typename T, typename ListFields>
+  void Object(const char* name, T& out, const ListFields& list) {
+    const nlohmann::ordered_json* value = Find(name);
+    if (value == nullptr) return;
+    FieldReader below(*value, absl::StrCat(path_, name, "."));
+    list(below, out);
+    Merge(below);
+  }
+  template <typename T, typename ListFields>
+  void Object(const char* name, std::optional<T>& out, const ListFields& list) {
+    if (!IsNull(name)) Object(name, out.emplace(), list);
+  }
+
+  // kDataLoss with the first complaint: also of a field that nobody asked for.
+  absl::Status Finish() {
+    if (!status_.ok()) return status_;
+    for (const auto& item : json_.items()) {
+      if (asked_.count(item.key()) == 0) Complain(item.key(), "known to this version");
+    }
+    return status_;
+  }
+
+ private:
+  template <typename T>
+  void Take(const char* name, bool (nlohmann::ordered_json::*is_kind)() const noexcept,
+            const char* kind, T& out) {
+    const nlohmann::ordered_json* value = Find(name);
+    if (value == nullptr) return;
+    if (!(value->*is_kind)()) return Complain(name, kind);
+    out = value->get<T>();
+  }
+  const nlohmann::ordered_json* Find(const char* name) {
+    asked_.insert(name);
+    if (!status_.ok()) return nullptr;
+    const auto it = json_.find(name);
+    if (it != json_.end()) return &*it;
+    Complain(name, "there");
+    return nullptr;
+  }
+  bool IsNull(const char* name) {
+    const nlohmann::ordered_json* value = Find(name);
+    return value == nullptr || value->is_null();
+  }
+  void Merge(FieldReader& below) {
+    const absl::Status status = below.Finish();
+    if (status_.ok()) status_ = status;
+  }
+  void Complain(const std::string& name, const char* expected) {
+    if (!status_.ok()) return;
+    status_ = absl::DataLossError(absl::StrCat("'", path_, name, "' is not ", expected));
+  }
+
+  const nlohmann::ordered_json& json_;
+  const std::string path_;
+  std::set<std::string> asked_;
+  absl::Status status_;
+};
+
+}  // namespace cistern

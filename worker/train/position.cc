@@ -1,0 +1,166 @@
+#include "worker/train/position.h"
+
+#include <algorithm>
+#include <array>
+
+#include "worker/train/json_fields.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kPositionFormat = 1;
+
+// Keys of a model file that a run that goes on may change.
+constexpr std::array kFreeKeys = {"solver.display",          "solver.max_iter",
+                                  "solver.num_epochs",       "solver.snapshot",
+                                  "solver.snapshot_prefix",  "solver.batchsize_eval",
+                                  "solver.eval_interval",    "solver.eval_batches",
+                                  "solver.eval_metrics",     "solver.gpu",
+                                  "solver.algorithm_search", "solver.cuda_graph",
+                                  "layers[0].eval_source",   "cistern.patience",
+                                  "cistern.keep_best",       "cistern.pass_memory_mb",
+                                  "cistern.commit_every"};
+
+// Lists of fields, for both directions.
+constexpr auto kCursorFields = [](auto& fields, auto& cursor) {
+  fields.Value("epoch", cursor.next.epoch);
+  fields.Value("sample", cursor.next.sample);
+  fields.Value("batches", cursor.batches);
+  fields.Value("shuffle_epoch", cursor.shuffle_epoch);
+  fields.Value("shuffle_place", cursor.shuffle_place);
+  fields.Value("pass_batches", cursor.pass_batches);
+  fields.Value("batches_done", cursor.batches_done);
+};
+
+constexpr auto kPlateauFields = [](auto& fields, auto& plateau) {
+  fields.Value("seen", plateau.seen);
+  fields.Value("best", plateau.best);
+  fields.Value("scale", plateau.scale);
+  fields.Value("epochs_without_gain", plateau.epochs_without_gain);
+};
+
+constexpr auto kLossFields = [](auto& fields, auto& loss) {
+  fields.Value("sum", loss.sum);
+  fields.Value("count", loss.count);
+};
+
+constexpr auto kScoreFields = [](auto& fields, auto& score) {
+  fields.Value("auc", score.auc);
+  fields.Value("logloss", score.logloss);
+};
+
+constexpr auto kBestFields = [](auto& fields, auto& best) {
+  fields.Value("pass", best.pass);
+  kScoreFields(fields, best.score);
+};
+
+constexpr auto kLimitFields = [](auto& fields, auto& limits) {
+  fields.Value("max_iter", limits.max_iter);
+  fields.Value("num_epochs", limits.num_epochs);
+  fields.Value("patience", limits.patience);
+  fields.Value("auc_threshold", limits.auc_threshold);
+};
+
+constexpr auto kEndFields = [](auto& fields, auto& end) {
+  fields.Object("limits", end.limits, kLimitFields);
+  fields.Value("stopped_by", end.stopped_by);
+  kScoreFields(fields, end.score);
+};
+
+constexpr auto kPositionFields = [](auto& fields, auto& position) {
+  fields.Value("steps_before", position.steps_before);
+  fields.Value("iterations", position.iterations);
+  fields.Value("samples", position.samples);
+  fields.Value("epochs", position.epochs);
+  fields.Value("passes", position.passes);
+  fields.Object("cursor", position.cursor, kCursorFields);
+  fields.Value("epoch_ended", position.epoch_ended);
+  fields.Value("pass_rows", position.pass_rows);
+  fields.Object("plateau", position.plateau, kPlateauFields);
+  fields.Value("loss", position.loss);
+  fields.Object("since_train_line", position.since_train_line, kLossFields);
+  fields.Object("since_pass_line", position.since_pass_line, kLossFields);
+  fields.Value("epoch_samples", position.epoch_samples);
+  fields.Object("score", position.score, kScoreFields);
+  fields.Value("scored_iteration", position.scored_iteration);
+  fields.Object("best", position.best, kBestFields);
+  fields.Value("stopped_by", position.stopped_by);
+  fields.Object("finished", position.finished, kEndFields);
+  fields.Value("config", position.config);
+};
+
+// An AUC is never above 1, so thresholds of 1 and more are all the same: none.
+double Threshold(const RunLimits& limits) {
+  return std::min(limits.auc_threshold, 1.0);
+}
+
+}  // namespace
+
+bool RunLimits::AllowsMoreThan(const RunLimits& others) const {
+  const bool other_measure = (max_iter > 0) != (others.max_iter > 0);
+  const bool more_patience = others.patience > 0 && (patience == 0 || patience > others.patience);
+  return other_measure || max_iter > others.max_iter || num_epochs > others.num_epochs ||
+         more_patience || Threshold(*this) > Threshold(others);
+}
+
+RunLimits LimitsOf(const ModelConfig& config) {
+  RunLimits limits;
+  limits.max_iter = config.solver.max_iter;
+  limits.num_epochs = config.solver.num_epochs;
+  limits.patience = config.cistern.patience;
+  limits.auc_threshold = config.solver.auc_threshold;
+  return limits;
+}
+
+std::string FormatPosition(const Position& position) {
+  FieldWriter fields;
+  fields.Value("format", kPositionFormat);
+  kPositionFields(fields, position);
+  return fields.json().dump();
+}
+
+absl::StatusOr<Position> ParsePosition(const std::string& text) {
+  const std::string context = "the worker's position in the manifest";
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::DataLossError(context + " is not a JSON object");
+  const auto found = json.find("format");
+  if (found != json.end() && found->is_number_unsigned() && *found != kPositionFormat) {
+    return absl::DataLossError(absl::StrCat(context, " has format ", found->dump(),
+                                            "; this version reads format ", kPositionFormat,
+                                            ": go on with the version that wrote it"));
+  }
+  Position position;
+  uint64_t format = 0;
+  FieldReader fields(json, "");
+  fields.Value("format", format);
+  kPositionFields(fields, position);
+  CISTERN_RETURN_IF_ERROR(AddContext(fields.Finish(), context));
+  return position;
+}
+
+std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
+  std::map<std::string, std::string> values(config.values.begin(), config.values.end());
+  for (const char* key : kFreeKeys) values.erase(key);
+  return values;
+}
+
+absl::Status CheckSameTraining(const Position& position, const ModelConfig& config) {
+  const auto differs = [&](const std::string& key, const std::string& now,
+                           const std::string& before) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config.path, ": ", key, " is ", now, ", but the run to go on from has ",
+                     before, ": a run goes on with the values that it began with"));
+  };
+  const std::map<std::string, std::string> values = TrainingValues(config);
+  for (const auto& [key, value] : values) {
+    const auto it = position.config.find(key);
+    if (it == position.config.end()) return differs(key, value, "no such value");
+    if (it->second != value) return differs(key, value, it->second);
+  }
+  for (const auto& [key, value] : position.config) {
+    if (values.count(key) == 0) return differs(key, "absent", value);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

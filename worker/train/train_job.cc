@@ -1,0 +1,178 @@
+#include "worker/train/train_job.h"
+
+#include <omp.h>
+
+#include <limits>
+
+#include "absl/time/clock.h"
+#include "worker/client/backoff.h"
+
+namespace cistern {
+namespace {
+
+// A pass that is lost so often is not lost by chance.
+constexpr uint64_t kMaxLosses = 20;
+
+// A moment at the start of the job, or of what goes on.
+MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
+  if (!start.after_commit) return {};
+  // A run that is over keeps all its lines, also those behind the epoch that it came back to.
+  constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+  if (start.is_over) return {kAll, start.position.samples, kAll};
+  return {start.position.iterations, start.position.samples, pass};
+}
+
+}  // namespace
+
+absl::StatusOr<TrainSummary> TrainJob::Run() {
+  CISTERN_ASSIGN_OR_RETURN(schema_, SchemaOf(config_));
+  CISTERN_RETURN_IF_ERROR(Begin());
+  while (true) {
+    absl::StatusOr<TrainSummary> summary = trainer_->Run();
+    if (summary.ok()) {
+      if (start_.after_commit) summary->resumed_from = start_.position.iterations;
+      summary->recoveries = recoveries_;
+      return summary;
+    }
+    if (!IsLostPass(client_, summary.status())) return summary;
+    CISTERN_RETURN_IF_ERROR(Recover(summary.status()));
+  }
+}
+
+absl::Status TrainJob::Begin() {
+  CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  CISTERN_RETURN_IF_ERROR(client_.ClaimEpoch());
+  CISTERN_ASSIGN_OR_RETURN(last_start_, began_ ? NextStart() : FirstStart());
+  epoch_ = client_.identity().epoch();
+  if (!std::exchange(began_, true)) {
+    start_ = last_start_;
+    first_commit_ = client_.manifest().commit();
+  }
+  CISTERN_RETURN_IF_ERROR(StartLog(last_start_));
+  CISTERN_ASSIGN_OR_RETURN(trainer_,
+                           Trainer::Create(config_, client_, options_, last_start_, *log_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainStart> TrainJob::FirstStart() {
+  const std::string& state = client_.manifest().worker();
+  if (options_.resume && !client_.durable()) {
+    return absl::InvalidArgumentError(
+        "there is nothing to resume: these servers keep their state in memory only, and no "
+        "position of a worker");
+  }
+  TrainStart start;
+  if (state.empty()) return start;
+  CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(state));
+  if (options_.resume) {
+    CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
+    return StartAfter(position);
+  }
+  start.position.steps_before = position.steps();
+  return start;
+}
+
+absl::StatusOr<TrainStart> TrainJob::NextStart() const {
+  const v1::Manifest& manifest = client_.manifest();
+  if (manifest.commit() == first_commit_) return start_;
+  if (manifest.epoch() > epoch_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another writer has taken over: commit ", manifest.commit(), " is of epoch ",
+                     manifest.epoch(), ", this job had epoch ", epoch_,
+                     "; see who trains on these servers before this job is resumed"));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(manifest.worker()));
+  return StartAfter(position);
+}
+
+absl::StatusOr<TrainStart> TrainJob::StartAfter(const Position& position) const {
+  TrainStart start;
+  start.position = position;
+  start.after_commit = true;
+  start.is_over = position.finished && !LimitsOf(config_).AllowsMoreThan(position.finished->limits);
+  return start;
+}
+
+absl::Status TrainJob::StartLog(TrainStart& start) {
+  if (log_ == nullptr) {
+    // Only now: a job that the servers refuse leaves the lines of the one before it alone.
+    CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(options_.out_dir, options_.progress));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const bool has_line,
+                           log_->StartAt(PlaceOf(start, client_.committed_pass())));
+  start.write_pass_line = !has_line;
+  if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
+  Tell("resume", start.is_over        ? "the run is over: nothing is left to train"
+                 : start.after_commit ? "goes on after the last commit"
+                                      : "nothing was committed yet: begins at the beginning");
+  return absl::OkStatus();
+}
+
+absl::Status TrainJob::Recover(const absl::Status& lost) {
+  trainer_.reset();
+  epoch_ = client_.identity().epoch();  // the trainer may have claimed one
+  const std::string redo = absl::StrCat("pass ", client_.committed_pass() + 1);
+  if (interrupted()) {
+    return absl::CancelledError(absl::StrCat("interrupted while ", redo, " was lost (",
+                                             lost.message(), "); the commit before it stands"));
+  }
+  CISTERN_RETURN_IF_ERROR(CheckProgress(lost));
+  Tell("lost", absl::StrCat(lost.message(), "; waits up to ", options_.recovery_seconds,
+                            " s for the servers"));
+  ++recoveries_;
+  CISTERN_RETURN_IF_ERROR(WaitAndBegin(lost));
+  Tell("recover", absl::StrCat("trains again from pass ", client_.committed_pass() + 1,
+                               "; lost was ", redo, ": ", lost.message()));
+  return absl::OkStatus();
+}
+
+absl::Status TrainJob::CheckProgress(const absl::Status& lost) {
+  const uint64_t commit = client_.manifest().commit();
+  if (std::exchange(commit_of_loss_, commit) != commit) losses_ = 0;
+  if (++losses_ <= kMaxLosses) return absl::OkStatus();
+  return AddContext(lost, absl::StrCat("lost ", kMaxLosses, " times since commit ", commit));
+}
+
+absl::Status TrainJob::WaitAndBegin(const absl::Status& lost) {
+  Backoff backoff(absl::Seconds(options_.recovery_seconds), options_.rank);
+  absl::Status last = lost;
+  while (true) {
+    const std::optional<absl::Duration> delay = backoff.Next(Backoff::Clock::now());
+    if (!delay) return AddContext(backoff.GaveUp(last), "the servers did not come back");
+    if (!Sleep(*delay)) {
+      return absl::CancelledError(
+          absl::StrCat("interrupted while waiting for the servers (", last.message(), ")"));
+    }
+    last = Begin();
+    if (last.ok() || !IsLostPass(client_, last)) return last;
+  }
+}
+
+bool TrainJob::Sleep(absl::Duration time) const {
+  const absl::Time end = absl::Now() + time;
+  while (!interrupted() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(50));
+  return !interrupted();
+}
+
+void TrainJob::Tell(const char* event, const std::string& message) {
+  Progress progress;
+  progress.event = event;
+  progress.iter = last_start_.position.iterations;
+  progress.samples = last_start_.position.samples;
+  progress.pass = client_.committed_pass();
+  progress.message = message;
+  log_->Write(progress);
+}
+
+absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
+                                   const JobOptions& options) {
+  if (options.world_size != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("world_size is ", options.world_size,
+                     "; this version trains with one worker: start it with --world_size 1"));
+  }
+  if (options.threads > 0) omp_set_num_threads(options.threads);
+  return TrainJob(config, client, options).Run();
+}
+
+}  // namespace cistern
