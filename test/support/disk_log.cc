@@ -1,0 +1,130 @@
+#include "test/support/disk_log.h"
+
+#include <algorithm>
+
+#include "common/hash.h"
+
+namespace cistern {
+namespace {
+
+bool IsSync(const DiskOperation& operation) {
+  return operation.kind == DiskOperation::kSyncFile || operation.kind == DiskOperation::kSyncFolder;
+}
+
+// Which of the first `prefix` operations a later one of them synced.
+std::vector<bool> Synced(const std::vector<DiskOperation>& log, size_t prefix, size_t node_num) {
+  std::vector<bool> synced(prefix), node_synced(node_num);
+  for (size_t i = prefix; i-- > 0;) {
+    const DiskOperation& operation = log[i];
+    if (IsSync(operation)) {
+      node_synced[operation.node] = true;
+    } else {
+      synced[i] =
+          node_synced[operation.kind == DiskOperation::kAppend ? operation.node : operation.folder];
+    }
+  }
+  return synced;
+}
+
+// The bytes of a file that has `size` of which `synced` are on disk.
+void LoseBytes(size_t size, uint64_t seed, SeededNumbers& numbers, DiskNode& node) {
+  enum { kDrop, kZeros, kAll, kCut, kCutThenZeros };
+  constexpr int kExtremes[] = {kDrop, kDrop, kAll, kZeros};
+  const size_t synced = node.size;
+  const uint64_t way = seed < 4 ? kExtremes[seed] : numbers.Below(5);
+  if (way == kDrop) return;
+  size_t kept = synced;
+  if (way == kAll) kept = size;
+  if (way == kCut || way == kCutThenZeros) kept += numbers.Below(size - synced + 1);
+  node.size = kept;
+  if (way != kZeros && way != kCutThenZeros) return;
+  node.bytes = std::make_shared<std::string>(*node.bytes, 0, kept);
+  node.bytes->resize(size);
+  node.size = size;
+}
+
+// A name that no sync covers.
+void LoseName(const DiskOperation& operation, uint64_t seed, SeededNumbers& numbers,
+              DiskNodes& nodes) {
+  const bool keep = seed < 4 ? seed % 2 == 1 : numbers.Below(2) == 1;
+  if (!keep) return;
+  if (operation.kind == DiskOperation::kRename && seed >= 4 && numbers.Below(3) == 0) {
+    nodes[operation.folder].entries[operation.name] = operation.node;  // and its old name too
+    return;
+  }
+  Apply(operation, &nodes);
+}
+
+}  // namespace
+
+uint64_t SeededNumbers::Below(uint64_t bound) {
+  return MixKey(state_++) % bound;
+}
+
+void Apply(const DiskOperation& operation, DiskNodes* disk) {
+  DiskNodes& nodes = *disk;
+  switch (operation.kind) {
+    case DiskOperation::kRename:
+      nodes[operation.folder].entries.erase(operation.old_name);
+      nodes[operation.folder].entries[operation.name] = operation.node;
+      break;
+    case DiskOperation::kName:
+      nodes[operation.folder].entries[operation.name] = operation.node;
+      break;
+    case DiskOperation::kRemove:
+      nodes[operation.folder].entries.erase(operation.name);
+      break;
+    case DiskOperation::kAppend:
+      nodes[operation.node].size = operation.size;
+      break;
+    case DiskOperation::kSyncFile:
+    case DiskOperation::kSyncFolder:
+      break;
+  }
+}
+
+void ReplayAll(const std::vector<DiskOperation>& log, size_t prefix, DiskNodes* nodes) {
+  for (size_t i = 0; i < prefix; ++i) Apply(log[i], nodes);
+}
+
+void ReplayOrdered(const std::vector<DiskOperation>& log, size_t prefix, uint64_t seed,
+                   DiskNodes* nodes) {
+  const std::vector<bool> synced = Synced(log, prefix, nodes->size());
+  size_t pending = 0;
+  for (size_t i = 0; i < prefix; ++i) pending += !synced[i] && !IsSync(log[i]);
+  SeededNumbers numbers(MixKey(seed));
+  size_t kept = numbers.Below(pending + 1);
+  for (size_t i = 0; i < prefix; ++i) {
+    if (IsSync(log[i])) continue;
+    if (synced[i] || kept > 0) {
+      Apply(log[i], nodes);
+      if (!synced[i]) --kept;
+      continue;
+    }
+    if (pending > 0 && log[i].kind == DiskOperation::kAppend) {
+      size_t& size = (*nodes)[log[i].node].size;
+      size += numbers.Below(log[i].size - size + 1);
+    }
+    pending = 0;  // only the first operation that is lost may be there in part
+  }
+}
+
+void ReplayWeak(const std::vector<DiskOperation>& log, size_t prefix, uint64_t seed,
+                DiskNodes* nodes) {
+  const std::vector<bool> synced = Synced(log, prefix, nodes->size());
+  SeededNumbers numbers(MixKey(seed) + 1);
+  std::map<size_t, size_t> sizes;  // of files with bytes that no sync covers
+  for (size_t i = 0; i < prefix; ++i) {
+    if (IsSync(log[i])) continue;
+    if (synced[i]) {
+      Apply(log[i], nodes);
+    } else if (log[i].kind == DiskOperation::kAppend) {
+      sizes[log[i].node] = log[i].size;
+    } else {
+      LoseName(log[i], seed, numbers, *nodes);
+    }
+  }
+  for (const auto& [node, size] : sizes) LoseBytes(size, seed, numbers, (*nodes)[node]);
+}
+
+}  // namespace cistern

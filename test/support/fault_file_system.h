@@ -1,0 +1,62 @@
+// A file system whose calls fail when a test says so.
+//
+// Every call counts, reads too, each Append, Sync and Close of an open file, from 1 on. To fail
+// every place of a piece of code once: run it with FailCall(1), FailCall(2) ... until a run has no
+// hit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/file_system.h"
+
+namespace cistern {
+
+enum class Fault {
+  kNoSpace,      // ENOSPC: kResourceExhausted
+  kInputOutput,  // EIO: kInternal
+  kShortWrite,   // an Append that wrote half of its bytes, then ENOSPC; other calls: EIO
+  kLostReply,    // the call is done, and its caller is told EIO (NFS)
+};
+
+// Threads: any thread.
+class FaultFileSystem : public FileSystem {
+ public:
+  // files: does what does not fail; outlives this.
+  explicit FaultFileSystem(FileSystem* files);
+  ~FaultFileSystem() override;
+
+  // Counts from 1 again and fails the calls `first` .. `first + times - 1`. What was hit is
+  // forgotten.
+  void FailCall(uint64_t first, Fault fault, uint64_t times = 1);
+  // Counts from 1 again and fails each call with probability 1 / one_in, drawn from the seed.
+  void FailSome(uint64_t seed, uint64_t one_in, Fault fault);
+  void FailNothing() { FailCall(0, Fault::kInputOutput, 0); }
+
+  uint64_t calls() const;
+  // What failed since then, as text: "append 512 bytes to data/x".
+  std::vector<std::string> hits() const;
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override;
+  absl::Status MakeFolders(const std::string& path) override;
+  absl::Status Publish(const std::string& from, const std::string& to) override;
+  absl::Status Replace(const std::string& from, const std::string& to) override;
+  absl::Status Remove(const std::string& path) override;
+  absl::Status SyncFolder(const std::string& path) override;
+  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
+  absl::StatusOr<bool> Exists(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+
+ private:
+  class Plan;
+  class FaultWritableFile;
+  class FaultReadableFile;
+
+  FileSystem* const files_;
+  const std::shared_ptr<Plan> plan_;
+};
+
+}  // namespace cistern

@@ -1,0 +1,394 @@
+#include "test/support/memory_file_system.h"
+
+#include <errno.h>
+
+#include <set>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
+#include "common/check.h"
+#include "common/file.h"
+#include "test/support/disk_log.h"
+
+namespace cistern {
+
+// The disk itself: open files hold on to it.
+struct MemoryFileSystem::Core {
+  // A name in a folder that is there; the name may not be.
+  struct Place {
+    size_t folder = 0;
+    std::string leaf;
+  };
+
+  absl::Mutex mutex;
+  // Shared until the first change, so that a disk that is only read costs one copy.
+  std::shared_ptr<const DiskNodes> base ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<DiskNodes> nodes ABSL_GUARDED_BY(mutex);
+  std::vector<DiskOperation> log ABSL_GUARDED_BY(mutex);
+  std::set<size_t> locked ABSL_GUARDED_BY(mutex);  // nodes
+  bool ignores_file_syncs ABSL_GUARDED_BY(mutex) = false;
+  bool ignores_folder_syncs ABSL_GUARDED_BY(mutex) = false;
+
+  DiskNodes& Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (nodes == base) nodes = std::make_shared<DiskNodes>(*base);
+    return *nodes;
+  }
+
+  void Do(DiskOperation operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const bool ignored = operation.kind == DiskOperation::kSyncFile     ? ignores_file_syncs
+                         : operation.kind == DiskOperation::kSyncFolder ? ignores_folder_syncs
+                                                                        : false;
+    if (ignored) return;
+    Apply(operation, &Changed());
+    log.push_back(std::move(operation));
+  }
+
+  size_t AddNode(bool folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    DiskNode node;
+    node.folder = folder;
+    if (!folder) node.bytes = std::make_shared<std::string>();
+    Changed().push_back(std::move(node));
+    return nodes->size() - 1;
+  }
+
+  absl::StatusOr<size_t> Find(const std::string& path, absl::string_view action)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    size_t node = 0;
+    for (const absl::string_view name : absl::StrSplit(path, '/', absl::SkipEmpty())) {
+      CISTERN_CHECK(name != "." && name != "..");  // not of this disk
+      if (!(*nodes)[node].folder) return ErrnoStatus(ENOTDIR, action, ShownPath(path));
+      const auto found = (*nodes)[node].entries.find(std::string(name));
+      if (found == (*nodes)[node].entries.end()) {
+        return ErrnoStatus(ENOENT, action, ShownPath(path));
+      }
+      node = found->second;
+    }
+    return node;
+  }
+
+  absl::StatusOr<size_t> FindFolder(const std::string& path, absl::string_view action)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t node, Find(path, action));
+    if ((*nodes)[node].folder) return node;
+    return ErrnoStatus(ENOTDIR, action, ShownPath(path));
+  }
+
+  absl::StatusOr<Place> Locate(const std::string& path, absl::string_view action)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const size_t slash = path.rfind('/');
+    Place place;
+    place.leaf = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (place.leaf.empty() || place.leaf == "." || place.leaf == "..") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", ShownPath(path), "' does not end with the name of a file"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(
+        place.folder, FindFolder(slash == std::string::npos ? "" : path.substr(0, slash), action));
+    return place;
+  }
+};
+
+class MemoryFileSystem::MemoryWritableFile : public WritableFile {
+ public:
+  MemoryWritableFile(std::shared_ptr<Core> core, size_t node, std::string path)
+      : core_(std::move(core)), node_(node), path_(std::move(path)) {}
+
+  absl::Status Append(absl::string_view bytes) override {
+    CISTERN_RETURN_IF_ERROR(status_);
+    absl::MutexLock lock(&core_->mutex);
+    DiskNode& node = core_->Changed()[node_];
+    node.bytes->append(bytes.data(), bytes.size());
+    DiskOperation operation;
+    operation.kind = DiskOperation::kAppend;
+    operation.node = node_;
+    operation.size = node.bytes->size();
+    operation.text = absl::StrCat("append ", bytes.size(), " bytes to ", path_);
+    core_->Do(std::move(operation));
+    return absl::OkStatus();
+  }
+
+  absl::Status Sync() override {
+    CISTERN_RETURN_IF_ERROR(status_);
+    absl::MutexLock lock(&core_->mutex);
+    DiskOperation operation;
+    operation.kind = DiskOperation::kSyncFile;
+    operation.node = node_;
+    operation.text = absl::StrCat("sync ", path_);
+    core_->Do(std::move(operation));
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() override {
+    CISTERN_RETURN_IF_ERROR(status_);
+    status_ = absl::FailedPreconditionError(absl::StrCat(path_, " is closed"));
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::shared_ptr<Core> core_;
+  const size_t node_;
+  const std::string path_;
+  absl::Status status_;
+};
+
+class MemoryFileSystem::MemoryReadableFile : public ReadableFile {
+ public:
+  MemoryReadableFile(std::shared_ptr<Core> core, const DiskNode& node, std::string path)
+      : core_(std::move(core)), bytes_(node.bytes), size_(node.size), path_(std::move(path)) {}
+
+  uint64_t bytes() const override { return size_; }
+
+  absl::Status Read(uint64_t offset, size_t size, char* out) const override {
+    if (offset > size_ || size > size_ - offset) {
+      return absl::DataLossError(absl::StrCat(path_, " ends at byte ", size_, ", before byte ",
+                                              offset + size, ": it was cut short"));
+    }
+    absl::MutexLock lock(&core_->mutex);  // its writer may still append
+    bytes_->copy(out, size, offset);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::shared_ptr<Core> core_;
+  const std::shared_ptr<const std::string> bytes_;
+  const size_t size_;
+  const std::string path_;
+};
+
+class MemoryFileSystem::MemoryLock : public FileLock {
+ public:
+  MemoryLock(std::shared_ptr<Core> core, size_t node) : core_(std::move(core)), node_(node) {}
+  ~MemoryLock() override {
+    absl::MutexLock lock(&core_->mutex);
+    core_->locked.erase(node_);
+  }
+
+ private:
+  const std::shared_ptr<Core> core_;
+  const size_t node_;
+};
+
+MemoryFileSystem::MemoryFileSystem() : MemoryFileSystem(std::make_shared<Core>()) {
+  DiskNode root;
+  root.folder = true;
+  absl::MutexLock lock(&core_->mutex);
+  core_->base = core_->nodes = std::make_shared<DiskNodes>(1, root);
+}
+
+MemoryFileSystem::MemoryFileSystem(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+MemoryFileSystem::~MemoryFileSystem() = default;
+
+absl::StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::Create(const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "create"));
+  if ((*core_->nodes)[place.folder].entries.count(place.leaf) > 0) {
+    return ErrnoStatus(EEXIST, "create", ShownPath(path));
+  }
+  DiskOperation operation;
+  operation.node = core_->AddNode(false);
+  operation.folder = place.folder;
+  operation.name = place.leaf;
+  operation.text = absl::StrCat("create ", ShownPath(path));
+  const size_t node = operation.node;
+  core_->Do(std::move(operation));
+  return std::make_unique<MemoryWritableFile>(core_, node, ShownPath(path));
+}
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> MemoryFileSystem::Open(const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "open"));
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "open"));
+  if ((*core_->nodes)[node].folder) {
+    return absl::InvalidArgumentError(absl::StrCat(ShownPath(path), " is not a regular file"));
+  }
+  return std::make_unique<MemoryReadableFile>(core_, (*core_->nodes)[node], ShownPath(path));
+}
+
+absl::Status MemoryFileSystem::MakeFolders(const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  const std::vector<std::string> names = absl::StrSplit(path, '/', absl::SkipEmpty());
+  size_t folder = 0;
+  for (const std::string& name : names) {
+    const auto found = (*core_->nodes)[folder].entries.find(name);
+    if (found != (*core_->nodes)[folder].entries.end()) {
+      folder = found->second;
+      if ((*core_->nodes)[folder].folder) continue;
+      return ErrnoStatus(ENOTDIR, "make the folder", ShownPath(path));
+    }
+    DiskOperation make, sync;
+    make.node = core_->AddNode(true);
+    make.folder = sync.node = folder;
+    make.name = name;
+    make.text = absl::StrCat("make the folder ", name, " of ", ShownPath(path));
+    sync.kind = DiskOperation::kSyncFolder;
+    sync.text = absl::StrCat("sync the folder of ", name, " of ", ShownPath(path));
+    folder = make.node;
+    core_->Do(std::move(make));
+    core_->Do(std::move(sync));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryFileSystem::Publish(const std::string& from, const std::string& to) {
+  return Rename(from, to, false);
+}
+
+absl::Status MemoryFileSystem::Replace(const std::string& from, const std::string& to) {
+  return Rename(from, to, true);
+}
+
+absl::Status MemoryFileSystem::Rename(const std::string& from, const std::string& to,
+                                      bool replace) {
+  const std::string action = absl::StrCat("rename ", ShownPath(from), " to");
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place old_place, core_->Locate(from, action));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(to, action));
+  if (old_place.folder != place.folder) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot ", action, " ", ShownPath(to), ", which is in another folder"));
+  }
+  const auto& entries = (*core_->nodes)[place.folder].entries;
+  const auto moved = entries.find(old_place.leaf), taken = entries.find(place.leaf);
+  if (moved == entries.end()) return ErrnoStatus(ENOENT, action, ShownPath(to));
+  if (taken != entries.end()) {
+    if (!replace) return ErrnoStatus(EEXIST, action, ShownPath(to));
+    if (taken->second == moved->second) return absl::OkStatus();
+    const DiskNode& gone = (*core_->nodes)[taken->second];
+    if (gone.folder != (*core_->nodes)[moved->second].folder) {
+      return ErrnoStatus(gone.folder ? EISDIR : ENOTDIR, action, ShownPath(to));
+    }
+    if (!gone.entries.empty()) return ErrnoStatus(ENOTEMPTY, action, ShownPath(to));
+  }
+  DiskOperation operation;
+  operation.kind = DiskOperation::kRename;
+  operation.folder = place.folder;
+  operation.node = moved->second;
+  operation.old_name = old_place.leaf;
+  operation.name = place.leaf;
+  operation.text = absl::StrCat(action, " ", ShownPath(to));
+  core_->Do(std::move(operation));
+  return absl::OkStatus();
+}
+
+absl::Status MemoryFileSystem::Remove(const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "remove"));
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "remove"));
+  if (!(*core_->nodes)[node].entries.empty()) {
+    return ErrnoStatus(ENOTEMPTY, "remove", ShownPath(path));
+  }
+  DiskOperation operation;
+  operation.kind = DiskOperation::kRemove;
+  operation.folder = place.folder;
+  operation.name = place.leaf;
+  operation.text = absl::StrCat("remove ", ShownPath(path));
+  core_->Do(std::move(operation));
+  return absl::OkStatus();
+}
+
+absl::Status MemoryFileSystem::SyncFolder(const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  DiskOperation operation;
+  CISTERN_ASSIGN_OR_RETURN(operation.node, core_->FindFolder(path, "open the folder"));
+  operation.kind = DiskOperation::kSyncFolder;
+  operation.text = absl::StrCat("sync the folder ", ShownPath(path));
+  core_->Do(std::move(operation));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::string& folder) {
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->FindFolder(folder, "open the folder"));
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : (*core_->nodes)[node].entries) names.push_back(name);
+  return names;
+}
+
+absl::StatusOr<bool> MemoryFileSystem::Exists(const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  const absl::StatusOr<size_t> node = core_->Find(path, "look at");
+  if (absl::IsNotFound(node.status())) return false;
+  CISTERN_RETURN_IF_ERROR(node.status());
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::Lock(const std::string& path) {
+  const absl::Status created = Create(path).status();
+  if (!absl::IsAlreadyExists(created)) CISTERN_RETURN_IF_ERROR(created);
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "lock"));
+  if (core_->locked.insert(node).second) return std::make_unique<MemoryLock>(core_, node);
+  return absl::FailedPreconditionError(absl::StrCat(ShownPath(path), " is held by another"));
+}
+
+void MemoryFileSystem::Put(const std::string& path, const std::string& bytes) {
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_CHECK(core_->log.empty());  // what is recorded must not depend on it
+  auto nodes = std::make_shared<DiskNodes>(*core_->base);
+  const std::vector<std::string> names = absl::StrSplit(path, '/', absl::SkipEmpty());
+  size_t folder = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool last = i + 1 == names.size();
+    const auto found = (*nodes)[folder].entries.find(names[i]);
+    if (!last && found != (*nodes)[folder].entries.end()) {
+      folder = found->second;
+      CISTERN_CHECK((*nodes)[folder].folder);
+      continue;
+    }
+    DiskNode node;
+    node.folder = !last;
+    if (last) node.bytes = std::make_shared<std::string>(bytes);
+    if (last) node.size = bytes.size();
+    (*nodes)[folder].entries[names[i]] = nodes->size();
+    folder = nodes->size();
+    nodes->push_back(std::move(node));
+  }
+  core_->base = core_->nodes = nodes;
+}
+
+size_t MemoryFileSystem::operation_num() const {
+  absl::MutexLock lock(&core_->mutex);
+  return core_->log.size();
+}
+
+std::string MemoryFileSystem::Operation(size_t index) const {
+  absl::MutexLock lock(&core_->mutex);
+  return core_->log.at(index).text;
+}
+
+std::unique_ptr<MemoryFileSystem> MemoryFileSystem::Crash(size_t prefix, Loss loss,
+                                                          uint64_t seed) const {
+  auto nodes = std::make_shared<DiskNodes>();
+  {
+    absl::MutexLock lock(&core_->mutex);
+    CISTERN_CHECK(prefix <= core_->log.size());
+    nodes->reserve(core_->nodes->size());
+    *nodes = *core_->base;
+    for (size_t i = nodes->size(); i < core_->nodes->size(); ++i) {
+      DiskNode& node = nodes->emplace_back();
+      node.folder = (*core_->nodes)[i].folder;
+      node.bytes = (*core_->nodes)[i].bytes;
+    }
+    if (loss == Loss::kKill) ReplayAll(core_->log, prefix, nodes.get());
+    if (loss == Loss::kOrdered) ReplayOrdered(core_->log, prefix, seed, nodes.get());
+    if (loss == Loss::kWeak) ReplayWeak(core_->log, prefix, seed, nodes.get());
+  }
+  auto core = std::make_shared<Core>();
+  absl::MutexLock lock(&core->mutex);
+  core->base = core->nodes = nodes;
+  return std::unique_ptr<MemoryFileSystem>(new MemoryFileSystem(core));
+}
+
+void MemoryFileSystem::IgnoreFileSyncs() {
+  absl::MutexLock lock(&core_->mutex);
+  core_->ignores_file_syncs = true;
+}
+
+void MemoryFileSystem::IgnoreFolderSyncs() {
+  absl::MutexLock lock(&core_->mutex);
+  core_->ignores_folder_syncs = true;
+}
+
+}  // namespace cistern
