@@ -23,7 +23,8 @@ absl::StatusOr<std::unique_ptr<LocalServers>> LocalServers::Start(
                                            absl::StrCat("--server_num=", options.server_num),
                                            "--port=0",
                                            absl::StrCat("--cluster=", options.cluster),
-                                           absl::StrCat("--data_dir=", options.data_dir)};
+                                           absl::StrCat("--data_dir=", options.data_dir),
+                                           "--durability=none"};
     CISTERN_ASSIGN_OR_RETURN(
         std::unique_ptr<ChildProcess> server,
         ChildProcess::Start(argv, absl::StrCat(options.log_dir, "/server-", rank, "-of-",

@@ -35,16 +35,9 @@ absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
 
 // Servers without tables make them from the schema that the files carry.
 absl::Status LoadOnServers(ParameterClient& client, const std::string& name, uint64_t* rows) {
-  std::vector<v1::LoadReply> replies(client.servers().size());
-  CISTERN_RETURN_IF_ERROR(
-      client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
-        v1::LoadRequest request;
-        *request.mutable_identity() = client.identity();
-        request.set_name(name);
-        return server.Load(request, &replies[rank]);
-      }));
-  for (const v1::LoadReply& reply : replies) *rows += reply.rows();
-  return absl::OkStatus();
+  v1::LoadRequest request;
+  request.set_name(name);
+  return client.Load(request, rows);
 }
 
 absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint64_t* rows) {
@@ -66,10 +59,15 @@ absl::Status MakeEmpty(ParameterClient& client, bool replace) {
       "add --replace to remove them first");
 }
 
-// After a load that failed: some servers may have read their part, and an empty fleet is better
-// than a mixed one, which no client accepts. Each server is asked for its identity, because it may
-// have made tables that the client does not know.
-void ClearServers(const ParameterClient& client) {
+// After a load that failed. Durable servers go back to their last commit with the next claim. Of
+// the others some may have read their part, and an empty fleet is better than a mixed one, which no
+// client accepts. Each is asked for its identity, because it may have made tables that the client
+// does not know.
+void UndoLoad(ParameterClient& client) {
+  if (client.durable()) {
+    client.ClaimEpoch().IgnoreError();  // a server that is down does it when somebody claims
+    return;
+  }
   for (const ServerLink& server : client.servers()) {
     v1::HelloReply hello;
     if (!server.control->Hello({}, &hello).ok()) continue;
@@ -138,7 +136,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
                                   ? FromCheckpoint(LoadOnServers(client, flags.name, &rows))
                                   : LoadFromHere(flags, client, &rows);
   if (!loaded.ok()) {
-    ClearServers(client);
+    UndoLoad(client);
     return WithFleetFix(loaded, flags.fleet);
   }
   Report report;

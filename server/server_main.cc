@@ -4,7 +4,7 @@
 //
 // Prints one line on standard output when it is ready to serve, and logs on standard error. SIGTERM
 // and SIGINT end it cleanly. Exit codes: 0 stopped, 2 usage or configuration (a taken port, too),
-// 1 anything else.
+// 5 its state on disk cannot be trusted, 1 anything else.
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 namespace cistern {
 namespace {
 
-constexpr int kStopped = 0, kFailed = 1, kUsage = 2;
+constexpr int kStopped = 0, kFailed = 1, kUsage = 2, kBadCheckpoint = 5;
 constexpr absl::Duration kGrace = absl::Seconds(10);  // for calls in flight when stopping
 
 struct Flags {
@@ -33,6 +33,7 @@ struct Flags {
   std::string bind = "127.0.0.1";
   bool insecure_remote = false;
   uint64_t staged_limit_mb = 8192;
+  std::string durability = "commit";
   std::string log_level = "info";
 };
 
@@ -46,9 +47,22 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--port", flags.port, "Port to listen on; 0 picks a free one (--port=7701)")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  app.add_option("--data_dir,--data-dir", server.data_dir,
-                 "Folder of saved models; without it save and load are refused; default none "
-                 "(--data_dir=run/data)");
+  app.add_option(
+      "--data_dir,--data-dir", server.data_dir,
+      "Folder of commits and saved models, the same for all servers of the fleet; without "
+      "it nothing survives and save and load are refused; default none "
+      "(--data_dir=run/data)");
+  app.add_option(
+         "--durability", flags.durability,
+         "With --data_dir: commit keeps every committed pass in data_dir/state, and a server "
+         "that starts goes on from there; none keeps passes in memory only "
+         "(--durability=none)")
+      ->check(CLI::IsMember({"commit", "none"}))
+      ->capture_default_str();
+  app.add_option("--keep_commits,--keep-commits", server.keep_commits,
+                 "Newest commits that stay on disk (--keep_commits=10)")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   app.add_option("--bind", flags.bind, "Address to listen on (--bind=127.0.0.1)")
       ->capture_default_str();
   app.add_flag("--insecure_remote,--insecure-remote", flags.insecure_remote,
@@ -120,6 +134,7 @@ int Fail(const absl::Status& status) {
   std::fprintf(stderr, "cistern-server: %s\n", std::string(status.message()).c_str());
   const bool usage = status.code() == absl::StatusCode::kInvalidArgument ||
                      status.code() == absl::StatusCode::kFailedPrecondition;
+  if (status.code() == absl::StatusCode::kDataLoss) return kBadCheckpoint;
   return usage ? kUsage : kFailed;
 }
 
@@ -157,6 +172,7 @@ int Main(int argc, char** argv) {
   }
   if (const absl::Status status = CheckFlags(flags); !status.ok()) return Fail(status);
   flags.server.staged_limit_bytes = flags.staged_limit_mb << 20;
+  flags.server.durable = !flags.server.data_dir.empty() && flags.durability == "commit";
   SetLogLevel(flags.log_level);
   SetLogName(absl::StrCat("server-", flags.server.rank));
   KeepFreedMemory();

@@ -56,9 +56,9 @@ absl::Status PassStage::Begin(PassId pass) {
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   if (pass != committed_ + 1) {
-    return absl::FailedPreconditionError(absl::StrCat("pass ", pass, " cannot begin: pass ",
-                                                      committed_, " is committed, so the next is ",
-                                                      committed_ + 1));
+    const std::string message = absl::StrCat("pass ", pass, " cannot begin: pass ", committed_,
+                                             " is committed, so the next is ", committed_ + 1);
+    return pass > committed_ ? absl::AbortedError(message) : absl::FailedPreconditionError(message);
   }
   open_ = pass;
   return absl::OkStatus();
@@ -89,20 +89,21 @@ absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) 
   return staging_->Seal(worker, push_count);
 }
 
-absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows) {
+absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& write, bool again) {
   const Staging* staging;
   {
     absl::MutexLock lock(&mutex_);
     AwaitIdle();
     CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
-    if (prepared_) {
+    if (prepared_ && !again) {
       *staged_rows = prepared_rows_;
       return absl::OkStatus();
     }
     busy_ = true;
     staging = staging_.get();
   }
-  const absl::Status status = staging->Check(*store_, *pool_, staged_rows);
+  absl::Status status = staging->Check(*store_, *pool_, staged_rows);
+  if (status.ok() && write != nullptr) status = write(*staging);
   absl::MutexLock lock(&mutex_);
   busy_ = false;
   prepared_ = status.ok();
@@ -110,7 +111,12 @@ absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows) {
   return AddContext(status, absl::StrCat("pass ", pass, " cannot commit"));
 }
 
-absl::Status PassStage::Commit(PassId pass) {
+bool PassStage::IsPrepared(PassId pass) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return open_ == pass && prepared_;
+}
+
+absl::Status PassStage::Commit(PassId pass, const std::function<void(const Staging&)>& written) {
   const Staging* staging;
   {
     absl::MutexLock lock(&mutex_);
@@ -125,13 +131,14 @@ absl::Status PassStage::Commit(PassId pass) {
     staging = staging_.get();
   }
   staging->Write(*store_, *pool_);
-  std::unique_ptr<Staging> written;
+  if (written != nullptr) written(*staging);
+  std::unique_ptr<Staging> done;
   {
     absl::MutexLock lock(&mutex_);
-    written = Close(pass);
+    done = Close(pass);
     busy_ = false;
   }
-  Free(std::move(written));
+  Free(std::move(done));
   return absl::OkStatus();
 }
 
@@ -202,9 +209,11 @@ absl::Status PassStage::CheckDense(const StagedPush& push) const {
 
 absl::Status PassStage::CheckOpen(PassId pass) const {
   if (open_ != 0 && pass == open_) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
+  const std::string message = absl::StrCat(
       "pass ", pass, " is not open on this server: pass ", committed_, " is committed and ",
-      open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open")));
+      open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open"));
+  return pass > committed_ && open_ == 0 ? absl::AbortedError(message)
+                                         : absl::FailedPreconditionError(message);
 }
 
 absl::Status PassStage::CheckRoom(const StagedPush& push) const {

@@ -5,11 +5,12 @@
 //      |<------- Abort, or a newer epoch is claimed: staging is dropped -------|
 //      '------------------------------- Commit: READY(p) <---------------------'
 //
-// Here the decision to commit is the worker's call; the next version puts a durable delta file into
-// Prepare and a manifest before Commit (reference: pass commit protocol), with the same states.
+// What makes a pass durable (server/checkpoint/durable_state.h) takes part in Prepare and Commit by
+// functions that are called with what is staged; the states are the same without it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
@@ -36,8 +37,8 @@ class PassStage {
   PassId open() const;  // 0: none
   uint64_t staged_bytes() const;
 
-  // OK if pass == committed() + 1. The same pass again drops nothing and is OK (idempotent); any
-  // other is kFailedPrecondition that names both.
+  // OK if pass == committed() + 1. The same pass again drops nothing and is OK (idempotent); an
+  // earlier one is kFailedPrecondition, a later one kAborted, that names both.
   absl::Status Begin(PassId pass);
 
   // Stages one push of (worker, sequence). A repeat with the same body_hash is OK and counts once;
@@ -47,6 +48,9 @@ class PassStage {
   // for NaN or Inf in a value, an unknown table, a stride that is not the table's, or a `full` that
   // is not 0 or 1, gradients for a dense table without a rule; kResourceExhausted above the byte
   // limit. A refused push leaves no trace.
+  //
+  // This and the verbs below: kAborted if the pass is not open though it is to come (this server
+  // was restarted and has lost what was staged); kFailedPrecondition if it is over.
   absl::Status Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push);
 
   // OK if exactly the sequences 0 .. push_count-1 of `worker` are here; else kOutOfRange that names
@@ -55,13 +59,19 @@ class PassStage {
 
   // Checks that every worker that pushed has sealed (else kFailedPrecondition that names it) and
   // that no key occurs twice in a table and no row in a dense table (kInvalidArgument that names
-  // it; gradients of a row may, and are summed: dense_rows.h). After OK, Commit cannot fail.
-  // staged_rows: rows to write.
-  absl::Status Prepare(PassId pass, uint64_t* staged_rows);
+  // it; gradients of a row may, and are summed: dense_rows.h), and then what `write` says of it
+  // (null: nothing to ask). After OK, Commit cannot fail.
+  // staged_rows: rows to write. A repeat is OK and does not call `write` again, unless `again` says
+  // that what it would write is another thing now.
+  using Look = std::function<absl::Status(const Staging&)>;
+  absl::Status Prepare(PassId pass, uint64_t* staged_rows, const Look& write = nullptr,
+                       bool again = false);
+  bool IsPrepared(PassId pass) const;
 
-  // Writes everything staged in (worker, sequence) order; committed() is `pass` afterwards. A
-  // repeat for the committed pass is OK. kFailedPrecondition unless prepared.
-  absl::Status Commit(PassId pass);
+  // Writes everything staged in (worker, sequence) order and then calls `written` with it (null:
+  // nothing to call); committed() is `pass` afterwards. A repeat for the committed pass is OK.
+  // kFailedPrecondition unless prepared.
+  absl::Status Commit(PassId pass, const std::function<void(const Staging&)>& written = nullptr);
 
   // Drops the staging of `pass` if it is open. OK whatever the state.
   absl::Status Abort(PassId pass);

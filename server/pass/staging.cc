@@ -78,10 +78,9 @@ absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint64_t*
     }
     for (const ValueBlock& block : sparse[t]) *rows += block.keys.size();
   }
-  const auto dense = DensePushes(store.dense_tables().size());
-  for (size_t t = 0; t < dense.size(); ++t) {
+  for (TableId t = 0; t < store.dense_tables().size(); ++t) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<DenseRows> written,
-                             NewDenseRows(*store.dense_tables()[t], dense[t]));
+                             NewDenseRows(*store.dense_tables()[t], DensePushes(t)));
     for (const DenseRows& part : written) *rows += part.count();
   }
   return absl::OkStatus();
@@ -92,14 +91,14 @@ void Staging::Write(TableStore& store, ThreadPool& pool) const {
   for (size_t t = 0; t < sparse.size(); ++t) {
     if (!sparse[t].empty()) store.sparse_tables()[t]->Write(sparse[t], pool);
   }
-  const auto dense = DensePushes(store.dense_tables().size());
-  for (size_t t = 0; t < dense.size(); ++t) {
-    DenseTable& table = *store.dense_tables()[t];
-    const auto rows = NewDenseRows(table, dense[t]);
-    CISTERN_CHECK(rows.ok());  // as it was in Check
-    for (const DenseRows& part : *rows) {
-      CISTERN_CHECK(table.Write(part.start(), part.count(), part.values()).ok());
-    }
+  for (TableId t = 0; t < store.dense_tables().size(); ++t) WriteDense(t, *store.dense_tables()[t]);
+}
+
+void Staging::WriteDense(TableId id, DenseTable& table) const {
+  const auto rows = NewDenseRows(table, DensePushes(id));
+  CISTERN_CHECK(rows.ok());  // as it was in Check
+  for (const DenseRows& part : *rows) {
+    CISTERN_CHECK(table.Write(part.start(), part.count(), part.values()).ok());
   }
 }
 
@@ -114,11 +113,11 @@ std::vector<std::vector<ValueBlock>> Staging::SparseBlocks(size_t table_num) con
   return blocks;
 }
 
-std::vector<std::vector<const StagedPush*>> Staging::DensePushes(size_t table_num) const {
-  std::vector<std::vector<const StagedPush*>> pushes(table_num);
+std::vector<const StagedPush*> Staging::DensePushes(TableId table) const {
+  std::vector<const StagedPush*> pushes;
   for (const auto& [worker, stage] : workers_) {
     for (const auto& [sequence, push] : stage.pushes) {
-      if (push.dense) pushes[push.table].push_back(&push);
+      if (push.dense && push.table == table) pushes.push_back(&push);
     }
   }
   return pushes;

@@ -38,6 +38,12 @@ class Staging {
   absl::Status Check(const TableStore& store, ThreadPool& pool, uint64_t* rows) const;
   // Writes everything in (worker, sequence) order. Must have passed Check.
   void Write(TableStore& store, ThreadPool& pool) const;
+  // The part of Write that concerns dense table `id`.
+  void WriteDense(TableId id, DenseTable& table) const;
+
+  // The sparse pushes of each table, and the dense ones of one, in (worker, sequence) order.
+  std::vector<std::vector<ValueBlock>> SparseBlocks(size_t table_num) const;
+  std::vector<const StagedPush*> DensePushes(TableId table) const;
 
  private:
   struct Worker {
@@ -47,9 +53,6 @@ class Staging {
     uint64_t sealed_num = 0;
   };
 
-  // The sparse pushes of each table, or the dense ones, in (worker, sequence) order.
-  std::vector<std::vector<ValueBlock>> SparseBlocks(size_t table_num) const;
-  std::vector<std::vector<const StagedPush*>> DensePushes(size_t table_num) const;
   absl::Status CheckSealed() const;
 
   std::map<uint32_t, Worker> workers_;

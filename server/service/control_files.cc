@@ -14,6 +14,10 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
                      "with --data_dir=DIR"));
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckName(name), "name of the saved model"));
+  if (name == kStateName) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' is where the servers keep their commits; choose another name"));
+  }
   return absl::StrCat(data_dir_, "/", name);
 }
 
@@ -24,6 +28,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   {
     absl::ReaderMutexLock lock(&state_->tables_mutex);
     CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+    CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
   }
   const PassId pass = state_->stage.committed();
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
@@ -49,11 +54,15 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
       [&]() -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
                                  LoadStore(*files_, state_->store, folder, state_->pool));
-        state_->stage.Reset(totals.pass);
+        // On a durable server the load becomes a commit by the pass that follows, of the same
+        // number.
+        const bool durable = state_->durable != nullptr;
+        if (durable) state_->durable->Changed(nullptr);
+        state_->stage.Reset(durable && totals.pass > 0 ? totals.pass - 1 : totals.pass);
         LogInfo(
             absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ", folder));
         reply->set_rows(totals.rows);
-        reply->set_committed_pass(totals.pass);
+        reply->set_committed_pass(state_->stage.committed());
         return absl::OkStatus();
       });
 }

@@ -13,6 +13,7 @@ ControlService::ControlService(NodeState* state, FileSystem* files, std::string 
       start_(std::chrono::steady_clock::now()) {}
 
 absl::Status ControlService::Hello(const v1::HelloRequest&, v1::HelloReply* reply) {
+  CISTERN_RETURN_IF_ERROR(CatchUp());
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckTables());
   *reply->mutable_identity() = state_->guard.Own(state_->store.schema_hash());
@@ -24,16 +25,32 @@ absl::Status ControlService::Hello(const v1::HelloRequest&, v1::HelloReply* repl
   reply->set_committed_pass(state_->stage.committed());
   reply->set_version(kVersion);
   reply->set_data_dir(data_dir_);
+  reply->set_durable(state_->durable != nullptr);
+  if (reply->durable()) reply->set_commit(state_->durable->manifest().manifest.commit());
   return absl::OkStatus();
 }
 
 absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
-  absl::MutexLock lock(&state_->tables_mutex);
-  CISTERN_RETURN_IF_ERROR(state_->CheckTables());
-  CISTERN_RETURN_IF_ERROR(state_->guard.Claim(request.identity().epoch()));
-  CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
+  const Epoch epoch = request.identity().epoch();
+  // The claim is on disk before anyone acts on it; one that goes no further costs a number.
+  if (state_->durable != nullptr && state_->guard.epoch() < epoch) {
+    CISTERN_RETURN_IF_ERROR(state_->durable->ClaimEpoch(epoch));
+  }
+  {
+    absl::MutexLock lock(&state_->tables_mutex);
+    CISTERN_RETURN_IF_ERROR(state_->CheckTables());
+    CISTERN_RETURN_IF_ERROR(state_->guard.Claim(epoch));
+    CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
+  }
+  if (state_->durable != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(const bool wanted, state_->durable->NeedsRecovery());
+    if (wanted) {
+      absl::MutexLock job(&state_->job_mutex);
+      CISTERN_RETURN_IF_ERROR(Recover());
+    }
+  }
   reply->set_committed_pass(state_->stage.committed());
   return absl::OkStatus();
 }
@@ -83,39 +100,6 @@ absl::Status ControlService::SealPass(const v1::SealPassRequest& request, v1::Pa
   });
 }
 
-absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
-                                         v1::PreparePassReply* reply) {
-  v1::PassReply ignored;
-  return InPass(request.identity(), &ignored, [&]() -> absl::Status {
-    uint64_t rows = 0;
-    CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(request.pass(), &rows));
-    reply->set_staged_rows(rows);
-    return absl::OkStatus();
-  });
-}
-
-absl::Status ControlService::Decide(const v1::DecideRequest&, v1::DecideReply*) {
-  return absl::UnimplementedError("Decide");
-}
-absl::Status ControlService::GetManifest(const v1::GetManifestRequest&, v1::GetManifestReply*) {
-  return absl::UnimplementedError("GetManifest");
-}
-absl::Status ControlService::Shrink(const v1::ShrinkRequest&, v1::ShrinkReply*) {
-  return absl::UnimplementedError("Shrink");
-}
-absl::Status ControlService::UpdateAfterSave(const v1::UpdateAfterSaveRequest&, v1::PassReply*) {
-  return absl::UnimplementedError("UpdateAfterSave");
-}
-absl::Status ControlService::Scrub(const v1::ScrubRequest&, v1::ScrubReply*) {
-  return absl::UnimplementedError("Scrub");
-}
-
-absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
-                                        v1::PassReply* reply) {
-  absl::MutexLock job(&state_->job_mutex);
-  return InPass(request.identity(), reply, [&] { return state_->stage.Commit(request.pass()); });
-}
-
 absl::Status ControlService::AbortPass(const v1::PassRequest& request, v1::PassReply* reply) {
   return InPass(request.identity(), reply, [&] { return state_->stage.Abort(request.pass()); });
 }
@@ -141,6 +125,7 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
         return state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash());
       },
       [&] {
+        if (state_->durable != nullptr) state_->durable->Changed(nullptr);
         state_->store.Clear();
         state_->stage.Reset(request.pass());
         return absl::OkStatus();
@@ -150,6 +135,7 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
 absl::Status ControlService::GetRow(const v1::GetRowRequest& request, v1::GetRowReply* reply) {
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+  CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
   CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(request.table()));
   const Key key = request.key();
   CISTERN_RETURN_IF_ERROR(table->CheckKeys(absl::MakeConstSpan(&key, 1)));

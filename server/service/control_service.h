@@ -33,6 +33,14 @@ class ControlService : public ControlPlane {
   absl::Status Replacing(const std::function<absl::Status()>& check,
                          const std::function<absl::Status()>& replace)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
+  // Makes memory what the newest commit on disk is, while every other call is told to come back.
+  absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
+  // Recovers if a commit was decided that this server has not been told of.
+  absl::Status CatchUp();
+  // Runs `change`, which writes committed rows in place, for a caller whose identity is right; on a
+  // durable server the change counts once the caller has committed the next pass.
+  absl::Status ChangeInPlace(const v1::Identity& identity,
+                             const std::function<absl::Status()>& change);
   // data_dir/name. kFailedPrecondition without a data_dir; kInvalidArgument for an unsafe name.
   absl::StatusOr<std::string> Folder(const std::string& name) const;
 

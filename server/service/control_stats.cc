@@ -59,6 +59,10 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
   reply->set_pulled_keys(state_->pulled_keys);
   reply->set_pushed_keys(state_->pushed_keys);
+  if (state_->durable != nullptr) {
+    reply->set_commit(state_->durable->manifest().manifest.commit());
+    reply->set_state_bytes(state_->durable->state_bytes());
+  }
   if (request.digest()) {
     // Reads every row: no commit may come between, and nobody waits for it but other long jobs.
     absl::MutexLock job(&state_->job_mutex);

@@ -52,6 +52,8 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
   CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(header)));
   if (kind == FrameKind::kPush || kind == FrameKind::kPushDense) {
     CISTERN_RETURN_IF_ERROR(CheckBodyHash(header, request));
+  } else {
+    CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
   }
   switch (kind) {
     case FrameKind::kPull:

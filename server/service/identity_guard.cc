@@ -37,6 +37,16 @@ absl::Status IdentityGuard::CheckPlace(uint64_t cluster_id, uint64_t shard_map_h
   return absl::OkStatus();
 }
 
+absl::Status IdentityGuard::LostState(const std::string& what) const {
+  if (durable_) {
+    return absl::AbortedError(
+        absl::StrCat(what, ": it was restarted; claim a new epoch and go on from the last commit"));
+  }
+  return Refuse(absl::StrCat(what,
+                             ": it was restarted and has lost its state; load a saved model or "
+                             "train again"));
+}
+
 absl::Status IdentityGuard::CheckEpoch(Epoch theirs) const {
   const Epoch mine = epoch_;
   if (theirs < mine) {
@@ -44,9 +54,7 @@ absl::Status IdentityGuard::CheckEpoch(Epoch theirs) const {
                                " since; only the newest may go on"));
   }
   if (theirs > mine) {
-    return Refuse(absl::StrCat(
-        "this server is at epoch ", mine, " and the caller at ", theirs,
-        ": it was restarted and has lost its state; load a saved model or train again"));
+    return LostState(absl::StrCat("this server is at epoch ", mine, " and the caller at ", theirs));
   }
   return absl::OkStatus();
 }
@@ -55,10 +63,7 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
   CISTERN_RETURN_IF_ERROR(CheckPlace(theirs.cluster_id, theirs.shard_map_hash));
   if (theirs.schema_hash == schema_hash) return CheckEpoch(theirs.epoch);
   if (schema_hash == 0) {
-    return Refuse(
-        "schema differs: this server has no tables; it was restarted and has lost its state: load "
-        "a "
-        "saved model or train again");
+    return LostState("schema differs: this server has no tables");
   }
   if (theirs.schema_hash == 0) {
     return Refuse(

@@ -22,7 +22,9 @@ inline CallIdentity IdentityOf(const v1::Identity& identity) {
 }
 
 // Checks the identities of DESIGN section 4. A call that differs in any of them is refused, whole,
-// with kFailedPrecondition: which one differs, why that may be, and what to do.
+// with kFailedPrecondition: which one differs, why that may be, and what to do. Where the server's
+// commits are durable, a call that only comes too early after its restart is kAborted: the caller
+// claims a new epoch and goes on from the last commit.
 //
 // Threads: any thread; who must not be overtaken by a claim holds NodeState::tables_mutex.
 class IdentityGuard {
@@ -44,14 +46,20 @@ class IdentityGuard {
   // All four.
   absl::Status Check(const CallIdentity& theirs, uint64_t schema_hash) const;
 
+  // Commits of this server survive its process.
+  void set_durable() { durable_ = true; }
+
   // Takes `epoch` if it is above every epoch seen; else kFailedPrecondition that names both.
   absl::Status Claim(Epoch epoch);
 
  private:
+  absl::Status LostState(const std::string& what) const;
+
   const std::string cluster_;
   const uint64_t cluster_id_;
   const ShardMap map_;
   const uint64_t shard_map_hash_;
+  bool durable_ = false;  // set before the first call
   std::atomic<Epoch> epoch_{0};
 };
 

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/synchronization/mutex.h"
 #include "common/thread_pool.h"
+#include "server/checkpoint/durable_state.h"
 #include "server/pass/pass_stage.h"
 #include "server/service/identity_guard.h"
 #include "server/table/table_store.h"
@@ -41,6 +43,7 @@ struct NodeState {
   bool replacing ABSL_GUARDED_BY(tables_mutex) = false;
   TableStore store;  // used while a lock above says so
   PassStage stage;
+  std::unique_ptr<DurableState> durable;  // null: commits live in memory; set once, at the start
 
   std::atomic<uint64_t> pulled_keys{0}, pushed_keys{0};
 
@@ -48,6 +51,13 @@ struct NodeState {
   absl::Status CheckTables() const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     if (!replacing) return absl::OkStatus();
     return absl::UnavailableError("this server is loading or clearing its tables; try again soon");
+  }
+  // kUnavailable while memory holds what is not committed yet: a load, a shrink.
+  absl::Status CheckCommitted() const {
+    if (durable == nullptr || !durable->dirty()) return absl::OkStatus();
+    return absl::UnavailableError(
+        "this server's tables were loaded, cleared or shrunk and that is not committed yet; try "
+        "again soon");
   }
   // CheckTables, and the identity of a call.
   absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {

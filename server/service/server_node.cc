@@ -21,7 +21,30 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
         absl::StrCat("rank ", options.rank, " of ", options.server_num,
                      " servers does not exist: ranks are 0 to ", options.server_num - 1));
   }
-  return std::unique_ptr<ServerNode>(new ServerNode(options, map));
+  std::unique_ptr<ServerNode> node(new ServerNode(options, map));
+  if (options.durable) CISTERN_RETURN_IF_ERROR(node->Recover(options));
+  return node;
+}
+
+absl::Status ServerNode::Recover(const ServerOptions& options) {
+  if (options.data_dir.empty()) {
+    return absl::InvalidArgumentError(
+        "a durable server needs a folder for its commits: add --data_dir=DIR");
+  }
+  DurableState::Options durable;
+  durable.files = options.files != nullptr ? options.files : &local_files_;
+  durable.folder = StateFolderOf(options.data_dir);
+  durable.cluster = options.cluster;
+  durable.keep_commits = options.keep_commits;
+  durable.compact_min_bytes = options.compact_min_bytes;
+  CISTERN_ASSIGN_OR_RETURN(state_.durable, DurableState::Open(durable, state_.store.shard_map(),
+                                                              options.rank, &state_.pool));
+  CISTERN_ASSIGN_OR_RETURN(const PassId pass, state_.durable->Recover(state_.store));
+  state_.stage.Reset(pass);
+  CISTERN_ASSIGN_OR_RETURN(const Epoch epoch, state_.durable->NewestEpoch());
+  if (epoch > 0) CISTERN_RETURN_IF_ERROR(state_.guard.Claim(epoch));
+  state_.guard.set_durable();
+  return absl::OkStatus();
 }
 
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)

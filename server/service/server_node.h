@@ -23,24 +23,35 @@ struct ServerOptions {
   std::string cluster = "cistern";  // servers and workers of one fleet use one name
   uint32_t rank = 0;                // 0 .. server_num - 1
   uint32_t server_num = 1;
-  uint32_t shard_num = 64;                          // of every table, over the whole fleet
-  std::string data_dir;                             // for save and load; empty: they are refused
-  int threads = 0;                                  // for commit, save and load; 0: one a core
+  uint32_t shard_num = 64;  // of every table, over the whole fleet
+  std::string data_dir;     // for save and load; empty: they are refused
+  // Commits survive this process: they lie in data_dir/state, which all servers share.
+  bool durable = false;
+  uint32_t keep_commits = 3;  // durable: newest commits that stay readable
+  uint64_t compact_min_bytes = uint64_t{1}
+                               << 20;  // durable: deltas below this are not merged alone
+  FileSystem* files = nullptr;         // outlives the node; null: the machine's own
+  int threads = 0;                     // for commit, save and load; 0: one a core
   uint64_t staged_limit_bytes = uint64_t{8} << 30;  // of an open pass
-  // The disk; not owned, outlives the node. Null: the machine's own.
-  FileSystem* files = nullptr;
 };
 
 // Threads: any thread.
 class ServerNode : public DataPlane {
  public:
-  // kInvalidArgument if rank, server_num and shard_num do not fit each other.
+  // Durable: the tables are those of the newest commit when it returns.
+  // kInvalidArgument if rank, server_num and shard_num do not fit each other, or a durable server
+  // has no data_dir; kFailedPrecondition and kDataLoss as DurableState::Open and Recover.
   static absl::StatusOr<std::unique_ptr<ServerNode>> Create(const ServerOptions& options);
 
   ControlPlane& control() { return control_; }
   DataPlane& data() { return *this; }
   // name: for messages, e.g. "embedded".
   ServerLink link(const std::string& name) { return ServerLink{name, &control_, this}; }
+
+  // Waits until no files are being merged; at once where commits are not durable.
+  void AwaitCompaction() {
+    if (state_.durable != nullptr) state_.durable->AwaitCompaction();
+  }
 
   // Handles the frame on the calling thread; `timeout` is the socket's business.
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {
@@ -49,6 +60,8 @@ class ServerNode : public DataPlane {
 
  private:
   ServerNode(const ServerOptions& options, const ShardMap& map);
+
+  absl::Status Recover(const ServerOptions& options);
 
   LocalFileSystem local_files_;
   NodeState state_;

@@ -52,6 +52,15 @@ bool DenseTable::written() const {
   return written_;
 }
 
+std::unique_ptr<DenseTable> DenseTable::Copy() const {
+  std::unique_ptr<DenseTable> copy(new DenseTable(spec_, range_));
+  absl::ReaderMutexLock lock(&mutex_);
+  absl::MutexLock theirs(&copy->mutex_);  // nobody else knows it: only the annotations ask
+  copy->values_ = values_;
+  copy->written_ = written_;
+  return copy;
+}
+
 void DenseTable::Clear() {
   absl::MutexLock lock(&mutex_);
   values_.resize(0, 0);

@@ -28,6 +28,8 @@ class DenseTable {
   absl::Status Read(uint64_t start, uint64_t count, float* out) const;
   absl::Status Write(uint64_t start, uint64_t count, const float* values);
   bool written() const;
+  // The same table with the same values.
+  std::unique_ptr<DenseTable> Copy() const;
   void Clear();
   // Sum over cells of XXH3-64 of {row u64, column u32, bits u32}, little-endian, row counted in the
   // whole table; adds up over servers. 0 before the first Write.
@@ -37,6 +39,8 @@ class DenseTable {
   absl::Status CheckRange(uint64_t start, uint64_t count) const;
 
  private:
+  DenseTable(const v1::DenseTableSpec& spec, DenseRange range) : spec_(spec), range_(range) {}
+
   const v1::DenseTableSpec spec_;
   const DenseRange range_;
   mutable absl::Mutex mutex_;

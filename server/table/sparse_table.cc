@@ -1,23 +1,17 @@
 #include "server/table/sparse_table.h"
 
-#include <cstring>
-
 #include "absl/strings/str_cat.h"
-#include "common/hash.h"
+#include "server/table/row_digest.h"
 #include "server/table/shard.h"
 
 namespace cistern {
 namespace {
 
-uint64_t DigestOf(const RowMap& rows, uint32_t full_floats) {
-  std::vector<char> row(2 * sizeof(uint64_t) + full_floats * sizeof(float));
+uint64_t DigestOf(const RowMap& rows, const ValueLayout& layout) {
+  RowDigest digest(layout);
   uint64_t sum = 0;
-  rows.Scan(0, SIZE_MAX, [&](Key key, const float* value, bool full) {
-    const uint64_t head[2] = {key, full};
-    std::memcpy(row.data(), head, sizeof(head));
-    std::memcpy(row.data() + sizeof(head), value, full_floats * sizeof(float));
-    sum += HashBytes(row.data(), row.size());
-  });
+  rows.Scan(0, SIZE_MAX,
+            [&](Key key, const float* value, bool full) { sum += digest(key, value, full); });
   return sum;
 }
 
@@ -109,6 +103,11 @@ void SparseTable::Sweep(uint32_t local, const std::function<RowFate(Key, float*,
   shards_[local]->Change([&](RowMap& rows) { rows.Sweep(visit); });
 }
 
+void SparseTable::WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
+                             const uint8_t* full) {
+  shards_[local]->Change([&](RowMap& rows) { rows.Write(keys, values, full); });
+}
+
 uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
                            const std::function<void(Key, const float*, bool)>& visit) const {
   return shards_[local]->WithRows(
@@ -142,8 +141,7 @@ SparseTable::Counts SparseTable::counts() const {
 uint64_t SparseTable::Digest() const {
   uint64_t sum = 0;
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    sum +=
-        shard->WithRows([&](const RowMap& rows) { return DigestOf(rows, layout_.full_floats()); });
+    sum += shard->WithRows([&](const RowMap& rows) { return DigestOf(rows, layout_); });
   }
   return sum;
 }

@@ -58,6 +58,10 @@ class SparseTable {
   // row stays. Runs under the shard's lock.
   void Sweep(uint32_t local, const std::function<RowFate(Key, float* value, bool full)>& visit);
 
+  // The same for many rows of one shard. values: [n, full_floats]; full: [n].
+  void WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
+                  const uint8_t* full);
+
   // Calls visit(key, value, full) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
   // start) and returns the next cursor, 0 at the end. Order is that of the index, the same as long
   // as the shard is not written. value: full_floats cells, zeros where embedx is absent; valid
@@ -77,8 +81,8 @@ class SparseTable {
     uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
   };
   Counts counts() const;
-  // Sum over rows of XXH3-64 of {key u64, full u64, full_floats cells (zeros where embedx is
-  // absent)}, little-endian; independent of order and placement, and it adds up over servers.
+  // Sum over rows of their hashes (row_digest.h): independent of order and placement, and it adds
+  // up over shards and servers.
   uint64_t Digest() const;
 
   uint32_t local_shard_num() const { return static_cast<uint32_t>(shards_.size()); }

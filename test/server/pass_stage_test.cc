@@ -125,15 +125,17 @@ TEST_F(PassStageTest, EveryVerbInReadyStateIsRefusedExceptBeginAndAbort) {
   CommitEmptyPasses(3);
   uint64_t rows = 0;
   for (PassId pass : {0, 1, 2, 3, 4, 5}) {
-    EXPECT_CODE(stage_.Push(pass, 0, 0, SparsePush({2})), Code::kFailedPrecondition) << pass;
-    EXPECT_CODE(stage_.Seal(pass, 0, 0), Code::kFailedPrecondition) << pass;
-    EXPECT_CODE(stage_.Prepare(pass, &rows), Code::kFailedPrecondition) << pass;
-    EXPECT_CODE(stage_.Commit(pass), pass == 3 ? Code::kOk : Code::kFailedPrecondition) << pass;
+    // Of a pass that is to come, staging may have been lost here: its worker starts it again.
+    const Code refused = pass > 3 ? Code::kAborted : Code::kFailedPrecondition;
+    EXPECT_CODE(stage_.Push(pass, 0, 0, SparsePush({2})), refused) << pass;
+    EXPECT_CODE(stage_.Seal(pass, 0, 0), refused) << pass;
+    EXPECT_CODE(stage_.Prepare(pass, &rows), refused) << pass;
+    EXPECT_CODE(stage_.Commit(pass), pass == 3 ? Code::kOk : refused) << pass;
     EXPECT_CODE(stage_.Abort(pass), Code::kOk) << pass;
   }
   for (PassId pass : {0, 2, 3, 5}) {
     const absl::Status status = stage_.Begin(pass);
-    EXPECT_CODE(status, Code::kFailedPrecondition);
+    EXPECT_CODE(status, pass > 4 ? Code::kAborted : Code::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr(absl::StrCat("pass ", pass)), HasSubstr("next is 4")));
   }
@@ -145,7 +147,7 @@ TEST_F(PassStageTest, OpenPassRefusesOtherPassesAndCommit) {
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   uint64_t rows = 0;
   for (PassId pass : {0, 2}) {
-    EXPECT_CODE(stage_.Begin(pass), Code::kFailedPrecondition);
+    EXPECT_CODE(stage_.Begin(pass), pass > 1 ? Code::kAborted : Code::kFailedPrecondition);
     EXPECT_CODE(stage_.Push(pass, 0, 1, SparsePush({4})), Code::kFailedPrecondition);
     EXPECT_CODE(stage_.Seal(pass, 0, 1), Code::kFailedPrecondition);
     EXPECT_CODE(stage_.Prepare(pass, &rows), Code::kFailedPrecondition);
@@ -377,7 +379,7 @@ TEST_F(PassStageTest, AbortLeavesTheStateUntouched) {
     ASSERT_TRUE(stage_.Abort(2).ok());
     EXPECT_EQ(stage_.open(), 0u);
     EXPECT_EQ(stage_.committed(), 1u);
-    EXPECT_CODE(stage_.Commit(2), Code::kFailedPrecondition);
+    EXPECT_CODE(stage_.Commit(2), Code::kAborted);
   }
   EXPECT_EQ(Digest(), digest);
   // The pass begins anew, with the same sequences and other contents.

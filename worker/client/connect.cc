@@ -108,10 +108,18 @@ std::string StateOf(const Answer& answer) {
                       answer.hello.committed_pass());
 }
 
-// Tables and pass: a server that was restarted has neither.
+// Tables and pass: a server that was restarted has neither, unless its commits are durable; then it
+// has those of the newest, and a claim brings all to the same.
 absl::Status CheckState(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     const v1::HelloReply &first = answers[0].hello, &hello = answer.hello;
+    if (hello.durable() != first.durable()) {
+      return Disagree(absl::StrCat(
+          "server ", hello.rank(), " (", answer.link.name, ") ",
+          hello.durable() ? "keeps its commits on disk" : "keeps its commits in memory only",
+          " and server 0 does not: start all servers with the same --durability"));
+    }
+    if (hello.durable()) continue;
     const bool empty = SchemaHash(hello.schema()) == 0,
                first_empty = SchemaHash(first.schema()) == 0;
     if (empty != first_empty && std::max(hello.committed_pass(), first.committed_pass()) > 0) {
@@ -151,6 +159,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
       ShardMap::Create(answers[0].hello.shard_num(), static_cast<uint32_t>(answers.size())));
   FleetView view = {.servers = {}, .map = map, .schema = {}};
   view.committed = answers[0].hello.committed_pass();
+  view.durable = answers[0].hello.durable();
   for (const Answer& answer : answers) {
     const v1::HelloReply& hello = answer.hello;
     if (hello.identity().shard_map_hash() != map.hash()) {

@@ -17,6 +17,7 @@ struct FleetView {
   v1::Schema schema;   // empty: no tables yet
   uint64_t epoch = 0;  // the highest that any server has seen
   PassId committed = 0;
+  bool durable = false;  // commits survive the servers
 };
 
 // Says hello to all of `servers`, in parallel, until retry_limit. kUnavailable names every server

@@ -1,6 +1,7 @@
 #include "worker/client/parameter_client.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/hash.h"
 #include "common/schema.h"
@@ -8,6 +9,23 @@
 #include "worker/client/connect.h"
 
 namespace cistern {
+
+namespace {
+
+using TableStates = google::protobuf::RepeatedPtrField<v1::TableState>;
+
+// Rows and digests of a server's part of each table add up to those of the table.
+void AddTables(const TableStates& part, TableStates* sum) {
+  while (sum->size() < part.size()) sum->Add();
+  for (int i = 0; i < part.size(); ++i) {
+    v1::TableState& table = *sum->Mutable(i);
+    table.set_name(part[i].name());
+    table.set_rows(table.rows() + part[i].rows());
+    table.set_digest(table.digest() + part[i].digest());
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
     std::vector<ServerLink> servers, const ClientOptions& options) {
@@ -25,6 +43,7 @@ ParameterClient::ParameterClient(FleetView view, const ClientOptions& options)
       cluster_id_(HashBytes(options.cluster)),
       pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
                                 : nullptr),
+      durable_(view.durable),
       epoch_(view.epoch),
       committed_(view.committed),
       sequences_(servers_.size(), 0) {}
@@ -76,15 +95,38 @@ absl::Status ParameterClient::ClaimEpoch() {
     v1::ClaimEpochRequest request;
     *request.mutable_identity() = identity();
     request.mutable_identity()->set_epoch(epoch);
-    CISTERN_RETURN_IF_ERROR(ForEachServer([&](size_t, ControlPlane& server) {
+    std::vector<PassId> committed(servers_.size());
+    CISTERN_RETURN_IF_ERROR(ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
       v1::PassReply reply;
-      return server.ClaimEpoch(request, &reply);
+      CISTERN_RETURN_IF_ERROR(server.ClaimEpoch(request, &reply));
+      committed[rank] = reply.committed_pass();
+      return absl::OkStatus();
     }));
+    for (size_t rank = 1; rank < committed.size(); ++rank) {
+      if (committed[rank] == committed[0]) continue;
+      return absl::UnavailableError(absl::StrCat("server 0 is at pass ", committed[0],
+                                                 " and server ", rank, " at pass ", committed[rank],
+                                                 ": one of them was restarted"));
+    }
     epoch_ = epoch;
-    committed_ = view.committed;
+    committed_ = committed[0];
     open_ = 0;
-    return absl::OkStatus();
+    if (SchemaHash(view.schema) != schema_hash_) CISTERN_RETURN_IF_ERROR(SetSchema(view.schema));
+    return durable_ ? ReadManifest() : absl::OkStatus();
   });
+}
+
+absl::Status ParameterClient::ReadManifest() {
+  v1::GetManifestRequest request;
+  *request.mutable_identity() = identity();
+  v1::GetManifestReply reply;
+  const absl::Status got = servers_[0].control->GetManifest(request, &reply);
+  if (!got.ok() && !absl::IsNotFound(got)) return AddContext(got, ServerName(0, servers_[0]));
+  manifest_ = reply.manifest();
+  manifest_xxh3_ = reply.self_xxh3();
+  if (manifest_.commit() == 0 || manifest_.pass() == committed_) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the newest commit is of pass ", manifest_.pass(),
+                                             " and the servers are at pass ", committed_));
 }
 
 absl::Status ParameterClient::BeginPass() {
@@ -114,15 +156,21 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     v1::PassReply reply;
     return server.SealPass(seal, &reply);
   }));
-  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
+  const bool durable = durable_ && commit.durable;
+  std::vector<v1::PreparePassReply> prepared(servers_.size());
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {
     v1::PreparePassRequest prepare;
     *prepare.mutable_identity() = pass.identity();
     prepare.set_pass(open_);
-    v1::PreparePassReply reply;
-    return server.PreparePass(prepare, &reply);
+    prepare.set_durable(durable);
+    return server.PreparePass(prepare, &prepared[rank]);
   }));
-  // Every server has voted: from here on the pass is committed, and an error means that a server
-  // has not been told.
+  if (durable) {
+    CISTERN_RETURN_IF_ERROR(Decide(prepared, commit.worker_state));
+    pass.set_commit(manifest_.commit());
+  }
+  // Every server has voted, and the decision stands: from here on the pass is committed, and an
+  // error means that a server has not been told.
   const absl::Status told = Repeat([&](size_t, ControlPlane& server) {
     v1::PassReply reply;
     return server.CommitPass(pass, &reply);
@@ -132,6 +180,45 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   committed_ = open_;
   open_ = 0;
   return absl::OkStatus();
+}
+
+absl::Status ParameterClient::Decide(const std::vector<v1::PreparePassReply>& prepared,
+                                     const std::string& worker_state) {
+  v1::DecideRequest request;
+  *request.mutable_identity() = identity();
+  v1::Manifest& manifest = *request.mutable_manifest();
+  manifest = MakeManifest(prepared);
+  manifest.set_worker(worker_state);
+  v1::DecideReply reply;
+  const absl::Status decided = WithRetry(options_.retry_limit, options_.worker, [&] {
+    return servers_[0].control->Decide(request, &reply);
+  });
+  CISTERN_RETURN_IF_ERROR(AddContext(decided, ServerName(0, servers_[0])));
+  manifest_ = manifest;
+  manifest_xxh3_ = reply.self_xxh3();
+  return absl::OkStatus();
+}
+
+v1::Manifest ParameterClient::MakeManifest(
+    const std::vector<v1::PreparePassReply>& prepared) const {
+  v1::Manifest manifest;
+  manifest.set_cluster(options_.cluster);
+  manifest.set_commit(manifest_.commit() + 1);
+  manifest.set_previous(manifest_xxh3_);
+  manifest.set_pass(open_);
+  manifest.set_epoch(epoch_);
+  manifest.set_server_num(map_.server_num());
+  manifest.set_shard_num(map_.shard_num());
+  *manifest.mutable_schema() = schema_;
+  std::set<std::string> named;  // servers that were more or fewer before share files
+  for (const v1::PreparePassReply& reply : prepared) {
+    for (const v1::RowFile& file : reply.prepared().files()) {
+      if (named.insert(file.name()).second) *manifest.add_files() = file;
+    }
+    AddTables(reply.prepared().tables(), manifest.mutable_tables());
+    AddTables(reply.prepared().dense_tables(), manifest.mutable_dense_tables());
+  }
+  return manifest;
 }
 
 absl::Status ParameterClient::AbortPass() {
@@ -156,6 +243,30 @@ absl::Status ParameterClient::Clear(PassId pass) {
   committed_ = pass;
   open_ = 0;
   return absl::OkStatus();
+}
+
+absl::Status ParameterClient::Load(const v1::LoadRequest& what, uint64_t* rows) {
+  v1::LoadRequest request = what;
+  *request.mutable_identity() = identity();
+  std::vector<v1::LoadReply> replies(servers_.size());
+  CISTERN_RETURN_IF_ERROR(ForEachServer(
+      [&](size_t rank, ControlPlane& server) { return server.Load(request, &replies[rank]); }));
+  for (const v1::LoadReply& reply : replies) *rows += reply.rows();
+  committed_ = replies[0].committed_pass();
+  open_ = 0;
+  // The tables may have come with the model.
+  v1::HelloReply hello;
+  CISTERN_RETURN_IF_ERROR(servers_[0].control->Hello({}, &hello));
+  CISTERN_RETURN_IF_ERROR(SetSchema(hello.schema()));
+  return CommitChange();
+}
+
+absl::Status ParameterClient::CommitChange() {
+  if (!durable_) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(BeginPass());
+  CommitOptions commit;
+  commit.worker_state = manifest_.worker();
+  return CommitPass(commit);
 }
 
 absl::Status ParameterClient::ForEachServer(

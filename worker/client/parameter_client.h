@@ -105,7 +105,17 @@ class ParameterClient {
       TableId table,
       const std::function<absl::Status(uint32_t shard, Key, const float* value, bool full)>& visit);
 
-  // Removes all rows and sets the committed pass, on every server.
+  // Reads a saved model (what.name, and how) from the servers' data_dir into servers that hold
+  // nothing, and, where they are durable, commits it. rows: read. After an error on durable servers
+  // ClaimEpoch brings back the last commit.
+  absl::Status Load(const v1::LoadRequest& what, uint64_t* rows);
+
+  // Commits what was changed in place on the servers (Clear, Shrink, UpdateAfterSave) as a pass of
+  // its own, with the worker's position as it was. Nothing to do where they are not durable.
+  absl::Status CommitChange();
+
+  // Removes all rows and sets the committed pass, on every server. On durable servers this becomes
+  // a commit with the next pass, or CommitChange.
   absl::Status Clear(PassId pass);
 
   // Calls every server in parallel; the first error wins, with the server's name before it.
@@ -115,6 +125,11 @@ class ParameterClient {
   ParameterClient(FleetView view, const ClientOptions& options);
 
   absl::Status SetSchema(const v1::Schema& schema);
+  absl::Status ReadManifest();
+  // Writes the manifest of the open pass on server 0: the commit point.
+  absl::Status Decide(const std::vector<v1::PreparePassReply>& prepared,
+                      const std::string& worker_state);
+  v1::Manifest MakeManifest(const std::vector<v1::PreparePassReply>& prepared) const;
   absl::Status CheckTable(TableId table) const;
   absl::Status CheckDenseTable(TableId table) const;
   // ForEachServer, each call repeated while its error is retryable: for idempotent verbs.

@@ -1,0 +1,218 @@
+#include "server/checkpoint/compaction.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "common/dense_range.h"
+#include "common/log.h"
+#include "server/checkpoint/dense_section.h"
+#include "server/checkpoint/shard_image.h"
+#include "server/table/row_digest.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kRowsBetweenChecks = 1 << 16;
+
+// One merge: the readers of all files, and the writer of the new one.
+class Merge {
+ public:
+  Merge(FileSystem& files, const MergePlan& plan, const std::function<bool()>& stop)
+      : files_(files), plan_(plan), stop_(stop) {}
+
+  absl::StatusOr<v1::RowFile> Run() {
+    for (const v1::RowFile& file : plan_.files) {
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> reader,
+                               RowFileReader::Open(files_, plan_.folder, file));
+      readers_.push_back(std::move(reader));
+    }
+    CISTERN_ASSIGN_OR_RETURN(writer_,
+                             RowFileWriter::Create(files_, plan_.folder, plan_.name, plan_.header));
+    for (int t = 0; t < plan_.schema.tables_size(); ++t) {
+      CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
+                               ValueLayout::Create(plan_.schema.tables(t)));
+      const uint32_t shards = plan_.map.local_shard_num(plan_.header.server);
+      for (uint32_t local = 0; local < shards; ++local) {
+        const ShardIndex shard = plan_.map.global_shard(plan_.header.server, local);
+        CISTERN_RETURN_IF_ERROR(MergeShard(static_cast<TableId>(t), layout, shard));
+      }
+    }
+    for (int t = 0; t < plan_.schema.dense_tables_size(); ++t) {
+      CISTERN_RETURN_IF_ERROR(MergeDense(static_cast<TableId>(t)));
+    }
+    return writer_->Finish();
+  }
+
+ private:
+  // The files that `shard` is made of: from its newest base on.
+  std::vector<const RowSection*> SectionsOf(TableId table, ShardIndex shard,
+                                            std::vector<const RowFileReader*>* owners) const {
+    std::vector<const RowSection*> sections;
+    for (size_t i = 0; i < readers_.size(); ++i) {
+      if (!HoldsShard(plan_.files[i], shard)) continue;
+      if (plan_.files[i].base()) {
+        sections.clear();
+        owners->clear();
+      }
+      const RowSection* section = readers_[i]->FindSparse(table, shard);
+      if (section == nullptr) continue;
+      sections.push_back(section);
+      owners->push_back(readers_[i].get());
+    }
+    return sections;
+  }
+
+  absl::Status MergeShard(TableId table, const ValueLayout& layout, ShardIndex shard) {
+    std::vector<const RowFileReader*> owners;
+    const std::vector<const RowSection*> sections = SectionsOf(table, shard, &owners);
+    RowSection out;
+    out.table = table;
+    out.shard = shard;
+    out.stride = layout.full_floats();
+    CISTERN_RETURN_IF_ERROR(writer_->BeginSection(out));
+    RowDigest digest(layout);
+    ShardTotals totals;
+    RowBlockBuilder builder(&layout);
+    CISTERN_RETURN_IF_ERROR(
+        MergeRows(layout, sections, owners, [&](const RowFileReader::Cursor& row) -> absl::Status {
+          totals.digest += digest(row.key(), row.value(), row.full());
+          builder.Add(row.key(), row.value(), row.full());
+          if (++totals.rows % kRowsBetweenChecks == 0 && stop_()) {
+            return absl::CancelledError("the merge was stopped");
+          }
+          return Append(builder.Take(false));
+        }));
+    CISTERN_RETURN_IF_ERROR(Append(builder.Take(true)));
+    if (!sections.empty() &&
+        !(totals == ShardTotals{sections.back()->total_rows, sections.back()->digest})) {
+      return absl::DataLossError(absl::StrCat(
+          plan_.folder, ": table '", plan_.schema.tables(static_cast<int>(table)).name(),
+          "', shard ", shard, ": the rows of its files do not add up to the recorded digest"));
+    }
+    return writer_->EndSection(totals.rows, totals.digest);
+  }
+
+  // Visits each key once, with the value of the newest file that has it.
+  template <typename Visit>
+  absl::Status MergeRows(const ValueLayout& layout, const std::vector<const RowSection*>& sections,
+                         const std::vector<const RowFileReader*>& owners, Visit visit) {
+    std::vector<RowFileReader::Cursor> cursors;  // older ones first; those at their end are removed
+    for (size_t i = 0; i < sections.size(); ++i) {
+      RowFileReader::Cursor cursor = owners[i]->Walk(*sections[i], layout);
+      CISTERN_ASSIGN_OR_RETURN(const bool more, cursor.Next());
+      if (more) cursors.push_back(std::move(cursor));
+    }
+    while (!cursors.empty()) {
+      size_t newest = 0;
+      for (size_t i = 1; i < cursors.size(); ++i) {
+        if (cursors[i].key() <= cursors[newest].key()) newest = i;
+      }
+      CISTERN_RETURN_IF_ERROR(visit(cursors[newest]));
+      const Key key = cursors[newest].key();
+      for (size_t i = newest + 1; i-- > 0;) {
+        if (cursors[i].key() != key) continue;
+        CISTERN_ASSIGN_OR_RETURN(const bool more, cursors[i].Next());
+        if (!more) cursors.erase(cursors.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MergeDense(TableId id) {
+    const v1::DenseTableSpec& spec = plan_.schema.dense_tables(static_cast<int>(id));
+    DenseTable table(spec, plan_.header.server, plan_.map.server_num());
+    for (const std::unique_ptr<RowFileReader>& reader : readers_) {
+      CISTERN_RETURN_IF_ERROR(TakeDenseSections(*reader, id, table));
+    }
+    const DenseRange range = table.range();
+    if (!table.written() || range.begin == range.end) return absl::OkStatus();
+    return AppendDenseSection(table, id, *writer_);
+  }
+
+  absl::Status Append(const std::vector<RowBlockBuilder::Block>& blocks) {
+    for (const RowBlockBuilder::Block& block : blocks) {
+      CISTERN_RETURN_IF_ERROR(writer_->Append(block));
+    }
+    return absl::OkStatus();
+  }
+
+  FileSystem& files_;
+  const MergePlan& plan_;
+  const std::function<bool()>& stop_;
+  std::vector<std::unique_ptr<RowFileReader>> readers_;
+  std::unique_ptr<RowFileWriter> writer_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::RowFile> MergeRowFiles(FileSystem& files, const MergePlan& plan,
+                                          const std::function<bool()>& stop) {
+  return Merge(files, plan, stop).Run();
+}
+
+bool HoldsRowsOf(const v1::RowFile& file, const ShardMap& map, uint32_t rank) {
+  // Dense ranges of two different placements nearly always overlap; the rest is exact.
+  return file.server_num() != map.server_num() || file.server() == rank;
+}
+
+Compaction::~Compaction() {
+  stopping_ = true;
+}
+
+bool Compaction::Start(FileSystem* files, MergePlan plan) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (running_ || result_.has_value()) return false;
+    running_ = true;
+    dropped_ = false;
+    name_ = plan.name;
+  }
+  thread_.Run([this, files, plan = std::move(plan)] { Run(files, plan); });
+  return true;
+}
+
+void Compaction::Run(FileSystem* files, const MergePlan& plan) {
+  // Linux: of this thread only. Pulls and training go first.
+  setpriority(PRIO_PROCESS, 0, 15);
+  const absl::StatusOr<v1::RowFile> base = MergeRowFiles(*files, plan, [this] {
+    absl::MutexLock lock(&mutex_);
+    return stopping_ || dropped_;
+  });
+  if (!base.ok() && !absl::IsCancelled(base.status())) {
+    LogWarning(absl::StrCat("no new base was made: ", std::string(base.status().message())));
+  }
+  absl::MutexLock lock(&mutex_);
+  running_ = false;
+  if (base.ok() && !dropped_) {
+    result_ = *base;
+  } else {
+    name_.clear();  // what may be left of it is removed with other unnamed files
+  }
+}
+
+std::optional<v1::RowFile> Compaction::result() const {
+  absl::MutexLock lock(&mutex_);
+  return result_;
+}
+
+void Compaction::Drop() {
+  absl::MutexLock lock(&mutex_);
+  dropped_ = true;
+  result_.reset();
+  if (!running_) name_.clear();
+}
+
+std::string Compaction::file_name() const {
+  absl::MutexLock lock(&mutex_);
+  return name_;
+}
+
+void Compaction::AwaitIdle() const {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(
+      +[](const bool* running) { return !*running; }, &running_));
+}
+
+}  // namespace cistern

@@ -1,0 +1,188 @@
+#include "server/checkpoint/state_folder.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace cistern {
+namespace {
+
+// Far above any real one: the files of 10,000 servers.
+constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
+
+// Removes a file that may be gone already.
+absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
+  const absl::Status removed = files.Remove(path);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+}  // namespace
+
+std::string FormatRowFileName(const RowFileName& name) {
+  return absl::StrCat(name.base ? "base-" : "delta-", name.commit, "-", name.epoch, "-",
+                      name.server, name.attempt > 0 ? absl::StrCat(".", name.attempt) : "");
+}
+
+std::optional<RowFileName> ParseRowFileName(const std::string& name) {
+  RowFileName parsed;
+  const std::vector<std::string> attempt = absl::StrSplit(name, '.');
+  const std::vector<std::string> parts = absl::StrSplit(attempt[0], '-');
+  if (attempt.size() > 2 || parts.size() != 4) return std::nullopt;
+  parsed.base = parts[0] == "base";
+  if ((!parsed.base && parts[0] != "delta") || !absl::SimpleAtoi(parts[1], &parsed.commit) ||
+      !absl::SimpleAtoi(parts[2], &parsed.epoch) || !absl::SimpleAtoi(parts[3], &parsed.server) ||
+      (attempt.size() == 2 && !absl::SimpleAtoi(attempt[1], &parsed.attempt))) {
+    return std::nullopt;
+  }
+  if (FormatRowFileName(parsed) != name) return std::nullopt;
+  return parsed;
+}
+
+absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files,
+                                                               const std::string& path,
+                                                               uint32_t server) {
+  for (const char* folder : {"epoch", "manifest", "data"}) {
+    CISTERN_RETURN_IF_ERROR(files.MakeFolders(absl::StrCat(path, "/", folder)));
+  }
+  std::unique_ptr<StateFolder> state(new StateFolder(files, path));
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(path, "/lock-", server));
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(lock.status().message(), ": another process is server ", server,
+                     " of this state; stop it, or give this one another --rank or --data_dir"));
+  }
+  CISTERN_RETURN_IF_ERROR(lock.status());
+  state->lock_ = *std::move(lock);
+  return state;
+}
+
+absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::OpenToRead(FileSystem& files,
+                                                                     const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const bool there, files.Exists(path + "/manifest"));
+  if (!there) {
+    return absl::NotFoundError(
+        absl::StrCat(path, " is not the state of a cluster (it has no folder manifest/)"));
+  }
+  return std::unique_ptr<StateFolder>(new StateFolder(files, path));
+}
+
+absl::StatusOr<std::vector<uint64_t>> StateFolder::Numbers(const std::string& folder) const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                           files_.List(absl::StrCat(path_, "/", folder)));
+  std::vector<uint64_t> numbers;
+  for (const std::string& name : names) {
+    if (const uint64_t number = NumberOfName(name); number > 0) numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+absl::StatusOr<Epoch> StateFolder::NewestEpoch() const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> epochs, Numbers("epoch"));
+  return epochs.empty() ? 0 : epochs.back();
+}
+
+absl::Status StateFolder::CreateEpoch(Epoch epoch) {
+  CISTERN_ASSIGN_OR_RETURN(const Epoch newest, NewestEpoch());
+  if (newest >= epoch) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("epoch ", epoch, " cannot be claimed: ", newest, " was claimed before"));
+  }
+  const std::string path = absl::StrCat(path_, "/epoch/", NumberName(epoch));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.Create(path));
+  CISTERN_RETURN_IF_ERROR(file->Sync());
+  CISTERN_RETURN_IF_ERROR(file->Close());
+  return files_.SyncFolder(path_ + "/epoch");
+}
+
+std::string StateFolder::ManifestPath(uint64_t commit) const {
+  return absl::StrCat(path_, "/manifest/", NumberName(commit));
+}
+
+absl::StatusOr<std::vector<uint64_t>> StateFolder::Commits() const {
+  return Numbers("manifest");
+}
+
+absl::StatusOr<bool> StateFolder::HasManifest(uint64_t commit) const {
+  return files_.Exists(ManifestPath(commit));
+}
+
+absl::StatusOr<ParsedManifest> StateFolder::ReadManifest(uint64_t commit) const {
+  const std::string path = ManifestPath(commit);
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMaxManifestBytes));
+  absl::StatusOr<ParsedManifest> parsed = ParseManifest(text);
+  if (!parsed.ok()) return AddContext(parsed.status(), path);
+  if (parsed->manifest.commit() != commit) {
+    return absl::DataLossError(absl::StrCat(path, ": it is the manifest of commit ",
+                                            parsed->manifest.commit(), " under another's name"));
+  }
+  return parsed;
+}
+
+absl::StatusOr<std::optional<ParsedManifest>> StateFolder::NewestManifest() const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
+  if (commits.empty()) return std::nullopt;
+  CISTERN_ASSIGN_OR_RETURN(ParsedManifest newest, ReadManifest(commits.back()));
+  return newest;
+}
+
+absl::StatusOr<uint64_t> StateFolder::WriteManifest(const v1::Manifest& manifest) {
+  const std::string text = FormatManifest(manifest);
+  CISTERN_ASSIGN_OR_RETURN(const ParsedManifest parsed, ParseManifest(text));
+  const std::string path = ManifestPath(manifest.commit());
+  const std::string fresh = absl::StrCat(path, ".epoch-", manifest.epoch());
+  // What an attempt of this epoch that was cut short left is of no use.
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, fresh));
+  const absl::Status written = [&]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.Create(fresh));
+    CISTERN_RETURN_IF_ERROR(file->Append(text));
+    CISTERN_RETURN_IF_ERROR(file->Sync());
+    CISTERN_RETURN_IF_ERROR(file->Close());
+    return files_.Publish(fresh, path);
+  }();
+  if (!written.ok()) {
+    RemoveIfThere(files_, fresh).IgnoreError();  // the first error is the one to report
+    return written;
+  }
+  CISTERN_RETURN_IF_ERROR(files_.SyncFolder(path_ + "/manifest"));
+  return parsed.self_xxh3;
+}
+
+absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
+  const std::string folder = path_ + "/manifest";
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(folder));
+  for (const std::string& name : names) {
+    // Temporary names are "<digits>.epoch-<epoch>".
+    const uint64_t commit = NumberOfName(name.substr(0, name.find('.')));
+    const bool temporary = absl::StrContains(name, ".");
+    const bool old = temporary ? commit <= newest_commit : commit + keep <= newest_commit;
+    if (commit > 0 && old) {
+      CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, absl::StrCat(folder, "/", name)));
+    }
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::vector<uint64_t> epochs, Numbers("epoch"));
+  if (!epochs.empty()) epochs.pop_back();
+  for (const uint64_t epoch : epochs) {
+    CISTERN_RETURN_IF_ERROR(
+        RemoveIfThere(files_, absl::StrCat(path_, "/epoch/", NumberName(epoch))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StateFolder::RemoveUnnamed(uint64_t newest_commit, const std::set<std::string>& named,
+                                        uint32_t server, bool strays, uint32_t server_num) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
+  for (const std::string& name : names) {
+    const std::optional<RowFileName> parsed = ParseRowFileName(name);
+    if (!parsed || named.count(name) != 0 || parsed->commit > newest_commit) continue;
+    const bool mine = parsed->server == server || (strays && parsed->server >= server_num);
+    if (!mine) continue;
+    CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, absl::StrCat(data_path(), "/", name)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,121 @@
+// Durable servers in this process that can be killed and started again under the same address.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/service/server_node.h"
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+
+// The address of one server: calls go to whatever process is there now, or to nobody.
+//
+// A test may stand in the way of control calls: `before` is asked first, `after` when the server
+// has answered, each by the method's name; an error is what the caller sees.
+class Address : public ControlPlane, public DataPlane {
+ public:
+  void Connect(ServerNode* node) { node_ = node; }
+
+  std::function<absl::Status(const char*method)> before, after;
+
+  void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {
+    const absl::Status sent = Ask(before, "Frame");
+    if (!sent.ok()) {
+      done(sent);
+      return;
+    }
+    node_->data().Call(kind, std::move(request), timeout, std::move(done));
+  }
+#define CISTERN_METHOD(name, request, reply, length)                  \
+  absl::Status name(const v1::request& in, v1::reply* out) override { \
+    CISTERN_RETURN_IF_ERROR(Ask(before, #name));                      \
+    CISTERN_RETURN_IF_ERROR(node_->control().name(in, out));          \
+    return after == nullptr ? absl::OkStatus() : after(#name);        \
+  }
+  CISTERN_CONTROL_METHODS(CISTERN_METHOD)
+#undef CISTERN_METHOD
+
+ private:
+  absl::Status Ask(const std::function<absl::Status(const char*)>& who, const char* method) const {
+    if (who != nullptr) CISTERN_RETURN_IF_ERROR(who(method));
+    return node_ != nullptr ? absl::OkStatus() : absl::UnavailableError("nobody listens there");
+  }
+
+  ServerNode* node_ = nullptr;
+};
+
+class RestartableFleet {
+ public:
+  RestartableFleet(uint32_t server_num, const ServerOptions& base)
+      : base_(base), nodes_(server_num), addresses_(server_num) {
+    base_.durable = true;
+    for (uint32_t rank = 0; rank < server_num; ++rank) {
+      addresses_[rank] = std::make_unique<Address>();
+      EXPECT_EQ(Start(rank), absl::OkStatus());
+    }
+  }
+
+  absl::Status Start(size_t rank) {
+    ServerOptions options = base_;
+    options.rank = static_cast<uint32_t>(rank);
+    options.server_num = static_cast<uint32_t>(nodes_.size());
+    options.threads = 2;
+    CISTERN_ASSIGN_OR_RETURN(nodes_[rank], ServerNode::Create(options));
+    addresses_[rank]->Connect(nodes_[rank].get());
+    return absl::OkStatus();
+  }
+  // Memory is gone; what is on disk stays.
+  void Kill(size_t rank) {
+    addresses_[rank]->Connect(nullptr);
+    nodes_[rank].reset();
+  }
+  absl::Status Restart(size_t rank) {
+    Kill(rank);
+    return Start(rank);
+  }
+
+  std::vector<ServerLink> Links() {
+    std::vector<ServerLink> links;
+    for (size_t rank = 0; rank < nodes_.size(); ++rank) {
+      links.push_back(
+          {absl::StrCat("server-", rank), addresses_[rank].get(), addresses_[rank].get()});
+    }
+    return links;
+  }
+  Address& address(size_t rank) { return *addresses_[rank]; }
+  ServerNode& node(size_t rank) { return *nodes_[rank]; }
+  size_t size() const { return nodes_.size(); }
+
+ private:
+  ServerOptions base_;
+  std::vector<std::unique_ptr<ServerNode>> nodes_;
+  std::vector<std::unique_ptr<Address>> addresses_;
+};
+
+// Digests of all tables over the fleet, sparse ones first, from every row.
+inline std::vector<uint64_t> DigestsOf(ParameterClient& client) {
+  std::vector<uint64_t> digests;
+  const auto add = [&](size_t at, uint64_t digest) {
+    digests.resize(std::max(digests.size(), at + 1));
+    digests[at] += digest;
+  };
+  for (const ServerLink& server : client.servers()) {
+    v1::StatsRequest request;
+    *request.mutable_identity() = client.identity();
+    request.set_digest(true);
+    v1::StatsReply reply;
+    EXPECT_EQ(server.control->Stats(request, &reply), absl::OkStatus());
+    for (int t = 0; t < reply.tables_size(); ++t) add(t, reply.tables(t).digest());
+    for (int t = 0; t < reply.dense_tables_size(); ++t) {
+      add(reply.tables_size() + t, reply.dense_tables(t).digest());
+    }
+  }
+  return digests;
+}
+
+}  // namespace cistern
