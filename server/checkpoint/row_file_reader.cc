@@ -114,8 +114,8 @@ absl::StatusOr<std::unique_ptr<RowFileReader>> RowFileReader::Open(FileSystem& f
   reader->path_ = ShownPath(path);
   absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
   if (absl::IsNotFound(file.status()) || absl::IsInvalidArgument(file.status())) {
-    return absl::DataLossError(
-        absl::StrCat(file.status().message(), "; the state is not whole without this file"));
+    return absl::DataLossError(absl::StrCat(reader->path_, ": ", file.status().message(),
+                                            "; the state is not whole without this file"));
   }
   CISTERN_RETURN_IF_ERROR(file.status());
   reader->file_ = *std::move(file);
@@ -147,7 +147,7 @@ absl::Status RowFileReader::ReadFooter(const v1::RowFile& expected) {
   }
   CISTERN_ASSIGN_OR_RETURN(RowFileFooter footer,
                            DecodeRowFileFooter(encoded, trailer.footer_offset));
-  if (absl::string_view(header, sizeof(header)) != EncodeRowFileHeader(footer.header)) {
+  if (encoded.compare(0, sizeof(header), header, sizeof(header)) != 0) {
     return absl::DataLossError("its header is not the one that its footer repeats");
   }
   if (known) CISTERN_RETURN_IF_ERROR(CheckExpected(footer, expected));

@@ -9,7 +9,9 @@
 #include <tuple>
 #include <vector>
 
+#include "common/hash.h"
 #include "server/checkpoint/row_file.h"
+#include "server/checkpoint/row_file_footer.h"
 
 namespace cistern {
 
@@ -30,8 +32,7 @@ inline v1::Schema SampleSchema() {
   v1::DenseTableSpec* dense = schema.add_dense_tables();
   dense->set_name("dense");
   dense->set_rows(9);
-  dense->add_columns("w");
-  dense->add_columns("m");
+  for (const std::string& column : {std::string("w"), std::string("m")}) dense->add_columns(column);
   return schema;
 }
 
@@ -131,6 +132,61 @@ inline absl::StatusOr<std::vector<SparseRow>> ReadSparseRows(const RowFileReader
         return absl::OkStatus();
       }));
   return rows;
+}
+
+// Reads every row, each section with the layout of its table, as a server that recovers does.
+inline absl::Status ReadEverything(FileSystem& files, const std::string& folder,
+                                   const v1::RowFile& expected) {
+  CISTERN_ASSIGN_OR_RETURN(const auto reader, RowFileReader::Open(files, folder, expected));
+  for (const RowSection& section : reader->sections()) {
+    std::vector<float> cells;
+    const absl::Status read =
+        section.dense ? reader->ReadDense(section, &cells)
+                      : ReadSparseRows(*reader, section, SampleLayout(section.table % 2)).status();
+    CISTERN_RETURN_IF_ERROR(read);
+  }
+  return reader->Verify();
+}
+
+// A row file in parts that a test may change and put together again with the right hashes.
+struct RowFileParts {
+  RowFileFooter footer;
+  std::vector<std::string> blocks;
+};
+
+inline RowFileParts TakeApart(const std::string& bytes) {
+  const absl::string_view end =
+      absl::string_view(bytes).substr(bytes.size() - kRowFileTrailerBytes);
+  const RowFileTrailer trailer = DecodeRowFileTrailer(end, bytes.size()).value();
+  RowFileParts parts;
+  parts.footer = DecodeRowFileFooter(
+                     absl::string_view(bytes).substr(trailer.footer_offset, trailer.footer_bytes),
+                     trailer.footer_offset)
+                     .value();
+  size_t offset = kRowFileHeaderBytes;
+  for (const uint64_t size : parts.footer.block_bytes) {
+    parts.blocks.push_back(bytes.substr(offset, size));
+    offset += size;
+  }
+  return parts;
+}
+
+// The blocks with a footer of any bytes.
+inline std::string PutTogether(const RowFileParts& parts, const std::string& footer) {
+  std::string bytes = EncodeRowFileHeader(parts.footer.header);
+  for (const std::string& block : parts.blocks) bytes += block;
+  const RowFileTrailer trailer{bytes.size(), footer.size(), HashBytes(footer)};
+  return bytes + footer + EncodeRowFileTrailer(trailer);
+}
+
+inline std::string PutTogether(RowFileParts parts) {
+  parts.footer.block_hashes.clear();
+  parts.footer.block_bytes.clear();
+  for (const std::string& block : parts.blocks) {
+    parts.footer.block_hashes.push_back(HashBytes(block));
+    parts.footer.block_bytes.push_back(block.size());
+  }
+  return PutTogether(parts, EncodeRowFileFooter(parts.footer));
 }
 
 }  // namespace cistern
