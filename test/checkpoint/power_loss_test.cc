@@ -1,0 +1,310 @@
+// The power goes away after every single call to the disk, in many ways; whatever is left must
+// recover to a commit, to none older than the last one that was acknowledged, and with the rows
+// that commit had. And it is shown that a missing sync would be seen.
+//
+// CISTERN_CRASH_STATES: how many states to look at (100000; 10000000 in the long form).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include "server/checkpoint/durable_state.h"
+#include "test/client/embedded_fleet.h"
+#include "test/client/restartable_fleet.h"
+#include "test/support/memory_file_system.h"
+
+namespace cistern {
+namespace {
+
+constexpr char kDataDir[] = "/cluster";
+constexpr uint32_t kServers = 2, kShards = 2;
+
+v1::Schema SmallSchema() {
+  v1::Schema schema = TestSchema();
+  schema.mutable_dense_tables(0)->set_rows(7);
+  return schema;
+}
+
+// Passes calls on, except the syncs that a test leaves out.
+class SkippingFileSystem : public FileSystem {
+ public:
+  using Skip = std::function<bool(const std::string& path, bool folder)>;
+  SkippingFileSystem(FileSystem* files, Skip skip) : files_(files), skip_(std::move(skip)) {}
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_->Create(path));
+    if (!skip_(path, false)) return file;
+    return std::make_unique<Unsynced>(std::move(file));
+  }
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
+    return files_->Open(path);
+  }
+  absl::Status MakeFolders(const std::string& path) override { return files_->MakeFolders(path); }
+  absl::Status Publish(const std::string& from, const std::string& to) override {
+    return files_->Publish(from, to);
+  }
+  absl::Status Replace(const std::string& from, const std::string& to) override {
+    return files_->Replace(from, to);
+  }
+  absl::Status Remove(const std::string& path) override { return files_->Remove(path); }
+  absl::Status SyncFolder(const std::string& path) override {
+    return skip_(path, true) ? absl::OkStatus() : files_->SyncFolder(path);
+  }
+  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
+    return files_->List(folder);
+  }
+  absl::StatusOr<bool> Exists(const std::string& path) override { return files_->Exists(path); }
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
+    return files_->Lock(path);
+  }
+
+ private:
+  class Unsynced : public WritableFile {
+   public:
+    explicit Unsynced(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
+    absl::Status Append(absl::string_view bytes) override { return file_->Append(bytes); }
+    absl::Status Sync() override { return absl::OkStatus(); }
+    absl::Status Close() override { return file_->Close(); }
+
+   private:
+    const std::unique_ptr<WritableFile> file_;
+  };
+
+  FileSystem* const files_;
+  const Skip skip_;
+};
+
+// What had been promised by some moment of the recording.
+struct Promise {
+  size_t operation = 0;  // operations done by then
+  uint64_t commit = 0;
+  Epoch epoch = 0;
+};
+
+// A short life of a cluster, written to a disk in memory.
+class Recording {
+ public:
+  explicit Recording(SkippingFileSystem::Skip skip) : files_(&disk_, std::move(skip)) {
+    digests_[0] = {0, 0, 0};
+    ServerOptions options;
+    options.data_dir = kDataDir;
+    options.shard_num = kShards;
+    options.keep_commits = 2;
+    options.compact_min_bytes = 1;
+    options.files = &files_;
+    {
+      RestartableFleet fleet(kServers, options);
+      auto client = Start(fleet);
+      for (uint64_t round = 1; round <= 3; ++round) Commit(fleet, *client, round);
+      // A pass that nobody decides, and another coordinator.
+      EXPECT_EQ(client->BeginPass(), absl::OkStatus());
+      EXPECT_EQ(Push(*client, 99), absl::OkStatus());
+      client = Start(fleet);
+      Commit(fleet, *client, 4);
+      // In memory first, then on disk.
+      EXPECT_EQ(Round(*client, 5, /*durable=*/false), absl::OkStatus());
+      Commit(fleet, *client, 6);
+      EXPECT_EQ(fleet.Restart(1), absl::OkStatus());
+      Commit(fleet, *client, 7);
+      // Everything is replaced.
+      EXPECT_EQ(client->Clear(2), absl::OkStatus());
+      Commit(fleet, *client, 8);
+      Commit(fleet, *client, 9);
+    }
+    // Another life, which begins with what is there.
+    RestartableFleet fleet(kServers, options);
+    auto client = Start(fleet);
+    Commit(fleet, *client, 10);
+  }
+
+  const MemoryFileSystem& disk() const { return disk_; }
+  const std::vector<Promise>& promises() const { return promises_; }
+  // Digests of the tables at a commit; of none, empty tables.
+  const std::map<uint64_t, std::vector<uint64_t>>& digests() const { return digests_; }
+
+ private:
+  std::unique_ptr<ParameterClient> Start(RestartableFleet& fleet) {
+    auto client = Connected(fleet.Links());
+    EXPECT_EQ(client->CreateTables(SmallSchema()), absl::OkStatus());
+    EXPECT_EQ(client->ClaimEpoch(), absl::OkStatus());
+    Promised(*client);
+    return client;
+  }
+  void Promised(const ParameterClient& client) {
+    promises_.push_back(
+        {disk_.operation_num(), client.manifest().commit(), client.identity().epoch()});
+  }
+  void Commit(RestartableFleet& fleet, ParameterClient& client, uint64_t round) {
+    EXPECT_EQ(Round(client, round, true), absl::OkStatus());
+    Promised(client);
+    digests_[client.manifest().commit()] = DigestsOf(client);
+    for (size_t rank = 0; rank < fleet.size(); ++rank) fleet.node(rank).AwaitCompaction();
+  }
+  static absl::Status Round(ParameterClient& client, uint64_t round, bool durable) {
+    CISTERN_RETURN_IF_ERROR(client.BeginPass());
+    CISTERN_RETURN_IF_ERROR(Push(client, round));
+    ParameterClient::CommitOptions commit;
+    commit.durable = durable;
+    return client.CommitPass(commit);
+  }
+  static absl::Status Push(ParameterClient& client, uint64_t round) {
+    std::vector<Key> keys;
+    for (Key key = 1; key <= 6; ++key) keys.push_back(key + round % 4);
+    std::vector<float> values = ValuesOf(keys, client.layout(kDeep).full_floats());
+    for (float& value : values) value += static_cast<float>(round);
+    const std::vector<uint8_t> full(keys.size(), 1);
+    CISTERN_RETURN_IF_ERROR(client.Push(kDeep, keys, values.data(), full.data()));
+    const std::vector<float> dense(7 * 3, static_cast<float>(round));
+    return client.PushDense(kMlp, dense.data());
+  }
+
+  MemoryFileSystem disk_;
+  SkippingFileSystem files_;
+  std::vector<Promise> promises_;
+  std::map<uint64_t, std::vector<uint64_t>> digests_;
+};
+
+// Tries states of one recording.
+class Survivors {
+ public:
+  explicit Survivors(const Recording& recording)
+      : recording_(recording), map_(ShardMap::Create(kShards, kServers).value()), pool_(1) {}
+
+  // Empty if what is left of the disk keeps every promise; else what is wrong.
+  std::string Check(size_t prefix, MemoryFileSystem::Loss loss, uint64_t seed) {
+    const auto disk = recording_.disk().Crash(prefix, loss, seed);
+    Promise promised;
+    for (const Promise& promise : recording_.promises()) {
+      if (promise.operation <= prefix) promised = promise;
+    }
+    std::vector<uint64_t> digests(3);
+    uint64_t commit = 0;
+    for (uint32_t rank = 0; rank < kServers; ++rank) {
+      TableStore store(map_, rank);
+      DurableState::Options options;
+      options.files = disk.get();
+      options.folder = StateFolderOf(kDataDir);
+      options.cluster = "cistern";
+      // Looking only: a merge would take time, and is another recording's matter.
+      options.compact_min_bytes = uint64_t{1} << 40;
+      options.compact_max_files = 1 << 30;
+      auto state = DurableState::Open(options, map_, rank, &pool_);
+      if (!state.ok()) return std::string(state.status().message());
+      const auto pass = (*state)->Recover(store);
+      if (!pass.ok()) return std::string(pass.status().message());
+      const uint64_t here = (*state)->manifest().manifest.commit();
+      if (rank > 0 && here != commit) return "two servers are at different commits";
+      commit = here;
+      const auto epoch = (*state)->NewestEpoch();
+      if (!epoch.ok() || *epoch < promised.epoch) return "a claimed epoch is forgotten";
+      for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
+        digests[t] += store.sparse_tables()[t]->Digest();
+      }
+      if (!store.dense_tables().empty()) digests[2] += store.dense_tables()[0]->Digest();
+    }
+    if (commit < promised.commit) {
+      return absl::StrCat("commit ", promised.commit, " was acknowledged and ", commit,
+                          " is what is left");
+    }
+    const auto expected = recording_.digests().find(commit);
+    if (expected == recording_.digests().end()) return "a commit that never was";
+    return expected->second == digests ? "" : absl::StrCat("other rows than commit ", commit);
+  }
+
+ private:
+  const Recording& recording_;
+  const ShardMap map_;
+  ThreadPool pool_;
+};
+
+uint64_t StatesWanted() {
+  const char* wanted = std::getenv("CISTERN_CRASH_STATES");
+  return wanted == nullptr ? 100000 : std::strtoull(wanted, nullptr, 10);
+}
+
+// Runs through every prefix, in every kind of loss, seed after seed, until `limit` states were
+// seen. Returns a broken promise, the first as far as threads allow.
+class Enumeration {
+ public:
+  Enumeration(const Recording& recording, uint64_t limit) : recording_(recording), limit_(limit) {}
+
+  std::string Run() {
+    std::vector<std::thread> threads;
+    const size_t thread_num = std::max(1u, std::thread::hardware_concurrency());
+    for (size_t i = 0; i < thread_num; ++i) threads.emplace_back([this] { Work(); });
+    for (std::thread& thread : threads) thread.join();
+    return failure_;
+  }
+  uint64_t states() const { return states_; }
+
+ private:
+  // The states of one prefix with one seed, in turn for all prefixes, then for the next seed.
+  void Work() {
+    Survivors survivors(recording_);
+    const size_t prefixes = recording_.disk().operation_num() + 1;
+    while (true) {
+      const uint64_t turn = next_++;
+      const uint64_t seed = turn / prefixes;
+      for (const auto loss : {MemoryFileSystem::Loss::kKill, MemoryFileSystem::Loss::kOrdered,
+                              MemoryFileSystem::Loss::kWeak}) {
+        if (loss == MemoryFileSystem::Loss::kKill && seed > 0) continue;  // it has no choice
+        if (found_ || states_ >= limit_) return;
+        ++states_;
+        const std::string wrong = survivors.Check(turn % prefixes, loss, seed);
+        if (!wrong.empty()) Found(wrong, turn % prefixes, loss, seed);
+      }
+    }
+  }
+  void Found(const std::string& wrong, size_t prefix, MemoryFileSystem::Loss loss, uint64_t seed) {
+    if (found_.exchange(true)) return;
+    failure_ = absl::StrCat(wrong, " (after ", prefix, " operations, the last one ",
+                            prefix > 0 ? recording_.disk().Operation(prefix - 1) : "none",
+                            "; loss ", static_cast<int>(loss), ", seed ", seed, ")");
+  }
+
+  const Recording& recording_;
+  const uint64_t limit_;
+  std::atomic<uint64_t> next_{0}, states_{0};
+  std::atomic<bool> found_{false};
+  std::string failure_;  // of whoever set found_
+};
+
+bool NoSyncIsSkipped(const std::string&, bool) {
+  return false;
+}
+
+TEST(PowerLoss, EveryStateThatACrashLeavesIsACommitThatKeepsItsPromises) {
+  const Recording recording(NoSyncIsSkipped);
+  Enumeration enumeration(recording, StatesWanted());
+  EXPECT_EQ(enumeration.Run(), "");
+  std::cout << enumeration.states() << " states of " << recording.disk().operation_num()
+            << " operations\n";
+}
+
+TEST(PowerLoss, EverySyncThatIsLeftOutIsNoticed) {
+  struct Mutant {
+    std::string name, path;
+    bool folder;
+  };
+  for (const Mutant& mutant : {Mutant{"bytes of row files", "/data/", false},
+                               Mutant{"bytes of manifests", "/manifest/", false},
+                               Mutant{"names of row files", "/data", true},
+                               Mutant{"names of manifests", "/manifest", true},
+                               Mutant{"names of epochs", "/epoch", true}}) {
+    const Recording recording([&](const std::string& path, bool folder) {
+      return folder == mutant.folder && path.find(mutant.path) != std::string::npos;
+    });
+    Enumeration enumeration(recording, 20000);
+    const std::string found = enumeration.Run();
+    EXPECT_NE(found, "") << mutant.name << " unsynced: nothing noticed";
+    std::cout << mutant.name << " unsynced: after " << enumeration.states() << " states: " << found
+              << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace cistern
