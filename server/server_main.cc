@@ -34,6 +34,7 @@ struct Flags {
   bool insecure_remote = false;
   uint64_t staged_limit_mb = 8192;
   std::string durability = "commit";
+  uint64_t merge_min_kb = 1024;
   std::string log_level = "info";
 };
 
@@ -58,6 +59,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "that starts goes on from there; none keeps passes in memory only "
          "(--durability=none)")
       ->check(CLI::IsMember({"commit", "none"}))
+      ->capture_default_str();
+  app.add_option("--merge_min_kb,--merge-min-kb", flags.merge_min_kb,
+                 "Changes on disk below this many KiB are not merged into a new base by themselves "
+                 "(--merge_min_kb=65536)")
       ->capture_default_str();
   app.add_option("--keep_commits,--keep-commits", server.keep_commits,
                  "Newest commits that stay on disk (--keep_commits=10)")
@@ -172,6 +177,7 @@ int Main(int argc, char** argv) {
   }
   if (const absl::Status status = CheckFlags(flags); !status.ok()) return Fail(status);
   flags.server.staged_limit_bytes = flags.staged_limit_mb << 20;
+  flags.server.compact_min_bytes = flags.merge_min_kb << 10;
   flags.server.durable = !flags.server.data_dir.empty() && flags.durability == "commit";
   SetLogLevel(flags.log_level);
   SetLogName(absl::StrCat("server-", flags.server.rank));

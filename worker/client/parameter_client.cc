@@ -111,7 +111,10 @@ absl::Status ParameterClient::ClaimEpoch() {
     epoch_ = epoch;
     committed_ = committed[0];
     open_ = 0;
-    if (SchemaHash(view.schema) != schema_hash_) CISTERN_RETURN_IF_ERROR(SetSchema(view.schema));
+    // Servers without tables were restarted before the first commit: CreateTables makes them again.
+    if (SchemaHash(view.schema) != 0 && SchemaHash(view.schema) != schema_hash_) {
+      CISTERN_RETURN_IF_ERROR(SetSchema(view.schema));
+    }
     return durable_ ? ReadManifest() : absl::OkStatus();
   });
 }
