@@ -8,7 +8,7 @@
 #include "common/dense_range.h"
 #include "common/log.h"
 #include "server/checkpoint/dense_section.h"
-#include "server/checkpoint/shard_image.h"
+#include "server/checkpoint/shard_rows.h"
 #include "server/table/row_digest.h"
 
 namespace cistern {
@@ -46,27 +46,8 @@ class Merge {
   }
 
  private:
-  // The files that `shard` is made of: from its newest base on.
-  std::vector<const RowSection*> SectionsOf(TableId table, ShardIndex shard,
-                                            std::vector<const RowFileReader*>* owners) const {
-    std::vector<const RowSection*> sections;
-    for (size_t i = 0; i < readers_.size(); ++i) {
-      if (!HoldsShard(plan_.files[i], shard)) continue;
-      if (plan_.files[i].base()) {
-        sections.clear();
-        owners->clear();
-      }
-      const RowSection* section = readers_[i]->FindSparse(table, shard);
-      if (section == nullptr) continue;
-      sections.push_back(section);
-      owners->push_back(readers_[i].get());
-    }
-    return sections;
-  }
-
   absl::Status MergeShard(TableId table, const ValueLayout& layout, ShardIndex shard) {
-    std::vector<const RowFileReader*> owners;
-    const std::vector<const RowSection*> sections = SectionsOf(table, shard, &owners);
+    const ShardSections sections = SectionsOf(readers_, table, shard);
     RowSection out;
     out.table = table;
     out.shard = shard;
@@ -76,7 +57,7 @@ class Merge {
     ShardTotals totals;
     RowBlockBuilder builder(&layout);
     CISTERN_RETURN_IF_ERROR(
-        MergeRows(layout, sections, owners, [&](const RowFileReader::Cursor& row) -> absl::Status {
+        MergeRows(sections, layout, [&](const RowFileReader::Cursor& row) -> absl::Status {
           totals.digest += digest(row.key(), row.value(), row.full());
           builder.Add(row.key(), row.value(), row.full());
           if (++totals.rows % kRowsBetweenChecks == 0 && stop_()) {
@@ -85,39 +66,11 @@ class Merge {
           return Append(builder.Take(false));
         }));
     CISTERN_RETURN_IF_ERROR(Append(builder.Take(true)));
-    if (!sections.empty() &&
-        !(totals == ShardTotals{sections.back()->total_rows, sections.back()->digest})) {
-      return absl::DataLossError(absl::StrCat(
-          plan_.folder, ": table '", plan_.schema.tables(static_cast<int>(table)).name(),
-          "', shard ", shard, ": the rows of its files do not add up to the recorded digest"));
-    }
+    CISTERN_RETURN_IF_ERROR(AddContext(
+        CheckTotals(sections, totals),
+        absl::StrCat(plan_.folder, ": table '", plan_.schema.tables(static_cast<int>(table)).name(),
+                     "', shard ", shard)));
     return writer_->EndSection(totals.rows, totals.digest);
-  }
-
-  // Visits each key once, with the value of the newest file that has it.
-  template <typename Visit>
-  absl::Status MergeRows(const ValueLayout& layout, const std::vector<const RowSection*>& sections,
-                         const std::vector<const RowFileReader*>& owners, Visit visit) {
-    std::vector<RowFileReader::Cursor> cursors;  // older ones first; those at their end are removed
-    for (size_t i = 0; i < sections.size(); ++i) {
-      RowFileReader::Cursor cursor = owners[i]->Walk(*sections[i], layout);
-      CISTERN_ASSIGN_OR_RETURN(const bool more, cursor.Next());
-      if (more) cursors.push_back(std::move(cursor));
-    }
-    while (!cursors.empty()) {
-      size_t newest = 0;
-      for (size_t i = 1; i < cursors.size(); ++i) {
-        if (cursors[i].key() <= cursors[newest].key()) newest = i;
-      }
-      CISTERN_RETURN_IF_ERROR(visit(cursors[newest]));
-      const Key key = cursors[newest].key();
-      for (size_t i = newest + 1; i-- > 0;) {
-        if (cursors[i].key() != key) continue;
-        CISTERN_ASSIGN_OR_RETURN(const bool more, cursors[i].Next());
-        if (!more) cursors.erase(cursors.begin() + static_cast<std::ptrdiff_t>(i));
-      }
-    }
-    return absl::OkStatus();
   }
 
   absl::Status MergeDense(TableId id) {

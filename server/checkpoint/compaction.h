@@ -35,10 +35,6 @@ absl::StatusOr<v1::RowFile> MergeRowFiles(FileSystem& files, const MergePlan& pl
 
 // Whether the rows of `file` include some of server `rank` of `map`.
 bool HoldsRowsOf(const v1::RowFile& file, const ShardMap& map, uint32_t rank);
-// Whether `file` is where `shard` would be.
-inline bool HoldsShard(const v1::RowFile& file, ShardIndex shard) {
-  return shard % file.server_num() == file.server();
-}
 
 // One merge at a time, on a thread of its own that yields to all others.
 //

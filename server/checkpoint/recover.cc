@@ -6,6 +6,7 @@
 #include "server/checkpoint/compaction.h"
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/durable_state.h"
+#include "server/checkpoint/shard_rows.h"
 
 namespace cistern {
 namespace {
@@ -47,10 +48,7 @@ std::vector<v1::RowFile> DurableState::FilesOf(const v1::Manifest& manifest) con
   for (const v1::RowFile& file : manifest.files()) {
     if (HoldsRowsOf(file, map_, rank_)) files.push_back(file);
   }
-  std::sort(files.begin(), files.end(), [](const v1::RowFile& a, const v1::RowFile& b) {
-    return std::tuple(a.commit(), !a.base(), a.server_num(), a.server()) <
-           std::tuple(b.commit(), !b.base(), b.server_num(), b.server());
-  });
+  OrderByCommit(&files);
   return files;
 }
 

@@ -1,0 +1,44 @@
+// Reads a commit as a doubter: every file and block, and the sums that its manifest records.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "server/checkpoint/state_folder.h"
+
+namespace cistern {
+
+// What was found of one commit.
+struct CommitCheck {
+  uint64_t commit = 0;
+  v1::Manifest manifest;  // empty if it cannot be read
+  // One for each thing that cannot be trusted (kDataLoss) or could not be read; none: all is well.
+  std::vector<absl::Status> faults;
+};
+
+// Threads: one at a time.
+class StateVerifier {
+ public:
+  // Both are borrowed.
+  StateVerifier(const StateFolder& folder, ThreadPool& pool) : folder_(folder), pool_(pool) {}
+
+  // Checks the manifest, that it follows the one before where that is there, every block of its
+  // files (once, where several commits share a file), and that the merged rows add up to the digest
+  // of each shard and table.
+  CommitCheck Check(uint64_t commit);
+
+ private:
+  absl::Status CheckPrevious(const v1::Manifest& manifest) const;
+  absl::Status CheckFile(const v1::RowFile& file) const;
+  // Rebuilds what the tables hold from the files. Faults are added to *faults.
+  void CheckTables(const v1::Manifest& manifest, std::vector<absl::Status>* faults) const;
+
+  const StateFolder& folder_;
+  ThreadPool& pool_;
+  std::set<std::pair<std::string, uint64_t>> good_files_;  // name and root
+};
+
+}  // namespace cistern

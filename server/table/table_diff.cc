@@ -1,0 +1,92 @@
+#include "server/table/table_diff.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cistern {
+namespace {
+
+constexpr size_t kScanRows = 1024;        // under one lock
+constexpr uint64_t kDenseRows = 1 << 14;  // compared at a time
+
+void Note(Key key, size_t examples, uint64_t* count, std::vector<Key>* keys) {
+  ++*count;
+  if (keys->size() < examples) keys->push_back(key);
+}
+
+// Visits every row of a table.
+template <typename Visit>
+void ForEachRow(const SparseTable& table, Visit visit) {
+  for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
+    uint64_t cursor = 0;
+    do {
+      cursor = table.Scan(local, cursor, kScanRows, visit);
+    } while (cursor != 0);
+  }
+}
+
+}  // namespace
+
+absl::Status DiffTables(const SparseTable& a, const SparseTable& b, size_t examples,
+                        TableDifference* difference) {
+  difference->rows_a += a.counts().rows;
+  difference->rows_b += b.counts().rows;
+  difference->digest_a += a.Digest();
+  difference->digest_b += b.Digest();
+  if (a.layout().accessor() != b.layout().accessor() ||
+      a.layout().full_floats() != b.layout().full_floats() ||
+      a.layout().short_floats() != b.layout().short_floats()) {
+    return absl::InvalidArgumentError("their rows have other cells");
+  }
+  std::vector<float> other(a.layout().full_floats());
+  ForEachRow(a, [&](Key key, const float* value, bool full) {
+    bool other_full = false;
+    if (!b.Find(key, other.data(), &other_full)) {
+      Note(key, examples, &difference->removed, &difference->removed_keys);
+    } else if (other_full != full ||
+               std::memcmp(value, other.data(), a.layout().floats(full) * sizeof(float)) != 0) {
+      Note(key, examples, &difference->changed, &difference->changed_keys);
+    }
+  });
+  ForEachRow(b, [&](Key key, const float*, bool) {
+    bool full = false;
+    if (!a.Find(key, other.data(), &full)) {
+      Note(key, examples, &difference->added, &difference->added_keys);
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status DiffDenseTables(const DenseTable& a, const DenseTable& b, size_t examples,
+                             TableDifference* difference) {
+  const DenseRange range = a.range();
+  const uint64_t rows = range.end - range.begin;
+  difference->rows_a += a.written() ? rows : 0;
+  difference->rows_b += b.written() ? b.range().end - b.range().begin : 0;
+  difference->digest_a += a.Digest();
+  difference->digest_b += b.Digest();
+  if (range.begin != b.range().begin || range.end != b.range().end || a.columns() != b.columns()) {
+    return absl::InvalidArgumentError("they have other rows or columns");
+  }
+  if (!a.written() || !b.written()) {
+    difference->removed += a.written() ? rows : 0;
+    difference->added += b.written() ? rows : 0;
+    return absl::OkStatus();
+  }
+  const size_t columns = a.columns();
+  std::vector<float> left(kDenseRows * columns), right(left.size());
+  for (uint64_t row = range.begin; row < range.end; row += kDenseRows) {
+    const uint64_t count = std::min(kDenseRows, range.end - row);
+    CISTERN_RETURN_IF_ERROR(a.Read(row, count, left.data()));
+    CISTERN_RETURN_IF_ERROR(b.Read(row, count, right.data()));
+    for (uint64_t i = 0; i < count; ++i) {
+      if (std::memcmp(&left[i * columns], &right[i * columns], columns * sizeof(float)) == 0) {
+        continue;
+      }
+      Note(row + i, examples, &difference->changed, &difference->changed_keys);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
