@@ -199,8 +199,13 @@ absl::Status WriteExclusively(FileSystem& files, const std::string& folder, cons
   if (absl::IsAlreadyExists(status)) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   }
-  CISTERN_RETURN_IF_ERROR(status);
-  return files.SyncFolder(folder);
+  const absl::Status named = status.ok() ? files.SyncFolder(folder) : status;
+  // The caller takes the files of a failed save away, so its json must not stay: it is there where
+  // the folder could not be synced, and where the reply of a rename was lost.
+  if (!named.ok() && ReadWhole(files, path, text.size()).value_or("") == text) {
+    files.Remove(path).IgnoreError();
+  }
+  return named;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // An immutable, checksummed file of rows: a base or a delta of one server's shards.
 //
-// Byte by byte (little-endian; docs/formats.md, golden file in test/checkpoint):
+// Byte by byte (little-endian; docs/formats.md, golden file in test/golden):
 //
 //   header   64 bytes: magic "CISTROWS", u16 major, u16 minor, u32 flags (bit 0: base),
 //            u64 cluster_id, u64 schema_hash, u32 server, u32 server_num, u32 shard_num, u32 zero,

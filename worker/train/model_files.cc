@@ -197,7 +197,11 @@ absl::Status ReplaceModel(FileSystem& files, const std::string& fresh, const std
   CISTERN_RETURN_IF_ERROR(RemoveTree(files, old));
   const absl::Status moved = files.Replace(folder, old);
   if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
-  CISTERN_RETURN_IF_ERROR(files.Replace(fresh, folder));
+  const absl::Status placed = files.Replace(fresh, folder);
+  if (!placed.ok()) {
+    if (moved.ok()) files.Replace(old, folder).IgnoreError();  // the error is the one to report
+    return AddContext(placed, absl::StrCat("the new model is in ", fresh));
+  }
   CISTERN_RETURN_IF_ERROR(files.SyncFolder(ParentFolder(folder)));
   RemoveTree(files, old).IgnoreError();  // a leftover folder is no failure
   return absl::OkStatus();
@@ -225,8 +229,7 @@ absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::st
     RemoveTree(files, fresh).IgnoreError();  // the error that led here is the one to report
     return AddContext(written, absl::StrCat("saving the model to ", folder));
   }
-  const absl::Status replaced = ReplaceModel(files, fresh, old, folder);
-  return AddContext(replaced, absl::StrCat("the new model is in ", fresh));
+  return ReplaceModel(files, fresh, old, folder);
 }
 
 absl::Status CopyModel(FileSystem& files, const std::string& from, const std::string& to) {
