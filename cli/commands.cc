@@ -1,9 +1,11 @@
 #include "cli/commands.h"
 
+#include "cli/ckpt_commands.h"
 #include "cli/data_commands.h"
 #include "cli/demo_command.h"
 #include "cli/evaluate_commands.h"
 #include "cli/save_load_commands.h"
+#include "cli/scrub_command.h"
 #include "cli/status_command.h"
 #include "cli/table_commands.h"
 #include "cli/train_command.h"
@@ -31,6 +33,9 @@ void AddAllCommands(Command& root) {
   AddSaveCommand(root);
   AddLoadCommand(root);
   AddTableCommands(root);
+  AddCkptCommands(root);
+  AddVerifyCommand(root);
+  AddScrubCommand(root);
   AddVersionCommand(root);
   root.Footer(kFooter);
 }

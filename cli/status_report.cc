@@ -20,6 +20,15 @@ std::string StateText(const ServerState& server) {
   return server.stats.open_pass() > 0 ? "in pass" : "ready";
 }
 
+// "-" where commits are kept in memory only.
+std::string CommitText(const ServerState& server) {
+  return server.hello.durable() ? absl::StrCat(server.stats.commit()) : "-";
+}
+
+std::string StateBytesText(const ServerState& server) {
+  return server.hello.durable() ? BytesText(server.stats.state_bytes()) : "-";
+}
+
 std::string RowsText(const v1::StatsReply& stats) {
   if (stats.tables().empty()) return "no tables";
   std::vector<std::string> words;
@@ -31,13 +40,15 @@ std::string RowsText(const v1::StatsReply& stats) {
 
 std::vector<std::string> RowOf(const ServerState& server) {
   if (!server.reached.ok()) {
-    return {"-", server.address, StateText(server), "-", "-", "-", "-", "-", ""};
+    return {"-", server.address, StateText(server), "-", "-", "-", "-", "-", "-", "-", ""};
   }
   const v1::StatsReply& stats = server.stats;
   return {absl::StrCat(stats.rank(), "/", server.hello.server_num()),
           server.address,
           StateText(server),
           absl::StrCat(stats.committed_pass()),
+          CommitText(server),
+          StateBytesText(server),
           BytesText(stats.resident_bytes()),
           CountText(static_cast<double>(stats.pulled_keys())),
           CountText(static_cast<double>(stats.pushed_keys())),
@@ -72,6 +83,11 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
   json["data_dir"] = server.hello.data_dir();
   json["committed_pass"] = stats.committed_pass();
   json["open_pass"] = stats.open_pass();
+  json["durable"] = server.hello.durable();
+  if (server.hello.durable()) {
+    json["commit"] = stats.commit();
+    json["state_bytes"] = stats.state_bytes();
+  }
   json["staged_bytes"] = stats.staged_bytes();
   json["resident_bytes"] = stats.resident_bytes();
   json["uptime_seconds"] = stats.uptime_seconds();
@@ -144,8 +160,9 @@ absl::Status OutcomeOf(const std::vector<ServerState>& servers) {
 Report ReportOf(const std::vector<ServerState>& servers, bool digest) {
   Report report;
   report.json["servers"] = nlohmann::ordered_json::array();
-  std::vector<std::vector<std::string>> rows = {
-      {"RANK", "ADDRESS", "STATE", "PASS", "MEMORY", "PULLED", "PUSHED", "UPTIME", "ROWS"}};
+  std::vector<std::vector<std::string>> rows = {{"RANK", "ADDRESS", "STATE", "PASS", "COMMIT",
+                                                 "ON DISK", "MEMORY", "PULLED", "PUSHED", "UPTIME",
+                                                 "ROWS"}};
   for (const ServerState& server : servers) {
     report.json["servers"].push_back(JsonOf(server, digest));
     rows.push_back(RowOf(server));

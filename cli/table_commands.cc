@@ -197,6 +197,16 @@ void AddTableCommands(Command& root) {
   show.Argument("KEY", &flags->key, {"KEY", "Key: decimal, or hex behind 0x.", "1234"});
   AddFlags(show, flags.get());
   show.Does([flags](Console&) { return RunTableShow(*flags); });
+  Command& hist = table.Add("hist", "How often the numbers of one field occur, over all rows.",
+                            "cistern table hist deep --servers 127.0.0.1:7700 --field show");
+  hist.Argument("TABLE", &flags->table, {"NAME", "Name of a sparse table.", "deep", kRequired});
+  hist.Flag("--field", &flags->field,
+            {"NAME",
+             "A field as cistern table show names it, or norm: the length of the weights (L2). "
+             "Without it: show of ctr tables, norm of the others.",
+             "--field unseen_days"});
+  AddFlags(hist, flags.get());
+  hist.Does([flags](Console&) { return RunTableHistogram(*flags); });
 }
 
 }  // namespace cistern

@@ -14,13 +14,26 @@ void Note(Key key, size_t examples, uint64_t* count, std::vector<Key>* keys) {
   if (keys->size() < examples) keys->push_back(key);
 }
 
-// Visits every row of a table.
+// Visits every row of a table: copies of a few at a time, because no two locks are held at once.
 template <typename Visit>
 void ForEachRow(const SparseTable& table, Visit visit) {
+  const size_t stride = table.layout().full_floats();
+  std::vector<Key> keys;
+  std::vector<float> values;
+  std::vector<uint8_t> full;
   for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
     uint64_t cursor = 0;
     do {
-      cursor = table.Scan(local, cursor, kScanRows, visit);
+      keys.clear();
+      values.clear();
+      full.clear();
+      cursor =
+          table.Scan(local, cursor, kScanRows, [&](Key key, const float* value, bool has_embedx) {
+            keys.push_back(key);
+            values.insert(values.end(), value, value + stride);
+            full.push_back(has_embedx ? 1 : 0);
+          });
+      for (size_t i = 0; i < keys.size(); ++i) visit(keys[i], &values[i * stride], full[i] != 0);
     } while (cursor != 0);
   }
 }

@@ -34,14 +34,29 @@ ServerState Down(const std::string& address) {
 TEST(StatusReport, HasARowAServerAndSumsOverThem) {
   const Report report = ReportOf({Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)}, false);
   EXPECT_TRUE(report.outcome.ok());
-  EXPECT_EQ(report.text,
-            "RANK  ADDRESS  STATE  PASS   MEMORY  PULLED  PUSHED  UPTIME  ROWS\n"
-            " 0/2  a:1      ready     4  3.0 MiB       0       0   1m15s  deep=30\n"
-            " 1/2  b:2      ready     4  3.0 MiB       0       0   1m15s  deep=12\n"
-            "\n"
-            "TABLE  ROWS  MEMORY\n"
-            "deep     42     0 B\n");
+  EXPECT_EQ(
+      report.text,
+      "RANK  ADDRESS  STATE  PASS  COMMIT  ON DISK   MEMORY  PULLED  PUSHED  UPTIME  ROWS\n"
+      " 0/2  a:1      ready     4       -        -  3.0 MiB       0       0   1m15s  deep=30\n"
+      " 1/2  b:2      ready     4       -        -  3.0 MiB       0       0   1m15s  deep=12\n"
+      "\n"
+      "TABLE  ROWS  MEMORY\n"
+      "deep     42     0 B\n");
   EXPECT_EQ(report.json["tables"][0]["rows"], 42);
+}
+
+TEST(StatusReport, ShowsTheCommitOfADurableServer) {
+  ServerState server = Ready("a:1", 0, 30, 0);
+  server.hello.set_durable(true);
+  server.stats.set_commit(17);
+  server.stats.set_state_bytes(5 << 20);
+  const Report report = ReportOf({server, Ready("b:2", 1, 12, 0)}, false);
+  EXPECT_THAT(report.text, HasSubstr("ready     4      17  5.0 MiB"));
+  EXPECT_EQ(report.json["servers"][0]["durable"], true);
+  EXPECT_EQ(report.json["servers"][0]["commit"], 17);
+  EXPECT_EQ(report.json["servers"][0]["state_bytes"], 5 << 20);
+  EXPECT_EQ(report.json["servers"][1]["durable"], false);
+  EXPECT_FALSE(report.json["servers"][1].contains("commit"));
 }
 
 TEST(StatusReport, AddsDigestsModulo2To64) {

@@ -60,11 +60,13 @@ def run(*words, **options):
 class Server:
     """One cistern-server process."""
 
-    def __init__(self, rank, count, folder, port=0, flags=(), durability="none", **options):
+    def __init__(self, rank, count, folder, port=0, flags=(), durability="none", data_dir=None,
+                 **options):
         self.log = open(folder / f"server-{rank}-of-{count}.log", "a", encoding="utf-8")
         self.process = subprocess.Popen(
             [str(BIN / "cistern-server"), f"--rank={rank}", f"--server_num={count}",
-             f"--port={port}", f"--data_dir={folder / 'saved'}", f"--durability={durability}",
+             f"--port={port}", f"--data_dir={data_dir or folder / 'saved'}",
+             f"--durability={durability}",
              *flags],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True, **options)
         self.port = self._read_port()

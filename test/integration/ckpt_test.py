@@ -1,0 +1,122 @@
+"""Commits of real servers on disk: listed, verified, compared, rewritten, recovered from."""
+
+import time
+import unittest
+
+from programs import ProgramTest, Servers, finish, run, start
+
+
+class Checkpoints(ProgramTest):
+
+    SAMPLES = 1000
+
+    def setUp(self):
+        super().setUp()
+        self.data_dir = self.folder / "saved"
+
+    def train(self, servers, name):
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--servers",
+                    servers.addresses)
+
+    def digests(self, servers):
+        status = self.run_ok("cistern", "status", "--servers", servers.addresses, "--json",
+                             "--digest").json()
+        self.assertTrue(all(server["durable"] for server in status["servers"]))
+        return {table["name"]: table["digest"] for table in status["tables"]}
+
+    def list(self, place):
+        return self.run_ok("cistern", "ckpt", "ls", place, "--json").json()
+
+    def commit_digests(self, place):
+        return {table["name"]: table["digest"] for table in self.list(place)["commits"][-1]["tables"]}
+
+    def trained(self):
+        """Trains on two durable servers, which are gone then; returns their digests."""
+        with Servers(2, self.folder, durability="commit") as servers:
+            self.train(servers, "run")
+            flags = ("--servers", servers.addresses)
+            self.run_ok("cistern", "scrub", *flags, "--files")
+            hist = self.run_ok("cistern", "table", "hist", "deep", *flags, "--json").json()
+            self.assertEqual(sum(bucket["count"] for bucket in hist["buckets"]), hist["rows"])
+            self.run_ok("cistern", "save", *flags, "--name", "model")
+            return self.digests(servers)
+
+    def recovered(self, count, shard_num=64, data_dir=None):
+        with Servers(count, self.folder, durability="commit", data_dir=data_dir,
+                     flags=[f"--shard_num={shard_num}"]) as servers:
+            return self.digests(servers)
+
+    def test_commits_are_listed_and_come_back_on_other_servers(self):
+        digests = self.trained()
+        listed = self.list(self.data_dir)
+        self.assertTrue(all(commit["whole"] for commit in listed["commits"]))
+        self.assertEqual([model["name"] for model in listed["models"]], ["model"])
+        self.assertEqual(self.commit_digests(self.data_dir), digests)
+        self.run_ok("cistern", "verify", self.data_dir, "--all")
+        self.run_ok("cistern", "verify", self.data_dir / "model")
+        self.run_ok("cistern", "ckpt", "diff", self.data_dir, self.data_dir / "model")
+        self.assertEqual(self.recovered(3), digests)
+
+    def test_flipped_byte_is_named(self):
+        self.trained()
+        files = list((self.data_dir / "state" / "data").iterdir())
+        bad = max(files, key=lambda path: path.stat().st_size)
+        content = bytearray(bad.read_bytes())
+        content[len(content) // 2] ^= 4
+        bad.write_bytes(content)
+        self.expect(run("cistern", "verify", self.data_dir), 5, bad.name, "fix: ")
+        result = run("cistern", "verify", self.data_dir, "--json")
+        self.assertEqual(result.json()["exit_code"], 5)
+        self.assertIn(bad.name, result.json()["faults"][0])
+        self.expect(run("cistern", "ckpt", "reshard", self.data_dir, "--out", self.folder / "new"),
+                    5, bad.name)
+        bad.unlink()
+        self.expect(run("cistern", "ckpt", "ls", self.data_dir), 5, bad.name)
+        self.expect(run("cistern", "verify", self.data_dir), 5, bad.name)
+
+    def test_resharded_state_starts(self):
+        digests = self.trained()
+        for count, shards in ((3, 64), (2, 48)):
+            with self.subTest(servers=count, shards=shards):
+                out = self.folder / f"new-{count}-{shards}"
+                self.run_ok("cistern", "ckpt", "reshard", self.data_dir, "--out", out,
+                            "--server-num", count, "--shard-num", shards)
+                self.run_ok("cistern", "verify", out)
+                self.run_ok("cistern", "ckpt", "diff", self.data_dir, out)
+                self.assertEqual(self.recovered(count, shards, out), digests)
+        self.assertEqual(self.recovered(2), digests)
+
+    def test_killed_reshard_leaves_nothing_and_runs_again(self):
+        digests = self.trained()
+        out = self.folder / "new"
+        command = ("cistern", "ckpt", "reshard", self.data_dir, "--out", out, "--shard-num", 48)
+        commits = self.list(self.data_dir)["commits"]
+        for delay in (0, 0.005, 0.02, 0.05):  # wherever it is then
+            process = start(*command)
+            time.sleep(delay)
+            process.kill()
+            finish(process)
+            if (out / "state" / "manifest").exists():
+                self.run_ok("cistern", "ckpt", "ls", out)
+            self.assertEqual(self.list(self.data_dir)["commits"], commits)
+        self.run_ok(*command)
+        self.assertEqual(self.commit_digests(out), digests)
+        self.run_ok("cistern", "verify", out)
+
+    def test_diff_says_what_differs(self):
+        self.trained()
+        newest = self.list(self.data_dir)["commits"][-1]["commit"]
+        place = f"{self.data_dir}@{newest}"
+        self.run_ok("cistern", "ckpt", "diff", place, self.data_dir)
+        before = f"{self.data_dir}@{newest - 1}"
+        result = run("cistern", "ckpt", "diff", before, place, "--json", "--rows", 2)
+        self.assertEqual(result.code, 1, str(result))
+        deep = {table["name"]: table for table in result.json()["tables"]}["deep"]
+        self.assertGreater(deep["changed"] + deep["added"], 0)
+        self.assertLessEqual(len(deep["changed_keys"]), 2)
+        self.expect(run("cistern", "ckpt", "diff", self.folder, place), 2, "fix: ")
+        self.expect(run("cistern", "ckpt", "diff", f"{self.data_dir}@{newest + 5}", place), 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
