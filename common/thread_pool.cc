@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <new>
 
 #include "absl/synchronization/blocking_counter.h"
 
@@ -26,15 +28,30 @@ void ThreadPool::Run(std::function<void()> work) {
 
 void ThreadPool::ParallelFor(size_t n, const std::function<void(size_t)>& body) {
   std::atomic<size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure;  // of whoever set `failed`
+  const auto share = [&] {
+    try {
+      for (size_t k = next++; k < n && !failed; k = next++) body(k);
+    } catch (...) {
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  };
   const int shares = static_cast<int>(std::min<size_t>(n, threads_.size()));
   absl::BlockingCounter left(shares);
   for (int i = 0; i < shares; ++i) {
-    Run([&] {
-      for (size_t k = next++; k < n; k = next++) body(k);
+    try {
+      Run([&] {
+        share();
+        left.DecrementCount();
+      });
+    } catch (const std::bad_alloc&) {  // no room in the queue: the caller does this share
+      share();
       left.DecrementCount();
-    });
+    }
   }
   left.Wait();
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 void ThreadPool::Work() {

@@ -20,7 +20,8 @@ class ThreadPool {
 
   int thread_num() const { return static_cast<int>(threads_.size()); }
   void Run(std::function<void()> work);
-  // Calls body(i) for every i in [0, n), spread over the threads; returns when all are done.
+  // Calls body(i) for every i in [0, n), spread over the threads; returns when all are done. What a
+  // body throws (std::bad_alloc: nothing of ours throws) comes out here, and the rest is skipped.
   void ParallelFor(size_t n, const std::function<void(size_t)>& body);
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "common/dense_range.h"
 #include "common/log.h"
@@ -122,17 +123,29 @@ bool Compaction::Start(FileSystem* files, MergePlan plan) {
     dropped_ = false;
     name_ = plan.name;
   }
-  thread_.Run([this, files, plan = std::move(plan)] { Run(files, plan); });
+  try {
+    thread_.Run([this, files, plan = std::move(plan)] { Run(files, plan); });
+  } catch (const std::bad_alloc&) {
+    absl::MutexLock lock(&mutex_);
+    running_ = false;
+    return false;
+  }
   return true;
 }
 
 void Compaction::Run(FileSystem* files, const MergePlan& plan) {
   // Linux: of this thread only. Pulls and training go first.
   setpriority(PRIO_PROCESS, 0, 15);
-  const absl::StatusOr<v1::RowFile> base = MergeRowFiles(*files, plan, [this] {
-    absl::MutexLock lock(&mutex_);
-    return stopping_ || dropped_;
-  });
+  const absl::StatusOr<v1::RowFile> base = [&]() -> absl::StatusOr<v1::RowFile> {
+    try {
+      return MergeRowFiles(*files, plan, [this] {
+        absl::MutexLock lock(&mutex_);
+        return stopping_ || dropped_;
+      });
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError("out of memory");
+    }
+  }();
   if (!base.ok() && !absl::IsCancelled(base.status())) {
     LogWarning(absl::StrCat("no new base was made: ", std::string(base.status().message())));
   }

@@ -207,6 +207,11 @@ void DurableState::Changed(const std::vector<std::vector<std::vector<Key>>>* key
   dirty_ = true;
 }
 
+void DurableState::GiveUpMemory() {
+  absl::MutexLock lock(&mutex_);
+  ahead_ = dirty_ = true;
+}
+
 void DurableState::TakeManifest(ParsedManifest manifest) {
   {
     absl::MutexLock lock(&mutex_);

@@ -92,6 +92,8 @@ class DurableState {
   // Memory was changed in place and is to become the next commit's: the rows of `keys`
   // ([table][local shard]), or, without, all of them.
   void Changed(const std::vector<std::vector<std::vector<Key>>>* keys);
+  // The tables can no longer be trusted: they are not read until Recover.
+  void GiveUpMemory();
   // Whether memory is changed so, and must not be read as committed state.
   bool dirty() const;
 

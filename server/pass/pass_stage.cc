@@ -32,6 +32,20 @@ void Free(std::unique_ptr<Staging> staging) {
 
 }  // namespace
 
+class PassStage::BusyScope {
+ public:
+  explicit BusyScope(PassStage* stage) : stage_(stage) {}
+  ~BusyScope() {
+    absl::MutexLock lock(&stage_->mutex_);
+    stage_->busy_ = false;
+  }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  PassStage* const stage_;
+};
+
 PassStage::PassStage(TableStore* store, ThreadPool* pool, uint64_t byte_limit)
     : store_(store), pool_(pool), byte_limit_(byte_limit), staging_(std::make_unique<Staging>()) {}
 
@@ -102,10 +116,10 @@ absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& 
     busy_ = true;
     staging = staging_.get();
   }
+  const BusyScope busy(this);
   absl::Status status = staging->Check(*store_, *pool_, staged_rows);
   if (status.ok() && write != nullptr) status = write(*staging);
   absl::MutexLock lock(&mutex_);
-  busy_ = false;
   prepared_ = status.ok();
   prepared_rows_ = *staged_rows;
   return AddContext(status, absl::StrCat("pass ", pass, " cannot commit"));
@@ -130,13 +144,13 @@ absl::Status PassStage::Commit(PassId pass, const std::function<void(const Stagi
     busy_ = true;
     staging = staging_.get();
   }
-  staging->Write(*store_, *pool_);
-  if (written != nullptr) written(*staging);
   std::unique_ptr<Staging> done;
   {
+    const BusyScope busy(this);
+    staging->Write(*store_, *pool_);
+    if (written != nullptr) written(*staging);
     absl::MutexLock lock(&mutex_);
     done = Close(pass);
-    busy_ = false;
   }
   Free(std::move(done));
   return absl::OkStatus();
@@ -230,12 +244,12 @@ void PassStage::AwaitIdle() const {
 }
 
 std::unique_ptr<Staging> PassStage::Close(PassId pass) {
+  auto staging = std::make_unique<Staging>();  // first: it may find no memory
   committed_ = pass;
   open_ = 0;
   prepared_ = false;
   prepared_rows_ = 0;
   staged_bytes_ = 0;
-  auto staging = std::make_unique<Staging>();
   staging.swap(staging_);
   return staging;
 }

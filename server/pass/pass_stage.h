@@ -86,6 +86,8 @@ class PassStage {
   absl::Status CheckOpen(PassId pass) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(const StagedPush& push) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void AwaitIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends busy_ with its scope, also where memory ran out in it.
+  class BusyScope;
   // Makes the state READY(pass) and returns the staging, to be freed without the lock.
   [[nodiscard]] std::unique_ptr<Staging> Close(PassId pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -39,9 +39,10 @@ absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t
 }
 
 void Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push) {
-  bytes_ += push.bytes();
+  const uint64_t bytes = push.bytes();
   Worker& stage = workers_[worker];
   stage.pushes.emplace(sequence, std::move(push));
+  bytes_ += bytes;
   while (stage.pushes.count(stage.first_missing) != 0) ++stage.first_missing;
 }
 

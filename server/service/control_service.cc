@@ -106,15 +106,25 @@ absl::Status ControlService::AbortPass(const v1::PassRequest& request, v1::PassR
 
 absl::Status ControlService::Replacing(const std::function<absl::Status()>& check,
                                        const std::function<absl::Status()>& replace) {
+  // Ends with its scope, also where memory ran out in it.
+  class Scope {
+   public:
+    explicit Scope(NodeState* state) : state_(state) {}
+    ~Scope() {
+      absl::MutexLock lock(&state_->tables_mutex);
+      state_->replacing = false;
+    }
+
+   private:
+    NodeState* const state_;
+  };
   {
     absl::MutexLock lock(&state_->tables_mutex);
     CISTERN_RETURN_IF_ERROR(check());
     state_->replacing = true;
   }
-  const absl::Status replaced = replace();
-  absl::MutexLock lock(&state_->tables_mutex);
-  state_->replacing = false;
-  return replaced;
+  const Scope scope(state_);
+  return replace();
 }
 
 absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassReply* reply) {

@@ -50,7 +50,16 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
     : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes),
       data_(&state_),
-      control_(&state_, options.files != nullptr ? options.files : &local_files_,
-               options.data_dir) {}
+      control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
+      guarded_control_(&state_, &control_) {}
+
+absl::StatusOr<Frame> ServerNode::Handle(FrameKind kind, const Frame& request) {
+  try {
+    return data_.Handle(kind, request);
+  } catch (const std::bad_alloc&) {  // nothing that is committed was touched
+    return absl::ResourceExhaustedError(
+        "this server is out of memory; give it more, use more servers, or make passes smaller");
+  }
+}
 
 }  // namespace cistern

@@ -16,6 +16,7 @@
 #include "server/service/control_service.h"
 #include "server/service/data_service.h"
 #include "server/service/node_state.h"
+#include "server/service/out_of_memory.h"
 
 namespace cistern {
 
@@ -43,10 +44,10 @@ class ServerNode : public DataPlane {
   // has no data_dir; kFailedPrecondition and kDataLoss as DurableState::Open and Recover.
   static absl::StatusOr<std::unique_ptr<ServerNode>> Create(const ServerOptions& options);
 
-  ControlPlane& control() { return control_; }
+  ControlPlane& control() { return guarded_control_; }
   DataPlane& data() { return *this; }
   // name: for messages, e.g. "embedded".
-  ServerLink link(const std::string& name) { return ServerLink{name, &control_, this}; }
+  ServerLink link(const std::string& name) { return ServerLink{name, &guarded_control_, this}; }
 
   // Waits until no files are being merged; at once where commits are not durable.
   void AwaitCompaction() {
@@ -55,18 +56,20 @@ class ServerNode : public DataPlane {
 
   // Handles the frame on the calling thread; `timeout` is the socket's business.
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {
-    done(data_.Handle(kind, request));
+    done(Handle(kind, request));
   }
 
  private:
   ServerNode(const ServerOptions& options, const ShardMap& map);
 
   absl::Status Recover(const ServerOptions& options);
+  absl::StatusOr<Frame> Handle(FrameKind kind, const Frame& request);
 
   LocalFileSystem local_files_;
   NodeState state_;
   DataService data_;
   ControlService control_;
+  OutOfMemoryPlane guarded_control_;
 };
 
 }  // namespace cistern
