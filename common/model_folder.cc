@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "common/dense_range.h"
 #include "common/model_part_json.h"
@@ -211,15 +210,17 @@ absl::Status WriteExclusively(FileSystem& files, const std::string& folder, cons
 }  // namespace
 
 std::string SparsePartName(const std::string& table, uint32_t server, uint32_t shard) {
-  return absl::StrFormat("%s/part-%03d-%05d", table, server, shard);
+  return absl::StrCat(table, "/part-", absl::Dec(server, absl::kZeroPad3), "-",
+                      absl::Dec(shard, absl::kZeroPad5));
 }
 
 std::string DensePartName(const std::string& table, uint32_t server) {
-  return absl::StrFormat("%s/part-%03d", table, server);
+  return absl::StrCat(table, "/part-", absl::Dec(server, absl::kZeroPad3));
 }
 
 std::string PartJsonName(uint32_t server, uint32_t server_num) {
-  return absl::StrFormat("part-%03d-of-%03d.json", server, server_num);
+  return absl::StrCat("part-", absl::Dec(server, absl::kZeroPad3), "-of-",
+                      absl::Dec(server_num, absl::kZeroPad3), ".json");
 }
 
 absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32_t server,

@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "common/check.h"
 #include "common/hash.h"
@@ -143,7 +142,7 @@ absl::StatusOr<ParsedManifest> ParseManifest(absl::string_view text) {
 }
 
 std::string NumberName(uint64_t number) {
-  return absl::StrFormat("%020u", number);
+  return absl::StrCat(absl::Dec(number, absl::kZeroPad20));
 }
 
 uint64_t NumberOfName(absl::string_view name) {

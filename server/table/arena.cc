@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 #include "common/check.h"
 #include "server/table/pages.h"
@@ -90,7 +91,11 @@ Arena::Span Arena::TakeSpan(size_t bytes) {
 
 void Arena::KeepSpan(Span span) {
   if (span.bytes() >= kLargeAlignment) {
-    spans_.push_back(span);
+    try {
+      spans_.push_back(span);
+    } catch (const std::bad_alloc&) {
+      // A destructor may be calling. The span is of no use until the arena goes; nothing else is lost.
+    }
   } else if (span.fresh) {
     Cut(span, span.bytes());  // too little to keep: lost
   }
