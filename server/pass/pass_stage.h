@@ -57,7 +57,8 @@ class PassStage {
   // the first missing one. Idempotent.
   absl::Status Seal(PassId pass, uint32_t worker, uint64_t push_count);
 
-  // Checks that every worker that pushed has sealed (else kFailedPrecondition that names it) and
+  // Checks that a worker has sealed (else kAborted: this server was restarted and told to begin
+  // again), that every one that pushed has (else kFailedPrecondition that names it), and
   // that no key occurs twice in a table and no row in a dense table (kInvalidArgument that names
   // it; gradients of a row may, and are summed: dense_rows.h), and then what `write` says of it
   // (null: nothing to ask). After OK, Commit cannot fail.

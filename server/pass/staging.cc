@@ -125,6 +125,13 @@ std::vector<const StagedPush*> Staging::DensePushes(TableId table) const {
 }
 
 absl::Status Staging::CheckSealed() const {
+  // A late Begin may have opened the pass again on a server that was restarted since: what was
+  // pushed and sealed is lost, and there is nobody here whose seal could be missing.
+  if (workers_.empty()) {
+    return absl::AbortedError(
+        "no worker has sealed on this server: it was restarted; claim a new epoch and go on from "
+        "the last commit");
+  }
   for (const auto& [worker, stage] : workers_) {
     if (!stage.sealed) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -53,6 +53,7 @@ class Staging {
     uint64_t sealed_num = 0;
   };
 
+  // kAborted if no worker has sealed; kFailedPrecondition if one has pushed and not sealed.
   absl::Status CheckSealed() const;
 
   std::map<uint32_t, Worker> workers_;

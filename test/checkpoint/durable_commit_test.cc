@@ -214,6 +214,30 @@ TEST_F(DurableCommit, ARestartBeforeTheFirstCommitAbortsToo) {
   EXPECT_EQ(PushRound(*client, 1).code(), absl::StatusCode::kAborted);
 }
 
+// Found by test/simulation/protocol_model_test.cc.
+TEST_F(DurableCommit, ALateBeginAfterARestartDoesNotPrepareAPassThatWasLost) {
+  RestartableFleet fleet(2, Base());
+  auto client = Writer(fleet.Links());
+  ASSERT_EQ(Round(*client, 1), absl::OkStatus());
+  v1::PassRequest late;
+  *late.mutable_identity() = client->identity();
+  late.set_pass(2);
+  fleet.address(1).before = [&, done = false](const char* method) mutable {
+    if (done || absl::string_view(method) != "PreparePass") return absl::OkStatus();
+    done = true;
+    EXPECT_EQ(fleet.Restart(1), absl::OkStatus());
+    v1::PassReply reply;
+    EXPECT_EQ(fleet.node(1).control().BeginPass(late, &reply), absl::OkStatus());
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Round(*client, 2).code(), absl::StatusCode::kAborted);
+  fleet.address(1).before = nullptr;
+  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  EXPECT_EQ(client->committed_pass(), 1u);
+  ASSERT_EQ(Round(*client, 2), absl::OkStatus());
+  EXPECT_EQ(DigestsOf(*client), Expected(2));
+}
+
 TEST_F(DurableCommit, OfPassesCommittedInMemoryOnlyTheNextDurableOneCarriesAll) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());

@@ -85,6 +85,7 @@ class PassStageTest : public testing::Test {
   void CommitEmptyPasses(PassId pass) {
     for (PassId p = 1; p <= pass; ++p) {
       ASSERT_TRUE(stage_.Begin(p).ok());
+      ASSERT_TRUE(stage_.Seal(p, 0, 0).ok());
       ASSERT_TRUE(PrepareAndCommit(p).ok());
     }
   }
@@ -237,8 +238,16 @@ TEST_F(PassStageTest, PrepareNeedsEverySeal) {
   EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
 
+TEST_F(PassStageTest, APassThatNobodySealedIsLost) {
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  uint64_t rows = 0;
+  EXPECT_CODE(stage_.Prepare(1, &rows), Code::kAborted);
+  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+}
+
 TEST_F(PassStageTest, PreparedPassTakesNoNewPush) {
   ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Seal(1, 1, 0).ok());
   uint64_t rows = 0;
   ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
   EXPECT_CODE(stage_.Push(1, 0, 0, SparsePush({2})), Code::kFailedPrecondition);
@@ -339,7 +348,8 @@ TEST_F(PassStageTest, RefusedPushesLeaveNoTrace) {
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
 
   EXPECT_EQ(stage_.staged_bytes(), 0u);
-  EXPECT_TRUE(PrepareAndCommit(1).ok());  // nobody has pushed, so nobody need seal
+  EXPECT_TRUE(stage_.Seal(1, 0, 0).ok());  // nothing came through
+  EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
 
 TEST_F(PassStageTest, StagesUpToItsByteLimit) {
