@@ -102,6 +102,7 @@ absl::StatusOr<bool> DurableState::IsBehind() const {
 }
 
 absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest) {
+  absl::MutexLock decision(&decision_mutex_);
   const uint64_t commit = manifest.commit();
   if (rank_ != 0) {
     return absl::InvalidArgumentError(

@@ -154,6 +154,10 @@ class DurableState {
   ParsedManifest adopting_;    // what CanAdopt has read
   uint32_t merges_ = 0;        // started by this process
 
+  // Held for a whole decision: a repeat that arrives while the first still writes must find it done.
+  // Comes before mutex_.
+  absl::Mutex decision_mutex_;
+
   mutable absl::Mutex mutex_;
   ParsedManifest manifest_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::RowFile> chain_ ABSL_GUARDED_BY(mutex_);  // this server's files, by commit

@@ -28,7 +28,11 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
   const bool again = request.durable() && durable->prepared().files().empty();
   CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(request.pass(), &rows, write, again));
   reply->set_staged_rows(rows);
-  if (request.durable()) *reply->mutable_prepared() = durable->prepared();
+  if (!request.durable()) return absl::OkStatus();
+  *reply->mutable_prepared() = part.files().empty() ? durable->prepared() : std::move(part);
+  if (reply->prepared().files().empty()) {
+    return absl::UnavailableError("the pass is being prepared by a repeat of this call; ask again");
+  }
   return absl::OkStatus();
 }
 
