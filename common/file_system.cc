@@ -81,6 +81,7 @@ class LocalWritableFile : public WritableFile {
 
   absl::Status Append(absl::string_view bytes) override {
     if (status_.ok()) status_ = WriteFully(fd_.get(), bytes, path_);
+    if (status_.ok()) StartWriteback(bytes.size());
     return status_;
   }
 
@@ -98,8 +99,19 @@ class LocalWritableFile : public WritableFile {
   }
 
  private:
+  // Has the system write to the disk what it would otherwise keep until Sync, while more is made.
+  // An error on the way is reported by Sync.
+  void StartWriteback(size_t more) {
+    constexpr off_t kPiece = off_t{8} << 20;
+    written_ += static_cast<off_t>(more);
+    if (written_ - started_ < kPiece) return;
+    sync_file_range(fd_.get(), started_, written_ - started_, SYNC_FILE_RANGE_WRITE);
+    started_ = written_;
+  }
+
   FileDescriptor fd_;
   const std::string path_;
+  off_t written_ = 0, started_ = 0;
   absl::Status status_;  // the first error
 };
 

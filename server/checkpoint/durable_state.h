@@ -114,6 +114,9 @@ class DurableState {
   absl::Status WriteRows(const TableStore& store, const Staging& staging, Epoch epoch,
                          v1::PreparedPart* part);
   absl::Status WriteSparse(const TableStore& store, const Staging& staging, RowFileWriter* writer);
+  // The sections of some shards, from local shard `first_local` on; nothing without a writer.
+  absl::Status WriteImages(const std::vector<ShardImage>& images, TableId table, size_t first_local,
+                           const ValueLayout& layout, RowFileWriter* writer) const;
   absl::Status WriteDense(const TableStore& store, const Staging& staging, RowFileWriter* writer,
                           v1::PreparedPart* part);
   absl::StatusOr<std::unique_ptr<RowFileWriter>> NewFile(const RowFileHeader& header);
@@ -154,8 +157,8 @@ class DurableState {
   ParsedManifest adopting_;    // what CanAdopt has read
   uint32_t merges_ = 0;        // started by this process
 
-  // Held for a whole decision: a repeat that arrives while the first still writes must find it done.
-  // Comes before mutex_.
+  // Held for a whole decision: a repeat that arrives while the first still writes must find it
+  // done. Comes before mutex_.
   absl::Mutex decision_mutex_;
 
   mutable absl::Mutex mutex_;

@@ -102,30 +102,49 @@ absl::Status DurableState::WriteSparse(const TableStore& store, const Staging& s
   for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
     const SparseTable& table = *store.sparse_tables()[t];
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
-    // A few shards at a time: their rows are in memory twice.
+    // A few shards at a time, because their rows are in memory twice; while some are made, those
+    // before them are written.
     const size_t group = static_cast<size_t>(std::max(2, pool_->thread_num()));
-    for (size_t begin = 0; begin < ranges.size(); begin += group) {
-      std::vector<ShardImage> images(std::min(group, ranges.size() - begin));
-      pool_->ParallelFor(images.size(), [&](size_t i) {
-        const size_t local = begin + i;
-        images[i] = ImageOfShard(table, static_cast<uint32_t>(local), {staged[t], ranges[local]},
-                                 touched_[t][local], kind, totals_[t][local]);
-      });
-      for (size_t i = 0; i < images.size(); ++i) {
-        const size_t local = begin + i;
-        prepared_totals_[t][local] = images[i].after;
-        if (writer == nullptr || (kind == ImageKind::kDelta && images[i].rows == 0)) continue;
-        RowSection section;
-        section.table = static_cast<TableId>(t);
-        section.shard = map_.global_shard(rank_, static_cast<uint32_t>(local));
-        section.stride = table.layout().full_floats();
-        CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
-        for (const RowBlockBuilder::Block& block : images[i].blocks) {
-          CISTERN_RETURN_IF_ERROR(writer->Append(block));
+    std::vector<ShardImage> images, before;
+    for (size_t begin = 0, written = 0; written < ranges.size(); begin += group) {
+      images.assign(std::min(group, ranges.size() - std::min(begin, ranges.size())), ShardImage());
+      absl::Status status;
+      pool_->ParallelFor(images.size() + 1, [&](size_t i) {
+        if (i == 0) {
+          status = WriteImages(before, static_cast<TableId>(t), written, table.layout(), writer);
+          return;
         }
-        CISTERN_RETURN_IF_ERROR(writer->EndSection(images[i].after.rows, images[i].after.digest));
+        const size_t local = begin + i - 1;
+        images[i - 1] =
+            ImageOfShard(table, static_cast<uint32_t>(local), {staged[t], ranges[local]},
+                         touched_[t][local], kind, totals_[t][local]);
+      });
+      CISTERN_RETURN_IF_ERROR(status);
+      for (size_t i = 0; i < images.size(); ++i) {
+        prepared_totals_[t][begin + i] = images[i].after;
       }
+      written += before.size();
+      before.swap(images);
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::WriteImages(const std::vector<ShardImage>& images, TableId table,
+                                       size_t first_local, const ValueLayout& layout,
+                                       RowFileWriter* writer) const {
+  for (size_t i = 0; i < images.size() && writer != nullptr; ++i) {
+    const ShardImage& image = images[i];
+    if (!base_needed_ && image.rows == 0) continue;
+    RowSection section;
+    section.table = table;
+    section.shard = map_.global_shard(rank_, static_cast<uint32_t>(first_local + i));
+    section.stride = layout.full_floats();
+    CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
+    for (const RowBlockBuilder::Block& block : image.blocks) {
+      CISTERN_RETURN_IF_ERROR(writer->Append(block));
+    }
+    CISTERN_RETURN_IF_ERROR(writer->EndSection(image.after.rows, image.after.digest));
   }
   return absl::OkStatus();
 }

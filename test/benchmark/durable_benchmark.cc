@@ -1,0 +1,239 @@
+// What commits on disk cost: rates of commit, save and recovery beside the disk's own, and how long
+// pulls take while files are merged beside while they are not.
+//
+//   durable_benchmark FOLDER [ROWS]      FOLDER: on the disk to measure, emptied; ROWS: 4000000
+//
+// Prints one JSON object. One server in this process, 2 threads; as root the page cache is dropped
+// before what is read is to come from the disk.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/check.h"
+#include "common/file_system.h"
+#include "server/service/server_node.h"
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void Must(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "durable_benchmark: %s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+
+void DropCaches() {
+  sync();
+  std::FILE* file = std::fopen("/proc/sys/vm/drop_caches", "w");
+  if (file == nullptr) return;
+  std::fputs("3", file);
+  std::fclose(file);
+}
+
+uint64_t BytesIn(const std::string& folder) {
+  uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+struct Disk {
+  double write = 0, read = 0;  // bytes a second
+};
+
+// Sequential, through the interface that the server uses; synced, and read from the disk.
+Disk MeasureDisk(const std::string& folder, uint64_t bytes) {
+  LocalFileSystem files;
+  const std::string path = folder + "/roof";
+  std::vector<char> block(size_t{1} << 20);
+  std::mt19937_64 random(1);
+  for (char& c : block) c = static_cast<char>(random());
+  Disk disk;
+  auto start = Clock::now();
+  {
+    auto file = files.Create(path);
+    Must(file.status());
+    for (uint64_t done = 0; done < bytes; done += block.size()) {
+      Must((*file)->Append({block.data(), block.size()}));
+    }
+    Must((*file)->Sync());
+    Must((*file)->Close());
+  }
+  disk.write = static_cast<double>(bytes) / SecondsSince(start);
+  DropCaches();
+  start = Clock::now();
+  {
+    const auto file = files.Open(path);
+    Must(file.status());
+    for (uint64_t done = 0; done < bytes; done += block.size()) {
+      Must((*file)->Read(done, block.size(), block.data()));
+    }
+  }
+  disk.read = static_cast<double>(bytes) / SecondsSince(start);
+  std::filesystem::remove(path);
+  return disk;
+}
+
+class Bench {
+ public:
+  Bench(std::string folder, uint64_t rows) : folder_(std::move(folder)), rows_(rows) {
+    schema_.add_tables()->set_name("deep");
+    schema_.mutable_tables(0)->set_dim(16);
+    schema_.mutable_tables(0)->mutable_rule()->set_kind(v1::UpdateRule::SGD);
+  }
+
+  void Run() {
+    const Disk disk = MeasureDisk(folder_, uint64_t{1} << 30);
+    Start();
+    Must(client_->CreateTables(schema_));
+    Must(client_->ClaimEpoch());
+    const double commit = Commit(rows_, 1);
+    const double commit_bytes = static_cast<double>(BytesIn(folder_ + "/data/state"));
+    const double quiet = PullP99(3.0);
+    // As many rows again as make a merge due; it starts with the commit.
+    Commit(rows_ * 6 / 10, 2);
+    const double busy = PullP99(0);
+    const double text = Save("text", false), text_bytes = Bytes("text");
+    const double binary = Save("binary", true), binary_bytes = Bytes("binary");
+    const double load = Load("binary");
+    client_.reset();
+    node_.reset();
+    DropCaches();
+    const double state_bytes = static_cast<double>(BytesIn(folder_ + "/data/state"));
+    const auto start = Clock::now();
+    Start();
+    const double recover = SecondsSince(start);
+    const auto rate = [](double bytes, double seconds, double roof) {
+      char line[120];
+      std::snprintf(line, sizeof(line), "{\"mb_s\": %.1f, \"share_of_disk\": %.3f}",
+                    bytes / seconds / 1e6, bytes / seconds / roof);
+      return std::string(line);
+    };
+    std::printf(
+        "{\"rows\": %llu, \"disk_write_mb_s\": %.1f, \"disk_read_mb_s\": %.1f,\n \"commit\": %s,\n "
+        "\"save_text\": %s,\n \"save_binary\": %s,\n \"load_binary\": %s,\n \"recover\": %s,\n "
+        "\"pull_p99_ms\": {\"quiet\": %.3f, \"while_merging\": %.3f, \"ratio\": %.2f}}\n",
+        static_cast<unsigned long long>(rows_), disk.write / 1e6, disk.read / 1e6,
+        rate(commit_bytes, commit, disk.write).c_str(), rate(text_bytes, text, disk.write).c_str(),
+        rate(binary_bytes, binary, disk.write).c_str(), rate(binary_bytes, load, disk.read).c_str(),
+        rate(state_bytes, recover, disk.read).c_str(), quiet, busy, busy / quiet);
+  }
+
+ private:
+  void Start() {
+    ServerOptions options;
+    options.data_dir = folder_ + "/data";
+    options.durable = true;
+    options.threads = 2;
+    options.keep_commits = 1;
+    auto node = ServerNode::Create(options);
+    Must(node.status());
+    node_ = *std::move(node);
+    auto client = ParameterClient::Connect({node_->link("embedded")}, {});
+    Must(client.status());
+    client_ = *std::move(client);
+  }
+  // Seconds from the end of the pushes to the end of the commit.
+  double Commit(uint64_t rows, float value) {
+    Must(client_->BeginPass());
+    const uint32_t stride = client_->layout(0).full_floats();
+    constexpr uint64_t kPush = 1 << 18;
+    std::vector<Key> keys;
+    std::vector<float> values(kPush * stride, value);
+    const std::vector<uint8_t> full(kPush, 1);
+    for (uint64_t begin = 0; begin < rows; begin += kPush) {
+      keys.clear();
+      for (uint64_t i = begin; i < std::min(rows, begin + kPush); ++i) keys.push_back(i * 7 + 1);
+      Must(client_->Push(0, keys, values.data(), full.data()));
+    }
+    const auto start = Clock::now();
+    Must(client_->CommitPass());
+    return SecondsSince(start);
+  }
+  // Of pulls of 4096 keys, for `seconds`, or as long as files are merged.
+  double PullP99(double seconds) {
+    std::vector<Key> keys(4096);
+    std::vector<float> values(keys.size() * client_->layout(0).full_floats());
+    std::vector<uint8_t> full(keys.size());
+    std::mt19937_64 random(3);
+    std::vector<double> times;
+    std::atomic<bool> merging{seconds == 0};
+    std::thread waiter([&] {
+      if (merging) node_->AwaitCompaction();
+      merging = false;
+    });
+    const auto start = Clock::now();
+    while (merging || SecondsSince(start) < seconds) {
+      for (Key& key : keys) key = random() % rows_ * 7 + 1;
+      const auto begin = Clock::now();
+      Must(client_->Pull(0, keys, false, values.data(), full.data()));
+      times.push_back(SecondsSince(begin) * 1e3);
+    }
+    waiter.join();
+    if (times.empty()) return 0;
+    std::fprintf(stderr, "%zu pulls\n", times.size());
+    std::sort(times.begin(), times.end());
+    return times[times.size() * 99 / 100];
+  }
+  double Save(const std::string& name, bool binary) {
+    v1::SaveRequest request;
+    *request.mutable_identity() = client_->identity();
+    request.set_name(name);
+    if (binary) request.mutable_format()->set_kind(v1::SaveFormat::BINARY);
+    v1::SaveReply reply;
+    const auto start = Clock::now();
+    Must(node_->control().Save(request, &reply));
+    return SecondsSince(start);
+  }
+  double Bytes(const std::string& name) const {
+    return static_cast<double>(BytesIn(folder_ + "/data/" + name));
+  }
+  double Load(const std::string& name) {
+    Must(client_->Clear(0));
+    DropCaches();
+    v1::LoadRequest request;
+    request.set_name(name);
+    uint64_t rows = 0;
+    const auto start = Clock::now();
+    Must(client_->Load(request, &rows));
+    return SecondsSince(start);
+  }
+
+  const std::string folder_;
+  const uint64_t rows_;
+  v1::Schema schema_;
+  std::unique_ptr<ServerNode> node_;
+  std::unique_ptr<ParameterClient> client_;
+};
+
+}  // namespace
+}  // namespace cistern
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "durable_benchmark FOLDER [ROWS]\n");
+    return 2;
+  }
+  std::filesystem::remove_all(argv[1]);
+  std::filesystem::create_directories(argv[1]);
+  cistern::Bench(argv[1], argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 4000000).Run();
+  return 0;
+}
