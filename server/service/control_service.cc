@@ -1,5 +1,7 @@
 #include "server/service/control_service.h"
 
+#include <algorithm>
+
 #include "common/schema.h"
 #include "common/value_text.h"
 #include "common/version.h"
@@ -75,7 +77,9 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
   }
   absl::MutexLock job(&state_->job_mutex);
   absl::MutexLock lock(&state_->tables_mutex);
-  CISTERN_RETURN_IF_ERROR(state_->guard.CheckEpoch(request.identity().epoch()));
+  // The caller may know of a claim that has not reached this server: tables come before claims.
+  CISTERN_RETURN_IF_ERROR(
+      state_->guard.CheckEpoch(std::min<Epoch>(request.identity().epoch(), state_->guard.epoch())));
   CISTERN_RETURN_IF_ERROR(state_->store.Create(request.schema()));
   reply->set_schema_hash(state_->store.schema_hash());
   return absl::OkStatus();

@@ -214,6 +214,21 @@ TEST_F(DurableCommit, ARestartBeforeTheFirstCommitAbortsToo) {
   EXPECT_EQ(PushRound(*client, 1).code(), absl::StatusCode::kAborted);
 }
 
+// Found by test/simulation/simulation_test.cc, seed 165.
+TEST_F(DurableCommit, AClaimThatMissedAServerDoesNotBarTheNextWorker) {
+  RestartableFleet fleet(2, Base());
+  fleet.address(1).before = [](const char* method) {
+    return absl::string_view(method) == "ClaimEpoch" ? absl::UnavailableError("cut")
+                                                     : absl::OkStatus();
+  };
+  EXPECT_EQ(Connected(fleet.Links(), Impatient())->ClaimEpoch().code(),
+            absl::StatusCode::kUnavailable);
+  fleet.address(1).before = nullptr;
+  auto next = Writer(fleet.Links());
+  ASSERT_EQ(Round(*next, 1), absl::OkStatus());
+  EXPECT_EQ(DigestsOf(*next), Expected(1));
+}
+
 // Found by test/simulation/protocol_model_test.cc.
 TEST_F(DurableCommit, ALateBeginAfterARestartDoesNotPrepareAPassThatWasLost) {
   RestartableFleet fleet(2, Base());
