@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# What breaks things on purpose, and one table of what it did: the protocol model, the simulation,
+# crashes of the disk and of real servers.
+#
+#   scripts/torture.sh [--short | --long]     short (default): minutes; long: an hour or more
+#
+# CISTERN_PRESET (default: release) is what it builds and runs. CISTERN_SEED=N runs one seed of the
+# simulation again. The output of each part is kept in build/PRESET/torture/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+length=short
+case "${1:-}" in
+  "" | --short) ;;
+  --long) length=long ;;
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  *) echo "torture: unknown argument '$1'; see --help" >&2; exit 2 ;;
+esac
+preset="${CISTERN_PRESET:-release}"
+build="build/$preset"
+kept="$build/torture"
+mkdir -p "$kept"
+
+# A part: its name, what of its output goes into the table (a pattern), the environment of the short
+# and of the long run, and the command. One that is not built is left out.
+parts=(
+  "protocol_model_test;states,;;;bin/protocol_model_test"
+  "simulation_test;^seed;CISTERN_SEEDS=300;CISTERN_SEEDS=20000;bin/simulation_test"
+  "power_loss_test;states;;CISTERN_CRASH_STATES=2000000;bin/power_loss_test"
+  "durable_commit_test;places|allocations,;;;bin/durable_commit_test"
+  "crash_test;kills|cycles|seed;;CISTERN_KILLS=1000;bin/crash_test"
+  "same_bits_test;;;;test/integration/same_bits_test.py"
+)
+
+targets=()
+for part in "${parts[@]}"; do
+  IFS=';' read -r name _ _ _ command <<<"$part"
+  if [[ "$command" == bin/* ]] && grep -rqs "cistern_test($name" test; then targets+=("$name"); fi
+done
+scripts/build.sh "$preset" "${targets[@]}" cistern cistern-server
+
+rows=() failed=0
+for part in "${parts[@]}"; do
+  IFS=';' read -r name pattern short_environment long_environment command <<<"$part"
+  if [[ "$command" == bin/* ]]; then command="$build/$command"; fi
+  if [ ! -x "$command" ] && [[ "$command" != *.py ]]; then continue; fi
+  environment="$short_environment"
+  if [ "$length" = long ]; then environment="$long_environment"; fi
+  runner=()
+  if [[ "$command" == *.py ]]; then runner=(python3); fi
+  echo "== $name ${environment:+($environment)}"
+  started=$SECONDS
+  result=passed
+  env CISTERN_BIN="$PWD/$build/bin" ${environment:+"$environment"} "${runner[@]}" "$command" \
+    >"$kept/$name.log" 2>&1 </dev/null || { result=FAILED failed=1; }
+  rows+=("$(printf '%-22s %-7s %6d s' "$name" "$result" $((SECONDS - started)))")
+  if [ -n "$pattern" ]; then
+    while IFS= read -r line; do rows+=("    $line"); done \
+      < <(grep -E -- "$pattern" "$kept/$name.log" | grep -vE '^\[|^Note|^ *[0-9]+\. ' || true)
+  fi
+  if [ "$result" = FAILED ]; then grep -E 'again: |Failure|FAILED' "$kept/$name.log" | head -20; fi
+done
+
+echo
+echo "== torture, $length ($preset)"
+printf '%s\n' "${rows[@]}"
+exit $failed

@@ -1,0 +1,64 @@
+// Production servers and clients under every fault that the simulation has, by seeds.
+//
+//   CISTERN_SEEDS=20000 build/release/bin/simulation_test     more seeds
+//   CISTERN_SEED=17 build/release/bin/simulation_test         this one
+#include "test/simulation/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "absl/strings/numbers.h"
+#include "common/log.h"
+
+namespace cistern {
+namespace {
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  uint64_t number = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &number) ? number : otherwise;
+}
+
+std::ostream& operator<<(std::ostream& out, const FaultCounts& counts) {
+  return out << counts.calls << " calls, " << counts.lost << " requests or replies lost, "
+             << counts.twice << " twice, " << counts.late << " late, " << counts.kills
+             << " kills within calls, " << counts.partitions << " partitions, " << counts.outages
+             << " power failures";
+}
+
+TEST(Simulation, EverySeedEndsAsARunWithoutFaults) {
+  SetLogLevel("off");
+  const ReferenceRun reference;
+  FaultCounts counts;
+  const uint64_t one = FromEnvironment("CISTERN_SEED", 0);
+  const uint64_t first = one == 0 ? 1 : one,
+                 num = one == 0 ? FromEnvironment("CISTERN_SEEDS", 150) : 1;
+  uint64_t commits = 0, workers = 0;
+  for (uint64_t seed = first; seed < first + num; ++seed) {
+    const SimulationResult result = Simulate(seed, reference, &counts);
+    commits += result.commits;
+    workers += result.workers;
+    EXPECT_EQ(result.wrong, "") << "again: CISTERN_SEED=" << seed;
+  }
+  std::cout << "seeds " << first << " to " << first + num - 1 << ": " << commits
+            << " acknowledged commits of " << workers << " workers; " << counts << std::endl;
+}
+
+// The oracle sees what the fence keeps out.
+TEST(Simulation, WithoutTheFenceASeedGoesWrong) {
+  SetLogLevel("off");
+  const ReferenceRun reference;
+  FaultCounts counts;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const SimulationResult result = Simulate(seed, reference, &counts, /*zombies_pass_fence=*/true);
+    if (result.wrong.empty()) continue;
+    std::cout << "seed " << seed << ": " << result.wrong << std::endl;
+    return;
+  }
+  FAIL() << "200 seeds without a fence, and nothing was noticed";
+}
+
+}  // namespace
+}  // namespace cistern
