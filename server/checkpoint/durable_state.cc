@@ -128,7 +128,12 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest) {
   for (const v1::RowFile& file : manifest.files()) {
     CISTERN_ASSIGN_OR_RETURN(const bool there, folder_->files().Exists(absl::StrCat(
                                                    folder_->data_path(), "/", file.name())));
-    if (!there) return NotFollowing(commit, absl::StrCat("its file ", file.name(), " is gone"));
+    if (there) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("commit ", commit, " cannot be decided: server 0 does not see the file ",
+                     file.name(), " of server ", file.server(), " in ", folder_->data_path(),
+                     "; all servers of a fleet must share one --data_dir, or be started with "
+                     "--durability=none"));
   }
   v1::Manifest dated = manifest;
   dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));

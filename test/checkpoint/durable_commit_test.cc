@@ -365,6 +365,25 @@ TEST_F(DurableCommit, TheStateOfAnotherClusterOrShardNumIsRefused) {
               HasSubstr("--shard_num=8"));
 }
 
+TEST_F(DurableCommit, ServersThatDoNotShareAFolderAreToldTo) {
+  TempFolder other;
+  std::vector<std::unique_ptr<ServerNode>> nodes;
+  std::vector<ServerLink> links;
+  for (uint32_t rank : {0u, 1u}) {
+    ServerOptions options = Base();
+    options.durable = true;
+    options.rank = rank;
+    options.server_num = 2;
+    if (rank == 1) options.data_dir = other.path();
+    nodes.push_back(ServerNode::Create(options).value());
+    links.push_back(nodes.back()->link(absl::StrCat("embedded-", rank)));
+  }
+  auto client = Writer(links, Impatient());
+  const absl::Status refused = Round(*client, 1);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("must share one --data_dir"));
+}
+
 TEST_F(DurableCommit, ScrubFindsAByteThatChangedOnDisk) {
   RestartableFleet fleet(1, Base());
   auto client = Writer(fleet.Links());
