@@ -5,15 +5,15 @@
 
 #include "absl/strings/str_split.h"
 #include "common/check.h"
+#include "common/gzip.h"
 #include "common/model_folder.h"
 #include "common/names.h"
+#include "common/row_cutter.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
-// The longest line of any table is below 300 KB (4096 weights with Adam's m and v).
-constexpr size_t kMaxLineBytes = size_t{1} << 20;
 constexpr char kUnfinished[] = ".tmp";
 
 // Only two plain names are taken, so that no file of a model can lie outside its folder.
@@ -42,6 +42,7 @@ absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(FileSys
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path)));
   std::unique_ptr<ModelFileWriter> writer(new ModelFileWriter(files, path));
   writer->file_.name = name;
+  if (FormOfName(name).gzip()) writer->gzip_ = std::make_unique<GzipWriter>();
   // What a save that was killed left under the temporary name is of no use to anyone.
   files.Remove(unfinished).IgnoreError();
   CISTERN_ASSIGN_OR_RETURN(writer->out_, files.Create(unfinished));
@@ -56,18 +57,28 @@ ModelFileWriter::~ModelFileWriter() {
   XXH3_freeState(hash_state_);
 }
 
-absl::Status ModelFileWriter::Append(absl::string_view lines, uint64_t rows) {
+absl::Status ModelFileWriter::Append(absl::string_view bytes, uint64_t rows) {
   CISTERN_RETURN_IF_ERROR(status_);
   file_.rows += rows;
-  file_.bytes += lines.size();
-  XXH3_64bits_update(hash_state_, lines.data(), lines.size());
-  if (buffer_.size() + lines.size() <= kBufferBytes) {
-    buffer_.append(lines.data(), lines.size());
+  if (gzip_ == nullptr) {
+    status_ = Store(bytes);
+    return status_;
+  }
+  std::string compressed;
+  gzip_->Append(bytes, &compressed);
+  status_ = Store(compressed);
+  return status_;
+}
+
+absl::Status ModelFileWriter::Store(absl::string_view bytes) {
+  file_.bytes += bytes.size();
+  XXH3_64bits_update(hash_state_, bytes.data(), bytes.size());
+  if (buffer_.size() + bytes.size() <= kBufferBytes) {
+    buffer_.append(bytes.data(), bytes.size());
     return absl::OkStatus();
   }
-  status_ = Flush();
-  if (status_.ok()) status_ = out_->Append(lines);
-  return status_;
+  CISTERN_RETURN_IF_ERROR(Flush());
+  return out_->Append(bytes);
 }
 
 absl::StatusOr<ModelFile> ModelFileWriter::Close() {
@@ -86,6 +97,11 @@ absl::Status ModelFileWriter::Flush() {
 }
 
 absl::Status ModelFileWriter::Finish() {
+  if (gzip_ != nullptr) {
+    std::string end;
+    gzip_->Finish(&end);
+    CISTERN_RETURN_IF_ERROR(Store(end));
+  }
   CISTERN_RETURN_IF_ERROR(Flush());
   CISTERN_RETURN_IF_ERROR(out_->Sync());
   CISTERN_RETURN_IF_ERROR(out_->Close());
@@ -96,53 +112,6 @@ absl::Status ModelFileWriter::Finish() {
 
 namespace {
 
-// Cuts a stream of blocks into lines.
-class LineCutter {
- public:
-  explicit LineCutter(const std::function<absl::Status(absl::string_view)>& line) : line_(line) {}
-
-  uint64_t rows() const { return rows_; }
-
-  absl::Status Add(absl::string_view block) {
-    while (true) {
-      const size_t end = block.find('\n');
-      const absl::string_view head = block.substr(0, end);
-      if (rest_.size() + head.size() > kMaxLineBytes) {
-        return absl::DataLossError(
-            absl::StrCat("line ", rows_ + 1, " is longer than ", kMaxLineBytes, " bytes"));
-      }
-      if (end == absl::string_view::npos) {
-        rest_.append(head.data(), head.size());
-        return absl::OkStatus();
-      }
-      CISTERN_RETURN_IF_ERROR(Deliver(head));
-      block.remove_prefix(end + 1);
-    }
-  }
-
-  absl::Status Finish() const {
-    if (rest_.empty()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("line ", rows_ + 1, " has no line end"));
-  }
-
- private:
-  absl::Status Deliver(absl::string_view head) {
-    ++rows_;
-    absl::string_view whole = head;
-    if (!rest_.empty()) {
-      rest_.append(head.data(), head.size());
-      whole = rest_;
-    }
-    const absl::Status status = line_(whole);
-    rest_.clear();
-    return status.ok() ? status : AddContext(status, absl::StrCat("line ", rows_));
-  }
-
-  const std::function<absl::Status(absl::string_view)>& line_;
-  std::string rest_;  // of a line that began in an earlier block
-  uint64_t rows_ = 0;
-};
-
 std::string Hex(uint64_t x) {
   return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
 }
@@ -152,8 +121,25 @@ absl::Status Changed(const char* what, const std::string& found, const std::stri
                                           " as when it was saved; restore the file from a copy"));
 }
 
-absl::Status ReadLines(const ReadableFile& opened, const ModelFile& file,
-                       const std::function<absl::Status(absl::string_view)>& line) {
+// Hands the bytes of a file to `cutter`, inflated where `gzip`; hash: of the stored ones, or null.
+absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
+                      XXH3_state_t* hash) {
+  GzipReader inflater([&](absl::string_view block) { return cutter.Add(block); });
+  std::vector<char> buffer(kBufferBytes);
+  const uint64_t bytes = opened.bytes();
+  for (uint64_t offset = 0; offset < bytes; offset += buffer.size()) {
+    const size_t size = std::min<uint64_t>(buffer.size(), bytes - offset);
+    CISTERN_RETURN_IF_ERROR(opened.Read(offset, size, buffer.data()));
+    if (hash != nullptr) XXH3_64bits_update(hash, buffer.data(), size);
+    const absl::string_view block(buffer.data(), size);
+    CISTERN_RETURN_IF_ERROR(gzip ? inflater.Append(block) : cutter.Add(block));
+  }
+  CISTERN_RETURN_IF_ERROR(inflater.Finish());
+  return cutter.Finish();
+}
+
+absl::Status ReadChecked(const ReadableFile& opened, const ModelFile& file,
+                         const RowCutter::Row& row) {
   if (opened.bytes() != file.bytes) {
     return Changed("size", absl::StrCat(opened.bytes()), absl::StrCat(file.bytes));
   }
@@ -161,36 +147,45 @@ absl::Status ReadLines(const ReadableFile& opened, const ModelFile& file,
                                                                       &XXH3_freeState);
   CISTERN_CHECK(hash != nullptr);
   XXH3_64bits_reset(hash.get());
-  LineCutter lines(line);
-  std::vector<char> block(kBufferBytes);
-  for (uint64_t offset = 0; offset < file.bytes; offset += block.size()) {
-    const size_t size = std::min<uint64_t>(block.size(), file.bytes - offset);
-    CISTERN_RETURN_IF_ERROR(opened.Read(offset, size, block.data()));
-    XXH3_64bits_update(hash.get(), block.data(), size);
-    CISTERN_RETURN_IF_ERROR(lines.Add(absl::string_view(block.data(), size)));
-  }
-  CISTERN_RETURN_IF_ERROR(lines.Finish());
+  const v1::SaveFormat form = FormOfName(file.name);
+  const std::unique_ptr<RowCutter> cutter = RowCutter::Create(form.kind(), row, file.rows);
+  CISTERN_RETURN_IF_ERROR(ReadRows(opened, form.gzip(), *cutter, hash.get()));
   const uint64_t found = XXH3_64bits_digest(hash.get());
   if (found != file.xxh3) return Changed("hash", Hex(found), Hex(file.xxh3));
-  if (lines.rows() != file.rows) {
-    return Changed("number of rows", absl::StrCat(lines.rows()), absl::StrCat(file.rows));
+  if (cutter->rows() != file.rows) {
+    return Changed("number of rows", absl::StrCat(cutter->rows()), absl::StrCat(file.rows));
   }
   return absl::OkStatus();
+}
+
+// Opens file `name` of a model; that it is not there, or no file, is a loss of the model's data.
+absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFileOf(FileSystem& files,
+                                                         const std::string& folder,
+                                                         const std::string& name) {
+  CISTERN_RETURN_IF_ERROR(CheckFileName(name));
+  absl::StatusOr<std::unique_ptr<ReadableFile>> opened = files.Open(PathBelow(folder, name));
+  if (absl::IsNotFound(opened.status()) || absl::IsInvalidArgument(opened.status())) {
+    return absl::DataLossError(
+        absl::StrCat(opened.status().message(), "; the model is not whole without this file"));
+  }
+  return opened;
 }
 
 }  // namespace
 
 absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
-                           const std::function<absl::Status(absl::string_view line)>& line) {
-  CISTERN_RETURN_IF_ERROR(CheckFileName(file.name));
-  const std::string path = PathBelow(folder, file.name);
-  const absl::StatusOr<std::unique_ptr<ReadableFile>> opened = files.Open(path);
-  if (absl::IsNotFound(opened.status()) || absl::IsInvalidArgument(opened.status())) {
-    return absl::DataLossError(
-        absl::StrCat(opened.status().message(), "; the model is not whole without this file"));
-  }
-  CISTERN_RETURN_IF_ERROR(opened.status());
-  return AddContext(ReadLines(**opened, file, line), ShownPath(path));
+                           const std::function<absl::Status(absl::string_view row)>& row) {
+  CISTERN_ASSIGN_OR_RETURN(const auto opened, OpenFileOf(files, folder, file.name));
+  return AddContext(ReadChecked(*opened, file, row), ShownPath(PathBelow(folder, file.name)));
+}
+
+absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
+                             const std::function<absl::Status(absl::string_view row)>& row) {
+  CISTERN_ASSIGN_OR_RETURN(const auto opened, OpenFileOf(files, folder, name));
+  const v1::SaveFormat form = FormOfName(name);
+  const std::unique_ptr<RowCutter> cutter = RowCutter::Create(form.kind(), row, UINT64_MAX);
+  return AddContext(ReadRows(*opened, form.gzip(), *cutter, /*hash=*/nullptr),
+                    ShownPath(PathBelow(folder, name)));
 }
 
 }  // namespace cistern

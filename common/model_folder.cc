@@ -19,6 +19,14 @@ namespace {
 // A json file lists one line a shard and table: 65536 shards of ten tables stay below this.
 constexpr uint64_t kMaxJsonBytes = uint64_t{256} << 20;
 
+constexpr char kBinarySuffix[] = ".bin";
+constexpr char kGzipSuffix[] = ".gz";
+
+std::string SuffixOf(const v1::SaveFormat& format) {
+  return absl::StrCat(format.kind() == v1::SaveFormat::BINARY ? kBinarySuffix : "",
+                      format.gzip() ? kGzipSuffix : "");
+}
+
 struct PartName {
   uint32_t server = 0, server_num = 0;
 };
@@ -60,12 +68,12 @@ ExpectedFiles FilesOf(const ModelPart& part, const ShardMap& map) {
   for (const v1::TableSpec& table : part.schema.tables()) {
     for (uint32_t local = 0; local < map.local_shard_num(part.server); ++local) {
       const ShardIndex shard = map.global_shard(part.server, local);
-      files.sparse.insert(SparsePartName(table.name(), part.server, shard));
+      files.sparse.insert(SparsePartName(table.name(), part.server, shard, part.format));
     }
   }
   for (const v1::DenseTableSpec& table : part.schema.dense_tables()) {
     const DenseRange range = DenseRangeOf(table.rows(), part.server, part.server_num);
-    files.dense[DensePartName(table.name(), part.server)] = range.end - range.begin;
+    files.dense[DensePartName(table.name(), part.server, part.format)] = range.end - range.begin;
   }
   return files;
 }
@@ -111,7 +119,7 @@ absl::Status CheckDenseTables(const std::vector<ModelPart>& parts) {
     for (uint32_t server = 0; server < parts[0].server_num; ++server) {
       const DenseRange range = DenseRangeOf(table.rows(), server, parts[0].server_num);
       if (range.begin == range.end) continue;
-      const std::string name = DensePartName(table.name(), server);
+      const std::string name = DensePartName(table.name(), server, parts[0].format);
       (listed.count(name) == 1 ? present : absent).push_back(name);
     }
     if (!present.empty() && !absent.empty()) {
@@ -152,6 +160,9 @@ std::string Disagreement(const ModelPart& a, const ModelPart& b) {
     return absl::StrCat("shard_num is ", a.shard_num, " and ", b.shard_num);
   }
   if (a.pass != b.pass) return absl::StrCat("the pass is ", a.pass, " and ", b.pass);
+  if (a.mode != b.mode || a.format.SerializeAsString() != b.format.SerializeAsString()) {
+    return "they were saved in another mode or format";
+  }
   const std::string difference = SchemaDifference(a.schema, b.schema);
   return difference.empty() ? "" : absl::StrCat("their schemas differ: ", difference);
 }
@@ -209,13 +220,21 @@ absl::Status WriteExclusively(FileSystem& files, const std::string& folder, cons
 
 }  // namespace
 
-std::string SparsePartName(const std::string& table, uint32_t server, uint32_t shard) {
+std::string SparsePartName(const std::string& table, uint32_t server, uint32_t shard,
+                           const v1::SaveFormat& format) {
   return absl::StrCat(table, "/part-", absl::Dec(server, absl::kZeroPad3), "-",
-                      absl::Dec(shard, absl::kZeroPad5));
+                      absl::Dec(shard, absl::kZeroPad5), SuffixOf(format));
 }
 
-std::string DensePartName(const std::string& table, uint32_t server) {
-  return absl::StrCat(table, "/part-", absl::Dec(server, absl::kZeroPad3));
+std::string DensePartName(const std::string& table, uint32_t server, const v1::SaveFormat& format) {
+  return absl::StrCat(table, "/part-", absl::Dec(server, absl::kZeroPad3), SuffixOf(format));
+}
+
+v1::SaveFormat FormOfName(absl::string_view name) {
+  v1::SaveFormat format;
+  format.set_gzip(absl::ConsumeSuffix(&name, kGzipSuffix));
+  if (absl::EndsWith(name, kBinarySuffix)) format.set_kind(v1::SaveFormat::BINARY);
+  return format;
 }
 
 std::string PartJsonName(uint32_t server, uint32_t server_num) {

@@ -1,17 +1,21 @@
 // The files of a saved model, the same whoever writes them: each server its shards (`cistern
 // save`), or a worker everything (`cistern train --out`). Byte by byte: docs/formats.md.
 //
-//   NAME/<table>/part-<server:03>-<shard:05>      sparse: a line a row (value_text.h), every shard
-//   NAME/<table>/part-<server:03>                 dense: a line a row, one number a column; the
+//   NAME/<table>/part-<server:03>-<shard:05>       sparse: a line a row (value_text.h); every shard
+//   NAME/<table>/part-<server:03>                  dense: a line a row, one number a column; the
 //   rows
-//                                                 of dense_range.h in order, server after server;
-//                                                 no file where a table was never written
-//   NAME/part-<server:03>-of-<server_num:03>.json written last: what this writer wrote
+//                                                  of dense_range.h in order, server after server;
+//                                                  no file where a table was never written
+//   NAME/part-<server:03>-of-<server_num:03>.json  written last: what this writer wrote
+//
+// Behind the name of a file with rows stands .bin where they are records (value_binary.h), and then
+// .gz where the file is compressed.
 //
 // The json file: {"format": 1, "server": r, "server_num": n, "shard_num": s, "pass": p,
 //   "schema": {...}, "files": [{"name": "deep/part-000-00003", "rows": 12, "bytes": 345,
 //   "xxh3": "16 hex digits"}, ...], "self_xxh3": "16 hex digits"}. A folder is complete when all n
-// json files are there and agree on everything but "server" and "files".
+// json files are there and agree on everything but "server" and "files". Format 2 also has the mode
+// and the format of the save, where they are not ALL and plain text.
 //
 // Writing: files first, WritePart last; a model without its json files does not exist, so one that
 // was interrupted is never read. A file is synced to disk before it gets its name, and its folder
@@ -25,8 +29,9 @@
 
 #include "absl/strings/string_view.h"
 #include "common/file_system.h"
+#include "common/gzip.h"
 #include "common/status.h"
-#include "common/value_layout.h"
+#include "proto/control_plane.pb.h"
 #include "proto/schema.pb.h"
 
 struct XXH3_state_s;
@@ -41,17 +46,24 @@ struct ModelFile {
 struct ModelPart {
   uint32_t server = 0, server_num = 1, shard_num = 64;
   uint64_t pass = 0;
+  v1::SaveMode mode = v1::ALL;  // which rows there are
+  v1::SaveFormat format;        // of all files
   v1::Schema schema;
   std::vector<ModelFile> files;
 };
 
-std::string SparsePartName(const std::string& table, uint32_t server, uint32_t shard);
-std::string DensePartName(const std::string& table, uint32_t server);
+std::string SparsePartName(const std::string& table, uint32_t server, uint32_t shard,
+                           const v1::SaveFormat& format = v1::SaveFormat());
+std::string DensePartName(const std::string& table, uint32_t server,
+                          const v1::SaveFormat& format = v1::SaveFormat());
+// What the end of a file's name says: kind and gzip.
+v1::SaveFormat FormOfName(absl::string_view name);
 std::string PartJsonName(uint32_t server, uint32_t server_num);
 
-// Writes one file of a model: buffered and hashed. Lines go to a temporary name; Close syncs it to
-// disk and gives it its own. Errors carry the path; no space left is kResourceExhausted, and the
-// temporary file is removed. After an error every further call returns it again.
+// Writes one file of a model: buffered, hashed and, where its name ends in .gz, compressed. Rows go
+// to a temporary name; Close syncs it to disk and gives it its own. Errors carry the path; no space
+// left is kResourceExhausted, and the temporary file is removed. After an error every further call
+// returns it again.
 //
 // Threads: one at a time; writers of different files are independent.
 class ModelFileWriter {
@@ -65,30 +77,36 @@ class ModelFileWriter {
   ModelFileWriter(const ModelFileWriter&) = delete;
   ModelFileWriter& operator=(const ModelFileWriter&) = delete;
 
-  // Appends whole lines; `rows` of them.
-  absl::Status Append(absl::string_view lines, uint64_t rows);
+  // Appends whole lines or records; `rows` of them.
+  absl::Status Append(absl::string_view bytes, uint64_t rows);
   absl::StatusOr<ModelFile> Close();
 
  private:
   ModelFileWriter(FileSystem& files, std::string path);
+  absl::Status Store(absl::string_view bytes);
   absl::Status Flush();
   absl::Status Finish();
 
   FileSystem& files_;
   const std::string path_;
   std::unique_ptr<WritableFile> out_;  // null once it has its name
+  std::unique_ptr<GzipWriter> gzip_;   // null: not compressed
   std::string buffer_;
   ModelFile file_;
   absl::Status status_;  // the first error
   XXH3_state_s* const hash_state_;
 };
 
-// Reads one file of a model line by line (line ends cut off) and checks size, rows and hash against
-// `file`; a mismatch, like an error of `line`, comes back with the path (kDataLoss), an error of
-// `line` with the line number too, and reading stops there. The hash is known only at the end: on
-// an error the caller drops whatever it got.
+// Reads one file of a model row by row (a line without its end, or a record) and checks size, rows
+// and hash of the stored bytes against `file`; a mismatch, like an error of `row`, comes back with
+// the path (kDataLoss), an error of `row` with the number of the line or record too, and reading
+// stops there. The hash is known only at the end: on an error the caller drops whatever it got.
 absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
-                           const std::function<absl::Status(absl::string_view line)>& line);
+                           const std::function<absl::Status(absl::string_view row)>& row);
+
+// The same for a file of which nothing is recorded.
+absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
+                             const std::function<absl::Status(absl::string_view row)>& row);
 
 // kAlreadyExists if `folder` holds the json file of this part already, or one of a save by another
 // number of servers: a saved model never changes. To be asked before the files are written.

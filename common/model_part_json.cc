@@ -13,6 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+// 2: with the mode and the format of the save. Where they are ALL and plain text, 1 is written, as
+// ever.
+constexpr uint64_t kPlainFormat = 1, kNewestFormat = 2;
+
 constexpr char kSelfHash[] = "\"self_xxh3\"";
 
 std::string Hex(uint64_t x) {
@@ -68,6 +72,47 @@ absl::Status ReadFile(const Json& object, ModelFile* file) {
   return ReadHash(object, "xxh3", &file->xxh3);
 }
 
+bool IsPlain(const ModelPart& part) {
+  return part.mode == v1::ALL && part.format.kind() == v1::SaveFormat::TEXT &&
+         !part.format.gzip() && !part.format.six_digits();
+}
+
+std::string FormatSave(const ModelPart& part) {
+  if (IsPlain(part)) return "";
+  const auto flag = [](bool x) { return x ? "true" : "false"; };
+  return absl::StrCat(",\n \"mode\": \"", v1::SaveMode_Name(part.mode), "\", \"rows\": \"",
+                      v1::SaveFormat::Kind_Name(part.format.kind()),
+                      "\", \"gzip\": ", flag(part.format.gzip()),
+                      ", \"six_digits\": ", flag(part.format.six_digits()));
+}
+
+absl::Status ReadFlag(const Json& object, const char* field, bool* out) {
+  const auto found = object.find(field);
+  if (found == object.end() || !found->is_boolean()) return Missing(field, "true or false");
+  *out = found->get<bool>();
+  return absl::OkStatus();
+}
+
+absl::Status ReadSave(const Json& object, ModelPart* part) {
+  const auto mode = object.find("mode"), rows = object.find("rows");
+  if (mode == object.end() || !mode->is_string() ||
+      !v1::SaveMode_Parse(mode->get<std::string>(), &part->mode)) {
+    return Missing("mode", "a mode of a save");
+  }
+  v1::SaveFormat::Kind kind;
+  if (rows == object.end() || !rows->is_string() ||
+      !v1::SaveFormat::Kind_Parse(rows->get<std::string>(), &kind)) {
+    return Missing("rows", "TEXT or BINARY");
+  }
+  bool gzip = false, six_digits = false;
+  CISTERN_RETURN_IF_ERROR(ReadFlag(object, "gzip", &gzip));
+  CISTERN_RETURN_IF_ERROR(ReadFlag(object, "six_digits", &six_digits));
+  part->format.set_kind(kind);
+  part->format.set_gzip(gzip);
+  part->format.set_six_digits(six_digits);
+  return absl::OkStatus();
+}
+
 absl::Status ReadSchema(const Json& object, v1::Schema* schema) {
   const auto found = object.find("schema");
   if (found == object.end() || !found->is_object()) return Missing("schema", "an object");
@@ -90,10 +135,11 @@ absl::Status CheckSelfHash(absl::string_view text, const Json& object) {
 }  // namespace
 
 std::string FormatPart(const ModelPart& part) {
-  std::string text = absl::StrCat(
-      "{\"format\": ", kModelFormat, ", \"server\": ", part.server,
-      ", \"server_num\": ", part.server_num, ", \"shard_num\": ", part.shard_num,
-      ", \"pass\": ", part.pass, ",\n \"schema\": ", FormatSchema(part.schema), ",\n \"files\": [");
+  std::string text =
+      absl::StrCat("{\"format\": ", IsPlain(part) ? kPlainFormat : kNewestFormat,
+                   ", \"server\": ", part.server, ", \"server_num\": ", part.server_num,
+                   ", \"shard_num\": ", part.shard_num, ", \"pass\": ", part.pass, FormatSave(part),
+                   ",\n \"schema\": ", FormatSchema(part.schema), ",\n \"files\": [");
   const char* separator = "\n  ";
   for (const ModelFile& file : part.files) {
     absl::StrAppend(&text, separator, "{\"name\": \"", file.name, "\", \"rows\": ", file.rows,
@@ -110,10 +156,10 @@ absl::StatusOr<ModelPart> ParsePart(absl::string_view text) {
   if (!object.is_object()) return absl::DataLossError("it is not a json object");
   uint64_t format = 0;
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "format", UINT64_MAX, &format));
-  if (format != kModelFormat) {
+  if (format != kPlainFormat && format != kNewestFormat) {
     return absl::DataLossError(absl::StrCat("its format is ", format,
-                                            "; this version reads format ", kModelFormat,
-                                            " only: use the version that saved it"));
+                                            "; this version reads formats ", kPlainFormat, " and ",
+                                            kNewestFormat, " only: use the version that saved it"));
   }
   CISTERN_RETURN_IF_ERROR(CheckSelfHash(text, object));
   ModelPart part;
@@ -121,6 +167,7 @@ absl::StatusOr<ModelPart> ParsePart(absl::string_view text) {
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "server_num", &part.server_num));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "shard_num", &part.shard_num));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "pass", UINT64_MAX, &part.pass));
+  if (format != kPlainFormat) CISTERN_RETURN_IF_ERROR(ReadSave(object, &part));
   CISTERN_RETURN_IF_ERROR(ReadSchema(object, &part.schema));
   const auto files = object.find("files");
   if (files == object.end() || !files->is_array()) return Missing("files", "a list");

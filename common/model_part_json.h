@@ -11,8 +11,6 @@
 
 namespace cistern {
 
-inline constexpr int kModelFormat = 1;
-
 std::string FormatPart(const ModelPart& part);
 
 // kDataLoss that says what is wrong: not json, a field missing or of another type, another hash, a

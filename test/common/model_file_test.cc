@@ -16,6 +16,8 @@
 
 #include <functional>
 
+#include "common/gzip.h"
+#include "common/value_binary.h"
 #include "test/common/model_file_text.h"
 #include "test/common/temp_folder.h"
 
@@ -150,6 +152,110 @@ TEST(ModelFile, EndlessLineIsRefusedBeforeItFillsTheMemory) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000", {std::string(3 << 20, '1')});
   EXPECT_THAT(Message(ReadWhole(folder.path(), file)), HasSubstr("line 1 is longer than"));
+}
+
+// 3 MB of records that cross blocks, with and without compression.
+TEST(ModelFile, RecordsComeBackWholeFromAnyForm) {
+  TempFolder folder;
+  for (const char* name : {"t/part-000.bin", "t/part-001.bin.gz"}) {
+    auto writer = ModelFileWriter::Create(Disk(), folder.path(), name).value();
+    std::vector<std::string> written;
+    std::string all;
+    for (size_t i = 0; all.size() < 3000000; ++i) {
+      std::string record;
+      AppendDenseRecord(i, std::vector<float>(i * 7919 % 9000, 0.5f), &record);
+      ASSERT_TRUE(writer->Append(record, 1).ok());
+      all += record;
+      written.push_back(std::move(record));
+    }
+    const ModelFile file = writer->Close().value();
+    const std::string stored = ReadBytes(folder / name);
+    EXPECT_EQ(file.rows, written.size());
+    EXPECT_EQ(file.bytes, stored.size());  // size and hash are those of what is stored
+    EXPECT_EQ(file.xxh3, XXH3_64bits(stored.data(), stored.size()));
+    const bool compressed = FormOfName(name).gzip();
+    EXPECT_EQ(stored == all, !compressed);
+    EXPECT_EQ(stored.size() < all.size() / 10, compressed);
+    std::vector<std::string> read;
+    ASSERT_TRUE(ReadWhole(folder.path(), file, &read).ok());
+    EXPECT_EQ(read, written);
+  }
+}
+
+TEST(ModelFile, CompressedLinesComeBack) {
+  TempFolder folder;
+  const ModelFile file = WriteFile(folder.path(), "t/part-000.gz", {"1 0.5", "", "2 0.25"});
+  EXPECT_EQ(ReadBytes(folder / "t/part-000.gz").substr(0, 2), "\x1f\x8b");
+  std::vector<std::string> lines;
+  ASSERT_TRUE(ReadWhole(folder.path(), file, &lines).ok());
+  EXPECT_THAT(lines, ElementsAre("1 0.5", "", "2 0.25"));
+}
+
+TEST(ModelFile, DamagedRecordsAndStreamsAreRefusedWithTheFile) {
+  TempFolder folder;
+  std::string record;
+  AppendDenseRecord(1, {1, 2}, &record);
+  const auto message_of = [&](const std::string& name, const std::string& bytes, uint64_t rows) {
+    WriteBytes(folder / name, bytes);
+    const ModelFile file{name, rows, bytes.size(), XXH3_64bits(bytes.data(), bytes.size())};
+    const absl::Status status = ReadWhole(folder.path(), file);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(Message(status), HasSubstr(name));
+    return Message(status);
+  };
+  fs::create_directory(folder / "t");
+  EXPECT_THAT(message_of("t/a.bin", record + record.substr(0, 9), 2),
+              HasSubstr("record 2 is cut off"));
+  EXPECT_THAT(message_of("t/a.bin", record + record.substr(0, 2), 2),
+              HasSubstr("record 2 is cut off"));
+  EXPECT_THAT(message_of("t/a.bin", std::string("\x05\0\0\0\0", 5), 1),
+              HasSubstr("record 1 says that it has 5 bytes"));
+  EXPECT_THAT(message_of("t/a.bin", std::string("\xff\xff\xff\x7f", 4), 1),
+              HasSubstr("record 1 says that it has 2147483647 bytes"));
+  EXPECT_THAT(message_of("t/a.bin", record + record, 1), HasSubstr("more rows than the 1"));
+  EXPECT_THAT(message_of("t/a.gz", "1 2\n", 1), HasSubstr("no gzip stream"));
+  std::string stream;
+  GzipWriter gzip;
+  gzip.Append("1 2\n", &stream);
+  gzip.Finish(&stream);
+  EXPECT_THAT(message_of("t/a.gz", stream.substr(0, stream.size() - 3), 1), HasSubstr("cut off"));
+}
+
+// A few KB that inflate to 100 million lines: the reading ends with the first that was not saved.
+TEST(ModelFile, AFileThatInflatesWithoutEndIsNotReadToIt) {
+  TempFolder folder;
+  std::string stream;
+  GzipWriter gzip;
+  const std::string lines(10000000, '\n');
+  for (int i = 0; i < 10; ++i) gzip.Append(lines, &stream);
+  gzip.Finish(&stream);
+  fs::create_directory(folder / "t");
+  WriteBytes(folder / "t/a.gz", stream);
+  const ModelFile file{"t/a.gz", 5, stream.size(), XXH3_64bits(stream.data(), stream.size())};
+  uint64_t rows = 0;
+  const absl::Status status = ReadModelFile(Disk(), folder.path(), file, [&](absl::string_view) {
+    ++rows;
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(Message(status), HasSubstr("more rows than the 5"));
+  EXPECT_EQ(rows, 5u);
+}
+
+TEST(ModelFile, AForeignFileHasNoRecordToCheck) {
+  TempFolder folder;
+  WriteFile(folder.path(), "000/part-000-00001", {"1", "2"});
+  std::vector<std::string> lines;
+  const auto take = [&](absl::string_view line) {
+    lines.emplace_back(line);
+    return line == "3" ? absl::DataLossError("bad") : absl::OkStatus();
+  };
+  ASSERT_TRUE(ReadForeignFile(Disk(), folder.path(), "000/part-000-00001", take).ok());
+  EXPECT_THAT(lines, ElementsAre("1", "2"));
+  WriteFile(folder.path(), "000/part-000-00001.gz", {"3"});
+  EXPECT_THAT(Message(ReadForeignFile(Disk(), folder.path(), "000/part-000-00001.gz", take)),
+              HasSubstr("000/part-000-00001.gz: line 1: bad"));
+  EXPECT_EQ(ReadForeignFile(Disk(), folder.path(), "000/part-000-00002", take).code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST(ModelFile, ErrorOfALineGetsFileAndNumber) {

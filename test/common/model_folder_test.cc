@@ -86,6 +86,54 @@ TEST(ModelFolder, JsonIsThatOfTheFormat) {
 )json");
 }
 
+TEST(ModelFolder, NamesSayTheFormOfTheirRows) {
+  v1::SaveFormat format;
+  format.set_kind(v1::SaveFormat::BINARY);
+  EXPECT_EQ(SparsePartName("deep", 7, 1942, format), "deep/part-007-01942.bin");
+  format.set_gzip(true);
+  EXPECT_EQ(SparsePartName("deep", 7, 1942, format), "deep/part-007-01942.bin.gz");
+  EXPECT_EQ(DensePartName("dense", 3, format), "dense/part-003.bin.gz");
+  for (const bool gzip : {false, true}) {
+    for (const auto kind : {v1::SaveFormat::TEXT, v1::SaveFormat::BINARY}) {
+      format.set_kind(kind);
+      format.set_gzip(gzip);
+      const v1::SaveFormat form = FormOfName(SparsePartName("deep", 0, 1, format));
+      EXPECT_EQ(form.kind(), kind);
+      EXPECT_EQ(form.gzip(), gzip);
+    }
+  }
+}
+
+// Golden: a save in another mode or format says so, as format 2; the others stay as they are.
+TEST(ModelFolder, JsonOfASaveInAnotherModeIsThatOfTheFormat) {
+  TempFolder folder;
+  ModelPart part;
+  part.shard_num = 1;
+  part.pass = 7;
+  part.mode = v1::DELTA;
+  part.format.set_kind(v1::SaveFormat::BINARY);
+  part.format.set_gzip(true);
+  v1::TableSpec* table = part.schema.add_tables();
+  table->set_name("deep");
+  table->set_dim(2);
+  part.files = {ModelFile{"deep/part-000-00000.bin.gz", 3, 40, 0x123}};
+  const std::string text = FormatPart(part);
+  EXPECT_EQ(text.substr(0, text.find("\"self_xxh3")),
+            "{\"format\": 2, \"server\": 0, \"server_num\": 1, \"shard_num\": 1, \"pass\": 7,\n"
+            " \"mode\": \"DELTA\", \"rows\": \"BINARY\", \"gzip\": true, \"six_digits\": false,\n"
+            " \"schema\": {\"tables\":[{\"name\":\"deep\",\"dim\":2}]},\n"
+            " \"files\": [\n"
+            "  {\"name\": \"deep/part-000-00000.bin.gz\", \"rows\": 3, \"bytes\": 40, "
+            "\"xxh3\": \"0000000000000123\"}],\n ");
+  const absl::StatusOr<ModelPart> read = ParsePart(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->mode, v1::DELTA);
+  EXPECT_EQ(read->format.SerializeAsString(), part.format.SerializeAsString());
+  // The files must be of the format that is said.
+  part.files[0].name = "deep/part-000-00000";
+  EXPECT_EQ(WritePart(Disk(), folder.path(), part).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(ModelFolder, ReadsBackWhatWasWritten) {
   TempFolder folder;
   const std::vector<ModelPart> written = {WriteServer(folder.path(), 0),
@@ -252,8 +300,8 @@ TEST_F(SavedByTwo, JsonThatIsNoneIsRefused) {
     WriteBytes(folder_ / "part-001-of-002.json", text);
     ExpectRefused("part-001-of-002.json");
   }
-  WriteBytes(folder_ / "part-001-of-002.json", "{\"format\": 2}");
-  ExpectRefused("its format is 2; this version reads format 1 only");
+  WriteBytes(folder_ / "part-001-of-002.json", "{\"format\": 3}");
+  ExpectRefused("its format is 3; this version reads formats 1 and 2 only");
   WriteBytes(folder_ / "part-001-of-002.json", std::string(100000, '['));
   ExpectRefused("part-001-of-002.json");
 }
