@@ -31,12 +31,14 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
     CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
   }
   const PassId pass = state_->stage.committed();
+  const SaveOptions options = {request.mode(), request.format(), request.day()};
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
-                           SaveStore(*files_, state_->store, pass, folder, state_->pool));
+                           SaveStore(*files_, state_->store, pass, folder, state_->pool, options));
   LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder));
   reply->set_rows(totals.rows);
   reply->set_bytes(totals.bytes);
   reply->set_path(folder);
+  for (const std::string& name : totals.file_names) reply->add_files(name);
   return absl::OkStatus();
 }
 
@@ -52,8 +54,9 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         return state_->guard.Check(caller, state_->store.schema_hash());
       },
       [&]() -> absl::Status {
+        const LoadOptions options = {request.upgrade(), request.foreign()};
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
-                                 LoadStore(*files_, state_->store, folder, state_->pool));
+                                 LoadStore(*files_, state_->store, folder, state_->pool, options));
         // On a durable server the load becomes a commit by the pass that follows, of the same
         // number.
         const bool durable = state_->durable != nullptr;

@@ -1,30 +1,35 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <map>
 #include <vector>
 
-#include "common/schema.h"
-#include "common/value_text.h"
+#include "common/dense_range.h"
+#include "server/snapshot/load_plan.h"
 #include "server/snapshot/model_snapshot.h"
 
 namespace cistern {
 namespace {
 
-using FilesByName = std::map<std::string, ModelFile>;
-
 // Loads one file; returns the rows that were kept.
 using LoadFile = std::function<absl::StatusOr<uint64_t>()>;
 
+v1::SaveFormat::Kind KindOf(const LoadPlan::File& file) {
+  return FormOfName(file.record.name).kind();
+}
+
 // The rows of one shard. A row of another shard would never be found again, so it is refused.
-absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, SparseTable& table, uint32_t local,
-                                   const ModelFile& file, const std::string& folder) {
+absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
+                                   const LoadPlan::Sparse& plan, SparseTable& table,
+                                   uint32_t local) {
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
+  const LoadPlan::File& file = plan.by_shard[shard];
+  CISTERN_ASSIGN_OR_RETURN(const RowParser parse, plan.parser(KindOf(file)));
   std::vector<float> value(table.layout().full_floats()), present(value.size());
-  const auto insert = [&](absl::string_view line) -> absl::Status {
+  uint64_t rows = 0;
+  const auto insert = [&](absl::string_view row) -> absl::Status {
     Key key = 0;
     bool full = false, present_full = false;
-    CISTERN_RETURN_IF_ERROR(ParseValueLine(table.layout(), line, &key, value.data(), &full));
+    CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &full));
     if (table.shard_map().shard(key) != shard) {
       return absl::DataLossError(absl::StrCat("key ", key, " is of shard ",
                                               table.shard_map().shard(key), " and not of shard ",
@@ -36,54 +41,69 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, SparseTable& table, uint32_
       return absl::DataLossError(absl::StrCat("key ", key, " is there for the second time"));
     }
     table.Insert(local, key, value.data(), full);
+    ++rows;
     return absl::OkStatus();
   };
-  CISTERN_RETURN_IF_ERROR(ReadModelFile(disk, folder, file, insert));
-  return file.rows;
+  CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, insert));
+  return rows;
 }
 
-// The rows of this server's range, from the files of every writer whose range meets it.
-absl::StatusOr<uint64_t> LoadDense(FileSystem& disk, DenseTable& table, uint32_t writer_num,
-                                   const FilesByName& files, const std::string& folder) {
+// Appends the rows of `own` that file `i` of `n` holds to *values.
+absl::Status ReadDenseFile(FileSystem& disk, const std::string& folder, const LoadPlan::Dense& plan,
+                           const DenseTable& table, uint32_t i, uint32_t n,
+                           std::vector<float>* values) {
   const DenseRange own = table.range();
+  const DenseRange theirs = DenseRangeOf(table.spec().rows(), i, n);
+  const LoadPlan::File& file = plan.files[i];
+  const DenseRowParser parse = plan.parser(KindOf(file));
+  const uint64_t whole = (i + uint64_t{1}) * (table.spec().rows() / n + 1);
+  uint64_t row = theirs.begin;
+  const auto take = [&](absl::string_view text) -> absl::Status {
+    if (row == whole) return absl::DataLossError("more rows than a file of this table has");
+    const bool ours = row >= own.begin && row < own.end;
+    CISTERN_RETURN_IF_ERROR(ours ? parse(text, row, values) : absl::OkStatus());
+    ++row;
+    return absl::OkStatus();
+  };
+  CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, take));
+  if (row >= theirs.end) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(folder, "/", file.record.name, " ends at row ", row,
+                                          "; of ", n, " files this one goes to row ", theirs.end));
+}
+
+// The rows of this server's range, from every file that has some of them.
+absl::StatusOr<uint64_t> LoadDense(FileSystem& disk, const std::string& folder,
+                                   const LoadPlan::Dense& plan, DenseTable& table) {
+  const DenseRange own = table.range();
+  const uint32_t n = static_cast<uint32_t>(plan.files.size());
   std::vector<float> values;
   values.reserve((own.end - own.begin) * table.columns());
-  for (uint32_t writer = 0; writer < writer_num; ++writer) {
-    const DenseRange theirs = DenseRangeOf(table.spec().rows(), writer, writer_num);
+  for (uint32_t i = 0; i < n; ++i) {
+    const DenseRange theirs = DenseRangeOf(table.spec().rows(), i, n);
     if (std::max(own.begin, theirs.begin) >= std::min(own.end, theirs.end)) continue;
-    uint64_t row = theirs.begin;
-    const auto take = [&](absl::string_view line) -> absl::Status {
-      const bool ours = row >= own.begin && row < own.end;
-      ++row;
-      return ours ? ParseDenseLine(line, table.columns(), &values) : absl::OkStatus();
-    };
-    const ModelFile& file = files.at(DensePartName(table.spec().name(), writer));
-    CISTERN_RETURN_IF_ERROR(ReadModelFile(disk, folder, file, take));
+    CISTERN_RETURN_IF_ERROR(ReadDenseFile(disk, folder, plan, table, i, n, &values));
   }
   CISTERN_RETURN_IF_ERROR(table.Write(own.begin, own.end - own.begin, values.data()));
   return own.end - own.begin;
 }
 
-// One function for each shard and dense table of this server. Every file that they read is in
-// `files`: ReadParts saw to it.
-std::vector<LoadFile> FilesToLoad(FileSystem& disk, TableStore& store, uint32_t writer_num,
-                                  const FilesByName& files, const std::string& folder) {
+// One function for each shard and dense table of this server.
+std::vector<LoadFile> FilesToLoad(FileSystem& disk, const std::string& folder, const LoadPlan& plan,
+                                  TableStore& store) {
   std::vector<LoadFile> loads;
-  for (const auto& table : store.sparse_tables()) {
-    for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
-      const ShardIndex shard = store.shard_map().global_shard(store.rank(), local);
-      const ModelFile& file =
-          files.at(SparsePartName(table->spec().name(), shard % writer_num, shard));
-      loads.push_back([&disk, &table, local, &file, &folder] {
-        return LoadShard(disk, *table, local, file, folder);
+  for (size_t t = 0; t < plan.sparse.size(); ++t) {
+    SparseTable& table = *store.sparse_tables()[t];
+    for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
+      loads.push_back([&disk, &folder, &sparse = plan.sparse[t], &table, local] {
+        return LoadShard(disk, folder, sparse, table, local);
       });
     }
   }
-  for (const auto& table : store.dense_tables()) {
-    const bool saved = files.count(DensePartName(table->spec().name(), 0)) == 1;
-    if (!saved || table->range().begin == table->range().end) continue;
-    loads.push_back([&disk, &table, writer_num, &files, &folder] {
-      return LoadDense(disk, *table, writer_num, files, folder);
+  for (size_t t = 0; t < plan.dense.size(); ++t) {
+    DenseTable& table = *store.dense_tables()[t];
+    if (plan.dense[t].files.empty() || table.range().begin == table.range().end) continue;
+    loads.push_back([&disk, &folder, &dense = plan.dense[t], &table] {
+      return LoadDense(disk, folder, dense, table);
     });
   }
   return loads;
@@ -121,39 +141,18 @@ absl::Status CheckEmpty(const TableStore& store) {
   return absl::OkStatus();
 }
 
-// Makes the tables of `saved`, or checks that they are those of the store.
-absl::Status TakeSchema(TableStore& store, const ModelPart& saved, const std::string& folder) {
-  if (saved.shard_num != store.shard_map().shard_num()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder, " was saved with ", saved.shard_num, " shards and this server has ",
-        store.shard_map().shard_num(), "; start the servers with --shard_num=", saved.shard_num));
-  }
-  if (store.schema_hash() != 0 && store.schema_hash() != SchemaHash(saved.schema)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder, " is a model of other tables: ", SchemaDifference(store.schema(), saved.schema),
-        " (here: on this server; there: in the files)"));
-  }
-  return store.Create(saved.schema);
-}
-
 }  // namespace
 
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
-                                     ThreadPool& pool) {
+                                     ThreadPool& pool, const LoadOptions& options) {
   CISTERN_RETURN_IF_ERROR(CheckEmpty(store));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(disk, folder));
-  CISTERN_RETURN_IF_ERROR(TakeSchema(store, parts[0], folder));
-  FilesByName files;
-  for (const ModelPart& part : parts) {
-    for (const ModelFile& file : part.files) files.emplace(file.name, file);
-  }
-  const auto loads = FilesToLoad(disk, store, parts[0].server_num, files, folder);
-  const absl::StatusOr<uint64_t> rows = LoadAll(loads, pool);
+  CISTERN_ASSIGN_OR_RETURN(const LoadPlan plan, PlanLoad(disk, store, folder, options));
+  const absl::StatusOr<uint64_t> rows = LoadAll(FilesToLoad(disk, folder, plan, store), pool);
   if (!rows.ok()) {
     store.Clear();
     return AddContext(rows.status(), absl::StrCat("loading server ", store.rank()));
   }
-  return LoadTotals{*rows, parts[0].pass};
+  return LoadTotals{*rows, plan.pass};
 }
 
 }  // namespace cistern

@@ -10,28 +10,40 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/model_folder.h"
 #include "common/status.h"
 #include "common/thread_pool.h"
 #include "common/types.h"
+#include "server/snapshot/load_plan.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
 
+// Which rows a save holds, and in which form.
+struct SaveOptions {
+  v1::SaveMode mode = v1::ALL;  // DELTA, BASE: of ctr tables only some (common/ctr_lifecycle.h)
+  v1::SaveFormat format;
+  uint32_t day = 0;  // DELTA, BASE: today, for tables that keep days
+};
+
 // Rows and bytes of all files, dense ones too.
 struct SaveTotals {
   uint64_t rows = 0, bytes = 0, files = 0;
+  std::vector<std::string> file_names;  // below the folder
 };
 
 // Writes this server's shards, one file a table and shard, its rows of the dense tables, and last
 // the json file of its part, of pass `pass`.
 //
 // kAlreadyExists: the folder holds this part, or a save by another number of servers; nothing is
-// changed. kFailedPrecondition: there are no tables. Errors of the files carry their path; then
-// what this call wrote is removed, and the store is as it was.
+// changed. kFailedPrecondition: there are no tables. kInvalidArgument: a format that does not
+// exist, a day that cannot be. Errors of the files carry their path; then what this call wrote is
+// removed, and the store is as it was.
 absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, PassId pass,
-                                     const std::string& folder, ThreadPool& pool);
+                                     const std::string& folder, ThreadPool& pool,
+                                     const SaveOptions& options = {});
 
 // Rows that this server took, dense ones too, and the pass that the model is of.
 struct LoadTotals {
@@ -40,13 +52,14 @@ struct LoadTotals {
 };
 
 // Reads the rows that this server owns. The tables are created from the model's schema if the store
-// has none; they stay when the load fails later, without a row.
+// has none; they stay when the load fails later, without a row. Modes and formats are the files'
+// own.
 //
 // kNotFound: no model there. kDataLoss, with file and line: a row that cannot be read, of another
 // shard than its file's, with a reserved key, or of a key that came before; a file that is not as
-// it was saved. kFailedPrecondition: another schema or shard_num, with the difference; rows in the
-// store.
+// it was saved. kFailedPrecondition: another schema or shard_num, with the difference (unless
+// options.upgrade bridges it); rows in the store. A foreign model is of pass 0.
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
-                                     ThreadPool& pool);
+                                     ThreadPool& pool, const LoadOptions& options = {});
 
 }  // namespace cistern

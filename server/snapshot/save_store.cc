@@ -3,13 +3,16 @@
 #include <functional>
 #include <vector>
 
-#include "common/value_text.h"
+#include "common/ctr_lifecycle.h"
+#include "common/model_rows.h"
 #include "server/snapshot/model_snapshot.h"
+#include "server/table/table_lifecycle.h"
 
 namespace cistern {
 namespace {
 
-// Cells that are made text at a time: under a shard's lock, while writing happens outside of it.
+// Cells that are put into rows at a time: under a shard's lock, while writing happens outside of
+// it.
 constexpr uint64_t kBlockCells = 1 << 16;
 
 uint64_t RowsOfBlock(uint32_t cells_of_row) {
@@ -17,42 +20,47 @@ uint64_t RowsOfBlock(uint32_t cells_of_row) {
 }
 
 absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table, uint32_t local,
-                                    const std::string& folder) {
+                                    const std::string& folder, const SaveOptions& options) {
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
   CISTERN_ASSIGN_OR_RETURN(
       const auto writer,
-      ModelFileWriter::Create(disk, folder,
-                              SparsePartName(table.spec().name(), table.rank(), shard)));
-  const uint64_t limit = RowsOfBlock(table.layout().full_floats());
-  std::string lines;
+      ModelFileWriter::Create(
+          disk, folder, SparsePartName(table.spec().name(), table.rank(), shard, options.format)));
+  const ValueLayout& layout = table.layout();
+  const CtrLifecycle lifecycle(&layout, options.day);
+  const uint64_t limit = RowsOfBlock(layout.full_floats());
+  std::string bytes;
   uint64_t cursor = 0;
   do {
-    lines.clear();
+    bytes.clear();
     uint64_t rows = 0;
     cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
-      AppendValueLine(table.layout(), key, value, full, &lines);
+      if (layout.is_ctr() && !lifecycle.IsSaved(options.mode, value)) return;
+      AppendRow(options.format, layout, key, value, full, &bytes);
       ++rows;
     });
-    CISTERN_RETURN_IF_ERROR(writer->Append(lines, rows));
+    CISTERN_RETURN_IF_ERROR(writer->Append(bytes, rows));
   } while (cursor != 0);
   return writer->Close();
 }
 
 absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table, uint32_t rank,
-                                    const std::string& folder) {
+                                    const std::string& folder, const SaveOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(
       const auto writer,
-      ModelFileWriter::Create(disk, folder, DensePartName(table.spec().name(), rank)));
+      ModelFileWriter::Create(disk, folder,
+                              DensePartName(table.spec().name(), rank, options.format)));
   const uint64_t columns = table.columns(), limit = RowsOfBlock(table.columns());
   std::vector<float> values(limit * columns);
   for (uint64_t row = table.range().begin; row < table.range().end; row += limit) {
     const uint64_t count = std::min(limit, table.range().end - row);
     CISTERN_RETURN_IF_ERROR(table.Read(row, count, values.data()));
-    std::string lines;
+    std::string bytes;
     for (uint64_t i = 0; i < count; ++i) {
-      AppendDenseLine(absl::MakeConstSpan(values).subspan(i * columns, columns), &lines);
+      AppendDenseRow(options.format, table.spec(), row + i,
+                     absl::MakeConstSpan(values).subspan(i * columns, columns), &bytes);
     }
-    CISTERN_RETURN_IF_ERROR(writer->Append(lines, count));
+    CISTERN_RETURN_IF_ERROR(writer->Append(bytes, count));
   }
   return writer->Close();
 }
@@ -61,18 +69,20 @@ using WriteFile = std::function<absl::StatusOr<ModelFile>()>;
 
 // One function for each file of this server's part.
 std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
-                                    const std::string& folder) {
+                                    const std::string& folder, const SaveOptions& options) {
   std::vector<WriteFile> files;
   for (const auto& table : store.sparse_tables()) {
     for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
-      files.push_back(
-          [&disk, &table, local, &folder] { return SaveShard(disk, *table, local, folder); });
+      files.push_back([&disk, &table, local, &folder, &options] {
+        return SaveShard(disk, *table, local, folder, options);
+      });
     }
   }
   for (const auto& table : store.dense_tables()) {
     if (!table->written()) continue;
-    files.push_back(
-        [&disk, &table, &store, &folder] { return SaveDense(disk, *table, store.rank(), folder); });
+    files.push_back([&disk, &table, &store, &folder, &options] {
+      return SaveDense(disk, *table, store.rank(), folder, options);
+    });
   }
   return files;
 }
@@ -115,19 +125,30 @@ void RemoveFiles(FileSystem& disk, const std::string& folder, const TableStore& 
 }  // namespace
 
 absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, PassId pass,
-                                     const std::string& folder, ThreadPool& pool) {
+                                     const std::string& folder, ThreadPool& pool,
+                                     const SaveOptions& options) {
+  CISTERN_RETURN_IF_ERROR(CheckFormat(options.format));
+  if (!v1::SaveMode_IsValid(options.mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mode ", static_cast<int>(options.mode), " of a save does not exist"));
+  }
   if (store.schema_hash() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("server ", store.rank(), " has no tables yet: there is nothing to save"));
+  }
+  if (options.mode == v1::DELTA || options.mode == v1::BASE) {
+    CISTERN_RETURN_IF_ERROR(CheckDay(store, options.day));
   }
   ModelPart part;
   part.server = store.rank();
   part.server_num = store.shard_map().server_num();
   part.shard_num = store.shard_map().shard_num();
   part.pass = pass;
+  part.mode = options.mode;
+  part.format = options.format;
   part.schema = store.schema();
   CISTERN_RETURN_IF_ERROR(CheckPartIsNew(disk, folder, part.server, part.server_num));
-  absl::Status status = WriteAll(FilesToWrite(disk, store, folder), pool, &part.files);
+  absl::Status status = WriteAll(FilesToWrite(disk, store, folder, options), pool, &part.files);
   if (status.ok()) status = WritePart(disk, folder, part);
   if (!status.ok()) {
     // Where another save of this part was faster, the files are no longer this call's alone.
@@ -139,6 +160,7 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
   for (const ModelFile& file : part.files) {
     totals.rows += file.rows;
     totals.bytes += file.bytes;
+    totals.file_names.push_back(file.name);
   }
   return totals;
 }

@@ -96,10 +96,12 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                                     const std::string& output, const JobOptions& options);
 
 // Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and
-// sets their committed pass. Tables are created from the folder's schema; kInvalidArgument if it is
-// not the one of `config`. worker_state: the position that belongs to these rows; empty: none does.
+// sets their committed pass. Tables are those of `config`; kInvalidArgument if the folder's are not
+// the same or, with `upgrade`, cannot be converted into them (value_upgrade.h).
+// worker_state: the position that belongs to these rows; empty: none does.
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder, const std::string& worker_state = "");
+                       const std::string& folder, const std::string& worker_state = "",
+                       bool upgrade = false);
 
 // Writes everything the servers hold as a model folder; replaces an older one at `folder` in one
 // step.

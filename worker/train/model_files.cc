@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/model_folder.h"
+#include "common/model_rows.h"
 #include "common/schema.h"
 #include "common/value_text.h"
 #include "worker/train/jobs.h"
@@ -78,13 +79,12 @@ class RowPusher {
  public:
   RowPusher(ParameterClient& client, TableId table) : client_(client), table_(table) {}
 
-  absl::Status AddLine(absl::string_view line) {
+  absl::Status Add(const RowParser& parse, absl::string_view row) {
     const ValueLayout& layout = client_.layout(table_);
     Key key = 0;
     bool full = false;
     values_.resize((keys_.size() + 1) * layout.full_floats());
-    CISTERN_RETURN_IF_ERROR(
-        ParseValueLine(layout, line, &key, &values_[keys_.size() * layout.full_floats()], &full));
+    CISTERN_RETURN_IF_ERROR(parse(row, &key, &values_[keys_.size() * layout.full_floats()], &full));
     keys_.push_back(key);
     full_.push_back(full);
     return keys_.size() < kPushRows ? absl::OkStatus() : Flush();
@@ -144,15 +144,26 @@ absl::Status CopyParts(FileSystem& files, const std::string& from, const std::st
   return files.SyncFolder(to);
 }
 
+bool IsSame(const google::protobuf::Message& a, const google::protobuf::Message& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
 absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
                         const std::string& folder, const std::vector<ModelPart>& parts) {
-  const std::string& table = client.schema().tables(static_cast<int>(id)).name();
+  const v1::TableSpec& spec = client.schema().tables(static_cast<int>(id));
+  const v1::TableSpec& saved = *FindTable(parts[0].schema.tables(), spec.name());
+  const v1::SaveFormat::Kind kind = parts[0].format.kind();
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout from, ValueLayout::Create(saved));
+  RowParser parse = ParserOf(kind, from);
+  if (!IsSame(spec, saved)) {
+    CISTERN_ASSIGN_OR_RETURN(parse, UpgradingParser(kind, from, client.layout(id)));
+  }
   RowPusher pusher(client, id);
   for (const ModelPart& part : parts) {
     for (const ModelFile& file : part.files) {
-      if (TableOf(file) != table) continue;
+      if (TableOf(file) != spec.name()) continue;
       CISTERN_RETURN_IF_ERROR(ReadModelFile(
-          files, folder, file, [&](absl::string_view line) { return pusher.AddLine(line); }));
+          files, folder, file, [&](absl::string_view row) { return pusher.Add(parse, row); }));
     }
   }
   return pusher.Flush();
@@ -161,14 +172,18 @@ absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
 absl::Status LoadDense(FileSystem& files, ParameterClient& client, TableId id,
                        const std::string& folder, const std::vector<ModelPart>& parts) {
   const v1::DenseTableSpec& spec = client.schema().dense_tables(static_cast<int>(id));
+  const v1::DenseTableSpec& saved = *FindTable(parts[0].schema.dense_tables(), spec.name());
+  const v1::SaveFormat::Kind kind = parts[0].format.kind();
+  const DenseRowParser parse =
+      IsSame(spec, saved) ? DenseParserOf(kind, spec) : UpgradingDenseParser(kind, saved, spec);
   const size_t columns = static_cast<size_t>(spec.columns_size());
   std::vector<float> values;
   values.reserve(spec.rows() * columns);
   for (const ModelPart& part : parts) {  // by server, so rows come in order
     for (const ModelFile& file : part.files) {
       if (TableOf(file) != spec.name()) continue;
-      CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, [&](absl::string_view line) {
-        return ParseDenseLine(line, columns, &values);
+      CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, [&](absl::string_view row) {
+        return parse(row, values.size() / columns, &values);
       }));
     }
   }
@@ -243,16 +258,18 @@ absl::Status CopyModel(FileSystem& files, const std::string& from, const std::st
 }
 
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder, const std::string& worker_state) {
+                       const std::string& folder, const std::string& worker_state, bool upgrade) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));
   const v1::Schema& schema = parts[0].schema;
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
-  const std::string difference = SchemaDifference(schema, wanted);
+  const std::string difference =
+      upgrade ? UpgradeDifference(schema, wanted) : SchemaDifference(schema, wanted);
   if (!difference.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, " was saved by another model than ",
-                                                   config.path, " (", difference, ")"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, " was saved by another model than ", config.path, " (", difference, ")",
+        upgrade ? "" : "; to convert its rows, load with upgrade (cistern load --upgrade)"));
   }
-  CISTERN_RETURN_IF_ERROR(client.CreateTables(schema));
+  CISTERN_RETURN_IF_ERROR(client.CreateTables(wanted));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   // The load is a pass of its own, so that a half-read model never becomes the state.
   CISTERN_RETURN_IF_ERROR(client.Clear(parts[0].pass > 0 ? parts[0].pass - 1 : 0));

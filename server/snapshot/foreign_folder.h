@@ -1,0 +1,16 @@
+// The folder of a foreign model (load_plan.h): which of its files are whose.
+#pragma once
+
+#include <string>
+
+#include "server/snapshot/load_plan.h"
+
+namespace cistern {
+
+// kFailedPrecondition: the store has no tables; a table has another number of files than there are
+// shards. kNotFound: there is no such folder, or nothing in it for a table. kDataLoss: a file whose
+// number cannot be read, comes twice or is missing.
+absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& store,
+                                         const std::string& folder, bool upgrade);
+
+}  // namespace cistern
