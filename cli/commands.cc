@@ -6,6 +6,7 @@
 #include "cli/evaluate_commands.h"
 #include "cli/save_load_commands.h"
 #include "cli/scrub_command.h"
+#include "cli/shrink_command.h"
 #include "cli/status_command.h"
 #include "cli/table_commands.h"
 #include "cli/train_command.h"
@@ -32,6 +33,7 @@ void AddAllCommands(Command& root) {
   AddStatusCommand(root);
   AddSaveCommand(root);
   AddLoadCommand(root);
+  AddShrinkCommand(root);
   AddTableCommands(root);
   AddCkptCommands(root);
   AddVerifyCommand(root);

@@ -84,6 +84,19 @@ absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
   return rows;
 }
 
+void AddDayFlag(Command& command, uint64_t* day) {
+  command.Flag("--day", day,
+               {"INT",
+                "Number of today, counted as training counts it; needed where rows keep the day "
+                "they were seen (day_id_decay).",
+                "--day 20778"});
+}
+
+absl::Status CheckDayFlag(uint64_t day) {
+  if (day <= UINT32_MAX) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--day ", day, ": the number of a day"));
+}
+
 absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags) {
   if (ExitCodeOf(status) != ExitCode::kUnreachable || !FixOf(status).empty()) return status;
   return WithFix(status,

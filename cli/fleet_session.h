@@ -37,6 +37,10 @@ class FleetSession {
 // Rows that the fleet holds, over all sparse tables; 0 too where no tables were made yet.
 absl::StatusOr<uint64_t> RowsOn(ParameterClient& client);
 
+// --day: today's number, for tables whose rows keep days (day_id_decay).
+void AddDayFlag(Command& command, uint64_t* day);
+absl::Status CheckDayFlag(uint64_t day);
+
 // Adds to an error of `servers` what a person can do: to one that says they cannot be reached.
 absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags);
 

@@ -2,11 +2,13 @@
 
 #include <memory>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/exit_code.h"
 #include "cli/model_source.h"
 #include "cli/progress.h"
+#include "common/check.h"
 
 namespace cistern {
 namespace {
@@ -33,10 +35,53 @@ absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
   return WithFleetFix(status, flags.fleet);
 }
 
-// Servers without tables make them from the schema that the files carry.
-absl::Status LoadOnServers(ParameterClient& client, const std::string& name, uint64_t* rows) {
+v1::SaveRequest SaveRequestOf(const SaveFlags& flags) {
+  v1::SaveRequest request;
+  request.set_name(flags.name);
+  v1::SaveMode mode = v1::ALL;
+  v1::SaveFormat::Kind kind = v1::SaveFormat::TEXT;
+  // Choice flags: one of the words.
+  CISTERN_CHECK(v1::SaveMode_Parse(absl::AsciiStrToUpper(flags.mode), &mode));
+  CISTERN_CHECK(v1::SaveFormat::Kind_Parse(absl::AsciiStrToUpper(flags.rows), &kind));
+  request.set_mode(mode);
+  request.set_day(static_cast<uint32_t>(flags.day));
+  request.mutable_format()->set_kind(kind);
+  request.mutable_format()->set_gzip(flags.gzip);
+  request.mutable_format()->set_six_digits(flags.six_digits);
+  return request;
+}
+
+absl::Status CheckSaveFlags(const SaveFlags& flags) {
+  CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
+  if (!flags.six_digits || flags.rows == "text") return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError("--six-digits is of --format text"),
+                 "leave one of them out: a binary save holds every bit");
+}
+
+// What follows a save once all of its files are on disk.
+absl::Status UpdateAfterSave(ParameterClient& client, const v1::SaveRequest& save) {
+  const absl::Status updated = [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t, ControlPlane& server) {
+      v1::UpdateAfterSaveRequest request;
+      *request.mutable_identity() = client.identity();
+      request.set_mode(save.mode());
+      request.set_day(save.day());
+      v1::PassReply reply;
+      return server.UpdateAfterSave(request, &reply);
+    }));
+    return client.CommitChange();
+  }();
+  return AddContext(updated, absl::StrCat("the files of '", save.name(),
+                                          "' are saved, but the statistics of their rows were not "
+                                          "reset"));
+}
+
+// Servers without tables make them from the schema that the files carry, or from a model file.
+absl::Status LoadOnServers(const LoadFlags& flags, ParameterClient& client, uint64_t* rows) {
   v1::LoadRequest request;
-  request.set_name(name);
+  request.set_name(flags.name);
+  request.set_upgrade(flags.upgrade);
+  request.set_foreign(flags.foreign);
   return client.Load(request, rows);
 }
 
@@ -44,7 +89,8 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint6
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
   LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(FromCheckpoint(LoadModel(files, config, client, folder)));
+  CISTERN_RETURN_IF_ERROR(
+      FromCheckpoint(LoadModel(files, config, client, folder, /*worker_state=*/"", flags.upgrade)));
   CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
   return absl::OkStatus();
 }
@@ -84,30 +130,56 @@ absl::Status CheckLoadFlags(const LoadFlags& flags) {
     return WithFix(absl::InvalidArgumentError("load takes one of --name and --model"),
                    "--name: what cistern save wrote on the servers; --model: a folder here");
   }
-  if (flags.model_dir.empty() == flags.model.config.empty()) return absl::OkStatus();
-  return WithFix(absl::InvalidArgumentError("--model and --config belong together"),
-                 "name both the model folder and the model file that it was trained from");
+  if (flags.foreign && flags.name.empty()) {
+    return WithFix(absl::InvalidArgumentError("--foreign is of --name"),
+                   "put the folder below each server's data_dir and name it");
+  }
+  const bool takes_config = !flags.model_dir.empty() || flags.foreign || flags.upgrade;
+  if (!flags.model_dir.empty() && flags.model.config.empty()) {
+    return WithFix(absl::InvalidArgumentError("--model and --config belong together"),
+                   "name both the model folder and the model file that it was trained from");
+  }
+  if (takes_config || flags.model.config.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     "--config is of --model, and of --name with --foreign or --upgrade"),
+                 "leave it out: what cistern save wrote says what its tables are");
+}
+
+// Creates the tables of the model file for a load whose files do not say them, or say others.
+absl::Status CreateTablesFor(const LoadFlags& flags, ParameterClient& client) {
+  if (flags.name.empty() || flags.model.config.empty()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
+  return client.CreateTables(schema);
 }
 
 }  // namespace
 
 absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
+  CISTERN_RETURN_IF_ERROR(CheckSaveFlags(flags));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
+  const v1::SaveRequest save = SaveRequestOf(flags);
+  // Nobody may commit between the save and the reset of what it saved.
+  if (save.mode() != v1::ALL) CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   const absl::Time start = absl::Now();
   std::vector<v1::SaveReply> replies(client.servers().size());
   const absl::Status saved =
       client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
-        v1::SaveRequest request;
+        v1::SaveRequest request = save;
         *request.mutable_identity() = client.identity();
-        request.set_name(flags.name);
         return server.Save(request, &replies[rank]);
       });
   if (!saved.ok()) return WithSaveFix(saved, flags);
+  const PassId pass = client.committed_pass();
+  if (save.mode() != v1::ALL) {
+    CISTERN_RETURN_IF_ERROR(WithFleetFix(UpdateAfterSave(client, save), flags.fleet));
+  }
   Report report;
   report.json["name"] = flags.name;
-  report.json["committed_pass"] = client.committed_pass();
+  report.json["mode"] = flags.mode;
+  report.json["committed_pass"] = pass;
   uint64_t rows = 0, bytes = 0;
   for (size_t rank = 0; rank < replies.size(); ++rank) {
     rows += replies[rank].rows();
@@ -115,7 +187,8 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
     report.json["servers"].push_back({{"address", client.servers()[rank].name},
                                       {"path", replies[rank].path()},
                                       {"rows", replies[rank].rows()},
-                                      {"bytes", replies[rank].bytes()}});
+                                      {"bytes", replies[rank].bytes()},
+                                      {"files", replies[rank].files_size()}});
     absl::StrAppend(&report.text, client.servers()[rank].name, "  ", replies[rank].rows(),
                     " rows  ", replies[rank].path(), "\n");
   }
@@ -128,12 +201,13 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
+  CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
   const absl::Time start = absl::Now();
   uint64_t rows = 0;
   const absl::Status loaded = flags.model_dir.empty()
-                                  ? FromCheckpoint(LoadOnServers(client, flags.name, &rows))
+                                  ? FromCheckpoint(LoadOnServers(flags, client, &rows))
                                   : LoadFromHere(flags, client, &rows);
   if (!loaded.ok()) {
     UndoLoad(client);
@@ -147,12 +221,24 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
 void AddSaveCommand(Command& root) {
   auto flags = std::make_shared<SaveFlags>();
   Command& command =
-      root.Add("save", "Saves the committed state of a fleet: each server its part, as text files.",
+      root.Add("save", "Saves the committed state of a fleet: each server its part, as files.",
                "cistern save --servers 127.0.0.1:7700,127.0.0.1:7701 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
   command.Flag(
       "--name,--to", &flags->name,
       {"NAME", "Folder below each server's data_dir; must be new.", "--name monday", kRequired});
+  command.Choice("--mode", &flags->mode,
+                 {"all|delta|base|batch",
+                  "Which rows: all; ctr rows with a score, of those that changed (delta) or not "
+                  "(base); all at the end of a day (batch).",
+                  "--mode delta"});
+  command.Choice("--format", &flags->rows,
+                 {"text|binary", "How a row is written.", "--format binary"});
+  command.Switch("--gzip", &flags->gzip, {"", "Compresses the files.", "--gzip"});
+  command.Switch(
+      "--six-digits", &flags->six_digits,
+      {"", "With text: 6 significant digits, as PSLib writes them. Lossy.", "--six-digits"});
+  AddDayFlag(command, &flags->day);
   command.Does([flags](Console&) { return RunSave(*flags); });
 }
 
@@ -170,7 +256,10 @@ void AddLoadCommand(Command& root) {
                 "--model runs/deepfm"});
   command.Flag(
       "--config", &flags->model.config,
-      {"FILE", "With --model: the model file that it was trained from.", "--config deepfm.json"});
+      {"FILE",
+       "With --model: the model file that it was trained from. With --foreign or --upgrade: whose "
+       "tables are made where the servers have none.",
+       "--config deepfm.json"});
   command.List(
       "--set", &flags->model.set, false,
       {"PATH=VALUE", "With --config: replaces a value of the model file.", "--set seed=7"});
@@ -178,6 +267,13 @@ void AddLoadCommand(Command& root) {
       "--replace", &flags->replace,
       {"", "Removes what the servers hold first; it is gone even if the load then fails.",
        "--replace"});
+  command.Switch(
+      "--upgrade", &flags->upgrade,
+      {"", "Converts rows whose table has changed since: another dim or rule, older lines.",
+       "--upgrade"});
+  command.Switch(
+      "--foreign", &flags->foreign,
+      {"", "NAME is a folder as PSLib and Paddle write it: NAME/000/part-*, 001 ...", "--foreign"});
   command.Does([flags](Console&) { return RunLoad(*flags); });
 }
 

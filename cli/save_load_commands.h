@@ -11,18 +11,25 @@ namespace cistern {
 
 struct SaveFlags {
   FleetFlags fleet;
-  std::string name;  // below each server's data_dir
+  std::string name;           // below each server's data_dir
+  std::string mode = "all";   // v1::SaveMode in small letters
+  std::string rows = "text";  // v1::SaveFormat::Kind in small letters
+  bool gzip = false, six_digits = false;
+  uint64_t day = 0;  // today, where rows keep days
 };
 
 struct LoadFlags {
   FleetFlags fleet;
-  std::string name;       // below each server's data_dir; or
-  std::string model_dir;  // a model folder of this machine, and
-  ModelFlags model;       // the model file that it belongs to
-  bool replace = false;   // removes what the servers hold first
+  std::string name;                       // below each server's data_dir; or
+  std::string model_dir;                  // a model folder of this machine, and
+  ModelFlags model;                       // the model file that it belongs to
+  bool replace = false;                   // removes what the servers hold first
+  bool upgrade = false, foreign = false;  // as in LoadRequest
 };
 
-// Every server writes its shards under its data_dir, all at once.
+// Every server writes its shards under its data_dir, all at once. Where the mode asks for it, the
+// statistics of what was saved are reset once every server's files are on disk, and that is
+// committed.
 absl::StatusOr<Report> RunSave(const SaveFlags& flags);
 // Every server reads its shards. A load that fails leaves the servers empty.
 absl::StatusOr<Report> RunLoad(const LoadFlags& flags);

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <limits>
+#include <new>
 
 #include "common/check.h"
 
@@ -13,6 +14,12 @@ constexpr int kGzipWindow = 15 + 16;  // the largest window, with gzip's header 
 constexpr int kMemoryLevel = 8;       // zlib's default
 constexpr size_t kBlockBytes = size_t{256} << 10;
 
+// A stream without memory for its tables fails as any other allocation does.
+void CheckMade(int result) {
+  if (result == Z_MEM_ERROR) throw std::bad_alloc();
+  CISTERN_CHECK(result == Z_OK);
+}
+
 void SetInput(absl::string_view bytes, z_stream* stream) {
   CISTERN_CHECK(bytes.size() <= std::numeric_limits<uInt>::max());
   stream->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib only reads
@@ -22,8 +29,8 @@ void SetInput(absl::string_view bytes, z_stream* stream) {
 }  // namespace
 
 GzipWriter::GzipWriter() : stream_(std::make_unique<z_stream>()) {
-  CISTERN_CHECK(deflateInit2(stream_.get(), Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow,
-                             kMemoryLevel, Z_DEFAULT_STRATEGY) == Z_OK);
+  CheckMade(deflateInit2(stream_.get(), Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow,
+                         kMemoryLevel, Z_DEFAULT_STRATEGY));
 }
 
 GzipWriter::~GzipWriter() {
@@ -52,7 +59,7 @@ void GzipWriter::Deflate(absl::string_view bytes, int flush, std::string* out) {
 
 GzipReader::GzipReader(std::function<absl::Status(absl::string_view)> block)
     : block_(std::move(block)), stream_(std::make_unique<z_stream>()), out_(kBlockBytes, '\0') {
-  CISTERN_CHECK(inflateInit2(stream_.get(), kGzipWindow) == Z_OK);
+  CheckMade(inflateInit2(stream_.get(), kGzipWindow));
 }
 
 GzipReader::~GzipReader() {
@@ -67,6 +74,7 @@ absl::Status GzipReader::Append(absl::string_view bytes) {
     stream_->next_out = reinterpret_cast<Bytef*>(out_.data());
     stream_->avail_out = static_cast<uInt>(out_.size());
     const int result = inflate(stream_.get(), Z_NO_FLUSH);
+    if (result == Z_MEM_ERROR) return absl::ResourceExhaustedError("no memory to inflate it");
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
       return absl::DataLossError(
           absl::StrCat("it is no gzip stream or was changed: ",

@@ -124,7 +124,11 @@ absl::Status Changed(const char* what, const std::string& found, const std::stri
 // Hands the bytes of a file to `cutter`, inflated where `gzip`; hash: of the stored ones, or null.
 absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
                       XXH3_state_t* hash) {
-  GzipReader inflater([&](absl::string_view block) { return cutter.Add(block); });
+  std::unique_ptr<GzipReader> inflater;
+  if (gzip) {
+    inflater =
+        std::make_unique<GzipReader>([&](absl::string_view block) { return cutter.Add(block); });
+  }
   std::vector<char> buffer(kBufferBytes);
   const uint64_t bytes = opened.bytes();
   for (uint64_t offset = 0; offset < bytes; offset += buffer.size()) {
@@ -132,9 +136,9 @@ absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
     CISTERN_RETURN_IF_ERROR(opened.Read(offset, size, buffer.data()));
     if (hash != nullptr) XXH3_64bits_update(hash, buffer.data(), size);
     const absl::string_view block(buffer.data(), size);
-    CISTERN_RETURN_IF_ERROR(gzip ? inflater.Append(block) : cutter.Add(block));
+    CISTERN_RETURN_IF_ERROR(gzip ? inflater->Append(block) : cutter.Add(block));
   }
-  CISTERN_RETURN_IF_ERROR(inflater.Finish());
+  if (gzip) CISTERN_RETURN_IF_ERROR(inflater->Finish());
   return cutter.Finish();
 }
 

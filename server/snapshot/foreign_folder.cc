@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "common/names.h"
 
@@ -13,6 +12,11 @@ namespace {
 
 // The files of one table, by the last number of their names.
 using FilesByNumber = std::map<uint32_t, LoadPlan::File>;
+
+// The folder of table `number`.
+std::string NumberName(uint32_t number) {
+  return absl::StrCat(absl::Dec(number, absl::kZeroPad3));
+}
 
 // Reads the last number of "part-001-00017.gz"; false if there is none.
 bool ParseNumber(absl::string_view name, uint32_t* number) {
@@ -98,7 +102,7 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
   LoadPlan plan;
   uint32_t number = 0;
   for (const auto& table : store.dense_tables()) {
-    const std::string name = absl::StrFormat("%03d", number++);
+    const std::string name = NumberName(number++);
     CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
     LoadPlan::Dense& dense = plan.dense.emplace_back();
     CISTERN_ASSIGN_OR_RETURN(dense.files, InOrder(files, absl::StrCat(folder, "/", name)));
@@ -108,7 +112,7 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
   }
   const uint32_t shard_num = store.shard_map().shard_num();
   for (const auto& table : store.sparse_tables()) {
-    const std::string name = absl::StrFormat("%03d", number++);
+    const std::string name = NumberName(number++);
     const std::string path = absl::StrCat(folder, "/", name);
     CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
     LoadPlan::Sparse& sparse = plan.sparse.emplace_back(PlanSparse(*table, upgrade));

@@ -5,7 +5,9 @@
 
 #include <thread>
 
+#include "common/model_folder.h"
 #include "test/client/embedded_fleet.h"
+#include "test/common/temp_folder.h"
 
 namespace cistern {
 namespace {
@@ -132,6 +134,48 @@ TEST(SaveAndLoad, GoThroughAFolderOfTheDataDir) {
   EXPECT_EQ(other->servers()[0].control->Load(load, &loaded).code(), absl::StatusCode::kNotFound);
   // A load that failed leaves a server that works.
   EXPECT_TRUE(PullKeys(*other, kDeep, keys).status.ok());
+}
+
+TEST(SaveAndLoad, ModesFormatsAndOptionsGoThrough) {
+  ServerOptions options;
+  options.data_dir = NewDataDir();
+  EmbeddedFleet fleet(1, options), empty(1, options);
+  auto client = Writer(fleet.Links());
+  ASSERT_EQ(CommitKeys(*client, TestKeys(100)), absl::OkStatus());
+  v1::SaveRequest save;
+  save.set_name("zipped");
+  save.set_mode(v1::DELTA);
+  save.mutable_format()->set_kind(v1::SaveFormat::BINARY);
+  save.mutable_format()->set_gzip(true);
+  *save.mutable_identity() = client->identity();
+  v1::SaveReply saved;
+  ASSERT_EQ(client->servers()[0].control->Save(save, &saved), absl::OkStatus());
+  EXPECT_EQ(saved.files_size(), 2 * 64);  // the dense table was never written
+  EXPECT_THAT(saved.files(), testing::Each(testing::EndsWith(".bin.gz")));
+  const auto parts = ReadParts(Disk(), saved.path());
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  EXPECT_EQ((*parts)[0].mode, v1::DELTA);
+
+  auto other = Connected(empty.Links());
+  v1::LoadRequest load;
+  load.set_name("zipped");
+  load.set_foreign(true);
+  *load.mutable_identity() = other->identity();
+  v1::LoadReply loaded;
+  const absl::Status foreign = other->servers()[0].control->Load(load, &loaded);
+  EXPECT_EQ(foreign.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(foreign.message()), HasSubstr("foreign"));
+
+  v1::Schema schema = TestSchema();
+  schema.mutable_tables(kDeep)->set_dim(7);
+  ASSERT_EQ(other->CreateTables(schema), absl::OkStatus());
+  load.set_foreign(false);
+  *load.mutable_identity() = other->identity();
+  EXPECT_EQ(other->servers()[0].control->Load(load, &loaded).code(),
+            absl::StatusCode::kFailedPrecondition);
+  load.set_upgrade(true);
+  ASSERT_EQ(other->servers()[0].control->Load(load, &loaded), absl::OkStatus());
+  EXPECT_EQ(loaded.rows(), 100u);
 }
 
 TEST(Hello, IsSentAwayWhileTablesAreReplaced) {

@@ -203,6 +203,20 @@ TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
   EXPECT_NE(std::string(status.message()).find("dim"), std::string::npos) << status;
 }
 
+TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {
+  const std::string trained = TrainAndPredict(Config(), 2, "adam");
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const ModelConfig other = Config({R"(cistern.embeddings.deep={"optimizer":{"type":"SGD"}})"});
+  const std::string model = folder_ + "/adam/model";
+  EXPECT_NE(std::string(LoadModel(Disk(), other, *client, model).message()).find("--upgrade"),
+            std::string::npos);
+  const absl::Status loaded =
+      LoadModel(Disk(), other, *client, model, /*worker_state=*/"", /*upgrade=*/true);
+  ASSERT_TRUE(loaded.ok()) << loaded;
+  EXPECT_EQ(trained, Predictions(other, *client, "sgd"));
+}
+
 TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);

@@ -1,0 +1,20 @@
+// cistern shrink: rows of ctr tables fade, and those that are not worth keeping go.
+#pragma once
+
+#include "cli/command_line.h"
+#include "cli/fleet_session.h"
+
+namespace cistern {
+
+struct ShrinkFlags {
+  FleetFlags fleet;
+  bool dry_run = false;  // only counts
+  uint64_t day = 0;      // today, where rows keep days
+};
+
+// Every server shrinks its shards, all at once; then the fleet commits.
+absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags);
+
+void AddShrinkCommand(Command& root);
+
+}  // namespace cistern
