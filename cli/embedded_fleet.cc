@@ -30,7 +30,8 @@ absl::Status CheckServerNum(uint64_t server_num) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server_num,
-                                                                 const ClientOptions& options) {
+                                                                 const ClientOptions& options,
+                                                                 const std::string& state_root) {
   CISTERN_RETURN_IF_ERROR(CheckServerNum(server_num));
   std::vector<std::unique_ptr<ServerNode>> nodes;
   std::vector<ServerLink> links;
@@ -39,6 +40,8 @@ absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server
     server.cluster = options.cluster;
     server.rank = rank;
     server.server_num = static_cast<uint32_t>(server_num);
+    server.data_dir = state_root;
+    server.durable = !state_root.empty();
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ServerNode> node, ServerNode::Create(server));
     links.push_back(node->link(absl::StrCat("embedded server ", rank)));
     nodes.push_back(std::move(node));

@@ -10,9 +10,11 @@
 
 namespace cistern {
 
-// Starts `server_num` servers without sockets or files, and a client on their planes.
+// Starts `server_num` servers without sockets, and a client on their planes. state_root: they keep
+// their commits in its folder state/, and begin with those that are there; empty: no files.
 // kInvalidArgument unless 1 <= server_num <= 64 (the shards).
 absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server_num,
-                                                                 const ClientOptions& options);
+                                                                 const ClientOptions& options,
+                                                                 const std::string& state_root);
 
 }  // namespace cistern

@@ -64,9 +64,10 @@ void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed) {
       {"INT", "Without --servers: how many servers live in this process.", "--embedded-servers 2"});
 }
 
-absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetFlags& flags) {
+absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetFlags& flags,
+                                                                 const std::string& state_root) {
   CISTERN_ASSIGN_OR_RETURN(const ClientOptions options, ClientOptionsOf(flags));
-  return flags.servers.empty() ? StartEmbeddedFleet(flags.embedded_servers, options)
+  return flags.servers.empty() ? StartEmbeddedFleet(flags.embedded_servers, options, state_root)
                                : ConnectRemote(flags, options);
 }
 

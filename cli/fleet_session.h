@@ -31,7 +31,9 @@ class FleetSession {
 
   // kInvalidArgument: an address or a number that makes no sense. kUnavailable with a fix: a server
   // that does not answer. kFailedPrecondition: servers that do not belong together.
-  static absl::StatusOr<std::unique_ptr<FleetSession>> Open(const FleetFlags& flags);
+  // state_root: embedded servers keep their commits in its folder state/; empty: in memory only.
+  static absl::StatusOr<std::unique_ptr<FleetSession>> Open(const FleetFlags& flags,
+                                                            const std::string& state_root = "");
 };
 
 // Rows that the fleet holds, over all sparse tables; 0 too where no tables were made yet.

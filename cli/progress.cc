@@ -47,6 +47,7 @@ std::string PlainLine(const Progress& progress) {
   absl::StrAppendFormat(&line, " seconds=%.2f samples_per_s=%.0f", progress.seconds,
                         progress.samples_per_second);
   AppendPair(&line, "seconds_left", progress.seconds_left);
+  if (!progress.message.empty()) absl::StrAppend(&line, " message=\"", progress.message, "\"");
   return line;
 }
 
@@ -104,6 +105,9 @@ void ProgressPrinter::Show(const Progress& progress) {
         absl::StrFormat("eval  iter %d  auc %s  log loss %s", progress.iter,
                         progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
                         progress.logloss ? absl::StrFormat("%.6f", *progress.logloss) : "none"));
+  } else if (!progress.message.empty()) {
+    console_->Say(
+        absl::StrFormat("%s  iter %d  %s", progress.event, progress.iter, progress.message));
   } else if (progress.event == "train") {
     line_ = TerminalLine(progress, auc_, console_->columns());
     console_->Update(line_);

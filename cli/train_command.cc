@@ -1,24 +1,41 @@
 #include "cli/train_command.h"
 
-#include <filesystem>
+#include <cmath>
 #include <memory>
 
 #include "absl/strings/str_format.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/run_folder.h"
 
 namespace cistern {
 namespace {
 
-absl::Status CheckOut(const TrainFlags& flags) {
-  std::error_code error;
-  if (flags.overwrite || !std::filesystem::exists(flags.out + "/model", error)) {
-    return absl::OkStatus();
+RunFolder RunFolderOf(const TrainFlags& flags) {
+  RunFolder run;
+  run.out = flags.out;
+  run.embedded = flags.model.fleet.servers.empty();
+  // A run that keeps no model keeps no state either, unless servers of their own do.
+  run.keep_state = flags.durability == "commit" && !(run.embedded && flags.no_save_model);
+  run.resume = flags.resume;
+  run.overwrite = flags.overwrite;
+  return run;
+}
+
+absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerRank& worker) {
+  if (!(flags.recovery_limit >= 0 && std::isfinite(flags.recovery_limit))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--recovery-limit ", flags.recovery_limit, ": seconds, 0 or more"));
   }
-  return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat("--out ", flags.out, ": holds a trained model already")),
-                 "name another folder, or add --overwrite to replace what is there");
+  JobOptions options = JobOptionsOf(flags.model);
+  options.out_dir = flags.out;
+  options.save_model = !flags.no_save_model;
+  options.rank = worker.rank;
+  options.world_size = worker.world_size;
+  options.resume = flags.resume;
+  options.recovery_seconds = flags.recovery_limit;
+  return options;
 }
 
 // Seconds, rates and counts stay numbers; what does not exist is null.
@@ -36,6 +53,9 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
   json["stopped_by"] = summary.stopped_by;
   json["interrupted"] = summary.interrupted;
+  json["resumed_from"] =
+      summary.resumed_from ? nlohmann::ordered_json(*summary.resumed_from) : nullptr;
+  json["recoveries"] = summary.recoveries;
   json["model"] = summary.model_dir;
   return json;
 }
@@ -45,6 +65,11 @@ std::string TextOf(const TrainSummary& summary) {
       "trained %d samples (%d iterations, %d passes) in %s, %s samples/s; stopped by %s\n",
       summary.samples, summary.iterations, summary.passes, DurationText(summary.seconds),
       CountText(summary.samples_per_second), summary.stopped_by);
+  if (summary.resumed_from == summary.iterations) {
+    text =
+        absl::StrFormat("nothing is left to train: the run was ended by %s after %d iterations\n",
+                        summary.stopped_by, summary.iterations);
+  }
   absl::StrAppendFormat(&text, "loss      %.6f\n", summary.loss);
   if (summary.auc) absl::StrAppendFormat(&text, "auc       %.6f\n", *summary.auc);
   if (summary.logloss) absl::StrAppendFormat(&text, "log loss  %.6f\n", *summary.logloss);
@@ -53,13 +78,25 @@ std::string TextOf(const TrainSummary& summary) {
   return text;
 }
 
-absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags) {
+constexpr char kResumeFix[] = "repeat this command with --resume to go on from the last commit";
+
+absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, bool durable) {
   std::string where = "the last pass is committed";
   if (!summary.model_dir.empty()) absl::StrAppend(&where, " and saved in ", summary.model_dir);
   const bool lost = summary.model_dir.empty() && flags.model.fleet.servers.empty();
   if (lost) where = "nothing was saved (--no-save-model)";
-  return absl::CancelledError(
-      absl::StrCat("interrupted after iteration ", summary.iterations, "; ", where));
+  return WithFix(absl::CancelledError(
+                     absl::StrCat("interrupted after iteration ", summary.iterations, "; ", where)),
+                 durable ? kResumeFix : "");
+}
+
+// What to do about a run that failed.
+absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags, bool durable) {
+  const ExitCode code = ExitCodeOf(status);
+  if (durable && code == ExitCode::kInterrupted) return WithFix(status, kResumeFix);
+  if (!durable || code != ExitCode::kUnreachable) return WithFleetFix(status, flags.model.fleet);
+  return WithFix(status, absl::StrCat("start the servers that are down (cistern status --servers ",
+                                      flags.model.fleet.servers, "), and ", kResumeFix));
 }
 
 }  // namespace
@@ -72,7 +109,21 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
   command.Switch("--no-save-model", &flags->no_save_model,
                  {"", "Writes metrics but no model.", "--no-save-model"});
   command.Switch("--overwrite", &flags->overwrite,
-                 {"", "Replaces the model that the folder holds.", "--overwrite"});
+                 {"", "Replaces the run that the folder holds.", "--overwrite"});
+  command.Switch(
+      "--resume", &flags->resume,
+      {"", "Goes on after the last commit of a run that ended, however it did.", "--resume"});
+  command.Choice("--durability", &flags->durability,
+                 {"commit|none",
+                  "Without --servers: whether every commit is kept in DIR/state, so that a crash "
+                  "loses nothing before it and --resume goes on from there. Never with "
+                  "--no-save-model.",
+                  "--durability none"});
+  command.Flag("--recovery-limit", &flags->recovery_limit,
+               {"SECONDS",
+                "How long servers that were lost are waited for, where they keep their commits; "
+                "then the pass is trained again.",
+                "--recovery-limit 60"});
 }
 
 absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
@@ -80,27 +131,26 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   const std::atomic<bool>* interrupted = CatchInterrupts();
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
-  CISTERN_RETURN_IF_ERROR(CheckOut(flags));
+  CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
+  const RunFolder run = RunFolderOf(flags);
+  CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.model.fleet));
-  if (const PassId pass = fleet->client().committed_pass(); pass > 0) {
+                           FleetSession::Open(flags.model.fleet, run.state_root()));
+  const PassId pass = fleet->client().committed_pass();
+  if (pass > 0 && !flags.resume) {
     console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training goes on from it"));
   }
   ProgressPrinter printer(&console);
-  JobOptions options = JobOptionsOf(flags.model);
-  options.out_dir = flags.out;
-  options.save_model = !flags.no_save_model;
   options.interrupted = interrupted;
   options.progress = [&printer](const Progress& progress) { printer.Show(progress); };
-  options.rank = worker.rank;
-  options.world_size = worker.world_size;
   absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
-  if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
+  const bool durable = fleet->client().durable();
+  if (!summary.ok()) return WithTrainFix(summary.status(), flags, durable);
   printer.Finish();
   // Of all passes, not of the last one.
   CISTERN_ASSIGN_OR_RETURN(summary->rows, RowsOn(fleet->client()));
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
-  if (summary->interrupted) report.outcome = Interrupted(*summary, flags);
+  if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);
   return report;
 }
 

@@ -14,6 +14,9 @@ struct TrainFlags {
   std::string out;
   bool no_save_model = false;
   bool overwrite = false;
+  bool resume = false;
+  std::string durability = "commit";  // or "none"
+  double recovery_limit = 300;        // seconds
 };
 
 // MODEL.json, --out, --set ...

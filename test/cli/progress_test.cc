@@ -37,6 +37,16 @@ TEST(PlainLine, NamesTheEvaluation) {
             "samples_per_s=0");
 }
 
+TEST(PlainLine, EndsWithWhatHappened) {
+  Progress progress;
+  progress.event = "recover";
+  progress.pass = 7;
+  progress.message = "server 1 was lost";
+  EXPECT_EQ(PlainLine(progress),
+            "event=recover iter=0 samples=0 pass=7 seconds=0.00 samples_per_s=0 "
+            "message=\"server 1 was lost\"");
+}
+
 TEST(TerminalLine, ShowsPercentRateAndTimeLeft) {
   EXPECT_EQ(TerminalLine(Example(), 0.98123, 120),
             " 42%  iter 420/1000  45.7k samples/s  loss 0.3457  auc 0.98123  2m10s left");

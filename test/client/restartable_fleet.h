@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "server/service/server_node.h"
 #include "worker/client/parameter_client.h"
 
@@ -19,14 +20,19 @@ namespace cistern {
 // has answered, each by the method's name; an error is what the caller sees.
 class Address : public ControlPlane, public DataPlane {
  public:
-  void Connect(ServerNode* node) { node_ = node; }
+  // Calls that are under way are waited for.
+  void Connect(ServerNode* node) {
+    absl::MutexLock lock(&mutex_);
+    node_ = node;
+  }
 
   std::function<absl::Status(const char*method)> before, after;
 
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {
     const absl::Status sent = Ask(before, "Frame");
-    if (!sent.ok()) {
-      done(sent);
+    absl::ReaderMutexLock lock(&mutex_);
+    if (!sent.ok() || node_ == nullptr) {
+      done(sent.ok() ? Nobody() : sent);
       return;
     }
     node_->data().Call(kind, std::move(request), timeout, std::move(done));
@@ -34,19 +40,26 @@ class Address : public ControlPlane, public DataPlane {
 #define CISTERN_METHOD(name, request, reply, length)                  \
   absl::Status name(const v1::request& in, v1::reply* out) override { \
     CISTERN_RETURN_IF_ERROR(Ask(before, #name));                      \
-    CISTERN_RETURN_IF_ERROR(node_->control().name(in, out));          \
-    return after == nullptr ? absl::OkStatus() : after(#name);        \
+    {                                                                 \
+      absl::ReaderMutexLock lock(&mutex_);                            \
+      if (node_ == nullptr) return Nobody();                          \
+      CISTERN_RETURN_IF_ERROR(node_->control().name(in, out));        \
+    }                                                                 \
+    return Ask(after, #name);                                         \
   }
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
 
  private:
-  absl::Status Ask(const std::function<absl::Status(const char*)>& who, const char* method) const {
-    if (who != nullptr) CISTERN_RETURN_IF_ERROR(who(method));
-    return node_ != nullptr ? absl::OkStatus() : absl::UnavailableError("nobody listens there");
+  static absl::Status Ask(const std::function<absl::Status(const char*)>& who, const char* method) {
+    return who == nullptr ? absl::OkStatus() : who(method);
+  }
+  static absl::Status Nobody() {
+    return absl::UnavailableError("nobody listens there");
   }
 
-  ServerNode* node_ = nullptr;
+  absl::Mutex mutex_;
+  ServerNode* node_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 class RestartableFleet {

@@ -35,7 +35,8 @@ class Lifecycle(ProgramTest):
         self.assertAlmostEqual(evaluated["auc"], summary["auc"], places=9)
 
     def test_trained_folder_is_not_overwritten_by_accident(self):
-        words = ("cistern", "train", self.config, "--out", self.folder / "run")
+        words = ("cistern", "train", self.config, "--out", self.folder / "run", "--durability",
+                 "none")
         self.run_ok(*words)
         self.expect(run(*words), 2, "holds a trained model already", "--overwrite")
         self.run_ok(*words, "--overwrite")

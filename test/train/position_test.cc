@@ -37,7 +37,7 @@ Position FullPosition() {
   p.scored_iteration = 17;
   p.best = BestEpoch{18, {0.9, 0.65}};
   p.stopped_by = "auc";
-  p.finished = RunEnd{{19, 20, 21, 0.75}, "patience", {0.85, 0.95}};
+  p.finished = RunEnd{{19, 20, 21, 0.75}, "patience", 22, 23, 24, 25, 0.35, {0.85, 0.95}};
   p.config = {{"solver.batchsize", "4096"}, {"layers[1].name", "\"deep\""}};
   return p;
 }

@@ -54,9 +54,8 @@ absl::StatusOr<Position> BestState::PositionOf(PassId pass) const {
   return position;
 }
 
-absl::Status BestState::Restore(const ModelConfig& config, ParameterClient& client, PassId pass,
-                                const Position& position) {
-  return LoadModel(files_, config, client, StateOf(pass) + "/model", FormatPosition(position));
+absl::Status BestState::Restore(ParameterClient& client, PassId pass, const Position& position) {
+  return RestoreModel(files_, client, StateOf(pass) + "/model", FormatPosition(position));
 }
 
 absl::Status BestState::CopyTo(PassId pass, const std::string& folder) const {

@@ -14,7 +14,6 @@
 #include "common/file_system.h"
 #include "common/status.h"
 #include "worker/client/parameter_client.h"
-#include "worker/config/model_config.h"
 #include "worker/train/position.h"
 
 namespace cistern {
@@ -31,8 +30,7 @@ class BestState {
   // kFailedPrecondition, with the cure, if the state of `pass` is not there.
   absl::StatusOr<Position> PositionOf(PassId pass) const;
   // Makes it the committed state again, with `position`.
-  absl::Status Restore(const ModelConfig& config, ParameterClient& client, PassId pass,
-                       const Position& position);
+  absl::Status Restore(ParameterClient& client, PassId pass, const Position& position);
   // Gives `folder` the rows of `pass`, in place of what is there; the servers are not touched.
   absl::Status CopyTo(PassId pass, const std::string& folder) const;
 

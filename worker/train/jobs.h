@@ -97,11 +97,15 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
 
 // Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and
 // sets their committed pass. Tables are those of `config`; kInvalidArgument if the folder's are not
-// the same or, with `upgrade`, cannot be converted into them (value_upgrade.h).
-// worker_state: the position that belongs to these rows; empty: none does.
+// the same or, with `upgrade`, cannot be converted into them (value_upgrade.h). Claims an epoch.
+// kAborted: a server was restarted meanwhile; try again.
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder, const std::string& worker_state = "",
-                       bool upgrade = false);
+                       const std::string& folder, bool upgrade = false);
+
+// The same by the writer that has claimed an epoch and has the tables. worker_state: the position
+// that belongs to these rows.
+absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std::string& folder,
+                          const std::string& worker_state);
 
 // Writes everything the servers hold as a model folder; replaces an older one at `folder` in one
 // step.

@@ -222,6 +222,48 @@ absl::Status ReplaceModel(FileSystem& files, const std::string& fresh, const std
   return absl::OkStatus();
 }
 
+// A durable server that was restarted since Clear holds its last commit again, and a pass on top of
+// that would be neither the one model nor the other: kAborted. Nothing is changed by a server that
+// is restarted after this, because it has lost the open pass.
+absl::Status CheckCleared(ParameterClient& client, PassId pass) {
+  if (!client.durable()) return absl::OkStatus();
+  return client.ForEachServer([&](size_t, ControlPlane& server) -> absl::Status {
+    v1::HelloReply hello;
+    CISTERN_RETURN_IF_ERROR(server.Hello({}, &hello));
+    if (hello.identity().epoch() > client.identity().epoch()) return absl::OkStatus();  // fenced
+    v1::StatsRequest request;
+    *request.mutable_identity() = client.identity();
+    v1::StatsReply stats;
+    CISTERN_RETURN_IF_ERROR(server.Stats(request, &stats));
+    bool empty = stats.committed_pass() == pass;
+    for (const v1::TableStats& table : stats.tables()) empty &= table.rows() == 0;
+    return empty ? absl::OkStatus()
+                 : absl::AbortedError(
+                       "it was restarted while a model was loaded; claim a new "
+                       "epoch, and load it again");
+  });
+}
+
+// Makes the model the committed state. This is a pass of its own, so that a half-read model never
+// becomes the state.
+absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::string& folder,
+                         const std::vector<ModelPart>& parts, const std::string& worker_state) {
+  const PassId before = parts[0].pass > 0 ? parts[0].pass - 1 : 0;
+  CISTERN_RETURN_IF_ERROR(client.Clear(before));
+  const absl::Status loaded = [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(client.BeginPass());
+    CISTERN_RETURN_IF_ERROR(CheckCleared(client, before));
+    CISTERN_RETURN_IF_ERROR(LoadTables(files, client, folder, parts));
+    return client.CommitPass({worker_state, /*durable=*/true});
+  }();
+  if (loaded.ok()) return loaded;
+  // A server that was restarted only knows that the pass is not the one that it expects.
+  const absl::Status cleared = CheckCleared(client, before);
+  if (!absl::IsAborted(cleared)) client.AbortPass().IgnoreError();  // what was staged
+  return AddContext(absl::IsAborted(cleared) ? cleared : loaded,
+                    absl::StrCat("loading the model ", folder));
+}
+
 }  // namespace
 
 absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder) {
@@ -258,7 +300,7 @@ absl::Status CopyModel(FileSystem& files, const std::string& from, const std::st
 }
 
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder, const std::string& worker_state, bool upgrade) {
+                       const std::string& folder, bool upgrade) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));
   const v1::Schema& schema = parts[0].schema;
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
@@ -271,15 +313,18 @@ absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterCl
   }
   CISTERN_RETURN_IF_ERROR(client.CreateTables(wanted));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
-  // The load is a pass of its own, so that a half-read model never becomes the state.
-  CISTERN_RETURN_IF_ERROR(client.Clear(parts[0].pass > 0 ? parts[0].pass - 1 : 0));
-  CISTERN_RETURN_IF_ERROR(client.BeginPass());
-  const absl::Status loaded = LoadTables(files, client, folder, parts);
-  if (!loaded.ok()) {
-    client.AbortPass().IgnoreError();  // the cause is what the caller has to see
-    return AddContext(loaded, absl::StrCat("loading the model ", folder));
+  return ReplaceRows(files, client, folder, parts, "");
+}
+
+absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std::string& folder,
+                          const std::string& worker_state) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));
+  const std::string difference = SchemaDifference(parts[0].schema, client.schema());
+  if (!difference.empty()) {
+    return absl::DataLossError(
+        absl::StrCat(folder, " is not of the model that is trained: ", difference));
   }
-  return client.CommitPass({worker_state, /*durable=*/true});
+  return ReplaceRows(files, client, folder, parts, worker_state);
 }
 
 }  // namespace cistern

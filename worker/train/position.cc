@@ -64,6 +64,11 @@ constexpr auto kLimitFields = [](auto& fields, auto& limits) {
 constexpr auto kEndFields = [](auto& fields, auto& end) {
   fields.Object("limits", end.limits, kLimitFields);
   fields.Value("stopped_by", end.stopped_by);
+  fields.Value("iterations", end.iterations);
+  fields.Value("samples", end.samples);
+  fields.Value("epochs", end.epochs);
+  fields.Value("passes", end.passes);
+  fields.Value("loss", end.loss);
   kScoreFields(fields, end.score);
 };
 

@@ -67,6 +67,8 @@ RunLimits LimitsOf(const ModelConfig& config);
 struct RunEnd {
   RunLimits limits;
   std::string stopped_by;
+  uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;  // of the whole run
+  double loss = 0;
   Score score;
   bool operator==(const RunEnd&) const = default;
 };

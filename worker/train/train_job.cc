@@ -26,22 +26,36 @@ MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
 
 absl::StatusOr<TrainSummary> TrainJob::Run() {
   CISTERN_ASSIGN_OR_RETURN(schema_, SchemaOf(config_));
-  CISTERN_RETURN_IF_ERROR(Begin());
+  CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(options_.out_dir, options_.progress));
+  absl::Status status = Begin();
   while (true) {
-    absl::StatusOr<TrainSummary> summary = trainer_->Run();
-    if (summary.ok()) {
-      if (start_.after_commit) summary->resumed_from = start_.position.iterations;
-      summary->recoveries = recoveries_;
-      return summary;
+    if (status.ok()) {
+      absl::StatusOr<TrainSummary> summary = trainer_->Run();
+      if (summary.ok()) return WithHistory(*std::move(summary));
+      status = summary.status();
     }
-    if (!IsLostPass(client_, summary.status())) return summary;
-    CISTERN_RETURN_IF_ERROR(Recover(summary.status()));
+    if (!IsLostPass(client_, status)) return status;
+    CISTERN_RETURN_IF_ERROR(Recover(status));
+    status = absl::OkStatus();
   }
 }
 
+TrainSummary TrainJob::WithHistory(TrainSummary summary) const {
+  if (start_.is_over) {
+    summary.resumed_from = start_.position.finished->iterations;
+  } else if (start_.after_commit) {
+    summary.resumed_from = start_.position.iterations;
+  }
+  summary.recoveries = recoveries_;
+  return summary;
+}
+
 absl::Status TrainJob::Begin() {
-  CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  // A model that is not that of the tables is refused before anyone is fenced. Later a server may
+  // have lost its tables, and has to be claimed first.
+  if (!began_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   CISTERN_RETURN_IF_ERROR(client_.ClaimEpoch());
+  if (began_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   CISTERN_ASSIGN_OR_RETURN(last_start_, began_ ? NextStart() : FirstStart());
   epoch_ = client_.identity().epoch();
   if (!std::exchange(began_, true)) {
@@ -94,10 +108,7 @@ absl::StatusOr<TrainStart> TrainJob::StartAfter(const Position& position) const 
 }
 
 absl::Status TrainJob::StartLog(TrainStart& start) {
-  if (log_ == nullptr) {
-    // Only now: a job that the servers refuse leaves the lines of the one before it alone.
-    CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(options_.out_dir, options_.progress));
-  }
+  // Only now: a job that the servers refuse leaves the lines of the one before it alone.
   CISTERN_ASSIGN_OR_RETURN(const bool has_line,
                            log_->StartAt(PlaceOf(start, client_.committed_pass())));
   start.write_pass_line = !has_line;

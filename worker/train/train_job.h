@@ -29,6 +29,7 @@ class TrainJob {
   absl::StatusOr<TrainSummary> Run();
 
  private:
+  TrainSummary WithHistory(TrainSummary summary) const;
   // Makes a trainer that stands at the servers' last commit.
   absl::Status Begin();
   absl::StatusOr<TrainStart> FirstStart();

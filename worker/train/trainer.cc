@@ -1,7 +1,6 @@
 #include "worker/train/trainer.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "worker/train/data_source.h"
 
@@ -78,9 +77,15 @@ absl::Status Trainer::MakeUp() {
     return absl::OkStatus();
   }
   if (start_.is_over) {
-    at_.stopped_by = at_.finished->stopped_by;
-    at_.score = at_.finished->score;
-    at_.scored_iteration = at_.iterations;
+    const RunEnd& end = *at_.finished;
+    at_.stopped_by = end.stopped_by;
+    at_.iterations = end.iterations;
+    at_.samples = end.samples;
+    at_.epochs = end.epochs;
+    at_.passes = end.passes;
+    at_.loss = end.loss;
+    at_.score = end.score;
+    at_.scored_iteration = end.iterations;
     at_.best.reset();
     return absl::OkStatus();
   }
@@ -94,12 +99,13 @@ absl::Status Trainer::MakeUp() {
   at_.finished.reset();
   committed_.finished.reset();
   if (at_.best) {
-    CISTERN_RETURN_IF_ERROR(best_.PositionOf(at_.best->pass).status());
     best_.KeepOnly(at_.best->pass);
   } else {
     best_.RemoveAll();
   }
-  return AfterCommit(start_.write_pass_line);
+  CISTERN_RETURN_IF_ERROR(AfterCommit(start_.write_pass_line));
+  // Now, not when it is wanted. (The end of an epoch may have made a better one.)
+  return at_.best ? best_.PositionOf(at_.best->pass).status() : absl::OkStatus();
 }
 
 absl::Status Trainer::TrainPasses() {
@@ -269,8 +275,10 @@ absl::Status Trainer::SaveSnapshot(bool only_if_missing) {
     return absl::OkStatus();
   }
   const std::string folder = absl::StrCat(options_.out_dir, "/snapshot-", at_.iterations);
-  std::error_code ignored;  // then it is written again
-  if (only_if_missing && std::filesystem::exists(folder, ignored)) return absl::OkStatus();
+  if (only_if_missing) {
+    CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(folder));
+    if (there) return absl::OkStatus();
+  }
   return SaveModel(files_, client_, folder);
 }
 
@@ -296,8 +304,9 @@ absl::Status Trainer::EndWithBest() {
   if (!best_is_last_) {
     // The position is the one of that epoch's end: who goes on from here goes on from there.
     CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
-    position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.best->score};
-    CISTERN_RETURN_IF_ERROR(best_.Restore(config_, client_, at_.best->pass, position));
+    position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.iterations, at_.samples,
+                               at_.epochs,        at_.passes,     at_.loss,       at_.best->score};
+    CISTERN_RETURN_IF_ERROR(best_.Restore(client_, at_.best->pass, position));
     CISTERN_RETURN_IF_ERROR(RestoreDense());
   }
   best_.RemoveAll();

@@ -1,0 +1,177 @@
+"""kill -9 of the worker and of servers at random moments of a training, which goes on each time.
+
+In the end rows, digests and the saved model are those of a run that nothing happened to, bit for
+bit, and every sample was counted exactly as often as there were epochs.
+
+    resume_test.py [--long CYCLES]     CISTERN_SEED: of the moments
+"""
+
+import os
+import random
+import sys
+import time
+import unittest
+
+from programs import ProgramTest, Samples, Server, Servers, finish, run, start, wait_for
+
+CYCLES = 6
+SEED = int(os.environ.get("CISTERN_SEED", "1"))
+
+
+class Resume(ProgramTest):
+
+    SAMPLES = 1000
+    SERVERS = 3
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(SEED)
+        self.epochs = 20 + 5 * CYCLES  # an epoch is a pass
+        self.write_model(self.change)
+
+    def change(self, content):
+        """Counts in its rows, draws the order of its samples, and never evaluates in between."""
+        content["solver"].update(num_epochs=self.epochs, eval_interval=0, display=0)
+        content["cistern"] = {
+            "shuffle": True,
+            "embeddings": {"deep": {"accessor": "ctr", "embedx_threshold": 2,
+                                    "optimizer": {"type": "AdaGradShared",
+                                                  "learning_rate": 0.05}}}}
+
+    def words(self, name, *flags):
+        return ("cistern-worker", self.config, "--out", self.folder / name, *flags)
+
+    def passes(self, name):
+        """How many passes the metrics of a run have."""
+        path = self.folder / name / "metrics.jsonl"
+        return path.read_text().count('"event":"pass"') if path.exists() else 0
+
+    def outcome(self, name, servers):
+        status = self.run_ok("cistern", "status", "--servers", servers.addresses, "--digest",
+                             "--json").json()
+        model = self.folder / name / "model"
+        files = {str(path.relative_to(model)): path.read_bytes()
+                 for path in sorted(model.rglob("*")) if path.is_file()}
+        return {table["name"]: (table["rows"], table["digest"])
+                for table in status["tables"]}, files
+
+    def shows(self, files):
+        """Sum of the shows of all rows of a model: field 5 of a line (docs/formats.md)."""
+        return sum(float(line.split()[4]) for name, content in files.items()
+                   if name.startswith("deep/") for line in content.decode().splitlines())
+
+    def undisturbed(self):
+        with Servers(1, self.folder) as servers:
+            self.run_ok(*self.words("undisturbed", "--servers", servers.addresses))
+            return self.outcome("undisturbed", servers)
+
+    def await_passes(self, worker, name, count):
+        """Until the run has `count` more passes, and a random moment longer; false: it ended."""
+        goal = min(self.passes(name) + count, self.epochs)
+        wait_for(lambda: worker.poll() is not None or self.passes(name) >= goal, "passes")
+        time.sleep(self.random.uniform(0, 0.2))
+        return worker.poll() is None
+
+    def test_kills_of_worker_and_servers(self):
+        print(f"CISTERN_SEED={SEED}, {CYCLES} cycles", flush=True)
+        expected = self.undisturbed()
+        occurrences = sum(len(keys) for _, _, slots in Samples(self.SAMPLES, seed=1).rows
+                          for keys in slots)
+        self.assertEqual(self.shows(expected[1]), self.epochs * occurrences)
+        with Servers(self.SERVERS, self.folder, durability="commit") as servers:
+            words = self.words("run", "--servers", servers.addresses, "--connect-timeout", 1,
+                               "--recovery-limit", 60, "--json")
+            worker = start(*words)
+            killed = recovered = 0
+            for cycle in range(CYCLES):
+                if not self.await_passes(worker, "run", 2):
+                    break
+                if cycle % 2 == 0:
+                    worker.kill()
+                    finish(worker)
+                    worker = start(*words, "--resume")
+                    killed += 1
+                    continue
+                self.restart(servers, self.random.randrange(self.SERVERS))
+            summary = self.expect(finish(worker), 0).json()
+            self.assertEqual(killed, (CYCLES + 1) // 2)
+            self.assertEqual(summary["samples"], self.epochs * self.SAMPLES)
+            outcome = self.outcome("run", servers)
+            self.assertEqual(outcome[0], expected[0])
+            self.assertEqual(self.shows(outcome[1]), self.epochs * occurrences)
+            self.assertEqual(outcome[1], expected[1])
+            self.assertEqual(self.passes("run"), self.epochs)
+            over = self.run_ok(*words, "--resume").json()
+            self.assertEqual(over["resumed_from"], summary["iterations"])
+
+    def restart(self, servers, rank):
+        """kill -9, a random pause, and the same server again under its port."""
+        old = servers.all[rank]
+        old.kill()
+        old.stop()
+        time.sleep(self.random.uniform(0, 0.5))
+        servers.all[rank] = Server(rank, self.SERVERS, self.folder, port=old.port,
+                                   durability="commit")
+
+    def test_kills_of_an_embedded_run(self):
+        expected = self.undisturbed()[1]
+        words = ("cistern", "train", self.config, "--out", self.folder / "run")
+        worker = start(*words)
+        for cycle in range(CYCLES):
+            if not self.await_passes(worker, "run", 2):
+                break
+            worker.kill()
+            finish(worker)
+            # On other numbers of servers, too.
+            worker = start(*words, "--resume", "--embedded-servers", 1 + cycle % 3)
+        self.expect(finish(worker), 0)
+        model = self.folder / "run" / "model"
+        self.assertEqual({name: (model / name).read_bytes() for name in expected}, expected)
+
+
+class RunFolder(ProgramTest):
+    """What --out may hold, and what the flags do with it."""
+
+    def train(self, *flags):
+        return run("cistern", "train", self.config, "--out", self.folder / "run", *flags)
+
+    def test_a_state_is_neither_overwritten_nor_used_by_accident(self):
+        state = self.folder / "run" / "state"
+        self.expect(self.train(), 0)
+        self.assertTrue((state / "manifest").is_dir())
+        self.expect(self.train(), 2, "holds the state of a run already", "--resume", "--overwrite")
+        self.expect(self.train("--resume", "--overwrite"), 2, "exclude each other")
+        self.assertIn("nothing is left to train", self.expect(self.train("--resume"), 0).out)
+        self.expect(self.train("--resume", "--set", "solver.batchsize=50"), 2,
+                    "solver.batchsize is 50", "has 100")
+        more = self.expect(self.train("--resume", "--set", "solver.num_epochs=3", "--json"), 0)
+        self.assertEqual(more.json()["samples"], 3 * self.SAMPLES)
+        self.assertEqual(more.json()["resumed_from"], 2 * self.SAMPLES // 100)
+        fresh = self.expect(self.train("--overwrite", "--json"), 0).json()
+        self.assertEqual((fresh["samples"], fresh["resumed_from"]), (2 * self.SAMPLES, None))
+
+    def test_without_durability_there_is_no_state(self):
+        self.expect(self.train("--durability", "none"), 0)
+        self.assertFalse((self.folder / "run" / "state").exists())
+        self.expect(self.train("--resume"), 2, "no state to go on from")
+        self.expect(self.train("--resume", "--durability", "none"), 2, "keeps no state")
+        self.expect(self.train("--overwrite", "--no-save-model"), 0)
+        self.assertFalse((self.folder / "run" / "state").exists())
+
+    def test_the_first_resume_begins_at_the_beginning(self):
+        self.expect(self.train("--resume"), 0, "nothing was committed yet")
+
+    def test_servers_decide_what_they_keep(self):
+        with Servers(1, self.folder) as servers:
+            self.expect(self.train("--servers", servers.addresses, "--resume"), 2,
+                        "nothing to resume")
+            self.expect(self.train("--servers", servers.addresses, "--durability", "none"), 2,
+                        "the servers decide")
+
+
+if __name__ == "__main__":
+    if "--long" in sys.argv:
+        at = sys.argv.index("--long")
+        CYCLES = int(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    unittest.main(verbosity=2)
