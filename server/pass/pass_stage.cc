@@ -103,13 +103,14 @@ absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) 
   return staging_->Seal(worker, push_count);
 }
 
-absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& write, bool again) {
+absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& write,
+                                const std::function<bool()>& again) {
   const Staging* staging;
   {
     absl::MutexLock lock(&mutex_);
     AwaitIdle();
     CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
-    if (prepared_ && !again) {
+    if (prepared_ && (again == nullptr || !again())) {
       *staged_rows = prepared_rows_;
       return absl::OkStatus();
     }

@@ -66,7 +66,7 @@ class PassStage {
   // that what it would write is another thing now.
   using Look = std::function<absl::Status(const Staging&)>;
   absl::Status Prepare(PassId pass, uint64_t* staged_rows, const Look& write = nullptr,
-                       bool again = false);
+                       const std::function<bool()>& again = nullptr);
   bool IsPrepared(PassId pass) const;
 
   // Writes everything staged in (worker, sequence) order and then calls `written` with it (null:

@@ -24,8 +24,8 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
                               &part);
     };
   }
-  // A repeat gets the answer that was lost.
-  const bool again = request.durable() && durable->prepared().files().empty();
+  // A repeat gets the answer that was lost; it is asked once the call before it is over.
+  const auto again = [&] { return request.durable() && durable->prepared().files().empty(); };
   CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(request.pass(), &rows, write, again));
   reply->set_staged_rows(rows);
   if (!request.durable()) return absl::OkStatus();
