@@ -90,7 +90,7 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint6
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(
-      FromCheckpoint(LoadModel(files, config, client, folder, /*worker_state=*/"", flags.upgrade)));
+      FromCheckpoint(LoadModel(files, config, client, folder, flags.upgrade)));
   CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
   return absl::OkStatus();
 }

@@ -78,7 +78,7 @@ TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {
   EXPECT_NE(std::string(LoadModel(Disk(), other, *client, model).message()).find("--upgrade"),
             std::string::npos);
   const absl::Status loaded =
-      LoadModel(Disk(), other, *client, model, /*worker_state=*/"", /*upgrade=*/true);
+      LoadModel(Disk(), other, *client, model, /*upgrade=*/true);
   ASSERT_TRUE(loaded.ok()) << loaded;
   EXPECT_EQ(trained, Predictions(other, *client, "sgd"));
 }
