@@ -1,6 +1,7 @@
 // cistern ckpt ls: what there is to go back to.
 #include <memory>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "cli/ckpt_commands.h"
 #include "cli/exit_code.h"
@@ -48,8 +49,7 @@ void AddTableStates(const char* kind,
   }
 }
 
-void AddCommit(const StateFolder& state, const v1::Manifest& manifest, Listing* listing) {
-  const absl::Status whole = CheckFiles(state, manifest);
+void AddCommit(const v1::Manifest& manifest, const absl::Status& whole, Listing* listing) {
   listing->Note(whole);
   uint64_t bytes = 0;
   for (const v1::RowFile& file : manifest.files()) bytes += file.bytes();
@@ -83,7 +83,9 @@ absl::Status AddCommits(const StateFolder& state, Listing* listing) {
     const absl::StatusOr<ParsedManifest> parsed = state.ReadManifest(commit);
     if (absl::IsNotFound(parsed.status())) continue;  // its servers removed it meanwhile
     if (parsed.ok()) {
-      AddCommit(state, parsed->manifest, listing);
+      const absl::Status whole = CheckFiles(state, parsed->manifest);
+      CISTERN_ASSIGN_OR_RETURN(const bool there, state.HasManifest(commit));
+      if (there) AddCommit(parsed->manifest, whole, listing);
       continue;
     }
     listing->Note(parsed.status());
@@ -113,6 +115,9 @@ void AddModel(FileSystem& files, const std::string& folder, const std::string& n
   json["pass"] = parts[0].pass;
   json["server_num"] = parts[0].server_num;
   json["shard_num"] = parts[0].shard_num;
+  json["mode"] = absl::AsciiStrToLower(v1::SaveMode_Name(parts[0].mode));
+  json["format"] = absl::AsciiStrToLower(v1::SaveFormat::Kind_Name(parts[0].format.kind()));
+  json["gzip"] = parts[0].format.gzip();
   json["files"] = file_num;
   json["bytes"] = bytes;
   json["rows"] = rows;

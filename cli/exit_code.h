@@ -16,7 +16,7 @@ enum class ExitCode : int {
   kUsage = 2,          // command line or configuration
   kUnreachable = 3,    // a server of the cluster
   kBadData = 4,        // a data set
-  kBadCheckpoint = 5,  // a saved model
+  kBadCheckpoint = 5,  // a commit or a saved model
   kInterrupted = 130,  // by a signal, with its state saved
 };
 

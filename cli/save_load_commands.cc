@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/exit_code.h"
+#include "cli/held_model.h"
 #include "cli/model_source.h"
 #include "cli/progress.h"
 #include "common/check.h"
@@ -95,9 +96,18 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint6
   return absl::OkStatus();
 }
 
+// Whether a load step is run again on servers that kept what it loaded.
+absl::StatusOr<bool> IsLoaded(const LoadFlags& flags, ParameterClient& client) {
+  LocalFileSystem files;
+  if (flags.foreign) return false;
+  if (!flags.name.empty()) return HoldsSavedModel(files, client, flags.name);
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+  return HoldsModel(files, client, folder);
+}
+
+// A load onto servers that hold something: OK once they are empty.
 absl::Status MakeEmpty(ParameterClient& client, bool replace) {
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
-  if (rows == 0 && client.committed_pass() == 0) return absl::OkStatus();
   if (replace) return client.Clear(0);
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat("the servers hold ", rows, " rows (pass ",
@@ -143,6 +153,21 @@ absl::Status CheckLoadFlags(const LoadFlags& flags) {
   return WithFix(absl::InvalidArgumentError(
                      "--config is of --model, and of --name with --foreign or --upgrade"),
                  "leave it out: what cistern save wrote says what its tables are");
+}
+
+absl::StatusOr<bool> IsEmpty(ParameterClient& client) {
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  return rows == 0 && client.committed_pass() == 0;
+}
+
+absl::StatusOr<Report> NothingToDo(ParameterClient& client) {
+  Report report;
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  report.json["already_there"] = true;
+  report.json["rows"] = rows;
+  report.text = absl::StrCat("nothing to do: the servers hold exactly these rows (pass ",
+                             client.committed_pass(), ")\n");
+  return report;
 }
 
 // Creates the tables of the model file for a load whose files do not say them, or say others.
@@ -201,9 +226,16 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
+  CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
   CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
-  CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
+  CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
+  CISTERN_ASSIGN_OR_RETURN(const bool empty, IsEmpty(client));
+  if (!empty && !flags.replace) {
+    CISTERN_ASSIGN_OR_RETURN(const bool same, IsLoaded(flags, client));
+    if (same) return NothingToDo(client);
+  }
+  if (!empty) CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
   const absl::Time start = absl::Now();
   uint64_t rows = 0;
   const absl::Status loaded = flags.model_dir.empty()
@@ -214,6 +246,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
     return WithFleetFix(loaded, flags.fleet);
   }
   Report report;
+  report.json["already_there"] = false;
   AppendTotals("loaded", rows, 0, absl::ToDoubleSeconds(absl::Now() - start), &report);
   return report;
 }
@@ -267,6 +300,7 @@ void AddLoadCommand(Command& root) {
       "--replace", &flags->replace,
       {"", "Removes what the servers hold first; it is gone even if the load then fails.",
        "--replace"});
+  AddExpectationFlags(command, &flags->expected);
   command.Switch(
       "--upgrade", &flags->upgrade,
       {"", "Converts rows whose table has changed since: another dim or rule, older lines.",

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/command_line.h"
+#include "cli/expectation.h"
 #include "cli/fleet_session.h"
 #include "cli/model_source.h"
 
@@ -25,13 +26,15 @@ struct LoadFlags {
   ModelFlags model;                       // the model file that it belongs to
   bool replace = false;                   // removes what the servers hold first
   bool upgrade = false, foreign = false;  // as in LoadRequest
+  Expectation expected;                   // of replace
 };
 
 // Every server writes its shards under its data_dir, all at once. Where the mode asks for it, the
 // statistics of what was saved are reset once every server's files are on disk, and that is
 // committed.
 absl::StatusOr<Report> RunSave(const SaveFlags& flags);
-// Every server reads its shards. A load that fails leaves the servers empty.
+// Every server reads its shards. Where they hold exactly these rows already, nothing is done. A
+// load that fails leaves durable servers at their last commit, and others empty.
 absl::StatusOr<Report> RunLoad(const LoadFlags& flags);
 
 void AddSaveCommand(Command& root);

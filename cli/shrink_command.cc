@@ -12,7 +12,11 @@ namespace {
 absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client,
                            std::vector<v1::ShrinkReply>* replies) {
   // A dry run changes nothing, so training may go on beside it.
-  if (!flags.dry_run) CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
+  if (!flags.dry_run) {
+    CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+    CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
+  }
   CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
     v1::ShrinkRequest request;
     *request.mutable_identity() = client.identity();
@@ -66,6 +70,7 @@ void AddShrinkCommand(Command& root) {
   command.Switch("--dry-run", &flags->dry_run,
                  {"", "Only says how many rows would go.", "--dry-run"});
   AddDayFlag(command, &flags->day);
+  AddExpectationFlags(command, &flags->expected);
   command.Does([flags](Console&) { return RunShrink(*flags); });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "cli/expectation.h"
 #include "cli/fleet_session.h"
 
 namespace cistern {
@@ -10,6 +11,7 @@ struct ShrinkFlags {
   FleetFlags fleet;
   bool dry_run = false;  // only counts
   uint64_t day = 0;      // today, where rows keep days
+  Expectation expected;
 };
 
 // Every server shrinks its shards, all at once; then the fleet commits.

@@ -150,6 +150,23 @@ std::vector<absl::Status> ReadModel(FileSystem& files, const std::string& folder
   return faults;
 }
 
+// What was read against what the json files record, where they do.
+std::vector<absl::Status> CompareDigests(const std::string& folder,
+                                         const std::vector<ModelPart>& parts,
+                                         const TableSums& sums) {
+  std::vector<absl::Status> faults;
+  const auto recorded = TableStatesOf(parts);
+  for (size_t t = 0; recorded.has_value() && t < recorded->size(); ++t) {
+    const v1::TableState& table = (*recorded)[t];
+    if (table.rows() == sums.rows[t] && table.digest() == sums.digests[t]) continue;
+    faults.push_back(absl::DataLossError(absl::StrCat(
+        folder, ": table '", table.name(), "': its files hold ", sums.rows[t], " rows with digest ",
+        DigestText(sums.digests[t]), " where its json files record ", table.rows(), " with ",
+        DigestText(table.digest()))));
+  }
+  return faults;
+}
+
 absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
                                    const VerifyFlags& flags) {
   const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
@@ -168,7 +185,8 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
   const ModelPart& first = parts->front();
   ThreadPool pool(ThreadsOf(flags.threads));
   TableSums sums;
-  const std::vector<absl::Status> faults = ReadModel(files, folder, first, pool, &sums);
+  std::vector<absl::Status> faults = ReadModel(files, folder, first, pool, &sums);
+  if (faults.empty()) faults = CompareDigests(folder, *parts, sums);
   report.json["pass"] = first.pass;
   report.json["good"] = faults.empty();
   report.json["tables"] = nlohmann::ordered_json::array();

@@ -292,4 +292,24 @@ absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::s
   return parts;
 }
 
+std::optional<std::vector<v1::TableState>> TableStatesOf(const std::vector<ModelPart>& parts) {
+  std::vector<v1::TableState> tables;
+  std::map<std::string, size_t> places;
+  const auto add = [&](const std::string& name) {
+    places[name] = tables.size();
+    tables.emplace_back().set_name(name);
+  };
+  for (const v1::TableSpec& table : parts[0].schema.tables()) add(table.name());
+  for (const v1::DenseTableSpec& table : parts[0].schema.dense_tables()) add(table.name());
+  for (const ModelPart& part : parts) {
+    for (const ModelFile& file : part.files) {
+      if (!file.digest.has_value()) return std::nullopt;
+      v1::TableState& table = tables[places.at(file.name.substr(0, file.name.find('/')))];
+      table.set_rows(table.rows() + file.rows);
+      table.set_digest(table.digest() + *file.digest);
+    }
+  }
+  return tables;
+}
+
 }  // namespace cistern

@@ -13,7 +13,8 @@
 //
 // The json file: {"format": 1, "server": r, "server_num": n, "shard_num": s, "pass": p,
 //   "schema": {...}, "files": [{"name": "deep/part-000-00003", "rows": 12, "bytes": 345,
-//   "xxh3": "16 hex digits"}, ...], "self_xxh3": "16 hex digits"}. A folder is complete when all n
+//   "xxh3": "16 hex digits", "digest": "16 hex digits"}, ...], "self_xxh3": "16 hex digits"}, where
+// a digest may be absent. A folder is complete when all n
 // json files are there and agree on everything but "server" and "files". Format 2 also has the mode
 // and the format of the save, where they are not ALL and plain text.
 //
@@ -24,6 +25,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@
 #include "common/file_system.h"
 #include "common/gzip.h"
 #include "common/status.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/control_plane.pb.h"
 #include "proto/schema.pb.h"
 
@@ -41,6 +44,9 @@ namespace cistern {
 struct ModelFile {
   std::string name;  // below the folder
   uint64_t rows = 0, bytes = 0, xxh3 = 0;
+  // Sum over the rows of their hashes (row_digest.h), as tables that load them have it; none where
+  // that is not known: older saves, and formats that do not hold every bit.
+  std::optional<uint64_t> digest;
 };
 
 struct ModelPart {
@@ -122,5 +128,9 @@ absl::Status WritePart(FileSystem& files, const std::string& folder, const Model
 // and nothing else is. kNotFound: no model
 // there; kDataLoss: unreadable, incomplete or contradictory, with the file's name.
 absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::string& folder);
+
+// What each table of a whole model holds, by what its parts record: sparse tables before dense
+// ones; a dense table that was never written has no rows. None if a file has no digest.
+std::optional<std::vector<v1::TableState>> TableStatesOf(const std::vector<ModelPart>& parts);
 
 }  // namespace cistern

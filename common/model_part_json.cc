@@ -69,7 +69,9 @@ absl::Status ReadFile(const Json& object, ModelFile* file) {
   file->name = name->get<std::string>();
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "rows", UINT64_MAX, &file->rows));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "bytes", UINT64_MAX, &file->bytes));
-  return ReadHash(object, "xxh3", &file->xxh3);
+  CISTERN_RETURN_IF_ERROR(ReadHash(object, "xxh3", &file->xxh3));
+  if (object.find("digest") == object.end()) return absl::OkStatus();
+  return ReadHash(object, "digest", &file->digest.emplace());
 }
 
 bool IsPlain(const ModelPart& part) {
@@ -143,7 +145,11 @@ std::string FormatPart(const ModelPart& part) {
   const char* separator = "\n  ";
   for (const ModelFile& file : part.files) {
     absl::StrAppend(&text, separator, "{\"name\": \"", file.name, "\", \"rows\": ", file.rows,
-                    ", \"bytes\": ", file.bytes, ", \"xxh3\": \"", Hex(file.xxh3), "\"}");
+                    ", \"bytes\": ", file.bytes, ", \"xxh3\": \"", Hex(file.xxh3), "\"");
+    if (file.digest.has_value()) {
+      absl::StrAppend(&text, ", \"digest\": \"", Hex(*file.digest), "\"");
+    }
+    absl::StrAppend(&text, "}");
     separator = ",\n  ";
   }
   absl::StrAppend(&text, "],\n ");

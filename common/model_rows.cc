@@ -36,6 +36,14 @@ absl::Status CheckFormat(const v1::SaveFormat& format) {
       "six digits are of the text format; a binary save holds every bit: leave one of them out");
 }
 
+bool IsExact(const v1::SaveFormat& format) {
+  return !IsText(format.kind()) || !format.six_digits();
+}
+
+bool IsExact(const v1::SaveFormat& format, const v1::DenseTableSpec& table) {
+  return IsExact(format) && !ForgetsAverage(format.kind(), table);
+}
+
 void AppendRow(const v1::SaveFormat& format, const ValueLayout& layout, Key key, const float* value,
                bool full, std::string* out) {
   if (IsText(format.kind())) {

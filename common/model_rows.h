@@ -16,6 +16,10 @@ namespace cistern {
 // OK if there is such a format: six_digits is for text.
 absl::Status CheckFormat(const v1::SaveFormat& format);
 
+// Whether rows of that format hold every bit of a table: of a sparse one, or of dense `table`.
+bool IsExact(const v1::SaveFormat& format);
+bool IsExact(const v1::SaveFormat& format, const v1::DenseTableSpec& table);
+
 // Appends one row of a sparse table.
 void AppendRow(const v1::SaveFormat& format, const ValueLayout& layout, Key key, const float* value,
                bool full, std::string* out);

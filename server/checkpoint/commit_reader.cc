@@ -1,9 +1,9 @@
 #include "server/checkpoint/commit_reader.h"
 
 #include "common/hash.h"
+#include "common/row_digest.h"
 #include "common/schema.h"
 #include "server/checkpoint/dense_section.h"
-#include "server/table/row_digest.h"
 
 namespace cistern {
 

@@ -8,9 +8,9 @@
 
 #include "common/dense_range.h"
 #include "common/log.h"
+#include "common/row_digest.h"
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/shard_rows.h"
-#include "server/table/row_digest.h"
 
 namespace cistern {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/row_digest.h"
 #include "common/rpc/frame.h"
-#include "server/table/row_digest.h"
 
 namespace cistern {
 namespace {

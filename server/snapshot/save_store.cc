@@ -5,6 +5,7 @@
 
 #include "common/ctr_lifecycle.h"
 #include "common/model_rows.h"
+#include "common/row_digest.h"
 #include "server/snapshot/model_snapshot.h"
 #include "server/table/table_lifecycle.h"
 
@@ -30,18 +31,22 @@ absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table, 
   const CtrLifecycle lifecycle(&layout, options.day);
   const uint64_t limit = RowsOfBlock(layout.full_floats());
   std::string bytes;
-  uint64_t cursor = 0;
+  RowDigest digest(layout);
+  uint64_t cursor = 0, sum = 0;
   do {
     bytes.clear();
     uint64_t rows = 0;
     cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
       if (layout.is_ctr() && !lifecycle.IsSaved(options.mode, value)) return;
       AppendRow(options.format, layout, key, value, full, &bytes);
+      sum += digest(key, value, full);
       ++rows;
     });
     CISTERN_RETURN_IF_ERROR(writer->Append(bytes, rows));
   } while (cursor != 0);
-  return writer->Close();
+  CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+  if (IsExact(options.format)) file.digest = sum;
+  return file;
 }
 
 absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table, uint32_t rank,
@@ -62,7 +67,9 @@ absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table, u
     }
     CISTERN_RETURN_IF_ERROR(writer->Append(bytes, count));
   }
-  return writer->Close();
+  CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+  if (IsExact(options.format, table.spec())) file.digest = table.Digest();
+  return file;
 }
 
 using WriteFile = std::function<absl::StatusOr<ModelFile>()>;

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/hash.h"
+#include "common/row_digest.h"
 
 namespace cistern {
 namespace {
@@ -72,12 +72,8 @@ uint64_t DenseTable::Digest() const {
   uint64_t sum = 0;
   for (Eigen::Index column = 0; column < values_.cols(); ++column) {
     for (Eigen::Index row = 0; row < values_.rows(); ++row) {
-      struct {
-        uint64_t row;
-        uint32_t column, bits;
-      } cell = {range_.begin + static_cast<uint64_t>(row), static_cast<uint32_t>(column), 0};
-      std::memcpy(&cell.bits, &values_(row, column), sizeof(float));
-      sum += HashBytes(&cell, sizeof(cell));
+      sum += DenseCellDigest(range_.begin + static_cast<uint64_t>(row),
+                             static_cast<uint32_t>(column), values_(row, column));
     }
   }
   return sum;

@@ -1,7 +1,7 @@
 #include "server/table/sparse_table.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/table/row_digest.h"
+#include "common/row_digest.h"
 #include "server/table/shard.h"
 
 namespace cistern {

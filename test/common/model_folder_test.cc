@@ -9,6 +9,8 @@
 
 #include <xxhash.h>
 
+#include <map>
+
 #include "common/model_part_json.h"
 #include "common/schema.h"
 #include "test/common/model_file_text.h"
@@ -158,6 +160,27 @@ TEST(ModelFolder, ReadsBackWhatWasWritten) {
   std::vector<std::string> lines;
   ASSERT_TRUE(ReadWhole(folder.path(), (*read)[0].files[1], &lines).ok());
   EXPECT_THAT(lines, ElementsAre("2 0.5 0 0 0 0 0"));
+}
+
+TEST(ModelFolder, TablesAddUpWhereEveryFileHasADigest) {
+  TempFolder folder;
+  std::vector<ModelPart> parts = {WriteServer(folder.path(), 0), WriteServer(folder.path(), 1)};
+  EXPECT_FALSE(TableStatesOf(parts).has_value());
+  uint64_t digest = ~uint64_t{0};
+  std::map<std::string, uint64_t> sums;
+  for (ModelPart& part : parts) {
+    for (ModelFile& file : part.files) {
+      file.digest = digest -= 5;
+      sums[file.name.substr(0, file.name.find('/'))] += digest;
+    }
+    ASSERT_TRUE(WritePart(Disk(), folder.path(), part).ok());
+  }
+  const std::vector<ModelPart> read = ReadParts(Disk(), folder.path()).value();
+  const auto tables = TableStatesOf(read);
+  ASSERT_TRUE(tables.has_value());
+  for (const v1::TableState& table : *tables) EXPECT_EQ(table.digest(), sums[table.name()]);
+  parts[1].files.back().digest.reset();
+  EXPECT_FALSE(TableStatesOf(parts).has_value());
 }
 
 TEST(ModelFolder, SchemaSurvivesForEveryFloat) {

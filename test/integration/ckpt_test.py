@@ -103,6 +103,29 @@ class Checkpoints(ProgramTest):
         self.assertEqual(self.commit_digests(out), digests)
         self.run_ok("cistern", "verify", out)
 
+    def test_load_step_that_is_run_again_has_nothing_to_do(self):
+        digests = self.trained()
+        config = ("--config", self.config)
+        with Servers(3, self.folder, durability="commit") as servers:
+            flags = ("--servers", servers.addresses)
+            for load in (("--name", "model"), ("--model", self.folder / "run", *config)):
+                result = self.run_ok("cistern", "load", *flags, *load, "--json").json()
+                self.assertTrue(result["already_there"])
+            self.assertEqual(self.digests(servers), digests)
+            moved = ("--name", "model", "--replace", "--expect-pass", 0)
+            self.expect(run("cistern", "load", *flags, *moved), 1, "nothing was changed")
+            self.assertEqual(self.digests(servers), digests)
+            pass_ = self.list(self.data_dir)["commits"][-1]["pass"]
+            self.run_ok("cistern", "load", *flags, *moved[:-1], pass_)
+            self.assertEqual(self.digests(servers), digests)
+        with Servers(1, self.folder) as servers:
+            flags = ("--servers", servers.addresses)
+            self.run_ok("cistern", "load", *flags, "--name", "model")
+            # The servers' files cannot be told from others of that name, but a folder here can.
+            self.expect(run("cistern", "load", *flags, "--name", "model"), 2, "--replace")
+            again = self.run_ok("cistern", "load", *flags, "--model", self.folder / "run", *config)
+            self.assertIn("nothing to do", again.out)
+
     def test_diff_says_what_differs(self):
         self.trained()
         newest = self.list(self.data_dir)["commits"][-1]["commit"]

@@ -2,11 +2,13 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/model_folder.h"
 #include "common/model_rows.h"
+#include "common/row_digest.h"
 #include "common/schema.h"
 #include "common/value_text.h"
 #include "worker/train/jobs.h"
@@ -24,7 +26,8 @@ absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
   std::unique_ptr<ModelFileWriter> writer;
   uint32_t shard = 0;
   std::string lines;
-  uint64_t rows = 0;
+  RowDigest digest(layout);
+  uint64_t rows = 0, sum = 0;
   const auto flush = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(writer->Append(lines, rows));
     lines.clear();
@@ -37,6 +40,7 @@ absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
       if (writer != nullptr) {
         CISTERN_RETURN_IF_ERROR(flush());
         CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+        file.digest = std::exchange(sum, 0);
         part.files.push_back(file);
         ++shard;
       }
@@ -50,6 +54,7 @@ absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
       client.Scan(id, [&](uint32_t at, Key key, const float* value, bool full) -> absl::Status {
         CISTERN_RETURN_IF_ERROR(move_to(at));
         AppendValueLine(layout, key, value, full, &lines);
+        sum += digest(key, value, full);
         ++rows;
         return lines.size() < kBufferBytes ? absl::OkStatus() : flush();
       }));
@@ -65,11 +70,17 @@ absl::Status SaveDense(FileSystem& files, ParameterClient& client, TableId id,
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ModelFileWriter> writer,
                            ModelFileWriter::Create(files, folder, DensePartName(spec.name(), 0)));
   std::string lines;
+  uint64_t sum = 0;
   for (uint64_t row = 0; row < spec.rows(); ++row) {
-    AppendDenseLine(absl::MakeSpan(values).subspan(row * columns, columns), &lines);
+    const auto cells = absl::MakeSpan(values).subspan(row * columns, columns);
+    AppendDenseLine(cells, &lines);
+    for (size_t c = 0; c < columns; ++c) {
+      sum += DenseCellDigest(row, static_cast<uint32_t>(c), cells[c]);
+    }
   }
   CISTERN_RETURN_IF_ERROR(writer->Append(lines, spec.rows()));
   CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+  if (IsExact(part.format, spec)) file.digest = sum;
   part.files.push_back(file);
   return absl::OkStatus();
 }

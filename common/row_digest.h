@@ -1,4 +1,5 @@
-// The hash of one row, of which a table's digest is the sum.
+// The hash of one row, of which a table's digest is the sum: of a sparse table its rows', of a
+// dense one its cells'. Sums of parts add up (modulo 2^64), in any order.
 #pragma once
 
 #include <cstring>
@@ -32,5 +33,15 @@ class RowDigest {
   const ValueLayout& layout_;
   std::vector<char> row_;
 };
+
+// XXH3-64 of {row u64, column u32, bits u32}, little-endian; row: of the whole dense table.
+inline uint64_t DenseCellDigest(uint64_t row, uint32_t column, float cell) {
+  struct {
+    uint64_t row;
+    uint32_t column, bits;
+  } bytes = {row, column, 0};
+  std::memcpy(&bytes.bits, &cell, sizeof(cell));
+  return HashBytes(&bytes, sizeof(bytes));
+}
 
 }  // namespace cistern
