@@ -53,7 +53,7 @@ class PassStage {
   // was restarted and has lost what was staged); kFailedPrecondition if it is over.
   absl::Status Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push);
 
-  // OK if exactly the sequences 0 .. push_count-1 of `worker` are here; else kOutOfRange that names
+  // OK if exactly the sequences 0 .. push_count-1 of `worker` are here; else kAborted that names
   // the first missing one. Idempotent.
   absl::Status Seal(PassId pass, uint32_t worker, uint64_t push_count);
 

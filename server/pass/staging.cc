@@ -33,9 +33,9 @@ absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t
     first_missing = stage->second.first_missing;
   }
   if (sequence - first_missing < kWindow) return absl::OkStatus();  // never below first_missing
-  return absl::OutOfRangeError(absl::StrCat(Name(worker, sequence), " is more than ", kWindow,
-                                            " ahead of push ", first_missing,
-                                            ", the first that is missing"));
+  return absl::AbortedError(absl::StrCat(Name(worker, sequence), " is more than ", kWindow,
+                                         " ahead of push ", first_missing,
+                                         ", the first that is missing"));
 }
 
 void Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push) {
@@ -51,8 +51,9 @@ absl::Status Staging::Seal(uint32_t worker, uint64_t push_count) {
   const uint64_t first_missing = found == workers_.end() ? 0 : found->second.first_missing;
   const uint64_t here = found == workers_.end() ? 0 : found->second.pushes.size();
   if (first_missing < push_count) {
-    return absl::OutOfRangeError(absl::StrCat(Name(worker, first_missing), " is missing: ", here,
-                                              " of ", push_count, " are here"));
+    // They were here, where the server was restarted and the pass begun again by a late call.
+    return absl::AbortedError(absl::StrCat(Name(worker, first_missing), " is missing: ", here,
+                                           " of ", push_count, " are here"));
   }
   if (here > push_count) {
     return absl::OutOfRangeError(

@@ -25,8 +25,8 @@ class Staging {
   uint64_t bytes() const { return bytes_; }
 
   // Whether (worker, sequence) is here: kAlreadyExists if a push with the same hash is (a repeat),
-  // kInvalidArgument if another one is, kOutOfRange if it is beyond the window or beyond what its
-  // worker sealed, OK if it may be added.
+  // kInvalidArgument if another one is, kAborted if it is beyond the window, kOutOfRange beyond
+  // what its worker sealed, OK if it may be added.
   absl::Status CheckSequence(uint32_t worker, uint64_t sequence, uint64_t body_hash) const;
   // Adds a push whose sequence was checked.
   void Add(uint32_t worker, uint64_t sequence, StagedPush push);

@@ -198,15 +198,15 @@ TEST_F(PassStageTest, ARepeatWithOtherContentsIsAClash) {
 
 TEST_F(PassStageTest, SealNamesTheFirstMissingPush) {
   ASSERT_TRUE(stage_.Begin(1).ok());
-  EXPECT_CODE(stage_.Seal(1, 0, 1), Code::kOutOfRange);
+  EXPECT_CODE(stage_.Seal(1, 0, 1), Code::kAborted);
   for (uint64_t sequence : {4, 0, 2, 1}) {  // calls overtake each other
     ASSERT_TRUE(stage_.Push(1, 0, sequence, SparsePush({100 + 2 * sequence})).ok());
   }
   const absl::Status hole = stage_.Seal(1, 0, 5);
-  EXPECT_CODE(hole, Code::kOutOfRange);
+  EXPECT_CODE(hole, Code::kAborted);
   EXPECT_THAT(std::string(hole.message()), HasSubstr("push 3 of worker 0"));
   ASSERT_TRUE(stage_.Push(1, 0, 3, SparsePush({106})).ok());
-  EXPECT_CODE(stage_.Seal(1, 0, 6), Code::kOutOfRange);
+  EXPECT_CODE(stage_.Seal(1, 0, 6), Code::kAborted);
   EXPECT_CODE(stage_.Seal(1, 0, 4), Code::kOutOfRange);  // more are here
   ASSERT_TRUE(stage_.Seal(1, 0, 5).ok());
   EXPECT_CODE(stage_.Push(1, 0, 5, SparsePush({200})), Code::kOutOfRange);
@@ -218,8 +218,8 @@ TEST_F(PassStageTest, SealNamesTheFirstMissingPush) {
 TEST_F(PassStageTest, AcceptsAWindowOfSequencesAheadOfAHole) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   EXPECT_TRUE(stage_.Push(1, 0, Staging::kWindow - 1, SparsePush({2})).ok());
-  EXPECT_CODE(stage_.Push(1, 0, Staging::kWindow, SparsePush({4})), Code::kOutOfRange);
-  EXPECT_CODE(stage_.Push(1, 0, ~uint64_t{0}, SparsePush({4})), Code::kOutOfRange);
+  EXPECT_CODE(stage_.Push(1, 0, Staging::kWindow, SparsePush({4})), Code::kAborted);
+  EXPECT_CODE(stage_.Push(1, 0, ~uint64_t{0}, SparsePush({4})), Code::kAborted);
   EXPECT_TRUE(stage_.Push(1, 0, 0, SparsePush({6})).ok());
   EXPECT_TRUE(stage_.Push(1, 0, Staging::kWindow, SparsePush({4})).ok());
 }
