@@ -84,7 +84,7 @@ TEST_F(HeldModelTest, AnotherFolderOfTheSamePathIsNotTheServers) {
   std::filesystem::rename(folder_ / "state", folder_ / "elsewhere");
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "monday").value());
   TempFolder other;
-  MakeSmallState(Disk(), other.path(), 3, 2);
+  MakeSmallState(Disk(), other.path(), 3, 1);
   std::filesystem::rename(other / "state", folder_ / "state");
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "monday").value());
   std::filesystem::remove_all(folder_ / "state");

@@ -85,11 +85,11 @@ TEST_F(BestStateTest, OneThatIsNotThereIsNamedWithTheWayOut) {
 }
 
 TEST_F(BestStateTest, AModelIsCopiedWithoutTouchingTheServers) {
+  disk_.Put("/out/model/old", "of an earlier run");
   CommitAndSave(1);
   const uint64_t rows = Rows();
   CommitAndSave(2);
   const uint64_t later = Rows();
-  disk_.Put("/out/model/old", "of an earlier run");
   ASSERT_EQ(best_.CopyTo(1, "/out/model"), absl::OkStatus());
   EXPECT_EQ(Rows(), later);
   EXPECT_FALSE(disk_.Exists("/out/model/old").value());
