@@ -36,6 +36,12 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
   const Epoch epoch = request.identity().epoch();
+  if (state_->durable != nullptr && state_->rank > 0 && state_->guard.epoch() == epoch) {
+    // Restarted while this claim was under way, it has learned of it from the folder, where server
+    // 0 grants an epoch once. Nothing of an older one is here.
+    reply->set_committed_pass(state_->stage.committed());
+    return absl::OkStatus();
+  }
   // The claim is on disk before anyone acts on it; one that goes no further costs a number.
   if (state_->durable != nullptr && state_->guard.epoch() < epoch) {
     CISTERN_RETURN_IF_ERROR(state_->durable->ClaimEpoch(epoch));

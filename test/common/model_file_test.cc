@@ -82,7 +82,7 @@ TEST(ModelFile, NameCannotLeadOutOfTheFolder) {
     EXPECT_EQ(ModelFileWriter::Create(Disk(), folder.path(), name).status().code(),
               absl::StatusCode::kInvalidArgument)
         << name;
-    EXPECT_FALSE(ReadWhole(folder.path(), ModelFile{name, 0, 0, 0}).ok()) << name;
+    EXPECT_FALSE(ReadWhole(folder.path(), ModelFile{name, 0, 0, 0, {}}).ok()) << name;
   }
 }
 
@@ -103,7 +103,7 @@ TEST(ModelFile, PipeOrFolderInItsPlaceIsRefused) {
   fs::create_directories(folder / "t/part-000");
   ASSERT_EQ(mkfifo((folder / "t/part-001").c_str(), 0600), 0);
   for (const char* name : {"t/part-000", "t/part-001"}) {
-    const absl::Status status = ReadWhole(folder.path(), ModelFile{name, 0, 0, 0});
+    const absl::Status status = ReadWhole(folder.path(), ModelFile{name, 0, 0, 0, {}});
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(Message(status), HasSubstr("not a regular file"));
   }
@@ -197,7 +197,7 @@ TEST(ModelFile, DamagedRecordsAndStreamsAreRefusedWithTheFile) {
   AppendDenseRecord(1, {1, 2}, &record);
   const auto message_of = [&](const std::string& name, const std::string& bytes, uint64_t rows) {
     WriteBytes(folder / name, bytes);
-    const ModelFile file{name, rows, bytes.size(), XXH3_64bits(bytes.data(), bytes.size())};
+    const ModelFile file{name, rows, bytes.size(), XXH3_64bits(bytes.data(), bytes.size()), {}};
     const absl::Status status = ReadWhole(folder.path(), file);
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
     EXPECT_THAT(Message(status), HasSubstr(name));
@@ -231,7 +231,7 @@ TEST(ModelFile, AFileThatInflatesWithoutEndIsNotReadToIt) {
   gzip.Finish(&stream);
   fs::create_directory(folder / "t");
   WriteBytes(folder / "t/a.gz", stream);
-  const ModelFile file{"t/a.gz", 5, stream.size(), XXH3_64bits(stream.data(), stream.size())};
+  const ModelFile file{"t/a.gz", 5, stream.size(), XXH3_64bits(stream.data(), stream.size()), {}};
   uint64_t rows = 0;
   const absl::Status status = ReadModelFile(Disk(), folder.path(), file, [&](absl::string_view) {
     ++rows;

@@ -118,7 +118,7 @@ TEST(ModelFolder, JsonOfASaveInAnotherModeIsThatOfTheFormat) {
   v1::TableSpec* table = part.schema.add_tables();
   table->set_name("deep");
   table->set_dim(2);
-  part.files = {ModelFile{"deep/part-000-00000.bin.gz", 3, 40, 0x123}};
+  part.files = {ModelFile{"deep/part-000-00000.bin.gz", 3, 40, 0x123, {}}};
   const std::string text = FormatPart(part);
   EXPECT_EQ(text.substr(0, text.find("\"self_xxh3")),
             "{\"format\": 2, \"server\": 0, \"server_num\": 1, \"shard_num\": 1, \"pass\": 7,\n"
@@ -281,7 +281,7 @@ TEST_F(SavedByTwo, FilesThatAreNotThoseOfTheTablesAreRefused) {
         "../deep/part-001-00001", "/etc/passwd", "deep/../deep/part-001-00001", "dense/part-000",
         "dense/part-001-00001"}) {
     refused_with([&](ModelPart& p) {
-      p.files.push_back(ModelFile{name, 0, 0, 0});
+      p.files.push_back(ModelFile{name, 0, 0, 0, {}});
     })(absl::StrCat("'", name, "' is not a file of this part's tables"));
   }
 }

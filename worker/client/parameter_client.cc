@@ -261,7 +261,10 @@ absl::Status ParameterClient::Load(const v1::LoadRequest& what, uint64_t* rows) 
   v1::HelloReply hello;
   CISTERN_RETURN_IF_ERROR(servers_[0].control->Hello({}, &hello));
   CISTERN_RETURN_IF_ERROR(SetSchema(hello.schema()));
-  return CommitChange();
+  if (!durable_) return absl::OkStatus();
+  // Without a position: none belongs to these rows.
+  CISTERN_RETURN_IF_ERROR(BeginPass());
+  return CommitPass(CommitOptions());
 }
 
 absl::Status ParameterClient::CommitChange() {
