@@ -129,6 +129,11 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest) {
     CISTERN_ASSIGN_OR_RETURN(const bool there, folder_->files().Exists(absl::StrCat(
                                                    folder_->data_path(), "/", file.name())));
     if (there) continue;
+    // A merged base of a server that was restarted since is made again; what was just prepared
+    // stays.
+    if (file.commit() != commit) {
+      return NotFollowing(commit, absl::StrCat("its file ", file.name(), " is gone"));
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("commit ", commit, " cannot be decided: server 0 does not see the file ",
                      file.name(), " of server ", file.server(), " in ", folder_->data_path(),
@@ -175,6 +180,9 @@ void DurableState::Adopted(const Staging& staging, uint64_t commit) {
     dense_touched_.assign(dense_touched_.size(), false);
     Forget();
     TakeManifest(std::move(adopting_));
+    // Here and nowhere else: after a restart or a claim, a decision under way may still name a
+    // merged base that this server had offered before.
+    CollectGarbage();
     return;
   }
   if (!base_needed_) {
@@ -233,7 +241,6 @@ void DurableState::TakeManifest(ParsedManifest manifest) {
       compaction_->Drop();
     }
   }
-  CollectGarbage();
   StartCompactionIfDue();
 }
 

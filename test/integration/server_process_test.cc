@@ -210,7 +210,7 @@ TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
   for (size_t i = 0; i < dense.size(); ++i) dense[i] = 0.1f * static_cast<float>(i);
   Pulled saved;
   for (const uint32_t server_num : {2u, 3u, 1u}) {
-    ProcessFleet processes(server_num, {}, {data_dir});
+    ProcessFleet processes(server_num, {}, {data_dir, "--durability=none"});
     auto client = Connected(processes.fleet->links());
     ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
     if (server_num == 2) {
