@@ -102,8 +102,9 @@ absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags) {
   if (ExitCodeOf(status) != ExitCode::kUnreachable || !FixOf(status).empty()) return status;
   return WithFix(status,
                  absl::StrCat("see which server is down: cistern status --servers ", flags.servers,
-                              "; start it again, load the last saved model into the fleet "
-                              "(cistern load), and repeat this command"));
+                              "; start it again (with --data_dir it comes back with its last "
+                              "commit; without, load a saved model: cistern load), and repeat this "
+                              "command"));
 }
 
 }  // namespace cistern

@@ -7,7 +7,7 @@
 #   --servers N        how many (with --hosts: the number of lines)
 #   --base-port P      server r listens on P + r; 0 lets each pick a free port     default 7700
 #   --dir DIR          servers.txt (host:port,...), pid files, logs                default run
-#   --data_dir DIR     what `cistern save` writes and `cistern load` reads         default DIR/data
+#   --data_dir DIR     commits, and what `cistern save` writes; one folder for all default DIR/data
 #   --bin DIR          where cistern-server is; the same path on every host        default build/release/bin
 #   --timeout SECONDS  how long a server may take to be ready                      default 60
 #   -- FLAGS           passed to every server
@@ -16,6 +16,8 @@
 # With --hosts, DIR and the programs need the same path everywhere; logs stay on their hosts. Servers
 # listen on loopback unless told otherwise; a fleet on several machines, on a network where everyone may
 # read and change the tables, also needs: -- --bind=0.0.0.0 --insecure-remote
+# Started again on the same data_dir, the fleet goes on from its newest commit; several machines must share
+# that folder (NFS or the like), or add --durability=none to the FLAGS.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 # shellcheck source=scripts/fleet.sh

@@ -234,7 +234,8 @@ void DurableState::TakeManifest(ParsedManifest manifest) {
     ahead_ = dirty_ = false;
     kept_.push_back(manifest_);
     if (kept_.size() > options_.keep_commits) kept_.erase(kept_.begin());
-    // A base that a manifest names, or that an older one than the newest file's is of no more use.
+    // A merged base has done its part once a manifest names it, and is of no use once the chain
+    // begins with a newer one.
     const std::optional<v1::RowFile> made = compaction_->result();
     if (made.has_value() && !chain_.empty() &&
         (chain_.front().name() == made->name() || chain_.front().commit() > made->commit())) {
