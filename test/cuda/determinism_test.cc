@@ -3,8 +3,11 @@
 
 #include "cuda/op/batch_norm.h"
 #include "cuda/op/bce_loss.h"
+#include "cuda/op/dot_interaction.h"
 #include "cuda/op/embedding_pool.h"
 #include "cuda/op/fully_connected.h"
+#include "cuda/op/label_loss.h"
+#include "cuda/op/multi_cross.h"
 #include "cuda/op/multiply.h"
 #include "cuda/op/reduce_sum.h"
 #include "cuda/op/relu.h"
@@ -99,6 +102,33 @@ TEST_P(DeterminismTest, Sums) {
 }
 
 // Row 0 occurs in half of the outputs, the rest once each: the worst balance.
+TEST_P(DeterminismTest, CrossesInteractionsAndLabelLosses) {
+  const size_t layers = 3, columns = DotInteractionColumns(k(), n());
+  const Floats x(Random(b() * n())), dy(Random(b() * n())), parameters(Random(2 * layers * n()));
+  const Floats slots(Random(b() * k() * n())), dpairs(Random(b() * columns));
+  const Floats logits(Random(2 * b())), labels(Random(b()));
+  ExpectSameBits([&] {
+    Floats y(b() * n()), dx(b() * n()), dparameters(2 * layers * n());
+    Floats scratch(MultiCrossScratchFloats(b(), layers, n()));
+    MultiCross(x.data(), parameters.data(), y.data(), b(), layers, n(), scratch.data(), stream());
+    MultiCrossBackward(x.data(), parameters.data(), dy.data(), Write::kOverwrite, dx.data(),
+                       dparameters.data(), b(), layers, n(), scratch.data(), stream());
+    Floats pairs(b() * columns), dslots(slots.size());
+    DotInteraction(x.data(), slots.data(), pairs.data(), b(), k(), n(), stream());
+    DotInteractionBackward(x.data(), slots.data(), dpairs.data(), Write::kAccumulate, dx.data(),
+                           Write::kOverwrite, dslots.data(), b(), k(), n(), stream());
+    Floats dlogits(2 * b()), loss_scratch(LabelLossScratchFloats(b()));
+    double loss = 0;
+    TwoClassLoss(logits.data(), labels.data(), &loss, dlogits.data(), b(), loss_scratch.data(),
+                 stream());
+    Written written = {static_cast<float>(loss)};
+    for (const Floats* out : {&y, &dx, &dparameters, &pairs, &dslots, &dlogits}) {
+      Append(*out, &written);
+    }
+    return written;
+  });
+}
+
 TEST_P(DeterminismTest, EmbeddingGradientAndUpdate) {
   const auto outputs = static_cast<uint32_t>(b());
   const uint32_t often = outputs / 2;
