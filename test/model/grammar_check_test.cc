@@ -57,14 +57,26 @@ TEST(GrammarCheck, MissingKeySaysItsPath) {
   EXPECT_EQ(ErrorOf({}, "{}"), "model.json: solver: missing; it must be object");
 }
 
-TEST(GrammarCheck, AnotherLayerTypeListsThoseOfThisRelease) {
+TEST(GrammarCheck, AnUnknownLayerTypeNamesTheNearestAndListsAll) {
   const std::string typo = ErrorOf({"layers.fc1.type=InerProduct"});
   EXPECT_THAT(typo, HasSubstr("layers[4].type: unknown type of layer 'InerProduct'; did you mean "
                               "'InnerProduct'?"));
-  EXPECT_THAT(typo, HasSubstr("FmOrder2, ReduceSum, Add, BinaryCrossEntropyLoss"));
-  EXPECT_THAT(ErrorOf({"layers.fc1.type=MultiCross"}),
-              HasSubstr("layers[4].type: HugeCTR's MultiCross is not a layer of this release; its "
-                        "layers: Data, Dist"));
+  EXPECT_THAT(typo, HasSubstr("MultiCross, Interaction, Cast, BinaryCrossEntropyLoss"));
+}
+
+TEST(GrammarCheck, TypesOfHalfPrecisionAreAcceptedAndNotedOnce) {
+  const ModelConfig config =
+      ParseOrDie({"layers.fc1.type=FusedInnerProduct", "layers.fc2.type=FusedInnerProduct"});
+  EXPECT_EQ(std::count(config.notes.begin(), config.notes.end(),
+                       "layers[4].type: FusedInnerProduct is InnerProduct and ReLU, in single "
+                       "precision and of any size"),
+            1);
+}
+
+TEST(GrammarCheck, AnArrayOfNumbersNamesTheOneThatIsNone) {
+  const std::string weights = R"("type": "MultiCrossEntropyLoss", "target_weight": [1, "x"])";
+  EXPECT_THAT(ErrorOf({}, Replaced(R"("type": "BinaryCrossEntropyLoss")", weights)),
+              HasSubstr("layers[7].target_weight[1]: expected array of numbers >= 0"));
 }
 
 TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {

@@ -44,9 +44,9 @@ TEST(GraphCheck, AModelHasOneLoss) {
   const std::string loss =
       R"({"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["fc2", "label"], )"
       R"("top": "loss"})";
-  EXPECT_EQ(
-      BuildError({}, Replaced(",\n    " + loss, "")),
-      "model.json: layers: no loss; a model ends in a BinaryCrossEntropyLoss of [logit, label]");
+  EXPECT_EQ(BuildError({}, Replaced(",\n    " + loss, "")),
+            "model.json: layers: no loss; a model ends in one, such as a BinaryCrossEntropyLoss of "
+            "[logit, label]");
   const std::string second =
       R"({"name": "loss2", "type": "BinaryCrossEntropyLoss", "bottom": ["fc2", "label"],
           "top": "loss2"})";

@@ -64,14 +64,5 @@ TEST(Graph, TheLossChecksItsInputs) {
       HasSubstr("its logit is an input: no layer computes it"));
 }
 
-TEST(Graph, DescribesItselfLayerByLayer) {
-  ModelBench bench(DnnText(), {}, 2);
-  const std::string text = bench.model->Describe();
-  EXPECT_THAT(text, HasSubstr("emb  embedding of 'data1'  [b, 4, 5]\n"));
-  EXPECT_THAT(text, HasSubstr("fc1  InnerProduct  [b, 8]  168 parameters\n"));
-  EXPECT_THAT(text, HasSubstr("relu1  ReLU  [b, 8]\n"));
-  EXPECT_THAT(text, HasSubstr("loss  BinaryCrossEntropyLoss\n"));
-}
-
 }  // namespace
 }  // namespace cistern

@@ -34,13 +34,15 @@ inline void MakeSegments(SparseBatch* batch) {
 // `size` random samples of the shape that `data` declares; a slot holds 0 to max_nnz of `rows`
 // rows.
 inline Batch MakeBatch(const DataConfig& data, size_t size, size_t rows, size_t max_nnz,
-                       uint32_t seed) {
+                       uint32_t seed, bool masked = false) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
   Batch batch;
   batch.size = size;
   for (size_t i = 0; i < size * data.label_dim; ++i) {
     batch.label.push_back(static_cast<float>(random() % 2));
+    // Some of several labels are masked: only MultiCrossEntropyLoss takes them out.
+    if (masked && random() % 4 == 0) batch.label.back() = -1;
   }
   for (size_t i = 0; i < size * data.dense_dim; ++i) batch.dense.push_back(uniform(random));
   for (const SparseInputConfig& input : data.sparse) {
@@ -84,7 +86,8 @@ struct ModelBench {
   }
 
   Batch batch(size_t size, uint32_t seed, size_t max_nnz = 3) const {
-    return MakeBatch(config.data, size, keys.size(), max_nnz, seed);
+    const bool masked = config.layers.back().type == "MultiCrossEntropyLoss";
+    return MakeBatch(config.data, size, keys.size(), max_nnz, seed, masked);
   }
   StepResult Train(const Batch& batch, uint64_t step) {
     absl::StatusOr<StepResult> result = model->Train(batch, pointers, step, 1.0);

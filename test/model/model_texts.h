@@ -2,6 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace cistern {
 
@@ -107,6 +111,55 @@ inline std::string TangledText() {
           Simple("ReduceSum", "flat_wide", "w_sum", R"("axis": 1)") +
           R"(,{"type": "Add", "name": "logit", "bottom": ["a_sum", "fb", "w_sum", "side_sum"],
                "top": "logit"})");
+}
+
+// A layer of several bottoms.
+inline std::string Joining(const std::string& type, const std::vector<std::string>& bottoms,
+                           const std::string& top) {
+  return R"({"type": ")" + type + R"(", "name": ")" + top + R"(", "bottom": [")" +
+         absl::StrJoin(bottoms, R"(", ")") + R"("], "top": ")" + top + R"("})";
+}
+
+// HugeCTR's samples/dlrm, smaller: fused layers, the interaction of an MLP with all slots.
+inline std::string DlrmText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 5, "0") + "," +
+          Simple("FusedInnerProduct", "dense", "bottom1", R"("fc_param": {"num_output": 6})") +
+          "," + FullyConnected("bottom1", "bottom2", 5) + "," + Simple("ReLU", "bottom2", "mlp") +
+          "," + Joining("Interaction", {"mlp", "emb"}, "pairs") + "," +
+          Simple("Cast", "pairs", "pairs16") + "," +
+          Simple("FusedInnerProduct", "pairs16", "top1", R"("fc_param": {"num_output": 7})") + "," +
+          FullyConnected("top1", "logit", 1));
+}
+
+// HugeCTR's samples/dcn, smaller, without the Slice that duplicates: MultiCross beside an MLP; then
+// the rest of the layers, on tensors that several of them read.
+inline std::string DcnText() {
+  return WithSgd(OneSparse(),
+                 Embedding("emb", "data1", 5, "1") + "," + Simple("Reshape", "emb", "flat") + "," +
+                     Joining("Concat", {"flat", "dense"}, "all") + "," +
+                     Simple("MultiCross", "all", "cross",
+                            R"("mc_param": {"num_layers": 3, "bias_init": "Uniform"})") +
+                     "," + FullyConnected("all", "fc1", 6) + "," +
+                     Simple("ELU", "fc1", "elu", R"("elu_param": {"alpha": 0.7})") + "," +
+                     FullyConnected("cross", "fc2", 6) + "," +
+                     Joining("DotProduct", {"elu", "fc2", "elu"}, "product") + "," +
+                     Simple("Reshape", "emb", "picked", R"("selected": [3, 1, 1])") + "," +
+                     Simple("ReduceSum", "picked", "picked_sum", R"("axis": 1)") + "," +
+                     FullyConnected("product", "deep", 1) + "," +
+                     Joining("Add", {"deep", "picked_sum"}, "logit"));
+}
+
+// `text` with `logits` outputs for `labels` labels, and `loss` in the place of its loss.
+inline std::string WithLoss(const std::string& text, int labels, int logits,
+                            const std::string& loss) {
+  const std::string binary = R"("type": "BinaryCrossEntropyLoss")";
+  return absl::StrReplaceAll(
+      text, {{R"("label_dim": 1)", R"("label_dim": )" + std::to_string(labels)},
+             {R"(, "top": "logit", "fc_param": {"num_output": 1})",
+              R"(, "top": "logit", "fc_param": {"num_output": )" + std::to_string(logits) + "}"},
+             {binary, loss}});
 }
 
 }  // namespace cistern

@@ -5,6 +5,7 @@
 
 #include "common/hash.h"
 #include "common/philox.h"
+#include "worker/config/grammar.h"
 
 namespace cistern {
 namespace {
@@ -118,6 +119,77 @@ Matrix FmOrder2(const Matrix& x, size_t dim) {
   return y;
 }
 
+// HugeCTR 2.3: T = [mlp; slots], its pairs, a padding 0.
+Matrix Interaction(const Matrix& mlp, const Matrix& slots) {
+  const size_t dim = mlp.columns;
+  Matrix y;
+  for (size_t r = 0; r < mlp.rows(); ++r) {
+    std::vector<double> t(&mlp.values[r * dim], &mlp.values[r * dim] + dim);
+    t.insert(t.end(), &slots.values[r * slots.columns],
+             &slots.values[r * slots.columns] + slots.columns);
+    std::vector<double> row(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(dim));
+    for (size_t i = 1; i < t.size() / dim; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        double dot = 0;
+        for (size_t e = 0; e < dim; ++e) dot += t[i * dim + e] * t[j * dim + e];
+        row.push_back(dot);
+      }
+    }
+    row.push_back(0);
+    y.columns = row.size();
+    y.values.insert(y.values.end(), row.begin(), row.end());
+  }
+  return y;
+}
+
+// The recursion of Deep & Cross.
+Matrix MultiCross(const Matrix& x, const double* parameters, size_t layers) {
+  Matrix y = x;
+  const size_t n = x.columns;
+  for (size_t l = 0; l < layers; ++l, parameters += 2 * n) {
+    for (size_t r = 0; r < x.rows(); ++r) {
+      double dot = 0;
+      for (size_t c = 0; c < n; ++c) dot += y.values[r * n + c] * parameters[c];
+      for (size_t c = 0; c < n; ++c) {
+        y.values[r * n + c] += x.values[r * n + c] * dot + parameters[n + c];
+      }
+    }
+  }
+  return y;
+}
+
+// Slots of [b, slots, dim], in the order of `selected`.
+Matrix Gather(const Matrix& x, const std::vector<uint32_t>& selected, size_t dim) {
+  Matrix y{selected.size() * dim, {}};
+  for (size_t r = 0; r < x.rows(); ++r) {
+    for (size_t slot : selected) {
+      const double* vector = &x.values[r * x.columns + slot * dim];
+      y.values.insert(y.values.end(), vector, vector + dim);
+    }
+  }
+  return y;
+}
+
+// Straight from the definitions, before any stable form. labels: [rows, labels of a sample].
+double LossOf(const LayerConfig& layer, const Matrix& logit, const Matrix& label) {
+  double loss = 0;
+  const auto log_sigmoid = [](double x) { return std::log(1 / (1 + std::exp(-x))); };
+  for (size_t i = 0; i < label.values.size(); ++i) {
+    const double y = label.values[i];
+    if (layer.type == "CrossEntropyLoss") {
+      const double a = std::exp(logit.values[2 * i]), b = std::exp(logit.values[2 * i + 1]);
+      loss -= std::log((y < 0.5 ? a : b) / (a + b));
+      continue;
+    }
+    const double x = logit.values[i];
+    const bool weighs = layer.type == "MultiCrossEntropyLoss";
+    if (weighs && y < -0.5) continue;
+    const double weight = weighs ? double{layer.target_weight[i % label.columns]} : 1.0;
+    loss -= weight * (y * log_sigmoid(x) + (1 - y) * log_sigmoid(-x));
+  }
+  return loss / static_cast<double>(label.values.size());
+}
+
 Matrix RowSums(const Matrix& x) {
   Matrix y = MakeMatrix(x.rows(), 1);
   for (size_t i = 0; i < x.values.size(); ++i) y.values[i / x.columns] += x.values[i];
@@ -152,12 +224,30 @@ void ReferenceModel::Embed(const Batch& batch) {
   }
 }
 
+size_t ReferenceModel::VectorSize(const std::string& embedding) const {
+  for (const EmbeddingConfig& config : config_.embeddings) {
+    if (config.top == embedding) return config.vec_size;
+  }
+  return 0;
+}
+
 void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batch) {
   const Matrix& x = tensors_[layer.bottoms[0]];
   Matrix& y = tensors_[layer.tops[0]];
-  if (layer.type == "InnerProduct") {
+  if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
     const double* w = Take(x.columns * layer.num_output);
     y = InnerProduct(x, w, Take(layer.num_output), layer.num_output);
+    if (layer.type == "InnerProduct") return;
+    for (double& v : y.values) v = v > 0 ? v : 0;
+  } else if (layer.type == "MultiCross") {
+    y = MultiCross(x, Take(2 * layer.num_layers * x.columns), layer.num_layers);
+  } else if (layer.type == "Interaction") {
+    y = Interaction(x, tensors_[layer.bottoms[1]]);
+  } else if (layer.type == "Cast") {
+    y = x;
+  } else if (layer.type == "ELU") {
+    y = x;
+    for (double& v : y.values) v = v < 0 ? layer.alpha * (std::exp(v) - 1) : v;
   } else if (layer.type == "BatchNorm") {
     const double* gamma = Take(x.columns);
     const double* beta = Take(x.columns);
@@ -169,6 +259,8 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
     for (double& v : y.values) v = v > 0 ? v : 0;
   } else if (layer.type == "Dropout") {
     y = step_ == 0 ? x : Dropout(x, layer.rate, MixKey(config_.solver.seed), step_ << 16 | index);
+  } else if (layer.type == "Reshape" && !layer.selected.empty()) {
+    y = Gather(x, layer.selected, VectorSize(layer.bottoms[0]));
   } else if (layer.type == "Reshape") {
     y = x;
     y.columns = layer.leading_dim > 0 ? layer.leading_dim : x.values.size() / batch;
@@ -186,6 +278,13 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
     y = FmOrder2(x, layer.out_dim);
   } else if (layer.type == "ReduceSum") {
     y = RowSums(x);
+  } else if (layer.type == "DotProduct") {
+    y = x;
+    for (size_t b = 1; b < layer.bottoms.size(); ++b) {
+      for (size_t i = 0; i < y.values.size(); ++i) {
+        y.values[i] *= tensors_[layer.bottoms[b]].values[i];
+      }
+    }
   } else if (layer.type == "Add") {
     y = x;
     for (size_t b = 1; b < layer.bottoms.size(); ++b) {
@@ -208,17 +307,13 @@ double ReferenceModel::Loss(const Batch& batch, uint64_t step) {
   const double size = static_cast<double>(batch.size);
   for (size_t i = 0; i < config_.layers.size(); ++i) {
     const LayerConfig& layer = config_.layers[i];
-    if (layer.type != "BinaryCrossEntropyLoss") {
+    if (!IsLoss(layer.type)) {
       Compute(layer, i, batch.size);
       continue;
     }
     const Matrix& logit = tensors_[layer.bottoms[0]];
     tensors_["the logit"] = logit;
-    for (size_t k = 0; k < logit.values.size(); ++k) {
-      const double x = logit.values[k], y = batch.label[k];
-      loss -= y * std::log(1 / (1 + std::exp(-x))) + (1 - y) * std::log(1 / (1 + std::exp(x)));
-    }
-    loss /= static_cast<double>(logit.values.size());
+    loss = LossOf(layer, logit, tensors_[data.label_top]);
     for (double w : weights) {
       if (layer.regularizer == "L2") loss += layer.lambda / (2 * size) * w * w;
       if (layer.regularizer == "L1") loss += layer.lambda / size * std::abs(w);
@@ -239,6 +334,12 @@ double ReferenceModel::Loss(const Batch& batch, uint64_t step) {
 std::vector<double> ReferenceModel::Predict(const Batch& batch) {
   Loss(batch, 0);
   std::vector<double> predictions = tensors_["the logit"].values;
+  if (config_.layers.back().type == "CrossEntropyLoss") {  // the margin of class 1
+    for (size_t i = 0; i < batch.size; ++i) {
+      predictions[i] = predictions[2 * i + 1] - predictions[2 * i];
+    }
+    predictions.resize(batch.size);
+  }
   for (double& p : predictions) p = 1 / (1 + std::exp(-p));
   return predictions;
 }

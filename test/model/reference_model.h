@@ -32,7 +32,7 @@ class ReferenceModel {
   // Loss of a training step, regularizers included; step 0: prediction (no dropout, running
   // statistics).
   double Loss(const Batch& batch, uint64_t step);
-  // sigmoid(logit).
+  // The probability of each label.
   std::vector<double> Predict(const Batch& batch);
 
   // d Loss / d *x by central differences.
@@ -41,6 +41,7 @@ class ReferenceModel {
  private:
   void Embed(const Batch& batch);
   void Compute(const LayerConfig& layer, size_t index, size_t batch);
+  size_t VectorSize(const std::string& embedding) const;
   double* Take(size_t count);  // the next weights, in layer order
 
   const ModelConfig config_;

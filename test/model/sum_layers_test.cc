@@ -16,6 +16,13 @@ TEST(Add, ShapesMustAgree) {
               HasSubstr("it has 1 bottoms; it takes 2 or more"));
 }
 
+TEST(DotProduct, ShapesMustAgree) {
+  EXPECT_EQ(BuildError({R"(layers.relu1={"name":"x","type":"DotProduct","bottom":["fc1","dense"],
+                            "top":"relu1"})"}),
+            "model.json: layer 'x' (layers[5], DotProduct): bottoms 'fc1' [b, 5] and 'dense' "
+            "[b, 3] have different shapes");
+}
+
 TEST(ReduceSum, TheAxisIsOneOfTheBottom) {
   EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":2)")}),
               HasSubstr("axis is 2 and bottom 'fc1' is [b, 5]: the last axis is 1"));

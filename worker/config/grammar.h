@@ -19,6 +19,7 @@ enum class JsonKind {
   kWord,          // one of `words`; a number is compared as text and becomes it
   kStrings,       // a string or an array of strings; becomes an array
   kCounts,        // an array of integers
+  kNumbers,       // an array of numbers
   kRanges,        // an array of [lo, hi)
   kObject,        // `object`
   kObjects,       // an array of `object`
@@ -95,14 +96,15 @@ struct LayerGrammar {
   std::string type;
   LayerRole role;
   ObjectGrammar object;
+  std::string note;  // for people: said once for a file that has such a layer
 };
 
-// Layer types of this release, and those of HugeCTR 2.3 that it does not have.
+// Every layer type of HugeCTR 2.3.
 const std::vector<LayerGrammar>& LayerGrammars();
-const std::vector<std::string>& AbsentLayerTypes();
-// Null for a type that is not of this release.
+// Null for a type that does not exist.
 const LayerGrammar* FindLayerGrammar(const std::string& type);
 std::vector<std::string> LayerTypes();
+bool IsLoss(const std::string& type);
 
 // What a value may be, for messages and documentation: "integer >= 1", "Norm | Raw | Parquet".
 std::string DescribeKind(const KeyGrammar& key);

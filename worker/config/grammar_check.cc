@@ -90,6 +90,8 @@ class FileCheck {
         return CheckStrings(key, path, value);
       case JsonKind::kCounts:
         return CheckCounts(key, path, value);
+      case JsonKind::kNumbers:
+        return CheckNumbers(key, path, *value);
       case JsonKind::kRanges:
         return CheckRanges(key, path, value);
       case JsonKind::kObject:
@@ -153,6 +155,16 @@ class FileCheck {
     return absl::OkStatus();
   }
 
+  static absl::Status CheckNumbers(const KeyGrammar& key, const std::string& path,
+                                   const Json& value) {
+    if (!value.is_array()) return Unexpected(key, path, value);
+    for (size_t i = 0; i < value.size(); ++i) {
+      if (value[i].is_number() && WithinBounds(key, value[i].get<double>())) continue;
+      return Unexpected(key, absl::StrCat(path, "[", i, "]"), value[i]);
+    }
+    return absl::OkStatus();
+  }
+
   static absl::Status CheckRanges(const KeyGrammar& key, const std::string& path, Json* value) {
     if (!value->is_array()) return Unexpected(key, path, *value);
     for (size_t i = 0; i < value->size(); ++i) {
@@ -185,6 +197,11 @@ class FileCheck {
       }
       const LayerGrammar* grammar = FindLayerGrammar(type->get<std::string>());
       if (grammar == nullptr) return UnknownType(type->get<std::string>(), at);
+      const bool noted = std::find(noted_.begin(), noted_.end(), grammar) != noted_.end();
+      if (!grammar->note.empty() && !noted) {
+        notes_->push_back(absl::StrCat(at, ".type: ", grammar->note));
+        noted_.push_back(grammar);
+      }
       CISTERN_RETURN_IF_ERROR(CheckObject(grammar->object, at, &layer));
     }
     return absl::OkStatus();
@@ -195,21 +212,15 @@ class FileCheck {
     for (const std::string& known : LayerTypes()) {
       absl::StrAppend(&types, types.empty() ? "" : ", ", known);
     }
-    const std::vector<std::string>& absent = AbsentLayerTypes();
-    if (std::find(absent.begin(), absent.end(), type) != absent.end()) {
-      return Invalid(at + ".type", absl::StrCat("HugeCTR's ", type,
-                                                " is not a layer of this release; "
-                                                "its layers: ",
-                                                types));
-    }
     const std::string nearest = NearestName(type, LayerTypes());
     return Invalid(at + ".type",
                    absl::StrCat("unknown type of layer '", type, "'",
                                 nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
-                                " Layers of this release: ", types));
+                                " Types of layer: ", types));
   }
 
   std::vector<std::string>* notes_;
+  std::vector<const LayerGrammar*> noted_;  // types whose note was said
 };
 
 }  // namespace

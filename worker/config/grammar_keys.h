@@ -19,7 +19,8 @@ inline KeyGrammar MakeKey(std::string name, JsonKind kind, std::string meaning) 
   key.name = std::move(name);
   key.kind = kind;
   key.meaning = std::move(meaning);
-  if (kind == JsonKind::kNumber) key.max = std::numeric_limits<float>::max();
+  if (kind == JsonKind::kNumber || kind == JsonKind::kNumbers)
+    key.max = std::numeric_limits<float>::max();
   return key;
 }
 inline KeyGrammar Word(std::string name, std::vector<std::string> words, std::string meaning) {

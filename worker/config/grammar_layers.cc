@@ -118,17 +118,54 @@ const ObjectGrammar& BatchNormGrammar() {
   return grammar;
 }
 
-LayerGrammar Dense(const std::string& type, Keys keys) {
-  return {type, LayerRole::kDense, {type, GraphKeys() + std::move(keys)}};
+const ObjectGrammar& EluGrammar() {
+  static const ObjectGrammar grammar{
+      "elu_param", {Number("alpha", "y = alpha * (exp(x) - 1) where x < 0").Required()}};
+  return grammar;
+}
+const ObjectGrammar& MultiCrossGrammar() {
+  static const ObjectGrammar grammar{
+      "mc_param",
+      {Count("num_layers", "crosses").Required().AtLeast(1).AtMost(1024),
+       Init("weight_init", "first weights", "XavierUniform"),
+       Init("bias_init", "first biases", "0")}};
+  return grammar;
+}
+
+LayerGrammar Dense(const std::string& type, Keys keys, std::string note = "") {
+  return {type, LayerRole::kDense, {type, GraphKeys() + std::move(keys)}, std::move(note)};
+}
+
+Keys FullyConnectedKeys() {
+  return {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "sizes and first weights")
+              .Required()};
+}
+
+LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys& keys) {
+  return {type,
+          LayerRole::kLoss,
+          {type, LayerKeys() +
+                     Keys{Strings("bottom", inputs).Required(),
+                          Strings("top", "name of the loss").Default("[\"loss\"]")} +
+                     keys +
+                     Keys{Word("regularizer", {"L1", "L2"}, "of all dense weights; needs lambda")
+                              .Otherwise("none"),
+                          Number("lambda",
+                                 "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
+                                 "batchsize) * sum w^2")
+                              .Otherwise("none")}},
+          ""};
 }
 
 std::vector<LayerGrammar> MakeLayerGrammars() {
   const std::string distributed = "DistributedSlotSparseEmbeddingHash";
   const std::string localized = "LocalizedSlotSparseEmbeddingHash";
+  const std::string one_hot = "LocalizedSlotSparseEmbeddingOneHot";
   return {
-      {"Data", LayerRole::kData, DataLayerGrammar()},
-      {distributed, LayerRole::kEmbedding, EmbeddingGrammar(distributed)},
-      {localized, LayerRole::kEmbedding, EmbeddingGrammar(localized)},
+      {"Data", LayerRole::kData, DataLayerGrammar(), ""},
+      {distributed, LayerRole::kEmbedding, EmbeddingGrammar(distributed), ""},
+      {localized, LayerRole::kEmbedding, EmbeddingGrammar(localized), ""},
+      {one_hot, LayerRole::kEmbedding, EmbeddingGrammar(one_hot), ""},
       Dense("Reshape", {Count("leading_dim", "columns of the output; excludes selected")
                             .AtLeast(1)
                             .Otherwise("elements of a sample"),
@@ -137,12 +174,13 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
       Dense("Concat", {}),
       Dense("Slice",
             {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()}),
-      Dense("InnerProduct", {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(),
-                                    "sizes and first weights")
-                                 .Required()}),
+      Dense("InnerProduct", FullyConnectedKeys()),
+      Dense("FusedInnerProduct", FullyConnectedKeys(),
+            "FusedInnerProduct is InnerProduct and ReLU, in single precision and of any size"),
       Dense("BatchNorm",
             {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")}),
       Dense("ReLU", {}),
+      Dense("ELU", {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()}),
       Dense("Dropout", {Number("rate", "share of the elements that training sets to zero")
                             .Default("0.5")
                             .Below(1)}),
@@ -154,17 +192,17 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
       Dense("FmOrder2", {Count("out_dim", "floats of a factor").Required().AtLeast(1)}),
       Dense("ReduceSum", {Count("axis", "the dimension that becomes 1").Required().AtMost(2)}),
       Dense("Add", {}),
-      {"BinaryCrossEntropyLoss",
-       LayerRole::kLoss,
-       {"BinaryCrossEntropyLoss",
-        LayerKeys() + Keys{Strings("bottom", "logit, label").Required(),
-                           Strings("top", "name of the loss").Default("[\"loss\"]"),
-                           Word("regularizer", {"L1", "L2"}, "of all dense weights; needs lambda")
-                               .Otherwise("none"),
-                           Number("lambda",
-                                  "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
-                                  "batchsize) * sum w^2")
-                               .Otherwise("none")}}},
+      Dense("DotProduct", {}),
+      Dense("MultiCross",
+            {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and first weights")
+                 .Required()}),
+      Dense("Interaction", {}),
+      Dense("Cast", {}, "Cast changes nothing: training uses single precision throughout"),
+      Loss("BinaryCrossEntropyLoss", "logit, label", {}),
+      Loss("CrossEntropyLoss", "logits of two classes, label", {}),
+      Loss(
+          "MultiCrossEntropyLoss", "logits, labels",
+          {MakeKey("target_weight", JsonKind::kNumbers, "weight of each label's loss").Required()}),
   };
 }
 
@@ -175,24 +213,16 @@ const std::vector<LayerGrammar>& LayerGrammars() {
   return grammars;
 }
 
-const std::vector<std::string>& AbsentLayerTypes() {
-  static const std::vector<std::string> types = {"LocalizedSlotSparseEmbeddingOneHot",
-                                                 "FusedInnerProduct",
-                                                 "MultiCross",
-                                                 "Interaction",
-                                                 "ELU",
-                                                 "DotProduct",
-                                                 "Cast",
-                                                 "CrossEntropyLoss",
-                                                 "MultiCrossEntropyLoss"};
-  return types;
-}
-
 const LayerGrammar* FindLayerGrammar(const std::string& type) {
   for (const LayerGrammar& grammar : LayerGrammars()) {
     if (grammar.type == type) return &grammar;
   }
   return nullptr;
+}
+
+bool IsLoss(const std::string& type) {
+  const LayerGrammar* grammar = FindLayerGrammar(type);
+  return grammar != nullptr && grammar->role == LayerRole::kLoss;
 }
 
 std::vector<std::string> LayerTypes() {

@@ -56,6 +56,8 @@ std::string DescribeKind(const KeyGrammar& key) {
       return absl::StrJoin(key.words, " | ");
     case JsonKind::kStrings:
       return "string or array of strings";
+    case JsonKind::kNumbers:
+      return absl::StrCat("array of numbers", DescribeBounds(key));
     case JsonKind::kCounts:
       return absl::StrCat("array of integers", DescribeBounds(key));
     case JsonKind::kRanges:

@@ -1,5 +1,6 @@
 // Dense layers and the loss.
 #include "worker/config/config_readers.h"
+#include "worker/config/grammar.h"
 
 namespace cistern {
 namespace {
@@ -23,6 +24,9 @@ absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig*
 }
 
 absl::Status ReadLoss(const Json& json, const std::string& path, LayerConfig* layer) {
+  if (json.contains("target_weight")) {
+    layer->target_weight = json.at("target_weight").get<std::vector<float>>();
+  }
   layer->regularizer = json.value("regularizer", "");
   if (layer->regularizer.empty()) return absl::OkStatus();
   if (!json.contains("lambda")) {
@@ -33,38 +37,50 @@ absl::Status ReadLoss(const Json& json, const std::string& path, LayerConfig* la
   return absl::OkStatus();
 }
 
+absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig* layer) {
+  layer->weight_dims = json.at("weight_dims").get<std::vector<uint32_t>>();
+  layer->weight_init = ReadInit(json, "weight_init");
+  if (layer->weight_dims.size() == 2) return absl::OkStatus();
+  return ConfigError(path + ".weight_dims",
+                     absl::StrCat("expected [S, E], found ", json.at("weight_dims").dump()));
+}
+
+// "weight_init" and "bias_init" of an object of constants.
+const Json& ReadInits(const Json& constants, LayerConfig* layer) {
+  layer->weight_init = ReadInit(constants, "weight_init");
+  layer->bias_init = ReadInit(constants, "bias_init");
+  return constants;
+}
+
+void ReadBatchNorm(const Json& constants, LayerConfig* layer) {
+  layer->factor = constants.at("factor");
+  layer->eps = constants.at("eps");
+  layer->gamma_init = ReadInit(constants, "gamma_init");
+  layer->beta_init = ReadInit(constants, "beta_init");
+}
+
 // The parameters of the types that have them.
 absl::Status ReadParameters(const Json& json, const std::string& path, LayerConfig* layer) {
-  if (layer->type == "InnerProduct") {
-    const Json& fc = json.at("fc_param");
-    layer->num_output = fc.at("num_output");
-    layer->weight_init = ReadInit(fc, "weight_init");
-    layer->bias_init = ReadInit(fc, "bias_init");
-  } else if (layer->type == "BatchNorm") {
-    const Json& bn = json.at("bn_param");
-    layer->factor = bn.at("factor");
-    layer->eps = bn.at("eps");
-    layer->gamma_init = ReadInit(bn, "gamma_init");
-    layer->beta_init = ReadInit(bn, "beta_init");
-  } else if (layer->type == "Dropout") {
+  const std::string& type = layer->type;
+  if (type == "Reshape") return ReadReshape(json, path, layer);
+  if (type == "Multiply") return ReadMultiply(json, path, layer);
+  if (IsLoss(type)) return ReadLoss(json, path, layer);
+  if (type == "InnerProduct" || type == "FusedInnerProduct") {
+    layer->num_output = ReadInits(json.at("fc_param"), layer).at("num_output");
+  } else if (type == "MultiCross") {
+    layer->num_layers = ReadInits(json.at("mc_param"), layer).at("num_layers");
+  } else if (type == "BatchNorm") {
+    ReadBatchNorm(json.at("bn_param"), layer);
+  } else if (type == "ELU") {
+    layer->alpha = json.at("elu_param").at("alpha");
+  } else if (type == "Dropout") {
     layer->rate = json.at("rate");
-  } else if (layer->type == "Slice") {
+  } else if (type == "Slice") {
     layer->ranges = json.at("ranges").get<std::vector<std::pair<uint32_t, uint32_t>>>();
-  } else if (layer->type == "Multiply") {
-    layer->weight_dims = json.at("weight_dims").get<std::vector<uint32_t>>();
-    layer->weight_init = ReadInit(json, "weight_init");
-    if (layer->weight_dims.size() != 2) {
-      return ConfigError(path + ".weight_dims",
-                         absl::StrCat("expected [S, E], found ", json.at("weight_dims").dump()));
-    }
-  } else if (layer->type == "FmOrder2") {
+  } else if (type == "FmOrder2") {
     layer->out_dim = json.at("out_dim");
-  } else if (layer->type == "ReduceSum") {
+  } else if (type == "ReduceSum") {
     layer->axis = json.at("axis");
-  } else if (layer->type == "Reshape") {
-    return ReadReshape(json, path, layer);
-  } else if (layer->type == "BinaryCrossEntropyLoss") {
-    return ReadLoss(json, path, layer);
   }
   return absl::OkStatus();
 }

@@ -86,9 +86,11 @@ struct LayerConfig {
   std::string path;  // "layers[7]", for messages
   std::vector<std::string> bottoms, tops;
   // Parameters of the types that have them; unused ones keep their defaults.
-  uint32_t num_output = 0;  // InnerProduct
+  uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
   double rate = 0.5;                // Dropout
+  double alpha = 1;                 // ELU
+  uint32_t num_layers = 0;          // MultiCross
   double factor = 0.1, eps = 1e-5;  // BatchNorm
   InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
   uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
@@ -97,6 +99,7 @@ struct LayerConfig {
   std::vector<uint32_t> weight_dims;                  // Multiply
   uint32_t out_dim = 0;                               // FmOrder2
   uint32_t axis = 0;                                  // ReduceSum
+  std::vector<float> target_weight;                   // MultiCrossEntropyLoss: by label
   std::string regularizer;                            // loss: "", L1, L2
   double lambda = 0;
 };

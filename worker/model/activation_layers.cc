@@ -1,7 +1,8 @@
-// ReLU, with the Dropout that follows it, and Dropout alone.
+// ReLU, with the Dropout that follows it, Dropout alone, and ELU.
 #include <cstdint>
 
 #include "cuda/op/copy_columns.h"
+#include "cuda/op/elu.h"
 #include "cuda/op/relu.h"
 #include "worker/model/dropout_draw.h"
 #include "worker/model/layer_site.h"
@@ -76,6 +77,27 @@ class DropoutLayer : public Layer {
   std::vector<uint8_t> mask_;  // [batch, floats]: 1 = kept
 };
 
+class EluLayer : public Layer {
+ public:
+  EluLayer(const LayerSite& site, Tensor* out)
+      : Layer({site.bottoms()[0]}, {out}), alpha_(static_cast<float>(site.config().alpha)) {}
+
+  bool can_replace_grad() const override { return true; }
+
+  void Forward(const Step& step) override {
+    op::Elu(input().value(), alpha_, output().value(), step.size * output().shape.floats(),
+            step.stream);
+  }
+
+  void Backward(const Step& step) override {
+    op::EluBackward(input().value(), alpha_, output().grad(), input().write, input().grad(),
+                    step.size * output().shape.floats(), step.stream);
+  }
+
+ private:
+  const float alpha_;
+};
+
 }  // namespace
 
 LayerOr MakeReluLayer(const LayerSite& site) {
@@ -90,6 +112,11 @@ LayerOr MakeDropoutLayer(const LayerSite& site) {
     return nullptr;
   }
   return std::make_unique<DropoutLayer>(site, site.Define(site.shape()));
+}
+
+LayerOr MakeEluLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  return std::make_unique<EluLayer>(site, site.Define(site.shape()));
 }
 
 }  // namespace cistern

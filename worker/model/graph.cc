@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "worker/config/grammar.h"
 #include "worker/model/fusion.h"
 #include "worker/model/graph_check.h"
 #include "worker/model/memory_plan.h"
@@ -17,16 +18,22 @@ struct LayerMaker {
 
 constexpr LayerMaker kMakers[] = {
     {"InnerProduct", MakeFullyConnectedLayer},
+    {"FusedInnerProduct", MakeFullyConnectedLayer},
     {"BatchNorm", MakeBatchNormLayer},
     {"ReLU", MakeReluLayer},
     {"Dropout", MakeDropoutLayer},
+    {"ELU", MakeEluLayer},
     {"Reshape", MakeReshapeLayer},
+    {"Cast", MakeCastLayer},
     {"Concat", MakeConcatLayer},
     {"Slice", MakeSliceLayer},
     {"Multiply", MakeMultiplyLayer},
     {"FmOrder2", MakeFmOrder2Layer},
     {"ReduceSum", MakeReduceSumLayer},
     {"Add", MakeAddLayer},
+    {"DotProduct", MakeProductLayer},
+    {"Interaction", MakeInteractionLayer},
+    {"MultiCross", MakeMultiCrossLayer},
 };
 
 LayerOr MakeLayer(const LayerSite& site) {
@@ -47,6 +54,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Graph::Create(const ModelConfig& config,
 }
 
 absl::Status Graph::Build(Parameters* parameters) {
+  planned_batch_ = std::max(config_.solver.batchsize, config_.solver.batchsize_eval);
   AddInputs();
   CISTERN_RETURN_IF_ERROR(AddLayers(parameters));
   DropDeadLayers();
@@ -66,8 +74,10 @@ void Graph::AddInputs() {
     const size_t slots = config_.data.sparse[embedding.input].slot_num;
     Tensor* out = tensors_.Define(embedding.top, {1, {slots, embedding.vec_size}});
     embeddings_.push_back(MakeEmbeddingLayer(embedding, i, slots, out));
-    absl::StrAppend(&description_, embedding.name, "  embedding of '", embedding.bottom, "'  ",
-                    out->shape.ToString(), "\n");
+    summaries_.push_back(
+        {embedding.name, "embedding", "", {embedding.bottom}, {embedding.top}, {}});
+    summaries_.back().shapes = {out->shape};
+    summarized_.push_back({out->storage});
   }
 }
 
@@ -75,7 +85,7 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
   const std::vector<LayerConfig>& layers = config_.layers;
   const FusionPlan fusion = PlanFusion(layers);
   for (uint32_t i = 0; i < layers.size(); ++i) {
-    if (layers[i].type == "BinaryCrossEntropyLoss") {
+    if (IsLoss(layers[i].type)) {
       CISTERN_RETURN_IF_ERROR(AddLoss(layers[i]));
       continue;
     }
@@ -91,21 +101,26 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
     const LayerConfig* last = epilogue.dropout != nullptr ? epilogue.dropout
                               : epilogue.relu != nullptr  ? epilogue.relu
                                                           : &layers[i];
-    DescribeLayer(layers[i], last->tops[0], parameters->count() - before);
+    SummarizeLayer(layers[i], last->tops, parameters->count() - before);
     for (const LayerConfig* fused : {epilogue.relu, epilogue.dropout}) {
-      if (fused != nullptr) DescribeLayer(*fused, last->tops[0], 0);
+      if (fused != nullptr && fused != &layers[i]) SummarizeLayer(*fused, last->tops, 0);
     }
   }
   return absl::OkStatus();
 }
 
-// shape_of: the tensor whose shape all tops of the layer have, or that of its first top.
-void Graph::DescribeLayer(const LayerConfig& layer, const std::string& shape_of,
-                          size_t parameters) {
-  absl::StrAppend(&description_, layer.name, "  ", layer.type, "  ",
-                  tensors_.Find(shape_of)->shape.ToString());
-  if (parameters > 0) absl::StrAppend(&description_, "  ", parameters, " parameters");
-  absl::StrAppend(&description_, "\n");
+// shaped_as: tensors that have the shapes of the layer's tops.
+void Graph::SummarizeLayer(const LayerConfig& layer, const std::vector<std::string>& shaped_as,
+                           size_t parameters) {
+  LayerSummary summary = {layer.name, layer.type, layer.path, layer.bottoms, layer.tops, {}};
+  std::vector<const Storage*>& written = summarized_.emplace_back();
+  for (const std::string& top : shaped_as) {
+    const Tensor* tensor = tensors_.Find(top);
+    summary.shapes.push_back(tensor->shape);
+    written.push_back(tensor->storage);
+  }
+  summary.parameters = parameters;
+  summaries_.push_back(std::move(summary));
 }
 
 absl::Status Graph::AddLoss(const LayerConfig& loss) {
@@ -119,15 +134,11 @@ absl::Status Graph::AddLoss(const LayerConfig& loss) {
     return error(absl::StrCat("its second bottom must be the label '", label_->name, "', not '",
                               label->name, "'"));
   }
-  if (logit->shape != label->shape) {
-    return error(absl::StrCat("logit '", logit->name, "' is ", logit->shape.ToString(),
-                              " and label '", label->name, "' is ", label->shape.ToString(),
-                              "; they must have one shape"));
-  }
   if (logit->storage->external) return error("its logit is an input: no layer computes it");
+  CISTERN_ASSIGN_OR_RETURN(loss_, Loss::Create(loss, *logit, *label));
   logit_ = logit;
-  loss_ = &loss;
-  absl::StrAppend(&description_, loss.name, "  ", loss.type, "\n");
+  loss_config_ = &loss;
+  SummarizeLayer(loss, {}, 0);
   return absl::OkStatus();
 }
 
@@ -155,6 +166,16 @@ void Graph::DropDeadLayers() {
   std::reverse(live_embeddings_.begin(), live_embeddings_.end());
   for (Layer* layer : live_) {
     for (const Input& in : layer->inputs()) ++in.tensor->storage->readers;
+  }
+  MarkDeadLayers(needed);
+}
+
+void Graph::MarkDeadLayers(const std::set<const Storage*>& needed) {
+  for (size_t i = 0; i < summaries_.size(); ++i) {
+    summaries_[i].live =
+        summarized_[i].empty() ||  // the loss
+        std::any_of(summarized_[i].begin(), summarized_[i].end(),
+                    [&needed](const Storage* storage) { return needed.count(storage) > 0; });
   }
 }
 

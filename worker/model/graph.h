@@ -1,7 +1,9 @@
 // Layers in the order of computation, over memory that is planned once.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,9 @@
 #include "worker/model/embedding_layer.h"
 #include "worker/model/layer.h"
 #include "worker/model/layer_site.h"
+#include "worker/model/loss.h"
+#include "worker/model/memory_plan.h"
+#include "worker/model/model_summary.h"
 
 namespace cistern {
 
@@ -24,9 +29,11 @@ class Graph {
   static absl::StatusOr<std::unique_ptr<Graph>> Create(const ModelConfig& config,
                                                        Parameters* parameters);
 
-  // Plans memory for batches of up to batchsize samples in training and planned_batch() at all.
+  // Takes memory for batches of up to batchsize samples in training and planned_batch() at all.
   void Allocate();
   size_t planned_batch() const { return planned_batch_; }
+  // What Allocate takes, or would.
+  StepMemory memory() const;
 
   void Forward(Step step);
   void Infer(Step step);
@@ -34,13 +41,15 @@ class Graph {
   void Backward(Step step);
 
   const Tensor& logit() const { return *logit_; }
-  const LayerConfig& loss() const { return *loss_; }
+  Loss& loss() { return *loss_; }
+  const LayerConfig& loss_config() const { return *loss_config_; }
   // Those whose rows are moved, in the order of config.embeddings.
   const std::vector<EmbeddingLayer*>& live_embeddings() const { return live_embeddings_; }
   // Some parameters belong to a layer that is not computed.
   bool has_dead_parameters() const { return has_dead_parameters_; }
   float* scratch() { return scratch_.data(); }
-  std::string Describe() const { return description_; }
+  // The layers of the file, embeddings first.
+  const std::vector<LayerSummary>& layers() const { return summaries_; }
 
  private:
   explicit Graph(const ModelConfig& config) : config_(config) {}
@@ -48,11 +57,19 @@ class Graph {
   void AddInputs();
   absl::Status AddLayers(Parameters* parameters);
   absl::Status AddLoss(const LayerConfig& loss);
-  void DescribeLayer(const LayerConfig& layer, const std::string& by, size_t parameters);
+  void SummarizeLayer(const LayerConfig& layer, const std::vector<std::string>& shaped_as,
+                      size_t parameters);
   void DropDeadLayers();
+  void MarkDeadLayers(const std::set<const Storage*>& needed);
   void AssignGradients();
-  void PlaceValues();
-  void PlaceGradients();
+  // Where each storage lies.
+  struct Placement {
+    MemoryPlan plan;
+    std::map<Storage*, size_t> buffers;  // index into plan.offsets
+  };
+  Placement PlaceValues() const;
+  Placement PlaceGradients() const;
+  size_t ScratchFloats() const;
   void Bind(const Step& step);
 
   const ModelConfig& config_;
@@ -60,7 +77,8 @@ class Graph {
   Tensor* label_ = nullptr;
   Tensor* dense_ = nullptr;
   Tensor* logit_ = nullptr;
-  const LayerConfig* loss_ = nullptr;
+  const LayerConfig* loss_config_ = nullptr;
+  std::unique_ptr<Loss> loss_;
   std::vector<std::unique_ptr<EmbeddingLayer>> embeddings_;
   std::vector<std::unique_ptr<Layer>> dense_layers_;
   std::vector<Layer*> live_;      // in the order of computation
@@ -69,7 +87,8 @@ class Graph {
   bool has_dead_parameters_ = false;
   size_t planned_batch_ = 0;
   DeviceBuffer values_, gradients_, scratch_;
-  std::string description_;
+  std::vector<LayerSummary> summaries_;
+  std::vector<std::vector<const Storage*>> summarized_;  // by summary: what the layer writes
 };
 
 }  // namespace cistern

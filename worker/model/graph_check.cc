@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "worker/config/grammar.h"
 #include "worker/config/nearest_name.h"
 #include "worker/model/layer_site.h"
 
@@ -67,7 +68,7 @@ absl::Status CheckGraph(const ModelConfig& config) {
   const LayerConfig* loss = nullptr;
   for (const LayerConfig& layer : config.layers) {
     CISTERN_RETURN_IF_ERROR(CheckLayer(config, layer, &defined));
-    if (layer.type != "BinaryCrossEntropyLoss") continue;
+    if (!IsLoss(layer.type)) continue;
     if (loss != nullptr) {
       return Error(layer, absl::StrCat("a second loss; the first is ", DescribeSite(*loss)));
     }
@@ -75,7 +76,7 @@ absl::Status CheckGraph(const ModelConfig& config) {
   }
   if (loss != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "layers: no loss; a model ends in a BinaryCrossEntropyLoss of [logit, label]");
+      "layers: no loss; a model ends in one, such as a BinaryCrossEntropyLoss of [logit, label]");
 }
 
 }  // namespace cistern

@@ -8,20 +8,33 @@
 namespace cistern {
 
 void Graph::Allocate() {
-  planned_batch_ = std::max(config_.solver.batchsize, config_.solver.batchsize_eval);
-  PlaceValues();
-  PlaceGradients();
-  size_t scratch = 0;
-  for (Layer* layer : live_) {
-    layer->Allocate(config_.solver.batchsize);
-    scratch = std::max(scratch, layer->ScratchFloats(planned_batch_));
+  const Placement values = PlaceValues(), gradients = PlaceGradients();
+  values_.Grow(values.plan.floats);
+  for (const auto& [storage, buffer] : values.buffers) {
+    storage->value = values_.data() + values.plan.offsets[buffer];
   }
-  scratch_.Grow(scratch);
+  gradients_.Grow(gradients.plan.floats);
+  for (const auto& [storage, buffer] : gradients.buffers) {
+    storage->grad = gradients_.data() + gradients.plan.offsets[buffer];
+  }
+  for (Layer* layer : live_) layer->Allocate(config_.solver.batchsize);
+  scratch_.Grow(ScratchFloats());
+}
+
+StepMemory Graph::memory() const {
+  return {PlaceValues().plan.floats, PlaceGradients().plan.floats, ScratchFloats()};
+}
+
+size_t Graph::ScratchFloats() const {
+  size_t scratch = 0;
+  for (const Layer* layer : live_)
+    scratch = std::max(scratch, layer->ScratchFloats(planned_batch_));
+  return scratch;
 }
 
 // Values live from forward to backward, so each storage has a place of its own, but for layers that
 // write over an input that nobody reads again.
-void Graph::PlaceValues() {
+Graph::Placement Graph::PlaceValues() const {
   std::map<const Storage*, Layer*> producer;
   for (Layer* layer : live_) {
     for (Tensor* out : layer->outputs()) producer[out->storage] = layer;
@@ -41,14 +54,12 @@ void Graph::PlaceValues() {
       buffers.push_back({out->storage->floats * planned_batch_, 0, 0});
     }
   }
-  const MemoryPlan plan = PlanMemory(buffers);
-  values_.Grow(plan.floats);
-  for (auto& [storage, buffer] : place) storage->value = values_.data() + plan.offsets[buffer];
+  return {PlanMemory(buffers), std::move(place)};
 }
 
 // A gradient lives from its first writer, in the order of the backward pass, to its storage's
 // producer. An elementwise layer computes in place, and then both storages share a buffer.
-void Graph::PlaceGradients() {
+Graph::Placement Graph::PlaceGradients() const {
   std::vector<Lifetime> buffers;
   std::map<Storage*, size_t> place;
   const auto add = [&](Storage* storage, size_t now) {
@@ -72,9 +83,7 @@ void Graph::PlaceGradients() {
       }
     }
   }
-  const MemoryPlan plan = PlanMemory(buffers);
-  gradients_.Grow(plan.floats);
-  for (auto& [storage, buffer] : place) storage->grad = gradients_.data() + plan.offsets[buffer];
+  return {PlanMemory(buffers), std::move(place)};
 }
 
 }  // namespace cistern

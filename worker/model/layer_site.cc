@@ -83,4 +83,14 @@ absl::Status LayerSite::CheckRank(size_t rank, size_t i) const {
                             rank == 2 ? ": put a Reshape before it" : ""));
 }
 
+absl::Status LayerSite::CheckSameShapes() const {
+  for (size_t i = 1; i < bottoms_.size(); ++i) {
+    if (shape(i) == shape()) continue;
+    return Error(absl::StrCat("bottoms '", bottoms_[0]->name, "' ", shape().ToString(), " and '",
+                              bottoms_[i]->name, "' ", shape(i).ToString(),
+                              " have different shapes"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace cistern

@@ -60,6 +60,8 @@ class LayerSite {
                           size_t tops_max) const;
   // Error unless bottom i has `rank` dimensions.
   absl::Status CheckRank(size_t rank, size_t i = 0) const;
+  // Error unless all bottoms have one shape.
+  absl::Status CheckSameShapes() const;
 
  private:
   const std::string& top_name(size_t i) const;
@@ -80,16 +82,21 @@ std::string DescribeSite(const LayerConfig& layer);
 using LayerOr = absl::StatusOr<std::unique_ptr<Layer>>;
 
 // What one of these makes is said in the file of its name.
-LayerOr MakeFullyConnectedLayer(const LayerSite& site);  // InnerProduct
+LayerOr MakeFullyConnectedLayer(const LayerSite& site);  // InnerProduct, FusedInnerProduct
 LayerOr MakeBatchNormLayer(const LayerSite& site);
 LayerOr MakeReluLayer(const LayerSite& site);  // activation_layers.cc
 LayerOr MakeDropoutLayer(const LayerSite& site);
+LayerOr MakeEluLayer(const LayerSite& site);
 LayerOr MakeReshapeLayer(const LayerSite& site);  // shape_layers.cc
+LayerOr MakeCastLayer(const LayerSite& site);
 LayerOr MakeConcatLayer(const LayerSite& site);
 LayerOr MakeSliceLayer(const LayerSite& site);
 LayerOr MakeMultiplyLayer(const LayerSite& site);  // interaction_layers.cc
 LayerOr MakeFmOrder2Layer(const LayerSite& site);
+LayerOr MakeInteractionLayer(const LayerSite& site);
+LayerOr MakeMultiCrossLayer(const LayerSite& site);
 LayerOr MakeReduceSumLayer(const LayerSite& site);  // sum_layers.cc
 LayerOr MakeAddLayer(const LayerSite& site);
+LayerOr MakeProductLayer(const LayerSite& site);  // DotProduct
 
 }  // namespace cistern

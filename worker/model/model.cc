@@ -5,7 +5,6 @@
 
 #include "common/hash.h"
 #include "common/schema.h"
-#include "cuda/op/bce_loss.h"
 #include "cuda/op/dense_update.h"
 #include "cuda/op/elementwise.h"
 #include "cuda/op/sum.h"
@@ -28,7 +27,6 @@ class GraphModel : public Model {
   absl::Status WriteDense(size_t i, absl::Span<const float> values) override {
     return AddContext(parameters_.Write(i, values), config_.path);
   }
-  std::string Describe() const override { return graph_->Describe(); }
 
  private:
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
@@ -52,9 +50,8 @@ absl::Status GraphModel::Build() {
   graph_ = *std::move(graph);
   graph_->Allocate();
   parameters_.Allocate(config_.optimizer.rule, MixKey(config_.solver.seed ^ HashBytes("dense")));
-  const size_t logits = graph_->planned_batch() * config_.data.label_dim;
-  scratch_.Grow(
-      std::max(op::BceLossScratchFloats(logits), op::SumScratchFloats(parameters_.count())));
+  scratch_.Grow(std::max(graph_->loss().ScratchFloats(graph_->planned_batch()),
+                         op::SumScratchFloats(parameters_.count())));
   for (const EmbeddingConfig& embedding : config_.embeddings) {
     *schema_.add_tables() = embedding.spec;
   }
@@ -78,8 +75,8 @@ absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
   graph_->Forward(step);
   StepResult result;
   const Tensor& logit = graph_->logit();
-  op::BceLoss(logit.value(), batch.label.data(), &result.loss, logit.grad(),
-              batch.size * config_.data.label_dim, scratch_.data(), stream_);
+  result.loss = graph_->loss().Compute(logit.value(), batch.label.data(), batch.size, logit.grad(),
+                                       scratch_.data(), stream_);
   if (!std::isfinite(result.loss)) return NotFinite("loss", number);
   if (graph_->has_dead_parameters()) {
     op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
@@ -107,7 +104,7 @@ double GraphModel::Regularize(const Step& step) {
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     if (l2 > 0) loss += l2 / 2 * embedding->AddL2(static_cast<float>(l2), step);
   }
-  const LayerConfig& config = graph_->loss();
+  const LayerConfig& config = graph_->loss_config();
   const double lambda = config.lambda / static_cast<double>(step.size);
   if (config.regularizer.empty() || lambda == 0 || parameters_.count() == 0) return loss;
   double sum = 0;
@@ -163,8 +160,8 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
     graph_->Infer({batch, first, size, tables, 0, parameters_, graph_->scratch(), stream_});
-    op::Sigmoid(graph_->logit().value(), predictions->data() + first * labels, size * labels,
-                stream_);
+    graph_->loss().Predict(graph_->logit().value(), size, predictions->data() + first * labels,
+                           stream_);
   }
   return stream_.status();
 }

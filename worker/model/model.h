@@ -43,17 +43,14 @@ class Model {
   virtual absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
                                            uint64_t step, double lr_scale) = 0;
 
-  // Predictions of a batch of any size: sigmoid(logit), [size, label_dim], in sample order. Dropout
-  // is off, BatchNorm uses its running statistics. Changes nothing.
+  // Predictions of a batch of any size: the probability of each label (loss.h), [size, label_dim],
+  // in sample order. Dropout is off, BatchNorm uses its running statistics. Changes nothing.
   virtual absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
                                std::vector<float>* predictions) = 0;
 
   // The dense tables as the servers hold them: [rows, columns] of schema().dense_tables(i).
   virtual std::vector<float> ReadDense(size_t i) const = 0;
   virtual absl::Status WriteDense(size_t i, absl::Span<const float> values) = 0;
-
-  // One line a layer: name, type, output shape, parameters.
-  virtual std::string Describe() const = 0;
 };
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// Reshape, Concat and Slice: where values lie, not what they are.
+// Reshape, Concat, Slice and Cast: where values lie, not what they are.
 #include <algorithm>
 
 #include "cuda/op/copy_columns.h"
@@ -128,6 +128,13 @@ LayerOr MakeReshapeLayer(const LayerSite& site) {
         absl::StrCat(context, "it must divide the ", in.floats(), " elements of a sample"));
   }
   site.DefineView({in.floats() / leading, {leading}});
+  return nullptr;
+}
+
+// Half precision is HugeCTR's; here all tensors are float32 and Cast is another name.
+LayerOr MakeCastLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  site.DefineView(site.shape());
   return nullptr;
 }
 

@@ -1,6 +1,7 @@
-// ReduceSum over a dimension, and Add of several tensors.
+// ReduceSum over a dimension; Add and DotProduct of several tensors, element by element.
 #include "cuda/op/copy_columns.h"
 #include "cuda/op/elementwise.h"
+#include "cuda/op/product.h"
 #include "cuda/op/reduce_sum.h"
 #include "worker/model/layer_site.h"
 
@@ -49,6 +50,36 @@ class AddLayer : public Layer {
   }
 };
 
+// HugeCTR's DotProduct, which multiplies element by element.
+class ProductLayer : public Layer {
+ public:
+  ProductLayer(std::vector<Tensor*> ins, Tensor* out) : Layer(std::move(ins), {out}) {
+    factors_.resize(inputs().size());
+  }
+
+  void Forward(const Step& step) override {
+    op::Product(Factors(), factors_.size(), output().value(), step.size * output().shape.floats(),
+                step.stream);
+  }
+
+  void Backward(const Step& step) override {
+    for (size_t i = 0; i < factors_.size(); ++i) {
+      if (input(i).grad() == nullptr) continue;
+      op::ProductBackward(Factors(), factors_.size(), i, output().grad(), input(i).write,
+                          input(i).grad(), step.size * output().shape.floats(), step.stream);
+    }
+  }
+
+ private:
+  // Where the inputs lie in this step.
+  const float* const* Factors() {
+    for (size_t i = 0; i < factors_.size(); ++i) factors_[i] = input(i).value();
+    return factors_.data();
+  }
+
+  std::vector<const float*> factors_;
+};
+
 }  // namespace
 
 LayerOr MakeReduceSumLayer(const LayerSite& site) {
@@ -74,13 +105,14 @@ LayerOr MakeReduceSumLayer(const LayerSite& site) {
 
 LayerOr MakeAddLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(2, SIZE_MAX, 1, 1));
-  for (size_t i = 1; i < site.bottoms().size(); ++i) {
-    if (site.shape(i) == site.shape()) continue;
-    return site.Error(absl::StrCat("bottoms '", site.bottoms()[0]->name, "' ",
-                                   site.shape().ToString(), " and '", site.bottoms()[i]->name, "' ",
-                                   site.shape(i).ToString(), " have different shapes"));
-  }
+  CISTERN_RETURN_IF_ERROR(site.CheckSameShapes());
   return std::make_unique<AddLayer>(site.bottoms(), site.Define(site.shape()));
+}
+
+LayerOr MakeProductLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(2, SIZE_MAX, 1, 1));
+  CISTERN_RETURN_IF_ERROR(site.CheckSameShapes());
+  return std::make_unique<ProductLayer>(site.bottoms(), site.Define(site.shape()));
 }
 
 }  // namespace cistern

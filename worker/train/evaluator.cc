@@ -1,13 +1,42 @@
 #include "worker/train/evaluator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
+#include "cuda/op/label_loss.h"
 #include "worker/metric/auc.h"
 #include "worker/metric/log_loss.h"
 #include "worker/train/data_source.h"
 
 namespace cistern {
+namespace {
+
+bool MasksLabels(const ModelConfig& config) {
+  return std::any_of(config.layers.begin(), config.layers.end(), [](const LayerConfig& layer) {
+    return layer.type == "MultiCrossEntropyLoss";
+  });
+}
+
+// masks: labels that the loss leaves out have no score either.
+void AddScores(const std::vector<float>& labels, const std::vector<float>& predictions, bool masks,
+               Auc* auc, LogLoss* log_loss) {
+  if (!masks) {
+    auc->Add(labels, predictions);
+    log_loss->Add(labels, predictions);
+    return;
+  }
+  std::vector<float> known, scores;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < op::kMaskedBelow) continue;
+    known.push_back(labels[i]);
+    scores.push_back(predictions[i]);
+  }
+  auc->Add(known, scores);
+  log_loss->Add(known, scores);
+}
+
+}  // namespace
 
 Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
                      std::vector<std::string> files, uint64_t max_batches)
@@ -59,6 +88,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   EvalSummary summary;
   Auc auc;
   LogLoss log_loss;
+  const bool masks = MasksLabels(config_);
   std::vector<float> predictions;
   const auto score = [&](const Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
@@ -67,8 +97,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     for (const auto& table : tables) borrowed.push_back(table.get());
     for (const Batch& batch : pass.batches) {
       CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions));
-      auc.Add(batch.label, predictions);
-      log_loss.Add(batch.label, predictions);
+      AddScores(batch.label, predictions, masks, &auc, &log_loss);
       summary.samples += batch.size;
       for (float label : batch.label) summary.positives += label > 0.5f ? 1 : 0;
       if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, predictions));

@@ -1,0 +1,34 @@
+// The loss of a model, and the predictions that go with it.
+#pragma once
+
+#include <memory>
+
+#include "common/status.h"
+#include "cuda/stream.h"
+#include "worker/config/model_config.h"
+#include "worker/model/tensor.h"
+
+namespace cistern {
+
+// BinaryCrossEntropyLoss (any number of labels, all equal), CrossEntropyLoss (softmax over two
+// classes), MultiCrossEntropyLoss (weighted labels, some masked). Regularizers are the model's.
+//
+// Threads: one at a time.
+class Loss {
+ public:
+  // logit, label: the loss layer's inputs. kInvalidArgument: their shapes do not fit, with both;
+  // target_weight is not one number a label.
+  static absl::StatusOr<std::unique_ptr<Loss>> Create(const LayerConfig& config,
+                                                      const Tensor& logit, const Tensor& label);
+  virtual ~Loss() = default;
+
+  // The mean over `size` samples; not finite if a logit is not. dlogits is overwritten.
+  // scratch: ScratchFloats(size).
+  virtual double Compute(const float* logits, const float* labels, size_t size, float* dlogits,
+                         float* scratch, Stream& stream) = 0;
+  virtual size_t ScratchFloats(size_t size) const = 0;
+  // Probabilities of label 1: [size, label_dim].
+  virtual void Predict(const float* logits, size_t size, float* predictions, Stream& stream) = 0;
+};
+
+}  // namespace cistern
