@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
+#include "cli/dry_run.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -104,8 +105,15 @@ absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags, b
 void AddTrainFlags(Command& command, TrainFlags* flags) {
   AddModelFlags(command, &flags->model);
   command.Flag("--out", &flags->out,
-               {"DIR", "Folder of the run: metrics.jsonl and model/. Created.", "--out runs/deepfm",
-                kRequired});
+               {"DIR",
+                "Folder of the run: metrics.jsonl and model/. Created. Needed but with "
+                "--dry-run.",
+                "--out runs/deepfm"});
+  command.Switch("--dry-run", &flags->dry_run,
+                 {"",
+                  "Trains nothing: checks the model file, and prints its graph with shapes and "
+                  "parameters, its tables, and the memory of a step.",
+                  "--dry-run"});
   command.Switch("--no-save-model", &flags->no_save_model,
                  {"", "Writes metrics but no model.", "--no-save-model"});
   command.Switch("--overwrite", &flags->overwrite,
@@ -131,6 +139,11 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   const std::atomic<bool>* interrupted = CatchInterrupts();
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
+  if (flags.dry_run) return DryRun(config);
+  if (flags.out.empty()) {
+    return WithFix(absl::InvalidArgumentError("--out is required"),
+                   "name a folder for the run (--out runs/a), or add --dry-run");
+  }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
   const RunFolder run = RunFolderOf(flags);
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));

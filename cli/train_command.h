@@ -15,6 +15,7 @@ struct TrainFlags {
   bool no_save_model = false;
   bool overwrite = false;
   bool resume = false;
+  bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds
 };

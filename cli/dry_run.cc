@@ -1,0 +1,109 @@
+#include "cli/dry_run.h"
+
+#include "absl/strings/str_join.h"
+#include "cli/progress.h"
+#include "cli/text_table.h"
+#include "common/types.h"
+#include "worker/model/model_summary.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kIndexBytes = 10;
+
+std::string JoinShapes(const LayerSummary& layer) {
+  return absl::StrJoin(layer.shapes, " ", [](std::string* out, const TensorShape& shape) {
+    absl::StrAppend(out, shape.ToString());
+  });
+}
+
+std::string GraphText(const ModelSummary& summary) {
+  std::vector<std::vector<std::string>> rows = {{"layer", "type", "reads", "shape", "parameters"}};
+  for (const LayerSummary& layer : summary.layers) {
+    rows.push_back({layer.name, layer.type + (layer.live ? "" : " (leads nowhere)"),
+                    absl::StrJoin(layer.bottoms, " "), JoinShapes(layer),
+                    layer.parameters == 0 ? "-" : absl::StrCat(layer.parameters)});
+  }
+  return TextTable(rows);
+}
+
+std::string TablesText(const ModelSummary& summary) {
+  std::vector<std::vector<std::string>> rows = {{"table", "input", "slots", "width", "pooled",
+                                                 "accessor", "rule", "value bytes",
+                                                 "server bytes a row"}};
+  for (const TableSummary& table : summary.tables) {
+    rows.push_back({table.name, table.input, absl::StrCat(table.slots),
+                    absl::StrCat(table.vec_size), table.combiner, table.accessor, table.rule,
+                    absl::StrCat(table.value_bytes),
+                    absl::StrCat(ServerRowBytes(table.value_bytes))});
+  }
+  return TextTable(rows);
+}
+
+std::string TotalsText(const ModelSummary& summary) {
+  const StepMemory& step = summary.step;
+  return absl::StrCat("dense parameters  ", summary.parameters, ", ",
+                      BytesText(summary.parameter_bytes), " with gradients and optimizer state\n",
+                      "memory of a step  ", BytesText(summary.step_bytes()), " for ",
+                      summary.batchsize, " samples: values ",
+                      BytesText(step.values * sizeof(float)), ", gradients ",
+                      BytesText(step.gradients * sizeof(float)), ", scratch ",
+                      BytesText(step.scratch * sizeof(float)), "\n");
+}
+
+nlohmann::ordered_json JsonOf(const LayerSummary& layer) {
+  nlohmann::ordered_json json;
+  json["name"] = layer.name;
+  json["type"] = layer.type;
+  json["bottom"] = layer.bottoms;
+  json["top"] = layer.tops;
+  json["shape"] = nlohmann::ordered_json::array();
+  for (const TensorShape& shape : layer.shapes) json["shape"].push_back(shape.ToString());
+  json["parameters"] = layer.parameters;
+  json["live"] = layer.live;
+  return json;
+}
+
+nlohmann::ordered_json JsonOf(const TableSummary& table) {
+  nlohmann::ordered_json json;
+  json["name"] = table.name;
+  json["input"] = table.input;
+  json["slot_num"] = table.slots;
+  json["embedding_vec_size"] = table.vec_size;
+  json["combiner"] = table.combiner;
+  json["accessor"] = table.accessor;
+  json["rule"] = table.rule;
+  json["value_bytes"] = table.value_bytes;
+  json["server_bytes_per_row"] = ServerRowBytes(table.value_bytes);
+  return json;
+}
+
+}  // namespace
+
+size_t ServerRowBytes(size_t value_bytes) {
+  return (sizeof(Key) + value_bytes + 7) / 8 * 8 + kIndexBytes;
+}
+
+absl::StatusOr<Report> DryRun(const ModelConfig& config) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+  Report report;
+  report.text =
+      absl::StrCat(GraphText(summary), "\n", TablesText(summary), "\n", TotalsText(summary));
+  nlohmann::ordered_json& json = report.json;
+  json["model"] = config.path;
+  json["notes"] = config.notes;
+  json["layers"] = nlohmann::ordered_json::array();
+  for (const LayerSummary& layer : summary.layers) json["layers"].push_back(JsonOf(layer));
+  json["tables"] = nlohmann::ordered_json::array();
+  for (const TableSummary& table : summary.tables) json["tables"].push_back(JsonOf(table));
+  json["dense_parameters"] = summary.parameters;
+  json["dense_parameter_bytes"] = summary.parameter_bytes;
+  json["batchsize"] = summary.batchsize;
+  json["step_value_bytes"] = summary.step.values * sizeof(float);
+  json["step_gradient_bytes"] = summary.step.gradients * sizeof(float);
+  json["step_scratch_bytes"] = summary.step.scratch * sizeof(float);
+  json["step_bytes"] = summary.step_bytes();
+  return report;
+}
+
+}  // namespace cistern

@@ -1,0 +1,18 @@
+// cistern train --dry-run: what would be trained, without data, servers or memory for it.
+#pragma once
+
+#include "cli/report.h"
+#include "common/status.h"
+#include "worker/config/model_config.h"
+
+namespace cistern {
+
+// The graph layer by layer, the tables with what a row costs, and the memory of a step.
+// kInvalidArgument: what training would refuse.
+absl::StatusOr<Report> DryRun(const ModelConfig& config);
+
+// Bytes of a server's memory that a row of `value_bytes` takes: key and value, rounded up to 8
+// bytes (server/table/row_map.h), and about 10 of the index (bucket_index.h).
+size_t ServerRowBytes(size_t value_bytes);
+
+}  // namespace cistern
