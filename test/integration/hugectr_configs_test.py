@@ -1,0 +1,109 @@
+"""Model files of HugeCTR 2.3's shapes: each one is shown, trained, resumed and scored."""
+
+import json
+import math
+import unittest
+
+import hugectr_models
+from programs import ProgramTest, run
+
+
+class HugeCtrConfigs(ProgramTest):
+    """CISTERN_KEEP_FILES=1 keeps models and data."""
+
+    SAMPLES = 300
+
+    def write(self, name):
+        """The model file, as a user would have it: paths to data that does not exist."""
+        self.content = hugectr_models.ALL[name]()
+        self.content["layers"][0]["format"] = "Norm"  # of the data that `small` makes
+        self.config.write_text(json.dumps(self.content, indent=1), encoding="utf-8")
+
+    def small(self, name):
+        """Flags that make a model of production size train in seconds on data of this test."""
+        train, test = self.folder / f"{name}.train.norm", self.folder / f"{name}.test.norm"
+        hugectr_models.write_norm(train, self.content, self.SAMPLES, seed=1)
+        hugectr_models.write_norm(test, self.content, self.SAMPLES // 3, seed=2)
+        values = {"layers.0.source": train, "layers.0.eval_source": test,
+                  "layers.0.check": "Sum", "solver.batchsize": 32,
+                  "solver.eval_interval": 50, "solver.eval_batches": 3, "solver.display": 50}
+        return [word for path, value in values.items() for word in ("--set", f"{path}={value}")]
+
+    def train(self, name, iterations, *more):
+        return self.run_ok("cistern", "train", self.config, "--out", self.folder / f"run.{name}",
+                           "--json", "--embedded-servers", 2, "--set",
+                           f"solver.max_iter={iterations}", *self.small(name), *more)
+
+    def check(self, name):
+        self.write(name)
+        first = self.train(name, 60).json()
+        self.assertEqual(first["iterations"], 60)
+        rest = self.train(name, 100, "--resume").json()
+        self.assertEqual((rest["resumed_from"], rest["iterations"]), (60, 100))
+        self.assertTrue(math.isfinite(rest["loss"]), rest)
+        self.assertGreater(rest["rows"], 0)
+        self.assertGreater(rest["auc"], 0.3)
+        print(f"{name}: {1000 * first['seconds'] / 60:.1f} ms an iteration, auc {rest['auc']:.4f}")
+
+    def test_dry_run_shows_the_graph_without_any_data(self):
+        for name, make in hugectr_models.ALL.items():
+            with self.subTest(name):
+                self.write(name)
+                shown = self.run_ok("cistern", "train", self.config, "--dry-run", "--json").json()
+                layers = [one["name"] for one in shown["layers"]]
+                self.assertEqual(layers, [one["name"] for one in make()["layers"][1:]])
+                self.assertGreater(shown["dense_parameters"], 0)
+                self.assertGreater(shown["step_bytes"], 0)
+                self.assertGreaterEqual(shown["tables"][0]["server_bytes_per_row"], 8)
+
+    def test_dry_run_for_a_person(self):
+        self.write("dlrm_fp16")
+        shown = self.run_ok("cistern", "train", self.config, "--dry-run")
+        self.assertRegex(shown.out, r"interaction1 +Interaction +fc3 sparse_embedding1 +\[b, 480\]")
+        self.assertRegex(shown.out, r"fc4 +FusedInnerProduct +interaction1 +\[b, 1024\] +492544")
+        self.assertIn("memory of a step", shown.out)
+        self.assertIn("FusedInnerProduct is InnerProduct and ReLU", shown.err)
+        self.assertIn("half precision", shown.err)
+
+    def test_oddities_of_real_files_are_taken(self):
+        self.write("two_embeddings")
+        shown = self.run_ok("cistern", "train", self.config, "--dry-run", "--json").json()
+        dead = [one["name"] for one in shown["layers"] if not one["live"]]
+        self.assertEqual(dead, ["fc1", "relu1", "multiply1"])
+        self.write("criteo")
+        shown = self.run_ok("cistern", "train", self.config, "--dry-run", "--json").json()
+        self.assertEqual(shown["tables"][0]["embedding_vec_size"], 64)
+
+    def test_a_run_needs_a_folder(self):
+        self.write("criteo")
+        self.expect(run("cistern", "train", self.config), 2, "--out is required", "--dry-run")
+
+    def test_wrong_graphs_are_refused_with_layer_and_shapes(self):
+        self.write("dlrm")
+        layers = self.content["layers"]
+        named = {one["name"]: index for index, one in enumerate(layers)}
+        for change, message in {
+                "layers.fc4.type=InnerProdct": "did you mean 'InnerProduct'?",
+                "layers.fc3.fc_param.num_output=64":
+                    "bottoms 'relu3' [b, 64] and 'sparse_embedding1' [b, 26, 128] must have the "
+                    "same first and last dimension",
+                "layers.fc1.bottom=relu2": f"is defined further down, by layer 'relu2' "
+                                           f"(layers[{named['relu2']}], ReLU)",
+                "layers.fc1.bottom=dens": "bottom 'dens' is not defined; did you mean 'dense'?",
+                "layers.fc1.num_output=3": f"layers[{named['fc1']}].num_output: unknown key",
+        }.items():
+            with self.subTest(change):
+                self.expect(run("cistern", "train", self.config, "--dry-run", "--set", change), 2,
+                            message)
+
+
+def add_training_test(name):
+    setattr(HugeCtrConfigs, f"test_{name}_trains_and_resumes", lambda self: self.check(name))
+
+
+for each in hugectr_models.ALL:
+    add_training_test(each)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,258 @@
+"""Model files as users of HugeCTR 2.3 have them, and data of the shape that each declares.
+
+Each has the layers, keys and sizes of one of HugeCTR's samples or unit tests, written anew: what its
+users' own files look like, oddities included (see `oddities` in hugectr_configs_test.py).
+"""
+
+import random
+import struct
+
+from programs import wrapped
+
+CRITEO_SLOT_SIZES = [1459, 583, 63733, 19774, 305, 24, 12513, 633, 3, 92719, 5681, 56662, 3193, 27,
+                     14986, 42093, 10, 5652, 2173, 4, 50585, 18, 15, 28206, 105, 14159]
+
+
+def layer(kind, top, bottom, **keys):
+    return {"name": top if isinstance(top, str) else kind.lower(), "type": kind, "bottom": bottom,
+            "top": top, **keys}
+
+
+def fc(top, bottom, width, kind="InnerProduct"):
+    return layer(kind, top, bottom, fc_param={"num_output": width})
+
+
+def mlp(bottom, widths, first=1, dropout=False):
+    """[InnerProduct, ReLU, Dropout] for each width: the layers, and the name of the last top."""
+    layers = []
+    for number, width in enumerate(widths, first):
+        layers += [fc(f"fc{number}", bottom, width), layer("ReLU", f"relu{number}", f"fc{number}")]
+        bottom = f"relu{number}"
+        if dropout:
+            layers.append(layer("Dropout", f"dropout{number}", bottom, rate=0.5))
+            bottom = f"dropout{number}"
+    return layers, bottom
+
+
+def fused_mlp(bottom, widths, first=1):
+    layers = []
+    for number, width in enumerate(widths, first):
+        layers.append(fc(f"fc{number}", bottom, width, "FusedInnerProduct"))
+        bottom = f"fc{number}"
+    return layers, bottom
+
+
+def sparse(top, slots, most, kind="DistributedSlot", **keys):
+    return {"top": top, "type": kind, "max_feature_num_per_sample": most, "slot_num": slots, **keys}
+
+
+def data(dense, inputs, check="Sum", **keys):
+    return {"name": "data", "type": "Data", "source": "./file_list.txt",
+            "eval_source": "./file_list_test.txt", "check": check,
+            "label": {"top": "label", "label_dim": 1},
+            "dense": {"top": "dense", "dense_dim": dense}, "sparse": inputs, **keys}
+
+
+def embedding(top, bottom, width, combiner=0, kind="DistributedSlotSparseEmbeddingHash", **keys):
+    sizes = {"max_vocabulary_size_per_gpu": 1737709} if "Hash" in kind else {
+        "slot_size_array": CRITEO_SLOT_SIZES}
+    return {"name": top, "type": kind, "bottom": bottom, "top": top,
+            "sparse_embedding_hparam": {**sizes, "embedding_vec_size": width,
+                                        "combiner": combiner}, **keys}
+
+
+def loss(logit, kind="BinaryCrossEntropyLoss", **keys):
+    return {"name": "loss", "type": kind, "bottom": [logit, "label"], "top": "loss", **keys}
+
+
+def adam(update_type, rate=0.001):
+    return {"type": "Adam", "update_type": update_type,
+            "adam_hparam": {"learning_rate": rate, "beta1": 0.9, "beta2": 0.999,
+                            "epsilon": 0.0000001}}
+
+
+def sgd(rate, warmup):
+    return {"type": "SGD", "update_type": "Local",
+            "sgd_hparam": {"learning_rate": rate, "atomic_update": True, "warmup_steps": warmup}}
+
+
+def model(optimizer, layers, **solver):
+    return {"solver": {"lr_policy": "fixed", "display": 1000, "max_iter": 10000, "gpu": [0],
+                       "batchsize": 512, "snapshot": 10000000, "snapshot_prefix": "./",
+                       "eval_interval": 1000, "eval_batches": 60, **solver},
+            "optimizer": optimizer, "layers": layers}
+
+
+def criteo():
+    layers, top = mlp("reshape1", [200, 200, 200])
+    return model(adam("Local"), [
+        data(0, [sparse("data1", 1, 100)]), embedding("sparse_embedding1", "data1", 64),
+        layer("Reshape", "reshape1", "sparse_embedding1", leading_dim=64), *layers,
+        fc("fc4", top, 1), loss("fc4")], gpu=[0, 1], batchsize=40960)
+
+
+def dcn(**of_data):
+    layers, top = mlp("slice12", [1024, 1024], dropout=True)
+    return model(adam("Global"), [
+        data(13, [sparse("data1", 26, 30)], **of_data),
+        embedding("sparse_embedding1", "data1", 16),
+        layer("Reshape", "reshape1", "sparse_embedding1", leading_dim=416),
+        layer("Concat", "concat1", ["reshape1", "dense"]),
+        layer("Slice", ["slice11", "slice12"], "concat1", ranges=[[0, 429], [0, 429]]),
+        layer("MultiCross", "multicross1", "slice11", mc_param={"num_layers": 6}), *layers,
+        layer("Concat", "concat2", [top, "multicross1"]), fc("fc4", "concat2", 1), loss("fc4")],
+                 max_iter=71000, gpu=[0, 1, 2, 3], snapshot=70999, eval_interval=2000,
+                 eval_batches=8000)
+
+
+def dcn_parquet():
+    content = dcn(format="Parquet", slot_size_array=CRITEO_SLOT_SIZES, check="None")
+    content["solver"]["input_key_type"] = "I64"
+    return content
+
+
+def deepfm():
+    layers, top = mlp("slice31", [400, 400, 400], dropout=True)
+    return model(adam("Global"), [
+        data(13, [sparse("data1", 26, 30)]), embedding("sparse_embedding1", "data1", 11),
+        layer("Reshape", "reshape1", "sparse_embedding1", leading_dim=11),
+        layer("Slice", ["slice11", "slice12"], "reshape1", ranges=[[0, 10], [10, 11]]),
+        layer("Reshape", "reshape2", "slice11", leading_dim=260),
+        layer("Reshape", "reshape3", "slice12", leading_dim=26),
+        layer("Slice", ["slice21", "slice22"], "dense", ranges=[[0, 13], [0, 13]]),
+        layer("Multiply", "multiply1", "slice21", weight_dims=[13, 10]),
+        layer("Multiply", "multiply2", "slice22", weight_dims=[13, 1]),
+        layer("Concat", "concat1", ["reshape2", "multiply1"]),
+        layer("Slice", ["slice31", "slice32"], "concat1", ranges=[[0, 390], [0, 390]]), *layers,
+        fc("fc4", top, 1), layer("FmOrder2", "fmorder2", "slice32", out_dim=10),
+        layer("ReduceSum", "reducesum1", "fmorder2", axis=1),
+        layer("Concat", "concat2", ["reshape3", "multiply2"]),
+        layer("ReduceSum", "reducesum2", "concat2", axis=1),
+        layer("Add", "add", ["fc4", "reducesum1", "reducesum2"]), loss("add")])
+
+
+def raw_data():
+    return data(13, [sparse("data1", 26, 26, "LocalizedSlot", max_nnz=1)], check="None",
+                format="Raw", num_samples=36634624, eval_num_samples=4584062,
+                slot_size_array=CRITEO_SLOT_SIZES, source="./train_data.bin",
+                eval_source="./test_data.bin")
+
+
+ONE_HOT = "LocalizedSlotSparseEmbeddingOneHot"
+
+
+def dlrm():
+    bottom, low = mlp("dense", [512, 256, 128])
+    top, high = mlp("interaction1", [1024, 1024, 512, 256], first=4)
+    return model(sgd(8.0, 1000), [
+        raw_data(), embedding("sparse_embedding1", "data1", 128, kind=ONE_HOT), *bottom,
+        layer("Interaction", "interaction1", [low, "sparse_embedding1"]), *top,
+        fc("fc8", high, 1), loss("fc8")],
+                 max_iter=256054, gpu=list(range(8)), batchsize=16384, eval_interval=5000,
+                 eval_batches=5441, eval_metrics=["AUC:0.8025"])
+
+
+def dlrm_fp16():
+    bottom, low = fused_mlp("dense", [512, 256, 128])
+    top, high = fused_mlp("interaction1", [1024, 1024, 512, 256], first=4)
+    return model(sgd(1, 300), [
+        {**raw_data(), "cache_eval_data": 70},
+        embedding("sparse_embedding1", "data1", 128, kind=ONE_HOT), *bottom,
+        layer("Interaction", "interaction1", [low, "sparse_embedding1"]), *top,
+        fc("fc8", high, 1), loss("fc8")],
+                 max_iter=559, gpu=list(range(8)), batchsize=65536, eval_interval=34,
+                 eval_batches=70, mixed_precision=1024, eval_metrics=["AUC:0.8025"])
+
+
+def two_embeddings():
+    """HugeCTR's unit test: most layers, tensors with several readers, tops that lead nowhere."""
+    localized = "LocalizedSlotSparseEmbeddingHash"
+    return model(adam("Global", 0.005), [
+        data(64, [sparse("data1", 10, 100), sparse("data2", 10, 100, "LocalizedSlot")]),
+        embedding("sparse_embedding1", "data1", 64, 1),
+        embedding("sparse_embedding2", "data2", 64, 1, localized, plan_file="./plan.json"),
+        layer("Reshape", "reshape1", "sparse_embedding1", leading_dim=640),
+        layer("Reshape", "reshape2", "sparse_embedding2", leading_dim=640),
+        layer("Concat", "concat1", ["reshape1", "reshape2", "dense"]), fc("fc1", "concat1", 200),
+        layer("ReLU", "relu1", "fc1"), layer("Multiply", "multiply1", "relu1",
+                                             weight_dims=[200, 10]),
+        layer("FmOrder2", "fmorder2_1", "reshape1", out_dim=64),
+        layer("ReduceSum", "reducesum1", "fmorder2_1", axis=1),
+        layer("Slice", ["slice11", "slice12"], "concat1", ranges=[[0, 200], [300, 400]]),
+        fc("fc2", "slice11", 200), layer("ReLU", "relu2", "fc2"),
+        layer("MultiCross", "multicross1", "relu2", mc_param={"num_layers": 2}),
+        fc("fc3", "multicross1", 200), layer("ReLU", "relu3", "fc3"), fc("fc4", "relu3", 1),
+        layer("Add", "add", ["fc4", "reducesum1"]),
+        loss("add", regularizer="L2", **{"lambda": 0.0005})],
+                 display=200, max_iter=50000, gpu=[0, 1], batchsize=40960, snapshot=10000)
+
+
+def wdl():
+    layers, top = mlp("concat1", [1024, 1024], dropout=True)
+    return model(adam("Global"), [
+        data(13, [sparse("wide_data", 1, 30), sparse("deep_data", 26, 30)]),
+        embedding("sparse_embedding2", "wide_data", 1),
+        embedding("sparse_embedding1", "deep_data", 16),
+        layer("Reshape", "reshape1", "sparse_embedding1", leading_dim=416),
+        layer("Reshape", "reshape2", "sparse_embedding2", leading_dim=1),
+        layer("Concat", "concat1", ["reshape1", "dense"]), *layers, fc("fc4", top, 1),
+        layer("Add", "add1", ["fc4", "reshape2"]), loss("add1")],
+                 display=200, batchsize=16384, eval_batches=20)
+
+
+def several_labels():
+    """Not one of HugeCTR's samples: three labels, some masked, and the layers the samples lack."""
+    content = model(adam("Local"), [
+        data(5, [sparse("data1", 6, 30)]), embedding("sparse_embedding1", "data1", 8),
+        layer("Reshape", "picked", "sparse_embedding1", selected=[4, 0, 5]),
+        layer("Concat", "concat1", ["picked", "dense"]), fc("fc1", "concat1", 29),
+        layer("BatchNorm", "bn1", "fc1", bn_param={"factor": 0.1, "eps": 0.00001}),
+        layer("ELU", "elu1", "bn1", elu_param={"alpha": 1.0}),
+        layer("DotProduct", "product1", ["elu1", "concat1"]), layer("Cast", "cast1", "product1"),
+        fc("fc2", "cast1", 3),
+        loss("fc2", "MultiCrossEntropyLoss", target_weight=[1, 0.5, 2], regularizer="L1",
+             **{"lambda": 0.0001})])
+    content["layers"][0]["label"]["label_dim"] = 3
+    return content
+
+
+def two_classes():
+    layers, top = mlp("concat1", [16])
+    return model(adam("Local"), [
+        data(5, [sparse("data1", 6, 30)]), embedding("sparse_embedding1", "data1", 8, 1),
+        layer("Reshape", "reshape1", "sparse_embedding1"),
+        layer("Concat", "concat1", ["reshape1", "dense"]), *layers, fc("fc2", top, 2),
+        loss("fc2", "CrossEntropyLoss")])
+
+
+ALL = {make.__name__: make for make in (criteo, dcn, dcn_parquet, deepfm, dlrm, dlrm_fp16,
+                                        two_embeddings, wdl, several_labels, two_classes)}
+
+
+def write_norm(path, content, samples, seed):
+    """Samples of the shape that `content` declares, as one Norm file; labels follow the keys."""
+    draw = random.Random(seed)
+    shape = content["layers"][0]
+    labels, dense = shape["label"]["label_dim"], shape["dense"]["dense_dim"]
+    slots = sum(one["slot_num"] for one in shape["sparse"])
+    key = "q" if content["solver"].get("input_key_type") == "I64" else "I"
+    masks = content["layers"][-1]["type"] == "MultiCrossEntropyLoss"
+    with open(path, "wb") as file:
+        file.write(wrapped(struct.pack("<8q", 1, samples, labels, dense, slots, 0, 0, 0), "Sum"))
+        for _ in range(samples):
+            likely = draw.randrange(2)
+            label = [float(draw.random() < (0.8 if likely else 0.2)) for _ in range(labels)]
+            if masks and draw.random() < 0.2:
+                label[draw.randrange(labels)] = -1.0
+            record = struct.pack(f"<{labels + dense}f", *label,
+                                 *(draw.random() for _ in range(dense)))
+            first = 0
+            for one in shape["sparse"]:
+                spare = one["max_feature_num_per_sample"] - one["slot_num"]
+                for slot in range(first, first + one["slot_num"]):
+                    count = 1 + (spare > 0 and draw.random() < 0.1)
+                    spare -= count - 1
+                    keys = [slot * 40 + 2 * draw.randrange(20) + likely for _ in range(count)]
+                    record += struct.pack(f"<i{count}{key}", count, *keys)
+                first += one["slot_num"]
+            file.write(wrapped(record, "Sum"))
