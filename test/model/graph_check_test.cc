@@ -16,9 +16,17 @@ TEST(GraphCheck, AnUndefinedBottomNamesTheNearestTensor) {
 
 TEST(GraphCheck, ABottomThatComesLaterIsNamedWithItsLayer) {
   EXPECT_EQ(
-      BuildError({"layers.fc1.bottom=relu1"}),
+      BuildError({"layers.fc1.bottom=relu1", "layers.relu1.bottom=concat1"}),
       "model.json: layer 'fc1' (layers[4], InnerProduct): bottom 'relu1' is defined further "
       "down, by layer 'relu1' (layers[5], ReLU); layers are computed in the order of the file");
+}
+
+TEST(GraphCheck, ACycleIsNamedWithItsTensors) {
+  EXPECT_EQ(BuildError({"layers.fc1.bottom=relu1"}),
+            "model.json: layer 'fc1' (layers[4], InnerProduct): bottom 'relu1' closes a cycle: "
+            "relu1 <- fc1 <- relu1");
+  EXPECT_THAT(BuildError({"layers.concat1.bottom=[\"reshape1\",\"relu1\"]"}),
+              HasSubstr("bottom 'relu1' closes a cycle: relu1 <- fc1 <- concat1 <- relu1"));
 }
 
 TEST(GraphCheck, ASparseInputIsForEmbeddings) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "worker/config/grammar.h"
 #include "worker/config/nearest_name.h"
 #include "worker/model/layer_site.h"
@@ -18,17 +19,45 @@ absl::Status Error(const LayerConfig& layer, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(DescribeSite(layer), ": ", what));
 }
 
+// Whether `layer` needs one of `tops`, itself or through the layers that it reads; then `way` ends
+// in the names of the tensors between, the nearest to `layer` first.
+bool Needs(const ModelConfig& config, const LayerConfig& layer,
+           const std::vector<std::string>& tops, std::set<const LayerConfig*>* seen,
+           std::vector<std::string>* way) {
+  if (!seen->insert(&layer).second) return false;
+  for (const std::string& bottom : layer.bottoms) {
+    way->push_back(bottom);
+    if (Contains(tops, bottom)) return true;
+    for (const LayerConfig& maker : config.layers) {
+      if (Contains(maker.tops, bottom) && Needs(config, maker, tops, seen, way)) return true;
+    }
+    way->pop_back();
+  }
+  return false;
+}
+
+// Why `bottom`, which `later` makes, is not defined where `layer` reads it.
+std::string DefinedLater(const ModelConfig& config, const std::string& bottom,
+                         const LayerConfig& later, const LayerConfig& layer) {
+  std::set<const LayerConfig*> seen;
+  std::vector<std::string> way = {bottom};
+  if (Needs(config, later, layer.tops, &seen, &way)) {
+    return absl::StrCat("bottom '", bottom, "' closes a cycle: ", absl::StrJoin(way, " <- "),
+                        " <- ", bottom);
+  }
+  return absl::StrCat("bottom '", bottom, "' is defined further down, by ", DescribeSite(later),
+                      "; layers are computed in the order of the file");
+}
+
 // Why `bottom` is not defined where `layer` reads it.
-std::string Undefined(const ModelConfig& config, const std::string& bottom,
-                      const std::vector<std::string>& defined) {
+std::string Undefined(const ModelConfig& config, const LayerConfig& layer,
+                      const std::string& bottom, const std::vector<std::string>& defined) {
   for (const SparseInputConfig& input : config.data.sparse) {
     if (input.top != bottom) continue;
     return absl::StrCat("bottom '", bottom, "' is a sparse input: only an embedding reads it");
   }
   for (const LayerConfig& later : config.layers) {
-    if (!Contains(later.tops, bottom)) continue;
-    return absl::StrCat("bottom '", bottom, "' is defined further down, by ", DescribeSite(later),
-                        "; layers are computed in the order of the file");
+    if (Contains(later.tops, bottom)) return DefinedLater(config, bottom, later, layer);
   }
   return absl::StrCat("bottom '", bottom, "' is not defined", Suggest(bottom, defined));
 }
@@ -41,7 +70,8 @@ absl::Status CheckLayer(const ModelConfig& config, const LayerConfig& layer,
                                        "' is both its bottom and its top; give the top "
                                        "a name of its own"));
     }
-    if (!Contains(*defined, bottom)) return Error(layer, Undefined(config, bottom, *defined));
+    if (!Contains(*defined, bottom))
+      return Error(layer, Undefined(config, layer, bottom, *defined));
   }
   for (const std::string& top : layer.tops) {
     if (Contains(*defined, top)) {
