@@ -4,6 +4,7 @@
 #include "cli/data_commands.h"
 #include "cli/demo_command.h"
 #include "cli/evaluate_commands.h"
+#include "cli/plan_command.h"
 #include "cli/save_load_commands.h"
 #include "cli/scrub_command.h"
 #include "cli/shrink_command.h"
@@ -26,6 +27,7 @@ constexpr char kFooter[] =
 
 void AddAllCommands(Command& root) {
   AddDemoCommand(root);
+  AddPlanCommand(root);
   AddTrainCommand(root);
   AddEvaluateCommand(root);
   AddPredictCommand(root);
