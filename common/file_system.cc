@@ -138,6 +138,11 @@ class LocalReadableFile : public ReadableFile {
     return absl::OkStatus();
   }
 
+  void Expect(uint64_t offset, size_t size) const override {
+    posix_fadvise(file_.fd.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
+                  POSIX_FADV_WILLNEED);
+  }
+
  private:
   const OpenedFile file_;
   const std::string path_;

@@ -45,6 +45,8 @@ class ReadableFile {
   virtual uint64_t bytes() const = 0;  // when it was opened
   // Reads exactly `size` bytes from `offset` on; kDataLoss if the file ends before.
   virtual absl::Status Read(uint64_t offset, size_t size, char* out) const = 0;
+  // A hint that these bytes will be read soon: the system fetches them meanwhile.
+  virtual void Expect(uint64_t /*offset*/, size_t /*size*/) const {}
 };
 
 // Held until it is destroyed or the process ends.

@@ -134,6 +134,7 @@ absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
   for (uint64_t offset = 0; offset < bytes; offset += buffer.size()) {
     const size_t size = std::min<uint64_t>(buffer.size(), bytes - offset);
     CISTERN_RETURN_IF_ERROR(opened.Read(offset, size, buffer.data()));
+    opened.Expect(offset + size, buffer.size());
     if (hash != nullptr) XXH3_64bits_update(hash, buffer.data(), size);
     const absl::string_view block(buffer.data(), size);
     CISTERN_RETURN_IF_ERROR(gzip ? inflater->Append(block) : cutter.Add(block));

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "common/row_digest.h"
+#include "common/rpc/frame.h"
 #include "common/schema.h"
 #include "server/checkpoint/compaction.h"
 #include "server/checkpoint/dense_section.h"
@@ -13,32 +15,56 @@ namespace {
 
 constexpr size_t kInsertRows = 1024;  // written under one lock
 
-// Collects the rows of one shard and writes them in batches.
+// Writes the rows of one shard in batches, and keeps its totals up with them. The keys of a batch
+// differ: it holds rows of one section.
 class ShardLoader {
  public:
-  ShardLoader(SparseTable& table, uint32_t local) : table_(table), local_(local) {}
+  // totals: of what the shard holds; they grow with what is written.
+  ShardLoader(SparseTable& table, uint32_t local, ShardTotals* totals)
+      : table_(table), local_(local), digest_(table.layout()), totals_(totals) {}
 
   absl::Status Add(Key key, const float* value, bool full) {
-    CISTERN_RETURN_IF_ERROR(table_.CheckKeys(absl::MakeConstSpan(&key, 1)));
     keys_.push_back(key);
     values_.insert(values_.end(), value, value + table_.layout().full_floats());
     full_.push_back(full ? 1 : 0);
-    if (keys_.size() == kInsertRows) Flush();
-    return absl::OkStatus();
+    return keys_.size() == kInsertRows ? Flush() : absl::OkStatus();
   }
-  void Flush() {
+
+  absl::Status Flush() {
+    CISTERN_RETURN_IF_ERROR(table_.CheckKeys(keys_));
+    if (totals_->rows > 0) ForgetOldValues();
+    const size_t stride = table_.layout().full_floats();
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      ++totals_->rows;
+      totals_->digest += digest_(keys_[i], &values_[i * stride], full_[i] != 0);
+    }
     table_.WriteShard(local_, keys_, values_.data(), full_.data());
     keys_.clear();
     values_.clear();
     full_.clear();
+    return absl::OkStatus();
   }
 
  private:
+  void ForgetOldValues() {
+    const size_t stride = table_.layout().full_floats();
+    old_.resize(keys_.size() * stride);
+    old_full_.resize(keys_.size());
+    table_.Pull(keys_, /*absent_is_zero=*/true, old_.data(), old_full_.data());
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      if (old_full_[i] == kAbsent) continue;
+      --totals_->rows;
+      totals_->digest -= digest_(keys_[i], &old_[i * stride], old_full_[i] != 0);
+    }
+  }
+
   SparseTable& table_;
   const uint32_t local_;
+  RowDigest digest_;
+  ShardTotals* const totals_;
   std::vector<Key> keys_;
-  std::vector<float> values_;
-  std::vector<uint8_t> full_;
+  std::vector<float> values_, old_;
+  std::vector<uint8_t> full_, old_full_;
 };
 
 }  // namespace
@@ -161,28 +187,18 @@ absl::Status DurableState::LoadShard(SparseTable& table, TableId id, uint32_t lo
                                      const std::vector<std::unique_ptr<RowFileReader>>& files,
                                      ShardTotals* totals) const {
   const ShardIndex shard = map_.global_shard(rank_, local);
-  std::vector<std::pair<const RowFileReader*, const RowSection*>> sections;
-  for (const std::unique_ptr<RowFileReader>& file : files) {
-    if (shard % file->header().server_num != file->header().server) continue;
-    if (file->header().base) sections.clear();
-    const RowSection* section = file->FindSparse(id, shard);
-    if (section != nullptr) sections.emplace_back(file.get(), section);
-  }
-  if (sections.empty()) return absl::OkStatus();
-  ShardLoader loader(table, local);
-  for (const auto& [file, section] : sections) {
-    CISTERN_RETURN_IF_ERROR(file->ReadSparse(
-        *section, table.layout(),
+  const ShardSections shard_files = SectionsOf(files, id, shard);
+  if (shard_files.sections.empty()) return absl::OkStatus();
+  ShardLoader loader(table, local, totals);
+  for (size_t i = 0; i < shard_files.sections.size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(shard_files.files[i]->ReadSparse(
+        *shard_files.sections[i], table.layout(),
         [&](Key key, const float* value, bool full) { return loader.Add(key, value, full); }));
-    loader.Flush();
+    CISTERN_RETURN_IF_ERROR(loader.Flush());
   }
-  *totals = TotalsOf(table, local);
-  const RowSection& last = *sections.back().second;
-  if (*totals == ShardTotals{last.total_rows, last.digest}) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      folder_->path(), ": table '", table.spec().name(), "', shard ", shard, ": ", totals->rows,
-      " rows with digest ", absl::Hex(totals->digest), " were read where the newest file has ",
-      last.total_rows, " with ", absl::Hex(last.digest)));
+  return AddContext(
+      CheckTotals(shard_files, *totals),
+      absl::StrCat(folder_->path(), ": table '", table.spec().name(), "', shard ", shard));
 }
 
 }  // namespace cistern

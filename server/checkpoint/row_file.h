@@ -192,6 +192,8 @@ class RowFileReader {
   absl::Status ReadFooter(const v1::RowFile& expected);
   // Checks the hash of block `block` of the file.
   absl::Status ReadBlock(uint64_t block, std::string* out) const;
+  // Has a block that comes some way behind `block`, but before `end`, fetched meanwhile.
+  void ExpectAfter(uint64_t block, uint64_t end) const;
   absl::Status Bad(uint64_t block, const std::string& why) const;
 
   std::string path_;

@@ -182,6 +182,13 @@ absl::Status RowFileReader::ReadBlock(uint64_t block, std::string* out) const {
                                  " as when it was written; restore the file from a copy"));
 }
 
+void RowFileReader::ExpectAfter(uint64_t block, uint64_t end) const {
+  constexpr uint64_t kAhead = 8;
+  const uint64_t next = block + kAhead;
+  if (next >= end) return;
+  file_->Expect(block_offsets_[next], block_offsets_[next + 1] - block_offsets_[next]);
+}
+
 absl::Status RowFileReader::Cursor::LoadBlock() {
   if (section_->dense || section_->stride != layout_->full_floats()) {
     return absl::DataLossError(absl::StrCat(reader_->path_, ": table ", section_->table, " has ",
@@ -191,6 +198,7 @@ absl::Status RowFileReader::Cursor::LoadBlock() {
   }
   const uint64_t block = section_->first_block + next_block_++;
   CISTERN_RETURN_IF_ERROR(reader_->ReadBlock(block, &block_));
+  reader_->ExpectAfter(block, section_->first_block + section_->block_num);
   const absl::Status status = [&]() -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(block_rows_, RowsOfBlock(block_, *section_));
     CISTERN_RETURN_IF_ERROR(CheckKeys(block_, block_rows_, *section_, reader_->header_.shard_num,

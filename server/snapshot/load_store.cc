@@ -6,6 +6,7 @@
 #include "common/dense_range.h"
 #include "server/snapshot/load_plan.h"
 #include "server/snapshot/model_snapshot.h"
+#include "server/table/shard_filler.h"
 
 namespace cistern {
 namespace {
@@ -24,28 +25,21 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
   const LoadPlan::File& file = plan.by_shard[shard];
   CISTERN_ASSIGN_OR_RETURN(const RowParser parse, plan.parser(KindOf(file)));
-  std::vector<float> value(table.layout().full_floats()), present(value.size());
-  uint64_t rows = 0;
-  const auto insert = [&](absl::string_view row) -> absl::Status {
+  std::vector<float> value(table.layout().full_floats());
+  ShardFiller filler(table, local);
+  CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, [&](absl::string_view row) -> absl::Status {
     Key key = 0;
-    bool full = false, present_full = false;
+    bool full = false;
     CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &full));
-    if (table.shard_map().shard(key) != shard) {
-      return absl::DataLossError(absl::StrCat("key ", key, " is of shard ",
-                                              table.shard_map().shard(key), " and not of shard ",
-                                              shard, ", whose file this is"));
-    }
-    const absl::Status usable = table.CheckKeys(absl::MakeConstSpan(&key, 1));
-    if (!usable.ok()) return absl::DataLossError(usable.message());
-    if (table.Find(key, present.data(), &present_full)) {
-      return absl::DataLossError(absl::StrCat("key ", key, " is there for the second time"));
-    }
-    table.Insert(local, key, value.data(), full);
-    ++rows;
-    return absl::OkStatus();
-  };
-  CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, insert));
-  return rows;
+    return filler.Add(key, value.data(), full);
+  }));
+  if (const auto repeat = filler.Finish()) {
+    return absl::DataLossError(
+        absl::StrCat(folder, "/", file.record.name, ": ",
+                     KindOf(file) == v1::SaveFormat::BINARY ? "record " : "line ", repeat->number,
+                     ": key ", repeat->key, " is there for the second time"));
+  }
+  return filler.rows();
 }
 
 // Appends the rows of `own` that file `i` of `n` holds to *values.

@@ -94,6 +94,25 @@ void RowMap::Write(Key key, const float* value, bool full) {
   Upsert(MixKey(key), key, value, full);
 }
 
+size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
+  const size_t stride = layout_->full_floats();
+  Ring<uint64_t> hashes;
+  size_t created = 0;
+  const auto find = [&](size_t i) {
+    hashes[i] = MixKey(keys[i]);
+    index_.Prefetch(hashes[i]);
+  };
+  const auto use = [&](size_t i) {
+    if (created != i || index_.Find(hashes[i], keys[i]) != nullptr) return;
+    const bool is_full = full[i] != 0 || !layout_->is_ctr();
+    index_.Insert(hashes[i], NewRecord(keys[i], values + i * stride, is_full), is_full);
+    ++created;
+  };
+  RunStages(
+      keys.size(), find, [](size_t) {}, use);
+  return created;
+}
+
 bool RowMap::Remove(Key key) {
   const uint64_t hash = MixKey(key);
   const Slot* slot = index_.Find(hash, key);
@@ -177,6 +196,13 @@ void RowMap::Free(Slot slot) {
   full_rows_ -= slot.full();
 }
 
+char* RowMap::NewRecord(Key key, const float* value, bool full) {
+  char* record = arena_.Allocate(RecordBytes(full));
+  WriteRecord(record, key, value, full);
+  full_rows_ += full;
+  return record;
+}
+
 void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
   full |= !layout_->is_ctr();  // only ctr values grow; the others are whole from the start
   const Slot* slot = index_.Find(hash, key);
@@ -184,9 +210,7 @@ void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
     WriteRecord(slot->record(), key, value, full);
     return;
   }
-  char* record = arena_.Allocate(RecordBytes(full));
-  WriteRecord(record, key, value, full);
-  full_rows_ += full;
+  char* record = NewRecord(key, value, full);
   if (slot == nullptr) {
     index_.Insert(hash, record, full);
     return;

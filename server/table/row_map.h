@@ -29,6 +29,8 @@ class RowMap {
   // Creates or overwrites the rows of `keys`. values: [n, full_floats]; full: [n].
   void Write(absl::Span<const Key> keys, const float* values, const uint8_t* full);
   void Write(Key key, const float* value, bool full);
+  // Creates the rows of `keys`, up to the first whose key is there; returns how many it created.
+  size_t Create(absl::Span<const Key> keys, const float* values, const uint8_t* full);
 
   // Removes a row and frees its record for another; false if absent.
   bool Remove(Key key);
@@ -59,6 +61,8 @@ class RowMap {
   void WriteRecord(char* record, Key key, const float* value, bool full) const;
   void Free(Slot slot);
   void Upsert(uint64_t hash, Key key, const float* value, bool full);
+  // The record of a row that is new, filled and counted; not yet in the index.
+  char* NewRecord(Key key, const float* value, bool full);
 
   const ValueLayout* const layout_;
   Arena arena_;

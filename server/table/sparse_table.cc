@@ -108,6 +108,13 @@ void SparseTable::WriteShard(uint32_t local, absl::Span<const Key> keys, const f
   shards_[local]->Change([&](RowMap& rows) { rows.Write(keys, values, full); });
 }
 
+size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
+                               const uint8_t* full) {
+  size_t created = 0;
+  shards_[local]->Change([&](RowMap& rows) { created = rows.Create(keys, values, full); });
+  return created;
+}
+
 uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
                            const std::function<void(Key, const float*, bool)>& visit) const {
   return shards_[local]->WithRows(

@@ -62,6 +62,11 @@ class SparseTable {
   void WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
                   const uint8_t* full);
 
+  // Creates rows of one shard, up to the first that is there already; returns how many it created.
+  // values: [n, full_floats]; full: [n].
+  size_t CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
+                    const uint8_t* full);
+
   // Calls visit(key, value, full) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
   // start) and returns the next cursor, 0 at the end. Order is that of the index, the same as long
   // as the shard is not written. value: full_floats cells, zeros where embedx is absent; valid

@@ -113,7 +113,7 @@ class Bench {
     const double busy = PullP99(0);
     const double text = Save("text", false), text_bytes = Bytes("text");
     const double binary = Save("binary", true), binary_bytes = Bytes("binary");
-    const double load = Load("binary");
+    const double load_text = Load("text"), load = Load("binary");
     client_.reset();
     node_.reset();
     DropCaches();
@@ -129,11 +129,13 @@ class Bench {
     };
     std::printf(
         "{\"rows\": %llu, \"disk_write_mb_s\": %.1f, \"disk_read_mb_s\": %.1f,\n \"commit\": %s,\n "
-        "\"save_text\": %s,\n \"save_binary\": %s,\n \"load_binary\": %s,\n \"recover\": %s,\n "
+        "\"save_text\": %s,\n \"save_binary\": %s,\n \"load_text\": %s,\n \"load_binary\": %s,\n "
+        "\"recover\": %s,\n "
         "\"pull_p99_ms\": {\"quiet\": %.3f, \"while_merging\": %.3f, \"ratio\": %.2f}}\n",
         static_cast<unsigned long long>(rows_), disk.write / 1e6, disk.read / 1e6,
         rate(commit_bytes, commit, disk.write).c_str(), rate(text_bytes, text, disk.write).c_str(),
-        rate(binary_bytes, binary, disk.write).c_str(), rate(binary_bytes, load, disk.read).c_str(),
+        rate(binary_bytes, binary, disk.write).c_str(),
+        rate(text_bytes, load_text, disk.read).c_str(), rate(binary_bytes, load, disk.read).c_str(),
         rate(state_bytes, recover, disk.read).c_str(), quiet, busy, busy / quiet);
   }
 
@@ -152,12 +154,16 @@ class Bench {
     client_ = *std::move(client);
   }
   // Seconds from the end of the pushes to the end of the commit.
-  double Commit(uint64_t rows, float value) {
+  double Commit(uint64_t rows, unsigned seed) {
     Must(client_->BeginPass());
     const uint32_t stride = client_->layout(0).full_floats();
     constexpr uint64_t kPush = 1 << 18;
     std::vector<Key> keys;
-    std::vector<float> values(kPush * stride, value);
+    // As trained weights are: text is 11 characters a number.
+    std::vector<float> values(kPush * stride);
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal(0.0f, 0.05f);
+    for (float& x : values) x = normal(random);
     const std::vector<uint8_t> full(kPush, 1);
     for (uint64_t begin = 0; begin < rows; begin += kPush) {
       keys.clear();

@@ -76,6 +76,7 @@ absl::Status SimulatedFleet::Start(size_t rank) {
   Machine& machine = *machines_[rank];
   absl::MutexLock lock(&machine.mutex);
   if (machine.node != nullptr) return absl::OkStatus();
+  machine.dying = false;
   machine.files = std::make_unique<FaultFileSystem>(disk_.get());
   ServerOptions options = base_;
   options.rank = static_cast<uint32_t>(rank);
@@ -108,6 +109,7 @@ void SimulatedFleet::LosePower(uint64_t seed) {
 void SimulatedFleet::StopDiskAt(size_t rank, uint64_t call) {
   absl::ReaderMutexLock lock(&machines_[rank]->mutex);
   if (machines_[rank]->files == nullptr) return;
+  machines_[rank]->dying = true;
   machines_[rank]->files->FailCall(call, Fault::kInputOutput, ~uint64_t{0} / 2);
 }
 
@@ -115,7 +117,9 @@ absl::Status SimulatedFleet::Arrive(size_t rank, const Act& act) {
   Machine& machine = *machines_[rank];
   absl::ReaderMutexLock lock(&machine.mutex);
   if (machine.node == nullptr) return absl::UnavailableError("nobody listens there");
-  return act(*machine.node);
+  const absl::Status answer = act(*machine.node);
+  // A process that ends within a call of one client answers no other either.
+  return machine.dying ? absl::UnavailableError("the connection was reset") : answer;
 }
 
 void SimulatedFleet::KeepLate(size_t rank, Act act) {

@@ -85,6 +85,7 @@ class SimulatedFleet {
     absl::Mutex mutex;  // shared by the calls that are in the server
     std::unique_ptr<FaultFileSystem> files;
     std::unique_ptr<ServerNode> node;
+    std::atomic<bool> dying{false};  // its disk stops at some call, and the process with it
   };
 
   ServerOptions base_;

@@ -1,0 +1,45 @@
+// Fills an empty shard with rows that come one after another, out of a file.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "server/table/sparse_table.h"
+
+namespace cistern {
+
+// Rows are written in batches: one lock and overlapping memory accesses for many of them.
+//
+// Threads: one at a time; one filler a shard.
+class ShardFiller {
+ public:
+  // table outlives this.
+  ShardFiller(SparseTable& table, uint32_t local);
+
+  // value: full_floats cells. kDataLoss if the key is of another shard, or reserved.
+  absl::Status Add(Key key, const float* value, bool full);
+
+  // A row whose key was there: the number-th that was added, from 1 on.
+  struct Repeat {
+    uint64_t number = 0;
+    Key key = 0;
+  };
+  // Writes what is left. Returns the first repeat; it and what came after it was not written.
+  std::optional<Repeat> Finish();
+
+  uint64_t rows() const { return rows_; }  // added
+
+ private:
+  void Flush();
+
+  SparseTable& table_;
+  const uint32_t local_;
+  const ShardIndex shard_;
+  std::vector<Key> keys_;
+  std::vector<float> values_;
+  std::vector<uint8_t> full_;
+  uint64_t rows_ = 0;
+  std::optional<Repeat> repeat_;
+};
+
+}  // namespace cistern
