@@ -7,9 +7,59 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(DataConfig, OtherFormatsAreRefused) {
+TEST(DataConfig, RawHasItsOwnKeys) {
+  const ModelConfig config =
+      ParseOrDie({"layers.data.format=Raw", "layers.data.check=None",
+                  "layers.data.num_samples=4195155968", "layers.data.eval_num_samples=7",
+                  "layers.data.float_label_dense=true", "layers.data.slot_size_array=[10, 20]"});
+  EXPECT_EQ(config.data.format, DataFormat::kRaw);
+  EXPECT_EQ(config.data.num_samples, 4195155968u);
+  EXPECT_EQ(config.data.eval_num_samples, 7u);
+  EXPECT_TRUE(config.data.float_label_dense);
+  EXPECT_THAT(config.data.slot_sizes, ::testing::ElementsAre(10, 20));
+  EXPECT_THAT(config.notes, ::testing::Not(::testing::Contains(HasSubstr("layers[0]"))));
+}
+
+TEST(DataConfig, RawRefusesWhatItsFilesCannotHold) {
   EXPECT_THAT(ErrorOf({"layers.data.format=Raw"}),
-              HasSubstr("layers[0].format: Raw is not a format of this release"));
+              HasSubstr("layers[0].check: Raw files carry no checksums"));
+  const std::vector<std::string> raw = {"layers.data.format=Raw", "layers.data.check=None"};
+  EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.slot_size_array=[10]"}),
+              HasSubstr("slot_size_array has 1 sizes, but the sparse inputs have 2 slots"));
+  EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.sparse.0.max_feature_num_per_sample=1"}),
+              HasSubstr("sparse[0].max_feature_num_per_sample: a sample may hold 1 keys"));
+  EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.num_samples=0"}), HasSubstr("num_samples"));
+}
+
+TEST(DataConfig, ParquetHasSlotSizesAndNoNumberOfSamples) {
+  const ModelConfig config =
+      ParseOrDie({"layers.data.format=Parquet", "layers.data.check=None",
+                  "layers.data.num_samples=5", "layers.data.slot_size_array=[10, 20]"});
+  EXPECT_EQ(config.data.format, DataFormat::kParquet);
+  EXPECT_EQ(config.data.num_samples, 0u);
+  EXPECT_THAT(config.data.slot_sizes, ::testing::ElementsAre(10, 20));
+  EXPECT_THAT(
+      config.notes,
+      ::testing::Contains("layers[0].num_samples: ignored: the format Parquet does not use it"));
+}
+
+TEST(DataConfig, KeysOfOtherFormatsAreNoted) {
+  const ModelConfig config = ParseOrDie({"layers.data.num_samples=5"});
+  EXPECT_THAT(config.notes, ::testing::Contains(
+                                "layers[0].num_samples: ignored: the format Norm does not use it"));
+  EXPECT_EQ(config.data.num_samples, 0u);
+}
+
+TEST(DataConfig, CachedEvaluationDataIsASwitchOrACount) {
+  const auto cached = [](const std::string& value) {
+    return ParseOrDie({"layers.data.cache_eval_data=" + value}).data.cache_eval_batches;
+  };
+  EXPECT_EQ(cached("true"), UINT64_MAX);
+  EXPECT_EQ(cached("false"), 0u);
+  EXPECT_EQ(cached("70"), 70u);
+  EXPECT_EQ(ParseOrDie({}).data.cache_eval_batches, 0u);
+  EXPECT_THAT(ErrorOf({"layers.data.cache_eval_data=some"}),
+              HasSubstr("cache_eval_data: expected true, false or integer >= 0"));
 }
 
 TEST(DataConfig, CheckOfDataIsOptional) {

@@ -77,8 +77,7 @@ TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {
   const std::string model = folder_ + "/adam/model";
   EXPECT_NE(std::string(LoadModel(Disk(), other, *client, model).message()).find("--upgrade"),
             std::string::npos);
-  const absl::Status loaded =
-      LoadModel(Disk(), other, *client, model, /*upgrade=*/true);
+  const absl::Status loaded = LoadModel(Disk(), other, *client, model, /*upgrade=*/true);
   ASSERT_TRUE(loaded.ok()) << loaded;
   EXPECT_EQ(trained, Predictions(other, *client, "sgd"));
 }
@@ -94,6 +93,50 @@ TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {
   EXPECT_GT(evals[1]["auc"].get<double>(), evals[0]["auc"].get<double>());
   EXPECT_NEAR(evals[1]["auc"].get<double>(), Metrics("middle", "final")[0]["auc"].get<double>(),
               1e-12);
+}
+
+// Evaluation data of several passes; the file is taken away after the first evaluation.
+TEST_F(TrainJob, CachedEvaluationDataIsReadOnce) {
+  WriteSamples(folder_ + "/large.norm", 6000, 5000, 3);
+  for (const bool cached : {false, true}) {
+    const std::string eval = folder_ + "/eval.norm";
+    std::filesystem::copy_file(folder_ + "/large.norm", eval);
+    EmbeddedFleet fleet(1);
+    auto client = Connect(fleet);
+    const ModelConfig config =
+        Config({"cistern.eval_every_epoch=true", "cistern.pass_memory_mb=1",
+                "solver.batchsize_eval=100", "layers.data.eval_source=" + eval,
+                absl::StrCat("layers.data.cache_eval_data=", cached ? "true" : "30")});
+    JobOptions options = Options(cached ? "cached" : "read");
+    options.progress = [&](const Progress& progress) {
+      if (progress.event == "eval") std::filesystem::remove(eval);
+    };
+    const auto summary = Train(config, *client, options);
+    std::filesystem::remove(eval);
+    EXPECT_EQ(summary.ok(), cached) << summary.status();
+  }
+}
+
+TEST_F(TrainJob, AFewCachedBatchesChangeNoScore) {
+  WriteSamples(folder_ + "/large.norm", 6000, 5000, 3);
+  std::vector<std::vector<double>> scores;
+  for (const char* cache : {"false", "7", "true"}) {
+    EmbeddedFleet fleet(1);
+    auto client = Connect(fleet);
+    const ModelConfig config =
+        Config({"cistern.eval_every_epoch=true", "cistern.pass_memory_mb=1",
+                "solver.batchsize_eval=100", "layers.data.eval_source=" + folder_ + "/large.norm",
+                absl::StrCat("layers.data.cache_eval_data=", cache)});
+    ASSERT_TRUE(Train(config, *client, Options(cache)).ok());
+    auto& seen = scores.emplace_back();
+    for (const auto& eval : Metrics(cache, "eval")) {
+      seen.push_back(eval["auc"]);
+      seen.push_back(eval["logloss"]);
+    }
+  }
+  EXPECT_EQ(scores[0].size(), 6u);
+  EXPECT_EQ(scores[1], scores[0]);
+  EXPECT_EQ(scores[2], scores[0]);
 }
 
 TEST_F(TrainJob, KeysThatNobodyTrainedReadTheDefaultRowAndAreCounted) {

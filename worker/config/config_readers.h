@@ -29,7 +29,7 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
 // cistern.embeddings.NAME.optimizer.
 OptimizerConfig ReadRowRule(const Json& json, const OptimizerConfig& parent);
 
-absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path);
+absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes);
 
 // extras: cistern.embeddings.NAME of this embedding, or null.
 absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::string& path,

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "worker/config/config_readers.h"
+#include "worker/data/slot_sizes.h"
 
 namespace cistern {
 namespace {
@@ -36,17 +37,67 @@ absl::Status CheckTops(const DataConfig& data, const std::string& path) {
   return absl::OkStatus();
 }
 
+DataFormat FormatOf(const std::string& name) {
+  if (name == "Raw") return DataFormat::kRaw;
+  return name == "Parquet" ? DataFormat::kParquet : DataFormat::kNorm;
+}
+
+// Keys that only some formats know.
+void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data, Notes* notes) {
+  const auto ignored = [&](const char* key, bool read) {
+    if (read || !json.contains(key)) return;
+    notes->push_back(absl::StrCat(path, ".", key, ": ignored: the format ",
+                                  FormatName(data->format), " does not use it"));
+  };
+  const bool raw = data->format == DataFormat::kRaw;
+  for (const char* key : {"num_samples", "eval_num_samples", "float_label_dense"}) {
+    ignored(key, raw);
+  }
+  ignored("slot_size_array", data->format != DataFormat::kNorm);
+  if (raw) {
+    data->num_samples = json.value("num_samples", uint64_t{0});
+    data->eval_num_samples = json.value("eval_num_samples", uint64_t{0});
+    data->float_label_dense = json.value("float_label_dense", false);
+  }
+  if (data->format != DataFormat::kNorm && json.contains("slot_size_array")) {
+    data->slot_sizes = json.at("slot_size_array").get<std::vector<uint64_t>>();
+  }
+}
+
+// Formats of one key a slot.
+absl::Status CheckOneHot(const DataConfig& data, const std::string& path) {
+  if (data.format == DataFormat::kNorm) return absl::OkStatus();
+  if (data.check != NormCheck::kNone) {
+    return ConfigError(path + ".check", absl::StrCat(FormatName(data.format),
+                                                     " files carry no checksums: set None, or "
+                                                     "leave it out"));
+  }
+  for (size_t i = 0; i < data.sparse.size(); ++i) {
+    const SparseInputConfig& input = data.sparse[i];
+    if (input.max_feature_num == 0 || input.max_feature_num >= input.slot_num) continue;
+    return ConfigError(absl::StrCat(path, ".sparse[", i, "].max_feature_num_per_sample"),
+                       absl::StrCat("a sample may hold ", input.max_feature_num,
+                                    " keys, but each "
+                                    "of the ",
+                                    input.slot_num, " slots of a ", FormatName(data.format),
+                                    " file holds one: raise it to ", input.slot_num));
+  }
+  return AddContext(SlotSizes::Create(ShapeOf(data), data.slot_sizes).status(), path);
+}
+
+// A number of batches; all of them where it is true.
+uint64_t ReadCachedBatches(const Json& json) {
+  if (!json.contains("cache_eval_data")) return 0;
+  const Json& value = json.at("cache_eval_data");
+  if (value.is_boolean()) return value.get<bool>() ? UINT64_MAX : 0;
+  return value;
+}
+
 }  // namespace
 
-absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path) {
+absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes) {
   DataConfig data;
-  data.format = json.at("format");
-  if (data.format != "Norm") {
-    return ConfigError(path + ".format",
-                       absl::StrCat(data.format,
-                                    " is not a format of this release; `cistern data "
-                                    "convert` makes Norm files"));
-  }
+  data.format = FormatOf(json.at("format"));
   data.source = json.at("source");
   data.eval_source = json.value("eval_source", "");
   data.check = json.at("check") == "Sum" ? NormCheck::kSum : NormCheck::kNone;
@@ -57,6 +108,9 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path) {
     data.dense_dim = json.at("dense").at("dense_dim");
   }
   for (const Json& sparse : json.at("sparse")) data.sparse.push_back(ReadSparse(sparse));
+  data.cache_eval_batches = ReadCachedBatches(json);
+  ReadFormatKeys(json, path, &data, notes);
+  CISTERN_RETURN_IF_ERROR(CheckOneHot(data, path));
   CISTERN_RETURN_IF_ERROR(CheckTops(data, path));
   return data;
 }
@@ -70,6 +124,19 @@ SampleShape ShapeOf(const DataConfig& data) {
     shape.max_keys.push_back(input.max_feature_num);
   }
   return shape;
+}
+
+DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source) {
+  const DataConfig& data = config.data;
+  DataSetOptions options;
+  options.format = data.format;
+  options.source = source;
+  options.shape = ShapeOf(data);
+  options.check = data.check;
+  options.wide_keys = config.solver.wide_keys;
+  options.float_label_dense = data.float_label_dense;
+  options.slot_sizes = data.slot_sizes;
+  return options;
 }
 
 }  // namespace cistern

@@ -25,6 +25,7 @@ enum class JsonKind {
   kObjects,       // an array of `object`
   kNamedObjects,  // an object of `object`s under names of the user's
   kLayers,        // an array of layers; LayerGrammars() by their "type"
+  kBoolOrCount,   // true, false or an integer
   kAnything,      // accepted and not read
 };
 

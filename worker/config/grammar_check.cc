@@ -84,6 +84,11 @@ class FileCheck {
         CISTERN_RETURN_IF_ERROR(Expect(IsCount(key, *value), key, path, *value));
         MakeInteger(value);
         return absl::OkStatus();
+      case JsonKind::kBoolOrCount:
+        if (value->is_boolean()) return absl::OkStatus();
+        CISTERN_RETURN_IF_ERROR(Expect(IsCount(key, *value), key, path, *value));
+        MakeInteger(value);
+        return absl::OkStatus();
       case JsonKind::kWord:
         return CheckWord(key, path, value);
       case JsonKind::kStrings:

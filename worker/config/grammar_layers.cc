@@ -51,15 +51,14 @@ const ObjectGrammar& SparseGrammar() {
 }
 
 ObjectGrammar DataLayerGrammar() {
-  const std::string raw = "ignored: only the Raw and Parquet formats use it";
   return {"Data",
           LayerKeys() +
               Keys{Word("format", {"Norm", "Raw", "Parquet"},
-                        "of the files; Raw and Parquet are refused in this release")
+                        "of the files: docs/formats.md")
                        .Default("\"Norm\""),
-                   String("source", "training data: a file list, or one Norm file").Required(),
+                   String("source", "training data: a file list, or one data file").Required(),
                    String("eval_source", "evaluation data, likewise").Otherwise("no evaluation"),
-                   Word("check", {"None", "Sum"}, "whether records carry a checksum")
+                   Word("check", {"None", "Sum"}, "Norm: whether records carry a checksum")
                        .Default("\"None\""),
                    Object("label", JsonKind::kObject, LabelGrammar(), "the labels").Required(),
                    Object("dense", JsonKind::kObject, DenseGrammar(), "the dense features")
@@ -67,9 +66,28 @@ ObjectGrammar DataLayerGrammar() {
                    Object("sparse", JsonKind::kObjects, SparseGrammar(),
                           "the sparse inputs, in the order of the files")
                        .Required(),
-                   Anything("cache_eval_data", "ignored: evaluation data is read when it is used"),
-                   Anything("num_samples", raw), Anything("eval_num_samples", raw),
-                   Anything("float_label_dense", raw), Anything("slot_size_array", raw)}};
+                   MakeKey("cache_eval_data", JsonKind::kBoolOrCount,
+                           "evaluation data is read once and stays in memory: all of it, or so "
+                           "many batches")
+                       .Otherwise("what fits one pass stays"),
+                   Count("num_samples", "Raw: samples of the training data that are used")
+                       .Otherwise("all")
+                       .AtLeast(1)
+                       .AtMost(kAnySize),
+                   Count("eval_num_samples", "Raw: samples of the evaluation data that are used")
+                       .Otherwise("all")
+                       .AtLeast(1)
+                       .AtMost(kAnySize),
+                   Bool("float_label_dense",
+                        "Raw: labels and dense features are floats; false: integers, and a dense "
+                        "feature x becomes log(x + 1)")
+                       .Otherwise("false"),
+                   MakeKey("slot_size_array", JsonKind::kCounts,
+                           "Raw, Parquet: keys of each slot, all inputs one after the other; the "
+                           "sizes before a slot are added to its keys")
+                       .Otherwise("keys stay as they are")
+                       .AtLeast(1)
+                       .AtMost(kAnySize)}};
 }
 
 const ObjectGrammar& EmbeddingParameterGrammar() {

@@ -70,6 +70,8 @@ std::string DescribeKind(const KeyGrammar& key) {
       return "object of objects by name";
     case JsonKind::kLayers:
       return "array of layers";
+    case JsonKind::kBoolOrCount:
+      return absl::StrCat("true, false or integer", DescribeBounds(key));
     case JsonKind::kAnything:
       return "anything";
   }

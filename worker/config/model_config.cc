@@ -72,7 +72,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
     const LayerGrammar& grammar = *FindLayerGrammar(layers[i].at("type"));
     if (grammar.role == LayerRole::kData) {
       if (i > 0) return ConfigError(path, "a second Data layer; a model has one");
-      absl::StatusOr<DataConfig> data = ReadData(layers[i], path);
+      absl::StatusOr<DataConfig> data = ReadData(layers[i], path, &config->notes);
       if (!data.ok()) return data.status();
       config->data = *std::move(data);
     } else if (grammar.role == LayerRole::kEmbedding) {

@@ -13,7 +13,7 @@
 #include "common/status.h"
 #include "common/update_rule.h"
 #include "proto/schema.pb.h"
-#include "worker/data/sample_reader.h"
+#include "worker/data/data_set.h"
 
 namespace cistern {
 
@@ -58,12 +58,16 @@ struct SparseInputConfig {
 };
 
 struct DataConfig {
-  std::string format = "Norm";
+  DataFormat format = DataFormat::kNorm;
   std::string source, eval_source;
   NormCheck check = NormCheck::kNone;
   std::string label_top, dense_top;
   uint32_t label_dim = 1, dense_dim = 0;
   std::vector<SparseInputConfig> sparse;
+  uint64_t num_samples = 0, eval_num_samples = 0;  // Raw; 0: all
+  bool float_label_dense = false;                  // Raw
+  std::vector<uint64_t> slot_sizes;                // Raw, Parquet: slot_size_array, or empty
+  uint64_t cache_eval_batches = 0;                 // batches of evaluation data to keep in memory
 };
 
 enum class Combiner { kSum, kMean };
@@ -145,5 +149,8 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std:
 
 // What the reader has to expect.
 SampleShape ShapeOf(const DataConfig& data);
+
+// How `source` is read, all of it; source is not the model's own.
+DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source);
 
 }  // namespace cistern

@@ -23,7 +23,8 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// A list is text that begins with a number; a Norm file has zero bytes in its first eight.
+// A list is text that begins with a number. Data files have zero bytes among their first (Norm, Raw)
+// or begin with letters (Parquet).
 bool LooksLikeList(absl::string_view begin) {
   if (begin.find('\0') != absl::string_view::npos) return false;
   begin = absl::StripLeadingAsciiWhitespace(begin);
@@ -73,7 +74,7 @@ absl::Status AppendSource(const std::string& source, std::vector<std::string>* p
   CISTERN_RETURN_IF_ERROR(stream->Fill(64));
   if (stream->available() == 0) {
     return absl::DataLossError(
-        absl::StrCat(source, " is empty: neither a file list nor a Norm file"));
+        absl::StrCat(source, " is empty: neither a file list nor a data file"));
   }
   if (!LooksLikeList({stream->data(), std::min<size_t>(64, stream->available())})) {
     paths->push_back(source);

@@ -19,30 +19,22 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
 }
 
 // A file that is not there is a mistake of who named it, not of the data.
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const NormOptions& norm) {
-  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenNorm(norm);
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data) {
+  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
   if (!absl::IsNotFound(reader.status())) return reader;
-  return absl::InvalidArgumentError(absl::StrCat("data '", norm.source,
+  return absl::InvalidArgumentError(absl::StrCat("data '", data.source,
                                                  "': ", reader.status().message(),
                                                  "; paths count from the current folder"));
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
-                                                 const std::string& source, PassOptions options,
-                                                 uint32_t rank, uint32_t world_size,
+                                                 const DataSetOptions& data, PassOptions options,
                                                  const PassCursor& start) {
-  options.shape = ShapeOf(config.data);
+  options.shape = data.shape;
   options.byte_budget = config.cistern.pass_memory_mb << 20;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
-  NormOptions norm;
-  norm.source = source;
-  norm.check = config.data.check;
-  norm.wide_keys = config.solver.wide_keys;
-  norm.shape = options.shape;
-  norm.worker = rank;
-  norm.worker_num = world_size;
   return std::make_unique<PassSource>(
-      options, [norm] { return OpenNamed(norm); }, start);
+      options, [data] { return OpenNamed(data); }, start);
 }
 
 }  // namespace
@@ -57,11 +49,16 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   options.shuffle = config.cistern.shuffle;
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
-  return Open(config, config.data.source, options, rank, world_size, start);
+  DataSetOptions data = DataSetOf(config, config.data.source);
+  data.num_samples = config.data.num_samples;
+  data.worker = rank;
+  data.worker_num = world_size;
+  return Open(config, data, options, start);
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches) {
+    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches,
+    const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
   options.max_batches = max_batches;
@@ -73,7 +70,9 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
         config.path,
         ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
   }
-  return Open(config, source, options, 0, 1, PassCursor());
+  DataSetOptions data = DataSetOf(config, source);
+  if (files.empty()) data.num_samples = config.data.eval_num_samples;
+  return Open(config, data, options, start);
 }
 
 }  // namespace cistern

@@ -19,8 +19,10 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
                                                              const PassCursor& start = {});
 
 // Passes of evaluation data, in file order, read once, without segments.
-// files: file lists or Norm files, one after the other. max_batches: 0 = all.
+// files: file lists or data files, one after the other. max_batches: 0 = all. start: the end of an
+// earlier pass of the same data, or its beginning.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches);
+    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches,
+    const PassCursor& start = {});
 
 }  // namespace cistern

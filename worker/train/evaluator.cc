@@ -83,6 +83,17 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
   return absl::OkStatus();
 }
 
+void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
+  uint64_t batches = 0;
+  for (const std::unique_ptr<Pass>& kept : kept_) batches += kept->batches.size();
+  const bool follows =
+      kept_.empty() ? pass->begin == PassCursor() : kept_.back()->end.next == pass->begin.next;
+  const bool is_all = is_last && kept_.empty();
+  if (!follows || !(is_all || batches < config_.data.cache_eval_batches)) return;
+  kept_.push_back(std::move(pass));
+  all_kept_ = is_last;
+}
+
 absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit) {
   const auto start = std::chrono::steady_clock::now();
   EvalSummary summary;
@@ -104,16 +115,16 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     }
     return absl::OkStatus();
   };
-  if (kept_ != nullptr) {
-    CISTERN_RETURN_IF_ERROR(score(*kept_));
-  } else {
+  for (const std::unique_ptr<Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
+  if (!all_kept_) {
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                             OpenEvaluationData(config_, files_, max_batches_));
+                             OpenEvaluationData(config_, files_, max_batches_,
+                                                kept_.empty() ? PassCursor() : kept_.back()->end));
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source->Next());
-    for (size_t count = 1; pass != nullptr; ++count) {
+    while (pass != nullptr) {
       CISTERN_RETURN_IF_ERROR(score(*pass));
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> next, source->Next());
-      if (next == nullptr && count == 1) kept_ = std::move(pass);
+      Keep(std::move(pass), /*is_last=*/next == nullptr);
       pass = std::move(next);
     }
   }

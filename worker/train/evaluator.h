@@ -15,12 +15,13 @@
 namespace cistern {
 
 // The data of one evaluation, cut into passes. Data that fits one pass is read once and kept, so
-// that evaluating again costs no reading.
+// that evaluating again costs no reading; of more data, as much as the model's cache_eval_data
+// says.
 //
 // Threads: one at a time.
 class Evaluator {
  public:
-  // files: file lists or Norm files; empty: the model's eval_source. max_batches: 0 = all of it.
+  // files: file lists or data files; empty: the model's eval_source. max_batches: 0 = all of it.
   // config, client and model outlive this.
   Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
             std::vector<std::string> files, uint64_t max_batches);
@@ -38,12 +39,17 @@ class Evaluator {
   absl::Status FillTables(const Pass& pass, const ReadyPass* live,
                           std::vector<std::unique_ptr<PassTable>>& tables, uint64_t* unseen);
 
+  // Keeps `pass` where it follows those that are kept and cache_eval_data wants more batches, or
+  // where it is all of the data.
+  void Keep(std::unique_ptr<Pass> pass, bool is_last);
+
   const ModelConfig& config_;
   ParameterClient& client_;
   Model& model_;
   const std::vector<std::string> files_;
   const uint64_t max_batches_;
-  std::unique_ptr<Pass> kept_;  // the whole data, where one pass holds it
+  std::vector<std::unique_ptr<Pass>> kept_;  // the first passes of the data
+  bool all_kept_ = false;
 };
 
 }  // namespace cistern

@@ -11,14 +11,24 @@ namespace {
 constexpr uint64_t kPositionFormat = 1;
 
 // Keys of a model file that a run that goes on may change.
-constexpr std::array kFreeKeys = {"solver.display",          "solver.max_iter",
-                                  "solver.num_epochs",       "solver.snapshot",
-                                  "solver.snapshot_prefix",  "solver.batchsize_eval",
-                                  "solver.eval_interval",    "solver.eval_batches",
-                                  "solver.eval_metrics",     "solver.gpu",
-                                  "solver.algorithm_search", "solver.cuda_graph",
-                                  "layers[0].eval_source",   "cistern.patience",
-                                  "cistern.keep_best",       "cistern.pass_memory_mb",
+constexpr std::array kFreeKeys = {"solver.display",
+                                  "solver.max_iter",
+                                  "solver.num_epochs",
+                                  "solver.snapshot",
+                                  "solver.snapshot_prefix",
+                                  "solver.batchsize_eval",
+                                  "solver.eval_interval",
+                                  "solver.eval_batches",
+                                  "solver.eval_metrics",
+                                  "solver.gpu",
+                                  "solver.algorithm_search",
+                                  "solver.cuda_graph",
+                                  "layers[0].eval_source",
+                                  "layers[0].eval_num_samples",
+                                  "layers[0].cache_eval_data",
+                                  "cistern.patience",
+                                  "cistern.keep_best",
+                                  "cistern.pass_memory_mb",
                                   "cistern.commit_every"};
 
 // Lists of fields, for both directions.

@@ -1,0 +1,33 @@
+#include "worker/data/data_set.h"
+
+#include "worker/data/raw_reader.h"
+
+namespace cistern {
+
+const char* FormatName(DataFormat format) {
+  switch (format) {
+    case DataFormat::kNorm:
+      return "Norm";
+    case DataFormat::kRaw:
+      return "Raw";
+    case DataFormat::kParquet:
+      return "Parquet";
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options) {
+  switch (options.format) {
+    case DataFormat::kNorm:
+      return OpenNorm({options.source, options.check, options.wide_keys, options.shape,
+                       options.worker, options.worker_num});
+    case DataFormat::kRaw:
+      return OpenRaw({options.source, options.shape, options.slot_sizes, options.float_label_dense,
+                      options.num_samples, options.worker, options.worker_num});
+    case DataFormat::kParquet:
+      break;
+  }
+  return absl::UnimplementedError("Parquet data is not read in this release");
+}
+
+}  // namespace cistern

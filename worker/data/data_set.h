@@ -1,0 +1,34 @@
+// A data set of any format.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/data/sample_reader.h"
+
+namespace cistern {
+
+enum class DataFormat { kNorm, kRaw, kParquet };
+
+// As in a model's Data layer.
+const char* FormatName(DataFormat format);
+
+// What a model says about its data. Fields that a format does not know are not looked at.
+struct DataSetOptions {
+  DataFormat format = DataFormat::kNorm;
+  std::string source;  // a file list or a data file, or several of either with commas
+  SampleShape shape;
+  NormCheck check = NormCheck::kNone;  // Norm
+  bool wide_keys = false;              // Norm
+  bool float_label_dense = false;      // Raw
+  uint64_t num_samples = 0;            // Raw; 0: all
+  std::vector<uint64_t> slot_sizes;    // Raw, Parquet
+  uint32_t worker = 0, worker_num = 1;
+};
+
+// Errors are those of OpenNorm, OpenRaw and OpenParquet.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options);
+
+}  // namespace cistern
