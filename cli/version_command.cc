@@ -5,6 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "common/version.h"
 #include "cuda/device.h"
+#include "worker/data/parquet_reader.h"
 
 namespace cistern {
 namespace {
@@ -25,13 +26,17 @@ absl::StatusOr<Report> RunVersion(Console&) {
   report.json["version"] = kVersion;
   report.json["compiler"] = __VERSION__;
   report.json["cuda"] = DescribeCudaBuild();
+  const std::string parquet = ParquetLibrary();
+  report.json["parquet"] = parquet;
   report.json["cores"] = std::thread::hardware_concurrency();
   report.json["gpus"] = nlohmann::ordered_json::array();
   for (const GpuInfo& gpu : query.gpus) report.json["gpus"].push_back(JsonOf(gpu));
   if (query.gpus.empty()) report.json["no_gpu"] = query.reason;
-  report.text = absl::StrCat("cistern   ", kVersion, "\n", "compiler  ", __VERSION__, "\n",
-                             "cuda      ", DescribeCudaBuild(), "\n", "cores     ",
-                             std::thread::hardware_concurrency(), "\n");
+  report.text =
+      absl::StrCat("cistern   ", kVersion, "\n", "compiler  ", __VERSION__, "\n", "cuda      ",
+                   DescribeCudaBuild(), "\n", "parquet   ",
+                   parquet.empty() ? "none: run scripts/install_deps.sh, build again" : parquet,
+                   "\n", "cores     ", std::thread::hardware_concurrency(), "\n");
   for (absl::string_view line : absl::StrSplit(DescribeGpus(query), '\n', absl::SkipEmpty())) {
     absl::StrAppend(&report.text, "gpu       ", line, "\n");
   }

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that Cistern is built from, with apt: Debian 12, Ubuntu 24.04 and newer.
+# Arrow, which reads Parquet and which Debian does not package, comes from pip into build/pyarrow; where
+# that fails, Cistern builds without it.
 #
 #   scripts/install_deps.sh           installs what is missing; as root, or through sudo
 #   scripts/install_deps.sh --check   installs nothing: says what is missing, exit code 1 if anything is
@@ -91,6 +93,29 @@ check_versions() {
   fi
 }
 
+# pip puts the wheel of pyarrow, with Arrow's libraries and headers, into build/pyarrow.
+get_arrow() {
+  local root
+  root="$(cd "$(dirname "$0")/.." && pwd)"
+  if [ -d "$root/build/pyarrow/pyarrow/include" ] || [ -n "${CISTERN_NO_ARROW:-}" ] ||
+      python3 -c 'import pyarrow' 2>/dev/null; then
+    return
+  fi
+  if ! python3 -m pip --version >/dev/null 2>&1; then
+    say "no pip: building without Parquet; with python3-pip installed this script gets Arrow from pip"
+    return
+  fi
+  say "getting Arrow (for Parquet) from pip into build/pyarrow; CISTERN_NO_ARROW=1 leaves it out"
+  rm -rf "$root/build/pyarrow.tmp"
+  if python3 -m pip install -q --retries 1 --timeout 20 --target "$root/build/pyarrow.tmp" \
+      'pyarrow>=17' >/dev/null 2>&1; then
+    mv "$root/build/pyarrow.tmp" "$root/build/pyarrow"
+  else
+    rm -rf "$root/build/pyarrow.tmp"
+    say "pip brings no pyarrow: going on without; Parquet data will be refused"
+  fi
+}
+
 # How apt-get is run: nothing as root, sudo where it may, else "no".
 privilege() {
   if [ "$(id -u)" = 0 ]; then echo ""; return; fi
@@ -137,6 +162,7 @@ if [ ${#missing[@]} = 0 ]; then
   if [ ${#extra[@]} -gt 0 ] && [ "$as" != no ]; then
     apt install -y --no-install-recommends "${extra[@]}" || say "going on without ${extra[*]}"
   fi
+  get_arrow
   exit 0
 fi
 
@@ -158,4 +184,5 @@ fi
 mapfile -t extra < <(missing_optional)
 apt install -y --no-install-recommends "${missing[@]}" "${extra[@]}"
 check_versions
+get_arrow
 say "done"

@@ -53,8 +53,7 @@ const ObjectGrammar& SparseGrammar() {
 ObjectGrammar DataLayerGrammar() {
   return {"Data",
           LayerKeys() +
-              Keys{Word("format", {"Norm", "Raw", "Parquet"},
-                        "of the files: docs/formats.md")
+              Keys{Word("format", {"Norm", "Raw", "Parquet"}, "of the files: docs/formats.md")
                        .Default("\"Norm\""),
                    String("source", "training data: a file list, or one data file").Required(),
                    String("eval_source", "evaluation data, likewise").Otherwise("no evaluation"),

@@ -1,5 +1,6 @@
 #include "worker/data/data_set.h"
 
+#include "worker/data/parquet_reader.h"
 #include "worker/data/raw_reader.h"
 
 namespace cistern {
@@ -25,9 +26,10 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& 
       return OpenRaw({options.source, options.shape, options.slot_sizes, options.float_label_dense,
                       options.num_samples, options.worker, options.worker_num});
     case DataFormat::kParquet:
-      break;
+      return OpenParquet(
+          {options.source, options.shape, options.slot_sizes, options.worker, options.worker_num});
   }
-  return absl::UnimplementedError("Parquet data is not read in this release");
+  return absl::InternalError("no such format");
 }
 
 }  // namespace cistern

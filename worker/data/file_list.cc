@@ -23,8 +23,8 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// A list is text that begins with a number. Data files have zero bytes among their first (Norm, Raw)
-// or begin with letters (Parquet).
+// A list is text that begins with a number. Data files have zero bytes among their first (Norm,
+// Raw) or begin with letters (Parquet).
 bool LooksLikeList(absl::string_view begin) {
   if (begin.find('\0') != absl::string_view::npos) return false;
   begin = absl::StripLeadingAsciiWhitespace(begin);

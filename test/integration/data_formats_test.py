@@ -1,0 +1,150 @@
+"""Norm, Raw and Parquet of the same samples train to the same bits; each refuses its own faults."""
+
+import json
+import shutil
+import struct
+import sys
+import unittest
+
+from programs import ROOT, ProgramTest, run, wrapped, write_list
+
+GOLDEN = ROOT / "test/golden/parquet"
+sys.path.insert(0, str(GOLDEN))
+
+from clicks import DENSE, SLOT_SIZES, clicks  # noqa: E402
+
+TRAIN, TEST = clicks(0, 1000), clicks(1000, 300)
+OFFSETS = [sum(SLOT_SIZES[:slot]) for slot in range(len(SLOT_SIZES))]
+
+
+def write_norm(path, rows):
+    """Keys as Raw and Parquet make them: with the sizes of the slots before."""
+    with open(path, "wb") as file:
+        header = struct.pack("<8q", 1, len(rows), 1, DENSE, len(SLOT_SIZES), 0, 0, 0)
+        file.write(wrapped(header, "Sum"))
+        for label, dense, keys in rows:
+            record = struct.pack(f"<{1 + DENSE}f", label, *dense)
+            for key, offset in zip(keys, OFFSETS):
+                record += struct.pack("<iI", 1, key + offset)
+            file.write(wrapped(record, "Sum"))
+    return path
+
+
+def write_raw(path, rows):
+    pattern = f"<{1 + DENSE}f{len(SLOT_SIZES)}I"
+    path.write_bytes(b"".join(struct.pack(pattern, label, *dense, *keys)
+                              for label, dense, keys in rows))
+    return path
+
+
+class DataFormats(ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.parquet = shutil.copytree(GOLDEN / "clicks", self.folder / "clicks")
+        self.sources = {
+            "Norm": (write_norm(self.folder / "a.norm", TRAIN),
+                     write_norm(self.folder / "b.norm", TEST)),
+            "Raw": (write_raw(self.folder / "a.bin", TRAIN),
+                    write_raw(self.folder / "b.bin", TEST)),
+            "Parquet": (write_list(self.folder / "parquet.txt",
+                                   [self.parquet / "train_0.parquet",
+                                    self.parquet / "train_1.parquet"]),
+                        self.parquet / "test.parquet"),
+        }
+
+    def use(self, kind, **changes):
+        def change(content):
+            content["solver"].update(batchsize=128, batchsize_eval=77, num_epochs=3)
+            content["cistern"] = {"shuffle": True, "pass_memory_mb": 1}
+            data = content["layers"][0]
+            data["source"], data["eval_source"] = map(str, self.sources[kind])
+            data["sparse"][0]["max_feature_num_per_sample"] = len(SLOT_SIZES)
+            if kind != "Norm":
+                data.update(format=kind, slot_size_array=SLOT_SIZES)
+                del data["check"]
+            if kind == "Raw":
+                data.update(float_label_dense=True, num_samples=len(TRAIN),
+                            eval_num_samples=len(TEST))
+            data.update(changes)
+        self.write_model(change)
+
+    def train(self, name, *flags):
+        return run("cistern", "train", self.config, "--out", self.folder / name, *flags)
+
+    def need_parquet(self):
+        self.use("Parquet")
+        result = self.train("probe", "--set", "solver.num_epochs=1")
+        if result.code != 0 and "built without Parquet" in result.err:
+            self.skipTest("this build has no Parquet")
+        self.expect(result, 0)
+
+    def bits(self, kind, *flags):
+        self.use(kind)
+        run_folder = self.folder / f"run-{kind}"
+        self.expect(self.train(run_folder, *flags), 0)
+        output = self.folder / f"{kind}.tsv"
+        self.run_ok("cistern", "predict", self.config, "--model", run_folder, "--data",
+                    self.sources[kind][1], "--output", output)
+        events = [json.loads(line) for line in
+                  (run_folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        losses = [(event["event"], event.get("iter"), event.get("loss"), event.get("auc"),
+                   event.get("logloss")) for event in events]
+        return output.read_bytes(), losses
+
+    def test_raw_trains_to_the_bits_of_norm(self):
+        expected = self.bits("Norm")
+        self.assertEqual(len(expected[0].splitlines()), len(TEST))
+        self.assertEqual(self.bits("Raw"), expected)
+
+    def test_parquet_trains_to_the_bits_of_norm(self):
+        self.need_parquet()
+        self.assertEqual(self.bits("Parquet"), self.bits("Norm"))
+
+    def test_raw_that_was_stopped_goes_on_to_the_same_bits(self):
+        expected = self.bits("Raw")
+        self.use("Raw", cache_eval_data=True)
+        folder = self.folder / "run-stopped"
+        self.expect(self.train(folder, "--set", "solver.num_epochs=1"), 0)
+        self.expect(self.train(folder, "--resume"), 0)
+        output = self.folder / "stopped.tsv"
+        self.run_ok("cistern", "predict", self.config, "--model", folder, "--data",
+                    self.sources["Raw"][1], "--output", output)
+        self.assertEqual(output.read_bytes(), expected[0])
+
+    def test_raw_file_that_is_cut_short(self):
+        path = self.sources["Raw"][0]
+        path.write_bytes(path.read_bytes()[:-5])
+        self.use("Raw")
+        self.expect(self.train("run"), 4, "a.bin", "whole number of samples", "28 bytes")
+        self.assertFalse((self.folder / "run" / "model").exists())
+
+    def test_raw_with_more_samples_asked_than_there_are(self):
+        self.use("Raw", num_samples=1001)
+        self.expect(self.train("run"), 2, "num_samples is 1001", "1000 samples")
+
+    def test_raw_key_outside_its_slot(self):
+        path = self.sources["Raw"][0]
+        content = bytearray(path.read_bytes())
+        struct.pack_into("<I", content, 600 * 28 + 4 * (1 + DENSE + 2), SLOT_SIZES[2])
+        path.write_bytes(content)
+        self.use("Raw")
+        self.expect(self.train("run"), 4, "a.bin: record 600: slot 2 of input 0: key 7",
+                    "slot_size_array[2]")
+
+    def test_parquet_faults(self):
+        self.need_parquet()
+        self.use("Parquet", slot_size_array=[50, 20, 5, 30])
+        self.expect(self.train("key"), 4, "train_0.parquet: row group 0, row", "'C3'",
+                    "slot_size_array[2]")
+        self.use("Parquet")
+        (self.parquet / "_metadata.json").write_text('{"labels": []}', encoding="utf-8")
+        self.expect(self.train("metadata"), 2, "_metadata.json", "label_dim")
+        (self.parquet / "_metadata.json").unlink()
+        path = self.parquet / "train_1.parquet"
+        path.write_bytes(path.read_bytes()[:-20])
+        self.expect(self.train("short"), 4, "train_1.parquet")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
