@@ -1,4 +1,4 @@
-// cistern data convert and cistern data inspect.
+// cistern data convert, generate and inspect.
 #pragma once
 
 #include "cli/command_line.h"
@@ -9,6 +9,7 @@ namespace cistern {
 void AddDataCommands(Command& root);
 
 void AddConvertCommand(Command& data);
+void AddGenerateCommand(Command& data);
 void AddInspectCommand(Command& data);
 
 }  // namespace cistern

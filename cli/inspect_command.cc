@@ -3,24 +3,56 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/data_commands.h"
+#include "worker/config/model_config.h"
 #include "worker/data/inspect.h"
 
 namespace cistern {
 namespace {
 
 struct InspectFlags {
+  std::string model;
+  std::vector<std::string> set;
   std::vector<std::string> data;
   InspectOptions options;
   std::string key_bits = "auto";
 };
 
+absl::StatusOr<Report> ReportOf(const NormSummary& summary) {
+  return Report{nlohmann::ordered_json::parse(InspectionJson(summary)), InspectionText(summary),
+                absl::OkStatus()};
+}
+
+// Files of the format and shape of a model's Data layer.
+absl::StatusOr<Report> InspectAs(const InspectFlags& flags, InspectOptions options) {
+  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
+  if (absl::IsNotFound(config.status())) {
+    return absl::InvalidArgumentError(config.status().message());
+  }
+  if (!config.ok()) return config.status();
+  DataSetOptions data = DataSetOf(*config, "");
+  if (options.source.empty()) {
+    options.source = config->data.source;
+    data.num_samples = config->data.num_samples;
+  }
+  if (data.format == DataFormat::kNorm) {
+    options.key_bits = data.wide_keys ? 64 : 32;
+    CISTERN_ASSIGN_OR_RETURN(const NormSummary norm, InspectNorm(options));
+    return ReportOf(norm);
+  }
+  CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectDataSet(options, data));
+  return ReportOf(summary);
+}
+
 absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
   InspectOptions options = flags.options;
   options.source = absl::StrJoin(flags.data, ",");
+  if (!flags.model.empty()) return InspectAs(flags, options);
+  if (options.source.empty()) {
+    return absl::InvalidArgumentError("name the files, or the --model whose source is meant");
+  }
   options.key_bits = flags.key_bits == "auto" ? 0 : flags.key_bits == "32" ? 32 : 64;
   CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectNorm(options));
-  return Report{nlohmann::ordered_json::parse(InspectionJson(summary)), InspectionText(summary),
-                absl::OkStatus()};
+  return ReportOf(summary);
 }
 
 }  // namespace
@@ -28,13 +60,19 @@ absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
 void AddInspectCommand(Command& data) {
   auto flags = std::make_shared<InspectFlags>();
   Command& command =
-      data.Add("inspect", "Reads Norm files whole, checks them, says what they hold.",
+      data.Add("inspect", "Reads data files whole, checks them, says what they hold.",
                "cistern data inspect data/train/file_list.txt --print 3");
-  command.Arguments(
-      "FILE", &flags->data,
-      {"FILE...", "File lists or Norm files.", "data/train/file_list.txt", kRequired});
+  command.Arguments("FILE", &flags->data,
+                    {"FILE...", "File lists or data files; with --model its source may be meant.",
+                     "data/train/file_list.txt"});
+  command.Flag("--model", &flags->model,
+               {"FILE", "Reads as the Data layer of this model file: Raw and Parquet need it.",
+                "--model dlrm.json"});
+  command.List("--set", &flags->set, false,
+               {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
+                "--set layers.data.format=Parquet"});
   command.Choice("--key-bits", &flags->key_bits,
-                 {"auto|32|64", "Width of keys; auto tries both.", "--key-bits 32"});
+                 {"auto|32|64", "Norm: width of keys; auto tries both.", "--key-bits 32"});
   command.Flag("--max-samples", &flags->options.max_samples,
                {"INT", "Looks at the first samples only; 0: at all.", "--max-samples 100000"});
   command.Flag("--print", &flags->options.print, {"INT", "Samples to write out.", "--print 3"});
@@ -44,9 +82,10 @@ void AddInspectCommand(Command& data) {
 }
 
 void AddDataCommands(Command& root) {
-  Command& data = root.Add("data", "Makes Norm files from text, and looks into them.",
+  Command& data = root.Add("data", "Makes data files, and looks into them.",
                            "cistern data inspect data/train/file_list.txt");
   AddConvertCommand(data);
+  AddGenerateCommand(data);
   AddInspectCommand(data);
 }
 

@@ -48,6 +48,7 @@ TESTED_THROUGH = {
     "worker/data/data_set.cc": "test/integration/data_formats_test.py",
     "worker/data/mapped_file.cc": "test/data/raw_test.cc",
     "worker/data/parquet_*.cc": "test/data/parquet_test.cc",
+    "worker/data/*_set_writer.cc": "test/data/generate_test.cc",
     "worker/data/slot_sizes.cc": "test/data/raw_test.cc",
     "worker/data/norm_*.cc": "test/data/norm_test.cc",
     "worker/data/byte_stream.cc": "test/data/norm_test.cc",

@@ -83,5 +83,27 @@ TEST(Inspect, RefusesWhatMakesNoSense) {
   EXPECT_EQ(InspectNorm(options).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST(Inspect, ReadsRawFilesAsTheyAreSaidToBe) {
+  Scratch scratch;
+  InspectOptions options;
+  std::string bytes;
+  for (int x : {1, 7, 3, 0, 0, 7, 4, 1, 1, 7, 3, 2}) bytes += Bytes(x);  // label, dense, two keys
+  options.source = scratch.Write("a.bin", bytes);
+  options.max_samples = 2;
+  options.print = 1;
+  DataSetOptions data;
+  data.format = DataFormat::kRaw;
+  data.shape = {1, 1, {1, 1}, {0, 0}};
+  data.slot_sizes = {10, 5};
+  const auto summary = InspectDataSet(options, data);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->records, 3u);
+  EXPECT_EQ(summary->samples, 2u);
+  EXPECT_EQ(summary->slots[1].distinct, 2u);
+  EXPECT_THAT(summary->first, ElementsAre("label 1 | dense 2.07944 | 0: 3 | 1: 10"));
+  EXPECT_THAT(InspectionText(*summary), HasSubstr("Raw, keys with the offsets"));
+  EXPECT_EQ(nlohmann::json::parse(InspectionJson(*summary))["format"], "Raw");
+}
+
 }  // namespace
 }  // namespace cistern

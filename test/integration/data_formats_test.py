@@ -145,6 +145,43 @@ class DataFormats(ProgramTest):
         path.write_bytes(path.read_bytes()[:-20])
         self.expect(self.train("short"), 4, "train_1.parquet")
 
+    def test_generated_data_of_a_models_shape_trains(self):
+        kinds = ["Norm", "Raw"]
+        if "Arrow" in run("cistern", "version", "--json").json()["parquet"]:
+            kinds.append("Parquet")
+        losses = []
+        for kind in kinds:
+            with self.subTest(kind):
+                self.use(kind)
+                flags = ["--model", self.config, "--slot-sizes", ",".join(map(str, SLOT_SIZES)),
+                         "--samples", 600, "--test-samples", 100, "--samples-per-file", 250]
+                made = self.run_ok("cistern", "data", "generate", *flags, "--out",
+                                   self.folder / f"made-{kind}", "--json").json()
+                self.assertEqual(made["format"], kind)
+                self.sources[kind] = made["source"], made["eval_source"]
+                self.use(kind, **({"num_samples": 600, "eval_num_samples": 100}
+                                  if kind == "Raw" else {}))
+                if kind == "Norm":
+                    self.set_key_type("I32")
+                folder = self.folder / f"run-{kind}"
+                self.expect(self.train(folder), 0)
+                final = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1]
+                losses.append(json.loads(final)["loss"])
+        self.assertEqual(len(set(losses)), 1, losses)
+
+    def set_key_type(self, kind):
+        content = json.loads(self.config.read_text(encoding="utf-8"))
+        content["solver"]["input_key_type"] = kind
+        self.config.write_text(json.dumps(content), encoding="utf-8")
+
+    def test_inspect_reads_raw_as_the_model_says(self):
+        self.use("Raw")
+        seen = self.run_ok("cistern", "data", "inspect", "--model", self.config, "--json").json()
+        self.assertEqual((seen["format"], seen["samples"]), ("Raw", len(TRAIN)))
+        self.assertEqual([slot["distinct"] for slot in seen["slots"]],
+                         [len({row[2][slot] for row in TRAIN}) for slot in range(4)])
+        self.expect(run("cistern", "data", "inspect"), 2, "--model")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

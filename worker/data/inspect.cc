@@ -165,4 +165,31 @@ absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options) {
   return summary;
 }
 
+absl::StatusOr<NormSummary> InspectDataSet(const InspectOptions& options, DataSetOptions data) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
+  data.source = options.source;
+  data.shape.slot_nums = {static_cast<uint32_t>(SlotNum(data.shape))};
+  data.shape.max_keys = {0};
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+  NormSummary summary;
+  summary.format = data.format;
+  summary.shape = data.shape;
+  summary.files = paths.size();
+  Inspection inspection(&summary);
+  const uint64_t limit = options.max_samples == 0 ? ~uint64_t{0} : options.max_samples;
+  SampleBlock block;
+  while (summary.samples < limit) {
+    block.Reset(1);
+    CISTERN_ASSIGN_OR_RETURN(
+        const size_t got,
+        reader->Read(std::min<uint64_t>(kSamplesPerBlock, limit - summary.samples), &block));
+    if (got == 0) break;
+    inspection.Add(block, options.print);
+  }
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rest, reader->Skip(~uint64_t{0}, &block));
+  summary.records = summary.samples + rest;
+  inspection.Finish(options.top);
+  return summary;
+}
+
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// What a Norm data set holds: for people before they train, and for finding out why training fails.
+// What a data set holds: for people before they train, and for finding out why training fails.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "worker/data/sample_reader.h"
+#include "worker/data/data_set.h"
 
 namespace cistern {
 
@@ -32,11 +32,12 @@ struct NormSummary {
     bool distinct_exact = true;                 // else estimated, within about 2 %
     std::vector<std::pair<Key, uint64_t>> top;  // key, times seen
   };
-  NormCheck check = NormCheck::kNone;
-  int key_bits = 64;
+  DataFormat format = DataFormat::kNorm;
+  NormCheck check = NormCheck::kNone;  // Norm
+  int key_bits = 64;                   // Norm
   bool key_bits_guessed = false;
   uint64_t files = 0;
-  uint64_t records = 0;  // that the headers promise
+  uint64_t records = 0;  // in the files; Norm: that the headers promise
   uint64_t samples = 0;  // that were looked at
   SampleShape shape;     // one sparse input with all slots
   std::vector<Number> label, dense;
@@ -48,6 +49,10 @@ struct NormSummary {
 // Reads the whole source, checking it as training would. kDataLoss, kOutOfRange: as OpenNorm; a
 // file that makes sense with keys of neither width is kDataLoss.
 absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options);
+
+// The same for Raw and Parquet files, which do not say themselves how they are read: `data` says
+// it. Its source and options.key_bits are not used. Errors are those of OpenDataSet.
+absl::StatusOr<NormSummary> InspectDataSet(const InspectOptions& options, DataSetOptions data);
 
 // The summary for a terminal: a table of lines.
 std::string InspectionText(const NormSummary& summary);

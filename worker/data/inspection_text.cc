@@ -57,10 +57,13 @@ nlohmann::json SlotJson(const NormSummary::Slot& slot) {
 }  // namespace
 
 std::string InspectionText(const NormSummary& summary) {
-  std::string text = absl::StrFormat(
-      "Norm, check %s, %d-bit keys%s (\"check\": \"%s\", \"input_key_type\": \"%s\")\n",
-      CheckName(summary.check), summary.key_bits, summary.key_bits_guessed ? " by the looks" : "",
-      CheckName(summary.check), summary.key_bits == 64 ? "I64" : "I32");
+  std::string text = FormatName(summary.format);
+  if (summary.format != DataFormat::kNorm) text += ", keys with the offsets of slot_size_array\n";
+  if (summary.format == DataFormat::kNorm)
+    text = absl::StrFormat(
+        "Norm, check %s, %d-bit keys%s (\"check\": \"%s\", \"input_key_type\": \"%s\")\n",
+        CheckName(summary.check), summary.key_bits, summary.key_bits_guessed ? " by the looks" : "",
+        CheckName(summary.check), summary.key_bits == 64 ? "I64" : "I32");
   absl::StrAppendFormat(&text, "%d files, %d records, %d looked at\n", summary.files,
                         summary.records, summary.samples);
   absl::StrAppendFormat(
@@ -79,7 +82,8 @@ std::string InspectionText(const NormSummary& summary) {
 std::string InspectionJson(const NormSummary& summary) {
   nlohmann::json slots = nlohmann::json::array();
   for (const NormSummary::Slot& slot : summary.slots) slots.push_back(SlotJson(slot));
-  const nlohmann::json json = {{"check", CheckName(summary.check)},
+  const nlohmann::json json = {{"format", FormatName(summary.format)},
+                               {"check", CheckName(summary.check)},
                                {"key_bits", summary.key_bits},
                                {"key_bits_guessed", summary.key_bits_guessed},
                                {"files", summary.files},

@@ -1,14 +1,28 @@
-// OpenParquet of a build without Arrow.
+// Parquet of a build without Arrow.
 #include "worker/data/parquet_reader.h"
+#include "worker/data/sample_set_writer.h"
 
 namespace cistern {
+namespace {
+
+absl::Status Absent(const std::string& what) {
+  return absl::UnimplementedError(absl::StrCat(
+      what,
+      ": this program was built without Parquet, because no Arrow library was found: run "
+      "scripts/install_deps.sh, which gets one from pip, and build again; or use Norm or Raw "
+      "files"));
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options) {
-  return absl::UnimplementedError(absl::StrCat(
-      options.source,
-      ": this program was built without Parquet, because no Arrow library was found: run "
-      "scripts/install_deps.sh, which gets one from pip, and build again; or write Norm or Raw "
-      "files"));
+  return Absent(options.source);
+}
+
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(const std::string& folder,
+                                                                        const DataSetOptions&,
+                                                                        uint64_t) {
+  return Absent(folder);
 }
 
 std::string ParquetLibrary() {

@@ -1,0 +1,36 @@
+#include "worker/data/sample_set_writer.h"
+
+#include "worker/data/norm_set_writer.h"
+
+namespace cistern {
+namespace {
+
+class NormSet : public SampleSetWriter {
+ public:
+  NormSet(const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file)
+      : writer_(folder, {options.check, options.wide_keys, options.shape}, samples_per_file) {}
+
+  absl::Status Append(const SampleBlock& block) override { return writer_.Append(block); }
+  absl::Status Close() override { return writer_.Close(); }
+  std::string source() const override { return "file_list.txt"; }
+
+ private:
+  NormSetWriter writer_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
+    const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file) {
+  switch (options.format) {
+    case DataFormat::kNorm:
+      return std::make_unique<NormSet>(folder, options, samples_per_file);
+    case DataFormat::kRaw:
+      return CreateRawSetWriter(folder, options);
+    case DataFormat::kParquet:
+      return CreateParquetSetWriter(folder, options, samples_per_file);
+  }
+  return absl::InternalError("no such format");
+}
+
+}  // namespace cistern
