@@ -1,4 +1,4 @@
-// cistern data convert, generate and inspect.
+// cistern data convert, generate, inspect and keyset.
 #pragma once
 
 #include "cli/command_line.h"
@@ -11,5 +11,6 @@ void AddDataCommands(Command& root);
 void AddConvertCommand(Command& data);
 void AddGenerateCommand(Command& data);
 void AddInspectCommand(Command& data);
+void AddKeysetCommand(Command& data);
 
 }  // namespace cistern

@@ -87,6 +87,7 @@ void AddDataCommands(Command& root) {
   AddConvertCommand(data);
   AddGenerateCommand(data);
   AddInspectCommand(data);
+  AddKeysetCommand(data);
 }
 
 }  // namespace cistern

@@ -174,6 +174,23 @@ class DataFormats(ProgramTest):
         content["solver"]["input_key_type"] = kind
         self.config.write_text(json.dumps(content), encoding="utf-8")
 
+    def test_keysets_are_written_and_checked(self):
+        self.use("Raw")
+        keys = self.folder / "train.keyset"
+        flags = ["cistern", "data", "keyset", "--model", self.config]
+        made = self.run_ok(*flags, "--out", keys, "--json").json()
+        distinct = {key + offset for _, _, row in TRAIN for key, offset in zip(row, OFFSETS)}
+        self.assertEqual(made["keys"], len(distinct))
+        content = keys.read_bytes()
+        self.assertEqual(struct.unpack(f"<{len(distinct)}I", content), tuple(sorted(distinct)))
+        self.run_ok(*flags, "--check", keys)
+        keys.write_bytes(content[:-4])
+        self.expect(run(*flags, "--check", keys), 4, f"misses key {max(distinct)}")
+        keys.write_bytes(content[:-1])
+        self.expect(run(*flags, "--check", keys), 4, "whole number of 4-byte keys")
+        self.expect(run(*flags), 2, "--out", "--check")
+        self.expect(run(*flags, "--check", keys, "--input", "data2"), 2, "data1")
+
     def test_inspect_reads_raw_as_the_model_says(self):
         self.use("Raw")
         seen = self.run_ok("cistern", "data", "inspect", "--model", self.config, "--json").json()
