@@ -136,7 +136,7 @@ def main():
     names = [p.relative_to(ROOT).as_posix() for p in paths]
     errors = []
     for path, name in zip(paths, names):
-        is_bytes = name.startswith("test/golden/") and not path.suffix
+        is_bytes = name.startswith(("test/golden/", "test/fuzz/corpus/")) and not path.suffix
         if path.suffix not in TEXT or name == "LICENSE" or is_bytes:
             continue
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -7,7 +7,9 @@ namespace cistern {
 namespace {
 
 TEST(Parquet, ABuildWithoutItSaysSoAndHowToGetIt) {
-  const absl::Status status = OpenParquet({.source = "a.parquet"}).status();
+  ParquetOptions options;
+  options.source = "a.parquet";
+  const absl::Status status = OpenParquet(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_NE(status.message().find("a.parquet"), absl::string_view::npos);
   EXPECT_NE(status.message().find("scripts/install_deps.sh"), absl::string_view::npos);

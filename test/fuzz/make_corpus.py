@@ -1,0 +1,53 @@
+"""Writes the first files of corpus/: one of each kind that the readers know. Standard library only.
+
+Shape: one label, two dense features, inputs of 2 slots and 1; sizes 10, 4 and 7 (reader_targets.cc).
+Files that a fuzzer finds are added beside them and kept.
+"""
+
+import pathlib
+import struct
+
+FOLDER = pathlib.Path(__file__).parent
+CORPUS, GOLDEN = FOLDER / "corpus", FOLDER.parent / "golden/parquet"
+
+
+def put(name, content):
+    path = CORPUS / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def norm(is_sum, wide):
+    def wrapped(payload):
+        if not is_sum:
+            return payload
+        return struct.pack("<i", len(payload)) + payload + bytes([sum(payload) % 256])
+
+    key = "q" if wide else "I"
+    content = wrapped(struct.pack("<8q", int(is_sum), 3, 1, 2, 3, 0, 0, 0))
+    for label, slots in [(1, [[7, 8], [], [9]]), (0, [[], [], []]), (1, [[1], [2, 3], [4, 5]])]:
+        record = struct.pack("<3f", label, 0.5, -2)
+        for keys in slots:
+            record += struct.pack(f"<i{len(keys)}{key}", len(keys), *keys)
+        content += wrapped(record)
+    return bytes([is_sum + 2 * wide]) + content
+
+
+def main():
+    for is_sum in (0, 1):
+        for wide in (0, 1):
+            put(f"norm/sum{is_sum}_wide{wide}", norm(is_sum, wide))
+    put("raw/whole", b"\0" + struct.pack("<6i", 1, 0, 5, 9, 3, 6) * 3)
+    put("raw/floats", b"\1" + struct.pack("<3f3I", 1, 0.25, -5, 0, 1, 2) * 3)
+    put("file_list/one", b"1\n/proc/self/exe\n")
+    put("file_list/none", b"0\n")
+    put("file_list/absent", b"2\nno/such/file\nnor_this\n")
+    put("keyset/narrow", b"\0" + struct.pack("<4I", 14, 0, 10, 77))
+    put("keyset/wide", b"\1" + struct.pack("<4q", 14, 0, 10, 77))
+    for path in sorted((GOLDEN / "good").glob("*.parquet")):
+        put(f"parquet/{path.stem}", path.read_bytes())
+    put("metadata/nvtabular", (GOLDEN / "metadata/_metadata.json").read_bytes())
+
+
+if __name__ == "__main__":
+    main()

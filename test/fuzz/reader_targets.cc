@@ -1,0 +1,193 @@
+#include "test/fuzz/reader_targets.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "common/check.h"
+#include "worker/data/data_set.h"
+#include "worker/data/file_list.h"
+#include "worker/data/keyset.h"
+#include "worker/data/parquet_reader.h"
+
+namespace cistern {
+namespace {
+
+// Bytes as a file that no disk sees.
+class MemoryFile {
+ public:
+  explicit MemoryFile(absl::string_view bytes) : fd_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    CISTERN_CHECK(fd_ >= 0);
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd_, bytes.data(), bytes.size());
+      CISTERN_CHECK(written > 0);
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  ~MemoryFile() { close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const { return absl::StrCat("/proc/self/fd/", fd_); }
+
+ private:
+  const int fd_;
+};
+
+// The shape of every target: one label, two dense features, inputs of 2 slots and 1.
+DataSetOptions Options(DataFormat format) {
+  DataSetOptions options;
+  options.format = format;
+  options.shape = {1, 2, {2, 1}, {5, 0}};
+  if (format != DataFormat::kNorm) options.slot_sizes = {10, 4, 7};
+  return options;
+}
+
+// What every reader promises of what it hands out.
+void CheckBlock(const DataSetOptions& options, const SampleBlock& block) {
+  const SampleShape& shape = options.shape;
+  CISTERN_CHECK(block.label.size() == block.size * shape.label_dim);
+  CISTERN_CHECK(block.dense.size() == block.size * shape.dense_dim);
+  for (float x : block.label) CISTERN_CHECK(std::isfinite(x));
+  for (float x : block.dense) CISTERN_CHECK(std::isfinite(x));
+  Key limit = options.wide_keys ? kReservedKey64 : kReservedKey32;
+  if (options.format != DataFormat::kNorm) limit = 10 + 4 + 7;
+  for (size_t i = 0; i < block.sparse.size(); ++i) {
+    const SparseColumn& column = block.sparse[i];
+    CISTERN_CHECK(column.offsets.size() == block.size * shape.slot_nums[i] + 1);
+    CISTERN_CHECK(column.offsets.front() == 0 && column.offsets.back() == column.keys.size());
+    for (size_t k = 1; k < column.offsets.size(); ++k) {
+      CISTERN_CHECK(column.offsets[k - 1] <= column.offsets[k]);
+    }
+    for (Key key : column.keys) CISTERN_CHECK(key < limit);
+  }
+}
+
+void ReadSamples(const DataSetOptions& options) {
+  const auto reader = OpenDataSet(options);
+  if (!reader.ok()) return;
+  SampleBlock block;
+  for (size_t got = 1; got > 0;) {
+    block.Reset(options.shape.slot_nums.size());
+    const absl::StatusOr<size_t> read = (*reader)->Read(3, &block);
+    CheckBlock(options, block);
+    if (!read.ok()) return;
+    CISTERN_CHECK(*read == block.size && *read <= 3);
+    got = *read;
+  }
+}
+
+// The first byte says which of the four kinds the rest is.
+void ReadNorm(absl::string_view bytes) {
+  if (bytes.empty()) return;
+  const MemoryFile file(bytes.substr(1));
+  DataSetOptions options = Options(DataFormat::kNorm);
+  options.check = (bytes[0] & 1) != 0 ? NormCheck::kSum : NormCheck::kNone;
+  options.wide_keys = (bytes[0] & 2) != 0;
+  options.source = file.path();
+  ReadSamples(options);
+}
+
+// The first byte says whether labels and dense features are floats.
+void ReadRaw(absl::string_view bytes) {
+  if (bytes.empty()) return;
+  const MemoryFile file(bytes.substr(1));
+  DataSetOptions options = Options(DataFormat::kRaw);
+  options.float_label_dense = (bytes[0] & 1) != 0;
+  options.source = file.path();
+  ReadSamples(options);
+}
+
+void ReadParquet(absl::string_view bytes) {
+  const MemoryFile file(bytes);
+  DataSetOptions options = Options(DataFormat::kParquet);
+  options.source = file.path();
+  ReadSamples(options);
+}
+
+// As _metadata.json beside a file that is whole.
+void ReadMetadata(absl::string_view bytes) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / absl::StrCat("cistern_fuzz_", getpid());
+  if (!fs::exists(folder)) {
+    fs::create_directories(folder);
+    fs::copy_file(CISTERN_SOURCE_DIR "/test/golden/parquet/metadata/part_0.parquet",
+                  folder / "part_0.parquet");
+  }
+  std::ofstream(folder / "_metadata.json", std::ios::binary) << bytes;
+  DataSetOptions options = Options(DataFormat::kParquet);
+  options.source = (folder / "part_0.parquet").string();
+  ReadSamples(options);
+  fs::remove_all(folder);
+}
+
+void ReadList(absl::string_view bytes) {
+  const MemoryFile file(bytes);
+  const auto paths = ReadFileList(file.path());
+  if (paths.ok()) CISTERN_CHECK(paths->size() <= bytes.size() + 1);
+}
+
+// The first byte says the width of keys.
+void ReadKeyset(absl::string_view bytes) {
+  if (bytes.empty()) return;
+  const MemoryFile file(bytes.substr(1)), data(std::string(24, '\0'));
+  KeysetOptions options;
+  options.data = Options(DataFormat::kRaw);
+  options.data.source = data.path();
+  options.wide_keys = (bytes[0] & 1) != 0;
+  const auto summary = CheckKeyset(options, file.path());
+  if (summary.ok()) CISTERN_CHECK(summary->keys == 3 && summary->in_file >= 3);
+}
+
+}  // namespace
+
+const std::vector<ReaderTarget>& ReaderTargets() {
+  static const std::vector<ReaderTarget> targets = [] {
+    std::vector<ReaderTarget> all = {
+        {"norm", ReadNorm}, {"raw", ReadRaw}, {"file_list", ReadList}, {"keyset", ReadKeyset}};
+    if (!ParquetLibrary().empty()) {
+      all.push_back({"parquet", ReadParquet});
+      all.push_back({"metadata", ReadMetadata});
+    }
+    return all;
+  }();
+  return targets;
+}
+
+void MutateBytes(uint64_t seed, std::string* bytes) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](uint64_t n) { return static_cast<size_t>(random() % n); };
+  for (size_t places = 1 + below(4); places > 0 && !bytes->empty(); --places) {
+    const size_t size = bytes->size(), at = below(size), length = 1 + below(16);
+    switch (below(7)) {
+      case 0:
+        (*bytes)[at] = static_cast<char>((*bytes)[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        (*bytes)[at] = static_cast<char>(random());
+        break;
+      case 2:
+        bytes->insert(at, length, static_cast<char>(random()));
+        break;
+      case 3:
+        bytes->erase(at, length);
+        break;
+      case 4:
+        bytes->replace(at, length, bytes->substr(below(size), length));
+        break;
+      case 5: {
+        const uint64_t number = below(3) == 0 ? ~uint64_t{0} >> below(64) : below(300);
+        bytes->replace(at, 8, reinterpret_cast<const char*>(&number), 8);
+        break;
+      }
+      case 6:
+        bytes->resize(at);
+        break;
+    }
+  }
+}
+
+}  // namespace cistern
