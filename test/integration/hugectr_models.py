@@ -256,3 +256,17 @@ def write_norm(path, content, samples, seed):
                     record += struct.pack(f"<i{count}{key}", count, *keys)
                 first += one["slot_num"]
             file.write(wrapped(record, "Sum"))
+
+
+def write_raw(path, content, samples, seed):
+    """The same as a Raw file: one key a slot, numbered from 0 in each."""
+    draw = random.Random(seed)
+    shape = content["layers"][0]
+    dense = shape["dense"]["dense_dim"]
+    with open(path, "wb") as file:
+        for _ in range(samples):
+            likely = draw.randrange(2)
+            label = int(draw.random() < (0.8 if likely else 0.2))
+            keys = [(2 * draw.randrange(20) + likely) % size for size in shape["slot_size_array"]]
+            file.write(struct.pack(f"<{1 + dense + len(keys)}i", label,
+                                   *(draw.randrange(100) for _ in range(dense)), *keys))
