@@ -61,17 +61,16 @@ absl::Status CheckSaveFlags(const SaveFlags& flags) {
 
 // What follows a save once all of its files are on disk.
 absl::Status UpdateAfterSave(ParameterClient& client, const v1::SaveRequest& save) {
-  const absl::Status updated = [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t, ControlPlane& server) {
-      v1::UpdateAfterSaveRequest request;
-      *request.mutable_identity() = client.identity();
-      request.set_mode(save.mode());
-      request.set_day(save.day());
-      v1::PassReply reply;
-      return server.UpdateAfterSave(request, &reply);
-    }));
-    return client.CommitChange();
-  }();
+  const absl::Status updated =
+      client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
+        v1::UpdateAfterSaveRequest request;
+        *request.mutable_identity() = client.identity();
+        request.set_mode(save.mode());
+        request.set_day(save.day());
+        request.set_changes(changes);
+        v1::PassReply reply;
+        return server.UpdateAfterSave(request, &reply);
+      });
   return AddContext(updated, absl::StrCat("the files of '", save.name(),
                                           "' are saved, but the statistics of their rows were not "
                                           "reset"));
@@ -90,8 +89,7 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint6
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
   LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(
-      FromCheckpoint(LoadModel(files, config, client, folder, flags.upgrade)));
+  CISTERN_RETURN_IF_ERROR(FromCheckpoint(LoadModel(files, config, client, folder, flags.upgrade)));
   CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
   return absl::OkStatus();
 }

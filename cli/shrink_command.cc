@@ -17,14 +17,17 @@ absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client,
     CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
     CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
   }
-  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
+  const auto shrink = [&](size_t rank, ControlPlane& server, uint64_t changes) {
     v1::ShrinkRequest request;
     *request.mutable_identity() = client.identity();
     request.set_dry_run(flags.dry_run);
     request.set_day(static_cast<uint32_t>(flags.day));
+    request.set_changes(changes);
     return server.Shrink(request, &(*replies)[rank]);
-  }));
-  return flags.dry_run ? absl::OkStatus() : client.CommitChange();
+  };
+  if (!flags.dry_run) return client.ChangeInPlace(shrink);
+  return client.ForEachServer(
+      [&](size_t rank, ControlPlane& server) { return shrink(rank, server, 0); });
 }
 
 }  // namespace

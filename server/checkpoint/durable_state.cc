@@ -203,7 +203,8 @@ void DurableState::Adopted(const Staging& staging, uint64_t commit) {
   ahead_ = true;
 }
 
-void DurableState::Changed(const std::vector<std::vector<std::vector<Key>>>* keys) {
+void DurableState::Changed(uint64_t before,
+                           const std::vector<std::vector<std::vector<Key>>>* keys) {
   totals_stale_ = true;
   if (keys == nullptr) {
     base_needed_ = true;
@@ -219,6 +220,19 @@ void DurableState::Changed(const std::vector<std::vector<std::vector<Key>>>* key
   }
   absl::MutexLock lock(&mutex_);
   dirty_ = true;
+  changes_ = before + 1;
+}
+
+absl::Status DurableState::CheckChanges(uint64_t changes) const {
+  absl::MutexLock lock(&mutex_);
+  if (changes == changes_) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "of the changes in place (clear, load, shrink, reset after a save) since the last commit the "
+      "caller has made ",
+      changes, " and this server holds ", changes_,
+      changes > changes_ ? ": it was restarted and has lost the rest"
+                         : ": somebody else has made them",
+      "; claim a new epoch and make them again"));
 }
 
 void DurableState::GiveUpMemory() {
@@ -232,6 +246,7 @@ void DurableState::TakeManifest(ParsedManifest manifest) {
     manifest_ = std::move(manifest);
     chain_ = FilesOf(manifest_.manifest);
     ahead_ = dirty_ = false;
+    changes_ = 0;
     kept_.push_back(manifest_);
     if (kept_.size() > options_.keep_commits) kept_.erase(kept_.begin());
     // A merged base has done its part once a manifest names it, and is of no use once the chain

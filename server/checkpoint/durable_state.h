@@ -89,9 +89,12 @@ class DurableState {
   // The staged rows are in the tables: by manifest `commit`, or, 0, in memory only.
   void Adopted(const Staging& staging, uint64_t commit);
 
-  // Memory was changed in place and is to become the next commit's: the rows of `keys`
-  // ([table][local shard]), or, without, all of them.
-  void Changed(const std::vector<std::vector<std::vector<Key>>>* keys);
+  // Memory was changed in place, after `before` changes since the last commit, and is to become the
+  // next commit's: the rows of `keys` ([table][local shard]), or, without, all of them.
+  void Changed(uint64_t before, const std::vector<std::vector<std::vector<Key>>>* keys);
+  // kAborted unless memory holds exactly `changes` of them: a server that was restarted holds none,
+  // and a commit with it would be neither what was before the change nor what is after it.
+  absl::Status CheckChanges(uint64_t changes) const;
   // The tables can no longer be trusted: they are not read until Recover.
   void GiveUpMemory();
   // Whether memory is changed so, and must not be read as committed state.
@@ -166,6 +169,7 @@ class DurableState {
   std::vector<v1::RowFile> chain_ ABSL_GUARDED_BY(mutex_);  // this server's files, by commit
   bool ahead_ ABSL_GUARDED_BY(mutex_) = false;  // memory holds passes that no manifest does
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // in place, in memory and in no manifest
   v1::PreparedPart prepared_part_ ABSL_GUARDED_BY(mutex_);
   std::vector<ParsedManifest> kept_ ABSL_GUARDED_BY(mutex_);  // newest last: their files stay
   std::unique_ptr<Compaction> compaction_;                    // last: its thread uses the folder

@@ -128,6 +128,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   if (!newest.has_value()) {
     absl::MutexLock lock(&mutex_);
     ahead_ = dirty_ = false;
+    changes_ = 0;
     return 0;
   }
   CISTERN_RETURN_IF_ERROR(KeepOlderManifests(newest->manifest.commit()));

@@ -70,9 +70,9 @@ absl::Status PassStage::Begin(PassId pass) {
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   if (pass != committed_ + 1) {
-    const std::string message = absl::StrCat("pass ", pass, " cannot begin: pass ", committed_,
-                                             " is committed, so the next is ", committed_ + 1);
-    return pass > committed_ ? absl::AbortedError(message) : absl::FailedPreconditionError(message);
+    return WrongPass(pass, pass > committed_,
+                     absl::StrCat("pass ", pass, " cannot begin: pass ", committed_,
+                                  " is committed, so the next is ", committed_ + 1));
   }
   open_ = pass;
   return absl::OkStatus();
@@ -179,6 +179,12 @@ void PassStage::Reset(PassId pass) {
   Free(std::move(dropped));
 }
 
+void PassStage::Recovered(PassId pass) {
+  Reset(pass);
+  absl::MutexLock lock(&mutex_);
+  recovered_ = pass;
+}
+
 absl::Status PassStage::CheckPush(const StagedPush& push) const {
   return push.dense ? CheckDense(push) : CheckSparse(push);
 }
@@ -224,11 +230,20 @@ absl::Status PassStage::CheckDense(const StagedPush& push) const {
 
 absl::Status PassStage::CheckOpen(PassId pass) const {
   if (open_ != 0 && pass == open_) return absl::OkStatus();
-  const std::string message = absl::StrCat(
-      "pass ", pass, " is not open on this server: pass ", committed_, " is committed and ",
-      open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open"));
-  return pass > committed_ && open_ == 0 ? absl::AbortedError(message)
-                                         : absl::FailedPreconditionError(message);
+  return WrongPass(
+      pass, pass > committed_ && open_ == 0,
+      absl::StrCat("pass ", pass, " is not open on this server: pass ", committed_,
+                   " is committed and ",
+                   open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open")));
+}
+
+absl::Status PassStage::WrongPass(PassId pass, bool lost, const std::string& what) const {
+  if (recovered_ > 0 && pass <= recovered_) {
+    return absl::AbortedError(absl::StrCat(
+        what, ": this server was restarted with pass ", recovered_,
+        " and has lost what it was told since; claim a new epoch and go on from there"));
+  }
+  return lost ? absl::AbortedError(what) : absl::FailedPreconditionError(what);
 }
 
 absl::Status PassStage::CheckRoom(const StagedPush& push) const {

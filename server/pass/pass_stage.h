@@ -38,7 +38,8 @@ class PassStage {
   uint64_t staged_bytes() const;
 
   // OK if pass == committed() + 1. The same pass again drops nothing and is OK (idempotent); an
-  // earlier one is kFailedPrecondition, a later one kAborted, that names both.
+  // earlier one is kFailedPrecondition, a later one, or one before Recovered, kAborted, that names
+  // both.
   absl::Status Begin(PassId pass);
 
   // Stages one push of (worker, sequence). A repeat with the same body_hash is OK and counts once;
@@ -79,12 +80,18 @@ class PassStage {
 
   // Drops any staging and makes the state that of `pass` (after Load or Clear).
   void Reset(PassId pass);
+  // The same after the state was read from disk. Passes up to this one may have been opened by
+  // somebody who still goes on with them, so that they are not over but lost: kAborted.
+  void Recovered(PassId pass);
 
  private:
   absl::Status CheckPush(const StagedPush& push) const;
   absl::Status CheckSparse(const StagedPush& push) const;
   absl::Status CheckDense(const StagedPush& push) const;
   absl::Status CheckOpen(PassId pass) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Why `pass` is not to be worked on: it was lost with this server's memory, or it is over.
+  absl::Status WrongPass(PassId pass, bool lost, const std::string& what) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(const StagedPush& push) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void AwaitIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends busy_ with its scope, also where memory ran out in it.
@@ -101,6 +108,7 @@ class PassStage {
   // they clear it; every other verb waits for that.
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
   PassId committed_ ABSL_GUARDED_BY(mutex_) = 0;
+  PassId recovered_ ABSL_GUARDED_BY(mutex_) = 0;  // what was read from disk; 0: nothing
   PassId open_ ABSL_GUARDED_BY(mutex_) = 0;
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t prepared_rows_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -15,6 +15,7 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
   }
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+  CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
   uint64_t rows = 0;
   v1::PreparedPart part;
   PassStage::Look write;
@@ -85,7 +86,7 @@ absl::Status ControlService::Recover() {
                    [&]() -> absl::Status {
                      CISTERN_ASSIGN_OR_RETURN(const PassId pass,
                                               state_->durable->Recover(state_->store));
-                     state_->stage.Reset(pass);
+                     state_->stage.Recovered(pass);
                      LogInfo(absl::StrCat("recovered pass ", pass));
                      return absl::OkStatus();
                    });
@@ -130,7 +131,7 @@ absl::Status ControlService::Scrub(const v1::ScrubRequest& request, v1::ScrubRep
   return absl::OkStatus();
 }
 
-absl::Status ControlService::ChangeInPlace(const v1::Identity& identity,
+absl::Status ControlService::ChangeInPlace(const v1::Identity& identity, uint64_t changes,
                                            const std::function<absl::Status()>& change) {
   absl::MutexLock job(&state_->job_mutex);
   return Replacing(
@@ -139,15 +140,19 @@ absl::Status ControlService::ChangeInPlace(const v1::Identity& identity,
           return absl::FailedPreconditionError(
               absl::StrCat("pass ", state_->stage.open(), " is open; wait until it is committed"));
         }
-        return state_->guard.Check(IdentityOf(identity), state_->store.schema_hash());
+        CISTERN_RETURN_IF_ERROR(
+            state_->guard.Check(IdentityOf(identity), state_->store.schema_hash()));
+        return state_->CheckChanges(changes);
       },
       change);
 }
 
 absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::ShrinkReply* reply) {
-  return ChangeInPlace(request.identity(), [&]() -> absl::Status {
+  if (request.dry_run()) CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
+  return ChangeInPlace(request.identity(), request.changes(), [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(CheckDay(state_->store, request.day()));
-    if (!request.dry_run() && state_->durable != nullptr) state_->durable->Changed(nullptr);
+    if (!request.dry_run() && state_->durable != nullptr)
+      state_->durable->Changed(request.changes(), nullptr);
     for (const auto& table : state_->store.sparse_tables()) {
       const ShrinkTotals totals =
           ShrinkTable(*table, request.day(), request.dry_run(), state_->pool);
@@ -160,14 +165,14 @@ absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::Shrink
 
 absl::Status ControlService::UpdateAfterSave(const v1::UpdateAfterSaveRequest& request,
                                              v1::PassReply* reply) {
-  return ChangeInPlace(request.identity(), [&]() -> absl::Status {
+  return ChangeInPlace(request.identity(), request.changes(), [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(CheckDay(state_->store, request.day()));
     std::vector<std::vector<std::vector<Key>>> changed;
     for (const auto& table : state_->store.sparse_tables()) {
       cistern::UpdateAfterSave(*table, request.mode(), request.day(), state_->pool,
                                &changed.emplace_back());
     }
-    if (state_->durable != nullptr) state_->durable->Changed(&changed);
+    if (state_->durable != nullptr) state_->durable->Changed(request.changes(), &changed);
     reply->set_committed_pass(state_->stage.committed());
     return absl::OkStatus();
   });

@@ -50,6 +50,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
       [&]() -> absl::Status {
         // A server without tables takes those of the model.
         CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
+        CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
         if (state_->store.schema_hash() == 0) return state_->guard.CheckEpoch(caller.epoch);
         return state_->guard.Check(caller, state_->store.schema_hash());
       },
@@ -60,7 +61,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         // On a durable server the load becomes a commit by the pass that follows, of the same
         // number.
         const bool durable = state_->durable != nullptr;
-        if (durable) state_->durable->Changed(nullptr);
+        if (durable) state_->durable->Changed(request.changes(), nullptr);
         state_->stage.Reset(durable && totals.pass > 0 ? totals.pass - 1 : totals.pass);
         LogInfo(
             absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ", folder));

@@ -101,7 +101,10 @@ absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply*
 }
 
 absl::Status ControlService::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return InPass(request.identity(), reply, [&] { return state_->stage.Begin(request.pass()); });
+  return InPass(request.identity(), reply, [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
+    return state_->stage.Begin(request.pass());
+  });
 }
 
 absl::Status ControlService::SealPass(const v1::SealPassRequest& request, v1::PassReply* reply) {
@@ -141,11 +144,15 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
   absl::MutexLock job(&state_->job_mutex);
   reply->set_committed_pass(request.pass());
   return Replacing(
-      [&] {
-        return state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash());
+      [&]() -> absl::Status {
+        CISTERN_RETURN_IF_ERROR(
+            state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash()));
+        // A repeat finds that it was done, and does it again.
+        const bool again = state_->CheckChanges(request.changes() + 1).ok();
+        return again ? absl::OkStatus() : state_->CheckChanges(request.changes());
       },
       [&] {
-        if (state_->durable != nullptr) state_->durable->Changed(nullptr);
+        if (state_->durable != nullptr) state_->durable->Changed(request.changes(), nullptr);
         state_->store.Clear();
         state_->stage.Reset(request.pass());
         return absl::OkStatus();

@@ -37,9 +37,10 @@ class ControlService : public ControlPlane {
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
   // Recovers if a commit was decided that this server has not been told of.
   absl::Status CatchUp();
-  // Runs `change`, which writes committed rows in place, for a caller whose identity is right; on a
-  // durable server the change counts once the caller has committed the next pass.
-  absl::Status ChangeInPlace(const v1::Identity& identity,
+  // Runs `change`, which writes committed rows in place, for a caller whose identity is right and
+  // who has made `changes` before; on a durable server the change counts once the caller has
+  // committed the next pass.
+  absl::Status ChangeInPlace(const v1::Identity& identity, uint64_t changes,
                              const std::function<absl::Status()>& change);
   // data_dir/name. kFailedPrecondition without a data_dir; kInvalidArgument for an unsafe name.
   absl::StatusOr<std::string> Folder(const std::string& name) const;

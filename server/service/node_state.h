@@ -59,6 +59,11 @@ struct NodeState {
         "this server's tables were loaded, cleared or shrunk and that is not committed yet; try "
         "again soon");
   }
+  // kAborted unless the caller has made every change in place that memory holds, and no other:
+  // `changes` in a request.
+  absl::Status CheckChanges(uint64_t changes) const {
+    return durable == nullptr ? absl::OkStatus() : durable->CheckChanges(changes);
+  }
   // CheckTables, and the identity of a call.
   absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     CISTERN_RETURN_IF_ERROR(CheckTables());

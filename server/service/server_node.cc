@@ -40,7 +40,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(state_.durable, DurableState::Open(durable, state_.store.shard_map(),
                                                               options.rank, &state_.pool));
   CISTERN_ASSIGN_OR_RETURN(const PassId pass, state_.durable->Recover(state_.store));
-  state_.stage.Reset(pass);
+  state_.stage.Recovered(pass);
   CISTERN_ASSIGN_OR_RETURN(const Epoch epoch, state_.durable->NewestEpoch());
   if (epoch > 0) CISTERN_RETURN_IF_ERROR(state_.guard.Claim(epoch));
   state_.guard.set_durable();

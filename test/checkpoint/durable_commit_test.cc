@@ -3,76 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "test/client/embedded_fleet.h"
-#include "test/client/restartable_fleet.h"
-#include "test/common/temp_folder.h"
+#include "test/checkpoint/durable_fixture.h"
 
 namespace cistern {
 namespace {
 
 using testing::HasSubstr;
-
-class DurableCommit : public testing::Test {
- protected:
-  ServerOptions Base() const {
-    ServerOptions options;
-    options.data_dir = folder_.path();
-    options.shard_num = 8;
-    return options;
-  }
-  static ClientOptions Impatient() {
-    ClientOptions options;
-    options.retry_limit = absl::Milliseconds(1);
-    return options;
-  }
-  // A pass that writes values which depend on (key, round) to both sparse tables and the dense one.
-  static absl::Status Round(ParameterClient& client, uint64_t round, bool durable = true) {
-    CISTERN_RETURN_IF_ERROR(client.BeginPass());
-    CISTERN_RETURN_IF_ERROR(PushRound(client, round));
-    ParameterClient::CommitOptions commit;
-    commit.durable = durable;
-    commit.worker_state = absl::StrCat("{\"round\": ", round, "}");
-    return client.CommitPass(commit);
-  }
-  static absl::Status PushRound(ParameterClient& client, uint64_t round) {
-    std::mt19937_64 random(round);
-    for (const TableId table : {kCtr, kDeep}) {
-      const uint32_t stride = client.layout(table).full_floats();
-      std::vector<Key> keys;
-      for (Key key = 1 + round % 3; key < 400; key += 1 + random() % 9) keys.push_back(key * 977);
-      std::vector<float> values(keys.size() * stride);
-      std::vector<uint8_t> full(keys.size());
-      for (size_t i = 0; i < keys.size(); ++i) {
-        full[i] = table == kDeep || (keys[i] + round) % 2 == 0;
-        const uint32_t cells = client.layout(table).floats(full[i] != 0);
-        for (uint32_t c = 0; c < cells; ++c) {
-          values[i * stride + c] = static_cast<float>(random() % 100000) / 7.0f;
-        }
-      }
-      CISTERN_RETURN_IF_ERROR(client.Push(table, keys, values.data(), full.data()));
-    }
-    std::vector<float> dense(1000 * 3);
-    for (float& cell : dense) cell = static_cast<float>(random() % 1000) / 3.0f;
-    return client.PushDense(kMlp, dense.data());
-  }
-  // The digests after rounds 1 .. n on one server without files.
-  static std::vector<uint64_t> Expected(uint64_t rounds) {
-    EmbeddedFleet fleet(1, [] {
-      ServerOptions options;
-      options.shard_num = 8;
-      return options;
-    }());
-    auto client = Writer(fleet.Links());
-    for (uint64_t round = 1; round <= rounds; ++round) {
-      EXPECT_EQ(Round(*client, round), absl::OkStatus());
-    }
-    return DigestsOf(*client);
-  }
-
-  TempFolder folder_;
-};
 
 TEST_F(DurableCommit, EveryServerComesBackWithTheNewestCommit) {
   for (uint32_t server_num : {1u, 3u}) {
@@ -279,24 +215,6 @@ TEST_F(DurableCommit, AClaimRollsBackWhatIsInMemoryOnly) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(DurableCommit, AClearedFleetThatIsNotCommittedHasItsRowsBackWithTheNextClaim) {
-  RestartableFleet fleet(2, Base());
-  auto client = Writer(fleet.Links(), Impatient());
-  ASSERT_EQ(Round(*client, 1), absl::OkStatus());
-  ASSERT_EQ(client->Clear(0), absl::OkStatus());
-  EXPECT_EQ(PullKeys(*client, kDeep, TestKeys(10)).status.code(), absl::StatusCode::kUnavailable);
-  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
-  EXPECT_EQ(client->committed_pass(), 1u);
-  EXPECT_EQ(DigestsOf(*client), Expected(1));
-  ASSERT_EQ(client->Clear(0), absl::OkStatus());
-  ASSERT_EQ(client->CommitChange(), absl::OkStatus());
-  for (size_t rank : {0, 1}) ASSERT_EQ(fleet.Restart(rank), absl::OkStatus());
-  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
-  EXPECT_EQ(DigestsOf(*client), (std::vector<uint64_t>{0, 0, 0}));
-  EXPECT_EQ(client->committed_pass(), 1u);
-  EXPECT_EQ(client->manifest().commit(), 2u);
-}
-
 TEST_F(DurableCommit, AnOldCoordinatorCannotDecide) {
   RestartableFleet fleet(2, Base());
   auto zombie = Writer(fleet.Links());
@@ -336,6 +254,27 @@ TEST_F(DurableCommit, FilesAreMergedIntoBasesAndOldOnesGo) {
   // 3 commits stay, each of two servers' base and a few deltas.
   EXPECT_LT(files.List(StateFolderOf(folder_.path()) + "/data").value().size(), 24u);
   EXPECT_EQ(files.List(StateFolderOf(folder_.path()) + "/manifest").value().size(), 3u);
+}
+
+TEST_F(DurableCommit, AServerThatIsRestartedMergesAgainUnderAnotherName) {
+  ServerOptions options = Base();
+  options.compact_min_bytes = 1;
+  RestartableFleet fleet(1, options);
+  auto client = Writer(fleet.Links());
+  for (uint64_t round : {1, 2}) {
+    ASSERT_EQ(Round(*client, round), absl::OkStatus());
+    fleet.node(0).AwaitCompaction();
+  }
+  for (int restart = 0; restart < 2; ++restart) {
+    ASSERT_EQ(fleet.Restart(0), absl::OkStatus());
+    fleet.node(0).AwaitCompaction();
+  }
+  ASSERT_EQ(Round(*client, 3), absl::OkStatus());
+  const std::string base = client->manifest().files(0).name();
+  EXPECT_TRUE(client->manifest().files(0).base()) << base;
+  EXPECT_EQ(base.substr(base.find('.')), ".1003");
+  EXPECT_EQ(client->manifest().files_size(), 2);
+  EXPECT_EQ(DigestsOf(*client), Expected(3));
 }
 
 TEST_F(DurableCommit, TwoProcessesCannotBeTheSameServer) {

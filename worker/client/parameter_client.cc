@@ -111,6 +111,7 @@ absl::Status ParameterClient::ClaimEpoch() {
     epoch_ = epoch;
     committed_ = committed[0];
     open_ = 0;
+    changes_ = 0;
     // Servers without tables were restarted before the first commit: CreateTables makes them again.
     if (SchemaHash(view.schema) != 0 && SchemaHash(view.schema) != schema_hash_) {
       CISTERN_RETURN_IF_ERROR(SetSchema(view.schema));
@@ -136,6 +137,7 @@ absl::Status ParameterClient::BeginPass() {
   v1::PassRequest request;
   *request.mutable_identity() = identity();
   request.set_pass(committed_ + 1);
+  request.set_changes(changes_);
   CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
     v1::PassReply reply;
     return server.BeginPass(request, &reply);
@@ -166,6 +168,7 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     *prepare.mutable_identity() = pass.identity();
     prepare.set_pass(open_);
     prepare.set_durable(durable);
+    prepare.set_changes(changes_);
     return server.PreparePass(prepare, &prepared[rank]);
   }));
   if (durable) {
@@ -182,6 +185,7 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
       AddContext(told, absl::StrCat("pass ", open_, " is not committed on every server")));
   committed_ = open_;
   open_ = 0;
+  if (durable) changes_ = 0;
   return absl::OkStatus();
 }
 
@@ -233,46 +237,6 @@ absl::Status ParameterClient::AbortPass() {
     v1::PassReply reply;
     return server.AbortPass(request, &reply);
   });
-}
-
-absl::Status ParameterClient::Clear(PassId pass) {
-  v1::ClearRequest request;
-  *request.mutable_identity() = identity();
-  request.set_pass(pass);
-  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
-    v1::PassReply reply;
-    return server.Clear(request, &reply);
-  }));
-  committed_ = pass;
-  open_ = 0;
-  return absl::OkStatus();
-}
-
-absl::Status ParameterClient::Load(const v1::LoadRequest& what, uint64_t* rows) {
-  v1::LoadRequest request = what;
-  *request.mutable_identity() = identity();
-  std::vector<v1::LoadReply> replies(servers_.size());
-  CISTERN_RETURN_IF_ERROR(ForEachServer(
-      [&](size_t rank, ControlPlane& server) { return server.Load(request, &replies[rank]); }));
-  for (const v1::LoadReply& reply : replies) *rows += reply.rows();
-  committed_ = replies[0].committed_pass();
-  open_ = 0;
-  // The tables may have come with the model.
-  v1::HelloReply hello;
-  CISTERN_RETURN_IF_ERROR(servers_[0].control->Hello({}, &hello));
-  CISTERN_RETURN_IF_ERROR(SetSchema(hello.schema()));
-  if (!durable_) return absl::OkStatus();
-  // Without a position: none belongs to these rows.
-  CISTERN_RETURN_IF_ERROR(BeginPass());
-  return CommitPass(CommitOptions());
-}
-
-absl::Status ParameterClient::CommitChange() {
-  if (!durable_) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(BeginPass());
-  CommitOptions commit;
-  commit.worker_state = manifest_.worker();
-  return CommitPass(commit);
 }
 
 absl::Status ParameterClient::ForEachServer(

@@ -110,12 +110,21 @@ class ParameterClient {
   // ClaimEpoch brings back the last commit.
   absl::Status Load(const v1::LoadRequest& what, uint64_t* rows);
 
-  // Commits what was changed in place on the servers (Clear, Shrink, UpdateAfterSave) as a pass of
-  // its own, with the worker's position as it was. Nothing to do where they are not durable.
+  // Changes the tables in place (Shrink, UpdateAfterSave) on every server, and, where they are
+  // durable, commits that as a pass of its own with the worker's position as it was. `call` sends
+  // the request; `changes` goes into it. Where a server was restarted before the commit, all are
+  // back at the last commit and the change is made again, a few times; kAborted then. Call it as
+  // the only writer: kFailedPrecondition if another one has committed meanwhile.
+  using Change = std::function<absl::Status(size_t rank, ControlPlane&, uint64_t changes)>;
+  absl::Status ChangeInPlace(const Change& call);
+
+  // Commits what Clear has done as a pass of its own, with the worker's position as it was. Nothing
+  // to do where the servers are not durable.
   absl::Status CommitChange();
 
   // Removes all rows and sets the committed pass, on every server. On durable servers this becomes
-  // a commit with the next pass, or CommitChange.
+  // a commit with the next pass, or CommitChange; kAborted from any verb until then: a server was
+  // restarted and has its rows again.
   absl::Status Clear(PassId pass);
 
   // Calls every server in parallel; the first error wins, with the server's name before it.
@@ -126,6 +135,7 @@ class ParameterClient {
 
   absl::Status SetSchema(const v1::Schema& schema);
   absl::Status ReadManifest();
+  absl::Status ChangeOnce(const Change& call);
   // Writes the manifest of the open pass on server 0: the commit point.
   absl::Status Decide(const std::vector<v1::PreparePassReply>& prepared,
                       const std::string& worker_state);
@@ -164,6 +174,7 @@ class ParameterClient {
   // Of the thread that calls the pass verbs.
   PassId committed_ = 0, open_ = 0;
   std::vector<uint64_t> sequences_;  // next push, by server
+  uint64_t changes_ = 0;             // in place, since the last durable commit
 };
 
 }  // namespace cistern

@@ -233,28 +233,6 @@ absl::Status ReplaceModel(FileSystem& files, const std::string& fresh, const std
   return absl::OkStatus();
 }
 
-// A durable server that was restarted since Clear holds its last commit again, and a pass on top of
-// that would be neither the one model nor the other: kAborted. Nothing is changed by a server that
-// is restarted after this, because it has lost the open pass.
-absl::Status CheckCleared(ParameterClient& client, PassId pass) {
-  if (!client.durable()) return absl::OkStatus();
-  return client.ForEachServer([&](size_t, ControlPlane& server) -> absl::Status {
-    v1::HelloReply hello;
-    CISTERN_RETURN_IF_ERROR(server.Hello({}, &hello));
-    if (hello.identity().epoch() > client.identity().epoch()) return absl::OkStatus();  // fenced
-    v1::StatsRequest request;
-    *request.mutable_identity() = client.identity();
-    v1::StatsReply stats;
-    CISTERN_RETURN_IF_ERROR(server.Stats(request, &stats));
-    bool empty = stats.committed_pass() == pass;
-    for (const v1::TableStats& table : stats.tables()) empty &= table.rows() == 0;
-    return empty ? absl::OkStatus()
-                 : absl::AbortedError(
-                       "it was restarted while a model was loaded; claim a new "
-                       "epoch, and load it again");
-  });
-}
-
 // Makes the model the committed state. This is a pass of its own, so that a half-read model never
 // becomes the state.
 absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::string& folder,
@@ -263,16 +241,12 @@ absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::
   CISTERN_RETURN_IF_ERROR(client.Clear(before));
   const absl::Status loaded = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(client.BeginPass());
-    CISTERN_RETURN_IF_ERROR(CheckCleared(client, before));
     CISTERN_RETURN_IF_ERROR(LoadTables(files, client, folder, parts));
     return client.CommitPass({worker_state, /*durable=*/true});
   }();
   if (loaded.ok()) return loaded;
-  // A server that was restarted only knows that the pass is not the one that it expects.
-  const absl::Status cleared = CheckCleared(client, before);
-  if (!absl::IsAborted(cleared)) client.AbortPass().IgnoreError();  // what was staged
-  return AddContext(absl::IsAborted(cleared) ? cleared : loaded,
-                    absl::StrCat("loading the model ", folder));
+  if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // what was staged
+  return AddContext(loaded, absl::StrCat("loading the model ", folder));
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+// ParameterClient: what changes the tables in place rather than by a pass.
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+namespace {
+
+// How often a change is made that a server was restarted under.
+constexpr int kMaxTries = 5;
+
+bool WasLost(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsUnavailable(status);
+}
+
+}  // namespace
+
+absl::Status ParameterClient::Clear(PassId pass) {
+  v1::ClearRequest request;
+  *request.mutable_identity() = identity();
+  request.set_pass(pass);
+  request.set_changes(changes_++);
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
+    v1::PassReply reply;
+    return server.Clear(request, &reply);
+  }));
+  committed_ = pass;
+  open_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::Load(const v1::LoadRequest& what, uint64_t* rows) {
+  v1::LoadRequest request = what;
+  *request.mutable_identity() = identity();
+  request.set_changes(changes_++);
+  std::vector<v1::LoadReply> replies(servers_.size());
+  CISTERN_RETURN_IF_ERROR(ForEachServer(
+      [&](size_t rank, ControlPlane& server) { return server.Load(request, &replies[rank]); }));
+  for (const v1::LoadReply& reply : replies) *rows += reply.rows();
+  committed_ = replies[0].committed_pass();
+  open_ = 0;
+  // The tables may have come with the model.
+  v1::HelloReply hello;
+  CISTERN_RETURN_IF_ERROR(servers_[0].control->Hello({}, &hello));
+  CISTERN_RETURN_IF_ERROR(SetSchema(hello.schema()));
+  if (!durable_) return absl::OkStatus();
+  // Without a position: none belongs to these rows.
+  CISTERN_RETURN_IF_ERROR(BeginPass());
+  return CommitPass(CommitOptions());
+}
+
+absl::Status ParameterClient::CommitChange() {
+  if (!durable_) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(BeginPass());
+  CommitOptions commit;
+  commit.worker_state = manifest_.worker();
+  return CommitPass(commit);
+}
+
+absl::Status ParameterClient::ChangeOnce(const Change& call) {
+  const uint64_t changes = changes_++;
+  CISTERN_RETURN_IF_ERROR(ForEachServer(
+      [&](size_t rank, ControlPlane& server) { return call(rank, server, changes); }));
+  return CommitChange();
+}
+
+absl::Status ParameterClient::ChangeInPlace(const Change& call) {
+  const uint64_t commit = manifest_.commit(), previous = manifest_xxh3_;
+  absl::Status changed = ChangeOnce(call);
+  for (int tries = 1; durable_ && WasLost(changed) && tries < kMaxTries; ++tries) {
+    const uint64_t epoch = epoch_;
+    CISTERN_RETURN_IF_ERROR(AddContext(ClaimEpoch(), std::string(changed.message())));
+    if (manifest_.commit() == commit + 1 && manifest_.previous() == previous &&
+        manifest_.epoch() == epoch) {
+      return absl::OkStatus();  // it was decided, and only the answer was lost
+    }
+    if (manifest_.commit() != commit) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another writer has committed meanwhile: the newest commit is ",
+                       manifest_.commit(), " and was ", commit, "; the tables were not changed"));
+    }
+    changed = ChangeOnce(call);
+  }
+  return changed;
+}
+
+}  // namespace cistern
