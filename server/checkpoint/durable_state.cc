@@ -11,6 +11,9 @@
 namespace cistern {
 namespace {
 
+// Above every attempt of Prepare.
+constexpr uint32_t kFirstMerge = 1000;
+
 absl::Status NotFollowing(uint64_t commit, const std::string& why) {
   return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
                                          "; claim a new epoch and go on from the newest commit"));
@@ -47,18 +50,20 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
           ", or rewrite the state: cistern ckpt reshard"));
     }
   }
-  return std::unique_ptr<DurableState>(
-      new DurableState(options, map, rank, pool, std::move(folder)));
+  CISTERN_ASSIGN_OR_RETURN(const uint32_t attempt, folder->NewestAttempt(rank));
+  return std::unique_ptr<DurableState>(new DurableState(
+      options, map, rank, pool, std::move(folder), std::max(attempt, kFirstMerge) - kFirstMerge));
 }
 
 DurableState::DurableState(const Options& options, const ShardMap& map, uint32_t rank,
-                           ThreadPool* pool, std::unique_ptr<StateFolder> folder)
+                           ThreadPool* pool, std::unique_ptr<StateFolder> folder, uint32_t merges)
     : options_(options),
       map_(map),
       rank_(rank),
       cluster_id_(HashBytes(options.cluster)),
       pool_(pool),
       folder_(std::move(folder)),
+      merges_(merges),
       compaction_(std::make_unique<Compaction>()) {}
 
 DurableState::~DurableState() = default;
@@ -70,6 +75,11 @@ absl::Status DurableState::ClaimEpoch(Epoch epoch) {
 ParsedManifest DurableState::manifest() const {
   absl::MutexLock lock(&mutex_);
   return manifest_;
+}
+
+uint64_t DurableState::commit() const {
+  absl::MutexLock lock(&mutex_);
+  return manifest_.manifest.commit();
 }
 
 uint64_t DurableState::state_bytes() const {
@@ -301,8 +311,9 @@ void DurableState::StartCompactionIfDue() {
   name.commit = manifest.commit();
   name.epoch = manifest.epoch();
   name.server = rank_;
-  // A prepared file of this name may be there (a base of a load): a merge has names of its own.
-  name.attempt = ++merges_ + 1000;
+  // Attempts of their own: a prepared base may have the name without, and a process before this
+  // one may have merged the same files.
+  name.attempt = ++merges_ + kFirstMerge;
   RowFileHeader header;
   header.base = true;
   header.cluster_id = cluster_id_;

@@ -56,6 +56,7 @@ class DurableState {
 
   // The manifest that this server's state is that of; commit 0 at first.
   ParsedManifest manifest() const;
+  uint64_t commit() const;       // its number
   uint64_t state_bytes() const;  // of the files it is recovered from
   // Whether a newer manifest is there, or memory holds what no manifest does.
   absl::StatusOr<bool> NeedsRecovery() const;
@@ -109,7 +110,7 @@ class DurableState {
 
  private:
   DurableState(const Options& options, const ShardMap& map, uint32_t rank, ThreadPool* pool,
-               std::unique_ptr<StateFolder> folder);
+               std::unique_ptr<StateFolder> folder, uint32_t merges);
 
   using Totals = std::vector<std::vector<ShardTotals>>;  // [table][local shard]
 
@@ -158,7 +159,7 @@ class DurableState {
   Totals prepared_totals_;
   std::string prepared_file_;  // empty: none
   ParsedManifest adopting_;    // what CanAdopt has read
-  uint32_t merges_ = 0;        // started by this process
+  uint32_t merges_;            // attempts for a merged base, those of earlier processes too
 
   // Held for a whole decision: a repeat that arrives while the first still writes must find it
   // done. Comes before mutex_.

@@ -72,7 +72,7 @@ absl::Status DurableState::WriteRows(const TableStore& store, const Staging& sta
   header.server = rank_;
   header.server_num = map_.server_num();
   header.shard_num = map_.shard_num();
-  header.commit = manifest().manifest.commit() + 1;
+  header.commit = commit() + 1;
   header.epoch = epoch;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileWriter> writer, NewFile(header));
   CISTERN_RETURN_IF_ERROR(WriteSparse(store, staging, writer.get()));

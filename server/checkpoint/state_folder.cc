@@ -19,6 +19,42 @@ absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
+absl::Status BrokenPromise(const std::string& path, const std::string& what) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": this file system ", what,
+      ", so two writers could both believe that they decided a commit; put --data_dir on a local "
+      "disk or on NFS that keeps exclusive names (version 4, mounted without nolock), or start "
+      "with --durability=none"));
+}
+
+absl::Status MakeEmptyFile(FileSystem& files, const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(path));
+  return file->Close();
+}
+
+// Claims and decisions stand on names that are given once. Network file systems may promise that
+// and not keep it (link and exclusive create over NFS 2 and 3, and some user-space ones), so each
+// way to give a name is tried twice before anything depends on it.
+absl::Status TryExclusiveNames(FileSystem& files, const std::string& path, uint32_t server) {
+  const std::string first = absl::StrCat(path, "/probe-", server), second = first + "-named";
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, first));
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, second));
+  CISTERN_RETURN_IF_ERROR(MakeEmptyFile(files, first));
+  const absl::Status created = MakeEmptyFile(files, first);
+  if (created.ok()) return BrokenPromise(path, "creates a file that is there already");
+  if (!absl::IsAlreadyExists(created)) return created;
+  CISTERN_RETURN_IF_ERROR(files.Publish(first, second));
+  CISTERN_ASSIGN_OR_RETURN(const bool old_name, files.Exists(first));
+  CISTERN_ASSIGN_OR_RETURN(const bool new_name, files.Exists(second));
+  if (old_name || !new_name) return BrokenPromise(path, "does not rename files");
+  CISTERN_RETURN_IF_ERROR(MakeEmptyFile(files, first));
+  const absl::Status published = files.Publish(first, second);
+  if (published.ok()) return BrokenPromise(path, "gives a name that is taken");
+  if (!absl::IsAlreadyExists(published)) return published;
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, first));
+  return RemoveIfThere(files, second);
+}
+
 }  // namespace
 
 std::string FormatRowFileName(const RowFileName& name) {
@@ -56,6 +92,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files
   }
   CISTERN_RETURN_IF_ERROR(lock.status());
   state->lock_ = *std::move(lock);
+  CISTERN_RETURN_IF_ERROR(TryExclusiveNames(files, path, server));
   return state;
 }
 
@@ -149,6 +186,16 @@ absl::StatusOr<uint64_t> StateFolder::WriteManifest(const v1::Manifest& manifest
   }
   CISTERN_RETURN_IF_ERROR(files_.SyncFolder(path_ + "/manifest"));
   return parsed.self_xxh3;
+}
+
+absl::StatusOr<uint32_t> StateFolder::NewestAttempt(uint32_t server) const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
+  uint32_t newest = 0;
+  for (const std::string& name : names) {
+    const std::optional<RowFileName> parsed = ParseRowFileName(name);
+    if (parsed && parsed->server == server) newest = std::max(newest, parsed->attempt);
+  }
+  return newest;
 }
 
 absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {

@@ -32,7 +32,7 @@ inline std::string StateFolderOf(const std::string& data_dir) {
 class StateFolder {
  public:
   // Makes what is missing and takes the lock of `server`. kFailedPrecondition if another process
-  // has it.
+  // has it, or if the file system gives a name twice.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(FileSystem& files,
                                                            const std::string& path,
                                                            uint32_t server);
@@ -61,6 +61,9 @@ class StateFolder {
 
   // Returns when every name that a manifest has now survives a loss of power.
   absl::Status SyncManifests() { return files_.SyncFolder(path_ + "/manifest"); }
+
+  // The highest attempt in the names of the row files of `server`; 0 if there is none.
+  absl::StatusOr<uint32_t> NewestAttempt(uint32_t server) const;
 
   // Removes manifests and epochs that are older than the newest `keep` (epochs: than the newest).
   absl::Status RemoveOld(uint64_t newest_commit, uint64_t keep);

@@ -64,7 +64,7 @@ absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
   }
   bool adopted = false;
   CISTERN_RETURN_IF_ERROR(InPass(request.identity(), reply, [&]() -> absl::Status {
-    if (state_->durable->manifest().manifest.commit() >= request.commit()) {
+    if (state_->durable->commit() >= request.commit()) {
       adopted = true;  // told before
       return absl::OkStatus();
     }

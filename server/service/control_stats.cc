@@ -60,7 +60,7 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
   reply->set_pulled_keys(state_->pulled_keys);
   reply->set_pushed_keys(state_->pushed_keys);
   if (state_->durable != nullptr) {
-    reply->set_commit(state_->durable->manifest().manifest.commit());
+    reply->set_commit(state_->durable->commit());
     reply->set_state_bytes(state_->durable->state_bytes());
   }
   if (request.digest()) {
