@@ -74,16 +74,18 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
 }
 
 absl::Status MakeFolders(const std::string& path) {
-  if (mkdir(path.c_str(), 0777) == 0) {
+  int made = mkdir(path.c_str(), 0777);
+  if (made != 0 && errno == ENOENT && !path.empty()) {
+    CISTERN_RETURN_IF_ERROR(MakeFolders(ParentOf(path)));
+    made = mkdir(path.c_str(), 0777);  // /proc says that it is not there for ever
+  }
+  if (made == 0) {
     const std::string parent = ParentOf(path);
     CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(parent));
     return SyncToDisk(fd.get(), parent);
   }
   if (errno == EEXIST && IsFolder(path)) return absl::OkStatus();
-  if (errno == EEXIST) return ErrnoStatus(ENOTDIR, "make the folder", path);
-  if (errno != ENOENT || path.empty()) return ErrnoStatus(errno, "make the folder", path);
-  CISTERN_RETURN_IF_ERROR(MakeFolders(ParentOf(path)));
-  return MakeFolders(path);
+  return ErrnoStatus(errno == EEXIST ? ENOTDIR : errno, "make the folder", path);
 }
 
 absl::StatusOr<FileDescriptor> OpenFolder(const std::string& path) {

@@ -190,6 +190,8 @@ TEST_F(LocalFiles, FoldersAreMadeListedAndSynced) {
   EXPECT_THAT(files_.List(folder_ / "t").value(), ElementsAre("a", "c", "u"));
   EXPECT_TRUE(files_.SyncFolder(folder_ / "t").ok());
   ExpectError(files_.MakeFolders(folder_ / "t/a/b"), absl::StatusCode::kInvalidArgument, "t/a");
+  // A file system that takes no folders says that there is no such place.
+  ExpectError(files_.MakeFolders("/proc/cistern/a"), absl::StatusCode::kNotFound, "/proc/cistern");
 }
 
 TEST_F(LocalFiles, ExistsSeesEveryKindOfName) {
