@@ -5,10 +5,12 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/dry_run.h"
+#include "absl/time/clock.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
+#include "worker/client/backoff.h"
 
 namespace cistern {
 namespace {
@@ -100,6 +102,39 @@ absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags, b
                                       flags.model.fleet.servers, "), and ", kResumeFix));
 }
 
+// The fleet that a run trains on. One that goes on has had its servers before: they are waited for
+// as they are while it trains.
+absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
+                                                        const std::string& state_root,
+                                                        const std::atomic<bool>& interrupted,
+                                                        Console& console) {
+  Backoff backoff(absl::Seconds(flags.recovery_limit), 0);
+  while (true) {
+    absl::StatusOr<std::unique_ptr<FleetSession>> fleet =
+        FleetSession::Open(flags.model.fleet, state_root);
+    const bool waits = flags.resume && IsRetryable(fleet.status()) && !interrupted;
+    if (!waits) return fleet;
+    const bool first = backoff.failures() == 0;
+    const std::optional<absl::Duration> delay = backoff.Next(Backoff::Clock::now());
+    if (!delay) return fleet;
+    if (first) {
+      console.Say(absl::StrCat("note: waits up to ", flags.recovery_limit,
+                               " s for the servers: ", fleet.status().message()));
+    }
+    absl::SleepFor(*delay);
+  }
+}
+
+// Of all passes, not of the last one. The run is over and saved: a server that is just coming back
+// does not make it a failure.
+absl::Status CountRows(const TrainFlags& flags, ParameterClient& client, uint64_t* rows) {
+  const double limit = client.durable() ? flags.recovery_limit : flags.model.fleet.connect_timeout;
+  return WithRetry(absl::Seconds(limit), 0, [&]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace
 
 void AddTrainFlags(Command& command, TrainFlags* flags) {
@@ -148,7 +183,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   const RunFolder run = RunFolderOf(flags);
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.model.fleet, run.state_root()));
+                           OpenFleet(flags, run.state_root(), *interrupted, console));
   const PassId pass = fleet->client().committed_pass();
   if (pass > 0 && !flags.resume) {
     console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training goes on from it"));
@@ -160,8 +195,8 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   const bool durable = fleet->client().durable();
   if (!summary.ok()) return WithTrainFix(summary.status(), flags, durable);
   printer.Finish();
-  // Of all passes, not of the last one.
-  CISTERN_ASSIGN_OR_RETURN(summary->rows, RowsOn(fleet->client()));
+  CISTERN_RETURN_IF_ERROR(
+      WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, durable));
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
   if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);
   return report;

@@ -3,7 +3,7 @@
 In the end rows, digests and the saved model are those of a run that nothing happened to, bit for
 bit, and every sample was counted exactly as often as there were epochs.
 
-    resume_test.py [--long CYCLES]     CISTERN_SEED: of the moments
+    resume_test.py [--long CYCLES]     CISTERN_CYCLES: the same; CISTERN_SEED: of the moments
 """
 
 import os
@@ -14,7 +14,7 @@ import unittest
 
 from programs import ProgramTest, Samples, Server, Servers, finish, run, start, wait_for
 
-CYCLES = 6
+CYCLES = int(os.environ.get("CISTERN_CYCLES", "20"))
 SEED = int(os.environ.get("CISTERN_SEED", "1"))
 
 
@@ -82,7 +82,7 @@ class Resume(ProgramTest):
             words = self.words("run", "--servers", servers.addresses, "--connect-timeout", 1,
                                "--recovery-limit", 60, "--json")
             worker = start(*words)
-            killed = recovered = 0
+            killed = restarted = 0
             for cycle in range(CYCLES):
                 if not self.await_passes(worker, "run", 2):
                     break
@@ -93,6 +93,7 @@ class Resume(ProgramTest):
                     killed += 1
                     continue
                 self.restart(servers, self.random.randrange(self.SERVERS))
+                restarted += 1
             summary = self.expect(finish(worker), 0).json()
             self.assertEqual(killed, (CYCLES + 1) // 2)
             self.assertEqual(summary["samples"], self.epochs * self.SAMPLES)
@@ -103,6 +104,25 @@ class Resume(ProgramTest):
             self.assertEqual(self.passes("run"), self.epochs)
             over = self.run_ok(*words, "--resume").json()
             self.assertEqual(over["resumed_from"], summary["iterations"])
+            print(f"{killed + restarted} cycles: worker killed {killed} times, a server of "
+                  f"{self.SERVERS} {restarted} times, {self.epochs} passes, "
+                  f"{summary['samples']} samples: tables, dense parameters and counts as of the "
+                  "undisturbed run", flush=True)
+
+    def test_a_resume_waits_for_a_server_that_is_down(self):
+        with Servers(2, self.folder, durability="commit") as servers:
+            words = self.words("run", "--servers", servers.addresses, "--connect-timeout", 1,
+                               "--recovery-limit", 60, "--json")
+            self.expect(run(*words), 0)
+            old = servers.all[1]
+            old.stop()
+            worker = start(*words, "--resume")
+            said = ""
+            while "waits up to 60 s for the servers" not in said:
+                said = worker.stderr.readline()
+                self.assertTrue(said, "the worker ended")
+            servers.all[1] = Server(1, 2, self.folder, port=old.port, durability="commit")
+            self.assertEqual(self.expect(finish(worker), 0).json()["stopped_by"], "epochs")
 
     def restart(self, servers, rank):
         """kill -9, a random pause, and the same server again under its port."""
