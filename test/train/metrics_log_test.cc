@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -9,13 +10,22 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "test/support/fault_file_system.h"
+#include "test/support/memory_file_system.h"
+
 namespace cistern {
 namespace {
+
+FileSystem& Disk() {
+  static LocalFileSystem disk;
+  return disk;
+}
 
 TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
   const std::string folder = testing::TempDir() + "/metrics_log_test/deep";
   int seen = 0;
-  auto log = MetricsLog::Create(folder, [&](const Progress& p) { seen += p.event == "eval"; });
+  auto log =
+      MetricsLog::Create(Disk(), folder, [&](const Progress& p) { seen += p.event == "eval"; });
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_FALSE((*log)->StartAt({}).value());
   Progress train;
@@ -67,7 +77,7 @@ class MetricsFile : public testing::Test {
     log.Write(progress);
   }
   void WriteRun() {
-    auto log = MetricsLog::Create(folder_, nullptr).value();
+    auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
     ASSERT_TRUE(log->StartAt({}).ok());
     for (const auto& [event, iter, pass] : kRun) Write(*log, event, iter, pass);
   }
@@ -99,7 +109,7 @@ class MetricsFile : public testing::Test {
 TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
   for (const auto& [pass, kept] : std::map<PassId, size_t>{{0, 0}, {1, 3}, {2, 8}, {3, 11}}) {
     WriteRun();
-    auto log = MetricsLog::Create(folder_, nullptr).value();
+    auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
     const auto has_line = log->StartAt({pass * 10, pass * 100, pass});
     EXPECT_EQ(has_line.value(), pass > 0);
     EXPECT_EQ(Lines(), First(kept));
@@ -109,7 +119,7 @@ TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
     EXPECT_EQ(Lines(), lines);
     // A second time: how the run came back stays, what else came after goes.
     Write(*log, "train", pass * 10 + 5, pass);
-    log = MetricsLog::Create(folder_, nullptr).value();
+    log = MetricsLog::Create(Disk(), folder_, nullptr).value();
     ASSERT_TRUE(log->StartAt({pass * 10, pass * 100, pass}).ok());
     if (pass == 0) lines.clear();
     EXPECT_EQ(Lines(), lines);
@@ -128,7 +138,7 @@ TEST_F(MetricsFile, SaysWhetherTheCommitHasItsLine) {
     text += line + "\n";
   }
   std::ofstream(path) << text << "{\"event\":\"pass\",\"it";
-  auto log = MetricsLog::Create(folder_, nullptr).value();
+  auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
   EXPECT_FALSE(log->StartAt({20, 200, 2}).value());
   EXPECT_EQ(Lines(), First(7));
 }
@@ -136,7 +146,7 @@ TEST_F(MetricsFile, SaysWhetherTheCommitHasItsLine) {
 TEST_F(MetricsFile, ARunThatIsOverLosesOnlyItsLastLine) {
   WriteRun();
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
-  auto log = MetricsLog::Create(folder_, nullptr).value();
+  auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
   ASSERT_TRUE(log->StartAt({kAll, 200, kAll}).ok());
   EXPECT_EQ(Lines(), First(kRun.size() - 1));
 }
@@ -144,17 +154,48 @@ TEST_F(MetricsFile, ARunThatIsOverLosesOnlyItsLastLine) {
 TEST_F(MetricsFile, RatesAndTimesCountFromWhereTheRunGoesOn) {
   WriteRun();
   double rate = -1;
-  auto log =
-      MetricsLog::Create(folder_, [&](const Progress& p) { rate = p.samples_per_second; }).value();
+  auto log = MetricsLog::Create(Disk(), folder_, [&](const Progress& p) {
+               rate = p.samples_per_second;
+             }).value();
   ASSERT_TRUE(log->StartAt({20, 200, 2}).ok());
   Write(*log, "train", 20, 2);
   EXPECT_EQ(rate, 0);  // no sample since
 }
 
 TEST(MetricsLog, AnOutputFolderThatCannotBeMadeIsRefusedWithItsName) {
-  const auto log = MetricsLog::Create("/proc/no/such", nullptr);
+  const auto log = MetricsLog::Create(Disk(), "/proc/no/such", nullptr);
   ASSERT_FALSE(log.ok());
   EXPECT_NE(std::string(log.status().message()).find("/proc/no/such"), std::string::npos);
+}
+
+// Each call of the disk fails once: the run is told before its first line, or goes on without
+// lines.
+TEST(MetricsLog, ADiskThatFailsDoesNotEndTheRun) {
+  for (const Fault fault : {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite}) {
+    for (uint64_t call = 1, hits = 1; hits > 0; ++call) {
+      SCOPED_TRACE(call);
+      MemoryFileSystem memory;
+      FaultFileSystem disk(&memory);
+      disk.FailCall(call, fault);
+      int seen = 0;
+      const auto log = MetricsLog::Create(disk, "/run", [&](const Progress&) { ++seen; });
+      const absl::Status begun = log.ok() ? (*log)->StartAt({}).status() : log.status();
+      hits = disk.hits().size();
+      if (!begun.ok()) {
+        EXPECT_EQ(hits, 1u);
+        continue;
+      }
+      for (const char* event : {"train", "pass", "eval"}) {
+        Progress progress;
+        progress.event = event;
+        (*log)->Write(progress);
+      }
+      EXPECT_EQ(seen, 3);
+      hits = disk.hits().size();
+      const std::string text = ReadWhole(memory, "/run/metrics.jsonl", 1 << 20).value();
+      EXPECT_EQ(std::count(text.begin(), text.end(), '\n') == 3, hits == 0);
+    }
+  }
 }
 
 }  // namespace

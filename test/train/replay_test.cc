@@ -81,7 +81,7 @@ TEST_F(Replay, TheLogSaysWhatWasLostAndFromWhereTheRunWentOn) {
   ASSERT_EQ(events.size(), 2u);
   EXPECT_THAT(events[0], HasSubstr("lost: pass 3: server 1"));
   EXPECT_THAT(events[1], HasSubstr("recover: trains again from pass 3"));
-  std::ifstream file(scene.out + "/metrics.jsonl");
+  std::istringstream file(ReadWhole(*scene.disk, scene.out + "/metrics.jsonl", 1 << 20).value());
   std::vector<std::string> recovers;
   for (std::string text; std::getline(file, text);) {
     const auto line = nlohmann::json::parse(text);

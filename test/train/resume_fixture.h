@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,7 @@ class Trouble {
   Happen happen_;
 };
 
-// Servers, the disk of servers and worker, and the folder OUT of a run. metrics.jsonl is on the
-// machine's own disk.
+// Servers, the disk of servers and worker, and the folder OUT of a run.
 struct Scene {
   explicit Scene(const std::string& out_dir, std::unique_ptr<MemoryFileSystem> found = nullptr)
       : out(out_dir),
@@ -66,7 +66,6 @@ struct Scene {
     fleet = std::make_unique<RestartableFleet>(2, options);
     trouble.Watch(*fleet);
   }
-  ~Scene() { std::filesystem::remove_all(out); }
 
   std::unique_ptr<ParameterClient> Client() {
     ClientOptions options;
@@ -107,7 +106,8 @@ class Resume : public JobFixture {
   // Lines as a run has them that nothing happened to.
   static std::vector<std::string> LinesOf(const Scene& scene) {
     std::vector<std::string> lines;
-    std::ifstream file(scene.out + "/metrics.jsonl");
+    std::istringstream file(
+        ReadWhole(*scene.disk, scene.out + "/metrics.jsonl", 1 << 20).value_or(""));
     for (std::string text; std::getline(file, text);) {
       auto line = nlohmann::ordered_json::parse(text);
       if (line["event"] == "resume" || line["event"] == "recover") continue;

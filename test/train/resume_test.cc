@@ -32,8 +32,8 @@ TEST_F(Resume, GoesOnFromAnywhereToTheBestEpoch) {
   ExpectGoesOnFromAnywhere(config, 3);
 }
 
-// Servers and worker lose their power at once. (metrics.jsonl keeps its lines here: those that come
-// after the commit are removed.)
+// Servers and worker lose their power at once. (Lines of metrics.jsonl that were written just
+// before may be gone with it.)
 TEST_F(Resume, GoesOnAfterALossOfPower) {
   using Loss = MemoryFileSystem::Loss;
   const ModelConfig config = CutConfig(kBestOfSeven);

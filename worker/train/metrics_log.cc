@@ -1,11 +1,11 @@
 #include "worker/train/metrics_log.h"
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "absl/strings/str_split.h"
+#include "common/log.h"
 
 namespace cistern {
 namespace {
@@ -55,9 +55,9 @@ std::string EventOf(const nlohmann::ordered_json& line) {
 
 // Before the commit's own line all lines count that are not of later steps; behind it only those
 // that say how the run came back to it.
-KeptLines Keep(std::istream& file, const MetricsLog::Place& place) {
+KeptLines Keep(absl::string_view lines, const MetricsLog::Place& place) {
   KeptLines kept;
-  for (std::string text; std::getline(file, text);) {
+  for (const absl::string_view text : absl::StrSplit(lines, '\n')) {
     const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object() || place.pass == 0) break;  // the process ended while it wrote this one
     const std::string event = EventOf(line);
@@ -71,34 +71,32 @@ KeptLines Keep(std::istream& file, const MetricsLog::Place& place) {
   return kept;
 }
 
+// The folder of a run is the user's choice: one that cannot be used is a wrong argument.
+absl::Status OfOutput(const std::string& folder, const absl::Status& status) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the output folder ", folder, " cannot be used: ", status.message()));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Create(
-    const std::string& out_dir, std::function<void(const Progress&)> watch) {
-  std::unique_ptr<MetricsLog> log(new MetricsLog);
+    FileSystem& files, const std::string& out_dir, std::function<void(const Progress&)> watch) {
+  std::unique_ptr<MetricsLog> log(new MetricsLog(files));
   log->watch_ = std::move(watch);
   log->start_ = std::chrono::steady_clock::now();
   if (out_dir.empty()) return log;
-  std::error_code error;
-  std::filesystem::create_directories(out_dir, error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot create the output folder ", out_dir, ": ", error.message()));
-  }
+  CISTERN_RETURN_IF_ERROR(OfOutput(out_dir, files.MakeFolders(out_dir)));
   log->path_ = out_dir + "/metrics.jsonl";
   return log;
-}
-
-MetricsLog::~MetricsLog() {
-  if (file_ != nullptr) std::fclose(file_);
 }
 
 absl::StatusOr<bool> MetricsLog::StartAt(const Place& place) {
   KeptLines kept;
   if (!path_.empty()) {
-    std::ifstream file(path_);
-    kept = Keep(file, place);
-    CISTERN_RETURN_IF_ERROR(Rewrite(kept.text));
+    CISTERN_ASSIGN_OR_RETURN(const std::string lines, OldLines());
+    kept = Keep(lines, place);
+    CISTERN_RETURN_IF_ERROR(OfOutput(ParentFolder(path_), Rewrite(kept.text)));
   }
   // A process that begins counts on from the last line; one that goes back has its own clock.
   if (!std::exchange(started_, true)) seconds_before_ = kept.seconds;
@@ -107,16 +105,23 @@ absl::StatusOr<bool> MetricsLog::StartAt(const Place& place) {
   return kept.has_commit;
 }
 
+absl::StatusOr<std::string> MetricsLog::OldLines() const {
+  absl::StatusOr<std::string> lines =
+      ReadWhole(files_, path_, std::numeric_limits<uint64_t>::max());
+  return absl::IsNotFound(lines.status()) ? std::string() : lines;
+}
+
 absl::Status MetricsLog::Rewrite(const std::string& lines) {
   const std::string fresh = path_ + ".new";
-  if (file_ != nullptr) std::fclose(file_);
-  file_ = std::fopen(fresh.c_str(), "w");
-  if (file_ != nullptr && std::fwrite(lines.data(), 1, lines.size(), file_) == lines.size() &&
-      std::fflush(file_) == 0 && std::rename(fresh.c_str(), path_.c_str()) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot write ", path_, ": ", std::strerror(errno)));
+  const absl::Status removed = files_.Remove(fresh);
+  if (!absl::IsNotFound(removed)) CISTERN_RETURN_IF_ERROR(removed);
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.Create(fresh));
+  CISTERN_RETURN_IF_ERROR(file->Append(lines));
+  // Its bytes come before its name: a loss of power leaves the old file or this one.
+  CISTERN_RETURN_IF_ERROR(file->Sync());
+  CISTERN_RETURN_IF_ERROR(files_.Replace(fresh, path_));
+  file_ = std::move(file);
+  return files_.SyncFolder(ParentFolder(path_));
 }
 
 double MetricsLog::seconds() const {
@@ -133,9 +138,11 @@ void MetricsLog::Write(Progress progress) {
   }
   mark = {progress.seconds, progress.samples};
   if (file_ != nullptr && progress.event != "lost") {
-    const std::string line = ToLine(progress);
-    std::fwrite(line.data(), 1, line.size(), file_);
-    std::fflush(file_);  // a watcher reads along; a line is the unit
+    const absl::Status written = file_->Append(ToLine(progress));  // a watcher reads along
+    if (!written.ok()) {
+      LogWarning(absl::StrCat(path_, " has no lines from here on: ", written.message()));
+      file_.reset();
+    }
   }
   if (watch_) watch_(progress);
 }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "common/types.h"
 #include "worker/train/jobs.h"
@@ -18,9 +18,9 @@ namespace cistern {
 class MetricsLog {
  public:
   // Creates `out_dir`; with an empty one only `watch` sees events. StartAt comes before any line.
+  // files: the disk, which outlives this.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Create(
-      const std::string& out_dir, std::function<void(const Progress&)> watch);
-  ~MetricsLog();
+      FileSystem& files, const std::string& out_dir, std::function<void(const Progress&)> watch);
 
   // Where the lines of a run go on.
   struct Place {
@@ -33,20 +33,23 @@ class MetricsLog {
   absl::StatusOr<bool> StartAt(const Place& place);
 
   // Adds the times and the rate (samples since the last event of its kind) to `progress`, writes
-  // its line and hands it on.
+  // its line and hands it on. A line that cannot be written is no failure of the run: the log says
+  // so once, and the lines after it are missing too.
   void Write(Progress progress);
 
   double seconds() const;  // of the run, earlier processes included
 
  private:
-  MetricsLog() = default;
+  explicit MetricsLog(FileSystem& files) : files_(files) {}
+  absl::StatusOr<std::string> OldLines() const;
   absl::Status Rewrite(const std::string& lines);
   struct Mark {
     double seconds = 0;
     uint64_t samples = 0;
   };
-  std::string path_;  // empty: no file
-  std::FILE* file_ = nullptr;
+  FileSystem& files_;
+  std::string path_;                    // empty: no file
+  std::unique_ptr<WritableFile> file_;  // null: not begun, or dead
   std::function<void(const Progress&)> watch_;
   std::chrono::steady_clock::time_point start_;
   double seconds_before_ = 0;  // of the run, at start_

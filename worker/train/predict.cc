@@ -1,9 +1,4 @@
 // Evaluate and Predict of jobs.h.
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 
 #include "absl/strings/str_format.h"
@@ -36,43 +31,41 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
   return model;
 }
 
-// Lines of text to a file that appears only when it is whole.
+// Lines of text to a file that appears only when it is whole. One that is dropped before Close
+// leaves nothing behind.
 //
 // Threads: one at a time.
 class LineFile {
  public:
-  explicit LineFile(const std::string& path) : path_(path), temporary_(path + ".tmp") {}
+  LineFile(FileSystem& files, const std::string& path)
+      : files_(files), path_(path), temporary_(path + ".tmp") {}
   ~LineFile() {
     if (file_ == nullptr) return;
-    std::fclose(file_);
-    ::unlink(temporary_.c_str());
+    file_.reset();
+    files_.Remove(temporary_).IgnoreError();
   }
   absl::Status Open() {
-    file_ = std::fopen(temporary_.c_str(), "w");
-    return file_ != nullptr ? absl::OkStatus() : Failed("cannot create");
-  }
-  absl::Status Append(const std::string& text) {
-    return std::fwrite(text.data(), 1, text.size(), file_) == text.size() ? absl::OkStatus()
-                                                                          : Failed("cannot write");
-  }
-  absl::Status Close() {
-    std::FILE* file = std::exchange(file_, nullptr);
-    if (std::fclose(file) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-      const absl::Status failed = Failed("cannot finish");
-      ::unlink(temporary_.c_str());
-      return failed;
+    files_.Remove(temporary_).IgnoreError();  // of a process that was killed, if there is one
+    absl::StatusOr<std::unique_ptr<WritableFile>> file = files_.Create(temporary_);
+    if (absl::IsNotFound(file.status())) {
+      return absl::InvalidArgumentError(file.status().message());
     }
+    CISTERN_ASSIGN_OR_RETURN(file_, std::move(file));
     return absl::OkStatus();
+  }
+  absl::Status Append(const std::string& text) { return file_->Append(text); }
+  absl::Status Close() {
+    CISTERN_RETURN_IF_ERROR(file_->Sync());
+    CISTERN_RETURN_IF_ERROR(file_->Close());
+    CISTERN_RETURN_IF_ERROR(files_.Replace(temporary_, path_));
+    file_.reset();
+    return files_.SyncFolder(ParentFolder(path_));
   }
 
  private:
-  absl::Status Failed(const char* what) const {
-    const absl::StatusCode code =
-        errno == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInvalidArgument;
-    return absl::Status(code, absl::StrCat(what, " ", path_, ": ", std::strerror(errno)));
-  }
+  FileSystem& files_;
   const std::string path_, temporary_;
-  std::FILE* file_ = nullptr;
+  std::unique_ptr<WritableFile> file_;
 };
 
 }  // namespace
@@ -100,7 +93,8 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                            ServedModel(config, client, options, stream));
   Evaluator evaluator(config, client, *model, files, /*max_batches=*/0);
-  LineFile file(output);
+  LocalFileSystem local;
+  LineFile file(options.files != nullptr ? *options.files : local, output);
   CISTERN_RETURN_IF_ERROR(file.Open());
   const size_t labels = config.data.label_dim;
   std::string text;

@@ -26,7 +26,8 @@ MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
 
 absl::StatusOr<TrainSummary> TrainJob::Run() {
   CISTERN_ASSIGN_OR_RETURN(schema_, SchemaOf(config_));
-  CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(options_.out_dir, options_.progress));
+  FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
+  CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(files, options_.out_dir, options_.progress));
   absl::Status status = Begin();
   while (true) {
     if (status.ok()) {

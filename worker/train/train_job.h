@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/client/parameter_client.h"
 #include "worker/config/model_config.h"
@@ -52,6 +53,7 @@ class TrainJob {
   const ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;
+  LocalFileSystem local_files_;
   v1::Schema schema_;
   std::unique_ptr<MetricsLog> log_;
   std::unique_ptr<Trainer> trainer_;
