@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "common/check.h"
+#include "common/file.h"
 
 namespace cistern {
 namespace {
@@ -29,6 +31,7 @@ OutputFile::~OutputFile() {
 }
 
 absl::Status OutputFile::Append(absl::string_view bytes) {
+  CISTERN_RETURN_IF_ERROR(status_);
   buffer_.append(bytes.data(), bytes.size());
   return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
 }
@@ -36,25 +39,32 @@ absl::Status OutputFile::Append(absl::string_view bytes) {
 absl::Status OutputFile::WriteAt(uint64_t offset, absl::string_view bytes) {
   CISTERN_RETURN_IF_ERROR(Flush());
   CISTERN_CHECK(offset + bytes.size() <= written_);
-  return Write(bytes, offset);
+  status_ = Write(bytes, offset);
+  return status_;
 }
 
 absl::Status OutputFile::Close() {
   CISTERN_RETURN_IF_ERROR(Flush());
+  status_ = Finish();
+  if (!status_.ok()) unlink(temporary_path().c_str());
+  return status_;
+}
+
+absl::Status OutputFile::Finish() {
+  const absl::Status synced = SyncToDisk(fd_, path_);
   // Some file systems report a full disk only here.
-  const int closed = close(fd_);
-  const int error = errno;
-  fd_ = -1;
-  if (closed != 0 || std::rename(temporary_path().c_str(), path_.c_str()) != 0) {
-    const int cause = closed != 0 ? error : errno;
-    unlink(temporary_path().c_str());
-    return absl::ErrnoToStatus(cause, absl::StrCat("cannot complete ", path_));
+  const int closed = close(std::exchange(fd_, -1));
+  CISTERN_RETURN_IF_ERROR(synced);
+  if (closed == 0 && std::rename(temporary_path().c_str(), path_.c_str()) == 0) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot complete ", path_));
 }
 
 absl::Status OutputFile::Flush() {
-  CISTERN_RETURN_IF_ERROR(Write(buffer_, written_));
+  CISTERN_RETURN_IF_ERROR(status_);
+  status_ = Write(buffer_, written_);
+  CISTERN_RETURN_IF_ERROR(status_);
   written_ += buffer_.size();
   buffer_.clear();
   return absl::OkStatus();

@@ -10,8 +10,12 @@
 
 namespace cistern {
 
-// Bytes go to "<path>.tmp" through a buffer; Close gives the file its name. An output that is
-// dropped before Close leaves nothing behind. A full disk is kResourceExhausted.
+// Bytes go to "<path>.tmp" through a buffer; Close has them on disk and then gives the file its
+// name. An output that is dropped before Close leaves nothing behind. A full disk is
+// kResourceExhausted. The first error makes the file dead: every further call returns it again.
+//
+// (Not a WritableFile of common/file_system.h, which only grows: a Norm file's count of records, in
+// its header, is known at the end.)
 //
 // Threads: one at a time.
 class OutputFile {
@@ -33,6 +37,7 @@ class OutputFile {
  private:
   OutputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   absl::Status Flush();
+  absl::Status Finish();
   absl::Status Write(absl::string_view bytes, uint64_t offset);
   std::string temporary_path() const { return path_ + ".tmp"; }
 
@@ -40,6 +45,7 @@ class OutputFile {
   int fd_;
   std::string buffer_;
   uint64_t written_ = 0;
+  absl::Status status_;  // the first error
 };
 
 }  // namespace cistern
