@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "cli/dry_run.h"
 #include "absl/time/clock.h"
+#include "cli/dry_run.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"

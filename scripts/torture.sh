@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What breaks things on purpose, and one table of what it did: the protocol model, the simulation,
-# crashes of the disk and of real servers.
+# losses of power, damaged files, a disk and a memory that fail, kills of real servers and workers.
 #
-#   scripts/torture.sh [--short | --long]     short (default): minutes; long: an hour or more
+#   scripts/torture.sh [--short | --long]     short (default): minutes; long: hours
 #
 # CISTERN_PRESET (default: release) is what it builds and runs. CISTERN_SEED=N runs one seed of the
 # simulation again. The output of each part is kept in build/PRESET/torture/.
@@ -26,9 +26,12 @@ mkdir -p "$kept"
 parts=(
   "protocol_model_test;states,;;;bin/protocol_model_test"
   "simulation_test;^seed;CISTERN_SEEDS=300;CISTERN_SEEDS=20000;bin/simulation_test"
-  "power_loss_test;states;;CISTERN_CRASH_STATES=2000000;bin/power_loss_test"
-  "durable_commit_test;places|allocations,;;;bin/durable_commit_test"
-  "crash_test;kills|cycles|seed;;CISTERN_KILLS=1000;bin/crash_test"
+  "power_loss_test;states;CISTERN_CRASH_STATES=100000;CISTERN_CRASH_STATES=10000000;bin/power_loss_test"
+  "checkpoint_test;each of;;;bin/checkpoint_test"
+  "durable_commit_test;places;;;bin/durable_commit_test"
+  "failing_memory_test;allocations,;;;bin/failing_memory_test"
+  "crash_test;kills|cycles|seed;CISTERN_KILLS=60;CISTERN_KILLS=1000;bin/crash_test"
+  "resume_test;cycles: ;CISTERN_CYCLES=20;CISTERN_CYCLES=300;test/integration/resume_test.py"
   "same_bits_test;;;;test/integration/same_bits_test.py"
 )
 
@@ -37,7 +40,7 @@ for part in "${parts[@]}"; do
   IFS=';' read -r name _ _ _ command <<<"$part"
   if [[ "$command" == bin/* ]] && grep -rqs "cistern_test($name" test; then targets+=("$name"); fi
 done
-scripts/build.sh "$preset" "${targets[@]}" cistern cistern-server
+scripts/build.sh "$preset" "${targets[@]}" cistern cistern-server cistern-worker
 
 rows=() failed=0
 for part in "${parts[@]}"; do

@@ -94,7 +94,7 @@ void Arena::KeepSpan(Span span) {
     try {
       spans_.push_back(span);
     } catch (const std::bad_alloc&) {
-      // A destructor may be calling. The span is of no use until the arena goes; nothing else is lost.
+      // A destructor may be calling. The span is of no use until the arena goes; no more is lost.
     }
   } else if (span.fresh) {
     Cut(span, span.bytes());  // too little to keep: lost

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <iostream>
 
 #include "test/checkpoint/row_file_sample.h"
 #include "test/support/memory_file_system.h"
@@ -72,10 +73,12 @@ TEST_F(DamagedRowFile, EveryFlippedByteIsFound) {
     }
   }
   EXPECT_EQ(block, parts.blocks.size());
+  std::cout << "each of " << bytes_.size() << " bytes flipped in two ways\n";
 }
 
 TEST_F(DamagedRowFile, EveryTruncationIsFound) {
   for (size_t size = 0; size < bytes_.size(); ++size) ExpectRefused(bytes_.substr(0, size));
+  std::cout << "each of " << bytes_.size() << " truncations\n";
 }
 
 TEST_F(DamagedRowFile, BytesAreNotAddedAnywhere) {
