@@ -8,6 +8,14 @@ import hugectr_models
 from programs import ProgramTest, run
 
 
+def area(pairs):
+    """The share of (positive, negative) pairs in the right order; ties count half."""
+    ones = [score for label, score in pairs if label > 0.5]
+    zeros = [score for label, score in pairs if -0.5 <= label <= 0.5]
+    right = sum((one > zero) + (one == zero) / 2 for one in ones for zero in zeros)
+    return right / (len(ones) * len(zeros))
+
+
 class HugeCtrConfigs(ProgramTest):
     """CISTERN_KEEP_FILES=1 keeps models and data."""
 
@@ -51,6 +59,22 @@ class HugeCtrConfigs(ProgramTest):
         self.assertGreater(rest["rows"], 0)
         self.assertGreater(rest["auc"], 0.3)
         print(f"{name}: {1000 * first['seconds'] / 60:.1f} ms an iteration, auc {rest['auc']:.4f}")
+
+    def test_labels_that_the_loss_masks_have_no_score(self):
+        for name in ("several_labels", "two_classes"):
+            with self.subTest(name):
+                self.write(name)
+                self.train(name, 20)
+                small, output = self.small(name), self.folder / f"{name}.tsv"
+                shown = self.run_ok("cistern", "predict", self.config, "--model",
+                                    self.folder / f"run.{name}", "--output", output, "--json",
+                                    "--data", self.folder / f"{name}.test.data", *small).json()
+                words = output.read_text(encoding="utf-8").split()
+                pairs = [(float(label), float(score))
+                         for label, score in zip(words[::2], words[1::2])]
+                masked = sum(label < -0.5 for label, _ in pairs)
+                self.assertEqual(masked > 0, name == "several_labels")
+                self.assertAlmostEqual(shown["auc"], area(pairs), places=6)
 
     def test_dry_run_shows_the_graph_without_any_data(self):
         for name, make in hugectr_models.ALL.items():
