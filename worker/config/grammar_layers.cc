@@ -95,10 +95,12 @@ const ObjectGrammar& EmbeddingParameterGrammar() {
       {Count("embedding_vec_size", "floats that a slot becomes").Required().AtLeast(1).AtMost(4096),
        Word("combiner", {"0", "1", "sum", "mean"}, "of the rows of a slot: 0 sum, 1 mean")
            .Required(),
-       Count("max_vocabulary_size_per_gpu", "no effect: tables grow on the servers")
+       Count("max_vocabulary_size_per_gpu",
+             "no effect on training: tables grow on the servers; `cistern plan` reads it")
            .Otherwise("nothing")
            .AtMost(kAnySize),
-       MakeKey("slot_size_array", JsonKind::kCounts, "no effect: tables grow on the servers")
+       MakeKey("slot_size_array", JsonKind::kCounts,
+               "no effect on training: tables grow on the servers; `cistern plan` reads it")
            .Otherwise("nothing")
            .AtMost(kAnySize)}};
   return grammar;
