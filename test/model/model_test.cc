@@ -176,5 +176,15 @@ TEST(Model, DenseTablesCarryTheWholeState) {
   EXPECT_EQ(first.Predict(batch), second.Predict(batch));
 }
 
+TEST(Model, ABatchThatNoMemoryHoldsIsRefused) {
+  Stream stream;
+  const ModelConfig config =
+      ParseOrDie({"solver.batchsize=4294967295", "layers.fc1.fc_param.num_output=1048576"});
+  const absl::Status status = Model::Create(config, stream).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("model.json: a step of 4294967295 samples takes "));
+}
+
 }  // namespace
 }  // namespace cistern

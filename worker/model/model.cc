@@ -1,8 +1,11 @@
 #include "worker/model/model.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_format.h"
 #include "common/hash.h"
 #include "common/schema.h"
 #include "cuda/op/dense_update.h"
@@ -29,6 +32,7 @@ class GraphModel : public Model {
   }
 
  private:
+  absl::Status CheckMemory() const;
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
   double Regularize(const Step& step);
   double GradientNorm(const Step& step);
@@ -48,6 +52,7 @@ absl::Status GraphModel::Build() {
   absl::StatusOr<std::unique_ptr<Graph>> graph = Graph::Create(config_, &parameters_);
   if (!graph.ok()) return AddContext(graph.status(), config_.path);
   graph_ = *std::move(graph);
+  CISTERN_RETURN_IF_ERROR(CheckMemory());
   graph_->Allocate();
   parameters_.Allocate(config_.optimizer.rule, MixKey(config_.solver.seed ^ HashBytes("dense")));
   scratch_.Grow(std::max(graph_->loss().ScratchFloats(graph_->planned_batch()),
@@ -59,6 +64,23 @@ absl::Status GraphModel::Build() {
     *schema_.add_dense_tables() = table;
   }
   return AddContext(CheckSchema(schema_), config_.path);
+}
+
+// A batch size with a zero too many would otherwise end the process, or the machine's patience.
+absl::Status GraphModel::CheckMemory() const {
+  constexpr double kGiB = 1 << 30;
+  const StepMemory step = graph_->memory();
+  const double floats = static_cast<double>(step.values) + static_cast<double>(step.gradients) +
+                        static_cast<double>(step.scratch);
+  const double wanted = floats * sizeof(float) / kGiB;
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<double>(sysconf(_SC_PAGESIZE)) / kGiB;
+  if (wanted <= there) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "%s: a step of %d samples takes %.1f GiB, and this machine has %.1f GiB: lower "
+      "solver.batchsize or solver.batchsize_eval (cistern train --dry-run shows what takes how "
+      "much)",
+      config_.path, graph_->planned_batch(), wanted, there));
 }
 
 absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
