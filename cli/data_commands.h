@@ -1,4 +1,4 @@
-// cistern data convert, generate, inspect and keyset.
+// cistern data convert, criteo, generate, inspect and keyset.
 #pragma once
 
 #include "cli/command_line.h"
@@ -9,6 +9,7 @@ namespace cistern {
 void AddDataCommands(Command& root);
 
 void AddConvertCommand(Command& data);
+void AddCriteoCommand(Command& data);
 void AddGenerateCommand(Command& data);
 void AddInspectCommand(Command& data);
 void AddKeysetCommand(Command& data);

@@ -85,6 +85,7 @@ void AddDataCommands(Command& root) {
   Command& data = root.Add("data", "Makes data files, and looks into them.",
                            "cistern data inspect data/train/file_list.txt");
   AddConvertCommand(data);
+  AddCriteoCommand(data);
   AddGenerateCommand(data);
   AddInspectCommand(data);
   AddKeysetCommand(data);

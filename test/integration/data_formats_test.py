@@ -191,6 +191,28 @@ class DataFormats(ProgramTest):
         self.expect(run(*flags), 2, "--out", "--check")
         self.expect(run(*flags, "--check", keys, "--input", "data2"), 2, "data1")
 
+    def test_criteo_days_become_raw_data(self):
+        days = [self.folder / f"day_{day}" for day in range(3)]
+        for day, path in enumerate(days):
+            lines = ["\t".join([str(i % 2), "", *map(str, range(12)), f"{i % 5:08x}",
+                                *["ab"] * 24, f"{day}"]) for i in range(40)]
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        made = self.run_ok("cistern", "data", "criteo", *days, "--format", "raw", "--out",
+                           self.folder / "criteo", "--json").json()
+        self.assertEqual((made["train_samples"], made["test_samples"]), (80, 40))
+        self.assertEqual(made["slot_size_array"], [7] + [3] * 24 + [5])
+        self.use("Raw", source=made["source"], num_samples=80,
+                 dense={"top": "dense", "dense_dim": 13},
+                 slot_size_array=made["slot_size_array"],
+                 sparse=[{"top": "data1", "max_feature_num_per_sample": 26, "slot_num": 26}])
+        seen = self.run_ok("cistern", "data", "inspect", "--model", self.config, "--set",
+                           "layers.reshape1.leading_dim=104", "--json").json()
+        self.assertEqual((seen["samples"], seen["slots"][0]["distinct"]), (80, 5))
+        days[1].write_text("1\t2\n", encoding="utf-8")
+        self.expect(run("cistern", "data", "criteo", *days, "--out", self.folder / "bad"), 4,
+                    "day_1", "line 1", "fields")
+        self.assertFalse((self.folder / "bad").exists())
+
     def test_inspect_reads_raw_as_the_model_says(self):
         self.use("Raw")
         seen = self.run_ok("cistern", "data", "inspect", "--model", self.config, "--json").json()
