@@ -1,8 +1,8 @@
 // Files and folders through POSIX descriptors, every return code checked.
 //
 // Errors name the path and say what to do. kResourceExhausted: no space, quota or size limit;
-// kNotFound: it is not there; kAlreadyExists: its name is taken; kInvalidArgument: the path cannot be
-// used; kInternal: the rest.
+// kNotFound: it is not there; kAlreadyExists: its name is taken; kInvalidArgument: the path cannot
+// be used; kInternal: the rest.
 //
 // Nothing here follows a symbolic link at the last component of a name below an open folder, so a
 // name that was checked (common/names.h) cannot lead out of its folder.

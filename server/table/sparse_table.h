@@ -86,8 +86,8 @@ class SparseTable {
     uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
   };
   Counts counts() const;
-  // Sum over rows of their hashes (common/row_digest.h): independent of order and placement, and it adds
-  // up over shards and servers.
+  // Sum over rows of their hashes (common/row_digest.h): independent of order and placement, and it
+  // adds up over shards and servers.
   uint64_t Digest() const;
 
   uint32_t local_shard_num() const { return static_cast<uint32_t>(shards_.size()); }
