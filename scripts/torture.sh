@@ -31,6 +31,7 @@ parts=(
   "durable_commit_test;places;;;bin/durable_commit_test"
   "failing_memory_test;allocations,;;;bin/failing_memory_test"
   "crash_test;kills|cycles|seed;CISTERN_KILLS=60;CISTERN_KILLS=1000;bin/crash_test"
+  "ckpt_test;kills;CISTERN_KILLS=20;CISTERN_KILLS=300;test/integration/ckpt_test.py"
   "resume_test;cycles: ;CISTERN_CYCLES=20;CISTERN_CYCLES=300;test/integration/resume_test.py"
   "same_bits_test;;;;test/integration/same_bits_test.py"
 )

@@ -1,9 +1,19 @@
-"""Commits of real servers on disk: listed, verified, compared, rewritten, recovered from."""
+"""Commits of real servers on disk: listed, verified, compared, rewritten, recovered from.
 
+CISTERN_KILLS: of a reshard, at moments that CISTERN_SEED draws.
+"""
+
+import os
+import random
+import shutil
 import time
 import unittest
 
 from programs import ProgramTest, Servers, finish, run, start
+
+
+KILLS = int(os.environ.get("CISTERN_KILLS", "12"))
+SEED = int(os.environ.get("CISTERN_SEED", "1"))
 
 
 class Checkpoints(ProgramTest):
@@ -91,14 +101,22 @@ class Checkpoints(ProgramTest):
         out = self.folder / "new"
         command = ("cistern", "ckpt", "reshard", self.data_dir, "--out", out, "--shard-num", 48)
         commits = self.list(self.data_dir)["commits"]
-        for delay in (0, 0.005, 0.02, 0.05):  # wherever it is then
+        moments = random.Random(SEED)
+        began = whole = 0
+        for _ in range(KILLS):
             process = start(*command)
-            time.sleep(delay)
+            time.sleep(moments.uniform(0, 0.06))  # wherever it is then
             process.kill()
             finish(process)
-            if (out / "state" / "manifest").exists():
-                self.run_ok("cistern", "ckpt", "ls", out)
+            began += out.exists()
+            if (out / "state" / "manifest").exists() and self.list(out)["commits"]:
+                self.run_ok("cistern", "verify", out)
+                self.assertEqual(self.commit_digests(out), digests)
+                shutil.rmtree(out)
+                whole += 1
             self.assertEqual(self.list(self.data_dir)["commits"], commits)
+        print(f"{KILLS} kills of a reshard (seed {SEED}): {began} had begun to write, {whole} of "
+              "them were whole, the others left no commit", flush=True)
         self.run_ok(*command)
         self.assertEqual(self.commit_digests(out), digests)
         self.run_ok("cistern", "verify", out)
