@@ -36,8 +36,8 @@ void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) 
                 "--model runs/deepfm"});
   command.List("--data", &flags->data, true,
                {"FILE,...",
-                data_required ? "File lists or Norm files, in this order; may be repeated."
-                              : "File lists or Norm files; may be repeated. Without it, the "
+                data_required ? "File lists or data files, in this order; may be repeated."
+                              : "File lists or data files; may be repeated. Without it, the "
                                 "model's eval_source.",
                 "--data test.txt", data_required});
 }
