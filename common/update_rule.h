@@ -1,7 +1,8 @@
 // How a row's weights follow its gradient: each rule once, for server CPU, worker CPU and GPU.
 //
-// Sources: HugeCTR 2.3 (sparse Adam, AdaGrad), PSLib's SparseAdaGrad and StdAdaGrad; where the
-// originals differ from the textbook the comment says how.
+// Sources: HugeCTR 2.3 (sparse Adam, AdaGrad, momentum, Nesterov), PSLib's SparseAdaGrad and
+// StdAdaGrad, FTRL-Proximal of McMahan et al. 2013 (algorithm 1); where the originals differ from
+// the textbook the comment says how.
 #pragma once
 
 #include <cmath>
@@ -17,16 +18,22 @@ enum class RuleKind : int32_t {
   kAdagradShared = 2,
   kAdam = 3,
   kAdagradStd = 4,
+  kMomentum = 5,
+  kNesterov = 6,
+  kFtrl = 7,
 };
 
 // A rule and its constants: plain data, copied into kernels.
 struct RuleParams {
   RuleKind kind = RuleKind::kSgd;
-  float beta1 = 0.9f;
+  float beta1 = 0.9f;  // kMomentum, kNesterov: the momentum factor
   float beta2 = 0.999f;
   float epsilon = 1e-7f;
   float initial_g2sum = 3.0f;
   float weight_bound = 0.0f;  // 0: none
+  float ftrl_beta = 1.0f;
+  float lambda1 = 0.0f;
+  float lambda2 = 0.0f;
 };
 
 // Floats of state that `n` weights under one rule carry, directly behind the weights in a value.
@@ -41,7 +48,11 @@ CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
     case RuleKind::kAdam:
       return 2 * n;
     case RuleKind::kAdagradStd:
+    case RuleKind::kMomentum:
+    case RuleKind::kNesterov:
       return n;
+    case RuleKind::kFtrl:
+      return 2 * n;
   }
   return 0;
 }
@@ -63,7 +74,7 @@ CISTERN_HOST_DEVICE inline float ClipWeight(float w, float bound) {
 
 // Applies one step to `n` weights.
 //
-// grad, weight: [n]. state: [RuleStateFloats(kind, n)]; Adam: m[n] then v[n].
+// grad, weight: [n]. state: [RuleStateFloats(kind, n)]; Adam: m[n] then v[n]; FTRL: z[n] then n[n].
 // step_size: StepSize(). Gradients must be finite (checked where they enter).
 CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_size, uint32_t n,
                                           const float* grad, float* weight, float* state) {
@@ -75,7 +86,7 @@ CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_siz
     case RuleKind::kAdagrad:  // the sum first, then the step
       for (uint32_t i = 0; i < n; ++i) {
         state[i] += grad[i] * grad[i];
-        weight[i] -= step_size * grad[i] / (sqrtf(state[i]) + rule.epsilon);
+        weight[i] -= step_size * grad[i] / (sqrtf(rule.initial_g2sum + state[i]) + rule.epsilon);
       }
       break;
     case RuleKind::kAdagradShared: {  // the step with the old sum, then the mean square is added
@@ -102,6 +113,34 @@ CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_siz
         m[i] = rule.beta1 * m[i] + (1.0f - rule.beta1) * grad[i];
         v[i] = rule.beta2 * v[i] + (1.0f - rule.beta2) * grad[i] * grad[i];
         weight[i] -= step_size * m[i] / (sqrtf(v[i]) + rule.epsilon);
+      }
+      break;
+    }
+    case RuleKind::kMomentum:  // the velocity holds the rate of its steps (HugeCTR), not gradients
+      for (uint32_t i = 0; i < n; ++i) {
+        state[i] = rule.beta1 * state[i] - step_size * grad[i];
+        weight[i] += state[i];
+      }
+      break;
+    case RuleKind::kNesterov:
+      for (uint32_t i = 0; i < n; ++i) {
+        const float old = state[i];
+        state[i] = rule.beta1 * old - step_size * grad[i];
+        weight[i] += (1.0f + rule.beta1) * state[i] - rule.beta1 * old;
+      }
+      break;
+    case RuleKind::kFtrl: {  // the weight follows from z and n alone, after the first step too
+      if (step_size == 0.0f) break;  // a rate of zero divides by zero
+      float* z = state;
+      float* sum = state + n;
+      for (uint32_t i = 0; i < n; ++i) {
+        const float old_root = sqrtf(sum[i]);
+        sum[i] += grad[i] * grad[i];
+        const float root = sqrtf(sum[i]);
+        z[i] += grad[i] - (root - old_root) / step_size * weight[i];
+        const float beyond = fabsf(z[i]) - rule.lambda1;
+        const float slope = (rule.ftrl_beta + root) / step_size + rule.lambda2;
+        weight[i] = beyond > 0.0f ? -copysignf(beyond, z[i]) / slope : 0.0f;
       }
       break;
     }

@@ -58,16 +58,26 @@ absl::Status OutOfRange(const char* constant, float x, const char* range) {
 // The constants that a rule uses must keep its divisions finite: a 0 that was never set makes 0/0.
 absl::Status CheckConstants(const RuleParams& rule) {
   const bool adam = rule.kind == RuleKind::kAdam;
+  const bool momentum = rule.kind == RuleKind::kMomentum || rule.kind == RuleKind::kNesterov;
   const bool scaled_by_g2sum =
       rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd;
   const auto is_decay = [](float beta) { return beta >= 0.0f && beta < 1.0f; };
-  if (adam && !is_decay(rule.beta1)) return OutOfRange("beta1", rule.beta1, "in [0, 1)");
+  if ((adam || momentum) && !is_decay(rule.beta1))
+    return OutOfRange("beta1", rule.beta1, "in [0, 1)");
   if (adam && !is_decay(rule.beta2)) return OutOfRange("beta2", rule.beta2, "in [0, 1)");
   if ((adam || rule.kind == RuleKind::kAdagrad) && rule.epsilon <= 0.0f) {
     return OutOfRange("epsilon", rule.epsilon, "above 0");
   }
   if (scaled_by_g2sum && rule.initial_g2sum <= 0.0f) {
     return OutOfRange("initial_g2sum", rule.initial_g2sum, "above 0");
+  }
+  if (rule.kind == RuleKind::kAdagrad && rule.initial_g2sum < 0.0f) {
+    return OutOfRange("initial_g2sum", rule.initial_g2sum, "0 or above");
+  }
+  if (rule.kind == RuleKind::kFtrl) {
+    if (rule.ftrl_beta <= 0.0f) return OutOfRange("ftrl_beta", rule.ftrl_beta, "above 0");
+    if (rule.lambda1 < 0.0f) return OutOfRange("lambda1", rule.lambda1, "0 or above");
+    if (rule.lambda2 < 0.0f) return OutOfRange("lambda2", rule.lambda2, "0 or above");
   }
   if (rule.weight_bound < 0.0f) {
     return OutOfRange("weight_bound", rule.weight_bound, "0 (no bound) or above");
@@ -106,8 +116,8 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
     return absl::InvalidArgumentError(
         absl::StrCat("update rule ", static_cast<int>(rule.kind()), " does not exist"));
   }
-  for (float x :
-       {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(), rule.weight_bound()}) {
+  for (float x : {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(),
+                  rule.weight_bound(), rule.ftrl_beta(), rule.lambda1(), rule.lambda2()}) {
     CISTERN_RETURN_IF_ERROR(Finite(x, "a constant of the update rule"));
   }
   RuleParams params;
@@ -117,6 +127,9 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   params.epsilon = rule.epsilon();
   params.initial_g2sum = rule.initial_g2sum();
   params.weight_bound = rule.weight_bound();
+  params.ftrl_beta = rule.ftrl_beta();
+  params.lambda1 = rule.lambda1();
+  params.lambda2 = rule.lambda2();
   CISTERN_RETURN_IF_ERROR(CheckConstants(params));
   return params;
 }

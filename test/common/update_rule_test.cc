@@ -29,7 +29,7 @@ DoubleStep Reference(const RuleParams& rule, double lr, uint64_t t, const std::v
         break;
       case RuleKind::kAdagrad:  // Duchi et al. 2011
         out.state[i] += gi * gi;
-        out.weight[i] -= lr * gi / (std::sqrt(out.state[i]) + eps);
+        out.weight[i] -= lr * gi / (std::sqrt(g0 + out.state[i]) + eps);
         break;
       case RuleKind::kAdagradShared:  // PSLib SparseAdaGradSGDRule, the sum before this step
         out.weight[i] -= lr * gi * std::sqrt(g0 / (g0 + state[0]));
@@ -45,6 +45,27 @@ DoubleStep Reference(const RuleParams& rule, double lr, uint64_t t, const std::v
         v = b2 * v + (1 - b2) * gi * gi;
         const double alpha = lr * std::sqrt(1 - std::pow(b2, t)) / (1 - std::pow(b1, t));
         out.weight[i] -= alpha * m / (std::sqrt(v) + eps);
+        break;
+      }
+      case RuleKind::kMomentum:  // Polyak 1964
+        out.state[i] = b1 * out.state[i] - lr * gi;
+        out.weight[i] += out.state[i];
+        break;
+      case RuleKind::kNesterov:  // Sutskever et al. 2013, at the point that the gradient is taken
+        out.state[i] = b1 * state[i] - lr * gi;
+        out.weight[i] += -b1 * state[i] + (1 + b1) * out.state[i];
+        break;
+      case RuleKind::kFtrl: {  // McMahan et al. 2013, algorithm 1
+        double& z = out.state[i];
+        double& sum = out.state[n + i];
+        const double sigma = (std::sqrt(sum + gi * gi) - std::sqrt(sum)) / lr;
+        z += gi - sigma * w[i];
+        sum += gi * gi;
+        const double sign = z < 0 ? -1 : 1;
+        out.weight[i] = std::fabs(z) <= rule.lambda1
+                            ? 0
+                            : -(z - sign * rule.lambda1) /
+                                  ((rule.ftrl_beta + std::sqrt(sum)) / lr + rule.lambda2);
         break;
       }
     }
@@ -108,14 +129,16 @@ TEST_P(EveryRule, NoWeightsMeanNoStateAndNoWork) {
 }
 
 std::string NameOfRule(const testing::TestParamInfo<RuleKind>& rule) {
-  const char* names[] = {"Sgd", "Adagrad", "AdagradShared", "Adam", "AdagradStd"};
+  const char* names[] = {"Sgd",        "Adagrad",  "AdagradShared", "Adam",
+                         "AdagradStd", "Momentum", "Nesterov"};
   return names[static_cast<int>(rule.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(UpdateRule, EveryRule,
                          testing::Values(RuleKind::kSgd, RuleKind::kAdagrad,
                                          RuleKind::kAdagradShared, RuleKind::kAdam,
-                                         RuleKind::kAdagradStd),
+                                         RuleKind::kAdagradStd, RuleKind::kMomentum,
+                                         RuleKind::kNesterov),
                          NameOfRule);
 
 // The weight after each gradient of `grads`, one weight beginning at 1.
@@ -163,9 +186,73 @@ TEST(Adam, EpsilonStandsOutsideTheRootAndIsNotCorrected) {
 TEST(Adagrad, SumsFirstThenSteps) {
   RuleParams rule;
   rule.kind = RuleKind::kAdagrad;
+  rule.initial_g2sum = 0;
   const std::vector<float> w = Steps(rule, 0.1, {3, 4});  // roots 3 and 5
   EXPECT_NEAR(w[0], 1 - 0.1 * 3 / 3, 1e-6);
   EXPECT_NEAR(w[1], 0.9 - 0.1 * 4 / 5, 1e-6);
+}
+
+TEST(Adagrad, SumsBeginWithTheInitialOne) {
+  RuleParams rule;
+  rule.kind = RuleKind::kAdagrad;
+  rule.initial_g2sum = 7;
+  EXPECT_NEAR(Steps(rule, 0.1, {3})[0], 1 - 0.1 * 3 / 4, 1e-6);
+}
+
+TEST(Momentum, KeepsAShareOfTheLastStep) {
+  RuleParams rule;
+  rule.kind = RuleKind::kMomentum;
+  rule.beta1 = 0.5f;
+  const std::vector<float> w = Steps(rule, 0.1, {2, 0, 1});  // velocities -0.2, -0.1, -0.15
+  EXPECT_NEAR(w[0], 0.8, 1e-6);
+  EXPECT_NEAR(w[1], 0.7, 1e-6);
+  EXPECT_NEAR(w[2], 0.55, 1e-6);
+}
+
+TEST(Nesterov, LooksAheadByTheVelocity) {
+  RuleParams rule;
+  rule.kind = RuleKind::kNesterov;
+  rule.beta1 = 0.5f;
+  const std::vector<float> w = Steps(rule, 0.1, {2, 0});  // velocities -0.2, -0.1
+  EXPECT_NEAR(w[0], 1 - 1.5 * 0.2, 1e-6);
+  EXPECT_NEAR(w[1], 0.7 + 0.5 * 0.2 - 1.5 * 0.1, 1e-6);
+}
+
+// g = 2 at rate 0.1: sigma 20, z = 2 - 20 = -18; w = (18 - 3) / ((1 + 2) / 0.1 + 5).
+TEST(Ftrl, FollowsAlgorithmOneByHand) {
+  RuleParams rule;
+  rule.kind = RuleKind::kFtrl;
+  rule.lambda1 = 3;
+  rule.lambda2 = 5;
+  EXPECT_NEAR(Steps(rule, 0.1, {2})[0], 15.0 / 35, 1e-6);
+  rule.lambda1 = 18.5f;
+  EXPECT_EQ(Steps(rule, 0.1, {2})[0], 0.0f) << "|z| does not exceed lambda1";
+  EXPECT_EQ(Steps(rule, 0.0, {2})[0], 1.0f) << "a rate of zero is no step";
+}
+
+// Rounded sums of squares make z, a difference, less exact than the other rules' states.
+TEST(Ftrl, FollowsItsFormulaInDouble) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  RuleParams rule;
+  rule.kind = RuleKind::kFtrl;
+  rule.lambda1 = 0.05f;
+  rule.lambda2 = 0.1f;
+  std::vector<float> w(16), g(16), state(32);
+  for (float& x : w) x = 0.1f * normal(random);
+  size_t zeros = 0;
+  for (uint64_t t = 1; t <= 200; ++t) {
+    for (float& x : g) x = normal(random);
+    const DoubleStep expected = Reference(rule, 0.05, t, g, w, state);
+    ApplyRule(rule, 0.05f, 16, g.data(), w.data(), state.data());
+    for (size_t i = 0; i < 16; ++i) {
+      ASSERT_NEAR(w[i], expected.weight[i], 1e-5) << "t " << t << " i " << i;
+      ASSERT_NEAR(state[i], expected.state[i], 2e-4) << "t " << t << " i " << i;
+      zeros += w[i] == 0.0f;
+    }
+  }
+  EXPECT_GT(zeros, 0u);
+  EXPECT_LT(zeros, 1600u);
 }
 
 TEST(AdagradShared, StepsWithTheOldSumAndAddsTheMeanSquare) {

@@ -127,12 +127,18 @@ void StepInDouble(const RuleParams& rule, double step, double g, double* w, doub
       return;
     case RuleKind::kAdagrad:
       s[0] += g * g;
-      *w -= step * g / (std::sqrt(s[0]) + static_cast<double>(rule.epsilon));
+      *w -= step * g /
+            (std::sqrt(static_cast<double>(rule.initial_g2sum) + s[0]) +
+             static_cast<double>(rule.epsilon));
       return;
     case RuleKind::kAdam:
       s[0] = static_cast<double>(rule.beta1) * s[0] + (1 - static_cast<double>(rule.beta1)) * g;
       s[1] = static_cast<double>(rule.beta2) * s[1] + (1 - static_cast<double>(rule.beta2)) * g * g;
       *w -= step * s[0] / (std::sqrt(s[1]) + static_cast<double>(rule.epsilon));
+      return;
+    case RuleKind::kMomentum:
+      s[0] = static_cast<double>(rule.beta1) * s[0] - step * g;
+      *w += s[0];
       return;
     default:
       FAIL();
@@ -141,7 +147,8 @@ void StepInDouble(const RuleParams& rule, double step, double g, double* w, doub
 
 TEST_P(EmbeddingOpTest, UpdateStepsTheRowsOfTheBatchAndNoOther) {
   const std::vector<uint32_t> rows = DistinctRows(b());
-  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam}) {
+  for (const RuleKind kind :
+       {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kMomentum}) {
     RuleParams rule;
     rule.kind = kind;
     const size_t cells = RuleStateFloats(kind, static_cast<uint32_t>(dim()));

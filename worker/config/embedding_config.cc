@@ -31,14 +31,19 @@ absl::Status FindInput(const Json& json, const std::string& path, const DataConf
 v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
   v1::UpdateRule out;
   out.set_kind(static_cast<v1::UpdateRule::Kind>(rule.kind));
-  if (rule.kind == RuleKind::kAdam) {
-    out.set_beta1(rule.beta1);
-    out.set_beta2(rule.beta2);
-  }
+  const bool momentum = rule.kind == RuleKind::kMomentum || rule.kind == RuleKind::kNesterov;
+  if (rule.kind == RuleKind::kAdam || momentum) out.set_beta1(rule.beta1);
+  if (rule.kind == RuleKind::kAdam) out.set_beta2(rule.beta2);
   if (rule.kind == RuleKind::kAdam || rule.kind == RuleKind::kAdagrad)
     out.set_epsilon(rule.epsilon);
-  if (rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd) {
+  if (rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd ||
+      rule.kind == RuleKind::kAdagrad) {
     out.set_initial_g2sum(rule.initial_g2sum);
+  }
+  if (rule.kind == RuleKind::kFtrl) {
+    out.set_ftrl_beta(rule.ftrl_beta);
+    out.set_lambda1(rule.lambda1);
+    out.set_lambda2(rule.lambda2);
   }
   out.set_weight_bound(rule.weight_bound);
   return out;

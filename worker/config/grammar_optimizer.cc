@@ -48,26 +48,61 @@ static const ObjectGrammar& SgdGrammar() {
   return grammar;
 }
 
+static Keys MomentumKeys() {
+  return Keys{LearningRate(), Number("momentum_factor", "share of the last step that a step keeps")
+                                  .Default("0")
+                                  .Below(1)} +
+         ScheduleKeys();
+}
+static const ObjectGrammar& MomentumGrammar() {
+  static const ObjectGrammar grammar{"momentum_sgd_hparam", MomentumKeys()};
+  return grammar;
+}
+static const ObjectGrammar& NesterovGrammar() {
+  static const ObjectGrammar grammar{"nesterov_hparam", MomentumKeys()};
+  return grammar;
+}
+static const ObjectGrammar& AdaGradGrammar() {
+  static const ObjectGrammar grammar{
+      "adagrad_hparam",
+      Keys{LearningRate(),
+           Number("initial_accu_value", "what the sums of squares begin with").Default("0"),
+           Number("epsilon", "added to the root").Default("1e-7").Above(0)} +
+          ScheduleKeys()};
+  return grammar;
+}
+static const ObjectGrammar& FtrlGrammar() {
+  static const ObjectGrammar grammar{
+      "ftrl_hparam",
+      Keys{LearningRate(), Number("beta", "added to the root").Default("1").Above(0),
+           Number("lambda1", "weights whose |z| does not exceed it are zero").Default("0"),
+           Number("lambda2", "squared penalty").Default("0")} +
+          ScheduleKeys()};
+  return grammar;
+}
+
 const ObjectGrammar& OptimizerGrammar() {
+  const auto constants = [](const char* key, const ObjectGrammar& grammar,
+                            const std::string& type) {
+    return Object(key, JsonKind::kObject, grammar, "constants of " + type)
+        .Otherwise("required by type " + type);
+  };
   static const ObjectGrammar grammar{
       "optimizer",
-      {Word("type", {"Adam", "SGD", "MomentumSGD", "Nesterov"},
-            "rule of the dense weights and, at top level, default of the embeddings; MomentumSGD "
-            "and "
-            "Nesterov are refused in this release")
+      {Word("type", {"Adam", "SGD", "MomentumSGD", "Nesterov", "AdaGrad", "Ftrl"},
+            "rule of the dense weights and, at top level, default of the embeddings")
            .Required(),
        Word("update_type", {"Local", "Global", "LazyGlobal"},
             "which rows of an embedding a step updates; every type is treated as Local: those of "
-            "the "
-            "batch")
+            "the batch (for SGD, AdaGrad and Ftrl all three are the same)")
            .Default("\"Local\""),
        Bool("global_update", "HugeCTR's older word for update_type Global").Default("false"),
-       Object("adam_hparam", JsonKind::kObject, AdamGrammar(), "constants of Adam")
-           .Otherwise("required by type Adam"),
-       Object("sgd_hparam", JsonKind::kObject, SgdGrammar(), "constants of SGD")
-           .Otherwise("required by type SGD"),
-       Anything("momentum_sgd_hparam", "ignored: it belongs to another type of optimizer"),
-       Anything("nesterov_hparam", "ignored: it belongs to another type of optimizer"),
+       constants("adam_hparam", AdamGrammar(), "Adam"),
+       constants("sgd_hparam", SgdGrammar(), "SGD"),
+       constants("momentum_sgd_hparam", MomentumGrammar(), "MomentumSGD"),
+       constants("nesterov_hparam", NesterovGrammar(), "Nesterov"),
+       constants("adagrad_hparam", AdaGradGrammar(), "AdaGrad"),
+       constants("ftrl_hparam", FtrlGrammar(), "Ftrl"),
        Anything("learning_rate", "ignored: the rate is the one in the hparam object")}};
   return grammar;
 }

@@ -22,12 +22,66 @@ void ReadAdamConstants(const Json& json, RuleParams* rule) {
   rule->epsilon = json.at("epsilon");
 }
 
+// HugeCTR's optimizers, and the object that holds the constants of each.
+struct OptimizerKind {
+  const char* type;
+  const char* hparam;
+  RuleKind rule;
+};
+constexpr OptimizerKind kOptimizerKinds[] = {
+    {"Adam", "adam_hparam", RuleKind::kAdam},
+    {"SGD", "sgd_hparam", RuleKind::kSgd},
+    {"MomentumSGD", "momentum_sgd_hparam", RuleKind::kMomentum},
+    {"Nesterov", "nesterov_hparam", RuleKind::kNesterov},
+    {"AdaGrad", "adagrad_hparam", RuleKind::kAdagrad},
+    {"Ftrl", "ftrl_hparam", RuleKind::kFtrl},
+};
+
+void ReadConstants(const Json& json, RuleParams* rule) {
+  switch (rule->kind) {
+    case RuleKind::kAdam:
+      return ReadAdamConstants(json, rule);
+    case RuleKind::kMomentum:
+    case RuleKind::kNesterov:
+      rule->beta1 = json.at("momentum_factor");
+      return;
+    case RuleKind::kAdagrad:
+      rule->epsilon = json.at("epsilon");
+      rule->initial_g2sum = json.at("initial_accu_value");
+      return;
+    case RuleKind::kFtrl:
+      rule->ftrl_beta = json.at("beta");
+      rule->lambda1 = json.at("lambda1");
+      rule->lambda2 = json.at("lambda2");
+      return;
+    default:
+      return;
+  }
+}
+
 RuleKind RowRuleKind(const std::string& type) {
-  if (type == "Adam") return RuleKind::kAdam;
-  if (type == "AdaGrad") return RuleKind::kAdagrad;
   if (type == "AdaGradShared") return RuleKind::kAdagradShared;
   if (type == "AdaGradStd") return RuleKind::kAdagradStd;
+  for (const OptimizerKind& kind : kOptimizerKinds) {
+    if (type == kind.type) return kind.rule;
+  }
   return RuleKind::kSgd;
+}
+
+// What a step does to rows that are not in its batch: of rules without a memory, nothing in any
+// case.
+void NoteUpdateType(const Json& json, const std::string& path, RuleKind rule, Notes* notes) {
+  if (rule == RuleKind::kSgd || rule == RuleKind::kAdagrad || rule == RuleKind::kFtrl) return;
+  const std::string update_type = json.at("update_type");
+  if (update_type != "Local") {
+    notes->push_back(absl::StrCat(path, ".update_type: ", update_type,
+                                  " is treated as Local in this "
+                                  "release: a step updates the rows of its batch"));
+  } else if (json.at("global_update").get<bool>()) {
+    notes->push_back(absl::StrCat(path,
+                                  ".global_update: treated as false in this release: a step "
+                                  "updates the rows of its batch"));
+  }
 }
 
 }  // namespace
@@ -48,33 +102,21 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
   OptimizerConfig optimizer;
   if (parent != nullptr) optimizer.schedule = parent->schedule;
   const std::string type = json.at("type");
-  if (type != "Adam" && type != "SGD") {
-    return ConfigError(path + ".type", absl::StrCat(type,
-                                                    " is not an optimizer of this release; "
-                                                    "use Adam or SGD"));
+  optimizer.rule.kind = RowRuleKind(type);
+  for (const OptimizerKind& kind : kOptimizerKinds) {
+    const bool own = type == kind.type;
+    if (own && !json.contains(kind.hparam)) {
+      return ConfigError(absl::StrCat(path, ".", kind.hparam),
+                         absl::StrCat("missing; type ", type, " needs it"));
+    }
+    if (own) {
+      ReadConstants(json.at(kind.hparam), &optimizer.rule);
+      ReadSchedule(json.at(kind.hparam), &optimizer.schedule);
+    } else if (json.contains(kind.hparam)) {
+      notes->push_back(absl::StrCat(path, ".", kind.hparam, ": ignored: the type is ", type));
+    }
   }
-  const std::string own = type == "Adam" ? "adam_hparam" : "sgd_hparam";
-  const std::string other = type == "Adam" ? "sgd_hparam" : "adam_hparam";
-  if (!json.contains(own)) {
-    return ConfigError(absl::StrCat(path, ".", own),
-                       absl::StrCat("missing; type ", type, " needs it"));
-  }
-  if (json.contains(other)) {
-    notes->push_back(absl::StrCat(path, ".", other, ": ignored: the type is ", type));
-  }
-  const std::string update_type = json.at("update_type");
-  if (update_type != "Local") {
-    notes->push_back(absl::StrCat(path, ".update_type: ", update_type,
-                                  " is treated as Local in this "
-                                  "release: a step updates the rows of its batch"));
-  } else if (json.at("global_update").get<bool>()) {
-    notes->push_back(absl::StrCat(path,
-                                  ".global_update: treated as false in this release: a step "
-                                  "updates the rows of its batch"));
-  }
-  optimizer.rule.kind = type == "Adam" ? RuleKind::kAdam : RuleKind::kSgd;
-  if (type == "Adam") ReadAdamConstants(json.at(own), &optimizer.rule);
-  ReadSchedule(json.at(own), &optimizer.schedule);
+  NoteUpdateType(json, path, optimizer.rule.kind, notes);
   return optimizer;
 }
 
@@ -83,7 +125,9 @@ OptimizerConfig ReadRowRule(const Json& json, const OptimizerConfig& parent) {
   optimizer.schedule = parent.schedule;
   optimizer.rule.kind = RowRuleKind(json.at("type"));
   ReadAdamConstants(json, &optimizer.rule);
-  optimizer.rule.initial_g2sum = json.at("initial_g2sum");
+  const bool scaled_by_g2sum = optimizer.rule.kind == RuleKind::kAdagradShared ||
+                               optimizer.rule.kind == RuleKind::kAdagradStd;
+  optimizer.rule.initial_g2sum = scaled_by_g2sum ? json.at("initial_g2sum").get<float>() : 0.0f;
   optimizer.rule.weight_bound = json.at("weight_bound");
   ReadSchedule(json, &optimizer.schedule);
   return optimizer;

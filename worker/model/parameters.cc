@@ -13,6 +13,11 @@ std::vector<const char*> ColumnsOf(RuleKind kind) {
       return {"w"};
     case RuleKind::kAdam:
       return {"w", "m", "v"};
+    case RuleKind::kMomentum:
+    case RuleKind::kNesterov:
+      return {"w", "velocity"};
+    case RuleKind::kFtrl:
+      return {"w", "z", "n"};
     default:
       return {"w", "g2sum"};
   }
