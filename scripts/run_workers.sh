@@ -88,8 +88,20 @@ fetch_pid_files() {
       echo "$line" >"$dir/worker-$rank.pid"
   done
 }
-stop_workers() { fetch_pid_files; stop_all "$dir" 'worker-*' "$grace" >&2; }
+# One that has just been started may not have come to its pid file; without it, it would go on alone.
+await_pid_files() {
+  local pid host file tries
+  for pid in "${!rank_of[@]}"; do
+    host="${hosts[${rank_of[$pid]}]}" file="$dir/worker-${rank_of[$pid]}.pid"
+    for ((tries = 0; tries < 50; ++tries)); do
+      if on "$host" test -s "$file" || ! kill -0 "$pid" 2>/dev/null; then break; fi
+      sleep 0.1
+    done
+  done
+}
+stop_workers() { await_pid_files; fetch_pid_files; stop_all "$dir" 'worker-*' "$grace" >&2; }
 
+declare -A rank_of=()  # of the workers that run, by process
 follower=""
 finish() {  # EXIT-CODE
   if [ -n "$follower" ]; then
@@ -103,7 +115,6 @@ trap 'echo "run_workers: interrupted; stopping the workers" >&2; trap "" INT TER
 
 rm -f "$dir"/worker-*.pid "$dir"/worker-*.log
 touch "$dir/worker-0.log"  # so that it can be followed from its first line
-declare -A rank_of
 for ((rank = 0; rank < workers; ++rank)); do
   start_worker "$rank"
   rank_of[$!]=$rank
