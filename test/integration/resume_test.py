@@ -26,7 +26,7 @@ class Resume(ProgramTest):
     def setUp(self):
         super().setUp()
         self.random = random.Random(SEED)
-        self.epochs = 20 + 5 * CYCLES  # an epoch is a pass
+        self.epochs = 20 + 12 * CYCLES  # an epoch is a pass; several go by in a cycle
         self.write_model(self.change)
 
     def change(self, content):
