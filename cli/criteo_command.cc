@@ -20,9 +20,7 @@ struct CriteoFlags {
 
 CriteoOptions OptionsOf(const CriteoFlags& flags) {
   CriteoOptions options = flags.options;
-  options.format = flags.format == "raw"       ? DataFormat::kRaw
-                   : flags.format == "parquet" ? DataFormat::kParquet
-                                               : DataFormat::kNorm;
+  options.format = FormatOfName(flags.format);
   options.check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
   options.wide_keys = flags.key_bits == "64";
   options.shuffle = !flags.no_shuffle;

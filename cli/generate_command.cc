@@ -39,9 +39,7 @@ absl::Status TakeModel(const GenerateFlags& flags, DataSetOptions* data) {
 }
 
 absl::Status TakeFlags(const GenerateFlags& flags, DataSetOptions* data) {
-  data->format = flags.format == "raw"       ? DataFormat::kRaw
-                 : flags.format == "parquet" ? DataFormat::kParquet
-                                             : DataFormat::kNorm;
+  data->format = FormatOfName(flags.format);
   data->check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
   data->wide_keys = flags.key_bits == "64";
   const uint64_t slots = flags.slots == 0 ? flags.slot_sizes.size() : flags.slots;

@@ -1,22 +1,10 @@
 #include "cuda/op/dot_interaction.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
 namespace {
-
-// A function of its own: gcc 12 does not vectorize a reduction inside a parallel lambda.
-float Dot(const float* a, const float* b, size_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-void AddScaled(const float* x, float factor, float* y, size_t n) {
-#pragma omp simd
-  for (size_t i = 0; i < n; ++i) y[i] += factor * x[i];
-}
 
 // The vectors of one sample: number 0 is the mlp's, number 1 the first slot's.
 template <typename Float>

@@ -2,20 +2,13 @@
 
 #include "cuda/op/cpu.h"
 #include "cuda/op/gemm_cpu.h"
+#include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
 namespace {
 
 // The last layer of a model has one output: matrix libraries are slow there, and it is bound by
 // memory.
-
-// A function of its own: gcc 12 does not vectorize a reduction inside a parallel lambda.
-float Dot(const float* a, const float* b, size_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 void DotRows(const float* x, const float* weight, float bias, float* y, size_t b, size_t k) {
   ForPieces(b, RowGrain(k), b * k, [=](size_t begin, size_t end) {

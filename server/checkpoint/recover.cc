@@ -9,6 +9,7 @@
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/durable_state.h"
 #include "server/checkpoint/shard_rows.h"
+#include "server/table/value_block.h"
 
 namespace cistern {
 namespace {
@@ -24,37 +25,33 @@ class ShardLoader {
       : table_(table), local_(local), digest_(table.layout()), totals_(totals) {}
 
   absl::Status Add(Key key, const float* value, bool full) {
-    keys_.push_back(key);
-    values_.insert(values_.end(), value, value + table_.layout().full_floats());
-    full_.push_back(full ? 1 : 0);
-    return keys_.size() == kInsertRows ? Flush() : absl::OkStatus();
+    batch_.Add(key, value, table_.layout().full_floats(), full);
+    return batch_.size() == kInsertRows ? Flush() : absl::OkStatus();
   }
 
   absl::Status Flush() {
-    CISTERN_RETURN_IF_ERROR(table_.CheckKeys(keys_));
+    CISTERN_RETURN_IF_ERROR(table_.CheckKeys(batch_.keys));
     if (totals_->rows > 0) ForgetOldValues();
     const size_t stride = table_.layout().full_floats();
-    for (size_t i = 0; i < keys_.size(); ++i) {
+    for (size_t i = 0; i < batch_.keys.size(); ++i) {
       ++totals_->rows;
-      totals_->digest += digest_(keys_[i], &values_[i * stride], full_[i] != 0);
+      totals_->digest += digest_(batch_.keys[i], &batch_.values[i * stride], batch_.full[i] != 0);
     }
-    table_.WriteShard(local_, keys_, values_.data(), full_.data());
-    keys_.clear();
-    values_.clear();
-    full_.clear();
+    table_.WriteShard(local_, batch_.keys, batch_.values.data(), batch_.full.data());
+    batch_.Clear();
     return absl::OkStatus();
   }
 
  private:
   void ForgetOldValues() {
     const size_t stride = table_.layout().full_floats();
-    old_.resize(keys_.size() * stride);
-    old_full_.resize(keys_.size());
-    table_.Pull(keys_, /*absent_is_zero=*/true, old_.data(), old_full_.data());
-    for (size_t i = 0; i < keys_.size(); ++i) {
+    old_.resize(batch_.keys.size() * stride);
+    old_full_.resize(batch_.keys.size());
+    table_.Pull(batch_.keys, /*absent_is_zero=*/true, old_.data(), old_full_.data());
+    for (size_t i = 0; i < batch_.keys.size(); ++i) {
       if (old_full_[i] == kAbsent) continue;
       --totals_->rows;
-      totals_->digest -= digest_(keys_[i], &old_[i * stride], old_full_[i] != 0);
+      totals_->digest -= digest_(batch_.keys[i], &old_[i * stride], old_full_[i] != 0);
     }
   }
 
@@ -62,9 +59,9 @@ class ShardLoader {
   const uint32_t local_;
   RowDigest digest_;
   ShardTotals* const totals_;
-  std::vector<Key> keys_;
-  std::vector<float> values_, old_;
-  std::vector<uint8_t> full_, old_full_;
+  RowBatch batch_;
+  std::vector<float> old_;
+  std::vector<uint8_t> old_full_;
 };
 
 }  // namespace

@@ -10,11 +10,7 @@ constexpr size_t kBatchRows = 1024;
 }  // namespace
 
 ShardFiller::ShardFiller(SparseTable& table, uint32_t local)
-    : table_(table), local_(local), shard_(table.shard_map().global_shard(table.rank(), local)) {
-  keys_.reserve(kBatchRows);
-  values_.reserve(kBatchRows * table.layout().full_floats());
-  full_.reserve(kBatchRows);
-}
+    : table_(table), local_(local), shard_(table.shard_map().global_shard(table.rank(), local)) {}
 
 absl::Status ShardFiller::Add(Key key, const float* value, bool full) {
   const ShardIndex shard = table_.shard_map().shard(key);
@@ -26,10 +22,8 @@ absl::Status ShardFiller::Add(Key key, const float* value, bool full) {
     return absl::DataLossError(table_.CheckKeys(absl::MakeConstSpan(&key, 1)).message());
   }
   ++rows_;
-  keys_.push_back(key);
-  values_.insert(values_.end(), value, value + table_.layout().full_floats());
-  full_.push_back(full ? 1 : 0);
-  if (keys_.size() == kBatchRows) Flush();
+  batch_.Add(key, value, table_.layout().full_floats(), full);
+  if (batch_.size() == kBatchRows) Flush();
   return absl::OkStatus();
 }
 
@@ -40,12 +34,13 @@ std::optional<ShardFiller::Repeat> ShardFiller::Finish() {
 
 void ShardFiller::Flush() {
   if (!repeat_.has_value()) {
-    const size_t created = table_.CreateRows(local_, keys_, values_.data(), full_.data());
-    if (created < keys_.size()) repeat_ = {rows_ - keys_.size() + created + 1, keys_[created]};
+    const size_t created =
+        table_.CreateRows(local_, batch_.keys, batch_.values.data(), batch_.full.data());
+    if (created < batch_.size()) {
+      repeat_ = {rows_ - batch_.size() + created + 1, batch_.keys[created]};
+    }
   }
-  keys_.clear();
-  values_.clear();
-  full_.clear();
+  batch_.Clear();
 }
 
 }  // namespace cistern

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "server/table/sparse_table.h"
+#include "server/table/value_block.h"
 
 namespace cistern {
 
@@ -35,9 +35,7 @@ class ShardFiller {
   SparseTable& table_;
   const uint32_t local_;
   const ShardIndex shard_;
-  std::vector<Key> keys_;
-  std::vector<float> values_;
-  std::vector<uint8_t> full_;
+  RowBatch batch_;
   uint64_t rows_ = 0;
   std::optional<Repeat> repeat_;
 };

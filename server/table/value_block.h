@@ -17,6 +17,26 @@ struct ValueBlock {
   const uint8_t* full = nullptr;  // [keys.size()]: whether the value holds its embedx
 };
 
+// Values for keys, collected one after another. Owned arrays, as ValueBlock has them.
+struct RowBatch {
+  std::vector<Key> keys;
+  std::vector<float> values;
+  std::vector<uint8_t> full;
+
+  size_t size() const { return keys.size(); }
+  // value: [cells].
+  void Add(Key key, const float* value, size_t cells, bool is_full) {
+    keys.push_back(key);
+    values.insert(values.end(), value, value + cells);
+    full.push_back(is_full ? 1 : 0);
+  }
+  void Clear() {
+    keys.clear();
+    values.clear();
+    full.clear();
+  }
+};
+
 // Keys begin .. end-1 of block `block`, all of one shard.
 struct KeyRange {
   uint32_t block = 0, begin = 0, end = 0;

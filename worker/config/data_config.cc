@@ -37,11 +37,6 @@ absl::Status CheckTops(const DataConfig& data, const std::string& path) {
   return absl::OkStatus();
 }
 
-DataFormat FormatOf(const std::string& name) {
-  if (name == "Raw") return DataFormat::kRaw;
-  return name == "Parquet" ? DataFormat::kParquet : DataFormat::kNorm;
-}
-
 // Keys that only some formats know.
 void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data, Notes* notes) {
   const auto ignored = [&](const char* key, bool read) {
@@ -97,7 +92,7 @@ uint64_t ReadCachedBatches(const Json& json) {
 
 absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes) {
   DataConfig data;
-  data.format = FormatOf(json.at("format"));
+  data.format = FormatOfName(json.at("format"));
   data.source = json.at("source");
   data.eval_source = json.value("eval_source", "");
   data.check = json.at("check") == "Sum" ? NormCheck::kSum : NormCheck::kNone;

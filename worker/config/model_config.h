@@ -30,7 +30,7 @@ struct LearningRateSchedule {
 };
 
 struct OptimizerConfig {
-  RuleParams rule;  // kSgd, kAdam (HugeCTR); kAdagrad.. for embeddings, by the cistern object
+  RuleParams rule;  // AdaGradShared and AdaGradStd for embeddings only, by the cistern object
   LearningRateSchedule schedule;
 };
 

@@ -59,7 +59,7 @@ void ReadConstants(const Json& json, RuleParams* rule) {
   }
 }
 
-RuleKind RowRuleKind(const std::string& type) {
+RuleKind RuleKindOf(const std::string& type) {
   if (type == "AdaGradShared") return RuleKind::kAdagradShared;
   if (type == "AdaGradStd") return RuleKind::kAdagradStd;
   for (const OptimizerKind& kind : kOptimizerKinds) {
@@ -102,7 +102,7 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
   OptimizerConfig optimizer;
   if (parent != nullptr) optimizer.schedule = parent->schedule;
   const std::string type = json.at("type");
-  optimizer.rule.kind = RowRuleKind(type);
+  optimizer.rule.kind = RuleKindOf(type);
   for (const OptimizerKind& kind : kOptimizerKinds) {
     const bool own = type == kind.type;
     if (own && !json.contains(kind.hparam)) {
@@ -123,7 +123,7 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
 OptimizerConfig ReadRowRule(const Json& json, const OptimizerConfig& parent) {
   OptimizerConfig optimizer;
   optimizer.schedule = parent.schedule;
-  optimizer.rule.kind = RowRuleKind(json.at("type"));
+  optimizer.rule.kind = RuleKindOf(json.at("type"));
   ReadAdamConstants(json, &optimizer.rule);
   const bool scaled_by_g2sum = optimizer.rule.kind == RuleKind::kAdagradShared ||
                                optimizer.rule.kind == RuleKind::kAdagradStd;

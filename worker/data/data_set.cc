@@ -1,5 +1,6 @@
 #include "worker/data/data_set.h"
 
+#include "absl/strings/match.h"
 #include "worker/data/parquet_reader.h"
 #include "worker/data/raw_reader.h"
 
@@ -15,6 +16,13 @@ const char* FormatName(DataFormat format) {
       return "Parquet";
   }
   return "";
+}
+
+DataFormat FormatOfName(absl::string_view name) {
+  for (const DataFormat format : {DataFormat::kRaw, DataFormat::kParquet}) {
+    if (absl::EqualsIgnoreCase(name, FormatName(format))) return format;
+  }
+  return DataFormat::kNorm;
 }
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options) {

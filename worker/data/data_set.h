@@ -14,6 +14,8 @@ enum class DataFormat { kNorm, kRaw, kParquet };
 
 // As in a model's Data layer.
 const char* FormatName(DataFormat format);
+// The format of that name, in whichever case; kNorm for any other word.
+DataFormat FormatOfName(absl::string_view name);
 
 // What a model says about its data. Fields that a format does not know are not looked at.
 struct DataSetOptions {

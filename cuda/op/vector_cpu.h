@@ -1,0 +1,22 @@
+// What the CPU builds of ops do with single vectors. Internal to x_cpu.cc.
+#pragma once
+
+#include <cstddef>
+
+namespace cistern::op {
+
+// A function of its own: gcc 12 does not vectorize a reduction inside a parallel lambda.
+inline float Dot(const float* a, const float* b, size_t n) {
+  float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// y += factor * x.
+inline void AddScaled(const float* x, float factor, float* y, size_t n) {
+#pragma omp simd
+  for (size_t i = 0; i < n; ++i) y[i] += factor * x[i];
+}
+
+}  // namespace cistern::op
