@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "worker/train/metric_json.h"
 
 namespace cistern {
 namespace {
@@ -16,14 +17,18 @@ Report ReportOf(const EvalSummary& summary) {
   report.json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
   if (!summary.auc) report.json["auc_note"] = summary.auc_note;
   report.json["logloss"] = summary.logloss;
+  PutMetrics(summary.metrics, &report.json);
+  for (const MetricValue& metric : summary.metrics) {
+    if (!metric.value) report.json[metric.name + "_note"] = metric.note;
+  }
   report.json["unseen_keys"] = summary.unseen_keys;
   report.json["seconds"] = summary.seconds;
   report.text = summary.auc ? absl::StrFormat("auc          %.6f\n", *summary.auc)
                             : absl::StrCat("auc          none: ", summary.auc_note, "\n");
   absl::StrAppendFormat(&report.text, "log loss     %.6f\n", summary.logloss);
-  absl::StrAppend(&report.text, "samples      ", summary.samples, " (", summary.positives,
-                  " positive)\n", "unseen keys  ", summary.unseen_keys, "\n", "time         ",
-                  DurationText(summary.seconds), "\n");
+  absl::StrAppend(&report.text, MetricLines(summary.metrics, 13), "samples      ", summary.samples,
+                  " (", summary.positives, " positive)\n", "unseen keys  ", summary.unseen_keys,
+                  "\n", "time         ", DurationText(summary.seconds), "\n");
   return report;
 }
 
@@ -68,7 +73,7 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) 
 
 void AddEvaluateCommand(Command& root) {
   auto flags = std::make_shared<EvaluateFlags>();
-  Command& command = root.Add("eval", "AUC and log loss of a trained model on data.",
+  Command& command = root.Add("eval", "AUC, log loss and the model's eval_metrics on data.",
                               "cistern eval deepfm.json --model runs/deepfm --data test.txt");
   AddSharedFlags(command, flags.get(), false);
   command.Does([flags](Console& console) { return RunEvaluate(*flags, console); });

@@ -16,7 +16,8 @@ struct EvaluateFlags {
   std::string output;  // predict
 };
 
-// AUC and log loss of a trained model on data (empty: the model's eval_source).
+// AUC, log loss and solver.eval_metrics of a trained model on data (empty: the model's
+// eval_source).
 absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console);
 // Writes label and prediction of every sample to flags.output.
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console);

@@ -41,6 +41,9 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "lr", progress.lr);
   AppendPair(&line, "auc", progress.auc);
   AppendPair(&line, "logloss", progress.logloss);
+  for (const MetricValue& metric : progress.metrics) {
+    AppendPair(&line, metric.name.c_str(), metric.value);
+  }
   AppendPair(&line, "unseen_keys", progress.unseen_keys);
   AppendPair(&line, "pass", progress.pass);
   AppendPair(&line, "rows", progress.rows);
@@ -65,6 +68,24 @@ std::string TerminalLine(const Progress& progress, std::optional<double> auc, in
   // One column stays free, so that the terminal does not wrap.
   if (columns > 1 && line.size() >= static_cast<size_t>(columns)) line.resize(columns - 1);
   return line;
+}
+
+std::string MetricLines(const MetricValues& metrics, int width) {
+  for (const MetricValue& metric : metrics) {
+    width = std::max(width, static_cast<int>(metric.name.size()) + 1);
+  }
+  std::string lines;
+  for (const MetricValue& metric : metrics) {
+    absl::StrAppendFormat(&lines, "%-*s", width - 1, metric.name);
+    if (metric.is_count && metric.value) {
+      absl::StrAppendFormat(&lines, " %.0f\n", *metric.value);
+    } else if (metric.value) {
+      absl::StrAppendFormat(&lines, " %.6f\n", *metric.value);
+    } else {
+      absl::StrAppend(&lines, " none", metric.note.empty() ? "" : ": ", metric.note, "\n");
+    }
+  }
+  return lines;
 }
 
 std::string DurationText(double seconds) {

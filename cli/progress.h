@@ -20,6 +20,10 @@ std::string PlainLine(const Progress& progress);
 // auc: of the last evaluation.
 std::string TerminalLine(const Progress& progress, std::optional<double> auc, int columns);
 
+// "ne           0.912000\n": a line a figure, its name in `width` columns or more; "none" and why,
+// where it is undefined.
+std::string MetricLines(const MetricValues& metrics, int width);
+
 // "3.2s", "2m10s", "1h05m".
 std::string DurationText(double seconds);
 // "980", "45.7k", "1.23M", "20.0G".

@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "worker/client/backoff.h"
+#include "worker/train/metric_json.h"
 
 namespace cistern {
 namespace {
@@ -54,6 +55,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["loss"] = summary.loss;
   json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
   json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
+  PutMetrics(summary.metrics, &json);
   json["stopped_by"] = summary.stopped_by;
   json["interrupted"] = summary.interrupted;
   json["resumed_from"] =
@@ -75,7 +77,9 @@ std::string TextOf(const TrainSummary& summary) {
   }
   absl::StrAppendFormat(&text, "loss      %.6f\n", summary.loss);
   if (summary.auc) absl::StrAppendFormat(&text, "auc       %.6f\n", *summary.auc);
+  if (!summary.auc && summary.logloss) text += "auc       none: the labels are of one class\n";
   if (summary.logloss) absl::StrAppendFormat(&text, "log loss  %.6f\n", *summary.logloss);
+  text += MetricLines(summary.metrics, 10);
   absl::StrAppend(&text, "rows      ", summary.rows, "\n");
   if (!summary.model_dir.empty()) absl::StrAppend(&text, "model     ", summary.model_dir, "\n");
   return text;

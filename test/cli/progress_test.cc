@@ -31,9 +31,10 @@ TEST(PlainLine, NamesTheEvaluation) {
   progress.iter = 5;
   progress.auc = 0.75;
   progress.logloss = 0.5;
+  progress.metrics = {{"ne", 0.25, "", false}, {"copc", std::nullopt, "why", false}};
   progress.unseen_keys = 12;
   EXPECT_EQ(PlainLine(progress),
-            "event=eval iter=5 samples=0 auc=0.75 logloss=0.5 unseen_keys=12 seconds=0.00 "
+            "event=eval iter=5 samples=0 auc=0.75 logloss=0.5 ne=0.25 unseen_keys=12 seconds=0.00 "
             "samples_per_s=0");
 }
 
@@ -71,6 +72,14 @@ TEST(TerminalLine, HasNoPercentWhereTheEndIsUnknown) {
   progress.seconds_left.reset();
   EXPECT_EQ(TerminalLine(progress, std::nullopt, 120),
             "iter 420  epoch 1.50  45.7k samples/s  loss 0.3457");
+}
+
+TEST(MetricLines, AreAlignedAndSayWhatIsUndefined) {
+  const MetricValues metrics = {
+      {"ne", 0.25, "", false}, {"copc", std::nullopt, "why", false}, {"gauc_groups", 12, "", true}};
+  EXPECT_EQ(MetricLines(metrics, 6),
+            "ne          0.250000\ncopc        none: why\ngauc_groups 12\n");
+  EXPECT_EQ(MetricLines({}, 6), "");
 }
 
 TEST(Texts, OfDurations) {

@@ -22,6 +22,40 @@ TEST(SolverConfig, MetricsMayCarryAThreshold) {
               HasSubstr("unknown metric 'AverageLos'; did you mean 'AverageLoss'?"));
 }
 
+TEST(SolverConfig, EveryMetricHasAName) {
+  const std::vector<std::string> names = {"AUC",          "AverageLoss", "LogLoss",     "NE",
+                                          "COPC",         "PCOC",        "BucketError", "ActualCTR",
+                                          "PredictedCTR", "MAE",         "RMSE"};
+  for (const std::string& name : names) {
+    EXPECT_EQ(ParseOrDie({"solver.eval_metrics=" + name}).solver.eval_metrics,
+              std::vector<std::string>{name});
+  }
+  EXPECT_THAT(ErrorOf({"solver.eval_metrics=[\"AUC\",\"COCP\"]"}),
+              HasSubstr("solver.eval_metrics[1]: unknown metric 'COCP'; did you mean 'COPC'?"));
+}
+
+TEST(SolverConfig, GaucNeedsASlotThatExists) {
+  const std::string metrics = "solver.eval_metrics=[\"AUC\",\"GAUC\"]";
+  EXPECT_THAT(ErrorOf({metrics}), HasSubstr("solver.eval_metrics[1]: GAUC is of the groups"));
+  EXPECT_THAT(ErrorOf({metrics}), HasSubstr("cistern.gauc_slot"));
+  const auto slot = [](const std::string& input, int number) {
+    return absl::StrCat("cistern.gauc_slot={\"input\":\"", input, "\",\"slot\":", number, "}");
+  };
+  const ModelConfig config = ParseOrDie({metrics, slot("data1", 1)});
+  ASSERT_TRUE(config.cistern.gauc_slot.has_value());
+  EXPECT_EQ(config.cistern.gauc_slot->input, 0u);
+  EXPECT_EQ(config.cistern.gauc_slot->slot, 1u);
+  EXPECT_THAT(ErrorOf({metrics, slot("data2", 0)}),
+              HasSubstr("cistern.gauc_slot.input: no sparse input of layers[0] is called 'data2'; "
+                        "did you mean 'data1'?"));
+  EXPECT_THAT(ErrorOf({metrics, slot("data1", 1000)}), HasSubstr("cistern.gauc_slot.slot: input"));
+  EXPECT_THAT(ErrorOf({metrics, "cistern.gauc_slot={\"input\":\"data1\"}"}), HasSubstr("slot"));
+  // Nothing asks for it: said, and not an error.
+  const ModelConfig idle = ParseOrDie({slot("data1", 0)});
+  EXPECT_FALSE(idle.cistern.gauc_slot.has_value());
+  EXPECT_THAT(idle.notes, testing::Contains(HasSubstr("cistern.gauc_slot: no effect")));
+}
+
 TEST(SolverConfig, ReadsKeyTypeAndEvaluationBatch) {
   const SolverConfig solver =
       ParseOrDie({"solver.input_key_type=I64", "solver.batchsize_eval=100"}).solver;

@@ -38,6 +38,8 @@ TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
   eval.event = "eval";
   eval.auc = 0.75;
   eval.logloss = 0.25;
+  eval.metrics = {
+      {"ne", 0.5, "", false}, {"copc", std::nullopt, "", false}, {"gauc_groups", 12, "", true}};
   (*log)->Write(eval);
 
   std::ifstream file(folder + "/metrics.jsonl");
@@ -50,7 +52,11 @@ TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
   EXPECT_GT(first["samples_per_second"], 0);
   EXPECT_FALSE(first.contains("auc"));
   ASSERT_TRUE(std::getline(file, line));
-  EXPECT_EQ(nlohmann::json::parse(line)["auc"], 0.75);
+  const auto second = nlohmann::json::parse(line);
+  EXPECT_EQ(second["auc"], 0.75);
+  EXPECT_EQ(second["ne"], 0.5);
+  EXPECT_TRUE(second["copc"].is_null());
+  EXPECT_TRUE(second["gauc_groups"].is_number_integer());
   EXPECT_EQ(seen, 1);
 }
 

@@ -33,11 +33,13 @@ Position FullPosition() {
   p.since_train_line = {0.4, 15};
   p.since_pass_line = {0.5, 16};
   p.epoch_samples = 0.6;
-  p.score = {0.7, 0.8};
+  p.score = {0.7, 0.8, {}};
+  p.score.others = {
+      {"ne", 0.5, "", false}, {"copc", std::nullopt, "", false}, {"gauc_groups", 12, "", true}};
   p.scored_iteration = 17;
-  p.best = BestEpoch{18, {0.9, 0.65}};
+  p.best = BestEpoch{18, {0.9, 0.65, {}}};
   p.stopped_by = "auc";
-  p.finished = RunEnd{{19, 20, 21, 0.75}, "patience", 22, 23, 24, 25, 0.35, {0.85, 0.95}};
+  p.finished = RunEnd{{19, 20, 21, 0.75}, "patience", 22, 23, 24, 25, 0.35, {0.85, 0.95, {}}};
   p.config = {{"solver.batchsize", "4096"}, {"layers[1].name", "\"deep\""}};
   return p;
 }
@@ -86,12 +88,14 @@ TEST(Position, RefusesWhatIsNoPosition) {
 // Removes, replaces and adds fields, in the object and in those below it.
 TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
   const Json whole = Json::parse(FormatPosition(FullPosition()));
+  const Json::json_pointer kMetrics("/score/metrics");
   int fields = 0;
   const std::function<void(const Json::json_pointer&)> spoil = [&](const Json::json_pointer& at) {
     for (const auto& item : whole[at].items()) {
       const Json::json_pointer field = at / item.key();
       if (field == Json::json_pointer("/format")) continue;
-      if (at != Json::json_pointer("/config")) {
+      const bool may_be_absent = item.key() == "metrics" || at == kMetrics;
+      if (at != Json::json_pointer("/config") && !may_be_absent) {
         Json cut = whole;
         cut[at].erase(item.key());
         EXPECT_THAT(ErrorOfText(cut.dump()), HasSubstr(item.key() + "' is not there"));
@@ -100,7 +104,7 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
         Json changed = whole;
         changed[field] = other;
         if (other.type() == whole[field].type() ||
-            (other.is_number() && whole[field].is_number_float())) {
+            (other.is_number() && (whole[field].is_number_float() || at == kMetrics))) {
           continue;
         }
         EXPECT_THAT(ErrorOfText(changed.dump()), HasSubstr(item.key())) << changed;
@@ -108,13 +112,23 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
       ++fields;
       if (item.value().is_object()) spoil(field);
     }
-    if (at == Json::json_pointer("/config")) return;
+    if (at == Json::json_pointer("/config") || at == kMetrics) return;
     Json grown = whole;
     grown[at]["surprise"] = 1;
     EXPECT_THAT(ErrorOfText(grown.dump()), HasSubstr("surprise' is not known to this version"));
   };
   spoil(Json::json_pointer());
   EXPECT_GT(fields, 40);
+}
+
+// What an older version wrote, which knew no other metrics, and what it can read.
+TEST(Position, HoldsOtherMetricsOnlyWhereThereAreSome) {
+  Position position = FullPosition();
+  EXPECT_NE(FormatPosition(position).find("\"metrics\":{\"ne\":0.5,\"copc\":null,"),
+            std::string::npos);
+  position.score.others.clear();
+  EXPECT_EQ(FormatPosition(position).find("metrics"), std::string::npos);
+  EXPECT_EQ(ParsePosition(FormatPosition(position)).value(), position);
 }
 
 std::string Difference(const std::vector<std::string>& overrides) {
@@ -129,8 +143,9 @@ TEST(Position, GoesOnUnderOtherLimitsAndReports) {
   EXPECT_EQ(Difference({}), "");
   EXPECT_EQ(Difference({"solver.max_iter=12345", "solver.display=3", "solver.eval_interval=77",
                         "solver.snapshot=5", "layers.0.eval_source=elsewhere",
-                        "solver.eval_metrics=[\"AUC:0.9\"]", "cistern.commit_every=4",
-                        "cistern.patience=9"}),
+                        "solver.eval_metrics=[\"AUC:0.9\",\"GAUC\"]",
+                        "cistern.gauc_slot={\"input\":\"data1\",\"slot\":0}",
+                        "cistern.commit_every=4", "cistern.patience=9"}),
             "");
 }
 

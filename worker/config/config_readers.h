@@ -22,6 +22,9 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes);
 
 CisternConfig ReadCistern(const Json& json);
 
+// cistern.gauc_slot, which names a sparse input of `data`.
+absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data);
+
 // parent: the top-level optimizer, whose schedule an embedding's inherits; null at top level.
 absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::string& path,
                                               const OptimizerConfig* parent, Notes* notes);

@@ -30,7 +30,9 @@ ObjectGrammar SolverGrammar() {
            .Default("0")
            .AtMost(kAnySize),
        Strings("eval_metrics",
-               "`AUC`, `AUC:0.8025` (training stops once it is reached), `AverageLoss`")
+               "what an evaluation says beside AUC and log loss: `AUC:0.8025` (training stops once "
+               "it is reached), `AverageLoss`, `LogLoss`, `NE`, `COPC`, `PCOC`, `BucketError`, "
+               "`ActualCTR`, `PredictedCTR`, `MAE`, `RMSE`, `GAUC` (needs cistern.gauc_slot)")
            .Default("[\"AUC\"]"),
        Word("input_key_type", {"I32", "I64"}, "bytes of a key in Norm files: 4 or 8")
            .Default("\"I32\""),
@@ -113,6 +115,15 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
   return grammar;
 }
 
+const ObjectGrammar& GroupSlotGrammar() {
+  static const ObjectGrammar grammar{
+      "cistern.gauc_slot",
+      {String("input", "top of a sparse input of the Data layer").Required(),
+       Count("slot", "number of the slot in it, from 0; a sample has one key there at most")
+           .Required()}};
+  return grammar;
+}
+
 const ObjectGrammar& CisternGrammar() {
   static const ObjectGrammar grammar{
       "cistern",
@@ -139,6 +150,8 @@ const ObjectGrammar& CisternGrammar() {
            .Default("1")
            .AtLeast(1)
            .AtMost(1e9),
+       Object("gauc_slot", JsonKind::kObject, GroupSlotGrammar(),
+              "the slot whose key tells the groups of GAUC apart, e.g. the user"),
        Word("init_scheme", {"hugectr", "exact"},
             "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
            .Default("\"hugectr\""),

@@ -61,6 +61,27 @@ absl::Status TakeDay(uint32_t day, EmbeddingConfig* embedding) {
   return AddContext(CheckDay(embedding->spec, day), "cistern.day");
 }
 
+// GAUC and the slot of its groups: neither means anything alone.
+absl::Status TakeGroupSlot(const Json& cistern, ModelConfig* config) {
+  const std::vector<std::string>& metrics = config->solver.eval_metrics;
+  const auto gauc = std::find(metrics.begin(), metrics.end(), "GAUC");
+  if (cistern.contains("gauc_slot")) {
+    absl::StatusOr<GroupSlot> group = ReadGroupSlot(cistern.at("gauc_slot"), config->data);
+    if (!group.ok()) return group.status();
+    if (gauc == metrics.end()) {
+      config->notes.push_back("cistern.gauc_slot: no effect: solver.eval_metrics asks for no GAUC");
+    } else {
+      config->cistern.gauc_slot = *group;
+    }
+  } else if (gauc != metrics.end()) {
+    return ConfigError(
+        absl::StrCat("solver.eval_metrics[", gauc - metrics.begin(), "]"),
+        "GAUC is of the groups that a slot tells apart: name it with cistern.gauc_slot, "
+        "{\"input\": \"data1\", \"slot\": 0}");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadLayers(const Json& root, ModelConfig* config) {
   const Json& layers = root.at("layers");
   if (layers.empty() || layers[0].at("type") != "Data") {
@@ -89,6 +110,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
     }
   }
   CISTERN_RETURN_IF_ERROR(CheckEmbeddingNames(root, config->embeddings));
+  CISTERN_RETURN_IF_ERROR(TakeGroupSlot(root.at("cistern"), config));
   NoteUnusedInputs(config);
   return absl::OkStatus();
 }

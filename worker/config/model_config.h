@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +46,8 @@ struct SolverConfig {
   uint64_t eval_interval = 0;  // 0: never
   uint64_t eval_batches = 0;   // 0: all of the evaluation data
   double auc_threshold = 1.0;  // training stops once AUC >= this; 1 or more: never
-  std::vector<std::string> eval_metrics = {"AUC"};
-  bool wide_keys = false;  // input_key_type I64
+  std::vector<std::string> eval_metrics = {"AUC"};  // of MetricNames(), without thresholds
+  bool wide_keys = false;                           // input_key_type I64
   uint64_t seed = 0;
 };
 
@@ -108,6 +109,12 @@ struct LayerConfig {
   double lambda = 0;
 };
 
+// The slot whose key says which group a sample belongs to, for GAUC.
+struct GroupSlot {
+  size_t input = 0;  // index into DataConfig.sparse
+  uint32_t slot = 0;
+};
+
 // The "cistern" object.
 struct CisternConfig {
   double embedding_l2 = 0;  // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
@@ -122,6 +129,7 @@ struct CisternConfig {
   uint64_t pass_memory_mb = 1024;
   uint32_t day = 0;                     // today, for embeddings with day_id_decay
   uint64_t commit_every = 1;            // passes: durable commits; those between are in memory only
+  std::optional<GroupSlot> gauc_slot;   // there if solver.eval_metrics asks for GAUC
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
 };
 

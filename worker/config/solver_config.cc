@@ -3,11 +3,12 @@
 #include "absl/strings/numbers.h"
 #include "worker/config/config_readers.h"
 #include "worker/config/nearest_name.h"
+#include "worker/metric/metric_name.h"
 
 namespace cistern {
 namespace {
 
-// "AUC", "AUC:0.8025" or "AverageLoss".
+// Names of metrics; AUC may have a threshold: "AUC:0.8025".
 absl::Status ReadMetrics(const Json& metrics, SolverConfig* solver) {
   solver->eval_metrics.clear();
   for (size_t i = 0; i < metrics.size(); ++i) {
@@ -21,11 +22,11 @@ absl::Status ReadMetrics(const Json& metrics, SolverConfig* solver) {
                                               "' must be a number above 0 and at most 1"));
       }
       solver->eval_metrics.push_back("AUC");
-    } else if (metric == "AUC" || metric == "AverageLoss") {
+    } else if (FindMetric(metric).has_value()) {
       solver->eval_metrics.push_back(metric);
     } else {
-      return ConfigError(path, absl::StrCat("unknown metric '", metric, "'",
-                                            Suggest(metric, {"AUC", "AUC:0.8025", "AverageLoss"})));
+      return ConfigError(
+          path, absl::StrCat("unknown metric '", metric, "'", Suggest(metric, MetricNames())));
     }
   }
   return absl::OkStatus();
@@ -77,6 +78,27 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.init_scheme = json.at("init_scheme");
   cistern.day = json.at("day");
   return cistern;
+}
+
+absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data) {
+  const std::string name = json.at("input");
+  GroupSlot group;
+  std::vector<std::string> tops;
+  for (const SparseInputConfig& input : data.sparse) tops.push_back(input.top);
+  for (; group.input < tops.size() && tops[group.input] != name; ++group.input) {
+  }
+  if (group.input == tops.size()) {
+    return ConfigError(
+        "cistern.gauc_slot.input",
+        absl::StrCat("no sparse input of layers[0] is called '", name, "'", Suggest(name, tops)));
+  }
+  group.slot = json.at("slot");
+  const uint32_t slots = data.sparse[group.input].slot_num;
+  if (group.slot >= slots) {
+    return ConfigError("cistern.gauc_slot.slot",
+                       absl::StrCat("input '", name, "' has ", slots, " slots, 0 to ", slots - 1));
+  }
+  return group;
 }
 
 }  // namespace cistern

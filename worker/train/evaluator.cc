@@ -3,37 +3,67 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "cuda/op/label_loss.h"
-#include "worker/metric/auc.h"
-#include "worker/metric/log_loss.h"
+#include "worker/config/grammar.h"
+#include "worker/metric/metric_set.h"
 #include "worker/train/data_source.h"
 
 namespace cistern {
 namespace {
 
-bool MasksLabels(const ModelConfig& config) {
-  return std::any_of(config.layers.begin(), config.layers.end(), [](const LayerConfig& layer) {
-    return layer.type == "MultiCrossEntropyLoss";
-  });
+// The loss of a model as its average over evaluation data: labels weighted and masked as the loss
+// layer does.
+void TakeLoss(const LayerConfig& loss, MetricOptions* options) {
+  if (loss.type != "MultiCrossEntropyLoss") return;
+  options->masked_below = op::kMaskedBelow;
+  options->label_weights = loss.target_weight;
 }
 
-// masks: labels that the loss leaves out have no score either.
-void AddScores(const std::vector<float>& labels, const std::vector<float>& predictions, bool masks,
-               Auc* auc, LogLoss* log_loss) {
-  if (!masks) {
-    auc->Add(labels, predictions);
-    log_loss->Add(labels, predictions);
-    return;
+MetricOptions MetricOptionsOf(const ModelConfig& config) {
+  MetricOptions options;
+  options.label_dim = config.data.label_dim;
+  for (const std::string& name : config.solver.eval_metrics) {
+    if (const std::optional<Metric> metric = FindMetric(name)) options.metrics.push_back(*metric);
   }
-  std::vector<float> known, scores;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < op::kMaskedBelow) continue;
-    known.push_back(labels[i]);
-    scores.push_back(predictions[i]);
+  for (const LayerConfig& layer : config.layers) {
+    if (IsLoss(layer.type)) TakeLoss(layer, &options);
   }
-  auc->Add(known, scores);
-  log_loss->Add(known, scores);
+  return options;
+}
+
+using Groups = std::vector<std::optional<Key>>;
+
+// The key that tells each sample's group; nullopt where the slot is empty.
+absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const GroupSlot& group,
+                                const ModelConfig& config) {
+  const SparseBatch& sparse = batch.sparse[group.input];
+  Groups groups(batch.size);
+  for (size_t i = 0; i < batch.size; ++i) {
+    const uint32_t* offset = &sparse.offsets[i * sparse.slot_num + group.slot];
+    if (offset[1] - offset[0] > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(config.path, ": cistern.gauc_slot: a sample has ", offset[1] - offset[0],
+                       " keys in slot ", group.slot, " of '", config.data.sparse[group.input].top,
+                       "'; the slot of a group holds one at most"));
+    }
+    if (offset[1] > offset[0]) groups[i] = pass.keys[group.input].keys()[sparse.rows[*offset]];
+  }
+  return groups;
+}
+
+void Summarize(const MetricValues& values, EvalSummary* summary) {
+  for (const MetricValue& value : values) {
+    if (value.name == "auc") {
+      summary->auc = value.value;
+      summary->auc_note = value.note;
+    } else if (value.name == "logloss") {
+      summary->logloss = value.value.value_or(0);
+    } else {
+      summary->metrics.push_back(value);
+    }
+  }
 }
 
 }  // namespace
@@ -97,9 +127,7 @@ void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
 absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit) {
   const auto start = std::chrono::steady_clock::now();
   EvalSummary summary;
-  Auc auc;
-  LogLoss log_loss;
-  const bool masks = MasksLabels(config_);
+  MetricSet metrics(MetricOptionsOf(config_));
   std::vector<float> predictions;
   const auto score = [&](const Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
@@ -108,7 +136,12 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     for (const auto& table : tables) borrowed.push_back(table.get());
     for (const Batch& batch : pass.batches) {
       CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions));
-      AddScores(batch.label, predictions, masks, &auc, &log_loss);
+      Groups groups;
+      if (config_.cistern.gauc_slot) {
+        CISTERN_ASSIGN_OR_RETURN(groups,
+                                 GroupsOf(pass, batch, *config_.cistern.gauc_slot, config_));
+      }
+      CISTERN_RETURN_IF_ERROR(metrics.Add(batch.label, predictions, groups));
       summary.samples += batch.size;
       for (float label : batch.label) summary.positives += label > 0.5f ? 1 : 0;
       if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, predictions));
@@ -128,13 +161,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
       pass = std::move(next);
     }
   }
-  const absl::StatusOr<double> area = auc.Value();
-  if (area.ok()) {
-    summary.auc = *area;
-  } else {
-    summary.auc_note = std::string(area.status().message());
-  }
-  summary.logloss = log_loss.Value();
+  Summarize(metrics.Values(), &summary);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }

@@ -1,4 +1,5 @@
-// Scores evaluation data with a model: exact AUC and log loss.
+// Scores evaluation data with a model: exact AUC, log loss, and what else solver.eval_metrics asks
+// for (worker/metric/metric_set.h, which also says what they take of memory).
 #pragma once
 
 #include <functional>
@@ -32,6 +33,7 @@ class Evaluator {
   // Predicts everything. Rows come from `live` (the pass that is being trained) where it has the
   // key and from the servers' committed state elsewhere; a key that neither holds reads a row of
   // zeros and is counted in unseen_keys.
+  // kDataLoss: a label or a prediction is not a finite number.
   absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr);
 
  private:

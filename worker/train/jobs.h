@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "worker/client/parameter_client.h"
 #include "worker/config/model_config.h"
+#include "worker/metric/metric_name.h"
 
 namespace cistern {
 
@@ -24,6 +25,7 @@ struct Progress {
   uint64_t samples = 0;         // since the start of the run
   std::optional<double> epoch;  // epochs done, with fraction where known
   std::optional<double> loss, lr, auc, logloss;
+  MetricValues metrics;                 // eval, final: what else solver.eval_metrics asks for
   std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
   std::optional<uint64_t> rows;         // pass: distinct keys
   std::optional<uint64_t> pass;         // committed pass
@@ -55,6 +57,7 @@ struct TrainSummary {
   double seconds = 0, samples_per_second = 0;
   double loss = 0;                     // last
   std::optional<double> auc, logloss;  // of the state that was kept
+  MetricValues metrics;                // as in Progress
   std::string model_dir;               // empty: not saved
   bool interrupted = false;
   std::string stopped_by;                // "max_iter", "epochs", "auc", "patience", "interrupt"
@@ -67,6 +70,7 @@ struct EvalSummary {
   std::optional<double> auc;  // absent: one class only, and then `auc_note` says so
   std::string auc_note;
   double logloss = 0;
+  MetricValues metrics;  // what else solver.eval_metrics asks for
   double seconds = 0;
 };
 

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "common/status.h"
+#include "worker/train/metric_json.h"
 
 namespace cistern {
 
@@ -43,6 +44,12 @@ class FieldWriter {
   void Object(const char* name, const std::optional<T>& value, const ListFields& list) {
     json_[name] = nullptr;
     if (value) Object(name, *value, list);
+  }
+  // A field that is younger than its format: not written where there is nothing to say, so that
+  // older versions can read what does not need it.
+  void Later(const char* name, const MetricValues& values) {
+    if (values.empty()) return;
+    PutMetrics(values, &json_[name]);
   }
   const nlohmann::ordered_json& json() const { return json_; }
 
@@ -104,6 +111,24 @@ class FieldReader {
   template <typename T, typename ListFields>
   void Object(const char* name, std::optional<T>& out, const ListFields& list) {
     if (!IsNull(name)) Object(name, out.emplace(), list);
+  }
+
+  // Older texts have no such field.
+  void Later(const char* name, MetricValues& out) {
+    if (!json_.is_object() || !json_.contains(name)) return;
+    const nlohmann::ordered_json* values = Find(name);
+    if (values == nullptr) return;
+    if (!values->is_object()) return Complain(name, "an object");
+    for (const auto& item : values->items()) {
+      MetricValue& value = out.emplace_back();
+      value.name = item.key();
+      value.is_count = item.value().is_number_unsigned();
+      if (item.value().is_null()) continue;
+      if (!item.value().is_number()) {
+        return Complain(absl::StrCat(name, ".", item.key()), "a number");
+      }
+      value.value = item.value().get<double>();
+    }
   }
 
   // kDataLoss with the first complaint: also of a field that nobody asked for.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "common/log.h"
+#include "worker/train/metric_json.h"
 
 namespace cistern {
 namespace {
@@ -23,8 +24,11 @@ std::string ToLine(const Progress& p) {
   Put(line, "epoch", p.epoch);
   Put(line, "loss", p.loss);
   Put(line, "lr", p.lr);
+  // An evaluation of one class has no AUC, and says so.
+  if (p.logloss && !p.auc) line["auc"] = nullptr;
   Put(line, "auc", p.auc);
   Put(line, "logloss", p.logloss);
+  PutMetrics(p.metrics, &line);
   Put(line, "unseen_keys", p.unseen_keys);
   Put(line, "rows", p.rows);
   Put(line, "pass", p.pass);

@@ -26,6 +26,8 @@ constexpr std::array kFreeKeys = {"solver.display",
                                   "layers[0].eval_source",
                                   "layers[0].eval_num_samples",
                                   "layers[0].cache_eval_data",
+                                  "cistern.gauc_slot.input",
+                                  "cistern.gauc_slot.slot",
                                   "cistern.patience",
                                   "cistern.keep_best",
                                   "cistern.pass_memory_mb",
@@ -57,6 +59,7 @@ constexpr auto kLossFields = [](auto& fields, auto& loss) {
 constexpr auto kScoreFields = [](auto& fields, auto& score) {
   fields.Value("auc", score.auc);
   fields.Value("logloss", score.logloss);
+  fields.Later("metrics", score.others);
 };
 
 constexpr auto kBestFields = [](auto& fields, auto& best) {

@@ -19,6 +19,7 @@
 #include "common/status.h"
 #include "common/types.h"
 #include "worker/config/model_config.h"
+#include "worker/metric/metric_name.h"
 #include "worker/pass/pass_cursor.h"
 #include "worker/train/plateau.h"
 
@@ -38,9 +39,11 @@ struct LossSum {
   bool operator==(const LossSum&) const = default;
 };
 
-// What an evaluation found; absent: none, or (AUC) one class only.
+// What an evaluation found; absent: none, or (AUC) one class only. auc and logloss steer the run;
+// the others are only reported. Why one is undefined is said once, by the evaluation.
 struct Score {
   std::optional<double> auc, logloss;
+  MetricValues others;
   bool operator==(const Score&) const = default;
 };
 

@@ -193,11 +193,12 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   }
   absl::StatusOr<EvalSummary> result = evaluator_->Run(live);
   if (!result.ok()) return AddContext(result.status(), "evaluation");
-  at_.score = {result->auc, result->logloss};
+  at_.score = {result->auc, result->logloss, result->metrics};
   at_.scored_iteration = at_.iterations;
   Progress progress = Now(event);
   progress.auc = result->auc;
   progress.logloss = result->logloss;
+  progress.metrics = result->metrics;
   progress.unseen_keys = result->unseen_keys;
   log_.Write(progress);
   if (config_.solver.auc_threshold < 1 && result->auc &&
@@ -331,12 +332,13 @@ absl::Status Trainer::Finish() {
   if (evaluator_ != nullptr && !interrupted && !scored) {
     absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
     if (!result.ok()) return AddContext(result.status(), "evaluation");
-    at_.score = {result->auc, result->logloss};
+    at_.score = {result->auc, result->logloss, result->metrics};
   }
   Progress progress = Now("final");
   progress.loss = at_.loss;
   progress.auc = at_.score.auc;
   progress.logloss = at_.score.logloss;
+  progress.metrics = at_.score.others;
   progress.rows = at_.pass_rows;
   log_.Write(progress);
   return absl::OkStatus();
@@ -354,6 +356,7 @@ TrainSummary Trainer::Summary() const {
   summary.loss = at_.loss;
   summary.auc = at_.score.auc;
   summary.logloss = at_.score.logloss;
+  summary.metrics = at_.score.others;
   summary.model_dir = model_dir_;
   summary.interrupted = at_.stopped_by == "interrupt";
   summary.stopped_by = at_.stopped_by;

@@ -1,0 +1,118 @@
+"""solver.eval_metrics, from a model file to every place that shows figures, checked against figures
+that are computed here from the predictions."""
+
+import json
+import math
+import unittest
+
+from programs import ProgramTest, Samples, run
+
+NAMES = ["AUC", "AverageLoss", "LogLoss", "NE", "COPC", "PCOC", "BucketError", "ActualCTR",
+         "PredictedCTR", "MAE", "RMSE", "GAUC"]
+
+
+def area(pairs):
+    above = sum((p > q) + 0.5 * (p == q) for y, p in pairs if y for z, q in pairs if not z)
+    positives = sum(y > 0.5 for y, _ in pairs)
+    return above / (positives * (len(pairs) - positives))
+
+
+def figures(pairs, groups):
+    count = len(pairs)
+    loss = -sum(math.log(p if y else 1 - p) for y, p in pairs) / count
+    clicked, predicted = (sum(x) / count for x in zip(*pairs))
+    found = {"auc": area(pairs), "logloss": loss, "average_loss": loss,
+             "ne": loss / -(clicked * math.log(clicked) + (1 - clicked) * math.log(1 - clicked)),
+             "copc": clicked / predicted, "pcoc": predicted / clicked, "actual_ctr": clicked,
+             "predicted_ctr": predicted, "mae": sum(abs(p - y) for y, p in pairs) / count,
+             "rmse": math.sqrt(sum((p - y)**2 for y, p in pairs) / count)}
+    of_group = {}
+    for group, pair in zip(groups, pairs):
+        of_group.setdefault(group, []).append(pair)
+    ungrouped = len(of_group.pop(None, []))
+    both = [part for part in of_group.values() if len({y for y, _ in part}) == 2]
+    counted = sum(map(len, both))
+    found.update(gauc=sum(area(part) * len(part) for part in both) / counted,
+                 gauc_groups=len(of_group), gauc_groups_left_out=len(of_group) - len(both),
+                 gauc_samples_left_out=count - counted)
+    assert ungrouped <= count - counted
+    return found
+
+
+class Metrics(ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        # The groups are in a slot of one key at most.
+        self.samples = Samples(self.SAMPLES // 4, seed=2)
+        for _, _, keys in self.samples.rows:
+            keys[1] = keys[1][:1]
+        self.samples.write(self.test_file)
+        self.ask(NAMES)
+
+    def ask(self, names, slot=1, change=lambda content: None):
+        def fit(content):
+            content["solver"]["eval_metrics"] = names
+            content["cistern"] = {"gauc_slot": {"input": "data1", "slot": slot}}
+            change(content)
+        self.write_model(fit)
+
+    def check(self, shown, expected):
+        for name, value in expected.items():
+            self.assertAlmostEqual(shown[name], value, delta=1e-6, msg=name)
+
+    def test_every_place_shows_the_figures_of_the_predictions(self):
+        out, output = self.folder / "run", self.folder / "predictions.tsv"
+        trained = self.run_ok("cistern", "train", self.config, "--out", out, "--json").json()
+        predicted = self.run_ok("cistern", "predict", self.config, "--model", out, "--data",
+                                self.test_list, "--output", output, "--json").json()
+        pairs = [tuple(map(float, line.split("\t"))) for line in output.read_text().splitlines()]
+        groups = [keys[1][0] if keys[1] else None for _, _, keys in self.samples.rows]
+        expected = figures(pairs, groups)
+        self.check(predicted, expected)
+        self.check(trained, expected)
+        evaluated = self.run_ok("cistern", "eval", self.config, "--model", out, "--json").json()
+        self.check(evaluated, expected)
+        lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        self.check(lines[-1], expected)
+        for line in lines:
+            self.assertEqual("copc" in line, line["event"] in ("eval", "final"), line)
+
+        # The same from the manifest, after which nothing is left to train.
+        again = self.run_ok("cistern", "train", self.config, "--out", out, "--resume",
+                            "--json").json()
+        self.check(again, expected)
+        text = self.run_ok("cistern", "eval", self.config, "--model", out).out
+        self.assertRegex(text, r"(?m)^copc +%.6f$" % expected["copc"])
+        self.assertRegex(text, r"(?m)^gauc_groups +%d$" % expected["gauc_groups"])
+
+    def test_constant_labels_have_no_auc_and_it_is_said(self):
+        self.samples.rows = [(0.0, dense, keys) for _, dense, keys in self.samples.rows]
+        self.samples.write(self.test_file)
+        out = self.folder / "run"
+        trained = self.run_ok("cistern", "train", self.config, "--out", out)
+        self.assertRegex(trained.out, r"(?m)^auc +none")
+        last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
+        self.assertIsNone(last["auc"])
+        self.assertIsNone(last["ne"])
+        shown = self.run_ok("cistern", "eval", self.config, "--model", out, "--json").json()
+        for name in ("auc", "ne", "pcoc", "gauc"):
+            self.assertIsNone(shown[name])
+            self.assertIn("undefined", shown[name + "_note"])
+        self.assertEqual(shown["copc"], 0)
+        text = self.run_ok("cistern", "eval", self.config, "--model", out).out
+        self.assertIn("AUC is undefined: all 500 labels are negative", text)
+
+    def test_a_group_slot_of_several_keys_is_refused(self):
+        Samples(self.SAMPLES // 4, seed=2).write(self.test_file)
+        self.expect(run("cistern", "train", self.config, "--out", self.folder / "run"), 2,
+                    "gauc_slot", "slot 1 of 'data1'")
+
+    def test_unknown_names_are_refused(self):
+        self.ask(["AUC", "Gauc"])
+        self.expect(run("cistern", "train", self.config, "--out", self.folder / "run"), 2,
+                    "solver.eval_metrics[1]", "did you mean 'GAUC'?")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

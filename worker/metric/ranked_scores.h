@@ -1,0 +1,36 @@
+// Predictions in the order of their size, by class: what AUC and bucket error are computed from.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace cistern {
+
+// Memory: 4 bytes a prediction. Threads: one at a time.
+class RankedScores {
+ public:
+  // label: above 0.5 is positive. score: not NaN; -0 and +0 are the same.
+  void Add(float label, float score) {
+    std::vector<float>& scores = label > 0.5f ? positives_ : negatives_;
+    scores.push_back(score + 0.0f);
+    is_sorted_ = false;
+  }
+  // Adds what another collected, e.g. for another part of the data.
+  void Merge(const RankedScores& other);
+
+  // Must come after the last Add or Merge and before the scores are read.
+  void Sort();
+  // Ascending.
+  absl::Span<const float> positives() const { return positives_; }
+  absl::Span<const float> negatives() const { return negatives_; }
+  uint64_t size() const { return positives_.size() + negatives_.size(); }
+  bool is_sorted() const { return is_sorted_; }
+
+ private:
+  std::vector<float> positives_, negatives_;
+  bool is_sorted_ = true;
+};
+
+}  // namespace cistern
