@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <random>
 
 #include "test/data/scratch.h"
+#include "worker/data/criteo_ids.h"
+#include "worker/data/work_folder.h"
 
 namespace cistern {
 namespace {
@@ -178,6 +182,266 @@ TEST(Criteo, LargeColumnsBecomeMultiHot) {
   options.format = DataFormat::kRaw;
   options.out = scratch.Path("raw");
   EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument), HasSubstr("needs Norm"));
+}
+
+// Keys of one column of a Raw set, whose keys are ids.
+std::vector<Key> ColumnOf(const SampleBlock& block, size_t slots, size_t slot) {
+  std::vector<Key> keys;
+  for (size_t i = 0; i < block.size; ++i) keys.push_back(block.sparse[0].keys[slots * i + slot]);
+  return keys;
+}
+
+TEST(Criteo, RareValuesShareAnId) {
+  Scratch scratch;
+  CriteoOptions options = ThreeDays(scratch);
+  options.min_count = 2;
+  options.format = DataFormat::kNorm;
+  const auto summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  // Column 0: ff three times; 0, 1 and 2 once. Column 1: a three times, b twice, c once.
+  EXPECT_EQ(summary->slot_sizes[0], 3u);
+  EXPECT_EQ(summary->slot_sizes[1], 4u);
+  EXPECT_EQ(scratch.Read("out/ids/cat_0.txt"), "000000ff\n");
+  EXPECT_EQ(scratch.Read("out/ids/cat_1.txt"), "0000000a\n0000000b\n");
+  const SampleBlock train = ReadSet(options, *summary, summary->train_source);
+  EXPECT_THAT(ColumnOf(train, 26, 0), ElementsAre(2, 1, 1, 2));
+  const SampleBlock test = ReadSet(options, *summary, summary->test_source);
+  EXPECT_THAT(ColumnOf(test, 26, 1), ElementsAre(3 + 1, 3 + 3));
+}
+
+TEST(Criteo, DenseNumbersHaveThreeTransforms) {
+  Scratch scratch;
+  CriteoOptions options = ThreeDays(scratch);
+  options.dense = DenseTransform::kLog1;
+  auto summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->clipped, 2u);  // -2 and -7
+  SampleBlock train = ReadSet(options, *summary, summary->train_source);
+  EXPECT_FLOAT_EQ(train.dense[0], 0);
+  EXPECT_FLOAT_EQ(train.dense[26], 0);
+  EXPECT_FLOAT_EQ(train.dense[39], std::log(6.0f));
+  EXPECT_FALSE(std::filesystem::exists(scratch.Path("out/dense_ranges.tsv")));
+
+  options.dense = DenseTransform::kMinMax;
+  options.overwrite = true;
+  summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->clipped, 1u);  // the -7 of the last day; training goes from -2 to 5
+  train = ReadSet(options, *summary, summary->train_source);
+  EXPECT_FLOAT_EQ(train.dense[0], 2.0f / 7);
+  EXPECT_FLOAT_EQ(train.dense[26], 0);
+  EXPECT_FLOAT_EQ(train.dense[39], 1);
+  EXPECT_FLOAT_EQ(train.dense[1], 0);  // a constant
+  const SampleBlock test = ReadSet(options, *summary, summary->test_source);
+  EXPECT_FLOAT_EQ(test.dense[0], 0);
+  EXPECT_FLOAT_EQ(test.dense[13], 5.0f / 7);
+  EXPECT_THAT(scratch.Read("out/dense_ranges.tsv"), HasSubstr("I1\t-2\t5\nI2\t0\t0\n"));
+}
+
+TEST(Criteo, CrossesAreAWidePartBeforeTheOthers) {
+  Scratch scratch;
+  CriteoOptions options = ThreeDays(scratch);
+  options.crosses = {{0, 1}, {1, 2}};
+  auto summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  // C1_C2: (ff, a), (0, a), (1, b), (ff, a), then (ff, c), (2, b). C2_C3: a, b, c with 0.
+  ASSERT_EQ(summary->slot_sizes.size(), 28u);
+  EXPECT_EQ(summary->slot_sizes[0], 7u);
+  EXPECT_EQ(summary->slot_sizes[1], 5u);
+  EXPECT_EQ(summary->slot_sizes[2], 6u);
+  EXPECT_EQ(scratch.Read("out/ids/cross_0.txt"),
+            "000000ff 0000000a\n00000000 0000000a\n00000001 0000000b\n"
+            "000000ff 0000000c\n00000002 0000000b\n");
+  DataSetOptions data;
+  data.source = summary->train_source;
+  data.check = NormCheck::kSum;
+  data.shape = {1, 13, {1, 26}, {2, 26}};  // as a model with a wide and a deep part reads it
+  auto reader = OpenDataSet(data);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  SampleBlock block;
+  block.Reset(2);
+  ASSERT_TRUE((*reader)->Read(100, &block).ok());
+  EXPECT_THAT(block.sparse[0].keys, ElementsAre(2, 7 + 2, 3, 7 + 2, 4, 7 + 3, 2, 7 + 2));
+  EXPECT_EQ(block.sparse[1].keys[0], 12u + 2);
+
+  // A slot each where slots hold one key.
+  options.format = DataFormat::kRaw;
+  options.overwrite = true;
+  summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  data = {};
+  data.format = DataFormat::kRaw;
+  data.source = summary->train_source;
+  data.float_label_dense = true;
+  data.slot_sizes = summary->slot_sizes;
+  data.shape = {1, 13, {2, 26}, {0, 0}};
+  reader = OpenDataSet(data);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  SampleBlock raw;
+  raw.Reset(2);
+  ASSERT_TRUE((*reader)->Read(100, &raw).ok());
+  EXPECT_EQ(raw.sparse[0].keys, block.sparse[0].keys);
+  EXPECT_EQ(raw.sparse[1].keys, block.sparse[1].keys);
+
+  options.crosses = {{3, 3}};
+  EXPECT_THAT(PrepareCriteo(options, nullptr).status().message(), HasSubstr("C4 and C4"));
+}
+
+// Days in which values repeat within and between pieces.
+CriteoOptions ManyLines(const Scratch& scratch, int lines) {
+  std::mt19937 random(3);
+  std::vector<std::string> days(3);
+  for (std::string& day : days) {
+    for (int i = 0; i < lines; ++i) {
+      day += Line(random() % 4 == 0, absl::StrCat(static_cast<int>(random() % 50) - 3),
+                  absl::StrCat(absl::Hex(random() % 400)), absl::StrCat(absl::Hex(random() % 20)));
+    }
+  }
+  CriteoOptions options = Options(scratch, days);
+  options.shuffle = true;
+  options.crosses = {{0, 1}};
+  options.min_count = 3;
+  options.dense = DenseTransform::kMinMax;
+  return options;
+}
+
+// All files below a folder, by name.
+std::map<std::string, std::string> FilesOf(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[std::filesystem::relative(entry.path(), folder)] = {std::istreambuf_iterator<char>(file),
+                                                              {}};
+  }
+  return files;
+}
+
+TEST(Criteo, ThreadsAndPiecesChangeNoByte) {
+  Scratch scratch;
+  CriteoOptions options = ManyLines(scratch, 40);
+  options.threads = 1;
+  ASSERT_TRUE(PrepareCriteo(options, nullptr).ok());
+  const auto expected = FilesOf(options.out);
+  EXPECT_GT(expected.size(), 30u);
+  options.overwrite = true;
+  // Pieces of many lines, and of one or none.
+  for (const auto& [threads, block_bytes] :
+       std::vector<std::pair<uint64_t, uint64_t>>{{1, 3000}, {5, 3000}, {3, 60}}) {
+    options.threads = threads;
+    options.block_bytes = block_bytes;
+    const auto summary = PrepareCriteo(options, nullptr);
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    EXPECT_TRUE(FilesOf(options.out) == expected) << threads << " " << block_bytes;
+    EXPECT_FALSE(summary->went_on);
+  }
+}
+
+TEST(Criteo, PortionsOfValuesChangeNoId) {
+  Scratch scratch;
+  std::mt19937 random(5);
+  std::string text;
+  for (int i = 0; i < 6000; ++i) {
+    text += Line(0, "1", absl::StrCat(absl::Hex(random() % 4000)), "2");
+  }
+  const auto day = MappedFile::Open(scratch.Write("day", text));
+  ASSERT_TRUE(day.ok());
+  std::vector<std::string> values;
+  for (uint64_t begin = 0; begin < text.size(); begin += 60000) {
+    values.push_back(scratch.Path(absl::StrCat("values-", begin)));
+    ASSERT_TRUE(ReadCriteoBlock(**day, {0, begin, std::min<uint64_t>(begin + 60000, text.size())},
+                                DenseTransform::kLog3, {}, scratch.Path("rows"), values.back())
+                    .ok());
+  }
+  ASSERT_GT(values.size(), 5u);
+  CriteoIdOptions options;
+  options.min_count = 2;
+  const auto at_once =
+      MakeCriteoIds(0, values, options, scratch.Path("map-1"), scratch.Path("ids-1"));
+  options.memory_bytes = 10000;  // 3100 distinct values want 20 times that
+  const auto in_portions =
+      MakeCriteoIds(0, values, options, scratch.Path("map-2"), scratch.Path("ids-2"));
+  ASSERT_TRUE(at_once.ok() && in_portions.ok()) << in_portions.status();
+  EXPECT_GT(*at_once, 1000u);
+  EXPECT_EQ(*at_once, *in_portions);
+  EXPECT_TRUE(scratch.Read("map-1") == scratch.Read("map-2"));
+  EXPECT_TRUE(scratch.Read("ids-1") == scratch.Read("ids-2"));
+}
+
+// Stopped at its first moment, its second, and so on: the next call goes on each time, and what
+// comes out in the end is what a run in one go makes.
+TEST(Criteo, ARunThatIsStoppedGoesOn) {
+  Scratch scratch;
+  CriteoOptions options = ManyLines(scratch, 300);
+  options.block_bytes = 12000;
+  options.threads = 2;
+  ASSERT_TRUE(PrepareCriteo(options, nullptr).ok());
+  const auto expected = FilesOf(options.out);
+  std::filesystem::remove_all(options.out);
+  int stops = 0;
+  for (;; ++stops) {
+    ASSERT_LT(stops, 1000);
+    int moments = 0;
+    const auto summary = PrepareCriteo(options, [&](uint64_t) { return ++moments <= stops; });
+    if (summary.ok()) {
+      EXPECT_TRUE(summary->went_on);
+      break;
+    }
+    EXPECT_EQ(summary.status().code(), absl::StatusCode::kCancelled);
+    EXPECT_FALSE(std::filesystem::exists(options.out));
+    EXPECT_TRUE(std::filesystem::exists(options.out + ".partial/plan"));
+  }
+  EXPECT_GT(stops, 10);
+  EXPECT_TRUE(FilesOf(options.out) == expected);
+  EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
+}
+
+TEST(Criteo, OtherOptionsOrDaysBeginAgain) {
+  Scratch scratch;
+  CriteoOptions options = ManyLines(scratch, 300);
+  options.block_bytes = 12000;
+  const auto stop_late = [moments = 0](uint64_t) mutable { return ++moments < 30; };
+  EXPECT_FALSE(PrepareCriteo(options, stop_late).ok());
+  EXPECT_TRUE(std::filesystem::exists(options.out + ".partial/values-3"));
+  options.min_count = 1;
+  auto summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_FALSE(summary->went_on);
+  const auto expected = FilesOf(options.out);
+
+  options.overwrite = true;
+  EXPECT_FALSE(PrepareCriteo(options, stop_late).ok());
+  scratch.Write("day_0", Line(1, "0", "abc", "def"));
+  summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_FALSE(summary->went_on);
+  EXPECT_EQ(summary->train_samples, 301u);
+}
+
+TEST(Criteo, OneProcessWorksInAFolder) {
+  Scratch scratch;
+  const CriteoOptions options = ThreeDays(scratch);
+  {
+    const auto other = WorkFolder::Open(options.out, "another plan");
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument),
+                HasSubstr("another process works in"));
+    EXPECT_TRUE(std::filesystem::exists((*other)->Path("plan")));
+  }
+  EXPECT_TRUE(PrepareCriteo(options, nullptr).ok());
+}
+
+TEST(Criteo, ErrorsOfAnyThreadAreThoseOfTheFirstBadLine) {
+  Scratch scratch;
+  std::string day;
+  for (int i = 0; i < 200; ++i) day += Line(0, "1", "2", i % 50 == 33 ? "xyz" : "3");
+  CriteoOptions options = Options(scratch, {day, Line(0, "1", "2", "3")});
+  options.threads = 4;
+  options.block_bytes = 1000;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(ErrorOf(options, absl::StatusCode::kDataLoss), HasSubstr("line 34: column C2"));
+    EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
+  }
 }
 
 TEST(Criteo, BadLinesAreNamedAndLeaveNothing) {

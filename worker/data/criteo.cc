@@ -1,273 +1,384 @@
 #include "worker/data/criteo.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <set>
+#include <thread>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "common/philox.h"
-#include "worker/data/line_reader.h"
-#include "worker/data/mapped_file.h"
+#include "common/thread_pool.h"
+#include "worker/data/criteo_ids.h"
+#include "worker/data/criteo_rows.h"
 #include "worker/data/output_file.h"
 #include "worker/data/output_folder.h"
 #include "worker/data/sample_set_writer.h"
+#include "worker/data/work_folder.h"
 
 namespace cistern {
 namespace {
 
-constexpr size_t kDense = 13, kSparse = 26, kFields = 1 + kDense + kSparse;
-constexpr uint32_t kFirstId = 2;
-constexpr size_t kPartsMost = 512;
-constexpr uint64_t kRowsPerBlock = 1024;
+namespace fs = std::filesystem;
 
-// A line, once it is read.
-struct Row {
-  float label;
-  std::array<float, kDense> dense;
-  std::array<uint32_t, kSparse> ids;
-};
-static_assert(sizeof(Row) == 4 * kFields);
+constexpr size_t kPartsMost = 512;
+constexpr uint64_t kRowsPerBlock = 1024;  // of samples, for a writer
+constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint64_t{64} << 20;
+constexpr uint64_t kBlocksWanted = 1024;
 
 // Streams of the random generator.
 enum Stream : uint64_t { kPart, kOrder };
 
-// Contiguous ids of a column's values, by first occurrence.
-class ColumnIds {
- public:
-  uint32_t IdOf(uint64_t value) {
-    const auto [it, is_new] = ids_.emplace(value, kFirstId + static_cast<uint32_t>(values_.size()));
-    if (is_new) values_.push_back(value);
-    return it->second;
-  }
-  uint64_t size() const { return kFirstId + values_.size(); }
+// Calls one(i) for i in [0, n) on the pool's threads, lower numbers first. After an error no more
+// are begun; of several the one with the lowest number is returned, as one thread would.
+template <typename One>
+absl::Status OnThreads(ThreadPool& pool, size_t n, const One& one) {
+  absl::Mutex mutex;
+  absl::Status failed;
+  size_t failed_at = n;
+  std::atomic<bool> over = false;
+  pool.ParallelFor(n, [&](size_t i) {
+    if (over) return;
+    const absl::Status status = one(i);
+    if (status.ok()) return;
+    over = true;
+    absl::MutexLock lock(&mutex);
+    if (i >= failed_at) return;
+    failed_at = i;
+    failed = status;
+  });
+  return failed;
+}
 
-  absl::Status Save(const std::string& path) const {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
-    for (uint64_t value : values_) {
-      CISTERN_RETURN_IF_ERROR(file->Append(absl::StrFormat("%08x\n", value)));
-    }
-    return file->Close();
-  }
-
- private:
-  absl::flat_hash_map<uint64_t, uint32_t> ids_;
-  std::vector<uint64_t> values_;
+// The days, cut into blocks; the text of each mapped.
+struct Days {
+  std::vector<std::unique_ptr<MappedFile>> texts;
+  std::vector<CriteoBlock> blocks;  // in the order of the days
+  uint64_t bytes = 0;
+  bool is_test(const CriteoBlock& block) const { return block.day + 1 == texts.size(); }
 };
 
+absl::StatusOr<Days> OpenDays(const CriteoOptions& options) {
+  Days days;
+  for (const std::string& path : options.days) {
+    std::error_code error;
+    if (!fs::exists(path, error)) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": no such file"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(days.texts.emplace_back(), MappedFile::Open(path));
+    days.bytes += days.texts.back()->bytes().size();
+  }
+  uint64_t block_bytes = options.block_bytes;
+  if (block_bytes == 0) {
+    block_bytes = std::clamp(days.bytes / kBlocksWanted, kBlockBytesLeast, kBlockBytesMost);
+  }
+  for (size_t day = 0; day < days.texts.size(); ++day) {
+    const uint64_t size = days.texts[day]->bytes().size();
+    for (uint64_t begin = 0; begin < size; begin += block_bytes) {
+      days.blocks.push_back({day, begin, std::min(begin + block_bytes, size)});
+    }
+  }
+  return days;
+}
+
+// All that decides what the files of the work folder hold. Files that change keep no promise.
+std::string PlanOf(const CriteoOptions& options, const Days& days) {
+  std::string plan = absl::StrCat("cistern criteo 1\n", days.blocks.size(), " ",
+                                  days.blocks.empty() ? 0 : days.blocks[0].end, "\n");
+  for (size_t day = 0; day < days.texts.size(); ++day) {
+    std::error_code ignored;
+    const auto changed = fs::last_write_time(options.days[day], ignored).time_since_epoch();
+    absl::StrAppend(&plan, fs::absolute(options.days[day], ignored).string(), "\t",
+                    days.texts[day]->bytes().size(), "\t", changed.count(), "\n");
+  }
+  absl::StrAppend(&plan, "dense ", static_cast<int>(options.dense), " min_count ",
+                  options.min_count, " shuffle ", options.shuffle, " seed ", options.seed,
+                  " memory ", options.memory_mb, "\n");
+  for (const auto& [a, b] : options.crosses) absl::StrAppend(&plan, "cross ", a, " ", b, "\n");
+  return plan;
+}
+
+// Threads: one at a time; it has threads of its own.
 class Preparation {
  public:
-  Preparation(const CriteoOptions& options, const std::function<bool(uint64_t)>& progress)
-      : options_(options), progress_(progress), columns_(kSparse) {
+  Preparation(const CriteoOptions& options, const std::function<bool(uint64_t)>& progress,
+              Days days, std::unique_ptr<WorkFolder> work)
+      : options_(options),
+        progress_(progress),
+        days_(std::move(days)),
+        work_(std::move(work)),
+        pool_(options.threads > 0 ? static_cast<int>(std::min<uint64_t>(options.threads, 1024))
+                                  : static_cast<int>(std::thread::hardware_concurrency())) {
     data_.format = options.format;
     data_.check = options.check;
     data_.wide_keys = options.wide_keys;
     data_.float_label_dense = true;
-    data_.shape = {1, kDense, {kSparse}, {0}};
+    const size_t crosses = options.crosses.size();
+    wide_slot_ = crosses > 0 && options.format == DataFormat::kNorm;
+    const size_t slots = kCriteoSparse + (wide_slot_ ? 1 : crosses);
+    data_.shape = {1, kCriteoDense, {static_cast<uint32_t>(slots)}, {0}};
+    summary_.went_on = work_->goes_on();
   }
 
   absl::StatusOr<CriteoSummary> Run() {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFolder> out,
-                             OutputFolder::Create(options_.out, options_.overwrite));
-    CISTERN_ASSIGN_OR_RETURN(rows_folder_, out->Subfolder("rows"));
-    CISTERN_RETURN_IF_ERROR(ReadDays());
-    CISTERN_ASSIGN_OR_RETURN(const std::string ids, out->Subfolder("ids"));
-    for (size_t i = 0; i < kSparse; ++i) {
-      summary_.slot_sizes.push_back(columns_[i].size());
-      CISTERN_RETURN_IF_ERROR(columns_[i].Save(absl::StrCat(ids, "/cat_", i, ".txt")));
+    // A row of text is not much smaller than one of ours.
+    if (options_.shuffle) {
+      parts_ = std::min<uint64_t>(kPartsMost, 1 + 2 * days_.bytes / (options_.memory_mb << 20));
     }
-    columns_.clear();
-    if (options_.multi_hot.has_value()) {
-      CISTERN_ASSIGN_OR_RETURN(MultiHot made,
-                               MultiHot::Create(*options_.multi_hot, summary_.slot_sizes));
-      multi_hot_ = std::make_unique<MultiHot>(std::move(made));
-    }
-    std::vector<std::string> train;
-    for (size_t part = 0; part < parts_; ++part) train.push_back(PartPath(part));
-    CISTERN_RETURN_IF_ERROR(
-        WriteSet(*out, "train", train, options_.shuffle, &summary_.train_source));
-    CISTERN_RETURN_IF_ERROR(WriteSet(*out, "test", {TestPath()}, false, &summary_.test_source));
-    CISTERN_RETURN_IF_ERROR(SaveSizes(*out));
-    std::filesystem::remove_all(rows_folder_);
-    CISTERN_RETURN_IF_ERROR(out->Publish());
+    CISTERN_RETURN_IF_ERROR(ReadBlocks());
+    CISTERN_RETURN_IF_ERROR(CountBlocks());
+    CISTERN_RETURN_IF_ERROR(MakeIds());
+    CISTERN_RETURN_IF_ERROR(DealBlocks());
+    CISTERN_RETURN_IF_ERROR(Write());
+    work_->Remove();
     return summary_;
   }
 
  private:
-  std::string PartPath(size_t part) const { return absl::StrCat(rows_folder_, "/part-", part); }
-  std::string TestPath() const { return rows_folder_ + "/test"; }
-
-  // Reads every day: rows of the last into one file, those of the others into parts that are small
-  // enough to be shuffled in memory; a row's part is drawn, so that parts, each shuffled, one after
-  // the other are a shuffle of all.
-  absl::Status ReadDays() {
-    uint64_t bytes = 0;
-    for (const std::string& day : options_.days) {
-      std::error_code error;
-      bytes += std::filesystem::file_size(day, error);
-      if (error) return absl::InvalidArgumentError(absl::StrCat(day, ": no such file"));
-    }
-    // A row is never larger than 160 bytes, nor much smaller than its text.
-    if (options_.shuffle) {
-      parts_ = std::min<uint64_t>(kPartsMost, 1 + 2 * bytes / (options_.memory_mb << 20));
-    }
-    std::vector<std::unique_ptr<OutputFile>> parts(parts_);
-    for (size_t part = 0; part < parts_; ++part) {
-      CISTERN_ASSIGN_OR_RETURN(parts[part], OutputFile::Create(PartPath(part)));
-    }
-    for (size_t day = 0; day + 1 < options_.days.size(); ++day) {
-      CISTERN_RETURN_IF_ERROR(ReadDay(options_.days[day], &summary_.train_samples,
-                                      &summary_.train_positives, [&](uint64_t row) {
-                                        const size_t part =
-                                            Philox(options_.seed, row, kPart).word[0] % parts_;
-                                        return parts[part].get();
-                                      }));
-    }
-    for (const auto& part : parts) CISTERN_RETURN_IF_ERROR(part->Close());
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> test,
-                             OutputFile::Create(TestPath()));
-    CISTERN_RETURN_IF_ERROR(ReadDay(options_.days.back(), &summary_.test_samples,
-                                    &summary_.test_positives,
-                                    [&](uint64_t) { return test.get(); }));
-    return test->Close();
+  size_t columns() const { return kCriteoSparse + options_.crosses.size(); }
+  std::string PathOf(const char* kind, size_t i) const {
+    return work_->Path(absl::StrCat(kind, "-", i));
+  }
+  static bool IsThere(const std::string& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
   }
 
-  template <typename Target>
-  absl::Status ReadDay(const std::string& day, uint64_t* samples, uint64_t* positives,
-                       const Target& target) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> lines, LineReader::Open(day));
-    absl::string_view line;
-    while (true) {
-      CISTERN_ASSIGN_OR_RETURN(const bool more, lines->Next(&line));
-      if (!more) return absl::OkStatus();
-      Row row;
-      const absl::Status parsed = Parse(line, &row);
-      if (!parsed.ok()) return lines->DataLoss(parsed.message());
-      *positives += row.label > 0;
-      CISTERN_RETURN_IF_ERROR(
-          target((*samples)++)
-              ->Append(absl::string_view(reinterpret_cast<const char*>(&row), sizeof(row))));
-      CISTERN_RETURN_IF_ERROR(Tick());
-    }
+  absl::Status ReadBlocks() {
+    return OnThreads(pool_, days_.blocks.size(), [&](size_t i) -> absl::Status {
+      CISTERN_RETURN_IF_ERROR(Tick(0));
+      const std::string values = PathOf("values", i);
+      if (IsThere(values)) return absl::OkStatus();
+      const CriteoBlock& block = days_.blocks[i];
+      CISTERN_RETURN_IF_ERROR(ReadCriteoBlock(*days_.texts[block.day], block, options_.dense,
+                                              options_.crosses, PathOf("rows", i), values));
+      CISTERN_ASSIGN_OR_RETURN(const auto read, BlockValuesFile::Open(values));
+      return Tick(read->counts().rows);
+    });
   }
 
-  absl::Status Tick() {
-    if (++ticks_ % 65536 != 0 || progress_ == nullptr || progress_(ticks_)) return absl::OkStatus();
-    return absl::CancelledError("interrupted: nothing was written");
-  }
-
-  absl::Status Parse(absl::string_view line, Row* row) {
-    size_t place = 0;
-    for (size_t field = 0; field < kFields; ++field) {
-      if (place > line.size()) {
-        return absl::DataLossError(absl::StrCat("has ", field, " fields; a row of Criteo has ",
-                                                kFields, ", separated by tabs"));
+  // Adds up what the blocks counted, and where each one's rows and values stand among all.
+  absl::Status CountBlocks() {
+    std::vector<uint64_t> next_id(columns(), 0);
+    std::vector<std::pair<float, float>> ranges(kCriteoDense, {HUGE_VALF, -HUGE_VALF});
+    for (size_t i = 0; i < days_.blocks.size(); ++i) {
+      CISTERN_ASSIGN_OR_RETURN(const auto file, BlockValuesFile::Open(PathOf("values", i)));
+      const BlockValues::Counts& counts = file->counts();
+      const bool is_test = days_.is_test(days_.blocks[i]);
+      uint64_t& samples = is_test ? summary_.test_samples : summary_.train_samples;
+      blocks_.push_back({next_id, samples, is_test ? 1 : parts_});
+      samples += counts.rows;
+      (is_test ? summary_.test_positives : summary_.train_positives) += counts.positives;
+      summary_.clipped += counts.clipped;
+      for (size_t c = 0; c < columns(); ++c) next_id[c] += file->distinct(c);
+      for (size_t k = 0; !is_test && k < kCriteoDense; ++k) {
+        ranges[k].first = std::min(ranges[k].first, counts.min[k]);
+        ranges[k].second = std::max(ranges[k].second, counts.max[k]);
       }
-      const size_t end = std::min(line.find('\t', place), line.size());
-      CISTERN_RETURN_IF_ERROR(ParseField(line.substr(place, end - place), field, row));
-      place = end + 1;
     }
-    if (place <= line.size()) {
-      return absl::DataLossError(
-          absl::StrCat("has more fields than the ", kFields, " of a row of Criteo"));
+    if (options_.dense == DenseTransform::kMinMax && summary_.train_samples > 0) {
+      dealing_.ranges = ranges;
     }
     return absl::OkStatus();
   }
 
-  absl::Status ParseField(absl::string_view text, size_t field, Row* row) {
-    if (field > kDense) {
-      uint64_t value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-      if (!text.empty() && (error != std::errc() || end != text.data() + text.size())) {
-        return absl::DataLossError(absl::StrCat(
-            "column C", field - kDense, " '", text.substr(0, 40), "' is not a hexadecimal number"));
-      }
-      row->ids[field - 1 - kDense] = columns_[field - 1 - kDense].IdOf(value);
-      return absl::OkStatus();
+  absl::Status MakeIds() {
+    std::vector<std::string> values;
+    for (size_t i = 0; i < days_.blocks.size(); ++i) values.push_back(PathOf("values", i));
+    sizes_.resize(columns());
+    // The memory is for all columns that are at work at once.
+    const auto at_once = std::min<uint64_t>(static_cast<uint64_t>(pool_.thread_num()), columns());
+    CISTERN_RETURN_IF_ERROR(OnThreads(pool_, columns(), [&](size_t c) -> absl::Status {
+      CISTERN_RETURN_IF_ERROR(Tick(0));
+      if (ReadSize(c)) return absl::OkStatus();
+      CriteoIdOptions ids;
+      ids.min_count = options_.min_count;
+      ids.memory_bytes = (options_.memory_mb << 20) / at_once;
+      ids.is_cross = c >= kCriteoSparse;
+      CISTERN_ASSIGN_OR_RETURN(sizes_[c],
+                               MakeCriteoIds(c, values, ids, PathOf("map", c), PathOf("ids", c)));
+      CISTERN_ASSIGN_OR_RETURN(const auto size, OutputFile::Create(PathOf("size", c)));
+      CISTERN_RETURN_IF_ERROR(size->Append(absl::StrCat(sizes_[c], "\n")));
+      return size->Close();
+    }));
+    for (size_t c = 0; c < columns(); ++c) {
+      CISTERN_ASSIGN_OR_RETURN(dealing_.maps.emplace_back(), MappedFile::Open(PathOf("map", c)));
     }
-    int64_t number = 0;
-    if (!text.empty() && !absl::SimpleAtoi(text, &number)) {
-      return absl::DataLossError(
-          absl::StrCat(field == 0 ? std::string("the label") : absl::StrCat("column I", field),
-                       " '", text.substr(0, 40), "' is not a whole number"));
-    }
-    if (field == 0) {
-      row->label = static_cast<float>(number);
-      return absl::OkStatus();
-    }
-    summary_.clipped += number < -2;
-    row->dense[field - 1] =
-        static_cast<float>(std::log(static_cast<double>(std::max<int64_t>(number, -2)) + 3));
+    // The wide part comes first.
+    summary_.slot_sizes.assign(sizes_.begin() + kCriteoSparse, sizes_.end());
+    summary_.slot_sizes.insert(summary_.slot_sizes.end(), sizes_.begin(),
+                               sizes_.begin() + kCriteoSparse);
     return absl::OkStatus();
   }
 
-  // Writes the rows of `parts` as a data set in a subfolder.
-  absl::Status WriteSet(OutputFolder& out, const std::string& name,
-                        const std::vector<std::string>& parts, bool shuffle, std::string* source) {
+  // Whether an earlier run made the ids of column c.
+  bool ReadSize(size_t c) {
+    if (!IsThere(PathOf("size", c))) return false;
+    const absl::StatusOr<std::unique_ptr<MappedFile>> file = MappedFile::Open(PathOf("size", c));
+    return file.ok() && absl::SimpleAtoi((*file)->bytes(), &sizes_[c]);
+  }
+
+  absl::Status DealBlocks() {
+    dealing_.part_of = [this](uint64_t row) {
+      return Philox(options_.seed, row, kPart).word[0] % parts_;
+    };
+    CISTERN_RETURN_IF_ERROR(OnThreads(pool_, blocks_.size(), [&](size_t i) -> absl::Status {
+      CISTERN_RETURN_IF_ERROR(Tick(0));
+      const std::string rows = PathOf("rows", i), dealt = PathOf("dealt", i);
+      if (!IsThere(dealt)) CISTERN_RETURN_IF_ERROR(DealBlock(dealing_, blocks_[i], rows, dealt));
+      std::error_code ignored;
+      fs::remove(rows, ignored);
+      return absl::OkStatus();
+    }));
+    dealing_.maps.clear();
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      CISTERN_ASSIGN_OR_RETURN(const auto file, OpenDealt(i));
+      summary_.clipped += file->clipped();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<DealtFile>> OpenDealt(size_t i) const {
+    return DealtFile::Open(PathOf("dealt", i), blocks_[i].parts, CriteoRowWords(columns()));
+  }
+
+  absl::Status Tick(uint64_t rows) {
+    absl::MutexLock lock(&progress_mutex_);
+    ticks_ += rows;
+    if (progress_ == nullptr || progress_(ticks_)) return absl::OkStatus();
+    return absl::CancelledError(absl::StrCat(
+        "interrupted: nothing was written; the same command goes on from what is done, in ",
+        work_->path()));
+  }
+
+  absl::Status Write() {
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::unique_ptr<OutputFolder> out,
+        OutputFolder::Create(options_.out, options_.overwrite, work_->Path("set")));
+    if (options_.multi_hot.has_value()) {
+      CISTERN_ASSIGN_OR_RETURN(
+          MultiHot made,
+          MultiHot::Create(*options_.multi_hot, {sizes_.begin(), sizes_.begin() + kCriteoSparse}));
+      multi_hot_ = std::make_unique<MultiHot>(std::move(made));
+    }
+    CISTERN_RETURN_IF_ERROR(WriteSet(*out, "train", false, &summary_.train_source));
+    CISTERN_RETURN_IF_ERROR(WriteSet(*out, "test", true, &summary_.test_source));
+    CISTERN_RETURN_IF_ERROR(SaveIds(*out));
+    CISTERN_RETURN_IF_ERROR(SaveRanges(*out));
+    return out->Publish();
+  }
+
+  absl::Status WriteSet(OutputFolder& out, const std::string& name, bool is_test,
+                        std::string* source) {
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(name));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleSetWriter> writer,
                              CreateSampleSetWriter(folder, data_, options_.samples_per_file));
-    for (size_t part = 0; part < parts.size(); ++part) {
-      CISTERN_RETURN_IF_ERROR(WritePart(parts[part], part, shuffle, writer.get()));
-      std::filesystem::remove(parts[part]);
+    std::vector<size_t> blocks;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (days_.is_test(days_.blocks[i]) == is_test) blocks.push_back(i);
+    }
+    if (options_.shuffle && !is_test) {
+      for (uint64_t part = 0; part < parts_; ++part) {
+        CISTERN_RETURN_IF_ERROR(WriteShuffled(blocks, part, writer.get()));
+      }
+    } else {
+      for (const size_t i : blocks) {
+        CISTERN_ASSIGN_OR_RETURN(const auto file, OpenDealt(i));
+        CISTERN_RETURN_IF_ERROR(WriteRows(file->bytes(0), {}, writer.get()));
+      }
     }
     CISTERN_RETURN_IF_ERROR(writer->Close());
     *source = absl::StrCat(options_.out, "/", name, "/", writer->source());
     return absl::OkStatus();
   }
 
-  absl::Status WritePart(const std::string& path, size_t part, bool shuffle,
-                         SampleSetWriter* writer) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
-    const uint64_t count = file->bytes().size() / sizeof(Row);
-    std::vector<uint32_t> order(shuffle ? count : 0);
+  // One part of the training data: its rows of every block, in a drawn order.
+  absl::Status WriteShuffled(const std::vector<size_t>& blocks, uint64_t part,
+                             SampleSetWriter* writer) {
+    std::string rows;
+    for (const size_t i : blocks) {
+      CISTERN_ASSIGN_OR_RETURN(const auto file, OpenDealt(i));
+      const absl::string_view bytes = file->bytes(part);
+      rows.append(bytes.data(), bytes.size());
+    }
+    std::vector<uint32_t> order(rows.size() / RowBytes());
     std::iota(order.begin(), order.end(), 0);
     for (uint64_t i = order.size(); i > 1; --i) {
-      const PhiloxBlock bits = Philox(options_.seed, i, kOrder + (uint64_t{part} << 8));
+      const PhiloxBlock bits = Philox(options_.seed, i, kOrder + (part << 8));
       std::swap(order[i - 1], order[(uint64_t{bits.word[0]} << 32 | bits.word[1]) % i]);
     }
+    return WriteRows(rows, order, writer);
+  }
+
+  // order: which row comes when; empty: as they are.
+  absl::Status WriteRows(absl::string_view rows, const std::vector<uint32_t>& order,
+                         SampleSetWriter* writer) {
+    CISTERN_RETURN_IF_ERROR(Tick(0));
+    const uint64_t count = rows.size() / RowBytes();
     SampleBlock block;
+    std::vector<uint32_t> row(CriteoRowWords(columns()));
     for (uint64_t done = 0; done < count;) {
       block.Reset(1);
       for (; done < count && block.size < kRowsPerBlock; ++done) {
-        Row row;
-        std::memcpy(&row, file->bytes().data() + (shuffle ? order[done] : done) * sizeof(Row),
-                    sizeof(Row));
-        AppendRow(row, &block);
+        const uint64_t place = order.empty() ? done : order[done];
+        std::memcpy(row.data(), rows.data() + place * RowBytes(), RowBytes());
+        AppendRow(row.data(), &block);
       }
       CISTERN_RETURN_IF_ERROR(writer->Append(block));
     }
     return absl::OkStatus();
   }
 
-  void AppendRow(const Row& row, SampleBlock* block) {
-    block->label.push_back(row.label);
-    block->dense.insert(block->dense.end(), row.dense.begin(), row.dense.end());
+  size_t RowBytes() const { return CriteoRowWords(columns()) * sizeof(uint32_t); }
+
+  void AppendRow(const uint32_t* row, SampleBlock* block) {
+    block->label.push_back(std::bit_cast<float>(row[0]));
+    for (size_t i = 0; i < kCriteoDense; ++i) {
+      block->dense.push_back(std::bit_cast<float>(row[1 + i]));
+    }
+    const uint32_t* const ids = row + 1 + kCriteoDense;
     SparseColumn& column = block->sparse[0];
+    const auto end_slot = [&] {
+      column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+    };
     // In Norm files slots share no keys; in the others the reader sees to it.
+    const bool is_norm = options_.format == DataFormat::kNorm;
     Key offset = 0;
-    for (size_t i = 0; i < kSparse; ++i) {
+    for (size_t i = kCriteoSparse; i < columns(); ++i) {
+      column.keys.push_back(ids[i] + offset);
+      if (is_norm) offset += sizes_[i];
+      if (!wide_slot_) end_slot();
+    }
+    if (wide_slot_) end_slot();
+    for (size_t i = 0; i < kCriteoSparse; ++i) {
       const size_t first = column.keys.size();
       if (multi_hot_ != nullptr) {
-        multi_hot_->Append(i, row.ids[i], &column.keys);
+        multi_hot_->Append(i, ids[i], &column.keys);
       } else {
-        column.keys.push_back(row.ids[i]);
+        column.keys.push_back(ids[i]);
       }
       for (size_t k = first; k < column.keys.size(); ++k) column.keys[k] += offset;
-      column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
-      if (options_.format == DataFormat::kNorm) offset += summary_.slot_sizes[i];
+      end_slot();
+      if (is_norm) offset += sizes_[i];
     }
     ++block->size;
   }
 
-  absl::Status SaveSizes(OutputFolder& out) const {
+  absl::Status SaveIds(OutputFolder& out) const {
+    CISTERN_ASSIGN_OR_RETURN(const std::string ids, out.Subfolder("ids"));
+    std::error_code error;
+    for (size_t c = 0; c < columns() && !error; ++c) {
+      const bool is_cross = c >= kCriteoSparse;
+      const std::string name =
+          absl::StrCat(is_cross ? "cross_" : "cat_", is_cross ? c - kCriteoSparse : c, ".txt");
+      fs::copy_file(PathOf("ids", c), ids + "/" + name, error);
+    }
+    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot write ", ids));
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(""));
     if (multi_hot_ != nullptr && options_.multi_hot->count_frequencies) {
       CISTERN_RETURN_IF_ERROR(multi_hot_->SaveFrequencies(folder + "/frequencies.tsv"));
@@ -279,21 +390,38 @@ class Preparation {
     return file->Close();
   }
 
+  // What data to come have to be scaled with.
+  absl::Status SaveRanges(OutputFolder& out) const {
+    if (dealing_.ranges.empty()) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(""));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                             OutputFile::Create(folder + "/dense_ranges.tsv"));
+    for (size_t i = 0; i < dealing_.ranges.size(); ++i) {
+      CISTERN_RETURN_IF_ERROR(file->Append(
+          absl::StrCat("I", i + 1, "\t", static_cast<int64_t>(dealing_.ranges[i].first), "\t",
+                       static_cast<int64_t>(dealing_.ranges[i].second), "\n")));
+    }
+    return file->Close();
+  }
+
   const CriteoOptions& options_;
   const std::function<bool(uint64_t)>& progress_;
-  std::vector<ColumnIds> columns_;
+  const Days days_;
+  const std::unique_ptr<WorkFolder> work_;
+  ThreadPool pool_;
   DataSetOptions data_;
-  std::string rows_folder_;
-  size_t parts_ = 1;
-  uint64_t ticks_ = 0;
+  bool wide_slot_ = false;  // the crosses are the keys of one slot
+  uint64_t parts_ = 1;
+  std::vector<DealtBlock> blocks_;
+  std::vector<uint64_t> sizes_;  // by column
+  CriteoDealing dealing_;
   std::unique_ptr<MultiHot> multi_hot_;
   CriteoSummary summary_;
+  absl::Mutex progress_mutex_;
+  uint64_t ticks_ ABSL_GUARDED_BY(progress_mutex_) = 0;
 };
 
-}  // namespace
-
-absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
-                                            const std::function<bool(uint64_t rows)>& progress) {
+absl::Status CheckOptions(const CriteoOptions& options) {
   if (options.days.size() < 2) {
     return absl::InvalidArgumentError(
         "name at least two files: days to train with, and one more, the last, to test with");
@@ -305,7 +433,31 @@ absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
   if (options.memory_mb == 0 || options.samples_per_file == 0) {
     return absl::InvalidArgumentError("memory and samples of a file are at least 1");
   }
-  return Preparation(options, progress).Run();
+  for (const auto& [a, b] : options.crosses) {
+    if (a < kCriteoSparse && b < kCriteoSparse && a != b) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a cross of columns C", a + 1, " and C", b + 1, ": name two of C1 to C26"));
+  }
+  if (std::set(options.crosses.begin(), options.crosses.end()).size() != options.crosses.size()) {
+    return absl::InvalidArgumentError("a cross is named twice");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
+                                            const std::function<bool(uint64_t rows)>& progress) {
+  CISTERN_RETURN_IF_ERROR(CheckOptions(options));
+  CISTERN_RETURN_IF_ERROR(OutputFolder::Check(options.out, options.overwrite));
+  CISTERN_ASSIGN_OR_RETURN(Days days, OpenDays(options));
+  const std::string plan = PlanOf(options, days);
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WorkFolder> work, WorkFolder::Open(options.out, plan));
+  WorkFolder* const folder = work.get();
+  Preparation preparation(options, progress, std::move(days), std::move(work));
+  absl::StatusOr<CriteoSummary> summary = preparation.Run();
+  if (!summary.ok() && !absl::IsCancelled(summary.status())) folder->Remove();
+  return summary;
 }
 
 }  // namespace cistern

@@ -19,15 +19,20 @@ absl::Status FileError(const std::error_code& error, const std::string& what) {
   return absl::ErrnoToStatus(error.value(), what);
 }
 
-}  // namespace
-
-OutputFolder::OutputFolder(std::string path)
-    : path_(std::move(path)), temporary_(absl::StrCat(path_, ".partial-", getpid())) {}
-
-absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(const std::string& path,
-                                                                   bool overwrite) {
+std::string NameOf(const std::string& path) {
   std::string name = path;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(std::string path, const std::string& temporary)
+    : path_(std::move(path)),
+      temporary_(temporary.empty() ? absl::StrCat(path_, ".partial-", getpid()) : temporary) {}
+
+absl::Status OutputFolder::Check(const std::string& path, bool overwrite) {
+  const std::string name = NameOf(path);
   if (name.empty()) return absl::InvalidArgumentError("no output folder was named: use --out");
   std::error_code error;
   if (fs::exists(name, error) && !(fs::is_directory(name, error) && fs::is_empty(name, error))) {
@@ -40,7 +45,15 @@ absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(const std::st
           absl::StrCat(name, " exists: name another folder, or replace it with --overwrite"));
     }
   }
-  std::unique_ptr<OutputFolder> folder(new OutputFolder(name));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(const std::string& path,
+                                                                   bool overwrite,
+                                                                   const std::string& temporary) {
+  CISTERN_RETURN_IF_ERROR(Check(path, overwrite));
+  std::unique_ptr<OutputFolder> folder(new OutputFolder(NameOf(path), temporary));
+  std::error_code error;
   fs::remove_all(folder->temporary_, error);
   fs::create_directories(folder->temporary_, error);
   if (error) return FileError(error, absl::StrCat("cannot create ", folder->temporary_));

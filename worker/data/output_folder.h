@@ -15,9 +15,13 @@ namespace cistern {
 class OutputFolder {
  public:
   // path: must not exist, or be an empty folder, or, with `overwrite`, hold a data set:
-  // file_list.txt or train/file_list.txt. kInvalidArgument otherwise, with what to do.
+  // file_list.txt or train/file_list.txt. kInvalidArgument otherwise, with what to do. temporary:
+  // where files are written, on the same disk; it is emptied first. Empty: a folder beside `path`.
   static absl::StatusOr<std::unique_ptr<OutputFolder>> Create(const std::string& path,
-                                                              bool overwrite);
+                                                              bool overwrite,
+                                                              const std::string& temporary = "");
+  // The same check, and nothing is made.
+  static absl::Status Check(const std::string& path, bool overwrite);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
@@ -27,7 +31,7 @@ class OutputFolder {
   absl::Status Publish();
 
  private:
-  explicit OutputFolder(std::string path);
+  OutputFolder(std::string path, const std::string& temporary);
 
   std::string path_, temporary_;
   bool published_ = false;
