@@ -1,6 +1,5 @@
 // The build with a CUDA toolkit. Only the runtime's C interface: compiled by the host compiler.
-#include <cuda_runtime_api.h>
-
+#include "cuda/cuda_queue.h"
 #include "cuda/device.h"
 #include "cuda/ramp.h"
 
@@ -8,12 +7,6 @@ namespace cistern {
 namespace {
 
 constexpr size_t kTestElements = size_t{1} << 20;
-
-absl::Status ToStatus(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat(what, ": ", cudaGetErrorString(error), " (cudaError ", int{error}, ")"));
-}
 
 // Device memory with an owner.
 class DeviceArray {
@@ -77,14 +70,14 @@ absl::Status TestGpu(int index) {
         "GPU ", index, ": ",
         query.gpus.empty() ? query.reason : absl::StrCat("there are ", query.gpus.size())));
   }
-  CISTERN_RETURN_IF_ERROR(ToStatus(cudaSetDevice(index), "cudaSetDevice"));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
   DeviceArray array(kTestElements * sizeof(uint32_t));
-  CISTERN_RETURN_IF_ERROR(ToStatus(array.error(), "cudaMalloc"));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(array.error(), "cudaMalloc"));
   constexpr uint32_t kFirst = 0x9E3779B9;
-  CISTERN_RETURN_IF_ERROR(
-      ToStatus(LaunchRamp(kFirst, array.data(), kTestElements, nullptr), "the launch of a kernel"));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(LaunchRamp(kFirst, array.data(), kTestElements, nullptr),
+                                     "the launch of a kernel"));
   std::vector<uint32_t> copy(kTestElements);
-  CISTERN_RETURN_IF_ERROR(ToStatus(
+  CISTERN_RETURN_IF_ERROR(CudaStatus(
       cudaMemcpy(copy.data(), array.data(), copy.size() * sizeof(uint32_t), cudaMemcpyDeviceToHost),
       "a kernel and the copy of its result"));
   for (size_t i = 0; i < copy.size(); ++i) {

@@ -1,7 +1,18 @@
 // The build without a CUDA toolkit.
 #include "cuda/device.h"
 
+#include "cuda/event.h"
+#include "cuda/gpu_memory.h"
+#include "cuda/stream.h"
+
 namespace cistern {
+namespace {
+
+absl::Status NoCuda() {
+  return absl::UnimplementedError("this build has no CUDA");
+}
+
+}  // namespace
 
 DeviceQuery QueryGpus() {
   DeviceQuery query;
@@ -15,6 +26,60 @@ std::string DescribeCudaBuild() {
 
 absl::Status TestGpu(int index) {
   return absl::NotFoundError(absl::StrCat("GPU ", index, ": this build has no CUDA"));
+}
+
+void CudaQueueDelete::operator()(CudaQueue*) const {}
+
+absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
+  return absl::NotFoundError(absl::StrCat("GPU ", gpu, ": this build has no CUDA"));
+}
+
+absl::Status Stream::Wait() {
+  return status_;
+}
+
+void Stream::WaitAfterEachLaunch() {}
+
+namespace gpu {
+
+absl::StatusOr<void*> Allocate(int, MemoryPlace, size_t) {
+  return NoCuda();
+}
+
+void Free(int, MemoryPlace, void*) {}
+
+void Copy(const void*, void*, size_t, Stream& stream) {
+  stream.Record(NoCuda());
+}
+
+void Zero(void*, size_t, Stream& stream) {
+  stream.Record(NoCuda());
+}
+
+}  // namespace gpu
+
+struct Event::OnGpu {};
+void Event::Delete::operator()(OnGpu* event) const {
+  delete event;
+}
+
+absl::StatusOr<Event> Event::Create(DeviceKind device) {
+  if (device == DeviceKind::kCuda) return NoCuda();
+  return Event();
+}
+
+void Event::Record(Stream&) {
+  at_ = std::chrono::steady_clock::now();
+}
+
+void Event::LetWait(Stream&) {}
+
+absl::Status Event::Wait() {
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> Event::MillisecondsSince(const Event& earlier) const {
+  return std::chrono::duration<double, std::milli>(at_ - earlier.at_).count();
 }
 
 }  // namespace cistern

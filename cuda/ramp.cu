@@ -1,5 +1,7 @@
 #include "cuda/ramp.h"
 
+#include <cuda_runtime.h>
+
 namespace cistern {
 namespace {
 
@@ -14,8 +16,11 @@ __global__ void Ramp(uint32_t first, uint32_t* x, size_t n) {
 
 cudaError_t LaunchRamp(uint32_t first, uint32_t* x, size_t n, cudaStream_t stream) {
   constexpr unsigned kBlocks = 256, kThreads = 256;
-  Ramp<<<kBlocks, kThreads, 0, stream>>>(first, x, n);
-  return cudaGetLastError();
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(kBlocks);
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, Ramp, first, x, n);
 }
 
 }  // namespace cistern

@@ -7,6 +7,14 @@
 #include "cuda/op/dropout_cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // batch_norm.cu
+decltype(op::BatchNormStatistics) BatchNormStatistics;
+decltype(op::BatchNormForward) BatchNormForward;
+decltype(op::BatchNormBackward) BatchNormBackward;
+decltype(op::BatchNormInference) BatchNormInference;
+}  // namespace gpu
+
 namespace {
 
 size_t RowsOfBlock(size_t block, size_t b) {
@@ -163,7 +171,9 @@ void NormalizeDropRow(const float* x, const float* mean, const float* inv_std, c
 void BatchNormStatistics(const float* x, float factor, float eps, float* mean, float* inv_std,
                          float* running_mean, float* running_var, size_t b, size_t n,
                          float* scratch, Stream& stream) {
-  if (!OnCpu(stream) || n == 0) return;
+  CISTERN_RUN_ON_GPU(BatchNormStatistics, x, factor, eps, mean, inv_std, running_mean, running_var,
+                     b, n, scratch);
+  if (n == 0) return;
   CISTERN_CHECK(b > 0);
   float *means = scratch, *m2s = scratch + RowBlocks(b) * n;
   ForPieces(b, kRowsPerBlock, b * n, [=](size_t begin, size_t end) {
@@ -188,7 +198,7 @@ void BatchNormStatistics(const float* x, float factor, float eps, float* mean, f
 void BatchNormForward(const float* x, const float* mean, const float* inv_std, const float* gamma,
                       const float* beta, const BatchNormEpilogue& epilogue, float* y, size_t b,
                       size_t n, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(BatchNormForward, x, mean, inv_std, gamma, beta, epilogue, y, b, n);
   const DropoutDraw draw = epilogue.dropout;
   CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
   CISTERN_CHECK(draw.rate == 0.0f || epilogue.relu);
@@ -218,7 +228,8 @@ void BatchNormBackward(const float* x, const float* y, const float* dy, const fl
                        const float* inv_std, const float* gamma, const BatchNormEpilogue& epilogue,
                        Write dx_write, float* dx, float* dgamma, float* dbeta, size_t b, size_t n,
                        float* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(BatchNormBackward, x, y, dy, mean, inv_std, gamma, epilogue, dx_write, dx,
+                     dgamma, dbeta, b, n, scratch);
   const float scale = KeepScale(epilogue.dropout.rate);
   const auto backward = epilogue.relu ? Backward<true> : Backward<false>;
   backward({x, y, dy}, mean, inv_std, gamma, scale, dx_write, dx, dgamma, dbeta, b, n, scratch);
@@ -227,7 +238,8 @@ void BatchNormBackward(const float* x, const float* y, const float* dy, const fl
 void BatchNormInference(const float* x, const float* running_mean, const float* running_var,
                         float eps, const float* gamma, const float* beta, bool relu, float* y,
                         size_t b, size_t n, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(BatchNormInference, x, running_mean, running_var, eps, gamma, beta, relu, y, b,
+                     n);
   ForPieces(b, RowGrain(n), 2 * b * n, [=](size_t begin, size_t end) {
     float inv_std[kColumnChunk];
     for (size_t first = 0; first < n; first += kColumnChunk) {

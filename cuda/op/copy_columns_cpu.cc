@@ -6,9 +6,14 @@
 
 namespace cistern::op {
 
+namespace gpu {  // copy_columns.cu
+decltype(op::CopyColumns) CopyColumns;
+}  // namespace gpu
+
 void CopyColumns(const float* x, size_t x_stride, Write write, float* y, size_t y_stride, size_t b,
                  size_t n, Stream& stream) {
-  if (!OnCpu(stream) || n == 0) return;
+  CISTERN_RUN_ON_GPU(CopyColumns, x, x_stride, write, y, y_stride, b, n);
+  if (n == 0) return;
   ForPieces(b, RowGrain(n), 2 * b * n, [=](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       const float* from = x + r * x_stride;

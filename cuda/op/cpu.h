@@ -16,12 +16,32 @@
 
 namespace cistern::op {
 
-// True on the CPU. Elsewhere the stream gets kUnimplemented and the op must return.
+// True on the CPU. Elsewhere the stream gets kUnimplemented and the op must return: for an op that
+// has no GPU build.
 inline bool OnCpu(Stream& stream) {
   if (stream.device() == DeviceKind::kCpu) return true;
   stream.Record(absl::UnimplementedError("this build has no op for that device"));
   return false;
 }
+
+#ifdef CISTERN_HAS_CUDA
+inline constexpr bool kHasGpuBuilds = true;
+#else
+inline constexpr bool kHasGpuBuilds = false;
+#endif
+
+// The first statement of a public op: on a stream of a GPU it calls the op's build there, gpu::name
+// in x.cu with the same arguments, and returns. x_cpu.cc declares gpu::name with
+// decltype(op::name), so that the two cannot come to differ. Without a toolkit nothing refers to
+// it.
+#define CISTERN_RUN_ON_GPU(name, ...)                                       \
+  do {                                                                      \
+    if (stream.device() == DeviceKind::kCpu) break;                         \
+    if constexpr (kHasGpuBuilds) {                                          \
+      if (stream.queue() != nullptr) return gpu::name(__VA_ARGS__, stream); \
+    }                                                                       \
+    return (void)OnCpu(stream);                                             \
+  } while (false)
 
 #ifdef _OPENMP
 inline int ThreadNum() {

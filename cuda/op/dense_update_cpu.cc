@@ -4,6 +4,13 @@
 #include "cuda/op/cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // dense_update.cu
+decltype(op::DenseUpdate) DenseUpdate;
+decltype(op::AddL2Gradient) AddL2Gradient;
+decltype(op::AddL1Gradient) AddL1Gradient;
+}  // namespace gpu
+
 namespace {
 
 constexpr size_t kChunk = 256;         // weights whose state is gathered at a time
@@ -13,7 +20,7 @@ constexpr size_t kMaxStateFields = 2;  // Adam: m and v
 
 void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, float* weight,
                  float* state, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(DenseUpdate, rule, step_size, grad, weight, state, count);
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const size_t fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
@@ -33,7 +40,7 @@ void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, flo
 }
 
 void AddL2Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(AddL2Gradient, lambda, weight, grad, count);
   ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
     for (size_t i = begin; i < end; ++i) grad[i] += lambda * weight[i];
@@ -41,7 +48,7 @@ void AddL2Gradient(float lambda, const float* weight, float* grad, size_t count,
 }
 
 void AddL1Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(AddL1Gradient, lambda, weight, grad, count);
   ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
     for (size_t i = begin; i < end; ++i) {

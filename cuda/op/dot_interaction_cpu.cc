@@ -4,6 +4,12 @@
 #include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // dot_interaction.cu
+decltype(op::DotInteraction) DotInteraction;
+decltype(op::DotInteractionBackward) DotInteractionBackward;
+}  // namespace gpu
+
 namespace {
 
 // The vectors of one sample: number 0 is the mlp's, number 1 the first slot's.
@@ -32,7 +38,7 @@ size_t DotInteractionColumns(size_t slots, size_t dim) {
 
 void DotInteraction(const float* mlp, const float* embedding, float* y, size_t b, size_t slots,
                     size_t dim, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(DotInteraction, mlp, embedding, y, b, slots, dim);
   const size_t columns = DotInteractionColumns(slots, dim);
   ForPieces(b, RowGrain(slots * columns), Cost(b, slots, dim), [=](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
@@ -52,7 +58,8 @@ void DotInteraction(const float* mlp, const float* embedding, float* y, size_t b
 void DotInteractionBackward(const float* mlp, const float* embedding, const float* dy,
                             Write mlp_write, float* dmlp, Write embedding_write, float* dembedding,
                             size_t b, size_t slots, size_t dim, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(DotInteractionBackward, mlp, embedding, dy, mlp_write, dmlp, embedding_write,
+                     dembedding, b, slots, dim);
   const size_t columns = DotInteractionColumns(slots, dim);
   ForPieces(b, RowGrain(slots * columns), 2 * Cost(b, slots, dim), [=](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {

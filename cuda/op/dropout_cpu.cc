@@ -12,6 +12,12 @@
 #include "cuda/op/dropout_cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // dropout.cu
+decltype(op::Dropout) Dropout;
+decltype(op::DropoutBackward) DropoutBackward;
+}  // namespace gpu
+
 namespace {
 
 constexpr size_t kBlockWords = 8;   // half-words of a Philox block
@@ -72,7 +78,7 @@ void DrawHalfWords(const DropoutDraw& draw, size_t n, size_t row, size_t first, 
 
 void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, size_t b, size_t n,
              Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(Dropout, x, draw, y, mask, b, n);
   CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
   const int32_t below = KeepBelow(draw.rate);
   const float scale = KeepScale(draw.rate);
@@ -97,7 +103,7 @@ void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, s
 
 void DropoutBackward(const float* dy, const uint8_t* mask, float rate, Write write, float* dx,
                      size_t b, size_t n, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(DropoutBackward, dy, mask, rate, write, dx, b, n);
   const float scale = KeepScale(rate);
   ForPieces(b * n, kElementGrain, 3 * b * n, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {

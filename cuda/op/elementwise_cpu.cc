@@ -4,14 +4,21 @@
 
 namespace cistern::op {
 
+namespace gpu {  // elementwise.cu
+decltype(op::Fill) Fill;
+decltype(op::Scale) Scale;
+decltype(op::Accumulate) Accumulate;
+decltype(op::Add) Add;
+}  // namespace gpu
+
 void Fill(float value, float* x, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(Fill, value, x, count);
   ForPieces(count, kElementGrain, count,
             [=](size_t begin, size_t end) { std::fill(x + begin, x + end, value); });
 }
 
 void Scale(float factor, float* x, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(Scale, factor, x, count);
   ForPieces(count, kElementGrain, count, [=](size_t begin, size_t end) {
 #pragma omp simd
     for (size_t i = begin; i < end; ++i) x[i] *= factor;
@@ -19,7 +26,7 @@ void Scale(float factor, float* x, size_t count, Stream& stream) {
 }
 
 void Accumulate(const float* x, float* y, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(Accumulate, x, y, count);
   ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
     for (size_t i = begin; i < end; ++i) y[i] += x[i];
@@ -27,7 +34,7 @@ void Accumulate(const float* x, float* y, size_t count, Stream& stream) {
 }
 
 void Add(const float* a, const float* b, float* y, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(Add, a, b, y, count);
   ForPieces(count, kElementGrain, 3 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
     for (size_t i = begin; i < end; ++i) y[i] = a[i] + b[i];

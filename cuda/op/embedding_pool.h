@@ -22,8 +22,9 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
                    size_t slots, size_t dim, Stream& stream);
 
 // grads(i) = sum of dout(o) over the outputs o that distinct row i occurs in, which are
-// segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order. With kMean dout(o)
-// is first divided by the number of rows of o if it is more than 1.
+// segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order; a GPU cuts a long
+// segment into equal parts and adds their sums as a tree. With kMean dout(o) is first divided by the
+// number of rows of o if it is more than 1.
 //
 // dout: as out, with dout_stride. offsets: as above, read with kMean only.
 // segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs:

@@ -3,6 +3,12 @@
 #include "cuda/op/cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // embedding_pool.cu
+decltype(op::EmbeddingPool) EmbeddingPool;
+decltype(op::EmbeddingPoolBackward) EmbeddingPoolBackward;
+}  // namespace gpu
+
 namespace {
 
 // Rows lie anywhere in a table that may be far larger than the cache: each is asked for this many
@@ -34,7 +40,9 @@ size_t OutputGrain(size_t dim) {
 void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
                    const uint32_t* offsets, Pool pool, float* out, size_t out_stride, size_t b,
                    size_t slots, size_t dim, Stream& stream) {
-  if (!OnCpu(stream) || b == 0 || slots == 0) return;
+  CISTERN_RUN_ON_GPU(EmbeddingPool, weights, stride, rows, offsets, pool, out, out_stride, b, slots,
+                     dim);
+  if (b == 0 || slots == 0) return;
   const size_t last = offsets[b * slots];
   ForPieces(b, RowGrain(slots * dim), 4 * b * slots * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
@@ -64,7 +72,9 @@ void EmbeddingPoolBackward(const float* dout, size_t dout_stride, const uint32_t
                            Pool pool, const uint32_t* segment_offsets,
                            const uint32_t* segment_outputs, float* grads, size_t distinct,
                            size_t slots, size_t dim, Stream& stream) {
-  if (!OnCpu(stream) || distinct == 0) return;
+  CISTERN_RUN_ON_GPU(EmbeddingPoolBackward, dout, dout_stride, offsets, pool, segment_offsets,
+                     segment_outputs, grads, distinct, slots, dim);
+  if (distinct == 0) return;
   const size_t occurrences = segment_offsets[distinct];
   const auto add = [=](size_t j, float* sum) {
     const size_t o = segment_outputs[j];

@@ -3,6 +3,12 @@
 #include "cuda/op/cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // fm_order2.cu
+decltype(op::FmOrder2) FmOrder2;
+decltype(op::FmOrder2Backward) FmOrder2Backward;
+}  // namespace gpu
+
 namespace {
 
 constexpr size_t kChunk = 64;  // dimensions of an embedding whose sums stay in cache
@@ -10,7 +16,7 @@ constexpr size_t kChunk = 64;  // dimensions of an embedding whose sums stay in 
 }  // namespace
 
 void FmOrder2(const float* x, float* y, size_t b, size_t slots, size_t dim, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(FmOrder2, x, y, b, slots, dim);
   ForPieces(b, RowGrain(slots * dim), b * slots * dim, [=](size_t begin, size_t end) {
     float sum[kChunk], squares[kChunk];
     for (size_t i = begin; i < end; ++i) {
@@ -36,7 +42,7 @@ void FmOrder2(const float* x, float* y, size_t b, size_t slots, size_t dim, Stre
 
 void FmOrder2Backward(const float* x, const float* dy, Write write, float* dx, size_t b,
                       size_t slots, size_t dim, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(FmOrder2Backward, x, dy, write, dx, b, slots, dim);
   ForPieces(b, RowGrain(slots * dim), 2 * b * slots * dim, [=](size_t begin, size_t end) {
     float sum[kChunk];
     for (size_t i = begin; i < end; ++i) {

@@ -5,6 +5,12 @@
 #include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // fully_connected.cu
+decltype(op::FullyConnected) FullyConnected;
+decltype(op::FullyConnectedBackward) FullyConnectedBackward;
+}  // namespace gpu
+
 namespace {
 
 // The last layer of a model has one output: matrix libraries are slow there, and it is bound by
@@ -53,7 +59,7 @@ void WeightedColumnSums(const float* x, const float* factor, size_t b, size_t n,
 
 void FullyConnected(const float* x, const float* weight, const float* bias, float* y, size_t b,
                     size_t k, size_t n, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(FullyConnected, x, weight, bias, y, b, k, n);
   if (n == 1) return DotRows(x, weight, bias == nullptr ? 0.0f : bias[0], y, b, k);
   const Product product = {false, false, b, n, k, x, k, weight, n, false, y, n};
   MultiplyInBlocks(product, [bias](const Product& done, size_t first_column) {
@@ -70,7 +76,8 @@ void FullyConnected(const float* x, const float* weight, const float* bias, floa
 void FullyConnectedBackward(const float* x, const float* weight, const float* dy, Write dx_write,
                             float* dx, float* dweight, float* dbias, size_t b, size_t k, size_t n,
                             float* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(FullyConnectedBackward, x, weight, dy, dx_write, dx, dweight, dbias, b, k, n,
+                     scratch);
   if (dbias != nullptr) WeightedColumnSums(dy, nullptr, b, n, scratch, dbias);
   if (n == 1) {
     WeightedColumnSums(x, dy, b, k, scratch, dweight);

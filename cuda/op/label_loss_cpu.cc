@@ -3,6 +3,13 @@
 #include "cuda/op/log_loss_cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // label_loss.cu
+decltype(op::TwoClassLoss) TwoClassLoss;
+decltype(op::TwoClassProbability) TwoClassProbability;
+decltype(op::MultiLabelLoss) MultiLabelLoss;
+}  // namespace gpu
+
 namespace {
 
 // Of class 1: softmax over two is the sigmoid of the difference.
@@ -14,7 +21,7 @@ double MarginOf(const float* logits) {
 
 void TwoClassLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t b,
                   float* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(TwoClassLoss, logits, labels, loss, dlogits, b, scratch);
   const double share = ShareOf(b);
   *loss = share * SumOfLosses(b, scratch, [=](size_t i) {
             const double margin = MarginOf(logits + 2 * i);
@@ -27,7 +34,7 @@ void TwoClassLoss(const float* logits, const float* labels, double* loss, float*
 }
 
 void TwoClassProbability(const float* logits, float* p, size_t b, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(TwoClassProbability, logits, p, b);
   ForPieces(b, kLossGrain, 16 * b, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       p[i] = static_cast<float>(SigmoidOf(MarginOf(logits + 2 * i)));
@@ -38,7 +45,8 @@ void TwoClassProbability(const float* logits, float* p, size_t b, Stream& stream
 void MultiLabelLoss(const float* logits, const float* labels, const float* target_weight,
                     double* loss, float* dlogits, size_t b, size_t labels_num, float* scratch,
                     Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(MultiLabelLoss, logits, labels, target_weight, loss, dlogits, b, labels_num,
+                     scratch);
   const size_t count = b * labels_num;
   const double share = ShareOf(count);
   *loss = share * SumOfLosses(count, scratch, [=](size_t i) {

@@ -1,25 +1,10 @@
-// The cross-entropy of one logit, and sums of them, for the CPU builds of the losses. Internal to
-// x_cpu.cc.
-//
-// In double: the loss layer has few elements a sample, and its accuracy is everyone's.
+// Sums of losses for the CPU builds. Internal to x_cpu.cc.
 #pragma once
 
-#include <cmath>
-
 #include "cuda/op/cpu.h"
+#include "cuda/op/log_loss.h"
 
 namespace cistern::op {
-
-inline constexpr size_t kLossGrain = 256;  // elements of one piece
-
-inline double SigmoidOf(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
-
-// -log of the probability that sigmoid(x) gives the label, in the form that cannot overflow.
-inline double LogLossOf(double x, double label) {
-  return (x > 0 ? x : 0) - x * label + std::log1p(std::exp(-std::abs(x)));
-}
 
 // The sum of one(i) over [0, count), in pieces whose sums are added in order. scratch:
 // LossScratchFloats(count).
@@ -37,11 +22,6 @@ double SumOfLosses(size_t count, float* scratch, const One& one) {
 }
 inline size_t LossScratchFloats(size_t count) {
   return 2 * CeilDiv(count, kLossGrain);
-}
-
-// What an element counts in a mean over `count`; 0 of none.
-inline double ShareOf(size_t count) {
-  return count == 0 ? 0.0 : 1.0 / static_cast<double>(count);
 }
 
 }  // namespace cistern::op

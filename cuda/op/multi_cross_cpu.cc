@@ -4,6 +4,12 @@
 #include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // multi_cross.cu
+decltype(op::MultiCross) MultiCross;
+decltype(op::MultiCrossBackward) MultiCrossBackward;
+}  // namespace gpu
+
 namespace {
 
 // The parameters, and what of the formula is the same for all samples.
@@ -109,7 +115,7 @@ void ParameterGradients(const CrossNet& net, const float* sums, float* dparamete
 
 void MultiCross(const float* x, const float* parameters, float* y, size_t b, size_t layers,
                 size_t n, float* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(MultiCross, x, parameters, y, b, layers, n, scratch);
   const CrossNet net = MakeCrossNet(parameters, layers, n, scratch);
   float* rest = scratch + SharedFloats(layers, n);
   const size_t blocks = RowBlocks(b);
@@ -126,7 +132,8 @@ void MultiCross(const float* x, const float* parameters, float* y, size_t b, siz
 void MultiCrossBackward(const float* x, const float* parameters, const float* dy, Write dx_write,
                         float* dx, float* dparameters, size_t b, size_t layers, size_t n,
                         float* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(MultiCrossBackward, x, parameters, dy, dx_write, dx, dparameters, b, layers, n,
+                     scratch);
   const CrossNet net = MakeCrossNet(parameters, layers, n, scratch);
   float* total = scratch + SharedFloats(layers, n);
   float* rest = total + SumFloats(layers, n);

@@ -4,9 +4,14 @@
 
 namespace cistern::op {
 
+namespace gpu {  // multiply.cu
+decltype(op::Multiply) Multiply;
+decltype(op::MultiplyBackward) MultiplyBackward;
+}  // namespace gpu
+
 void Multiply(const float* x, const float* weight, float* y, size_t b, size_t slots, size_t dim,
               Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(Multiply, x, weight, y, b, slots, dim);
   ForPieces(b, RowGrain(slots * dim), b * slots * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       for (size_t s = 0; s < slots; ++s) {
@@ -23,7 +28,8 @@ void Multiply(const float* x, const float* weight, float* y, size_t b, size_t sl
 void MultiplyBackward(const float* x, const float* weight, const float* dy, Write dx_write,
                       float* dx, float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
                       Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(MultiplyBackward, x, weight, dy, dx_write, dx, dweight, b, slots, dim,
+                     scratch);
   const size_t n = slots * dim;
   ForPieces(b, kRowsPerBlock, 2 * b * n, [=](size_t begin, size_t end) {
     float* partial = scratch + begin / kRowsPerBlock * n;

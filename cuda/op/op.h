@@ -2,7 +2,8 @@
 //
 // An op is a free function: x.h is the contract, x_cpu.cc the specification and the CPU build, x.cu
 // the GPU build of the same contract, chosen by stream.device(). A stream whose device this build
-// has no op for gets kUnimplemented recorded and nothing else happens.
+// has no op for gets kUnimplemented recorded and nothing else happens. On a GPU an op is enqueued,
+// and does nothing once the stream has an error.
 //
 // Memory: pointers belong to the caller and lie in the memory of the stream's device. Matrices are
 // row-major float32, [b, n] with b rows, packed unless a stride (in floats) is given. Any size may

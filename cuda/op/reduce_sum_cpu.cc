@@ -3,6 +3,12 @@
 #include "cuda/op/cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // reduce_sum.cu
+decltype(op::ReduceSum) ReduceSum;
+decltype(op::ReduceSumBackward) ReduceSumBackward;
+}  // namespace gpu
+
 namespace {
 
 // y(i) = sum over a < n of x(a, i) for i in [begin, end) of rows `inner` wide.
@@ -25,7 +31,7 @@ float SumRow(const float* x, size_t n) {
 }  // namespace
 
 void ReduceSum(const float* x, float* y, size_t outer, size_t n, size_t inner, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(ReduceSum, x, y, outer, n, inner);
   const size_t cost = outer * n * inner;
   if (inner == 1) {
     ForPieces(outer, RowGrain(n), cost, [=](size_t begin, size_t end) {
@@ -48,7 +54,8 @@ void ReduceSum(const float* x, float* y, size_t outer, size_t n, size_t inner, S
 
 void ReduceSumBackward(const float* dy, Write write, float* dx, size_t outer, size_t n,
                        size_t inner, Stream& stream) {
-  if (!OnCpu(stream) || n == 0) return;
+  CISTERN_RUN_ON_GPU(ReduceSumBackward, dy, write, dx, outer, n, inner);
+  if (n == 0) return;
   ForPieces(outer * n, RowGrain(inner), outer * n * inner, [=](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       const float* from = dy + row / n * inner;

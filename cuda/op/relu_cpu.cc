@@ -6,8 +6,14 @@
 
 namespace cistern::op {
 
+namespace gpu {  // relu.cu
+decltype(op::Relu) Relu;
+decltype(op::ReluDropout) ReluDropout;
+decltype(op::ReluDropoutBackward) ReluDropoutBackward;
+}  // namespace gpu
+
 void Relu(const float* x, float* y, size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(Relu, x, y, count);
   ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
     for (size_t i = begin; i < end; ++i) y[i] = x[i] < 0.0f ? 0.0f : x[i];
@@ -21,7 +27,7 @@ void ReluBackward(const float* y, const float* dy, Write write, float* dx, size_
 
 void ReluDropout(const float* x, const DropoutDraw& draw, float* y, size_t b, size_t n,
                  Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(ReluDropout, x, draw, y, b, n);
   CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
   const int32_t below = KeepBelow(draw.rate);
   const float scale = KeepScale(draw.rate);
@@ -44,7 +50,7 @@ void ReluDropout(const float* x, const DropoutDraw& draw, float* y, size_t b, si
 
 void ReluDropoutBackward(const float* y, const float* dy, float rate, Write write, float* dx,
                          size_t count, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(ReluDropoutBackward, y, dy, rate, write, dx, count);
   const float scale = KeepScale(rate);
   ForPieces(count, kElementGrain, 3 * count, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {

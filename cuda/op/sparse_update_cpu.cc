@@ -3,6 +3,12 @@
 #include "cuda/op/cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // sparse_update.cu
+decltype(op::SparseUpdate) SparseUpdate;
+decltype(op::AddRowL2) AddRowL2;
+}  // namespace gpu
+
 namespace {
 
 constexpr size_t kRowGrain = 128;  // rows of one piece
@@ -18,7 +24,8 @@ inline void PrefetchCells(const float* cells, size_t count) {
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
                   Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(SparseUpdate, rule, step_size, rows, grads, weights, states, stride, distinct,
+                     dim);
   const auto n = static_cast<uint32_t>(dim);
   const size_t state_floats = RuleStateFloats(rule.kind, n);
   ForPieces(distinct, kRowGrain, 4 * distinct * dim, [=](size_t begin, size_t end) {
@@ -37,7 +44,8 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
 
 void AddRowL2(float l2, const uint32_t* rows, const float* weights, size_t stride, float* grads,
               double* square_sum, size_t distinct, size_t dim, float* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(AddRowL2, l2, rows, weights, stride, grads, square_sum, distinct, dim,
+                     scratch);
   double* partial = reinterpret_cast<double*>(scratch);
   ForPieces(distinct, kRowGrain, 2 * distinct * dim, [=](size_t begin, size_t end) {
     double sum = 0;

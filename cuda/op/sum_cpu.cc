@@ -5,6 +5,12 @@
 #include "cuda/op/cpu.h"
 
 namespace cistern::op {
+
+namespace gpu {  // sum.cu
+decltype(op::SumOfSquares) SumOfSquares;
+decltype(op::SumOfMagnitudes) SumOfMagnitudes;
+}  // namespace gpu
+
 namespace {
 
 // Functions of their own: gcc 12 does not vectorize a reduction inside a parallel lambda.
@@ -37,11 +43,13 @@ void SumPieces(double (*piece_sum)(const float*, size_t), const float* x, size_t
 }  // namespace
 
 void SumOfSquares(const float* x, double* sum, size_t count, float* scratch, Stream& stream) {
-  if (OnCpu(stream)) SumPieces(SquareSum, x, count, scratch, sum);
+  CISTERN_RUN_ON_GPU(SumOfSquares, x, sum, count, scratch);
+  SumPieces(SquareSum, x, count, scratch, sum);
 }
 
 void SumOfMagnitudes(const float* x, double* sum, size_t count, float* scratch, Stream& stream) {
-  if (OnCpu(stream)) SumPieces(MagnitudeSum, x, count, scratch, sum);
+  CISTERN_RUN_ON_GPU(SumOfMagnitudes, x, sum, count, scratch);
+  SumPieces(MagnitudeSum, x, count, scratch, sum);
 }
 
 size_t SumScratchFloats(size_t count) {

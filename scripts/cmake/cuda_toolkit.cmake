@@ -3,9 +3,10 @@
 # Included by the top directory, as enable_language wants. Where CISTERN_HAS_CUDA then is true:
 #   CISTERN_CUDA_INCLUDE  include directories of the toolkit
 #   CISTERN_CUDART        what a program needs for the static runtime
-#   CISTERN_CUBLAS_LIBRARY, CISTERN_CUBLAS_VERSION, CISTERN_NCCL_LIBRARY, CISTERN_NCCL_INCLUDE,
-#   CISTERN_NCCL_VERSION  empty where missing. Nothing links them yet: loading cuBLAS and NCCL takes
-#                         a program half a second and 200 MB.
+#   CISTERN_CUBLAS_LIBRARY, CISTERN_CUBLASLT_LIBRARY, CISTERN_CUBLAS_VERSION,
+#   CISTERN_NCCL_LIBRARY, CISTERN_NCCL_INCLUDE,
+#   CISTERN_NCCL_VERSION  empty where missing. Nothing links them: loading cuBLAS and NCCL takes
+#                         a program half a second and 200 MB. cuBLASLt is loaded when it is used.
 set(CISTERN_HAS_CUDA FALSE)
 if(NOT CISTERN_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "CISTERN_CUDA is '${CISTERN_CUDA}'; it must be AUTO, ON or OFF")
@@ -60,6 +61,7 @@ function(cistern_header_version header out)
 endfunction()
 
 find_library(CISTERN_CUBLAS_LIBRARY cublas HINTS ${CUDAToolkit_LIBRARY_DIR})
+find_library(CISTERN_CUBLASLT_LIBRARY cublasLt HINTS ${CUDAToolkit_LIBRARY_DIR})
 find_path(CISTERN_CUBLAS_INCLUDE cublas_api.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(CISTERN_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
 find_path(CISTERN_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

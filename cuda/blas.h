@@ -1,0 +1,41 @@
+// Matrix products on a GPU by cuBLASLt, in strict float32: no TF32, whatever the library's default.
+// Internal to the files that see CUDA.
+//
+// The library is loaded when the first Blas is made and not before (see CudaQueue::blas). Which of
+// its kernels makes a product is asked once a shape and kept: the answer depends on the shape and
+// on the alignment of the pointers, so the same calls give the same bits.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "common/status.h"
+
+namespace cistern {
+
+// One product of row-major matrices: c = A B + bias or c += A B, as op::Gemm and
+// op::FullyConnected; bias: [n] or null, only without `accumulate`. m, n, k > 0.
+struct BlasProduct {
+  bool transpose_a, transpose_b;
+  size_t m, n, k;
+  const float* a;
+  const float* b;
+  bool accumulate;
+  const float* bias;
+  float* c;
+};
+
+// Threads: one at a time.
+class Blas {
+ public:
+  // Loads the library and takes its workspace, 32 MiB of the current device.
+  static absl::StatusOr<std::unique_ptr<Blas>> Create();
+  virtual ~Blas() = default;
+
+  // Enqueues the product. kUnimplemented: the library has no kernel for it.
+  virtual absl::Status Multiply(const BlasProduct& product, cudaStream_t stream) = 0;
+};
+
+}  // namespace cistern

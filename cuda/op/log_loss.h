@@ -1,0 +1,29 @@
+// The cross-entropy of one logit, alike on the CPU and on a GPU. Internal to x_cpu.cc and x.cu.
+//
+// In double: the loss layer has few elements a sample, and its accuracy is everyone's.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "common/host_device.h"
+
+namespace cistern::op {
+
+inline constexpr size_t kLossGrain = 256;  // elements whose sum is one partial result
+
+CISTERN_HOST_DEVICE inline double SigmoidOf(double x) {
+  return 1.0 / (1.0 + exp(-x));
+}
+
+// -log of the probability that sigmoid(x) gives the label, in the form that cannot overflow.
+CISTERN_HOST_DEVICE inline double LogLossOf(double x, double label) {
+  return (x > 0 ? x : 0) - x * label + log1p(exp(-fabs(x)));
+}
+
+// What an element counts in a mean over `count`; 0 of none.
+inline double ShareOf(size_t count) {
+  return count == 0 ? 0.0 : 1.0 / static_cast<double>(count);
+}
+
+}  // namespace cistern::op

@@ -1,0 +1,52 @@
+// Bytes that must move, for N = b slots dim: Multiply 4 N + 4 b slots; MultiplyBackward 4 N + 8 b
+// slots if the second read of dy comes from the cache, 8 N if not. 1 and 4 FLOPs a float of dy.
+#include "cuda/op/multiply.h"
+
+#include "cuda/op/reduce.cuh"
+
+namespace cistern::op::gpu {
+namespace {
+
+// A group of `lanes` threads, a power of two up to a warp, makes one dx(i, s).
+__global__ void __launch_bounds__(kBlockThreads)
+    DotKernel(const float* weight, const float* dy, bool accumulate, float* dx, size_t count,
+              size_t slots, size_t dim) {
+  const size_t at = size_t{blockIdx.x} * blockDim.y + threadIdx.y;  // i * slots + s
+  const float* g = dy + at * dim;
+  float dot = 0.0f;
+  if (at < count) {
+    const float* w = weight + at % slots * dim;
+    for (size_t e = threadIdx.x; e < dim; e += blockDim.x) dot += g[e] * w[e];
+  }
+  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
+    dot += __shfl_xor_sync(kFullWarp, dot, static_cast<int>(offset));
+  }
+  if (threadIdx.x == 0 && at < count) dx[at] = accumulate ? dx[at] + dot : dot;
+}
+
+}  // namespace
+
+void Multiply(const float* x, const float* weight, float* y, size_t b, size_t slots, size_t dim,
+              Stream& stream) {
+  MapRows("Multiply", b, slots * dim, Write::kOverwrite, y, slots * dim, stream,
+          [=] __device__(size_t r, size_t c) { return x[r * slots + c / dim] * weight[c]; });
+}
+
+void MultiplyBackward(const float* x, const float* weight, const float* dy, Write dx_write,
+                      float* dx, float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
+                      Stream& stream) {
+  const size_t n = slots * dim;
+  ColumnSums<1>("MultiplyBackward: dweight", b, n, scratch, stream,
+                [=] __device__(size_t r, size_t c, float* sum) {
+                  sum[0] += dy[r * n + c] * x[r * slots + c / dim];
+                });
+  AddBlocks("MultiplyBackward: dweight", scratch, 1, CeilDivide(b, kRowsOfBlock), n, dweight,
+            nullptr, stream);
+  if (dx == nullptr) return;
+  const dim3 block = RowBlock(dim, kWarp);
+  Launch("MultiplyBackward: dx", DotKernel,
+         dim3(static_cast<unsigned>(CeilDivide(b * slots, block.y))), block, 0, stream, weight, dy,
+         dx_write == Write::kAccumulate, dx, b * slots, slots, dim);
+}
+
+}  // namespace cistern::op::gpu

@@ -1,0 +1,67 @@
+// Streams, with a CUDA toolkit.
+#include "cuda/cuda_queue.h"
+#include "cuda/device.h"
+#include "cuda/stream.h"
+
+namespace cistern {
+
+absl::Status CudaStatus(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(what, ": ", cudaGetErrorString(error), " (cudaError ",
+                                          static_cast<int>(error), ")"));
+}
+
+absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(gpu));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu), "cudaSetDevice"));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(
+      cudaDeviceGetAttribute(&queue->multiprocessors_, cudaDevAttrMultiProcessorCount, gpu),
+      "cudaDeviceGetAttribute"));
+  CISTERN_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking),
+                 "cudaStreamCreateWithFlags"));
+  return queue;
+}
+
+CudaQueue::~CudaQueue() {
+  if (stream_ == nullptr) return;
+  cudaStreamSynchronize(stream_);  // the library's workspace is in use until then
+  cudaStreamDestroy(stream_);
+}
+
+absl::StatusOr<Blas*> CudaQueue::blas() {
+  if (blas_ == nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(blas_, Blas::Create());
+  }
+  return blas_.get();
+}
+
+void CudaQueueDelete::operator()(CudaQueue* queue) const {
+  delete queue;
+}
+
+absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
+  const DeviceQuery query = QueryGpus();
+  if (gpu < 0 || gpu >= static_cast<int>(query.gpus.size())) {
+    return absl::NotFoundError(absl::StrCat(
+        "GPU ", gpu, ": ",
+        query.gpus.empty() ? query.reason : absl::StrCat("there are ", query.gpus.size())));
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<CudaQueue> queue, CudaQueue::Create(gpu));
+  Stream stream(DeviceKind::kCuda);
+  stream.queue_.reset(queue.release());
+  return stream;
+}
+
+absl::Status Stream::Wait() {
+  if (queue_ != nullptr) {
+    Record(CudaStatus(cudaStreamSynchronize(queue_->stream()), "waiting for the GPU"));
+  }
+  return status_;
+}
+
+void Stream::WaitAfterEachLaunch() {
+  if (queue_ != nullptr) queue_->set_waits_after_each_launch();
+}
+
+}  // namespace cistern
