@@ -133,7 +133,7 @@ def untested(names):
         seen.update(re.findall(r'#include "([^"]+)"', (ROOT / name).read_text(encoding="utf-8")))
     sources = [n for n in names if n.endswith(".cc") and n.split("/")[0] in TESTED]
     for name in sources:
-        stem = re.sub(r"(_cpu)?\.cc$", "", name)
+        stem = re.sub(r"(_cpu|_cuda|_none)?\.cc$", "", name)
         known = any(fnmatch.fnmatch(name, glob) for glob in [*TESTED_THROUGH, *UNTESTED])
         if not known and f"{stem}.h" not in seen and f"{stem.split('/')[-1]}_test.cc" not in seen:
             yield f"{name}: no test has its name or includes its header; see scripts/tidy.py"

@@ -23,8 +23,8 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
 
 // grads(i) = sum of dout(o) over the outputs o that distinct row i occurs in, which are
 // segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order; a GPU cuts a long
-// segment into equal parts and adds their sums as a tree. With kMean dout(o) is first divided by the
-// number of rows of o if it is more than 1.
+// segment into equal parts and adds their sums as a tree. With kMean dout(o) is first divided by
+// the number of rows of o if it is more than 1.
 //
 // dout: as out, with dout_stride. offsets: as above, read with kMean only.
 // segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs:

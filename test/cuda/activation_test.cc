@@ -57,9 +57,10 @@ TEST_P(ActivationTest, DropoutKeepsWhatItsDrawSays) {
     Array<uint8_t> mask(x.size(), 7);
     Dropout(Floats(x).data(), draw, y.data(), mask.data(), b(), width(), stream());
     Doubles expected(x.size()), gradient(x.size());
+    const std::vector<uint8_t>& kept_of = mask.Read();
     for (size_t i = 0; i < x.size(); ++i) {
       const bool kept = IsKept(draw, width(), i / width(), i % width());
-      ASSERT_EQ(kept, mask.Read()[i]) << i;
+      ASSERT_EQ(kept, kept_of[i]) << i;
       const double factor = kept ? 1 / (1 - static_cast<double>(rate)) : 0.0;
       expected[i] = x[i] * factor;
       gradient[i] = dy[i] * factor;

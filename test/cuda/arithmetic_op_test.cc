@@ -37,15 +37,16 @@ TEST_P(ArithmeticOpTest, ElementwiseOpsActOnEveryElement) {
 TEST_P(ArithmeticOpTest, SumsAreExactToDouble) {
   const Doubles x = Random(count(), -3, 5);
   Floats scratch(SumScratchFloats(count()), kUnset);
-  double squares = 0, magnitudes = 0, actual = -1;
+  double squares = 0, magnitudes = 0;
+  Array<double> actual(1, -1);
   for (const double v : x) {
     squares += v * v;
     magnitudes += std::abs(v);
   }
-  SumOfSquares(Floats(x).data(), &actual, count(), scratch.data(), stream());
-  EXPECT_NEAR(squares, actual, 1e-12 * squares);
-  SumOfMagnitudes(Floats(x).data(), &actual, count(), scratch.data(), stream());
-  EXPECT_NEAR(magnitudes, actual, 1e-12 * magnitudes);
+  SumOfSquares(Floats(x).data(), actual.data(), count(), scratch.data(), stream());
+  EXPECT_NEAR(squares, actual.Read()[0], 1e-12 * squares);
+  SumOfMagnitudes(Floats(x).data(), actual.data(), count(), scratch.data(), stream());
+  EXPECT_NEAR(magnitudes, actual.Read()[0], 1e-12 * magnitudes);
 }
 
 TEST_P(ArithmeticOpTest, CopyColumnsMovesABlockAndNothingElse) {
@@ -159,15 +160,14 @@ TEST_P(ArithmeticOpTest, BceLossIsTheMeanAndItsGradient) {
     return samples == 0 ? 0.0 : sum / static_cast<double>(samples);
   };
   Floats dlogits(samples, kUnset), scratch(BceLossScratchFloats(samples), kUnset);
-  double actual = -1;
-  BceLoss(Floats(logits).data(), Floats(labels).data(), &actual, dlogits.data(), samples,
+  Array<double> actual(1, -1), alone(1, -1);
+  BceLoss(Floats(logits).data(), Floats(labels).data(), actual.data(), dlogits.data(), samples,
           scratch.data(), stream());
-  EXPECT_NEAR(loss(logits), actual, 1e-6);
+  EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
-  actual = -1;
-  BceLoss(Floats(logits).data(), Floats(labels).data(), &actual, nullptr, samples, scratch.data(),
-          stream());
-  EXPECT_NEAR(loss(logits), actual, 1e-6);
+  BceLoss(Floats(logits).data(), Floats(labels).data(), alone.data(), nullptr, samples,
+          scratch.data(), stream());
+  EXPECT_NEAR(loss(logits), alone.Read()[0], 1e-6);
 }
 
 TEST_P(ArithmeticOpTest, DenseUpdateIsAdamOverTheWholeBuffer) {

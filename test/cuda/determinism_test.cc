@@ -84,16 +84,18 @@ TEST_P(DeterminismTest, Sums) {
     Floats columns(n()), dweight(n() * 3), dlogits(x.size());
     Floats scratch(MultiplyScratchFloats(b(), n(), 3) + SumScratchFloats(x.size()) +
                    BceLossScratchFloats(x.size()));
-    double squares = 0, magnitudes = 0, loss = 0;
-    SumOfSquares(x.data(), &squares, x.size(), scratch.data(), stream());
-    SumOfMagnitudes(x.data(), &magnitudes, x.size(), scratch.data(), stream());
-    BceLoss(x.data(), labels.data(), &loss, dlogits.data(), x.size(), scratch.data(), stream());
+    Array<double> squares(1), magnitudes(1), loss(1);
+    SumOfSquares(x.data(), squares.data(), x.size(), scratch.data(), stream());
+    SumOfMagnitudes(x.data(), magnitudes.data(), x.size(), scratch.data(), stream());
+    BceLoss(x.data(), labels.data(), loss.data(), dlogits.data(), x.size(), scratch.data(),
+            stream());
     ReduceSum(x.data(), columns.data(), 1, b(), n(), stream());
     MultiplyBackward(x.data(), weight.data(), wide.data(), Write::kOverwrite, nullptr,
                      dweight.data(), b(), n(), 3, scratch.data(), stream());
     Written written;
     for (const Floats* out : {&columns, &dweight, &dlogits}) Append(*out, &written);
-    for (const double sum : {squares, magnitudes, loss}) {
+    for (const Array<double>* of : {&squares, &magnitudes, &loss}) {
+      const double sum = of->Read()[0];
       const float high = static_cast<float>(sum);
       written.insert(written.end(), {high, static_cast<float>(sum - static_cast<double>(high))});
     }
@@ -118,10 +120,10 @@ TEST_P(DeterminismTest, CrossesInteractionsAndLabelLosses) {
     DotInteractionBackward(x.data(), slots.data(), dpairs.data(), Write::kAccumulate, dx.data(),
                            Write::kOverwrite, dslots.data(), b(), k(), n(), stream());
     Floats dlogits(2 * b()), loss_scratch(LabelLossScratchFloats(b()));
-    double loss = 0;
-    TwoClassLoss(logits.data(), labels.data(), &loss, dlogits.data(), b(), loss_scratch.data(),
-                 stream());
-    Written written = {static_cast<float>(loss)};
+    Array<double> loss(1);
+    TwoClassLoss(logits.data(), labels.data(), loss.data(), dlogits.data(), b(),
+                 loss_scratch.data(), stream());
+    Written written = {static_cast<float>(loss.Read()[0])};
     for (const Floats* out : {&y, &dx, &dparameters, &pairs, &dslots, &dlogits}) {
       Append(*out, &written);
     }
@@ -142,18 +144,19 @@ TEST_P(DeterminismTest, EmbeddingGradientAndUpdate) {
   const size_t distinct = segment_offsets.size() - 1;
   for (uint32_t i = 0; i < distinct; ++i) rows.push_back(i);
   const Floats dout(Random(b() * n())), table(Random(distinct * 3 * n(), 0.1, 1));
+  const Array<uint32_t> offsets(segment_offsets), of_outputs(segment_outputs), updated(rows);
   ExpectSameBits([&] {
     Floats grads(distinct * n()), values = table, scratch(AddRowL2ScratchFloats(distinct));
-    double squares = 0;
-    EmbeddingPoolBackward(dout.data(), n(), nullptr, Pool::kSum, segment_offsets.data(),
-                          segment_outputs.data(), grads.data(), distinct, 1, n(), stream());
-    AddRowL2(0.1f, rows.data(), values.data(), 3 * n(), grads.data(), &squares, distinct, n(),
-             scratch.data(), stream());
+    Array<double> squares(1);
+    EmbeddingPoolBackward(dout.data(), n(), nullptr, Pool::kSum, offsets.data(), of_outputs.data(),
+                          grads.data(), distinct, 1, n(), stream());
+    AddRowL2(0.1f, updated.data(), values.data(), 3 * n(), grads.data(), squares.data(), distinct,
+             n(), scratch.data(), stream());
     RuleParams rule;
     rule.kind = RuleKind::kAdam;
-    SparseUpdate(rule, 0.1f, rows.data(), grads.data(), values.data(), values.data() + n(), 3 * n(),
-                 distinct, n(), stream());
-    Written written = {static_cast<float>(squares)};
+    SparseUpdate(rule, 0.1f, updated.data(), grads.data(), values.data(), values.data() + n(),
+                 3 * n(), distinct, n(), stream());
+    Written written = {static_cast<float>(squares.Read()[0])};
     Append(grads, &written);
     Append(values, &written);
     return written;
@@ -162,9 +165,11 @@ TEST_P(DeterminismTest, EmbeddingGradientAndUpdate) {
 
 std::vector<OpCase> DeterminismCases() {
   std::vector<OpCase> cases;
-  for (const auto& [b, k, n] :
-       std::vector<std::array<size_t, 3>>{{1000, 130, 1}, {777, 65, 200}, {2049, 400, 33}}) {
-    cases.push_back({DeviceKind::kCpu, b, k, n});
+  for (const DeviceKind device : TestedDevices()) {
+    for (const auto& [b, k, n] :
+         std::vector<std::array<size_t, 3>>{{1000, 130, 1}, {777, 65, 200}, {2049, 400, 33}}) {
+      cases.push_back({device, b, k, n});
+    }
   }
   return cases;
 }

@@ -9,6 +9,7 @@ namespace cistern::op {
 namespace {
 
 constexpr double kTolerance = 1e-5;
+using Rows = Array<uint32_t>;
 
 // A batch of b samples with k slots of 0 to 4 rows each, few distinct rows so that many repeat.
 struct SparseCase {
@@ -66,11 +67,12 @@ TEST_P(EmbeddingOpTest, PoolsRowsIntoAWiderMatrix) {
   const size_t out_stride = k() * dim() + 2;
   for (const Pool pool : {Pool::kSum, Pool::kMean}) {
     Floats out(b() * out_stride + 1, kUnset);
-    EmbeddingPool(values.data() + 1, stride(), batch.rows.data(), batch.offsets.data(), pool,
-                  out.data() + 1, out_stride, b(), k(), dim(), stream());
+    EmbeddingPool(values.data() + 1, stride(), Rows(batch.rows).data(), Rows(batch.offsets).data(),
+                  pool, out.data() + 1, out_stride, b(), k(), dim(), stream());
     const Doubles expected = Pooled(batch, table, pool);
+    const std::vector<float>& written = out.Read();
     for (size_t i = 0; i < b(); ++i) {
-      const float* row = out.Read().data() + 1 + i * out_stride;
+      const float* row = written.data() + 1 + i * out_stride;
       for (size_t c = 0; c < k() * dim(); ++c) {
         ASSERT_NEAR(expected[i * k() * dim() + c], row[c], kTolerance) << i << " " << c;
       }
@@ -86,15 +88,16 @@ TEST_P(EmbeddingOpTest, BackwardIsTheDerivativeOfEachDistinctRow) {
   const Doubles table = Random(kTableRows * stride());
   const size_t distinct = batch.segment_rows.size(), wide = k() * dim() + 2;
   const Doubles dout = Random(outputs() * dim());
-  Floats strided(b() * wide, kUnset);
+  Doubles spread(b() * wide, kUnset);
   for (size_t i = 0; i < dout.size(); ++i) {
-    strided.data()[i / (k() * dim()) * wide + i % (k() * dim())] = static_cast<float>(dout[i]);
+    spread[i / (k() * dim()) * wide + i % (k() * dim())] = dout[i];
   }
+  const Floats strided(spread);
   for (const Pool pool : {Pool::kSum, Pool::kMean}) {
     Floats grads(distinct * dim(), kUnset);
-    EmbeddingPoolBackward(strided.data(), wide, batch.offsets.data(), pool,
-                          batch.segment_offsets.data(), batch.segment_outputs.data(), grads.data(),
-                          distinct, k(), dim(), stream());
+    EmbeddingPoolBackward(strided.data(), wide, Rows(batch.offsets).data(), pool,
+                          Rows(batch.segment_offsets).data(), Rows(batch.segment_outputs).data(),
+                          grads.data(), distinct, k(), dim(), stream());
     // The weights of the distinct rows alone, put back into the table for the loss.
     Doubles weights;
     for (const uint32_t row : batch.segment_rows) {
@@ -156,7 +159,7 @@ TEST_P(EmbeddingOpTest, UpdateStepsTheRowsOfTheBatchAndNoOther) {
     Doubles table = Random(2 * b() * wide, 0.1, 1);
     const Doubles grads = Random(b() * dim());
     Floats values(table);
-    SparseUpdate(rule, 0.05f, rows.data(), Floats(grads).data(), values.data(),
+    SparseUpdate(rule, 0.05f, Rows(rows).data(), Floats(grads).data(), values.data(),
                  values.data() + dim(), wide, b(), dim(), stream());
     for (size_t i = 0; i < b(); ++i) {
       double* value = table.data() + rows[i] * wide;
@@ -175,9 +178,9 @@ TEST_P(EmbeddingOpTest, RowL2AddsTheGradientOfHalfTheSquares) {
   const std::vector<uint32_t> rows = DistinctRows(b());
   const Doubles table = Random(2 * b() * stride()), grads = Random(b() * dim());
   Floats actual(grads), scratch(AddRowL2ScratchFloats(b()));
-  double square_sum = -1;
-  AddRowL2(0.25f, rows.data(), Floats(table).data(), stride(), actual.data(), &square_sum, b(),
-           dim(), scratch.data(), stream());
+  Array<double> square_sum(1, -1);
+  AddRowL2(0.25f, Rows(rows).data(), Floats(table).data(), stride(), actual.data(),
+           square_sum.data(), b(), dim(), scratch.data(), stream());
   Doubles expected = grads;
   double squares = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -186,7 +189,7 @@ TEST_P(EmbeddingOpTest, RowL2AddsTheGradientOfHalfTheSquares) {
     squares += w * w;
   }
   ExpectNear(expected, actual, kTolerance);
-  EXPECT_NEAR(squares, square_sum, kTolerance * std::max(1.0, squares));
+  EXPECT_NEAR(squares, square_sum.Read()[0], kTolerance * std::max(1.0, squares));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EmbeddingOpTest, testing::ValuesIn(OpCases()), OpCaseName);

@@ -156,10 +156,10 @@ TEST_P(InteractionOpTest, TwoClassLossIsTheSoftmaxs) {
     return count() == 0 ? 0.0 : sum / static_cast<double>(count());
   };
   Floats dlogits(logits.size(), kUnset), scratch(LabelLossScratchFloats(count()), kUnset);
-  double actual = -1;
-  TwoClassLoss(Floats(logits).data(), Floats(labels).data(), &actual, dlogits.data(), count(),
+  Array<double> actual(1, -1);
+  TwoClassLoss(Floats(logits).data(), Floats(labels).data(), actual.data(), dlogits.data(), count(),
                scratch.data(), stream());
-  EXPECT_NEAR(loss(logits), actual, 1e-6);
+  EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
   Floats p(count(), kUnset);
   TwoClassProbability(Floats(logits).data(), p.data(), count(), stream());
@@ -183,10 +183,10 @@ TEST_P(InteractionOpTest, MultiLabelLossWeighsLabelsAndLeavesMaskedOnesOut) {
     return size == 0 ? 0.0 : sum / static_cast<double>(size);
   };
   Floats dlogits(size, kUnset), scratch(LabelLossScratchFloats(size), kUnset);
-  double actual = -1;
-  MultiLabelLoss(Floats(logits).data(), Floats(labels).data(), Floats(weight).data(), &actual,
+  Array<double> actual(1, -1);
+  MultiLabelLoss(Floats(logits).data(), Floats(labels).data(), Floats(weight).data(), actual.data(),
                  dlogits.data(), b(), labels_num, scratch.data(), stream());
-  EXPECT_NEAR(loss(logits), actual, 1e-6);
+  EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
 }
 

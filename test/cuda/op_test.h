@@ -10,10 +10,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "cuda/device.h"
+#include "cuda/memory.h"
 #include "cuda/op/op.h"
 
 namespace cistern::op {
@@ -26,9 +29,16 @@ struct OpCase {
   size_t b, k, n;
 };
 
+// The CPU, and a GPU where there is one (gpu_test.cc says where there is none).
+inline std::vector<DeviceKind> TestedDevices() {
+  static const bool has_gpu = !QueryGpus().gpus.empty();
+  if (!has_gpu) return {DeviceKind::kCpu};
+  return {DeviceKind::kCpu, DeviceKind::kCuda};
+}
+
 inline std::vector<OpCase> OpCases() {
   std::vector<OpCase> cases;
-  for (const DeviceKind device : {DeviceKind::kCpu}) {
+  for (const DeviceKind device : TestedDevices()) {
     // Sizes around the widths of vectors, blocks and pieces; each size 0 and 1 in each place; and
     // two that many threads share.
     for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 3, 5},
@@ -58,29 +68,86 @@ inline std::string OpCaseName(const testing::TestParamInfo<OpCase>& info) {
          std::to_string(c.k) + "_" + std::to_string(c.n);
 }
 
-// An array in the memory of a device.
+// The device of the test at hand, where arrays are made. Null: the CPU.
+inline Stream*& StreamOfTest() {
+  static Stream* stream = nullptr;
+  return stream;
+}
+
+// A GPU's memory for arrays, and a stream of its own for every test after one that broke it.
+inline MemoryPool& GpuPool() {
+  static MemoryPool pool(DeviceKind::kCuda, 0, uint64_t{8} << 30);
+  return pool;
+}
+inline Stream& GpuStream() {
+  static std::unique_ptr<Stream> stream;
+  if (stream == nullptr || !stream->status().ok()) {
+    absl::StatusOr<Stream> made = Stream::OnGpu(0);
+    EXPECT_TRUE(made.ok()) << made.status();
+    stream = std::make_unique<Stream>(made.ok() ? *std::move(made) : Stream(DeviceKind::kCuda));
+  }
+  return *stream;
+}
+
+// An array in the memory of the test's device.
 template <typename T>
 class Array {
  public:
-  explicit Array(size_t n, T value = T()) : values_(n, value) {}
-  explicit Array(const Doubles& x) : values_(x.begin(), x.end()) {}
-  T* data() { return values_.data(); }
-  const T* data() const { return values_.data(); }
+  explicit Array(size_t n, T value = T()) : Array(std::vector<T>(n, value)) {}
+  template <typename From>
+  explicit Array(const std::vector<From>& x) : values_(x.begin(), x.end()) {
+    CopyThere();
+  }
+  Array(const Array& other) : values_(other.Read()) { CopyThere(); }
+  Array(Array&&) = default;
+
+  T* data() { return on_gpu_ ? static_cast<T*>(memory_.data()) : values_.data(); }
+  const T* data() const { return on_gpu_ ? static_cast<const T*>(memory_.data()) : values_.data(); }
   size_t size() const { return values_.size(); }
-  const std::vector<T>& Read() const { return values_; }
+
+  // Waits for the device.
+  const std::vector<T>& Read() const {
+    if (on_gpu_ && size() > 0) {
+      CopyToHost(memory_.data(), values_.data(), size() * sizeof(T), GpuStream());
+      const absl::Status status = GpuStream().Wait();
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    return values_;
+  }
 
  private:
-  std::vector<T> values_;
+  void CopyThere() {
+    on_gpu_ = StreamOfTest() != nullptr;
+    if (!on_gpu_ || values_.empty()) return;
+    absl::StatusOr<Memory> memory =
+        GpuPool().Take(MemoryPlace::kDevice, size() * sizeof(T), "array");
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    memory_ = *std::move(memory);
+    CopyToDevice(values_.data(), memory_.data(), size() * sizeof(T), GpuStream());
+  }
+
+  mutable std::vector<T> values_;  // on a GPU: what was there when it was last read
+  bool on_gpu_ = false;
+  Memory memory_;
 };
 using Floats = Array<float>;
 
 // Fixture: one device, one shape, one random sequence.
 class OpTest : public testing::TestWithParam<OpCase> {
  protected:
+  void SetUp() override {
+    if (GetParam().device == DeviceKind::kCuda) StreamOfTest() = &GpuStream();
+  }
+  void TearDown() override {
+    const absl::Status status = stream().Wait();
+    EXPECT_TRUE(status.ok()) << status;
+    StreamOfTest() = nullptr;
+  }
+
   size_t b() const { return GetParam().b; }
   size_t k() const { return GetParam().k; }
   size_t n() const { return GetParam().n; }
-  Stream& stream() { return stream_; }
+  Stream& stream() { return StreamOfTest() != nullptr ? *StreamOfTest() : cpu_; }
 
   // n numbers in [low, high) that are exact floats.
   Doubles Random(size_t count, double low = -1, double high = 1) {
@@ -93,8 +160,9 @@ class OpTest : public testing::TestWithParam<OpCase> {
 
   static void ExpectNear(const Doubles& expected, const Floats& actual, double tolerance) {
     ASSERT_EQ(expected.size(), actual.size());
+    const std::vector<float>& values = actual.Read();
     for (size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_NEAR(expected[i], actual.Read()[i], tolerance * std::max(1.0, std::abs(expected[i])))
+      ASSERT_NEAR(expected[i], values[i], tolerance * std::max(1.0, std::abs(expected[i])))
           << "at " << i;
     }
   }
@@ -105,6 +173,7 @@ class OpTest : public testing::TestWithParam<OpCase> {
     constexpr double kStep = 1e-5;
     const size_t places = std::min<size_t>(x.size(), x.size() > 1000 ? 6 : 16);
     ASSERT_EQ(x.size(), gradient.size());
+    const std::vector<float>& values = gradient.Read();
     for (size_t place = 0; place < places; ++place) {
       const size_t i = x.size() == places ? place : RandomIndex(x.size());
       const double at = x[i];
@@ -113,8 +182,7 @@ class OpTest : public testing::TestWithParam<OpCase> {
       x[i] = at - kStep;
       const double expected = base + (above - loss(x)) / (2 * kStep);
       x[i] = at;
-      ASSERT_NEAR(expected, gradient.Read()[i], tolerance * std::max(1.0, std::abs(expected)))
-          << "at " << i;
+      ASSERT_NEAR(expected, values[i], tolerance * std::max(1.0, std::abs(expected))) << "at " << i;
     }
   }
 
@@ -125,7 +193,7 @@ class OpTest : public testing::TestWithParam<OpCase> {
   }
 
  private:
-  Stream stream_{GetParam().device};
+  Stream cpu_;
   std::mt19937_64 random_{20240229};
 };
 

@@ -1,0 +1,146 @@
+// What the kernels of cuda/ use of CUDA, run on the CPU: so that a machine without a GPU can run
+// every kernel, and a sanitizer can watch it. It stands in for the toolkit's header of this name;
+// the host compiler reads the .cu files as C++.
+//
+// A thread of a block is a fiber. It runs until it waits for others (a barrier, a shuffle) or
+// returns; blocks run one after the other, every other one with its threads in reverse order, so
+// that a barrier that is missing shows. Shared memory is filled with NaN before each block. Streams
+// run at once. What it cannot show: races between blocks, and how fast anything is.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define CISTERN_DYNAMIC_SHARED(type, name) \
+  auto* name = static_cast<type*>(cistern::emulator::DynamicShared())
+
+struct dim3 {
+  unsigned x, y, z;
+  dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+
+namespace cistern::emulator {
+
+// Of the fiber that runs; threadIdx and its like are its parts.
+struct Place {
+  dim3 thread, block, block_dim, grid_dim;
+};
+extern Place place;
+void* DynamicShared();
+void WaitForBlock();
+
+// Every lane of the warp gives 8 bytes; returns those of `lane`.
+uint64_t Exchange(uint64_t mine, unsigned lane);
+unsigned Lane();
+
+// Runs body once for each thread of the grid. Stops the process on what a GPU would refuse, and
+// where threads wait for one that has returned.
+void Run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& body);
+
+// Dynamic shared memory that a kernel was allowed.
+size_t AllowedShared(const void* kernel);
+
+}  // namespace cistern::emulator
+
+inline const dim3& threadIdx = cistern::emulator::place.thread;
+inline const dim3& blockIdx = cistern::emulator::place.block;
+inline const dim3& blockDim = cistern::emulator::place.block_dim;
+inline const dim3& gridDim = cistern::emulator::place.grid_dim;
+
+inline void __syncthreads() {
+  cistern::emulator::WaitForBlock();
+}
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, int offset) {
+  static_assert(sizeof(T) <= sizeof(uint64_t));
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits =
+      cistern::emulator::Exchange(bits, cistern::emulator::Lane() ^ static_cast<unsigned>(offset));
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+inline unsigned atomicAdd(unsigned* at, unsigned value) {
+  const unsigned old = *at;
+  *at += value;
+  return old;
+}
+
+// The runtime's functions. One device; streams and events have nothing to wait for.
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 };
+enum cudaMemcpyKind { cudaMemcpyDefault, cudaMemcpyDeviceToHost };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+using cudaStream_t = int*;
+using cudaEvent_t = double*;
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+
+struct cudaDeviceProp {
+  char name[32];
+  size_t totalGlobalMem;
+  int major, minor, multiProcessorCount;
+};
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+};
+
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaMalloc(void** data, size_t bytes);
+cudaError_t cudaMallocHost(void** data, size_t bytes);
+cudaError_t cudaFree(void* data);
+cudaError_t cudaFreeHost(void* data);
+cudaError_t cudaMemset(void* data, int value, size_t bytes);
+cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to);
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  if (config->dynamicSmemBytes >
+      cistern::emulator::AllowedShared(reinterpret_cast<const void*>(kernel))) {
+    return cudaErrorInvalidValue;
+  }
+  const std::tuple<Parameters...> held(std::forward<Arguments>(arguments)...);
+  cistern::emulator::Run(config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                         [&] { std::apply(kernel, held); });
+  return cudaSuccess;
+}

@@ -1,0 +1,1 @@
+#include "test/cuda/emulator/cuda_runtime.h"
