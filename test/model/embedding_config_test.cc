@@ -21,6 +21,28 @@ TEST(EmbeddingConfig, EmbeddingsTakeTheTopLevelOptimizerOrTheirOwn) {
   EXPECT_EQ(own.optimizer.rule.kind, RuleKind::kAdam);
 }
 
+TEST(EmbeddingConfig, SizesOfSlotsAreTheDataLayersOrItsOwn) {
+  const std::vector<std::string> own = {
+      "layers.deep.type=LocalizedSlotSparseEmbeddingHash",
+      "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 20]"};
+  EXPECT_TRUE(ParseOrDie().embeddings[0].key_space.sizes.empty());
+  EXPECT_FALSE(ParseOrDie().embeddings[0].localized);
+  EXPECT_TRUE(ParseOrDie(own).embeddings[0].localized);
+  EXPECT_EQ(ParseOrDie(own).embeddings[0].key_space.sizes, (std::vector<uint64_t>{30, 20}));
+  std::vector<std::string> both = own;
+  for (const char* one : {"layers.data.format=Raw", "layers.data.check=None",
+                          "layers.data.slot_size_array=[7, 30, 20]",
+                          R"(layers.data.sparse=[{"top":"w","slot_num":1},
+                                                 {"top":"data1","slot_num":2}])"}) {
+    both.push_back(one);
+  }
+  const KeySpace space = ParseOrDie(both).embeddings[0].key_space;
+  EXPECT_EQ(space.sizes, (std::vector<uint64_t>{7, 30, 20}));
+  EXPECT_EQ(space.first, 1u);
+  EXPECT_THAT(ErrorOf({own[0], "layers.deep.sparse_embedding_hparam.slot_size_array=[30]"}),
+              HasSubstr("layers[1].sparse_embedding_hparam: slot_size_array has 1 sizes"));
+}
+
 TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {
   const ModelConfig config = ParseOrDie(
       {"cistern.embeddings.deep={\"initializer\":{\"type\":\"Normal\",\"range\":1e-4},"

@@ -87,7 +87,7 @@ TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {
   std::string notes;
   for (const std::string& note : config.notes) absl::StrAppend(&notes, note, "\n");
   for (const char* expected :
-       {"solver.gpu: ignored", "solver.dense model_file: not read", "solver.mixed_precision: half",
+       {"solver.gpu: ignored", "solver.dense model_file: read as", "solver.mixed_precision: half",
         "solver.seed: 0", "optimizer.update_type: Global is treated as Local",
         "layers[1].plan_file: ignored", "layers[0].slot_size_array: ignored"}) {
     EXPECT_THAT(notes, HasSubstr(expected));

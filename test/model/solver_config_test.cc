@@ -6,6 +6,7 @@ namespace cistern {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(SolverConfig, EpochsAndIterationsExcludeEachOther) {
   EXPECT_THAT(ErrorOf({"solver.num_epochs=2"}), HasSubstr("exclude each other"));
@@ -61,6 +62,40 @@ TEST(SolverConfig, ReadsKeyTypeAndEvaluationBatch) {
       ParseOrDie({"solver.input_key_type=I64", "solver.batchsize_eval=100"}).solver;
   EXPECT_TRUE(solver.wide_keys);
   EXPECT_EQ(solver.batchsize_eval, 100u);
+}
+
+TEST(SolverConfig, ReadsTheModelFilesThatARunStartsFrom) {
+  const SolverConfig none = ParseOrDie().solver;
+  EXPECT_EQ(none.dense_model_file, "");
+  EXPECT_TRUE(none.sparse_model_files.empty());
+  const SolverConfig one = ParseOrDie({"solver.dense model_file=a", "solver.sparse_model_file=b",
+                                       "solver.dense_opt_states_file=c"})
+                               .solver;
+  EXPECT_EQ(one.dense_model_file, "a");
+  EXPECT_EQ(one.sparse_model_files, std::vector<std::string>{"b"});
+  EXPECT_EQ(one.dense_opt_states_file, "c");
+  EXPECT_THAT(ErrorOf({"solver.dense_model_file=a", "solver.dense model_file=b"}),
+              HasSubstr("solver.dense model_file: is solver.dense_model_file once more"));
+  EXPECT_THAT(ErrorOf({R"(solver.dense_model_file=["a","b"])"}), HasSubstr("names one file"));
+  EXPECT_THAT(ErrorOf({"solver.dense_opt_states_file=c"}), HasSubstr("solver.dense_model_file"));
+  EXPECT_THAT(ErrorOf({R"(solver.sparse_model_file=["a","b"])"}),
+              HasSubstr("names 2 files, but the model has 1 embeddings"));
+  EXPECT_THAT(ErrorOf({"solver.sparse_model_file=a", "cistern.embeddings.deep.accessor=ctr"}),
+              HasSubstr("solver.sparse_model_file[0]: embedding 'deep' has the accessor ctr"));
+}
+
+TEST(SolverConfig, ASnapshotThatHugeCtrsFilesCannotHoldIsNoted) {
+  const auto notes = [](const char* snapshot) {
+    std::string text;
+    const ModelConfig config = ParseOrDie(
+        {absl::StrCat("solver.snapshot=", snapshot), "cistern.embeddings.deep.accessor=ctr"});
+    for (const std::string& note : config.notes) {
+      absl::StrAppend(&text, note, "\n");
+    }
+    return text;
+  };
+  EXPECT_THAT(notes("100"), HasSubstr("solver.snapshot: no files at snapshot_prefix"));
+  EXPECT_THAT(notes("101"), Not(HasSubstr("solver.snapshot")));  // never comes
 }
 
 TEST(SolverConfig, TheFrappeRecipeIsExpressible) {

@@ -98,6 +98,7 @@ class Resume : public JobFixture {
   // Passes of 5 batches, and what ends an epoch; a snapshot after some.
   ModelConfig CutConfig(std::vector<std::string> more = {}) {
     std::vector<std::string> overrides = {"solver.batchsize=64", "solver.snapshot=5",
+                                          "solver.snapshot_prefix=" + folder_ + "/files/a",
                                           "solver.display=2"};
     overrides.insert(overrides.end(), more.begin(), more.end());
     return Config(overrides);

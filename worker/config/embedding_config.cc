@@ -1,9 +1,11 @@
 // Embedding layers: what the model sees, and the table that the servers create for it.
+#include "absl/strings/match.h"
 #include "common/hash.h"
 #include "common/names.h"
 #include "common/value_layout.h"
 #include "worker/config/config_readers.h"
 #include "worker/config/nearest_name.h"
+#include "worker/data/slot_sizes.h"
 
 namespace cistern {
 namespace {
@@ -115,6 +117,22 @@ absl::StatusOr<OptimizerConfig> ChooseOptimizer(const Json& json, const std::str
   return ReadOptimizer(json.at("optimizer"), path + ".optimizer", &top_level, notes);
 }
 
+// The Data layer's sizes, which are added to keys, before the embedding's own.
+absl::Status ReadKeySpace(const Json& hparam, const std::string& path, const DataConfig& data,
+                          EmbeddingConfig* embedding) {
+  KeySpace& space = embedding->key_space;
+  if (embedding->localized && hparam.contains("slot_size_array")) {
+    space.sizes = hparam.at("slot_size_array").get<std::vector<uint64_t>>();
+    SampleShape own;
+    own.slot_nums = {data.sparse[embedding->input].slot_num};
+    CISTERN_RETURN_IF_ERROR(AddContext(SlotSizes::Create(own, space.sizes).status(), path));
+  }
+  if (data.slot_sizes.empty()) return absl::OkStatus();
+  space.sizes = data.slot_sizes;
+  for (size_t i = 0; i < embedding->input; ++i) space.first += data.sparse[i].slot_num;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string LayerName(const Json& json) {
@@ -137,6 +155,9 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   embedding.vec_size = hparam.at("embedding_vec_size");
   const std::string combiner = hparam.at("combiner");
   embedding.combiner = combiner == "1" || combiner == "mean" ? Combiner::kMean : Combiner::kSum;
+  embedding.localized = absl::StartsWith(json.at("type").get<std::string>(), "Localized");
+  CISTERN_RETURN_IF_ERROR(
+      ReadKeySpace(hparam, path + ".sparse_embedding_hparam", data, &embedding));
 
   absl::StatusOr<OptimizerConfig> optimizer =
       ChooseOptimizer(json, path, default_optimizer, extras, notes);

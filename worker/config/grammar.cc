@@ -17,10 +17,14 @@ ObjectGrammar SolverGrammar() {
        Count("max_iter", "iterations to train; 0: by num_epochs").Default("0").AtMost(kAnySize),
        Count("num_epochs", "times to go through the data; excludes max_iter")
            .Otherwise("1 where max_iter is 0 too"),
-       Count("snapshot", "iterations between two checkpoints; 0: never")
+       Count("snapshot",
+             "iterations between two checkpoints: OUT/snapshot-N and, with max_iter, HugeCTR's "
+             "model files; 0: never")
            .Default("0")
            .AtMost(kAnySize),
-       String("snapshot_prefix", "put before the name of a checkpoint").Default("\"./\""),
+       String("snapshot_prefix",
+              "put before the names of HugeCTR's model files; counts from the current folder")
+           .Default("\"./\""),
        Count("batchsize", "samples of a training step").Required().AtLeast(1),
        Count("batchsize_eval", "samples of an evaluation step; 0: batchsize").Default("0"),
        Count("eval_interval", "iterations between two evaluations; 0: never")
@@ -42,14 +46,22 @@ ObjectGrammar SolverGrammar() {
        Word("mixed_precision", {"128", "256", "512", "1024"}, "loss scale of half precision")
            .Otherwise("single precision")
            .Note("half precision is not of this release; training uses single precision"),
-       Strings("dense_model_file", "weights to start from, as HugeCTR writes them")
-           .Otherwise("from new weights")
-           .Note("not read; `cistern load` brings a saved model onto the servers"),
+       Strings("dense_model_file",
+               "dense weights that a fresh run starts from, a file of HugeCTR's; the `.ntp.json` "
+               "beside it is read if there")
+           .Otherwise("from new weights"),
        Strings("dense model_file", "the same, as HugeCTR's guide spells it")
-           .Note("not read; `cistern load` brings a saved model onto the servers"),
-       Strings("sparse_model_file", "weights to start from, one file an embedding")
            .Otherwise("from new weights")
-           .Note("not read; `cistern load` brings a saved model onto the servers"),
+           .Note("read as dense_model_file"),
+       Strings("sparse_model_file",
+               "rows that a fresh run starts from, a file or folder of HugeCTR's for each "
+               "embedding; \"\", or too few: the others start from new weights")
+           .Otherwise("from new weights"),
+       Strings("dense_opt_states_file", "3.x: the optimizer's state of the dense weights")
+           .Otherwise("zero"),
+       Anything("sparse_opt_states_file",
+                "ignored: HugeCTR 3.x dumps it in the order of a GPU's memory; the state of rows "
+                "is read from the folder that sparse_model_file names, where it holds any"),
        Anything("gpu", "ignored: this release trains on the CPU"),
        Bool("algorithm_search", "a choice of GPU kernels; no effect").Default("true"),
        Bool("cuda_graph", "a way to launch GPU kernels; no effect").Default("true")}};
@@ -152,6 +164,10 @@ const ObjectGrammar& CisternGrammar() {
            .AtMost(1e9),
        Object("gauc_slot", JsonKind::kObject, GroupSlotGrammar(),
               "the slot whose key tells the groups of GAUC apart, e.g. the user"),
+       Word("snapshot_form", {"v2", "v3"},
+            "HugeCTR's model files that a snapshot writes: those of 2.3, or those of 3.x, which "
+            "have room for the optimizer's state")
+           .Default("\"v2\""),
        Word("init_scheme", {"hugectr", "exact"},
             "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
            .Default("\"hugectr\""),

@@ -115,6 +115,34 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
   return absl::OkStatus();
 }
 
+// HugeCTR's model files know weights and optimizer state, but no statistics of a row.
+absl::Status CheckModelFiles(ModelConfig* config) {
+  const SolverConfig& solver = config->solver;
+  const std::vector<std::string>& named = solver.sparse_model_files;
+  if (named.size() > config->embeddings.size()) {
+    return ConfigError("solver.sparse_model_file",
+                       absl::StrCat("names ", named.size(), " files, but the model has ",
+                                    config->embeddings.size(), " embeddings: give one for each"));
+  }
+  for (size_t i = 0; i < config->embeddings.size(); ++i) {
+    const EmbeddingConfig& embedding = config->embeddings[i];
+    if (embedding.spec.accessor() != v1::TableSpec::CTR) continue;
+    if (i < named.size() && !named[i].empty()) {
+      return ConfigError(absl::StrCat("solver.sparse_model_file[", i, "]"),
+                         absl::StrCat("embedding '", embedding.name,
+                                      "' has the accessor ctr, whose rows such a file cannot hold: "
+                                      "give \"\" for it, and bring saved rows with cistern load"));
+    }
+    if (solver.snapshot > 0 && solver.snapshot <= solver.max_iter) {
+      config->notes.push_back(absl::StrCat(
+          "solver.snapshot: no files at snapshot_prefix, because HugeCTR's cannot hold "
+          "the rows of '",
+          embedding.name, "' (accessor ctr); OUT/snapshot-N is written"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Read(const std::string& text, const std::vector<std::string>& overrides,
                   ModelConfig* config) {
   absl::StatusOr<Json> root = ParseJson(text);
@@ -131,7 +159,8 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   if (!optimizer.ok()) return optimizer.status();
   config->optimizer = *std::move(optimizer);
   config->cistern = ReadCistern(root->at("cistern"));
-  return ReadLayers(*root, config);
+  CISTERN_RETURN_IF_ERROR(ReadLayers(*root, config));
+  return CheckModelFiles(config);
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ struct SolverConfig {
   uint32_t num_epochs = 0;  // 0: by iterations
   uint64_t snapshot = 0;    // 0: never
   std::string snapshot_prefix = "./";
+  // HugeCTR's model files that a fresh run starts from (worker/snapshot/hugectr_model.h). By
+  // embedding, in order; empty, or too few: from first weights.
+  std::string dense_model_file, dense_opt_states_file;
+  std::vector<std::string> sparse_model_files;
   uint64_t batchsize = 0;
   uint64_t batchsize_eval = 0;
   uint64_t eval_interval = 0;  // 0: never
@@ -73,11 +77,20 @@ struct DataConfig {
 
 enum class Combiner { kSum, kMean };
 
+// Keys of each slot where a slot_size_array says so: those of slot s of the input lie behind the
+// keys of all sizes before sizes[first + s].
+struct KeySpace {
+  std::vector<uint64_t> sizes;  // empty: nothing says so
+  uint32_t first = 0;           // the input's first slot among the sizes
+};
+
 struct EmbeddingConfig {
   std::string name, bottom, top;  // name: layer name, or top where it has none; names the table
   size_t input = 0;               // index into DataConfig.sparse
   uint32_t vec_size = 0;
   Combiner combiner = Combiner::kSum;
+  bool localized = false;  // a Localized... type: HugeCTR's files name the slot of each key
+  KeySpace key_space;
   OptimizerConfig optimizer;
   v1::TableSpec spec;  // complete: what the servers create
   uint32_t day = 0;    // today, where spec.ctr.day_id_decay (common/ctr_lifecycle.h)
@@ -130,6 +143,7 @@ struct CisternConfig {
   uint32_t day = 0;                     // today, for embeddings with day_id_decay
   uint64_t commit_every = 1;            // passes: durable commits; those between are in memory only
   std::optional<GroupSlot> gauc_slot;   // there if solver.eval_metrics asks for GAUC
+  std::string snapshot_form = "v2";     // of HugeCTR's model files; or "v3"
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
 };
 

@@ -32,6 +32,37 @@ absl::Status ReadMetrics(const Json& metrics, SolverConfig* solver) {
   return absl::OkStatus();
 }
 
+// One file, under either of two keys; other_key may be null.
+absl::StatusOr<std::string> ReadFile(const Json& json, const char* key, const char* other_key) {
+  std::string file;
+  for (const char* name : {key, other_key}) {
+    if (name == nullptr || !json.contains(name) || json.at(name).empty()) continue;
+    if (json.at(name).size() > 1) {
+      return ConfigError(absl::StrCat("solver.", name), "names one file, not several");
+    }
+    if (!file.empty()) {
+      return ConfigError(absl::StrCat("solver.", name),
+                         absl::StrCat("is solver.", key, " once more: leave one of them out"));
+    }
+    file = json.at(name)[0];
+  }
+  return file;
+}
+
+absl::Status ReadModelFiles(const Json& json, SolverConfig* solver) {
+  CISTERN_ASSIGN_OR_RETURN(solver->dense_model_file,
+                           ReadFile(json, "dense_model_file", "dense model_file"));
+  CISTERN_ASSIGN_OR_RETURN(solver->dense_opt_states_file,
+                           ReadFile(json, "dense_opt_states_file", nullptr));
+  if (!solver->dense_opt_states_file.empty() && solver->dense_model_file.empty()) {
+    return ConfigError("solver.dense_opt_states_file",
+                       "the state of weights that solver.dense_model_file has to name");
+  }
+  if (!json.contains("sparse_model_file")) return absl::OkStatus();
+  solver->sparse_model_files = json.at("sparse_model_file").get<std::vector<std::string>>();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
@@ -59,6 +90,7 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
                                   ", so that a run can be repeated (HugeCTR draws one)"));
   }
   CISTERN_RETURN_IF_ERROR(ReadMetrics(json.at("eval_metrics"), &solver));
+  CISTERN_RETURN_IF_ERROR(ReadModelFiles(json, &solver));
   return solver;
 }
 
@@ -75,6 +107,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.shuffle = json.at("shuffle");
   cistern.pass_memory_mb = json.at("pass_memory_mb");
   cistern.commit_every = json.at("commit_every");
+  cistern.snapshot_form = json.at("snapshot_form");
   cistern.init_scheme = json.at("init_scheme");
   cistern.day = json.at("day");
   return cistern;

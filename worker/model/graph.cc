@@ -92,7 +92,7 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
     if (fusion.absorbed[i]) continue;
     std::vector<Tensor*> bottoms;
     for (const std::string& bottom : layers[i].bottoms) bottoms.push_back(tensors_.Find(bottom));
-    const size_t before = parameters->count();
+    const size_t before = parameters->count(), running_before = parameters->running_count();
     LayerOr layer =
         MakeLayer(LayerSite(config_, i, fusion.epilogues[i], bottoms, &tensors_, parameters));
     if (!layer.ok()) return layer.status();
@@ -102,6 +102,7 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
                               : epilogue.relu != nullptr  ? epilogue.relu
                                                           : &layers[i];
     SummarizeLayer(layers[i], last->tops, parameters->count() - before);
+    summaries_.back().running = parameters->running_count() - running_before;
     for (const LayerConfig* fused : {epilogue.relu, epilogue.dropout}) {
       if (fused != nullptr && fused != &layers[i]) SummarizeLayer(*fused, last->tops, 0);
     }

@@ -18,8 +18,9 @@ struct LayerSummary {
   // One a top; empty for the loss. A ReLU or Dropout that is computed within an earlier layer has
   // the shape of what comes out of both.
   std::vector<TensorShape> shapes;
-  size_t parameters = 0;
-  bool live = true;  // leads to the loss; others are shaped and never computed
+  size_t parameters = 0;  // in the order of the table "dense", as all layers are
+  size_t running = 0;     // statistics, in the order of "dense_state": BatchNorm's means, variances
+  bool live = true;       // leads to the loss; others are shaped and never computed
 };
 
 // Floats of a step, at the larger of both batch sizes.

@@ -11,6 +11,7 @@
 #include "common/row_digest.h"
 #include "common/schema.h"
 #include "common/value_text.h"
+#include "worker/snapshot/new_file.h"
 #include "worker/train/jobs.h"
 
 namespace cistern {
@@ -217,22 +218,6 @@ absl::Status LoadTables(FileSystem& files, ParameterClient& client, const std::s
   return absl::OkStatus();
 }
 
-// The old model is moved away, not overwritten: at every moment one whole model is on disk.
-absl::Status ReplaceModel(FileSystem& files, const std::string& fresh, const std::string& old,
-                          const std::string& folder) {
-  CISTERN_RETURN_IF_ERROR(RemoveTree(files, old));
-  const absl::Status moved = files.Replace(folder, old);
-  if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
-  const absl::Status placed = files.Replace(fresh, folder);
-  if (!placed.ok()) {
-    if (moved.ok()) files.Replace(old, folder).IgnoreError();  // the error is the one to report
-    return AddContext(placed, absl::StrCat("the new model is in ", fresh));
-  }
-  CISTERN_RETURN_IF_ERROR(files.SyncFolder(ParentFolder(folder)));
-  RemoveTree(files, old).IgnoreError();  // a leftover folder is no failure
-  return absl::OkStatus();
-}
-
 // Makes the model the committed state. This is a pass of its own, so that a half-read model never
 // becomes the state.
 absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::string& folder,
@@ -252,7 +237,7 @@ absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::
 }  // namespace
 
 absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder) {
-  const std::string fresh = folder + ".new", old = folder + ".old";
+  const std::string fresh = folder + ".new";
   CISTERN_RETURN_IF_ERROR(RemoveTree(files, fresh));
   ModelPart part;
   part.shard_num = client.shard_map().shard_num();
@@ -271,15 +256,15 @@ absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::st
     RemoveTree(files, fresh).IgnoreError();  // the error that led here is the one to report
     return AddContext(written, absl::StrCat("saving the model to ", folder));
   }
-  return ReplaceModel(files, fresh, old, folder);
+  return ReplaceFolder(files, fresh, folder);
 }
 
 absl::Status CopyModel(FileSystem& files, const std::string& from, const std::string& to) {
-  const std::string fresh = to + ".new", old = to + ".old";
+  const std::string fresh = to + ".new";
   const absl::Status copied = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files, fresh));
     CISTERN_RETURN_IF_ERROR(CopyParts(files, from, fresh));
-    return ReplaceModel(files, fresh, old, to);
+    return ReplaceFolder(files, fresh, to);
   }();
   return AddContext(copied, absl::StrCat("copying the model ", from, " to ", to));
 }

@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "worker/client/backoff.h"
+#include "worker/snapshot/hugectr_model.h"
 
 namespace cistern {
 namespace {
@@ -77,14 +78,30 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
         "position of a worker");
   }
   TrainStart start;
-  if (state.empty()) return start;
+  if (state.empty()) {
+    CISTERN_RETURN_IF_ERROR(ReadModelFiles());
+    return start;
+  }
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(state));
+  const bool only_files = position.passes == 0;  // ReadModelFiles, and nothing was trained
   if (options_.resume) {
     CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
-    return StartAfter(position);
+    return only_files ? start : StartAfter(position);
   }
+  if (!(only_files && reading_files_)) CISTERN_RETURN_IF_ERROR(ReadModelFiles());
   start.position.steps_before = position.steps();
   return start;
+}
+
+// The commit has the position of a run that begins, so that one that is resumed there does not read
+// them again. (A loss may hide that it succeeded: reading_files_ remembers that it was tried.)
+absl::Status TrainJob::ReadModelFiles() {
+  if (!StartsFromHugectrModel(config_)) return absl::OkStatus();
+  reading_files_ = true;
+  Position beginning;
+  beginning.config = TrainingValues(config_);
+  FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
+  return ReadHugectrModel(files, config_, client_, FormatPosition(beginning));
 }
 
 absl::StatusOr<TrainStart> TrainJob::NextStart() const {

@@ -34,6 +34,8 @@ class TrainJob {
   // Makes a trainer that stands at the servers' last commit.
   absl::Status Begin();
   absl::StatusOr<TrainStart> FirstStart();
+  // solver.dense_model_file and sparse_model_file, into servers that hold nothing.
+  absl::Status ReadModelFiles();
   // After a loss. kFailedPrecondition if another writer has committed in the meantime.
   absl::StatusOr<TrainStart> NextStart() const;
   absl::StatusOr<TrainStart> StartAfter(const Position& position) const;
@@ -57,9 +59,10 @@ class TrainJob {
   v1::Schema schema_;
   std::unique_ptr<MetricsLog> log_;
   std::unique_ptr<Trainer> trainer_;
-  TrainStart start_;           // of the job
-  TrainStart last_start_;      // of trainer_
-  bool began_ = false;         // start_ is known
+  TrainStart start_;       // of the job
+  TrainStart last_start_;  // of trainer_
+  bool began_ = false;     // start_ is known
+  bool reading_files_ = false;
   uint64_t first_commit_ = 0;  // newest one when the job began
   uint64_t epoch_ = 0;         // newest one that this job claimed and used
   uint64_t recoveries_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "worker/snapshot/hugectr_model.h"
 #include "worker/train/data_source.h"
 
 namespace cistern {
@@ -275,12 +276,27 @@ absl::Status Trainer::SaveSnapshot(bool only_if_missing) {
   if (snapshot == 0 || at_.iterations % snapshot != 0 || options_.out_dir.empty()) {
     return absl::OkStatus();
   }
+  CISTERN_RETURN_IF_ERROR(SaveHugectrFiles());
   const std::string folder = absl::StrCat(options_.out_dir, "/snapshot-", at_.iterations);
   if (only_if_missing) {
     CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(folder));
     if (there) return absl::OkStatus();
   }
   return SaveModel(files_, client_, folder);
+}
+
+// After a resume they are written again: files of that name may be of another run.
+absl::Status Trainer::SaveHugectrFiles() {
+  if (!WritesHugectrModel(config_)) return absl::OkStatus();
+  HugectrPlace place = {config_.solver.snapshot_prefix, at_.iterations};
+  if (config_.cistern.snapshot_form == "v3") place.form = HugectrForm::kV3;
+  const absl::Status written = WriteHugectrModel(files_, config_, client_, place).status();
+  return AddContext(
+      written, absl::StrCat("the snapshot of iteration ", at_.iterations, " (",
+                            client_.durable() ? "what was trained is committed: mend this, or name "
+                                                "another solver.snapshot_prefix, and --resume"
+                                              : "solver.snapshot_prefix names its place",
+                            ")"));
 }
 
 absl::Status Trainer::EndEpoch() {

@@ -73,6 +73,7 @@ class Trainer {
   // At the end of an epoch: evaluation, learning rate, patience, best state.
   absl::Status EndEpoch();
   absl::Status SaveSnapshot(bool only_if_missing);
+  absl::Status SaveHugectrFiles();
   // Makes the best epoch's state the final one.
   absl::Status EndWithBest();
   absl::Status Finish();
