@@ -4,6 +4,7 @@
 #include "cli/data_commands.h"
 #include "cli/demo_command.h"
 #include "cli/evaluate_commands.h"
+#include "cli/export_command.h"
 #include "cli/plan_command.h"
 #include "cli/save_load_commands.h"
 #include "cli/scrub_command.h"
@@ -35,6 +36,7 @@ void AddAllCommands(Command& root) {
   AddStatusCommand(root);
   AddSaveCommand(root);
   AddLoadCommand(root);
+  AddExportCommands(root);
   AddShrinkCommand(root);
   AddTableCommands(root);
   AddCkptCommands(root);

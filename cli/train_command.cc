@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "worker/client/backoff.h"
+#include "worker/snapshot/hugectr_model.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {
@@ -191,6 +192,13 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   const PassId pass = fleet->client().committed_pass();
   if (pass > 0 && !flags.resume) {
     console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training goes on from it"));
+  }
+  if (StartsFromHugectrModel(config)) {
+    console.Say(flags.resume
+                    ? "note: solver.dense_model_file and sparse_model_file are for a fresh "
+                      "start; a run that goes on has its weights"
+                    : "note: starts from the weights of solver.dense_model_file and "
+                      "sparse_model_file");
   }
   ProgressPrinter printer(&console);
   options.interrupted = interrupted;
