@@ -12,19 +12,33 @@ constexpr uint32_t kMaxDim = 4096;
 // Streams of the generator, so that fields of one key never share bits.
 constexpr uint64_t kWeightStream = 0;
 
+// Half the width of the first weights of `key`; SLOT_UNIFORM: by the size of the slot that holds
+// the key, `range` where none does (HugeCTR 2.3, data_simulator.hpp: sqrt(1 / slot_size)).
+float RangeOf(const v1::Initializer& initializer, Key key) {
+  if (initializer.kind() != v1::Initializer::SLOT_UNIFORM) return initializer.range();
+  for (const uint64_t size : initializer.slot_sizes().sizes()) {
+    if (key < size) return static_cast<float>(std::sqrt(1.0 / static_cast<double>(size)));
+    key -= size;
+  }
+  return initializer.range();
+}
+
 // Writes n first weights: block j of the generator gives cells 4j .. 4j+3 (uniform) or
 // 2j, 2j+1 (normal).
 void FillWeights(const v1::Initializer& initializer, uint64_t seed, Key key, uint32_t n,
                  float* out) {
   switch (initializer.kind()) {
     case v1::Initializer::UNIFORM:
+    case v1::Initializer::SLOT_UNIFORM: {
+      const float range = RangeOf(initializer, key);
       for (uint32_t i = 0; i < n; i += 4) {
         const PhiloxBlock bits = Philox(seed, key, (uint64_t{i / 4} << 8) | kWeightStream);
         for (uint32_t j = i; j < n && j < i + 4; ++j) {
-          out[j] = (2.0f * UniformFromBits(bits.word[j - i]) - 1.0f) * initializer.range();
+          out[j] = (2.0f * UniformFromBits(bits.word[j - i]) - 1.0f) * range;
         }
       }
       return;
+    }
     case v1::Initializer::NORMAL:
       for (uint32_t i = 0; i < n; i += 2) {
         const PhiloxBlock bits = Philox(seed, key, (uint64_t{i / 2} << 8) | kWeightStream);
@@ -85,8 +99,26 @@ absl::Status CheckConstants(const RuleParams& rule) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSlotSizes(const v1::Initializer& initializer) {
+  if (initializer.kind() != v1::Initializer::SLOT_UNIFORM) return absl::OkStatus();
+  if (initializer.slot_sizes().sizes().empty()) {
+    return absl::InvalidArgumentError("the initializer SLOT_UNIFORM needs slot_sizes");
+  }
+  Key sum = 0;
+  for (const uint64_t size : initializer.slot_sizes().sizes()) {
+    if (size == 0 || size > kReservedKey64 - sum) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("slot_sizes of the initializer: ", size,
+                       "; each is 1 or above, and together they are below 2^63"));
+    }
+    sum += size;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckInitializer(const v1::Initializer& initializer) {
   if (v1::Initializer::Kind_IsValid(initializer.kind())) {
+    CISTERN_RETURN_IF_ERROR(CheckSlotSizes(initializer));
     return Finite(initializer.range(), "range of the initializer");
   }
   return absl::InvalidArgumentError(

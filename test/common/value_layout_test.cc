@@ -163,6 +163,48 @@ TEST(ValueLayout, FirstWeightsFillTheRangeEvenly) {
   EXPECT_GT(high, 0.0499);
 }
 
+// HugeCTR 2.3: U(-l, l), l = sqrt(1 / slot_size). The same draws as UNIFORM's, in another range.
+TEST(ValueLayout, FirstWeightsFollowTheSizeOfTheSlot) {
+  v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 7, v1::UpdateRule::SGD);
+  spec.mutable_initializer()->set_range(1);
+  const ValueLayout unit = ValueLayout::Create(spec).value();
+  v1::Initializer& initializer = *spec.mutable_initializer();
+  initializer.set_kind(v1::Initializer::SLOT_UNIFORM);
+  initializer.set_range(0.05f);
+  for (const uint64_t size : {4, 1, 1000}) initializer.mutable_slot_sizes()->add_sizes(size);
+  const ValueLayout layout = ValueLayout::Create(spec).value();
+  const struct {
+    Key key;
+    float range;
+  } cases[] = {{0, 0.5f},
+               {3, 0.5f},
+               {4, 1},
+               {5, 0.0316227766f},
+               {1004, 0.0316227766f},
+               {1005, 0.05f},
+               {kReservedKey64 - 1, 0.05f}};
+  for (const auto& one : cases) {
+    std::vector<float> value(7), expected(7);
+    EXPECT_TRUE(layout.Initialize(one.key, value.data()));
+    unit.Initialize(one.key, expected.data());
+    for (size_t i = 0; i < 7; ++i) EXPECT_EQ(value[i], expected[i] * one.range) << one.key;
+  }
+}
+
+TEST(ValueLayout, SizesOfSlotsAreChecked) {
+  const auto message = [](const std::vector<uint64_t>& sizes) {
+    v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 2, v1::UpdateRule::SGD);
+    spec.mutable_initializer()->set_kind(v1::Initializer::SLOT_UNIFORM);
+    for (const uint64_t size : sizes)
+      spec.mutable_initializer()->mutable_slot_sizes()->add_sizes(size);
+    return std::string(ValueLayout::Create(spec).status().message());
+  };
+  EXPECT_EQ(message({1, kReservedKey64 - 1}), "");
+  EXPECT_THAT(message({}), HasSubstr("SLOT_UNIFORM needs slot_sizes"));
+  EXPECT_THAT(message({1, 0}), HasSubstr("slot_sizes of the initializer: 0"));
+  EXPECT_THAT(message({1, kReservedKey64}), HasSubstr("slot_sizes of the initializer"));
+}
+
 TEST(ValueLayout, CtrValueBeginsShortWithSlotMinusOne) {
   const ValueLayout layout =
       ValueLayout::Create(Spec(v1::TableSpec::CTR, 2, v1::UpdateRule::ADAGRAD_SHARED)).value();

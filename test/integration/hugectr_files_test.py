@@ -274,6 +274,25 @@ class HugeCtrFiles(ProgramTest):
         second = hugectr_files.rows_of_file(f"{prefix}1_sparse_0.model", DIM, slots=True)
         self.assertEqual({key: row[0] for key, row in second.items()}, self.slots)
 
+    def test_first_weights_follow_the_sizes_of_slots(self):
+        def sizes(content):
+            self.two_embeddings(content)
+            content["layers"][2]["sparse_embedding_hparam"]["slot_size_array"] = [51, 50, 25, 75]
+        self.write_model(sizes)
+        self.train("run", *self.start_from("solver.batchsize=600"))
+        prefix = self.folder / "first"
+        self.run_ok("cistern", "export", "hugectr", self.config, "--model", self.folder / "run",
+                    "--out", prefix)
+        widest = [0] * 4
+        for slot, row in hugectr_files.rows_of_file(f"{prefix}1_sparse_0.model", DIM,
+                                                    slots=True).values():
+            widest[slot] = max(widest[slot], *map(abs, row))
+        for width, size in zip(widest, (51, 50, 25, 75)):
+            self.assertLessEqual(width, (1 + 1e-6) * size ** -0.5)
+            self.assertGreater(width, 0.9 * size ** -0.5)
+        plain = hugectr_files.rows_of_file(f"{prefix}0_sparse_0.model", DIM)
+        self.assertLessEqual(max(abs(x) for _, row in plain.values() for x in row), 0.05)
+
     def test_wide_keys(self):
         self.train("run")
         prefix = self.folder / "exported"

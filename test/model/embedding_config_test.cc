@@ -6,6 +6,7 @@
 namespace cistern {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(EmbeddingConfig, EmbeddingsTakeTheTopLevelOptimizerOrTheirOwn) {
@@ -39,6 +40,18 @@ TEST(EmbeddingConfig, SizesOfSlotsAreTheDataLayersOrItsOwn) {
   const KeySpace space = ParseOrDie(both).embeddings[0].key_space;
   EXPECT_EQ(space.sizes, (std::vector<uint64_t>{7, 30, 20}));
   EXPECT_EQ(space.first, 1u);
+  // First weights by slot are those of an embedding with sizes of its own; keys have the offsets of
+  // the Data layer's.
+  const v1::Initializer first = ParseOrDie(both).embeddings[0].spec.initializer();
+  EXPECT_EQ(first.kind(), v1::Initializer::SLOT_UNIFORM);
+  EXPECT_THAT(first.slot_sizes().sizes(), ElementsAre(7, 30, 20));
+  EXPECT_FLOAT_EQ(first.range(), 0.05f);
+  std::vector<std::string> only_data = both, named = own;
+  only_data[1] = only_data[0];
+  EXPECT_EQ(ParseOrDie(only_data).embeddings[0].spec.initializer().kind(),
+            v1::Initializer::UNIFORM);
+  named.push_back("cistern.embeddings.deep={\"initializer\":{\"type\":\"Normal\"}}");
+  EXPECT_EQ(ParseOrDie(named).embeddings[0].spec.initializer().kind(), v1::Initializer::NORMAL);
   EXPECT_THAT(ErrorOf({own[0], "layers.deep.sparse_embedding_hparam.slot_size_array=[30]"}),
               HasSubstr("layers[1].sparse_embedding_hparam: slot_size_array has 1 sizes"));
 }

@@ -51,10 +51,16 @@ v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
   return out;
 }
 
-v1::Initializer ReadInitializer(const Json* extras) {
+// HugeCTR's: U(-0.05, 0.05), and by the size of its slot where a Localized embedding has sizes of
+// its own.
+v1::Initializer ReadInitializer(const Json* extras, bool sized, const KeySpace& space) {
   v1::Initializer initializer;
-  initializer.set_kind(v1::Initializer::UNIFORM);  // HugeCTR: U(-0.05, 0.05)
+  initializer.set_kind(v1::Initializer::UNIFORM);
   initializer.set_range(0.05f);
+  if (sized && (extras == nullptr || !extras->contains("initializer"))) {
+    initializer.set_kind(v1::Initializer::SLOT_UNIFORM);
+    for (const uint64_t size : space.sizes) initializer.mutable_slot_sizes()->add_sizes(size);
+  }
   if (extras == nullptr || !extras->contains("initializer")) return initializer;
   const Json& json = extras->at("initializer");
   const std::string type = json.at("type");
@@ -167,7 +173,8 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   embedding.spec.set_name(embedding.name);
   embedding.spec.set_seed(MixKey(seed ^ HashBytes(embedding.name)));
   *embedding.spec.mutable_rule() = ToUpdateRule(embedding.optimizer.rule);
-  *embedding.spec.mutable_initializer() = ReadInitializer(extras);
+  *embedding.spec.mutable_initializer() = ReadInitializer(
+      extras, embedding.localized && hparam.contains("slot_size_array"), embedding.key_space);
   CISTERN_RETURN_IF_ERROR(ReadAccessor(extras, path, &embedding));
   CISTERN_RETURN_IF_ERROR(AddContext(ValueLayout::Create(embedding.spec).status(), path));
   return embedding;

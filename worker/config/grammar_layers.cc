@@ -99,8 +99,11 @@ const ObjectGrammar& EmbeddingParameterGrammar() {
              "no effect on training: tables grow on the servers; `cistern plan` reads it")
            .Otherwise("nothing")
            .AtMost(kAnySize),
-       MakeKey("slot_size_array", JsonKind::kCounts,
-               "no effect on training: tables grow on the servers; `cistern plan` reads it")
+       MakeKey(
+           "slot_size_array", JsonKind::kCounts,
+           "keys of each slot: the first weights of a Localized embedding's rows are within 1 / "
+           "sqrt(size of the slot), and HugeCTR's model files tell the slot by it; tables grow "
+           "on the servers whatever it says; `cistern plan` reads it")
            .Otherwise("nothing")
            .AtMost(kAnySize)}};
   return grammar;
