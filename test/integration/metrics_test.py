@@ -103,6 +103,35 @@ class Metrics(ProgramTest):
         text = self.run_ok("cistern", "eval", self.config, "--model", out).out
         self.assertIn("AUC is undefined: all 500 labels are negative", text)
 
+    def test_several_labels_have_figures_together_and_each(self):
+        weights = [0.5, 2.0]
+
+        def fit(content):
+            content["solver"]["eval_metrics"] = ["AverageLoss", "COPC"]
+            data = content["layers"][0]
+            data["label"]["label_dim"] = 2
+            data["source"] = str(self.folder / "data" / "train" / "file_list.txt")
+            data["eval_source"] = str(self.folder / "data" / "test" / "file_list.txt")
+            content["layers"][-2]["fc_param"]["num_output"] = 2
+            content["layers"][-1].update(type="MultiCrossEntropyLoss", target_weight=weights)
+        self.write_model(fit)
+        out, output = self.folder / "run", self.folder / "predictions.tsv"
+        self.run_ok("cistern", "data", "generate", "--model", self.config, "--out",
+                    self.folder / "data", "--samples", 1000, "--test-samples", 300)
+        trained = self.run_ok("cistern", "train", self.config, "--out", out, "--json").json()
+        self.run_ok("cistern", "predict", self.config, "--model", out, "--data",
+                    self.folder / "data" / "test" / "file_list.txt", "--output", output)
+        rows = [list(map(float, line.split("\t"))) for line in output.read_text().splitlines()]
+        of_label = [[(row[2 * k], row[2 * k + 1]) for row in rows] for k in range(2)]
+        each = [figures(pairs, [0] * len(rows)) for pairs in of_label]
+        for k in range(2):
+            self.check(trained, {f"{name}[{k}]": each[k][name]
+                                 for name in ("auc", "logloss", "copc")})
+        together = figures(of_label[0] + of_label[1], [0] * 2 * len(rows))
+        self.check(trained, {name: together[name] for name in ("auc", "logloss", "copc")})
+        self.assertAlmostEqual(trained["average_loss"], sum(
+            weight * one["logloss"] for weight, one in zip(weights, each)) / 2, delta=1e-6)
+
     def test_a_group_slot_of_several_keys_is_refused(self):
         Samples(self.SAMPLES // 4, seed=2).write(self.test_file)
         self.expect(run("cistern", "train", self.config, "--out", self.folder / "run"), 2,
