@@ -1,0 +1,304 @@
+// What GPU 0 of this machine can do, and what the ops reach of it: one JSON on standard output.
+//
+// First the machine's own roofs (copies, random rows, products, pinned transfers), then the
+// embedding ops in the configurations of public figures (10 tables of 1.68 million rows, 1,048,570
+// lookups, power law 1.05; DLRM's 26 tables at a batch of 65,536), then the dense ops at that
+// batch. Without a GPU: "device": null with the reason, and exit 0.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "cuda/device.h"
+#include "cuda/op/batch_norm.h"
+#include "cuda/op/bce_loss.h"
+#include "cuda/op/dense_update.h"
+#include "cuda/op/dot_interaction.h"
+#include "cuda/op/elementwise.h"
+#include "cuda/op/embedding_pool.h"
+#include "cuda/op/fm_order2.h"
+#include "cuda/op/fully_connected.h"
+#include "cuda/op/gemm.h"
+#include "cuda/op/multi_cross.h"
+#include "cuda/op/relu.h"
+#include "cuda/op/sparse_update.h"
+#include "test/cuda/gpu_figures.h"
+
+namespace cistern::op {
+namespace {
+
+float* F(Memory& memory) {
+  return memory.view<float>().data;
+}
+const uint32_t* U(const Memory& memory) {
+  return memory.view<uint32_t>().data;
+}
+
+void Copies(Figures& figures) {
+  constexpr double kBytes = 1 << 30;
+  Memory from = figures.Random(kBytes / 4), to = figures.Take(kBytes);
+  const auto copy = [&](size_t) {
+    CopyOnDevice(from.data(), to.data(), from.bytes(), figures.stream());
+  };
+  const double ms = figures.Time(copy);
+  if (ms > 0) figures.set_copy_gb_s(2 * kBytes / ms * 1e-6);
+  figures.Measure("copy on the device, 1 GiB", 2 * kBytes, 0, copy);
+  Memory pinned = figures.Take(kBytes / 4, MemoryPlace::kPinned);
+  if (!figures.stream().status().ok()) return;
+  figures.Measure("pinned memory to the device, 256 MiB", kBytes / 4, 0, [&](size_t) {
+    CopyToDevice(pinned.data(), to.data(), pinned.bytes(), figures.stream());
+  });
+  figures.Measure("device to pinned memory, 256 MiB", kBytes / 4, 0, [&](size_t) {
+    CopyToHost(to.data(), pinned.data(), pinned.bytes(), figures.stream());
+  });
+}
+
+// Rows anywhere, sixteen added to one output so that writing hardly counts.
+void RandomRows(Figures& figures) {
+  constexpr size_t kLookups = size_t{1} << 22, kHot = 16, kOutputs = kLookups / kHot;
+  std::vector<uint32_t> offsets(kOutputs + 1), rows(kLookups);
+  for (size_t o = 0; o <= kOutputs; ++o) offsets[o] = static_cast<uint32_t>(o * kHot);
+  const Memory places = figures.Upload(offsets);
+  Memory out = figures.Take(kOutputs * 512.0);
+  std::mt19937 random(11);
+  for (const double gib : {1.0, 8.0, 32.0}) {
+    Memory table = figures.Take(gib * (1 << 30));
+    for (const size_t row_bytes : {32, 64, 128, 256, 512}) {
+      const size_t dim = row_bytes / 4, table_rows = table.bytes() / row_bytes;
+      if (!figures.stream().status().ok()) return;
+      for (uint32_t& row : rows) row = static_cast<uint32_t>(random() % table_rows);
+      const Memory wanted = figures.Upload(rows);
+      figures.Measure(absl::StrFormat("random rows of %d bytes in %g GiB", row_bytes, gib),
+                      static_cast<double>(kLookups * (row_bytes + 4)), 0, [&](size_t) {
+                        EmbeddingPool(F(table), dim, U(wanted), U(places), Pool::kSum, F(out), dim,
+                                      kOutputs, 1, dim, figures.stream());
+                      });
+    }
+  }
+}
+
+void Product(Figures& figures, size_t m, size_t k, size_t n, bool is_roof) {
+  Memory a = figures.Random(static_cast<double>(m * k)),
+         b = figures.Random(static_cast<double>(k * n));
+  Memory c = figures.Take(4.0 * static_cast<double>(m * n));
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n * k);
+  const auto multiply = [&](size_t) {
+    Gemm(Transpose::kNo, Transpose::kNo, m, n, k, F(a), F(b), Write::kOverwrite, F(c),
+         figures.stream());
+  };
+  if (is_roof) {
+    const double ms = figures.Time(multiply);
+    if (ms > 0) figures.set_product_tflop_s(flops / ms * 1e-9);
+  }
+  figures.Measure(absl::StrFormat("product fp32 [%d, %d] [%d, %d]", m, k, k, n),
+                  4.0 * static_cast<double>(m * k + k * n + m * n), flops, multiply);
+}
+
+// A batch of one row a slot; rank r of a table's rows is drawn with a probability of about r^-1.05.
+struct Lookups {
+  Lookups(Figures& figures, size_t tables, size_t table_rows, size_t b, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> draw(0, 1);
+    const double power = 1 - 1.05, most = std::pow(static_cast<double>(table_rows), power);
+    std::vector<uint32_t> wanted, places = {0}, distinct_rows, ends = {0}, outputs;
+    std::vector<uint64_t> sorted;
+    for (size_t o = 0; o < b * tables; ++o) {
+      const auto rank = static_cast<size_t>(std::pow(1 + draw(random) * (most - 1), 1 / power));
+      // 1000003 is prime to both sizes of tables here, so every rank has a row of its own.
+      const size_t row = std::min(rank, table_rows - 1) * 1000003 % table_rows;
+      wanted.push_back(static_cast<uint32_t>(o % tables * table_rows + row));
+      places.push_back(static_cast<uint32_t>(o + 1));
+      sorted.push_back(uint64_t{wanted.back()} << 32 | o);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    for (const uint64_t at : sorted) {
+      const auto row = static_cast<uint32_t>(at >> 32);
+      if (distinct_rows.empty() || distinct_rows.back() != row) {
+        if (!distinct_rows.empty()) ends.push_back(static_cast<uint32_t>(outputs.size()));
+        distinct_rows.push_back(row);
+      }
+      outputs.push_back(static_cast<uint32_t>(at));
+    }
+    ends.push_back(static_cast<uint32_t>(outputs.size()));
+    distinct = distinct_rows.size();
+    rows = figures.Upload(wanted);
+    offsets = figures.Upload(places);
+    segment_rows = figures.Upload(distinct_rows);
+    segment_offsets = figures.Upload(ends);
+    segment_outputs = figures.Upload(outputs);
+  }
+  Memory rows, offsets, segment_rows, segment_offsets, segment_outputs;
+  size_t distinct = 0;
+};
+
+void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t table_rows,
+                size_t b, std::vector<size_t> dims) {
+  constexpr uint32_t kBatches = 4;  // in turn, so that the cache does not hold the next one's rows
+  std::vector<Lookups> batches;
+  for (uint32_t i = 0; i < kBatches; ++i) batches.emplace_back(figures, tables, table_rows, b, i);
+  const double outputs = static_cast<double>(b * tables);
+  for (const size_t dim : dims) {
+    const double width = static_cast<double>(dim),
+                 unique = static_cast<double>(batches[0].distinct);
+    Memory table = figures.Random(static_cast<double>(tables * table_rows) * 3 * width);
+    Memory out = figures.Random(outputs * width), grads = figures.Random(outputs * width);
+    if (!figures.stream().status().ok()) return;
+    const std::string title =
+        absl::StrFormat("%s, D=%d, %d distinct: ", name, dim, batches[0].distinct);
+    figures.Measure(title + "forward", 4 * (unique * width + 2 * outputs + outputs * width),
+                    outputs * width, [&](size_t run) {
+                      const Lookups& in = batches[run % kBatches];
+                      EmbeddingPool(F(table), dim, U(in.rows), U(in.offsets), Pool::kSum, F(out),
+                                    tables * dim, b, tables, dim, figures.stream());
+                    });
+    figures.Measure(title + "backward", 4 * (outputs * width + outputs + unique + unique * width),
+                    outputs * width, [&](size_t run) {
+                      const Lookups& in = batches[run % kBatches];
+                      EmbeddingPoolBackward(F(out), tables * dim, U(in.offsets), Pool::kSum,
+                                            U(in.segment_offsets), U(in.segment_outputs), F(grads),
+                                            in.distinct, tables, dim, figures.stream());
+                    });
+    const std::pair<RuleKind, const char*> rules[] = {
+        {RuleKind::kSgd, "SGD"}, {RuleKind::kAdagrad, "AdaGrad"}, {RuleKind::kAdam, "Adam"}};
+    for (const auto& [kind, rule_name] : rules) {
+      RuleParams rule;
+      rule.kind = kind;
+      const size_t fields = kind == RuleKind::kSgd ? 0 : (kind == RuleKind::kAdam ? 2 : 1);
+      const size_t stride = dim * (1 + fields);
+      const double state = 8.0 * static_cast<double>(fields) * width;
+      // State of 1 and no step: the numbers stay finite however often it runs.
+      Fill(1, F(table), table.bytes() / 4, figures.stream());
+      figures.Measure(title + rule_name, unique * (4 + 12 * width + state), unique * width * 10,
+                      [&](size_t run) {
+                        const Lookups& in = batches[run % kBatches];
+                        SparseUpdate(rule, 0, U(in.segment_rows), F(grads), F(table),
+                                     F(table) + dim, stride, in.distinct, dim, figures.stream());
+                      });
+    }
+  }
+}
+
+void DenseOps(Figures& figures) {
+  constexpr size_t kB = 65536, kN = 1024, kSlots = 26;
+  constexpr double kElements = static_cast<double>(kB * kN);
+  Stream& stream = figures.stream();
+  Memory x = figures.Random(kElements), y = figures.Random(kElements),
+         dy = figures.Random(kElements);
+  Memory weight = figures.Random(kN * kN), dweight = figures.Take(4.0 * kN * kN);
+  Memory v[6];
+  for (Memory& vector : v) vector = figures.Random(16 * kN);
+  Memory scratch =
+      figures.Take(4.0 * static_cast<double>(std::max({BatchNormScratchFloats(kB, kN),
+                                                       FullyConnectedScratchFloats(kB, kN, kN),
+                                                       MultiCrossScratchFloats(kB, 3, 432)})));
+  if (!stream.status().ok()) return;
+  figures.Measure(
+      "FullyConnected 65536 x 1024 x 1024", 4 * (2 * kElements + kN * kN), 2 * kElements * kN,
+      [&](size_t) { FullyConnected(F(x), F(weight), F(v[0]), F(y), kB, kN, kN, stream); });
+  figures.Measure("FullyConnectedBackward 65536 x 1024 x 1024", 4 * (3 * kElements + 2 * kN * kN),
+                  4 * kElements * kN, [&](size_t) {
+                    FullyConnectedBackward(F(x), F(weight), F(dy), Write::kOverwrite, F(y),
+                                           F(dweight), F(v[1]), kB, kN, kN, F(scratch), stream);
+                  });
+  figures.Measure("ReluDropout 65536 x 1024", 8 * kElements, kElements, [&](size_t) {
+    ReluDropout(F(x), {0.5f, 1, 2}, F(y), kB, kN, stream);
+  });
+  figures.Measure("BatchNormStatistics 65536 x 1024", 4 * kElements, 4 * kElements, [&](size_t) {
+    BatchNormStatistics(F(x), 0.1f, 1e-5f, F(v[0]), F(v[1]), F(v[2]), F(v[3]), kB, kN, F(scratch),
+                        stream);
+  });
+  figures.Measure("BatchNormForward 65536 x 1024", 8 * kElements, 4 * kElements, [&](size_t) {
+    BatchNormForward(F(x), F(v[0]), F(v[1]), F(v[4]), F(v[5]), {}, F(y), kB, kN, stream);
+  });
+  figures.Measure("BatchNormBackward 65536 x 1024", 20 * kElements, 8 * kElements, [&](size_t) {
+    BatchNormBackward(F(x), nullptr, F(dy), F(v[0]), F(v[1]), F(v[4]), {}, Write::kOverwrite, F(y),
+                      F(v[2]), F(v[3]), kB, kN, F(scratch), stream);
+  });
+  Memory loss = figures.Take(8);
+  figures.Measure("BceLoss 65536", 12.0 * kB, 60.0 * kB, [&](size_t) {
+    BceLoss(F(x), F(y), loss.view<double>().data, F(dy), kB, F(scratch), stream);
+  });
+  RuleParams adam;
+  adam.kind = RuleKind::kAdam;
+  Fill(1, F(y), y.bytes() / 4, stream);
+  constexpr size_t kParameters = 2400000;
+  figures.Measure("DenseUpdate Adam, 2.4 million", 28.0 * kParameters, 10.0 * kParameters,
+                  [&](size_t) { DenseUpdate(adam, 0, F(dy), F(x), F(y), kParameters, stream); });
+  constexpr size_t kCross = 432;
+  constexpr double kCrossed = static_cast<double>(kB * kCross);
+  figures.Measure("MultiCross 65536 x 432, 3 layers", 8 * kCrossed, 8 * kCrossed, [&](size_t) {
+    MultiCross(F(x), F(weight), F(y), kB, 3, kCross, F(scratch), stream);
+  });
+  figures.Measure("MultiCrossBackward 65536 x 432, 3 layers", 12 * kCrossed, 24 * kCrossed,
+                  [&](size_t) {
+                    MultiCrossBackward(F(x), F(weight), F(dy), Write::kOverwrite, F(y), F(dweight),
+                                       kB, 3, kCross, F(scratch), stream);
+                  });
+  for (const size_t dim : {16, 64, 128}) {
+    const double vectors = static_cast<double>(kB * (kSlots + 1) * dim), pairs = 351.0 * kB;
+    const double columns = static_cast<double>(kB * DotInteractionColumns(kSlots, dim));
+    Memory slots = figures.Random(static_cast<double>(kB * kSlots * dim));
+    Memory wide = figures.Random(columns),
+           dslots = figures.Take(static_cast<double>(slots.bytes()));
+    if (!stream.status().ok()) return;
+    const double flops = 2 * pairs * static_cast<double>(dim);
+    figures.Measure(
+        absl::StrFormat("DotInteraction, 26 slots, D=%d", dim), 4 * (vectors + columns), flops,
+        [&](size_t) { DotInteraction(F(x), F(slots), F(wide), kB, kSlots, dim, stream); });
+    figures.Measure(absl::StrFormat("DotInteractionBackward, 26 slots, D=%d", dim),
+                    4 * (2 * vectors + columns), 2 * flops, [&](size_t) {
+                      DotInteractionBackward(F(x), F(slots), F(wide), Write::kOverwrite, F(y),
+                                             Write::kOverwrite, F(dslots), kB, kSlots, dim, stream);
+                    });
+    figures.Measure(absl::StrFormat("FmOrder2, 26 slots, D=%d", dim), 4 * vectors, 3 * vectors,
+                    [&](size_t) { FmOrder2(F(slots), F(y), kB, kSlots, dim, stream); });
+  }
+}
+
+// Exit code.
+int Run(bool query_only) {
+  const DeviceQuery query = QueryGpus();
+  if (query.gpus.empty()) {
+    std::printf("{\n  \"device\": null,\n  \"reason\": \"%s\"\n}\n", query.reason.c_str());
+    return 0;
+  }
+  if (query_only) {
+    std::printf("{\n  \"device\": \"%s\"\n}\n", query.gpus[0].name.c_str());
+    return 0;
+  }
+  absl::StatusOr<Stream> stream = Stream::OnGpu(0);
+  if (!stream.ok()) {
+    std::fprintf(stderr, "gpu_benchmark: %s\n", stream.status().ToString().c_str());
+    return 1;
+  }
+  const GpuInfo& gpu = query.gpus[0];
+  MemoryPool pool(DeviceKind::kCuda, 0, gpu.memory_bytes);
+  Figures figures(*stream, pool);
+  Copies(figures);
+  Product(figures, 8192, 8192, 8192, true);
+  RandomRows(figures);
+  const size_t shapes[][2] = {{13, 512},    {512, 256},  {479, 1024},
+                              {1024, 1024}, {1024, 512}, {512, 256}};
+  for (const auto& [k, n] : shapes) Product(figures, 65536, k, n, false);
+  Embeddings(figures, "10 tables of 1.68 million rows", 10, 1680000, 104857, {128});
+  Embeddings(figures, "26 tables of 1 million rows", 26, 1000000, 65536, {16, 64, 128});
+  DenseOps(figures);
+  const absl::Status status = stream->Wait();
+  std::printf(
+      "{\n  \"device\": \"%s\",\n  \"driver\": %d,\n  \"runtime\": %d,\n"
+      "  \"multiprocessors\": %d,\n  \"memory_bytes\": %llu,\n  \"error\": \"%s\",\n%s\n}\n",
+      gpu.name.c_str(), query.driver_version, query.runtime_version, gpu.multiprocessors,
+      static_cast<unsigned long long>(gpu.memory_bytes),
+      status.ok() ? "" : status.ToString().c_str(), figures.Json().c_str());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+int RunGpuBenchmark(bool query_only) {
+  return Run(query_only);
+}
+
+}  // namespace cistern::op
+
+int main(int argc, char** argv) {
+  return cistern::op::RunGpuBenchmark(argc > 1 && std::strcmp(argv[1], "--query") == 0);
+}
