@@ -95,6 +95,29 @@ TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {
   EXPECT_NE(config.solver.seed, 0u);
 }
 
+TEST(GrammarCheck, WordsOfHugeCtr3AreTaken) {
+  const ModelConfig config =
+      ParseOrDie({R"(layers.data.sparse=[{"top":"data1","slot_num":2,"is_fixed_length":false,)"
+                  R"("nnz_per_slot":[3,4]}])",
+                  R"(layers.deep.sparse_embedding_hparam={"workspace_size_per_gpu_in_mb":24,)"
+                  R"("embedding_vec_size":4,"combiner":"mean"})",
+                  "solver.max_eval_batches=7", "solver.enable_tf32_compute=true"});
+  EXPECT_EQ(config.data.sparse[0].max_feature_num, 7u);
+  EXPECT_EQ(config.embeddings[0].combiner, Combiner::kMean);
+  EXPECT_EQ(config.solver.eval_batches, 7u);
+  std::string notes;
+  for (const std::string& note : config.notes) absl::StrAppend(&notes, note, "\n");
+  EXPECT_THAT(notes, HasSubstr("layers[0].sparse[0].is_fixed_length: no effect"));
+  EXPECT_THAT(notes, HasSubstr("workspace_size_per_gpu_in_mb: ignored"));
+  const std::string one = R"(layers.data.sparse=[{"top":"data1","slot_num":2,"nnz_per_slot":)";
+  EXPECT_EQ(ParseOrDie({one + "3}]"}).data.sparse[0].max_feature_num, 6u);
+  EXPECT_THAT(ErrorOf({one + "[1,2,3]}]"}),
+              HasSubstr("layers[0].sparse[0].nnz_per_slot: has 3 numbers, but the input has 2"));
+  EXPECT_THAT(ErrorOf({one + "\"a\"}]"}), HasSubstr("nnz_per_slot: expected"));
+  EXPECT_THAT(ErrorOf({"solver.max_eval_batches=7", "solver.eval_batches=7"}),
+              HasSubstr("leave one of them out"));
+}
+
 TEST(GrammarCheck, GivesAbsentKeysTheirDefaults) {
   Json root = Json::parse(SmallModelText());
   std::vector<std::string> notes;

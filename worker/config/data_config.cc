@@ -1,5 +1,6 @@
 // The Data layer.
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 
 #include "worker/config/config_readers.h"
@@ -8,17 +9,35 @@
 namespace cistern {
 namespace {
 
-SparseInputConfig ReadSparse(const Json& json) {
+// The least of the bounds that are given; 0: none is.
+uint64_t LeastBound(std::initializer_list<uint64_t> bounds) {
+  uint64_t least = 0;
+  for (const uint64_t bound : bounds) {
+    if (bound > 0 && (least == 0 || bound < least)) least = bound;
+  }
+  return least;
+}
+
+absl::StatusOr<SparseInputConfig> ReadSparse(const Json& json, const std::string& path) {
   SparseInputConfig input;
   input.top = json.at("top");
   input.type = json.at("type");
   input.slot_num = json.at("slot_num");
-  // HugeCTR bounds a sample by both: min(max_nnz * slot_num, max_feature_num_per_sample).
-  const uint64_t by_sample = json.at("max_feature_num_per_sample");
-  const uint64_t by_slot = json.at("max_nnz").get<uint64_t>() * input.slot_num;
-  const uint64_t bound = by_sample == 0 ? by_slot
-                         : by_slot == 0 ? by_sample
-                                        : std::min(by_sample, by_slot);
+  uint64_t of_slots = 0;  // HugeCTR 3.x
+  if (json.contains("nnz_per_slot")) {
+    const std::vector<uint64_t> nnz = json.at("nnz_per_slot");
+    if (nnz.size() != 1 && nnz.size() != input.slot_num) {
+      return ConfigError(path + ".nnz_per_slot",
+                         absl::StrCat("has ", nnz.size(), " numbers, but the input has ",
+                                      input.slot_num, " slots: give one for all, or one for each"));
+    }
+    for (const uint64_t one : nnz) of_slots += one;
+    if (nnz.size() == 1) of_slots *= input.slot_num;
+  }
+  // HugeCTR 2.3 bounds a sample by both: min(max_nnz * slot_num, max_feature_num_per_sample).
+  const uint64_t bound =
+      LeastBound({json.at("max_feature_num_per_sample").get<uint64_t>(),
+                  json.at("max_nnz").get<uint64_t>() * input.slot_num, of_slots});
   input.max_feature_num = static_cast<uint32_t>(std::min<uint64_t>(bound, UINT32_MAX));
   return input;
 }
@@ -102,7 +121,12 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, N
     data.dense_top = json.at("dense").at("top");
     data.dense_dim = json.at("dense").at("dense_dim");
   }
-  for (const Json& sparse : json.at("sparse")) data.sparse.push_back(ReadSparse(sparse));
+  for (size_t i = 0; i < json.at("sparse").size(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(
+        SparseInputConfig input,
+        ReadSparse(json.at("sparse")[i], absl::StrCat(path, ".sparse[", i, "]")));
+    data.sparse.push_back(std::move(input));
+  }
   data.cache_eval_batches = ReadCachedBatches(json);
   ReadFormatKeys(json, path, &data, notes);
   CISTERN_RETURN_IF_ERROR(CheckOneHot(data, path));

@@ -64,6 +64,11 @@ ObjectGrammar SolverGrammar() {
                 "is read from the folder that sparse_model_file names, where it holds any"),
        Anything("gpu", "ignored: this release trains on the CPU"),
        Bool("algorithm_search", "a choice of GPU kernels; no effect").Default("true"),
+       Count("max_eval_batches", "3.x: eval_batches").Otherwise("nothing").AtMost(kAnySize),
+       Anything("enable_tf32_compute", "ignored: a choice of GPU kernels (3.x)"),
+       Anything("enable_overlap", "ignored: a choice of GPU streams (3.x)"),
+       Anything("holistic_cuda_graph", "ignored: a way to launch GPU kernels (3.x)"),
+       Anything("device_layout", "ignored: a placement on GPUs (3.x)"),
        Bool("cuda_graph", "a way to launch GPU kernels; no effect").Default("true")}};
 }
 

@@ -16,17 +16,18 @@ enum class JsonKind {
   kCount,  // an integer; 12.0 counts as one
   kNumber,
   kString,
-  kWord,          // one of `words`; a number is compared as text and becomes it
-  kStrings,       // a string or an array of strings; becomes an array
-  kCounts,        // an array of integers
-  kNumbers,       // an array of numbers
-  kRanges,        // an array of [lo, hi)
-  kObject,        // `object`
-  kObjects,       // an array of `object`
-  kNamedObjects,  // an object of `object`s under names of the user's
-  kLayers,        // an array of layers; LayerGrammars() by their "type"
-  kBoolOrCount,   // true, false or an integer
-  kAnything,      // accepted and not read
+  kWord,           // one of `words`; a number is compared as text and becomes it
+  kStrings,        // a string or an array of strings; becomes an array
+  kCounts,         // an array of integers
+  kNumbers,        // an array of numbers
+  kRanges,         // an array of [lo, hi)
+  kObject,         // `object`
+  kObjects,        // an array of `object`
+  kNamedObjects,   // an object of `object`s under names of the user's
+  kLayers,         // an array of layers; LayerGrammars() by their "type"
+  kBoolOrCount,    // true, false or an integer
+  kCountOrCounts,  // an integer or an array of them; becomes an array
+  kAnything,       // accepted and not read
 };
 
 struct ObjectGrammar;

@@ -93,6 +93,9 @@ class FileCheck {
         return CheckWord(key, path, value);
       case JsonKind::kStrings:
         return CheckStrings(key, path, value);
+      case JsonKind::kCountOrCounts:
+        if (value->is_number()) *value = Json::array({*value});
+        return CheckCounts(key, path, value);
       case JsonKind::kCounts:
         return CheckCounts(key, path, value);
       case JsonKind::kNumbers:

@@ -46,7 +46,14 @@ const ObjectGrammar& SparseGrammar() {
        Count("max_feature_num_per_sample",
              "keys that one sample may hold in this input; 0: no bound")
            .Default("0"),
-       Count("max_nnz", "keys that one slot may hold; 0: no bound").Default("0")}};
+       Count("max_nnz", "keys that one slot may hold; 0: no bound").Default("0"),
+       MakeKey("nnz_per_slot", JsonKind::kCountOrCounts,
+               "3.x: the same, one number for all slots or one for each")
+           .Otherwise("no bound")
+           .AtLeast(1),
+       Bool("is_fixed_length", "3.x: every slot holds as many keys; no effect")
+           .Otherwise("any number")
+           .Note("no effect: a slot holds the keys that its sample has")}};
   return grammar;
 }
 
@@ -99,6 +106,9 @@ const ObjectGrammar& EmbeddingParameterGrammar() {
              "no effect on training: tables grow on the servers; `cistern plan` reads it")
            .Otherwise("nothing")
            .AtMost(kAnySize),
+       Count("workspace_size_per_gpu_in_mb", "3.x: memory of a GPU for the rows; no effect")
+           .Otherwise("nothing")
+           .Note("ignored: tables grow on the servers"),
        MakeKey(
            "slot_size_array", JsonKind::kCounts,
            "keys of each slot: the first weights of a Localized embedding's rows are within 1 / "

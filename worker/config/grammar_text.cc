@@ -60,6 +60,8 @@ std::string DescribeKind(const KeyGrammar& key) {
       return absl::StrCat("array of numbers", DescribeBounds(key));
     case JsonKind::kCounts:
       return absl::StrCat("array of integers", DescribeBounds(key));
+    case JsonKind::kCountOrCounts:
+      return absl::StrCat("integer or array of integers", DescribeBounds(key));
     case JsonKind::kRanges:
       return "array of [lo, hi] with lo < hi";
     case JsonKind::kObject:

@@ -82,6 +82,13 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
   if (solver.batchsize_eval == 0) solver.batchsize_eval = solver.batchsize;
   solver.eval_interval = json.at("eval_interval");
   solver.eval_batches = json.at("eval_batches");
+  if (json.contains("max_eval_batches")) {
+    if (solver.eval_batches > 0) {
+      return ConfigError("solver.max_eval_batches",
+                         "is solver.eval_batches once more: leave one of them out");
+    }
+    solver.eval_batches = json.at("max_eval_batches");
+  }
   solver.wide_keys = json.at("input_key_type") == "I64";
   solver.seed = json.at("seed");
   if (solver.seed == 0) {
