@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -143,7 +144,7 @@ class Resume : public JobFixture {
 
   // A run that nothing happens to; `calls`: how many its servers got.
   Outcome Undisturbed(const ModelConfig& config, uint64_t* calls = nullptr) {
-    Scene scene(folder_ + "/undisturbed");
+    Scene scene(folder_ + "/undisturbed", DiskWithFiles());
     auto client = scene.Client();
     const auto summary = Train(config, *client, scene.Options());
     EXPECT_TRUE(summary.ok()) << summary.status();
@@ -154,7 +155,7 @@ class Resume : public JobFixture {
   // The worker dies at its n-th call; another one resumes.
   void ExpectResumes(const ModelConfig& config, const Outcome& expected, uint64_t call) {
     SCOPED_TRACE(absl::StrCat("the worker dies at call ", call));
-    Scene scene(folder_ + "/killed");
+    Scene scene(folder_ + "/killed", DiskWithFiles());
     {
       auto client = scene.Client();
       scene.trouble.At(call, [](size_t, uint64_t) { return absl::InternalError("dead"); });
@@ -173,7 +174,7 @@ class Resume : public JobFixture {
   void ExpectRecovers(const ModelConfig& config, const Outcome& expected, uint64_t call,
                       uint64_t away) {
     SCOPED_TRACE(absl::StrCat("a server dies at call ", call, ", for ", away, " calls"));
-    Scene scene(folder_ + "/lost");
+    Scene scene(folder_ + "/lost", DiskWithFiles());
     auto client = scene.Client();
     absl::Mutex mutex;
     bool restarted = false;
@@ -208,6 +209,13 @@ class Resume : public JobFixture {
     EXPECT_GT(recoveries_, 3u);
   }
 
+  std::unique_ptr<MemoryFileSystem> DiskWithFiles() const {
+    auto disk = std::make_unique<MemoryFileSystem>();
+    for (const auto& [path, bytes] : files_) disk->Put(path, bytes);
+    return disk;
+  }
+
+  std::map<std::string, std::string> files_;  // on the disk before a run begins
   uint64_t resumed_ = 0, recoveries_ = 0;
 };
 

@@ -55,5 +55,23 @@ TEST_F(Resume, GoesOnAfterALossOfPower) {
   }
 }
 
+// Their rows are a commit of their own, which is there once or not at all.
+TEST_F(Resume, StartsFromModelFilesOnceWhateverHappens) {
+  Scene source(folder_ + "/source");
+  auto client = source.Client();
+  const std::vector<std::string> by_iterations = {"solver.num_epochs=0", "solver.max_iter=10"};
+  ASSERT_TRUE(Train(CutConfig(by_iterations), *client, source.Options()).ok());
+  for (const char* name : {"a_dense_5.model", "a_dense_5.model.ntp.json", "a0_sparse_5.model"}) {
+    files_[absl::StrCat("/given/", name)] =
+        ReadWhole(*source.disk, absl::StrCat(folder_, "/files/", name), 1 << 20).value();
+  }
+  std::vector<std::string> values = by_iterations;
+  values.push_back("solver.dense_model_file=/given/a_dense_5.model");
+  values.push_back("solver.sparse_model_file=/given/a0_sparse_5.model");
+  const Outcome fresh = Undisturbed(CutConfig(by_iterations));
+  EXPECT_NE(Undisturbed(CutConfig(values)).digests, fresh.digests);
+  ExpectGoesOnFromAnywhere(CutConfig(values), 3);
+}
+
 }  // namespace
 }  // namespace cistern
