@@ -49,9 +49,11 @@ __device__ inline size_t PlaceOf(uint32_t o, uint32_t slots, size_t stride, size
 
 constexpr unsigned kOutputs = 4;  // outputs of a thread, whose first rows are in flight together
 
-// threadIdx.x runs over the vector, threadIdx.y over outputs.
+// threadIdx.x runs over the vector, threadIdx.y over outputs. (The second launch bound, here and
+// below, is the number of blocks that a multiprocessor must hold: left to itself the compiler aims at
+// more and spills.)
 template <typename V>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, 3)
     PoolKernel(const float* weights, size_t stride, const uint32_t* rows, const uint32_t* offsets,
                bool mean, float* out, size_t out_stride, uint32_t outputs, uint32_t slots,
                size_t dim) {
@@ -134,7 +136,7 @@ constexpr unsigned kLongBlocks = 132;                // that share the long segm
 // blockIdx.x + gridDim.x ...: neighbours, which are often long together, go to different blocks. A
 // segment is cut into kPieces equal parts; their sums are added as a tree.
 template <typename V>
-__global__ void __launch_bounds__(kLongThreads)
+__global__ void __launch_bounds__(kLongThreads, 1)
     LongSegmentsKernel(Occurrences in, const uint32_t* segment_offsets, float* grads,
                        size_t distinct) {
   __shared__ uint32_t found[kLongThreads];

@@ -8,7 +8,7 @@ namespace cistern::op::gpu {
 namespace {
 
 // A thread makes dx(i, s, e) for all s.
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, 5)
     BackwardKernel(const float* x, const float* dy, bool accumulate, float* dx, size_t b,
                    size_t slots, size_t dim) {
   const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;

@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 // A thread makes the step of a whole row: for a rule whose weights share their state.
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, 5)
     UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, const float* grads,
                     float* weights, float* states, size_t stride, size_t distinct, uint32_t dim) {
   const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
