@@ -49,9 +49,8 @@ __device__ inline size_t PlaceOf(uint32_t o, uint32_t slots, size_t stride, size
 
 constexpr unsigned kOutputs = 4;  // outputs of a thread, whose first rows are in flight together
 
-// threadIdx.x runs over the vector, threadIdx.y over outputs. (The second launch bound, here and
-// below, is the number of blocks that a multiprocessor must hold: left to itself the compiler aims at
-// more and spills.)
+// threadIdx.x runs over the vector, threadIdx.y over outputs. The second launch bound is how many
+// blocks a multiprocessor must hold: left to itself the compiler aims at more, and spills.
 template <typename V>
 __global__ void __launch_bounds__(kBlockThreads, 3)
     PoolKernel(const float* weights, size_t stride, const uint32_t* rows, const uint32_t* offsets,

@@ -80,11 +80,13 @@ inline MemoryPool& GpuPool() {
   return pool;
 }
 inline Stream& GpuStream() {
-  static std::unique_ptr<Stream> stream;
+  // Not deleted when the process ends: CUDA's libraries may have ended before it.
+  static Stream* stream = nullptr;
   if (stream == nullptr || !stream->status().ok()) {
     absl::StatusOr<Stream> made = Stream::OnGpu(0);
     EXPECT_TRUE(made.ok()) << made.status();
-    stream = std::make_unique<Stream>(made.ok() ? *std::move(made) : Stream(DeviceKind::kCuda));
+    delete stream;
+    stream = new Stream(made.ok() ? *std::move(made) : Stream(DeviceKind::kCuda));
   }
   return *stream;
 }
