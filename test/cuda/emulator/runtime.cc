@@ -13,9 +13,36 @@ constexpr size_t kSharedWithoutAsking = 48 << 10;
 
 std::map<const void*, size_t> allowed_shared;
 
+// Around each piece of memory lie guards of NaN: what reads one shows in the sums, and what writes
+// one stops the process when the memory is given back.
+constexpr size_t kGuardBytes = 256;
+constexpr unsigned char kGuard = 0xFF;
+std::map<void*, size_t> taken;  // bytes, by address
+
 cudaError_t Take(void** data, size_t bytes) {
   if (bytes > kMemoryBytes) return cudaErrorMemoryAllocation;
-  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  const size_t whole = (bytes + 2 * kGuardBytes + 255) / 256 * 256;
+  auto* from = static_cast<unsigned char*>(std::aligned_alloc(256, whole));
+  std::memset(from, kGuard, whole);
+  *data = from + kGuardBytes;
+  taken[*data] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t GiveBack(void* data) {
+  if (data == nullptr) return cudaSuccess;
+  const auto found = taken.find(data);
+  if (found == taken.end()) return cudaErrorInvalidValue;
+  auto* from = static_cast<unsigned char*>(data) - kGuardBytes;
+  const unsigned char* behind = static_cast<unsigned char*>(data) + found->second;
+  for (size_t i = 0; i < kGuardBytes; ++i) {
+    if (from[i] == kGuard && behind[i] == kGuard) continue;
+    std::fprintf(stderr, "the emulated GPU stops: something was written beside %zu bytes\n",
+                 found->second);
+    std::abort();
+  }
+  taken.erase(found);
+  std::free(from);
   return cudaSuccess;
 }
 
@@ -67,12 +94,10 @@ cudaError_t cudaMallocHost(void** data, size_t bytes) {
   return cistern::emulator::Take(data, bytes);
 }
 cudaError_t cudaFree(void* data) {
-  std::free(data);
-  return cudaSuccess;
+  return cistern::emulator::GiveBack(data);
 }
 cudaError_t cudaFreeHost(void* data) {
-  std::free(data);
-  return cudaSuccess;
+  return cistern::emulator::GiveBack(data);
 }
 cudaError_t cudaMemset(void* data, int value, size_t bytes) {
   std::memset(data, value, bytes);
