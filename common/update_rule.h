@@ -23,6 +23,9 @@ enum class RuleKind : int32_t {
   kFtrl = 7,
 };
 
+// Rows that a step does not touch: they stay, or what they miss is made up (missed_steps.h).
+enum class MissedRule : int32_t { kLocal = 0, kGlobal = 1, kLazyGlobal = 2 };
+
 // A rule and its constants: plain data, copied into kernels.
 struct RuleParams {
   RuleKind kind = RuleKind::kSgd;
@@ -34,6 +37,7 @@ struct RuleParams {
   float ftrl_beta = 1.0f;
   float lambda1 = 0.0f;
   float lambda2 = 0.0f;
+  MissedRule missed = MissedRule::kLocal;
 };
 
 // Floats of state that `n` weights under one rule carry, directly behind the weights in a value.
@@ -55,6 +59,12 @@ CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
       return 2 * n;
   }
   return 0;
+}
+
+// The same for a row of a table: the number of its last step comes behind the rule's state where
+// missed steps are made up.
+CISTERN_HOST_DEVICE inline uint32_t RowStateFloats(const RuleParams& rule, uint32_t n) {
+  return RuleStateFloats(rule.kind, n) + (rule.missed != MissedRule::kLocal && n > 0 ? 1 : 0);
 }
 
 // The factor that a step multiplies its update with. For Adam the bias correction of step `t`

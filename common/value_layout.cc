@@ -96,6 +96,11 @@ absl::Status CheckConstants(const RuleParams& rule) {
   if (rule.weight_bound < 0.0f) {
     return OutOfRange("weight_bound", rule.weight_bound, "0 (no bound) or above");
   }
+  if (rule.missed != MissedRule::kLocal && ((!adam && !momentum) || rule.weight_bound > 0.0f)) {
+    return absl::InvalidArgumentError(
+        "only Adam, MomentumSGD and Nesterov without a weight_bound move rows that a step does not "
+        "touch; the update rule must be LOCAL");
+  }
   return absl::OkStatus();
 }
 
@@ -162,6 +167,11 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   params.ftrl_beta = rule.ftrl_beta();
   params.lambda1 = rule.lambda1();
   params.lambda2 = rule.lambda2();
+  if (!v1::UpdateRule::Missed_IsValid(rule.missed())) {
+    return absl::InvalidArgumentError(absl::StrCat("treatment ", static_cast<int>(rule.missed()),
+                                                   " of missed steps does not exist"));
+  }
+  params.missed = static_cast<MissedRule>(rule.missed());
   CISTERN_RETURN_IF_ERROR(CheckConstants(params));
   return params;
 }
@@ -189,7 +199,11 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
   layout.initializer_ = spec.initializer();
   layout.ctr_ = spec.ctr();
   layout.seed_ = spec.seed();
-  layout.state_floats_ = RuleStateFloats(layout.rule_.kind, spec.dim());
+  if (ctr && layout.rule_.missed != MissedRule::kLocal) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table, ": rows of accessor CTR move only when they are touched (LOCAL)"));
+  }
+  layout.state_floats_ = RowStateFloats(layout.rule_, spec.dim());
   if (ctr) {
     layout.slot_index_ = kEmbedState + RuleStateFloats(layout.rule_.kind, 1);
     layout.short_floats_ = layout.slot_index_ + 3;
@@ -232,7 +246,9 @@ std::vector<std::string> ValueLayout::FieldNames(bool full) const {
   };
   if (!is_ctr()) {
     add("w", dim_);
-    add("state", state_floats_);
+    const bool counts = rule_.missed != MissedRule::kLocal;
+    add("state", state_floats_ - (counts ? 1 : 0));
+    if (counts) add("last_step", 1);
     return names;
   }
   for (const char* name : {"unseen_days", "delta_score", "show", "click", "embed_w"}) add(name, 1);

@@ -2,7 +2,7 @@
 //
 // A value is an array of 4-byte cells ("floats"). Fields of the two accessors:
 //
-//   embedding  w[dim]  state[RuleStateFloats(rule, dim)]
+//   embedding  w[dim]  state[RowStateFloats(rule, dim)]
 //   ctr        unseen_days  delta_score  show(f64: 2 cells)  click(f64: 2 cells)  embed_w
 //              embed_state  slot  uid(u64: 2 cells)  embedx_state  embedx_w[dim]
 //

@@ -130,6 +130,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   }
   CISTERN_RETURN_IF_ERROR(KeepOlderManifests(newest->manifest.commit()));
   TakeManifest(*newest);
+  store.set_clock(newest->manifest.clock());
   return newest->manifest.pass();
 }
 

@@ -59,6 +59,7 @@ absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
     return InPass(request.identity(), reply, [&] {
       return state_->stage.Commit(request.pass(), [&](const Staging& staging) {
         if (state_->durable != nullptr) state_->durable->Adopted(staging, 0);
+        state_->store.set_clock(request.clock());
       });
     });
   }
@@ -73,6 +74,7 @@ absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
     if (!adopted) return absl::OkStatus();
     return state_->stage.Commit(request.pass(), [&](const Staging& staging) {
       state_->durable->Adopted(staging, request.commit());
+      state_->store.set_clock(request.clock());
     });
   }));
   if (adopted) return absl::OkStatus();

@@ -28,6 +28,7 @@ absl::Status ControlService::Hello(const v1::HelloRequest&, v1::HelloReply* repl
   reply->set_version(kVersion);
   reply->set_data_dir(data_dir_);
   reply->set_durable(state_->durable != nullptr);
+  *reply->mutable_clock() = state_->store.clock();
   if (reply->durable()) reply->set_commit(state_->durable->commit());
   return absl::OkStatus();
 }

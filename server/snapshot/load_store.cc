@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/dense_range.h"
+#include "common/step_clock.h"
 #include "server/snapshot/load_plan.h"
 #include "server/snapshot/model_snapshot.h"
 #include "server/table/shard_filler.h"
@@ -31,6 +32,7 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
     Key key = 0;
     bool full = false;
     CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &full));
+    MarkRow(table.layout(), 0, value.data());
     return filler.Add(key, value.data(), full);
   }));
   if (const auto repeat = filler.Finish()) {

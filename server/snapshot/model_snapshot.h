@@ -39,8 +39,9 @@ struct SaveTotals {
 //
 // kAlreadyExists: the folder holds this part, or a save by another number of servers; nothing is
 // changed. kFailedPrecondition: there are no tables. kInvalidArgument: a format that does not
-// exist, a day that cannot be. Errors of the files carry their path; then what this call wrote is
-// removed, and the store is as it was.
+// exist, a day that cannot be. Rows are brought up to the store's clock (common/step_clock.h).
+// Errors of the files carry their path; then what this call wrote is removed, and the store is as
+// it was.
 absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, PassId pass,
                                      const std::string& folder, ThreadPool& pool,
                                      const SaveOptions& options = {});
@@ -58,7 +59,8 @@ struct LoadTotals {
 // kNotFound: no model there. kDataLoss, with file and line: a row that cannot be read, of another
 // shard than its file's, with a reserved key, or of a key that came before; a file that is not as
 // it was saved. kFailedPrecondition: another schema or shard_num, with the difference (unless
-// options.upgrade bridges it); rows in the store. A foreign model is of pass 0.
+// options.upgrade bridges it); rows in the store. The rows' steps begin anew, from 0 on. A foreign
+// model is of pass 0.
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool, const LoadOptions& options = {});
 

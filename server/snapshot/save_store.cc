@@ -6,6 +6,7 @@
 #include "common/ctr_lifecycle.h"
 #include "common/model_rows.h"
 #include "common/row_digest.h"
+#include "common/step_clock.h"
 #include "server/snapshot/model_snapshot.h"
 #include "server/table/table_lifecycle.h"
 
@@ -20,7 +21,8 @@ uint64_t RowsOfBlock(uint32_t cells_of_row) {
   return std::max<uint64_t>(1, kBlockCells / cells_of_row);
 }
 
-absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table, uint32_t local,
+absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
+                                    const RowReader& reader, uint32_t local,
                                     const std::string& folder, const SaveOptions& options) {
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
   CISTERN_ASSIGN_OR_RETURN(
@@ -32,12 +34,18 @@ absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table, 
   const uint64_t limit = RowsOfBlock(layout.full_floats());
   std::string bytes;
   RowDigest digest(layout);
+  std::vector<float> brought_up(reader.changes() ? layout.full_floats() : 0);
   uint64_t cursor = 0, sum = 0;
   do {
     bytes.clear();
     uint64_t rows = 0;
     cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
       if (layout.is_ctr() && !lifecycle.IsSaved(options.mode, value)) return;
+      if (reader.changes()) {
+        std::copy_n(value, layout.full_floats(), brought_up.data());
+        reader.BringUp(brought_up.data());
+        value = brought_up.data();
+      }
       AppendRow(options.format, layout, key, value, full, &bytes);
       sum += digest(key, value, full);
       ++rows;
@@ -78,10 +86,13 @@ using WriteFile = std::function<absl::StatusOr<ModelFile>()>;
 std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
                                     const std::string& folder, const SaveOptions& options) {
   std::vector<WriteFile> files;
-  for (const auto& table : store.sparse_tables()) {
+  const v1::StepClock clock = store.clock();
+  for (TableId id = 0; id < store.sparse_tables().size(); ++id) {
+    const auto& table = store.sparse_tables()[id];
+    const auto reader = std::make_shared<const RowReader>(table->layout(), clock, id);
     for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
-      files.push_back([&disk, &table, local, &folder, &options] {
-        return SaveShard(disk, *table, local, folder, options);
+      files.push_back([&disk, &table, reader, local, &folder, &options] {
+        return SaveShard(disk, *table, *reader, local, folder, options);
       });
     }
   }

@@ -47,7 +47,18 @@ absl::StatusOr<DenseTable*> TableStore::dense(TableId id) const {
   return dense_[id].get();
 }
 
+v1::StepClock TableStore::clock() const {
+  absl::MutexLock lock(&clock_mutex_);
+  return clock_;
+}
+
+void TableStore::set_clock(const v1::StepClock& clock) {
+  absl::MutexLock lock(&clock_mutex_);
+  clock_ = clock;
+}
+
 void TableStore::Clear() {
+  set_clock(v1::StepClock());
   for (const std::unique_ptr<SparseTable>& table : sparse_) table->Clear();
   for (const std::unique_ptr<DenseTable>& table : dense_) table->Clear();
 }

@@ -4,9 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "common/shard_map.h"
 #include "common/status.h"
 #include "common/thread_pool.h"
+#include "proto/checkpoint.pb.h"
 #include "server/table/dense_table.h"
 #include "server/table/sparse_table.h"
 
@@ -33,7 +35,12 @@ class TableStore {
   const std::vector<std::unique_ptr<SparseTable>>& sparse_tables() const { return sparse_; }
   const std::vector<std::unique_ptr<DenseTable>>& dense_tables() const { return dense_; }
 
-  // Removes every row of every table; the schema stays.
+  // How far training is, as of the committed pass: rows of tables that make up missed steps
+  // (common/step_clock.h) are brought up to it where they leave the server for good.
+  v1::StepClock clock() const;
+  void set_clock(const v1::StepClock& clock);
+
+  // Removes every row of every table, and the clock; the schema stays.
   void Clear();
 
  private:
@@ -43,6 +50,8 @@ class TableStore {
   uint64_t schema_hash_ = 0;
   std::vector<std::unique_ptr<SparseTable>> sparse_;
   std::vector<std::unique_ptr<DenseTable>> dense_;
+  mutable absl::Mutex clock_mutex_;
+  v1::StepClock clock_ ABSL_GUARDED_BY(clock_mutex_);
 };
 
 }  // namespace cistern

@@ -11,15 +11,15 @@ from programs import ProgramTest, Servers, run
 
 class SaveAndLoad(ProgramTest):
 
-    def train(self, servers, name="run"):
+    def train(self, servers, name="run", flags=()):
         self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--servers",
-                    servers.addresses)
+                    servers.addresses, *flags)
         return self.folder / name
 
-    def predict(self, name, servers):
+    def predict(self, name, servers, flags=()):
         output = self.folder / f"{name}.tsv"
         self.run_ok("cistern", "predict", self.config, "--data", self.test_file, "--output",
-                    output, "--servers", servers.addresses)
+                    output, "--servers", servers.addresses, *flags)
         return output.read_bytes()
 
     def status(self, servers, *flags):
@@ -39,6 +39,20 @@ class SaveAndLoad(ProgramTest):
             self.run_ok("cistern", "load", "--servers", servers.addresses, "--model",
                         trained, "--config", self.config)
             self.assertEqual(self.predict("from-here", servers), expected)
+
+    def test_rows_that_missed_steps_are_saved_with_these_made_up(self):
+        flags = ("--set", "optimizer.update_type=Global")
+        with Servers(2, self.folder) as servers:
+            trained = self.train(servers, flags=flags)
+            expected = self.predict("before", servers, flags)
+            self.run_ok("cistern", "save", "--servers", servers.addresses, "--name", "global")
+        with Servers(3, self.folder) as servers:
+            self.run_ok("cistern", "load", "--servers", servers.addresses, "--name", "global")
+            self.assertEqual(self.predict("loaded", servers, flags), expected)
+        with Servers(1, self.folder) as servers:
+            self.run_ok("cistern", "load", "--servers", servers.addresses, "--model", trained,
+                        "--config", self.config, *flags)
+            self.assertEqual(self.predict("from-here", servers, flags), expected)
 
     def test_load_spares_what_is_there(self):
         with Servers(1, self.folder) as servers:

@@ -80,16 +80,14 @@ TEST(GrammarCheck, AnArrayOfNumbersNamesTheOneThatIsNone) {
 }
 
 TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {
-  const ModelConfig config =
-      ParseOrDie({"solver.dense model_file=./d.model", "solver.mixed_precision=1024",
-                  "solver.seed=0", "optimizer.update_type=Global", "layers.deep.plan_file=p.json",
-                  "layers.data.slot_size_array=[3]"});
+  const ModelConfig config = ParseOrDie(
+      {"solver.dense model_file=./d.model", "solver.mixed_precision=1024", "solver.seed=0",
+       "layers.deep.plan_file=p.json", "layers.data.slot_size_array=[3]"});
   std::string notes;
   for (const std::string& note : config.notes) absl::StrAppend(&notes, note, "\n");
   for (const char* expected :
        {"solver.gpu: ignored", "solver.dense model_file: read as", "solver.mixed_precision: half",
-        "solver.seed: 0", "optimizer.update_type: Global is treated as Local",
-        "layers[1].plan_file: ignored", "layers[0].slot_size_array: ignored"}) {
+        "solver.seed: 0", "layers[1].plan_file: ignored", "layers[0].slot_size_array: ignored"}) {
     EXPECT_THAT(notes, HasSubstr(expected));
   }
   EXPECT_NE(config.solver.seed, 0u);

@@ -58,30 +58,6 @@ TEST(OptimizerConfig, ATypeWithoutItsObjectIsRefused) {
               HasSubstr("optimizer.momentum_sgd_hparam.momentum_factor"));
 }
 
-TEST(LearningRateSchedule, WarmsUpHoldsAndDecays) {
-  LearningRateSchedule schedule;
-  schedule.base = 24;
-  schedule.warmup_steps = 8000;
-  schedule.decay_start = 48000;
-  schedule.decay_steps = 24000;
-  EXPECT_DOUBLE_EQ(schedule.At(1), 24.0 / 8000);
-  EXPECT_DOUBLE_EQ(schedule.At(4000), 12);
-  EXPECT_DOUBLE_EQ(schedule.At(8000), 24);
-  EXPECT_DOUBLE_EQ(schedule.At(48000), 24);
-  EXPECT_DOUBLE_EQ(schedule.At(60000), 24 * 0.25);  // half the way, squared
-  EXPECT_DOUBLE_EQ(schedule.At(72000), 0);
-  EXPECT_DOUBLE_EQ(schedule.At(100000), 0);
-  schedule.end = 3;
-  EXPECT_DOUBLE_EQ(schedule.At(71999), 3);
-}
-
-TEST(LearningRateSchedule, DefaultIsConstant) {
-  LearningRateSchedule schedule;
-  schedule.base = 0.1;
-  EXPECT_DOUBLE_EQ(schedule.At(1), 0.1);
-  EXPECT_DOUBLE_EQ(schedule.At(1000000), 0.1);
-}
-
 TEST(OptimizerConfig, ReadsConstantsAndSchedule) {
   const OptimizerConfig optimizer =
       ParseOrDie({"optimizer.adam_hparam.beta1=0.8", "optimizer.adam_hparam.decay_start=100",
@@ -94,11 +70,26 @@ TEST(OptimizerConfig, ReadsConstantsAndSchedule) {
   EXPECT_EQ(optimizer.schedule.end, 1e-5);
 }
 
-TEST(OptimizerConfig, AStrayObjectOfAnotherTypeIsNoted) {
+TEST(OptimizerConfig, UpdateTypeSaysWhatRowsOutsideABatchDo) {
+  const auto missed = [](const std::vector<std::string>& overrides) {
+    return ParseOrDie(overrides).embeddings[0].spec.rule().missed();
+  };
+  EXPECT_EQ(missed({}), v1::UpdateRule::LOCAL);
+  EXPECT_EQ(missed({"optimizer.update_type=Global"}), v1::UpdateRule::GLOBAL);
+  EXPECT_EQ(missed({"optimizer.global_update=true"}), v1::UpdateRule::GLOBAL);
+  EXPECT_EQ(missed({"optimizer.update_type=LazyGlobal"}), v1::UpdateRule::LAZY_GLOBAL);
+}
+
+TEST(OptimizerConfig, RulesWithoutAMemoryAreLocalWhateverTheUpdateType) {
   const ModelConfig config =
-      ParseOrDie({"optimizer.sgd_hparam={\"learning_rate\":1}", "optimizer.global_update=true"});
+      ParseOrDie({"optimizer.type=SGD", "optimizer.sgd_hparam={\"learning_rate\":1}",
+                  "optimizer.update_type=Global"});
+  EXPECT_EQ(config.embeddings[0].spec.rule().missed(), v1::UpdateRule::LOCAL);
+}
+
+TEST(OptimizerConfig, AStrayObjectOfAnotherTypeIsNoted) {
+  const ModelConfig config = ParseOrDie({"optimizer.sgd_hparam={\"learning_rate\":1}"});
   EXPECT_THAT(config.notes, ::testing::Contains("optimizer.sgd_hparam: ignored: the type is Adam"));
-  EXPECT_THAT(config.notes, ::testing::Contains(HasSubstr("optimizer.global_update: treated as")));
 }
 
 }  // namespace

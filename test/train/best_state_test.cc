@@ -61,7 +61,7 @@ TEST_F(BestStateTest, ComesBackWithTheRowsAndThePositionOfItsPass) {
   ASSERT_GT(Rows(), rows);
   EXPECT_EQ(best_.PositionOf(1)->iterations, 100u);
   EXPECT_EQ(best_.PositionOf(2)->iterations, 200u);
-  ASSERT_EQ(best_.Restore(*client_, 1, *best_.PositionOf(1)), absl::OkStatus());
+  ASSERT_EQ(best_.Restore(*client_, 1, *best_.PositionOf(1), {}), absl::OkStatus());
   EXPECT_EQ(Rows(), rows);
   EXPECT_EQ(client_->committed_pass(), 1u);
 }
@@ -93,7 +93,7 @@ TEST_F(BestStateTest, AModelIsCopiedWithoutTouchingTheServers) {
   ASSERT_EQ(best_.CopyTo(1, "/out/model"), absl::OkStatus());
   EXPECT_EQ(Rows(), later);
   EXPECT_FALSE(disk_.Exists("/out/model/old").value());
-  ASSERT_EQ(RestoreModel(disk_, *client_, "/out/model", ""), absl::OkStatus());
+  ASSERT_EQ(RestoreModel(disk_, *client_, "/out/model", {}), absl::OkStatus());
   EXPECT_EQ(Rows(), rows);
 }
 
@@ -110,7 +110,7 @@ TEST_F(BestStateTest, IsWholeOrNotThereAfterALossOfPower) {
         EXPECT_LT(prefix, disk_.operation_num());
         continue;
       }
-      EXPECT_EQ(found.Restore(*client_, 1, *position), absl::OkStatus()) << prefix;
+      EXPECT_EQ(found.Restore(*client_, 1, *position, {}), absl::OkStatus()) << prefix;
     }
   }
 }

@@ -32,6 +32,20 @@ TEST_F(Resume, GoesOnFromAnywhereToTheBestEpoch) {
   ExpectGoesOnFromAnywhere(config, 3);
 }
 
+// Rows that have missed steps when the run is cut, with a learning rate that changes; the best
+// epoch is saved with what its rows missed made up.
+TEST_F(Resume, GoesOnFromAnywhereWithGlobalUpdates) {
+  std::vector<std::string> overrides = kBestOfSeven;
+  overrides.push_back("optimizer.update_type=Global");
+  overrides.push_back("cistern.plateau_factor=0.5");
+  ExpectGoesOnFromAnywhere(CutConfig(overrides), 13);
+}
+
+TEST_F(Resume, GoesOnFromAnywhereWithLazyGlobalUpdates) {
+  ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=2", "optimizer.update_type=LazyGlobal"}),
+                           17);
+}
+
 // Servers and worker lose their power at once. (Lines of metrics.jsonl that were written just
 // before may be gone with it.)
 TEST_F(Resume, GoesOnAfterALossOfPower) {

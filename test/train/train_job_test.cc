@@ -49,13 +49,16 @@ TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
 }
 
 TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
-  const ModelConfig config = Config();
-  const std::string trained = TrainAndPredict(config, 2, "saved");
-  EmbeddedFleet fleet(3);
-  auto client = Connect(fleet);
-  ASSERT_TRUE(LoadModel(Disk(), config, *client, folder_ + "/saved/model").ok());
-  EXPECT_EQ(client->committed_pass(), 3u);
-  EXPECT_EQ(trained, Predictions(config, *client, "loaded"));
+  for (const char* update_type : {"Local", "Global", "LazyGlobal"}) {
+    SCOPED_TRACE(update_type);
+    const ModelConfig config = Config({absl::StrCat("optimizer.update_type=", update_type)});
+    const std::string trained = TrainAndPredict(config, 2, "saved");
+    EmbeddedFleet fleet(3);
+    auto client = Connect(fleet);
+    ASSERT_TRUE(LoadModel(Disk(), config, *client, folder_ + "/saved/model").ok());
+    EXPECT_EQ(client->committed_pass(), 3u);
+    EXPECT_EQ(trained, Predictions(config, *client, "loaded"));
+  }
 }
 
 TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {

@@ -18,6 +18,7 @@ struct FleetView {
   uint64_t epoch = 0;  // the highest that any server has seen
   PassId committed = 0;
   bool durable = false;  // commits survive the servers
+  v1::StepClock clock;   // of the committed pass
 };
 
 // Says hello to all of `servers`, in parallel, until retry_limit. kUnavailable names every server

@@ -44,6 +44,7 @@ ParameterClient::ParameterClient(FleetView view, const ClientOptions& options)
       pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
                                 : nullptr),
       durable_(view.durable),
+      clock_(std::move(view.clock)),
       epoch_(view.epoch),
       committed_(view.committed),
       sequences_(servers_.size(), 0) {}
@@ -110,6 +111,7 @@ absl::Status ParameterClient::ClaimEpoch() {
     }
     epoch_ = epoch;
     committed_ = committed[0];
+    clock_ = view.clock;
     open_ = 0;
     changes_ = 0;
     // Servers without tables were restarted before the first commit: CreateTables makes them again.
@@ -128,6 +130,7 @@ absl::Status ParameterClient::ReadManifest() {
   if (!got.ok() && !absl::IsNotFound(got)) return AddContext(got, ServerName(0, servers_[0]));
   manifest_ = reply.manifest();
   manifest_xxh3_ = reply.self_xxh3();
+  if (manifest_.commit() > 0) clock_ = manifest_.clock();
   if (manifest_.commit() == 0 || manifest_.pass() == committed_) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the newest commit is of pass ", manifest_.pass(),
                                              " and the servers are at pass ", committed_));
@@ -152,6 +155,7 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   v1::CommitPassRequest pass;
   *pass.mutable_identity() = identity();
   pass.set_pass(open_);
+  if (commit.clock.step() > 0) *pass.mutable_clock() = commit.clock;
   CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {
     v1::SealPassRequest seal;
     *seal.mutable_identity() = pass.identity();
@@ -172,7 +176,7 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     return server.PreparePass(prepare, &prepared[rank]);
   }));
   if (durable) {
-    CISTERN_RETURN_IF_ERROR(Decide(prepared, commit.worker_state));
+    CISTERN_RETURN_IF_ERROR(Decide(prepared, commit));
     pass.set_commit(manifest_.commit());
   }
   // Every server has voted, and the decision stands: from here on the pass is committed, and an
@@ -184,18 +188,20 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   CISTERN_RETURN_IF_ERROR(
       AddContext(told, absl::StrCat("pass ", open_, " is not committed on every server")));
   committed_ = open_;
+  clock_ = pass.clock();
   open_ = 0;
   if (durable) changes_ = 0;
   return absl::OkStatus();
 }
 
 absl::Status ParameterClient::Decide(const std::vector<v1::PreparePassReply>& prepared,
-                                     const std::string& worker_state) {
+                                     const CommitOptions& commit) {
   v1::DecideRequest request;
   *request.mutable_identity() = identity();
   v1::Manifest& manifest = *request.mutable_manifest();
   manifest = MakeManifest(prepared);
-  manifest.set_worker(worker_state);
+  manifest.set_worker(commit.worker_state);
+  if (commit.clock.step() > 0) *manifest.mutable_clock() = commit.clock;
   v1::DecideReply reply;
   const absl::Status decided = WithRetry(options_.retry_limit, options_.worker, [&] {
     return servers_[0].control->Decide(request, &reply);

@@ -63,11 +63,13 @@ class ParameterClient {
 
   // Whether commits survive the servers' processes.
   bool durable() const { return durable_; }
+  // How far training is, as of the committed pass (CommitOptions.clock).
+  const v1::StepClock& clock() const { return clock_; }
   // The newest durable commit as of ClaimEpoch or the last durable CommitPass: its pass, its
   // number, and the worker's position in it. Empty (commit 0) if there is none.
   const v1::Manifest& manifest() const { return manifest_; }
 
-  // Reads committed values.
+  // Reads committed values, as they are kept: tables that make up missed steps have not yet.
   // keys: [n] distinct. values: [n, layout.full_floats()]. full: [n], as in SparseTable::Pull.
   absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,
                     uint8_t* full);
@@ -94,13 +96,16 @@ class ParameterClient {
     // false: in memory only, for the next durable commit to carry; a restart goes back to the last
     // durable one, whatever came after it (commit_every).
     bool durable = true;
+    // The steps behind the pass, for tables that make up missed ones (common/step_clock.h). Unset:
+    // their rows have all been brought up, and steps begin at 1.
+    v1::StepClock clock;
   };
   absl::Status CommitPass(const CommitOptions& commit);
   absl::Status CommitPass() { return CommitPass(CommitOptions()); }
   absl::Status AbortPass();
 
   // Visits every row of a table, shard after shard in ascending order, rows in index order.
-  // value: full_floats cells.
+  // value: full_floats cells, brought up to clock().
   absl::Status Scan(
       TableId table,
       const std::function<absl::Status(uint32_t shard, Key, const float* value, bool full)>& visit);
@@ -138,7 +143,7 @@ class ParameterClient {
   absl::Status ChangeOnce(const Change& call);
   // Writes the manifest of the open pass on server 0: the commit point.
   absl::Status Decide(const std::vector<v1::PreparePassReply>& prepared,
-                      const std::string& worker_state);
+                      const CommitOptions& commit);
   v1::Manifest MakeManifest(const std::vector<v1::PreparePassReply>& prepared) const;
   absl::Status CheckTable(TableId table) const;
   absl::Status CheckDenseTable(TableId table) const;
@@ -166,6 +171,7 @@ class ParameterClient {
   uint64_t schema_hash_ = 0;
   std::vector<ValueLayout> layouts_;
   bool durable_ = false;
+  v1::StepClock clock_;
   v1::Manifest manifest_;
   uint64_t manifest_xxh3_ = 0;
 

@@ -23,6 +23,7 @@ absl::Status ParameterClient::Clear(PassId pass) {
     return server.Clear(request, &reply);
   }));
   committed_ = pass;
+  clock_.Clear();
   open_ = 0;
   return absl::OkStatus();
 }
@@ -36,6 +37,7 @@ absl::Status ParameterClient::Load(const v1::LoadRequest& what, uint64_t* rows) 
       [&](size_t rank, ControlPlane& server) { return server.Load(request, &replies[rank]); }));
   for (const v1::LoadReply& reply : replies) *rows += reply.rows();
   committed_ = replies[0].committed_pass();
+  clock_.Clear();
   open_ = 0;
   // The tables may have come with the model.
   v1::HelloReply hello;
@@ -52,6 +54,7 @@ absl::Status ParameterClient::CommitChange() {
   CISTERN_RETURN_IF_ERROR(BeginPass());
   CommitOptions commit;
   commit.worker_state = manifest_.worker();
+  commit.clock = clock_;
   return CommitPass(commit);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/dense_range.h"
+#include "common/step_clock.h"
 #include "worker/client/parameter_client.h"
 #include "worker/client/transfers.h"
 
@@ -118,6 +119,7 @@ absl::Status ParameterClient::Scan(
     TableId table, const std::function<absl::Status(uint32_t, Key, const float*, bool)>& visit) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const uint32_t stride = layouts_[table].full_floats();
+  const RowReader reader(layouts_[table], clock_, table);
   for (ShardIndex shard = 0; shard < map_.shard_num(); ++shard) {
     FrameHeader header = HeaderFor(table, stride);
     header.shard = shard;
@@ -125,8 +127,9 @@ absl::Status ParameterClient::Scan(
       ScanTransfer page(header, map_.server(shard));
       CISTERN_RETURN_IF_ERROR(RunExchange(servers_, policy(), page));
       for (size_t i = 0; i < page.keys.size(); ++i) {
-        CISTERN_RETURN_IF_ERROR(
-            visit(shard, page.keys[i], page.values.data() + i * stride, page.full[i] != 0));
+        float* value = page.values.data() + i * stride;
+        reader.BringUp(value);
+        CISTERN_RETURN_IF_ERROR(visit(shard, page.keys[i], value, page.full[i] != 0));
       }
       header.start = page.next_cursor;
     } while (header.start != 0);

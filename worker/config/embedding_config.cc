@@ -48,6 +48,7 @@ v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
     out.set_lambda2(rule.lambda2);
   }
   out.set_weight_bound(rule.weight_bound);
+  out.set_missed(static_cast<v1::UpdateRule::Missed>(rule.missed));
   return out;
 }
 
@@ -170,6 +171,13 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   if (!optimizer.ok()) return optimizer.status();
   embedding.optimizer = *std::move(optimizer);
 
+  const bool is_ctr = extras != nullptr && extras->at("accessor") == "ctr";
+  if (is_ctr && embedding.optimizer.rule.missed != MissedRule::kLocal) {
+    embedding.optimizer.rule.missed = MissedRule::kLocal;
+    notes->push_back(absl::StrCat(path,
+                                  ": the ctr accessor treats every update_type as Local: a "
+                                  "step moves the rows of its batch"));
+  }
   embedding.spec.set_name(embedding.name);
   embedding.spec.set_seed(MixKey(seed ^ HashBytes(embedding.name)));
   *embedding.spec.mutable_rule() = ToUpdateRule(embedding.optimizer.rule);

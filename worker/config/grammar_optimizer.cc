@@ -93,8 +93,9 @@ const ObjectGrammar& OptimizerGrammar() {
             "rule of the dense weights and, at top level, default of the embeddings")
            .Required(),
        Word("update_type", {"Local", "Global", "LazyGlobal"},
-            "which rows of an embedding a step updates; every type is treated as Local: those of "
-            "the batch (for SGD, AdaGrad and Ftrl all three are the same)")
+            "rows of an embedding that a step does not touch: Local leaves them, Global moves them "
+            "as if their gradient were zero, LazyGlobal approximately so (for SGD, AdaGrad and "
+            "Ftrl all three are the same)")
            .Default("\"Local\""),
        Bool("global_update", "HugeCTR's older word for update_type Global").Default("false"),
        constants("adam_hparam", AdamGrammar(), "Adam"),

@@ -160,6 +160,7 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   config->optimizer = *std::move(optimizer);
   config->cistern = ReadCistern(root->at("cistern"));
   CISTERN_RETURN_IF_ERROR(ReadLayers(*root, config));
+  config->optimizer.rule.missed = MissedRule::kLocal;  // every step moves all dense parameters
   return CheckModelFiles(config);
 }
 

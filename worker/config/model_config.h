@@ -11,24 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/learning_rate.h"
 #include "common/status.h"
 #include "common/update_rule.h"
 #include "proto/schema.pb.h"
 #include "worker/data/data_set.h"
 
 namespace cistern {
-
-// Learning rate of a step: warm-up, constant, polynomial decay (reference 1.5).
-struct LearningRateSchedule {
-  double base = 0.001;
-  uint64_t warmup_steps = 1;
-  uint64_t decay_start = 0;  // 0: no decay
-  uint64_t decay_steps = 1;
-  double decay_power = 2;
-  double end = 0;
-  // step: 1, 2, ...
-  double At(uint64_t step) const;
-};
 
 struct OptimizerConfig {
   RuleParams rule;  // AdaGradShared and AdaGradStd for embeddings only, by the cistern object

@@ -1,7 +1,4 @@
 // Optimizers: the rule, and the learning rate of each step.
-#include <algorithm>
-#include <cmath>
-
 #include "worker/config/config_readers.h"
 
 namespace cistern {
@@ -70,32 +67,17 @@ RuleKind RuleKindOf(const std::string& type) {
 
 // What a step does to rows that are not in its batch: of rules without a memory, nothing in any
 // case.
-void NoteUpdateType(const Json& json, const std::string& path, RuleKind rule, Notes* notes) {
-  if (rule == RuleKind::kSgd || rule == RuleKind::kAdagrad || rule == RuleKind::kFtrl) return;
+MissedRule MissedRuleOf(const Json& json, RuleKind rule) {
+  const bool remembers =
+      rule == RuleKind::kAdam || rule == RuleKind::kMomentum || rule == RuleKind::kNesterov;
+  if (!remembers) return MissedRule::kLocal;
   const std::string update_type = json.at("update_type");
-  if (update_type != "Local") {
-    notes->push_back(absl::StrCat(path, ".update_type: ", update_type,
-                                  " is treated as Local in this "
-                                  "release: a step updates the rows of its batch"));
-  } else if (json.at("global_update").get<bool>()) {
-    notes->push_back(absl::StrCat(path,
-                                  ".global_update: treated as false in this release: a step "
-                                  "updates the rows of its batch"));
-  }
+  if (update_type == "LazyGlobal") return MissedRule::kLazyGlobal;
+  const bool global = update_type == "Global" || json.at("global_update").get<bool>();
+  return global ? MissedRule::kGlobal : MissedRule::kLocal;
 }
 
 }  // namespace
-
-// HugeCTR v2.3 include/learning_rate_scheduler.hpp: warm-up goes before decay.
-double LearningRateSchedule::At(uint64_t step) const {
-  const double n = static_cast<double>(step);
-  if (step <= warmup_steps) return n * base / static_cast<double>(warmup_steps);
-  if (decay_start == 0 || step <= decay_start) return base;
-  const uint64_t decayed = step - decay_start;
-  if (decayed > decay_steps) return end;
-  const double left = static_cast<double>(decay_steps - decayed) / static_cast<double>(decay_steps);
-  return std::max(end, base * std::pow(left, decay_power));
-}
 
 absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::string& path,
                                               const OptimizerConfig* parent, Notes* notes) {
@@ -116,7 +98,7 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
       notes->push_back(absl::StrCat(path, ".", kind.hparam, ": ignored: the type is ", type));
     }
   }
-  NoteUpdateType(json, path, optimizer.rule.kind, notes);
+  optimizer.rule.missed = MissedRuleOf(json, optimizer.rule.kind);
   return optimizer;
 }
 

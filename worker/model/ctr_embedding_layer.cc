@@ -68,7 +68,7 @@ double CtrEmbeddingLayer::AddL2(float l2, const Step& step) {
   return square_sum;
 }
 
-void CtrEmbeddingLayer::Update(float step_size, const Step& step) {
+void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
   const SparseBatch& in = sparse(step);
   PassTable& rows = table(step);
   const size_t width = config().vec_size;

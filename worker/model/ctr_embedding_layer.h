@@ -18,7 +18,9 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;
   double AddL2(float l2, const Step& step) override;
-  void Update(float step_size, const Step& step) override;
+
+ protected:
+  void MoveRows(float step_size, const Step& step) override;
 };
 
 }  // namespace cistern

@@ -4,6 +4,7 @@
 
 #include "cuda/op/elementwise.h"
 #include "cuda/op/embedding_pool.h"
+#include "cuda/op/make_up_steps.h"
 #include "cuda/op/sparse_update.h"
 #include "cuda/op/sum.h"
 #include "worker/model/ctr_embedding_layer.h"
@@ -19,7 +20,32 @@ op::Pool PoolOf(const EmbeddingConfig& config) {
 
 EmbeddingLayer::EmbeddingLayer(const EmbeddingConfig& config, size_t index, size_t slots,
                                Tensor* out)
-    : Layer({}, {out}), config_(config), index_(index), slots_(slots) {}
+    : Layer({}, {out}),
+      config_(config),
+      index_(index),
+      slots_(slots),
+      step_sizes_(config.optimizer.rule) {}
+
+void EmbeddingLayer::MakeUp(const Step& step, double lr_scale) {
+  if (!makes_up()) return;
+  step_sizes_.Advance(step.number - 1, config_.optimizer.schedule, lr_scale);
+  const SparseBatch& in = sparse(step);
+  PassTable& rows = table(step);
+  const ValueLayout& layout = rows.layout();
+  op::MakeUpSteps(layout.rule(), step_sizes_.sizes(), step_sizes_.fading_steps(), step.number - 1,
+                  step.number, in.segment_rows.data(), rows.values() + layout.weight_index(),
+                  rows.values() + layout.state_index(), rows.stride(), in.segment_rows.size(),
+                  config_.vec_size, step.stream);
+}
+
+void EmbeddingLayer::BringUp(PassTable& rows, Stream& stream) const {
+  if (!makes_up()) return;
+  const ValueLayout& layout = rows.layout();
+  op::MakeUpSteps(layout.rule(), step_sizes_.sizes(), step_sizes_.fading_steps(),
+                  step_sizes_.step(), step_sizes_.step(), nullptr,
+                  rows.values() + layout.weight_index(), rows.values() + layout.state_index(),
+                  rows.stride(), rows.rows(), config_.vec_size, stream);
+}
 
 void EmbeddingLayer::Forward(const Step& step) {
   const SparseBatch& in = sparse(step);
@@ -62,7 +88,14 @@ void EmbeddingLayer::ScaleGradients(float factor, const Step& step) {
             step.stream);
 }
 
-void EmbeddingLayer::Update(float step_size, const Step& step) {
+void EmbeddingLayer::Update(const Step& step, double lr_scale) {
+  const OptimizerConfig& optimizer = config_.optimizer;
+  MoveRows(StepSize(optimizer.rule, optimizer.schedule.At(step.number) * lr_scale, step.number),
+           step);
+  if (makes_up()) step_sizes_.Advance(step.number, optimizer.schedule, lr_scale);
+}
+
+void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
   const SparseBatch& in = sparse(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();

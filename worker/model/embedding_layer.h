@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "common/step_clock.h"
 #include "worker/config/model_config.h"
 #include "worker/model/layer.h"
 
@@ -18,6 +19,16 @@ class EmbeddingLayer : public Layer {
   // index: of the table in Step.tables. slots: of the input.
   EmbeddingLayer(const EmbeddingConfig& config, size_t index, size_t slots, Tensor* out);
 
+  // What the rows of a training batch have missed, before the step reads them; nothing where the
+  // table makes nothing up. (A step whose number is not the next one makes up the gap, too.)
+  void MakeUp(const Step& step, double lr_scale);
+  // The same for all rows of a table that is only read: up to the last step.
+  void BringUp(PassTable& rows, Stream& stream) const;
+  // The steps so far and their sizes; advanced by Update, and read where rows make up what they
+  // missed.
+  StepSizes& step_sizes() { return step_sizes_; }
+  bool makes_up() const { return config_.optimizer.rule.missed != MissedRule::kLocal; }
+
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;
   bool has_parameters() const override { return true; }
@@ -26,12 +37,15 @@ class EmbeddingLayer : public Layer {
   virtual double AddL2(float l2, const Step& step);
   double SumOfSquares(const Step& step);
   void ScaleGradients(float factor, const Step& step);
-  // Moves the rows. step_size: StepSize of the rule.
-  virtual void Update(float step_size, const Step& step);
+  // Moves the rows. lr_scale: of the learning rate of this step.
+  void Update(const Step& step, double lr_scale);
 
   const EmbeddingConfig& config() const { return config_; }
+  size_t index() const { return index_; }
 
  protected:
+  // step_size: StepSize of the rule.
+  virtual void MoveRows(float step_size, const Step& step);
   const SparseBatch& sparse(const Step& step) const { return step.batch.sparse[config_.input]; }
   PassTable& table(const Step& step) const { return *step.tables[index_]; }
   size_t slots() const { return slots_; }
@@ -40,6 +54,7 @@ class EmbeddingLayer : public Layer {
  private:
   const EmbeddingConfig config_;
   const size_t index_, slots_;
+  StepSizes step_sizes_;
   DeviceBuffer gradients_, scratch_;
 };
 

@@ -45,6 +45,8 @@ class Graph {
   const LayerConfig& loss_config() const { return *loss_config_; }
   // Those whose rows are moved, in the order of config.embeddings.
   const std::vector<EmbeddingLayer*>& live_embeddings() const { return live_embeddings_; }
+  // All of them, by config.embeddings.
+  const std::vector<std::unique_ptr<EmbeddingLayer>>& embeddings() const { return embeddings_; }
   // Some parameters belong to a layer that is not computed.
   bool has_dead_parameters() const { return has_dead_parameters_; }
   float* scratch() { return scratch_.data(); }

@@ -26,6 +26,9 @@ class GraphModel : public Model {
                                    uint64_t step, double lr_scale) override;
   absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
                        std::vector<float>* predictions) override;
+  v1::StepClock clock() const override;
+  void SetClock(const v1::StepClock& clock) override;
+  absl::Status BringUp(absl::Span<PassTable* const> tables) override;
   std::vector<float> ReadDense(size_t i) const override { return parameters_.Read(i); }
   absl::Status WriteDense(size_t i, absl::Span<const float> values) override {
     return AddContext(parameters_.Write(i, values), config_.path);
@@ -94,6 +97,7 @@ absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
   }
   const Step step = {batch, 0, batch.size, tables, number, parameters_, graph_->scratch(), stream_};
   parameters_.StartStep();
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->MakeUp(step, lr_scale);
   graph_->Forward(step);
   StepResult result;
   const Tensor& logit = graph_->logit();
@@ -167,11 +171,36 @@ void GraphModel::Update(const Step& step, double lr_scale) {
                   StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
                   parameters_.grads(), parameters_.weights(), parameters_.states(),
                   parameters_.count(), stream_);
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    const OptimizerConfig& sparse = embedding->config().optimizer;
-    embedding->Update(
-        StepSize(sparse.rule, sparse.schedule.At(step.number) * lr_scale, step.number), step);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->Update(step, lr_scale);
+}
+
+v1::StepClock GraphModel::clock() const {
+  v1::StepClock clock;
+  for (const auto& embedding : graph_->embeddings()) {
+    v1::RateHistory* rates = clock.add_rates();
+    if (!embedding->makes_up()) continue;
+    *rates = embedding->step_sizes().history();
+    clock.set_step(std::max(clock.step(), embedding->step_sizes().step()));
   }
+  return clock.step() == 0 ? v1::StepClock() : clock;
+}
+
+void GraphModel::SetClock(const v1::StepClock& clock) {
+  for (size_t e = 0; e < graph_->embeddings().size(); ++e) {
+    EmbeddingLayer& embedding = *graph_->embeddings()[e];
+    const bool known = e < static_cast<size_t>(clock.rates_size());
+    if (!embedding.makes_up()) continue;
+    embedding.step_sizes().Restore(
+        known ? clock.rates(static_cast<int>(e)) : v1::RateHistory::default_instance(),
+        clock.step());
+  }
+}
+
+absl::Status GraphModel::BringUp(absl::Span<PassTable* const> tables) {
+  for (const auto& embedding : graph_->embeddings()) {
+    embedding->BringUp(*tables[embedding->index()], stream_);
+  }
+  return stream_.status();
 }
 
 absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const> tables,

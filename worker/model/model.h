@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "common/status.h"
 #include "cuda/stream.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/schema.pb.h"
 #include "worker/config/model_config.h"
 #include "worker/pass/batch.h"
@@ -42,6 +43,14 @@ class Model {
   // learning rates of the schedule. kDataLoss if the loss is not finite: nothing was updated then.
   virtual absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
                                            uint64_t step, double lr_scale) = 0;
+
+  // Tables that make up missed steps (common/missed_steps.h): how far training is and with which
+  // rates, after the last step or since SetClock. A model that goes on from rows of an earlier run
+  // must be given that run's. Unset if no table makes anything up.
+  virtual v1::StepClock clock() const = 0;
+  virtual void SetClock(const v1::StepClock& clock) = 0;
+  // Makes up what the rows of `tables`, all of them, have missed up to there: before Predict.
+  virtual absl::Status BringUp(absl::Span<PassTable* const> tables) = 0;
 
   // Predictions of a batch of any size: the probability of each label (loss.h), [size, label_dim],
   // in sample order. Dropout is off, BatchNorm uses its running statistics. Changes nothing.

@@ -261,7 +261,7 @@ absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, Para
   CISTERN_RETURN_IF_ERROR(client.BeginPass());
   const absl::Status loaded = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(reader.Push());
-    return client.CommitPass({worker_state, /*durable=*/true});
+    return client.CommitPass({worker_state, /*durable=*/true, /*clock=*/{}});
   }();
   if (loaded.ok()) return loaded;
   if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // what was staged

@@ -54,8 +54,10 @@ absl::StatusOr<Position> BestState::PositionOf(PassId pass) const {
   return position;
 }
 
-absl::Status BestState::Restore(ParameterClient& client, PassId pass, const Position& position) {
-  return RestoreModel(files_, client, StateOf(pass) + "/model", FormatPosition(position));
+absl::Status BestState::Restore(ParameterClient& client, PassId pass, const Position& position,
+                                const v1::StepClock& clock) {
+  return RestoreModel(files_, client, StateOf(pass) + "/model",
+                      {FormatPosition(position), /*durable=*/true, clock});
 }
 
 absl::Status BestState::CopyTo(PassId pass, const std::string& folder) const {

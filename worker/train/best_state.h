@@ -29,8 +29,9 @@ class BestState {
   absl::Status Save(ParameterClient& client, const Position& position);
   // kFailedPrecondition, with the cure, if the state of `pass` is not there.
   absl::StatusOr<Position> PositionOf(PassId pass) const;
-  // Makes it the committed state again, with `position`.
-  absl::Status Restore(ParameterClient& client, PassId pass, const Position& position);
+  // Makes it the committed state again, with `position` and the clock of that commit.
+  absl::Status Restore(ParameterClient& client, PassId pass, const Position& position,
+                       const v1::StepClock& clock);
   // Gives `folder` the rows of `pass`, in place of what is there; the servers are not touched.
   absl::Status CopyTo(PassId pass, const std::string& folder) const;
 

@@ -134,6 +134,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary.unseen_keys));
     std::vector<PassTable*> borrowed;
     for (const auto& table : tables) borrowed.push_back(table.get());
+    CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
     for (const Batch& batch : pass.batches) {
       CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions));
       Groups groups;

@@ -106,10 +106,10 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                        const std::string& folder, bool upgrade = false);
 
-// The same by the writer that has claimed an epoch and has the tables. worker_state: the position
-// that belongs to these rows.
+// The same by the writer that has claimed an epoch and has the tables. commit: with the position
+// and the clock that belong to these rows.
 absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std::string& folder,
-                          const std::string& worker_state);
+                          const ParameterClient::CommitOptions& commit);
 
 // Writes everything the servers hold as a model folder; replaces an older one at `folder` in one
 // step.

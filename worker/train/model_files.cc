@@ -10,6 +10,7 @@
 #include "common/model_rows.h"
 #include "common/row_digest.h"
 #include "common/schema.h"
+#include "common/step_clock.h"
 #include "common/value_text.h"
 #include "worker/snapshot/new_file.h"
 #include "worker/train/jobs.h"
@@ -89,14 +90,18 @@ absl::Status SaveDense(FileSystem& files, ParameterClient& client, TableId id,
 // Collects rows and pushes them in blocks.
 class RowPusher {
  public:
-  RowPusher(ParameterClient& client, TableId table) : client_(client), table_(table) {}
+  // step: of the clock that the rows are committed with.
+  RowPusher(ParameterClient& client, TableId table, uint64_t step)
+      : client_(client), table_(table), step_(step) {}
 
   absl::Status Add(const RowParser& parse, absl::string_view row) {
     const ValueLayout& layout = client_.layout(table_);
     Key key = 0;
     bool full = false;
     values_.resize((keys_.size() + 1) * layout.full_floats());
-    CISTERN_RETURN_IF_ERROR(parse(row, &key, &values_[keys_.size() * layout.full_floats()], &full));
+    float* value = &values_[keys_.size() * layout.full_floats()];
+    CISTERN_RETURN_IF_ERROR(parse(row, &key, value, &full));
+    MarkRow(layout, step_, value);
     keys_.push_back(key);
     full_.push_back(full);
     return keys_.size() < kPushRows ? absl::OkStatus() : Flush();
@@ -113,6 +118,7 @@ class RowPusher {
  private:
   ParameterClient& client_;
   const TableId table_;
+  const uint64_t step_;
   std::vector<Key> keys_;
   std::vector<float> values_;
   std::vector<uint8_t> full_;
@@ -161,7 +167,8 @@ bool IsSame(const google::protobuf::Message& a, const google::protobuf::Message&
 }
 
 absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
-                        const std::string& folder, const std::vector<ModelPart>& parts) {
+                        const std::string& folder, const std::vector<ModelPart>& parts,
+                        uint64_t step) {
   const v1::TableSpec& spec = client.schema().tables(static_cast<int>(id));
   const v1::TableSpec& saved = *FindTable(parts[0].schema.tables(), spec.name());
   const v1::SaveFormat::Kind kind = parts[0].format.kind();
@@ -170,7 +177,7 @@ absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
   if (!IsSame(spec, saved)) {
     CISTERN_ASSIGN_OR_RETURN(parse, UpgradingParser(kind, from, client.layout(id)));
   }
-  RowPusher pusher(client, id);
+  RowPusher pusher(client, id, step);
   for (const ModelPart& part : parts) {
     for (const ModelFile& file : part.files) {
       if (TableOf(file) != spec.name()) continue;
@@ -208,9 +215,10 @@ absl::Status LoadDense(FileSystem& files, ParameterClient& client, TableId id,
 }
 
 absl::Status LoadTables(FileSystem& files, ParameterClient& client, const std::string& folder,
-                        const std::vector<ModelPart>& parts) {
+                        const std::vector<ModelPart>& parts, uint64_t step) {
   for (int i = 0; i < client.schema().tables_size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(LoadSparse(files, client, static_cast<TableId>(i), folder, parts));
+    CISTERN_RETURN_IF_ERROR(
+        LoadSparse(files, client, static_cast<TableId>(i), folder, parts, step));
   }
   for (int i = 0; i < client.schema().dense_tables_size(); ++i) {
     CISTERN_RETURN_IF_ERROR(LoadDense(files, client, static_cast<TableId>(i), folder, parts));
@@ -221,13 +229,14 @@ absl::Status LoadTables(FileSystem& files, ParameterClient& client, const std::s
 // Makes the model the committed state. This is a pass of its own, so that a half-read model never
 // becomes the state.
 absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::string& folder,
-                         const std::vector<ModelPart>& parts, const std::string& worker_state) {
+                         const std::vector<ModelPart>& parts,
+                         const ParameterClient::CommitOptions& commit) {
   const PassId before = parts[0].pass > 0 ? parts[0].pass - 1 : 0;
   CISTERN_RETURN_IF_ERROR(client.Clear(before));
   const absl::Status loaded = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(client.BeginPass());
-    CISTERN_RETURN_IF_ERROR(LoadTables(files, client, folder, parts));
-    return client.CommitPass({worker_state, /*durable=*/true});
+    CISTERN_RETURN_IF_ERROR(LoadTables(files, client, folder, parts, commit.clock.step()));
+    return client.CommitPass(commit);
   }();
   if (loaded.ok()) return loaded;
   if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // what was staged
@@ -283,18 +292,18 @@ absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterCl
   }
   CISTERN_RETURN_IF_ERROR(client.CreateTables(wanted));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
-  return ReplaceRows(files, client, folder, parts, "");
+  return ReplaceRows(files, client, folder, parts, {});
 }
 
 absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std::string& folder,
-                          const std::string& worker_state) {
+                          const ParameterClient::CommitOptions& commit) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));
   const std::string difference = SchemaDifference(parts[0].schema, client.schema());
   if (!difference.empty()) {
     return absl::DataLossError(
         absl::StrCat(folder, " is not of the model that is trained: ", difference));
   }
-  return ReplaceRows(files, client, folder, parts, worker_state);
+  return ReplaceRows(files, client, folder, parts, commit);
 }
 
 }  // namespace cistern

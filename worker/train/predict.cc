@@ -18,6 +18,7 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
   if (options.threads > 0) omp_set_num_threads(options.threads);
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, stream));
   CISTERN_RETURN_IF_ERROR(client.CreateTables(model->schema()));
+  model->SetClock(client.clock());
   for (int i = 0; i < model->schema().dense_tables_size(); ++i) {
     std::vector<float> values = model->ReadDense(static_cast<size_t>(i));
     const absl::Status pulled = client.PullDense(static_cast<TableId>(i), values.data());

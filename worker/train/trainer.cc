@@ -46,6 +46,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& conf
   trainer->at_.config = TrainingValues(config);
   CISTERN_ASSIGN_OR_RETURN(trainer->model_, Model::Create(config, trainer->stream_));
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
+  v1::StepClock clock = client.clock();
+  clock.set_step(trainer->at_.steps());
+  trainer->model_->SetClock(clock);
   if (!config.data.eval_source.empty()) {
     trainer->evaluator_ = std::make_unique<Evaluator>(
         config, client, *trainer->model_, std::vector<std::string>{}, config.solver.eval_batches);
@@ -222,7 +225,7 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
   CISTERN_RETURN_IF_ERROR(client_.BeginPass());
   const absl::Status committed = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(PushAll(ready));
-    return client_.CommitPass({durable ? FormatPosition(next) : "", durable});
+    return client_.CommitPass({durable ? FormatPosition(next) : "", durable, model_->clock()});
   }();
   if (!committed.ok()) {
     // The cause is what the caller has to see. A pass that is lost is dropped by the next claim.
@@ -323,7 +326,10 @@ absl::Status Trainer::EndWithBest() {
     CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
     position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.iterations, at_.samples,
                                at_.epochs,        at_.passes,     at_.loss,       at_.best->score};
-    CISTERN_RETURN_IF_ERROR(best_.Restore(client_, at_.best->pass, position));
+    v1::StepClock clock = model_->clock();
+    if (clock.step() > 0) clock.set_step(position.steps());
+    CISTERN_RETURN_IF_ERROR(best_.Restore(client_, at_.best->pass, position, clock));
+    model_->SetClock(clock);
     CISTERN_RETURN_IF_ERROR(RestoreDense());
   }
   best_.RemoveAll();

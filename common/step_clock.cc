@@ -1,0 +1,91 @@
+#include "common/step_clock.h"
+
+#include <algorithm>
+
+namespace cistern {
+namespace {
+
+LearningRateSchedule ScheduleOf(const v1::RateSegment& segment) {
+  LearningRateSchedule schedule;
+  schedule.base = segment.base();
+  schedule.warmup_steps = segment.warmup_steps();
+  schedule.decay_start = segment.decay_start();
+  schedule.decay_steps = segment.decay_steps();
+  schedule.decay_power = segment.decay_power();
+  schedule.end = segment.end();
+  return schedule;
+}
+
+v1::RateSegment SegmentOf(uint64_t from, const LearningRateSchedule& schedule, double scale) {
+  v1::RateSegment segment;
+  segment.set_from_step(from);
+  segment.set_base(schedule.base);
+  segment.set_warmup_steps(schedule.warmup_steps);
+  segment.set_decay_start(schedule.decay_start);
+  segment.set_decay_steps(schedule.decay_steps);
+  segment.set_decay_power(schedule.decay_power);
+  segment.set_end(schedule.end);
+  segment.set_scale(scale);
+  return segment;
+}
+
+const v1::RateHistory& HistoryOf(const v1::StepClock& clock, TableId table) {
+  const int i = static_cast<int>(table);
+  return i < clock.rates_size() ? clock.rates(i) : v1::RateHistory::default_instance();
+}
+
+}  // namespace
+
+StepSizes::StepSizes(const RuleParams& rule) : rule_(rule), fading_steps_(FadingSteps(rule)) {}
+
+void StepSizes::Restore(const v1::RateHistory& history, uint64_t step) {
+  history_.Clear();
+  sizes_.clear();
+  step_ = 0;
+  for (int i = 0; i < history.segments_size() && step_ < step; ++i) {
+    const bool last = i + 1 == history.segments_size();
+    const uint64_t next = last ? step + 1 : history.segments(i + 1).from_step();
+    if (next <= step_ + 1) continue;  // a segment that another one replaces at once
+    Advance(std::min(step, next - 1), ScheduleOf(history.segments(i)), history.segments(i).scale());
+  }
+  step_ = step;
+  if (!history_.segments().empty() || rule_.kind != RuleKind::kAdam) return;
+  sizes_.resize(step, 0.0f);  // no rate is known: what was missed then is not made up
+}
+
+void StepSizes::Advance(uint64_t step, const LearningRateSchedule& schedule, double scale) {
+  if (step <= step_) return;
+  const int count = history_.segments_size();
+  const bool same = count > 0 && ScheduleOf(history_.segments(count - 1)) == schedule &&
+                    history_.segments(count - 1).scale() == scale;
+  if (!same) *history_.add_segments() = SegmentOf(step_ + 1, schedule, scale);
+  step_ = step;
+  if (rule_.kind == RuleKind::kAdam) Fill(schedule, scale);
+}
+
+void StepSizes::Fill(const LearningRateSchedule& schedule, double scale) {
+  for (uint64_t t = sizes_.size() + 1; t <= step_; ++t) {
+    sizes_.push_back(StepSize(rule_, schedule.At(t) * scale, t));
+  }
+}
+
+RowReader::RowReader(const ValueLayout& layout, const v1::StepClock& clock, TableId table)
+    : changes_(layout.rule().missed != MissedRule::kLocal && clock.step() > 0),
+      dim_(layout.dim()),
+      weight_index_(layout.weight_index()),
+      state_index_(layout.state_index()),
+      sizes_(layout.rule()) {
+  if (changes_) sizes_.Restore(HistoryOf(clock, table), clock.step());
+}
+
+void RowReader::BringUp(float* value) const {
+  if (!changes_) return;
+  sizes_.MakeUp(sizes_.step(), sizes_.step(), dim_, value + weight_index_, value + state_index_);
+}
+
+void MarkRow(const ValueLayout& layout, uint64_t step, float* value) {
+  if (layout.rule().missed == MissedRule::kLocal) return;
+  value[layout.state_index() + layout.state_floats() - 1] = static_cast<float>(step);
+}
+
+}  // namespace cistern
