@@ -78,6 +78,15 @@ CISTERN_HOST_DEVICE inline void RepeatAdam(const RuleParams& rule, const float* 
   }
 }
 
+// A row that no step has touched has nothing to move it, unless it was loaded with its state.
+// state: m or the velocity first.
+CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
+  for (uint32_t i = 0; i < n; ++i) {
+    if (state[i] != 0.0f) return false;
+  }
+  return true;
+}
+
 // Makes up steps from + 1 .. to for `n` weights that were last part of step `from`.
 //
 // weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: StepSize() of step t at t - 1,
@@ -85,8 +94,8 @@ CISTERN_HOST_DEVICE inline void RepeatAdam(const RuleParams& rule, const float* 
 CISTERN_HOST_DEVICE inline void MakeUpSteps(const RuleParams& rule, const float* step_sizes,
                                             uint64_t fading_steps, uint64_t from, uint64_t to,
                                             uint32_t n, float* weight, float* state) {
-  constexpr uint32_t kVector = 16;      // weights at a time
-  if (from == 0 || from >= to) return;  // a row that no step has touched has nothing to move it
+  constexpr uint32_t kVector = 16;  // weights at a time
+  if (from >= to || (from == 0 && IsStill(n, state))) return;
   const uint64_t missed = to - from;
   switch (rule.kind) {
     case RuleKind::kAdam: {
@@ -96,7 +105,7 @@ CISTERN_HOST_DEVICE inline void MakeUpSteps(const RuleParams& rule, const float*
       if (rule.missed == MissedRule::kLazyGlobal) {
         const float faded = PowerOf(rule.beta1, missed);
         const float moves =
-            step_sizes[from - 1] * rule.beta1 * (1.0f - faded) / (1.0f - rule.beta1);
+            step_sizes[from > 0 ? from - 1 : 0] * rule.beta1 * (1.0f - faded) / (1.0f - rule.beta1);
         for (uint32_t i = 0; i < n; ++i) weight[i] -= moves * m[i] / (sqrtf(v[i]) + rule.epsilon);
       } else {
         const bool fades = fading_steps > 0 && missed > fading_steps;

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (i >= count) return;
   const size_t at = (rows == nullptr ? i : rows[i]) * stride;
   const auto last = static_cast<uint64_t>(states[at + fields * dim]);
-  if (last == 0 || last >= to) return;
+  if (last >= to) return;
   for (size_t e = threadIdx.x; e < dim; e += blockDim.x) {
     float s[kMaxStateFields] = {};
 #pragma unroll

@@ -185,6 +185,20 @@ TEST(MissedSteps, ARowThatNoStepHasTouchedStays) {
   }
 }
 
+// A saved model keeps its state, and begins again at step 0.
+TEST(MissedSteps, ARowThatWasLoadedWithItsStateMoves) {
+  const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
+  const std::vector<float> sizes = SizesOf(rule, 100);
+  Row made_up = Touched(rule, sizes, 20), stepped = made_up;
+  MakeUp(rule, sizes, 0, 60, &made_up);
+  Untouched(rule, sizes, 0, 60, &stepped);
+  EXPECT_EQ(made_up, stepped);
+  Row lazy = Touched(rule, sizes, 20);
+  const std::vector<float> before = lazy.weight;
+  MakeUp(Rule(RuleKind::kAdam, MissedRule::kLazyGlobal), sizes, 0, 60, &lazy);
+  EXPECT_NE(lazy.weight, before);
+}
+
 TEST(MissedSteps, ARowThatIsAheadOfTheStepStays) {
   const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 50);
