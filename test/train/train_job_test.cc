@@ -48,6 +48,21 @@ TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
   EXPECT_NE(large, expected);
 }
 
+TEST_F(TrainJob, RowsThatMakeUpStepsCountOnOverASecondRun) {
+  const ModelConfig config =
+      Config({"optimizer.update_type=Global", "solver.num_epochs=0", "solver.max_iter=20"});
+  EmbeddedFleet fleet(2);
+  for (const uint64_t steps : {20u, 40u}) {
+    auto client = Connect(fleet);  // another process: it learns from the servers
+    const auto summary = Train(config, *client, Options("run"));
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    EXPECT_EQ(summary->iterations, 20u);
+    EXPECT_EQ(client->clock().step(), steps);
+  }
+  auto client = Connect(fleet);
+  EXPECT_EQ(client->clock().step(), 40u);
+}
+
 TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
   for (const char* update_type : {"Local", "Global", "LazyGlobal"}) {
     SCOPED_TRACE(update_type);

@@ -80,6 +80,8 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   TrainStart start;
   if (state.empty()) {
     CISTERN_RETURN_IF_ERROR(ReadModelFiles());
+    // Servers that keep no position still know how far rows are that make up missed steps.
+    start.position.steps_before = client_.clock().step();
     return start;
   }
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(state));
