@@ -61,6 +61,7 @@ for ((seed = 1; seed <= seeds; ++seed)); do
   settings=(--set "solver.seed=$seed" --set "layers.data.source=$data/train/file_list.txt"
             "${evaluation[@]}" "${worker_flags[@]}")
 
+  rm -rf "$out/fleet"  # and what the servers of the seed before it have committed there
   "$root/scripts/launch_servers.sh" --servers "$servers" --base-port 0 --dir "$out/fleet"
   "$root/scripts/run_workers.sh" "$model" --out "$run" --dir "$out/fleet" -- "${settings[@]}"
   # Scored by the same servers that trained: what they committed is what is measured.

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# News clicks, day by day: every day is predicted by the model of the days before it, then trained.
+#
+#   examples/globo/run.sh CLICKS_DIR [--out DIR] [--days 16] [--negatives 4] [-- FLAGS]
+#
+# CLICKS_DIR: see samples.py. One fleet of two servers holds the model all the time; a day is one
+# run of `cistern train`, which goes on from the rows that are there. Then a fresh fleet trains all
+# days but the last at once, shuffled, and predicts the last one, which the daily model had to do
+# without: --out (default globo_out) gets days.tsv. FLAGS go to every cistern train.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+root="$(cd "$here/../.." && pwd)"
+usage() { echo "globo: $*; see --help" >&2; exit 2; }
+
+clicks="" out=globo_out days=16 negatives=4 flags=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    --) shift; flags=("$@"); break ;;
+    --out | --days | --negatives) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --out) out="$2" ;;
+    --days) days="$2" ;;
+    --negatives) negatives="$2" ;;
+    -*) usage "unknown argument '$1'" ;;
+    *) clicks="$1"; shift; continue ;;
+  esac
+  shift 2
+done
+[ -n "$clicks" ] || usage "which folder of clicks?"
+[[ "$days" =~ ^[1-9][0-9]*$ ]] && [ "$days" -ge 2 ] || usage "--days needs a number, 2 or more"
+
+export CISTERN_BIN="${CISTERN_BIN:-$root/build/release/bin}"
+cistern="$CISTERN_BIN/cistern" model="$here/deepfm.json"
+[ -x "$cistern" ] || { echo "globo: $cistern is missing: scripts/build.sh" >&2; exit 1; }
+mkdir -p "$out"
+out="$(cd "$out" && pwd)"
+
+python3 "$here/samples.py" "$clicks" "$out/csv" --negatives "$negatives"
+names=()
+for csv in "$out"/csv/day*.csv; do
+  [ "${#names[@]}" -lt "$days" ] || break
+  name="$(basename "$csv" .csv)"
+  "$cistern" data convert --input "$csv" --out "$out/data/$name" --overwrite --label label \
+    --samples-per-file 500000 >/dev/null
+  names+=("$name")
+done
+days="${#names[@]}"
+last="${names[$((days - 1))]}"
+
+trap '"$root/scripts/stop.sh" --dir "$out/fleet" >/dev/null 2>&1 || true' EXIT
+start_fleet() {
+  "$root/scripts/stop.sh" --dir "$out/fleet" >/dev/null 2>&1 || true
+  rm -rf "$out/fleet"
+  "$root/scripts/launch_servers.sh" --servers 2 --base-port 0 --dir "$out/fleet" >/dev/null
+  servers="$(cat "$out/fleet/servers.txt")"
+}
+train() {  # OUT SOURCE FLAGS...
+  local run="$1" source="$2"
+  shift 2
+  "$cistern" train "$model" --servers "$servers" --out "$run" --overwrite --no-save-model \
+    --set "layers.data.source=$source" "$@" "${flags[@]}" >/dev/null
+}
+score() {  # DAY: "AUC LOGLOSS" of the servers' model
+  "$cistern" eval "$model" --servers "$servers" --data "$out/data/$1/file_list.txt" --json |
+    python3 -c 'import json, sys; t = json.load(sys.stdin); print(t["auc"], t["logloss"])'
+}
+
+printf 'day\tauc\tlogloss\n' >"$out/days.tsv"
+start_fleet
+for ((day = 0; day < days; ++day)); do
+  if [ "$day" -gt 0 ]; then
+    read -r auc logloss < <(score "${names[day]}")
+    printf '%s\t%s\t%s\n' "${names[day]}" "$auc" "$logloss" >>"$out/days.tsv"
+    printf '%s before it is trained: AUC %.5f, log loss %.5f\n' "${names[day]}" "$auc" "$logloss"
+  fi
+  if [ "$day" -lt "$((days - 1))" ]; then
+    train "$out/run/${names[day]}" "$out/data/${names[day]}/file_list.txt"
+  fi
+done
+
+# All files of all days but the last, in one list.
+python3 - "$out" "${names[@]:0:$((days - 1))}" >"$out/all_but_last.txt" <<'PYTHON'
+import os, sys
+files = []
+for name in sys.argv[2:]:
+    folder = os.path.join(sys.argv[1], "data", name)
+    lines = open(os.path.join(folder, "file_list.txt")).read().split("\n")[1:]
+    files += [line if os.path.isabs(line) else os.path.join(folder, line) for line in lines if line]
+print(len(files), *files, sep="\n")
+PYTHON
+start_fleet
+train "$out/run/at_once" "$out/all_but_last.txt" --set cistern.shuffle=true
+read -r auc logloss < <(score "$last")
+printf 'at_once:%s\t%s\t%s\n' "$last" "$auc" "$logloss" >>"$out/days.tsv"
+printf '%s after all days before it at once: AUC %.5f, log loss %.5f\n' "$last" "$auc" "$logloss"

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Clicks of a news portal as samples for a CTR model: one CSV a day.
+
+    examples/globo/samples.py CLICKS_DIR OUT_DIR [--negatives 4] [--seed 1]
+
+CLICKS_DIR holds clicks_day00.csv, clicks_day01.csv ..., plain or as .xz, with the columns of
+Globo.com's "News Portal User Interactions" and the column `hour` in front (hours since the first).
+
+Every click becomes a sample with label 1, and `--negatives` samples with label 0: the same visitor
+and moment, and an article that was clicked in the hour before, but not in this session. (The very
+first hour has no hour before: it only provides articles.) The columns are
+
+    label,user,article,previous,hour,environment,device,os,country,region,referrer
+
+`previous` is the article clicked before in the session, 0 for its first click; `hour` is that of the
+day. The draw depends on the seed and the day's number alone.
+"""
+import argparse
+import csv
+import lzma
+import pathlib
+import random
+import re
+import sys
+
+CONTEXT = ["click_environment", "click_deviceGroup", "click_os", "click_country", "click_region",
+           "click_referrer_type"]
+COLUMNS = ["label", "user", "article", "previous", "hour", "environment", "device", "os", "country",
+           "region", "referrer"]
+
+
+def open_text(path):
+    return lzma.open(path, "rt") if path.suffix == ".xz" else open(path)
+
+
+def sessions(path):
+    """The clicks of a day's file, session by session: (hour, [row, ...])."""
+    with open_text(path) as file:
+        clicks, key = [], None
+        for row in csv.DictReader(file):
+            at = (int(row["hour"]), row["session_id"])
+            if at != key and clicks:
+                yield key[0], clicks
+                clicks = []
+            key = at
+            clicks.append(row)
+        if clicks:
+            yield key[0], clicks
+
+
+class Hours:
+    """Which articles were clicked in the hour before the one that is read."""
+
+    def __init__(self):
+        self.hour, self.now, self.before = None, {}, []
+
+    def move_to(self, hour):
+        if hour == self.hour:
+            return
+        if self.hour is not None and hour < self.hour:
+            sys.exit(f"samples.py: hour {hour} comes after hour {self.hour}: the files are not in "
+                     "order")
+        if self.now:
+            self.before = list(self.now)  # in the order of their first click
+        self.hour, self.now = hour, {}
+
+
+def write_day(path, out, hours, negatives, draw):
+    samples = 0
+    for hour, clicks in sessions(path):
+        hours.move_to(hour)
+        own = {click["click_article_id"] for click in clicks}
+        previous = "0"
+        for click in clicks:
+            article = click["click_article_id"]
+            hours.now[article] = None
+            moment = ",".join([str(hour % 24)] + [click[name] for name in CONTEXT])
+            user = click["user_id"]
+            if hours.before:
+                out.write(f"1,{user},{article},{previous},{moment}\n")
+                samples += 1
+            for _ in range(negatives if hours.before else 0):
+                other = draw.choice(hours.before)
+                if other in own:
+                    continue
+                out.write(f"0,{user},{other},{previous},{moment}\n")
+                samples += 1
+            previous = article
+    return samples
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("clicks_dir", type=pathlib.Path)
+    parser.add_argument("out_dir", type=pathlib.Path)
+    parser.add_argument("--negatives", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    days = sorted(path for path in arguments.clicks_dir.iterdir()
+                  if re.fullmatch(r"clicks_day\d+\.csv(\.xz)?", path.name))
+    if not days:
+        sys.exit(f"samples.py: {arguments.clicks_dir} holds no clicks_dayNN.csv, plain or as .xz")
+    arguments.out_dir.mkdir(parents=True, exist_ok=True)
+    hours = Hours()
+    for path in days:
+        day = re.search(r"\d+", path.name).group()
+        draw = random.Random(f"{arguments.seed} {day}")
+        fresh = arguments.out_dir / f"day{day}.csv.tmp"
+        with open(fresh, "w") as out:
+            out.write(",".join(COLUMNS) + "\n")
+            samples = write_day(path, out, hours, arguments.negatives, draw)
+        fresh.rename(arguments.out_dir / f"day{day}.csv")
+        print(f"day {day}: {samples:,} samples", flush=True)
+
+
+if __name__ == "__main__":
+    main()
