@@ -49,6 +49,7 @@ TESTED_THROUGH = {
     "server/table/value_block.cc": "test/server/sparse_table_test.cc",
     "worker/client/*.cc": "test/client/parameter_client_test.cc",
     "worker/config/*.cc": "test/model/model_config_test.cc",
+    "worker/data/criteo_*.cc": "test/data/criteo_test.cc",
     "worker/data/data_set.cc": "test/integration/data_formats_test.py",
     "worker/data/mapped_file.cc": "test/data/raw_test.cc",
     "worker/data/parquet_*.cc": "test/data/parquet_test.cc",
@@ -64,9 +65,12 @@ TESTED_THROUGH = {
     "worker/data/line_reader.cc": "test/data/convert_test.cc",
     "worker/data/row_encoder.cc": "test/data/convert_test.cc",
     "worker/data/vocabulary.cc": "test/data/convert_test.cc",
+    "worker/metric/metric_name.cc": "test/metric/metric_set_test.cc",
+    "worker/metric/ranked_scores.cc": "test/metric/metric_set_test.cc",
     "worker/model/*.cc": "test/model/model_gradient_test.cc",
     "worker/pass/batch_builder.cc": "test/data/pass_source_test.cc",
     "worker/pass/sample_cursor.cc": "test/data/pass_source_test.cc",
+    "worker/snapshot/new_file.cc": "test/integration/hugectr_files_test.py",
     "worker/train/*.cc": "test/train/train_job_test.cc",
 }
 # No test of its own, and why.

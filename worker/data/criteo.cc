@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <thread>
 
 #include "absl/strings/numbers.h"
@@ -14,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/philox.h"
 #include "common/thread_pool.h"
+#include "worker/data/criteo_days.h"
 #include "worker/data/criteo_ids.h"
 #include "worker/data/criteo_rows.h"
 #include "worker/data/output_file.h"
@@ -28,8 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPartsMost = 512;
 constexpr uint64_t kRowsPerBlock = 1024;  // of samples, for a writer
-constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint64_t{64} << 20;
-constexpr uint64_t kBlocksWanted = 1024;
 
 // Streams of the random generator.
 enum Stream : uint64_t { kPart, kOrder };
@@ -55,59 +53,11 @@ absl::Status OnThreads(ThreadPool& pool, size_t n, const One& one) {
   return failed;
 }
 
-// The days, cut into blocks; the text of each mapped.
-struct Days {
-  std::vector<std::unique_ptr<MappedFile>> texts;
-  std::vector<CriteoBlock> blocks;  // in the order of the days
-  uint64_t bytes = 0;
-  bool is_test(const CriteoBlock& block) const { return block.day + 1 == texts.size(); }
-};
-
-absl::StatusOr<Days> OpenDays(const CriteoOptions& options) {
-  Days days;
-  for (const std::string& path : options.days) {
-    std::error_code error;
-    if (!fs::exists(path, error)) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": no such file"));
-    }
-    CISTERN_ASSIGN_OR_RETURN(days.texts.emplace_back(), MappedFile::Open(path));
-    days.bytes += days.texts.back()->bytes().size();
-  }
-  uint64_t block_bytes = options.block_bytes;
-  if (block_bytes == 0) {
-    block_bytes = std::clamp(days.bytes / kBlocksWanted, kBlockBytesLeast, kBlockBytesMost);
-  }
-  for (size_t day = 0; day < days.texts.size(); ++day) {
-    const uint64_t size = days.texts[day]->bytes().size();
-    for (uint64_t begin = 0; begin < size; begin += block_bytes) {
-      days.blocks.push_back({day, begin, std::min(begin + block_bytes, size)});
-    }
-  }
-  return days;
-}
-
-// All that decides what the files of the work folder hold. Files that change keep no promise.
-std::string PlanOf(const CriteoOptions& options, const Days& days) {
-  std::string plan = absl::StrCat("cistern criteo 1\n", days.blocks.size(), " ",
-                                  days.blocks.empty() ? 0 : days.blocks[0].end, "\n");
-  for (size_t day = 0; day < days.texts.size(); ++day) {
-    std::error_code ignored;
-    const auto changed = fs::last_write_time(options.days[day], ignored).time_since_epoch();
-    absl::StrAppend(&plan, fs::absolute(options.days[day], ignored).string(), "\t",
-                    days.texts[day]->bytes().size(), "\t", changed.count(), "\n");
-  }
-  absl::StrAppend(&plan, "dense ", static_cast<int>(options.dense), " min_count ",
-                  options.min_count, " shuffle ", options.shuffle, " seed ", options.seed,
-                  " memory ", options.memory_mb, "\n");
-  for (const auto& [a, b] : options.crosses) absl::StrAppend(&plan, "cross ", a, " ", b, "\n");
-  return plan;
-}
-
 // Threads: one at a time; it has threads of its own.
 class Preparation {
  public:
   Preparation(const CriteoOptions& options, const std::function<bool(uint64_t)>& progress,
-              Days days, std::unique_ptr<WorkFolder> work)
+              CriteoDays days, std::unique_ptr<WorkFolder> work)
       : options_(options),
         progress_(progress),
         days_(std::move(days)),
@@ -406,7 +356,7 @@ class Preparation {
 
   const CriteoOptions& options_;
   const std::function<bool(uint64_t)>& progress_;
-  const Days days_;
+  const CriteoDays days_;
   const std::unique_ptr<WorkFolder> work_;
   ThreadPool pool_;
   DataSetOptions data_;
@@ -421,37 +371,13 @@ class Preparation {
   uint64_t ticks_ ABSL_GUARDED_BY(progress_mutex_) = 0;
 };
 
-absl::Status CheckOptions(const CriteoOptions& options) {
-  if (options.days.size() < 2) {
-    return absl::InvalidArgumentError(
-        "name at least two files: days to train with, and one more, the last, to test with");
-  }
-  if (options.multi_hot.has_value() && options.format != DataFormat::kNorm) {
-    return absl::InvalidArgumentError(absl::StrCat("a slot of a ", FormatName(options.format),
-                                                   " file holds one key; multi-hot needs Norm"));
-  }
-  if (options.memory_mb == 0 || options.samples_per_file == 0) {
-    return absl::InvalidArgumentError("memory and samples of a file are at least 1");
-  }
-  for (const auto& [a, b] : options.crosses) {
-    if (a < kCriteoSparse && b < kCriteoSparse && a != b) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("a cross of columns C", a + 1, " and C", b + 1, ": name two of C1 to C26"));
-  }
-  if (std::set(options.crosses.begin(), options.crosses.end()).size() != options.crosses.size()) {
-    return absl::InvalidArgumentError("a cross is named twice");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
                                             const std::function<bool(uint64_t rows)>& progress) {
-  CISTERN_RETURN_IF_ERROR(CheckOptions(options));
+  CISTERN_ASSIGN_OR_RETURN(CriteoDays days, OpenCriteoDays(options));
   CISTERN_RETURN_IF_ERROR(OutputFolder::Check(options.out, options.overwrite));
-  CISTERN_ASSIGN_OR_RETURN(Days days, OpenDays(options));
-  const std::string plan = PlanOf(options, days);
+  const std::string plan = CriteoPlan(options, days);
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WorkFolder> work, WorkFolder::Open(options.out, plan));
   WorkFolder* const folder = work.get();
   Preparation preparation(options, progress, std::move(days), std::move(work));
