@@ -41,16 +41,15 @@ StepSizes::StepSizes(const RuleParams& rule) : rule_(rule), fading_steps_(Fading
 void StepSizes::Restore(const v1::RateHistory& history, uint64_t step) {
   history_.Clear();
   sizes_.clear();
-  step_ = 0;
+  const bool known = history.segments_size() > 0;
+  step_ = known ? std::min(step, history.segments(0).from_step() - 1) : step;
+  if (rule_.kind == RuleKind::kAdam) sizes_.resize(step_, 0.0f);
   for (int i = 0; i < history.segments_size() && step_ < step; ++i) {
     const bool last = i + 1 == history.segments_size();
     const uint64_t next = last ? step + 1 : history.segments(i + 1).from_step();
     if (next <= step_ + 1) continue;  // a segment that another one replaces at once
     Advance(std::min(step, next - 1), ScheduleOf(history.segments(i)), history.segments(i).scale());
   }
-  step_ = step;
-  if (!history_.segments().empty() || rule_.kind != RuleKind::kAdam) return;
-  sizes_.resize(step, 0.0f);  // no rate is known: what was missed then is not made up
 }
 
 void StepSizes::Advance(uint64_t step, const LearningRateSchedule& schedule, double scale) {

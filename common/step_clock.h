@@ -21,8 +21,8 @@ class StepSizes {
  public:
   explicit StepSizes(const RuleParams& rule);
 
-  // Steps 1 .. step of a run with these rates. Where the history begins later than step 1, or is
-  // empty, the first rate there is stands for what came before.
+  // Steps 1 .. step of a run with these rates. Steps before the first of them, of a rate that is
+  // not known, have size 0: what rows missed then is not made up.
   void Restore(const v1::RateHistory& history, uint64_t step);
 
   // Goes on to step `step`, with this rate for all steps from the one after step() on.

@@ -77,6 +77,9 @@ TEST(StepSizes, StepsOfAnUnknownRateAreOfSizeZero) {
   ASSERT_EQ(sizes.step(), 6u);
   EXPECT_EQ(sizes.sizes()[4], 0.0f);
   EXPECT_GT(sizes.sizes()[5], 0.0f);
+  StepSizes again(GlobalAdam());  // from the history of the one rate that is known
+  again.Restore(sizes.history(), 6);
+  EXPECT_EQ(Sizes(again), Sizes(sizes));
 }
 
 v1::TableSpec Spec(v1::UpdateRule::Missed missed) {
