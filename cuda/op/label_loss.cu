@@ -6,14 +6,6 @@
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
-namespace {
-
-// Of class 1: softmax over two is the sigmoid of the difference.
-__device__ inline double MarginOf(const float* logits) {
-  return static_cast<double>(logits[1]) - static_cast<double>(logits[0]);
-}
-
-}  // namespace
 
 void TwoClassLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t b,
                   float* scratch, Stream& stream) {

@@ -10,15 +10,6 @@ decltype(op::TwoClassProbability) TwoClassProbability;
 decltype(op::MultiLabelLoss) MultiLabelLoss;
 }  // namespace gpu
 
-namespace {
-
-// Of class 1: softmax over two is the sigmoid of the difference.
-double MarginOf(const float* logits) {
-  return static_cast<double>(logits[1]) - static_cast<double>(logits[0]);
-}
-
-}  // namespace
-
 void TwoClassLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t b,
                   float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(TwoClassLoss, logits, labels, loss, dlogits, b, scratch);

@@ -21,6 +21,11 @@ CISTERN_HOST_DEVICE inline double LogLossOf(double x, double label) {
   return (x > 0 ? x : 0) - x * label + log1p(exp(-fabs(x)));
 }
 
+// Of class 1 of two: softmax over two logits is the sigmoid of their difference.
+CISTERN_HOST_DEVICE inline double MarginOf(const float* logits) {
+  return static_cast<double>(logits[1]) - static_cast<double>(logits[0]);
+}
+
 // What an element counts in a mean over `count`; 0 of none.
 inline double ShareOf(size_t count) {
   return count == 0 ? 0.0 : 1.0 / static_cast<double>(count);
