@@ -22,30 +22,11 @@
 #include "common/check.h"
 #include "common/file_system.h"
 #include "server/service/server_node.h"
+#include "test/benchmark/disk_run.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void Must(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "durable_benchmark: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
-void DropCaches() {
-  sync();
-  std::FILE* file = std::fopen("/proc/sys/vm/drop_caches", "w");
-  if (file == nullptr) return;
-  std::fputs("3", file);
-  std::fclose(file);
-}
 
 uint64_t BytesIn(const std::string& folder) {
   uint64_t bytes = 0;

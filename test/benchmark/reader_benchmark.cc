@@ -19,32 +19,13 @@
 #include <vector>
 
 #include "common/check.h"
+#include "test/benchmark/disk_run.h"
 #include "worker/data/generate.h"
 
 namespace cistern {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kSlots = 26, kBatch = 4096, kBuffer = size_t{1} << 20;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void Must(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "reader_benchmark: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
-void DropCaches() {
-  sync();
-  std::FILE* file = std::fopen("/proc/sys/vm/drop_caches", "w");
-  if (file == nullptr) return;
-  std::fputs("3", file);
-  std::fclose(file);
-}
 
 // The data files of a set: not its lists.
 std::vector<std::string> DataFiles(const std::string& folder) {
