@@ -94,9 +94,9 @@ struct ModelBench {
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *result : StepResult();
   }
-  std::vector<float> Predict(const Batch& batch) {
+  std::vector<float> Predict(const Batch& batch, std::vector<float>* logits = nullptr) {
     std::vector<float> predictions;
-    const absl::Status status = model->Predict(batch, pointers, &predictions);
+    const absl::Status status = model->Predict(batch, pointers, &predictions, logits);
     EXPECT_TRUE(status.ok()) << status;
     return predictions;
   }

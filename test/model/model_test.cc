@@ -100,9 +100,14 @@ TEST(Model, PredictsBatchesOfAnySize) {
   ModelBench bench(DeepFmText(), {"solver.batchsize_eval=5"}, 12);  // planned for 16
   const Batch large = bench.batch(53, 3);
   const std::vector<double> expected = bench.Reference().Predict(large);
-  const std::vector<float> predictions = bench.Predict(large);
+  std::vector<float> logits;
+  const std::vector<float> predictions = bench.Predict(large, &logits);
   ASSERT_EQ(predictions.size(), 53u);
-  for (size_t i = 0; i < 53; ++i) EXPECT_NEAR(predictions[i], expected[i], 1e-6) << i;
+  ASSERT_EQ(logits.size(), 53u);
+  for (size_t i = 0; i < 53; ++i) {
+    EXPECT_NEAR(predictions[i], expected[i], 1e-6) << i;
+    EXPECT_NEAR(1 / (1 + std::exp(-logits[i])), predictions[i], 1e-6) << i;
+  }
   EXPECT_TRUE(bench.Predict(bench.batch(0, 1)).empty());
 }
 
@@ -147,7 +152,7 @@ TEST(Model, RefusesBatchesOfAnotherShape) {
   Batch batch = bench.batch(4, 1);
   batch.dense.pop_back();
   std::vector<float> predictions;
-  EXPECT_EQ(bench.model->Predict(batch, bench.pointers, &predictions).code(),
+  EXPECT_EQ(bench.model->Predict(batch, bench.pointers, &predictions, nullptr).code(),
             absl::StatusCode::kInvalidArgument);
 }
 

@@ -25,7 +25,7 @@ class GraphModel : public Model {
   absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
                                    uint64_t step, double lr_scale) override;
   absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
-                       std::vector<float>* predictions) override;
+                       std::vector<float>* predictions, std::vector<float>* logits) override;
   v1::StepClock clock() const override;
   void SetClock(const v1::StepClock& clock) override;
   absl::Status BringUp(absl::Span<PassTable* const> tables) override;
@@ -204,15 +204,19 @@ absl::Status GraphModel::BringUp(absl::Span<PassTable* const> tables) {
 }
 
 absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const> tables,
-                                 std::vector<float>* predictions) {
+                                 std::vector<float>* predictions, std::vector<float>* logits) {
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   const size_t labels = config_.data.label_dim, most = graph_->planned_batch();
+  const Tensor& logit = graph_->logit();
   predictions->resize(batch.size * labels);
+  if (logits != nullptr) logits->clear();
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
     graph_->Infer({batch, first, size, tables, 0, parameters_, graph_->scratch(), stream_});
-    graph_->loss().Predict(graph_->logit().value(), size, predictions->data() + first * labels,
-                           stream_);
+    graph_->loss().Predict(logit.value(), size, predictions->data() + first * labels, stream_);
+    if (logits != nullptr) {
+      logits->insert(logits->end(), logit.value(), logit.value() + size * logit.shape.columns());
+    }
   }
   return stream_.status();
 }

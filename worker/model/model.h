@@ -53,9 +53,10 @@ class Model {
   virtual absl::Status BringUp(absl::Span<PassTable* const> tables) = 0;
 
   // Predictions of a batch of any size: the probability of each label (loss.h), [size, label_dim],
-  // in sample order. Dropout is off, BatchNorm uses its running statistics. Changes nothing.
+  // in sample order; logits: what the loss layer reads, [size, its columns], null: not wanted.
+  // Dropout is off, BatchNorm uses its running statistics. Changes nothing.
   virtual absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
-                               std::vector<float>* predictions) = 0;
+                               std::vector<float>* predictions, std::vector<float>* logits) = 0;
 
   // The dense tables as the servers hold them: [rows, columns] of schema().dense_tables(i).
   virtual std::vector<float> ReadDense(size_t i) const = 0;

@@ -136,7 +136,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
     for (const Batch& batch : pass.batches) {
-      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions));
+      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions, nullptr));
       Groups groups;
       if (config_.cistern.gauc_slot) {
         CISTERN_ASSIGN_OR_RETURN(groups,
