@@ -1,4 +1,4 @@
-// The cross-entropy of one logit, alike on the CPU and on a GPU. Internal to x_cpu.cc and x.cu.
+// The cross-entropy of one logit, alike on the CPU, on a GPU, and in the metrics of an evaluation.
 //
 // In double: the loss layer has few elements a sample, and its accuracy is everyone's.
 #pragma once

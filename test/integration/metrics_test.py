@@ -5,6 +5,7 @@ import json
 import math
 import unittest
 
+from hugectr_files import write_floats
 from programs import ProgramTest, Samples, run
 
 NAMES = ["AUC", "AverageLoss", "LogLoss", "NE", "COPC", "PCOC", "BucketError", "ActualCTR",
@@ -131,6 +132,26 @@ class Metrics(ProgramTest):
         self.check(trained, {name: together[name] for name in ("auc", "logloss", "copc")})
         self.assertAlmostEqual(trained["average_loss"], sum(
             weight * one["logloss"] for weight, one in zip(weights, each)) / 2, delta=1e-6)
+
+    def test_average_loss_is_of_logits_that_have_no_probability_below_one(self):
+        positives = sum(label > 0.5 for label, _, _ in self.samples.rows)
+        negatives = len(self.samples.rows) - positives
+        cases = [("BinaryCrossEntropyLoss", [40.0]), ("CrossEntropyLoss", [-25.0, 15.0])]
+        for loss, biases in cases:
+            weights = self.folder / f"{loss}.dense"
+            write_floats(weights, [0.0] * (18 * 16 + 16 + 16 * len(biases)) + biases)
+
+            def fit(content):
+                content["solver"].update(dense_model_file=str(weights), num_epochs=1)
+                content["optimizer"]["adam_hparam"]["learning_rate"] = 1e-12
+                content["layers"][-2]["fc_param"]["num_output"] = len(biases)
+                content["layers"][-1]["type"] = loss
+            self.ask(["AverageLoss", "LogLoss"], change=fit)
+            trained = self.run_ok("cistern", "train", self.config, "--out", self.folder / loss,
+                                  "--json").json()
+            self.assertAlmostEqual(trained["average_loss"], 40 * negatives / 500, delta=1e-9)
+            clipped = -negatives * math.log(1e-7) - positives * math.log1p(-1e-7)
+            self.assertAlmostEqual(trained["logloss"], clipped / 500, delta=1e-9)
 
     def test_a_group_slot_of_several_keys_is_refused(self):
         Samples(self.SAMPLES // 4, seed=2).write(self.test_file)

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -87,6 +88,27 @@ TEST(MetricSet, AverageLossWeighsAndMasksAsTheLossDoes) {
               (2 * std::log(2.0) + 2 * std::log(2.0) + 10 * std::log(4.0)) / 4, 1e-12);
   EXPECT_NEAR(Figure(values, "logloss"), (2 * std::log(2.0) + std::log(4.0)) / 3, 1e-12);
   EXPECT_EQ(Figure(values, "auc"), 0.25);  // 0.5 and 0.25 against 0.5
+}
+
+// Predictions are 0 and 1 in float long before their loss is.
+TEST(MetricSet, AverageLossIsThatOfTheLogitsHoweverCertainTheyAre) {
+  MetricOptions options;
+  options.metrics = {Metric::kAverageLoss};
+  MetricSet set(options);
+  const std::vector<float> labels = {1, 0, 1, 0, 1, 0}, predictions = {1, 1, 0, 0, 1, 0.5f};
+  const std::vector<double> margins = {40, 40, -40, -40, 12, 0};
+  ASSERT_TRUE(set.Add(labels, predictions, {}, margins).ok());
+  double expected = 0, clipped = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const double loss = std::log1p(std::exp(labels[i] > 0 ? -margins[i] : margins[i]));
+    expected += loss / 6;
+    clipped += std::clamp(loss, -std::log1p(-1e-7), -std::log(1e-7)) / 6;
+  }
+  EXPECT_NEAR(Figure(set.Values(), "average_loss"), expected, 1e-14);
+  EXPECT_NEAR(Figure(set.Values(), "logloss"), clipped, 1e-12);
+  const absl::Status status = set.Add({1}, {1}, {}, {HUGE_VAL});
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the logit of sample 6 is inf"));
 }
 
 TEST(MetricSet, WhatIsUndefinedSaysWhy) {

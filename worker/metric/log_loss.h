@@ -5,25 +5,38 @@
 #include <cmath>
 #include <cstdint>
 
+#include "cuda/op/log_loss.h"
 #include "worker/metric/exact_sum.h"
 
 namespace cistern {
 
 // -(y log p + (1 - y) log(1 - p)) in double, p clipped to [1e-7, 1 - 1e-7] as the published CTR
 // tables do.
-inline double CrossEntropy(double label, double prediction) {
-  const double p = std::clamp(prediction, 1e-7, 1.0 - 1e-7);
+inline constexpr double kMostCertain = 1e-7;
+inline double ClippedCrossEntropy(double label, double prediction) {
+  const double p = std::clamp(prediction, kMostCertain, 1.0 - kMostCertain);
   return -(label * std::log(p) + (1.0 - label) * std::log1p(-p));
 }
 
-// Each prediction counts the same, whatever batch it came in.
+// The cross-entropy of sigmoid(margin), not clipped: what the loss layers take the mean of. A
+// probability is a number next to 1 too soon to tell it.
+inline double CrossEntropyOfMargin(double label, double margin) {
+  return op::LogLossOf(margin, label);
+}
+
+// Clipped as above.
+inline double ClippedCrossEntropyOfMargin(double label, double margin) {
+  const double most = std::log1p(-kMostCertain) - std::log(kMostCertain);
+  return CrossEntropyOfMargin(label, std::clamp(margin, -most, most));
+}
+
+// The mean of cross-entropies: each counts the same, whatever batch it came in.
 //
 // Threads: one at a time.
 class LogLoss {
  public:
-  // prediction: in [0, 1].
-  void Add(float label, float prediction, double weight = 1) {
-    sum_.Add(weight * CrossEntropy(label, prediction));
+  void Add(double cross_entropy) {
+    sum_.Add(cross_entropy);
     ++count_;
   }
   // Counts a prediction that has no loss.
@@ -32,7 +45,7 @@ class LogLoss {
     sum_.Merge(other.sum_);
     count_ += other.count_;
   }
-  // 0 of no predictions.
+  // 0 of none.
   double Value() const { return count_ == 0 ? 0.0 : sum_.Value() / static_cast<double>(count_); }
 
  private:

@@ -37,7 +37,7 @@ MetricValue CountOf(const std::string& name, uint64_t count) {
   return made;
 }
 
-absl::Status NotFinite(const char* what, float value, uint64_t sample, size_t label,
+absl::Status NotFinite(const char* what, double value, uint64_t sample, size_t label,
                        size_t label_dim) {
   return absl::DataLossError(absl::StrCat(
       "the ", what, " of sample ", sample,
@@ -69,10 +69,12 @@ bool MetricSet::Asks(Metric metric) const {
 }
 
 absl::Status MetricSet::Add(absl::Span<const float> labels, absl::Span<const float> predictions,
-                            absl::Span<const std::optional<Key>> groups) {
+                            absl::Span<const std::optional<Key>> groups,
+                            absl::Span<const double> margins) {
   const size_t dim = labels_.size();
   const bool grouped = Asks(Metric::kGauc);
   CISTERN_CHECK(labels.size() == predictions.size() && labels.size() % dim == 0);
+  CISTERN_CHECK(margins.empty() || margins.size() == labels.size());
   CISTERN_CHECK(!grouped || groups.size() == labels.size() / dim);
   for (size_t i = 0; i < labels.size(); ++i) {
     const size_t k = i % dim;
@@ -81,15 +83,21 @@ absl::Status MetricSet::Add(absl::Span<const float> labels, absl::Span<const flo
     if (!std::isfinite(prediction)) {
       return NotFinite("prediction", prediction, samples_ + i / dim, k, dim);
     }
+    if (!margins.empty() && !std::isfinite(margins[i])) {
+      return NotFinite("logit", margins[i], samples_ + i / dim, k, dim);
+    }
     OfLabel& of = labels_[k];
     if (options_.masked_below && label < *options_.masked_below) {
       of.average_loss.AddNone();
       continue;
     }
     of.scores.Add(label, prediction);
-    of.log_loss.Add(label, prediction);
-    of.average_loss.Add(label, prediction,
-                        options_.label_weights.empty() ? 1.0 : options_.label_weights[k]);
+    const double clipped = margins.empty() ? ClippedCrossEntropy(label, prediction)
+                                           : ClippedCrossEntropyOfMargin(label, margins[i]);
+    const double weight = options_.label_weights.empty() ? 1.0 : options_.label_weights[k];
+    of.log_loss.Add(clipped);
+    of.average_loss.Add(weight *
+                        (margins.empty() ? clipped : CrossEntropyOfMargin(label, margins[i])));
     of.calibration.Add(label, prediction);
     if (!grouped) continue;
     if (groups[i / dim]) {

@@ -36,10 +36,13 @@ class MetricSet {
   explicit MetricSet(const MetricOptions& options);
 
   // labels, predictions: [n, label_dim], predictions in [0, 1]. groups: [n], or empty without GAUC;
-  // nullopt: the sample belongs to none. kDataLoss: a label or a prediction is not a finite number,
-  // with its sample.
+  // nullopt: the sample belongs to none. margins: [n, label_dim], the log-odds of the predictions,
+  // of which losses are taken; empty where only the predictions are known, whose losses, all of
+  // them, are clipped (log_loss.h). kDataLoss: a label, prediction or margin is not a finite
+  // number, with its sample.
   absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions,
-                   absl::Span<const std::optional<Key>> groups = {});
+                   absl::Span<const std::optional<Key>> groups = {},
+                   absl::Span<const double> margins = {});
   // other: of the same options.
   void Merge(const MetricSet& other);
 
@@ -52,7 +55,7 @@ class MetricSet {
   // What is collected of one label.
   struct OfLabel {
     RankedScores scores;
-    LogLoss log_loss, average_loss;
+    LogLoss log_loss, average_loss;  // clipped; as the loss layer has it
     Calibration calibration;
     GroupAuc groups;
     void Merge(const OfLabel& other);

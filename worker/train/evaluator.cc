@@ -5,7 +5,9 @@
 #include <cstring>
 #include <optional>
 
+#include "common/check.h"
 #include "cuda/op/label_loss.h"
+#include "cuda/op/log_loss.h"
 #include "worker/config/grammar.h"
 #include "worker/metric/metric_set.h"
 #include "worker/train/data_source.h"
@@ -51,6 +53,15 @@ absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const Grou
     if (offset[1] > offset[0]) groups[i] = pass.keys[group.input].keys()[sparse.rows[*offset]];
   }
   return groups;
+}
+
+// The log-odds of each label: its logit, and that of the second of two classes (loss.h).
+std::vector<double> MarginsOf(const std::vector<float>& logits, size_t predictions) {
+  if (logits.size() == predictions) return {logits.begin(), logits.end()};
+  CISTERN_CHECK(logits.size() == 2 * predictions);
+  std::vector<double> margins(predictions);
+  for (size_t i = 0; i < predictions; ++i) margins[i] = op::MarginOf(&logits[2 * i]);
+  return margins;
 }
 
 void Summarize(const MetricValues& values, EvalSummary* summary) {
@@ -128,7 +139,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   const auto start = std::chrono::steady_clock::now();
   EvalSummary summary;
   MetricSet metrics(MetricOptionsOf(config_));
-  std::vector<float> predictions;
+  std::vector<float> predictions, logits;
   const auto score = [&](const Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
     CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary.unseen_keys));
@@ -136,13 +147,14 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
     for (const Batch& batch : pass.batches) {
-      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions, nullptr));
+      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions, &logits));
       Groups groups;
       if (config_.cistern.gauc_slot) {
         CISTERN_ASSIGN_OR_RETURN(groups,
                                  GroupsOf(pass, batch, *config_.cistern.gauc_slot, config_));
       }
-      CISTERN_RETURN_IF_ERROR(metrics.Add(batch.label, predictions, groups));
+      CISTERN_RETURN_IF_ERROR(
+          metrics.Add(batch.label, predictions, groups, MarginsOf(logits, predictions.size())));
       summary.samples += batch.size;
       for (float label : batch.label) summary.positives += label > 0.5f ? 1 : 0;
       if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, predictions));
