@@ -1,30 +1,13 @@
-// The cross-entropy of one logit, alike on the CPU, on a GPU, and in the metrics of an evaluation.
-//
-// In double: the loss layer has few elements a sample, and its accuracy is everyone's.
+// What the losses of the CPU and of a GPU share. Internal to x_cpu.cc and x.cu.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 
-#include "common/host_device.h"
+#include "common/cross_entropy.h"
 
 namespace cistern::op {
 
 inline constexpr size_t kLossGrain = 256;  // elements whose sum is one partial result
-
-CISTERN_HOST_DEVICE inline double SigmoidOf(double x) {
-  return 1.0 / (1.0 + exp(-x));
-}
-
-// -log of the probability that sigmoid(x) gives the label, in the form that cannot overflow.
-CISTERN_HOST_DEVICE inline double LogLossOf(double x, double label) {
-  return (x > 0 ? x : 0) - x * label + log1p(exp(-fabs(x)));
-}
-
-// Of class 1 of two: softmax over two logits is the sigmoid of their difference.
-CISTERN_HOST_DEVICE inline double MarginOf(const float* logits) {
-  return static_cast<double>(logits[1]) - static_cast<double>(logits[0]);
-}
 
 // What an element counts in a mean over `count`; 0 of none.
 inline double ShareOf(size_t count) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "cuda/op/log_loss.h"
+#include "common/cross_entropy.h"
 #include "worker/metric/exact_sum.h"
 
 namespace cistern {
@@ -21,7 +21,7 @@ inline double ClippedCrossEntropy(double label, double prediction) {
 // The cross-entropy of sigmoid(margin), not clipped: what the loss layers take the mean of. A
 // probability is a number next to 1 too soon to tell it.
 inline double CrossEntropyOfMargin(double label, double margin) {
-  return op::LogLossOf(margin, label);
+  return LogLossOf(margin, label);
 }
 
 // Clipped as above.

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "common/check.h"
+#include "common/cross_entropy.h"
 #include "cuda/op/label_loss.h"
-#include "cuda/op/log_loss.h"
 #include "worker/config/grammar.h"
 #include "worker/metric/metric_set.h"
 #include "worker/train/data_source.h"
@@ -60,7 +60,7 @@ std::vector<double> MarginsOf(const std::vector<float>& logits, size_t predictio
   if (logits.size() == predictions) return {logits.begin(), logits.end()};
   CISTERN_CHECK(logits.size() == 2 * predictions);
   std::vector<double> margins(predictions);
-  for (size_t i = 0; i < predictions; ++i) margins[i] = op::MarginOf(&logits[2 * i]);
+  for (size_t i = 0; i < predictions; ++i) margins[i] = MarginOf(&logits[2 * i]);
   return margins;
 }
 
