@@ -2,7 +2,8 @@
 // recover to a commit, to none older than the last one that was acknowledged, and with the rows
 // that commit had. And it is shown that a missing sync would be seen.
 //
-// CISTERN_CRASH_STATES: how many states to look at (100000; 10000000 in the long form).
+// CISTERN_CRASH_STATES: how many states to look at (100000; 10000000 in the long form). Those with
+// the same names and bytes are recovered once.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,8 +11,11 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <thread>
+#include <unordered_map>
 
+#include "absl/synchronization/mutex.h"
 #include "server/checkpoint/durable_state.h"
 #include "test/client/embedded_fleet.h"
 #include "test/client/restartable_fleet.h"
@@ -168,57 +172,98 @@ class Recording {
   std::map<uint64_t, std::vector<uint64_t>> digests_;
 };
 
-// Tries states of one recording.
+// What a disk recovers to; it follows from what its files hold.
+struct Recovered {
+  std::string error;  // empty: it recovers
+  uint64_t commit = 0;
+  Epoch epoch = 0;
+};
+
+// Recovers the state of one disk after the other.
 class Survivors {
  public:
   explicit Survivors(const Recording& recording)
       : recording_(recording), map_(ShardMap::Create(kShards, kServers).value()), pool_(1) {}
 
-  // Empty if what is left of the disk keeps every promise; else what is wrong.
-  std::string Check(size_t prefix, MemoryFileSystem::Loss loss, uint64_t seed) {
-    const auto disk = recording_.disk().Crash(prefix, loss, seed);
-    Promise promised;
-    for (const Promise& promise : recording_.promises()) {
-      if (promise.operation <= prefix) promised = promise;
-    }
+  Recovered Recover(FileSystem& disk) {
+    Recovered found;
     std::vector<uint64_t> digests(3);
-    uint64_t commit = 0;
-    for (uint32_t rank = 0; rank < kServers; ++rank) {
-      TableStore store(map_, rank);
-      DurableState::Options options;
-      options.files = disk.get();
-      options.folder = StateFolderOf(kDataDir);
-      options.cluster = "cistern";
-      // Looking only: a merge would take time, and is another recording's matter.
-      options.compact_min_bytes = uint64_t{1} << 40;
-      options.compact_max_files = 1 << 30;
-      auto state = DurableState::Open(options, map_, rank, &pool_);
-      if (!state.ok()) return std::string(state.status().message());
-      const auto pass = (*state)->Recover(store);
-      if (!pass.ok()) return std::string(pass.status().message());
-      const uint64_t here = (*state)->manifest().manifest.commit();
-      if (rank > 0 && here != commit) return "two servers are at different commits";
-      commit = here;
-      const auto epoch = (*state)->NewestEpoch();
-      if (!epoch.ok() || *epoch < promised.epoch) return "a claimed epoch is forgotten";
-      for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
-        digests[t] += store.sparse_tables()[t]->Digest();
-      }
-      if (!store.dense_tables().empty()) digests[2] += store.dense_tables()[0]->Digest();
+    for (uint32_t rank = 0; rank < kServers && found.error.empty(); ++rank) {
+      found.error = RecoverServer(disk, rank, &found, &digests);
     }
-    if (commit < promised.commit) {
-      return absl::StrCat("commit ", promised.commit, " was acknowledged and ", commit,
-                          " is what is left");
+    if (!found.error.empty()) return found;
+    const auto expected = recording_.digests().find(found.commit);
+    if (expected == recording_.digests().end()) {
+      found.error = "a commit that never was";
+    } else if (expected->second != digests) {
+      found.error = absl::StrCat("other rows than commit ", found.commit);
     }
-    const auto expected = recording_.digests().find(commit);
-    if (expected == recording_.digests().end()) return "a commit that never was";
-    return expected->second == digests ? "" : absl::StrCat("other rows than commit ", commit);
+    return found;
   }
 
  private:
+  std::string RecoverServer(FileSystem& disk, uint32_t rank, Recovered* found,
+                            std::vector<uint64_t>* digests) {
+    TableStore store(map_, rank);
+    DurableState::Options options;
+    options.files = &disk;
+    options.folder = StateFolderOf(kDataDir);
+    options.cluster = "cistern";
+    // Looking only: a merge would take time, and is another recording's matter.
+    options.compact_min_bytes = uint64_t{1} << 40;
+    options.compact_max_files = 1 << 30;
+    const auto state = DurableState::Open(options, map_, rank, &pool_);
+    if (!state.ok()) return std::string(state.status().message());
+    const auto pass = (*state)->Recover(store);
+    if (!pass.ok()) return std::string(pass.status().message());
+    const auto epoch = (*state)->NewestEpoch();
+    if (!epoch.ok()) return std::string(epoch.status().message());
+    if (rank > 0 && (*state)->commit() != found->commit) {
+      return "two servers are at different commits";
+    }
+    found->commit = (*state)->commit();
+    found->epoch = *epoch;
+    for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
+      (*digests)[t] += store.sparse_tables()[t]->Digest();
+    }
+    if (!store.dense_tables().empty()) (*digests)[2] += store.dense_tables()[0]->Digest();
+    return "";
+  }
+
   const Recording& recording_;
   const ShardMap map_;
   ThreadPool pool_;
+};
+
+// What was found on disks that were looked at. Many states differ in nothing that a file holds:
+// each content is recovered once.
+//
+// Threads: any thread.
+class SeenDisks {
+ public:
+  std::optional<Recovered> Find(const DiskHash& disk) const {
+    absl::ReaderMutexLock lock(&mutex_);
+    const auto found = seen_.find(disk);
+    if (found == seen_.end()) return std::nullopt;
+    return Recovered{"", found->second.first, found->second.second};
+  }
+  // Of one that recovers: an error ends the search.
+  void Add(const DiskHash& disk, const Recovered& recovered) {
+    absl::MutexLock lock(&mutex_);
+    seen_.try_emplace(disk, recovered.commit, recovered.epoch);
+  }
+  size_t size() const {
+    absl::ReaderMutexLock lock(&mutex_);
+    return seen_.size();
+  }
+
+ private:
+  struct FirstWord {
+    size_t operator()(const DiskHash& disk) const { return disk[0]; }
+  };
+
+  mutable absl::Mutex mutex_;
+  std::unordered_map<DiskHash, std::pair<uint64_t, Epoch>, FirstWord> seen_ ABSL_GUARDED_BY(mutex_);
 };
 
 uint64_t StatesWanted() {
@@ -240,8 +285,29 @@ class Enumeration {
     return failure_;
   }
   uint64_t states() const { return states_; }
+  uint64_t contents() const { return seen_.size(); }
 
  private:
+  // Empty if what is left of the disk keeps every promise; else what is wrong.
+  std::string Check(Survivors& survivors, size_t prefix, MemoryFileSystem::Loss loss,
+                    uint64_t seed) {
+    const auto disk = recording_.disk().Crash(prefix, loss, seed);
+    const DiskHash content = disk->ContentHash();
+    std::optional<Recovered> found = seen_.Find(content);
+    if (!found.has_value()) {
+      found = survivors.Recover(*disk);
+      if (!found->error.empty()) return found->error;
+      seen_.Add(content, *found);
+    }
+    Promise promised;
+    for (const Promise& promise : recording_.promises()) {
+      if (promise.operation <= prefix) promised = promise;
+    }
+    if (found->epoch < promised.epoch) return "a claimed epoch is forgotten";
+    if (found->commit >= promised.commit) return "";
+    return absl::StrCat("commit ", promised.commit, " was acknowledged and ", found->commit,
+                        " is what is left");
+  }
   // The states of one prefix with one seed, in turn for all prefixes, then for the next seed.
   void Work() {
     Survivors survivors(recording_);
@@ -254,7 +320,7 @@ class Enumeration {
         if (loss == MemoryFileSystem::Loss::kKill && seed > 0) continue;  // it has no choice
         if (found_ || states_ >= limit_) return;
         ++states_;
-        const std::string wrong = survivors.Check(turn % prefixes, loss, seed);
+        const std::string wrong = Check(survivors, turn % prefixes, loss, seed);
         if (!wrong.empty()) Found(wrong, turn % prefixes, loss, seed);
       }
     }
@@ -268,6 +334,7 @@ class Enumeration {
 
   const Recording& recording_;
   const uint64_t limit_;
+  SeenDisks seen_;
   std::atomic<uint64_t> next_{0}, states_{0};
   std::atomic<bool> found_{false};
   std::string failure_;  // of whoever set found_
@@ -282,7 +349,7 @@ TEST(PowerLoss, EveryStateThatACrashLeavesIsACommitThatKeepsItsPromises) {
   Enumeration enumeration(recording, StatesWanted());
   EXPECT_EQ(enumeration.Run(), "");
   std::cout << enumeration.states() << " states of " << recording.disk().operation_num()
-            << " operations\n";
+            << " operations, with " << enumeration.contents() << " different contents\n";
 }
 
 TEST(PowerLoss, EverySyncThatIsLeftOutIsNoticed) {

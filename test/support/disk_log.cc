@@ -1,5 +1,7 @@
 #include "test/support/disk_log.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 
 #include "common/hash.h"
@@ -55,7 +57,30 @@ void LoseName(const DiskOperation& operation, uint64_t seed, SeededNumbers& numb
   Apply(operation, &nodes);
 }
 
+// Appends what the hash is made of: of a folder its names, in order, each with its file's hash.
+void AppendFolder(const DiskNodes& nodes, size_t folder, std::string* out) {
+  for (const auto& [name, entry] : nodes[folder].entries) {
+    const DiskNode& node = nodes[entry];
+    *out += node.folder ? 'd' : 'f';
+    out->append(name.c_str(), name.size() + 1);
+    if (node.folder) {
+      AppendFolder(nodes, entry, out);
+      continue;
+    }
+    const XXH128_hash_t hash = XXH3_128bits(node.bytes->data(), node.size);
+    out->append(reinterpret_cast<const char*>(&hash), sizeof(hash));
+  }
+  *out += '.';
+}
+
 }  // namespace
+
+DiskHash HashOf(const DiskNodes& nodes) {
+  std::string names;
+  AppendFolder(nodes, 0, &names);
+  const XXH128_hash_t hash = XXH3_128bits(names.data(), names.size());
+  return {hash.low64, hash.high64};
+}
 
 uint64_t SeededNumbers::Below(uint64_t bound) {
   return MixKey(state_++) % bound;

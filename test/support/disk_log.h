@@ -3,6 +3,7 @@
 // Threads: one at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -35,6 +36,11 @@ struct DiskOperation {
   std::string name, old_name;
   std::string text;  // for people
 };
+
+// 128 bits that differ, but for chance, where any name that can be found on a disk does, or any
+// byte of a file that has one.
+using DiskHash = std::array<uint64_t, 2>;
+DiskHash HashOf(const DiskNodes& nodes);
 
 // Numbers that follow from a seed alone (splitmix64).
 class SeededNumbers {

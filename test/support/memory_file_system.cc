@@ -381,6 +381,11 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::Crash(size_t prefix, Loss lo
   return std::unique_ptr<MemoryFileSystem>(new MemoryFileSystem(core));
 }
 
+DiskHash MemoryFileSystem::ContentHash() const {
+  absl::MutexLock lock(&core_->mutex);
+  return HashOf(*core_->nodes);
+}
+
 void MemoryFileSystem::IgnoreFileSyncs() {
   absl::MutexLock lock(&core_->mutex);
   core_->ignores_file_syncs = true;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "common/file_system.h"
+#include "test/support/disk_log.h"
 
 namespace cistern {
 
@@ -56,6 +57,9 @@ class MemoryFileSystem : public FileSystem {
   // The disk that is found after the first `prefix` operations and a crash. The same arguments give
   // the same disk. It has no operations yet and nobody holds its locks; this one stays as it is.
   std::unique_ptr<MemoryFileSystem> Crash(size_t prefix, Loss loss, uint64_t seed) const;
+
+  // The same for two disks where nobody can tell them apart (but for chance: 128 bits).
+  DiskHash ContentHash() const;
 
   // From now on these calls do nothing and say that they did: tests show with them that a test of
   // crashes would see a sync that is missing.

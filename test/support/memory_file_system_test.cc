@@ -188,6 +188,31 @@ TEST(Crash, MutantsLoseWhatTheySayWasSynced) {
   }
 }
 
+TEST(ContentHash, IsTheSameForDisksThatHoldTheSameAndOnlyForThem) {
+  MemoryFileSystem files;
+  const DiskHash empty = files.ContentHash();
+  ASSERT_TRUE(files.MakeFolders("t").ok());
+  Write(files, "t/a", "12", false);
+  const size_t cut = files.operation_num();
+  Write(files, "t/b", "3", true);
+  std::map<Content, std::set<DiskHash>> hashes;
+  for (size_t prefix = cut - 2; prefix <= files.operation_num(); ++prefix) {
+    for (uint64_t seed = 0; seed < 300; ++seed) {
+      const auto disk = files.Crash(prefix, Loss::kWeak, seed);
+      const DiskHash hash = disk->ContentHash();
+      EXPECT_NE(hash, empty);
+      hashes[ContentOf(*disk, "t")].insert(hash);
+    }
+  }
+  std::set<DiskHash> all;
+  for (const auto& [content, same] : hashes) {
+    EXPECT_EQ(same.size(), 1u);
+    all.insert(*same.begin());
+  }
+  EXPECT_GT(all.size(), 8u);
+  EXPECT_EQ(all.size(), hashes.size());
+}
+
 // A checkpoint of 20 files of 1 KiB under temporary names: what a test of every crash pays a state.
 TEST(Crash, StatesAreCheap) {
   MemoryFileSystem files;
