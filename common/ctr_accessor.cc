@@ -6,32 +6,38 @@
 
 namespace cistern {
 
+CtrRule MakeCtrRule(const ValueLayout& layout) {
+  const CtrBounds bounds(layout.ctr());
+  CtrRule rule;
+  rule.rule = layout.rule();
+  rule.nonclk_coeff = layout.ctr().nonclk_coeff();
+  rule.click_coeff = layout.ctr().click_coeff();
+  rule.embedx_threshold = layout.ctr().embedx_threshold();
+  rule.show_scale = layout.ctr().show_scale();
+  rule.day_id_decay = layout.ctr().day_id_decay();
+  rule.delta_keep_days = bounds.delta_keep_days;
+  rule.decay_rate = bounds.decay_rate;
+  rule.dim = layout.dim();
+  rule.unseen_days = ValueLayout::kUnseenDays;
+  rule.delta_score = ValueLayout::kDeltaScore;
+  rule.show = ValueLayout::kShow;
+  rule.click = ValueLayout::kClick;
+  rule.embed_w = ValueLayout::kEmbedW;
+  rule.embed_state = ValueLayout::kEmbedState;
+  rule.slot = layout.slot_index();
+  rule.embedx_state = layout.state_index();
+  rule.embedx_w = layout.weight_index();
+  return rule;
+}
+
 bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const CtrPush& push,
                     float* value, bool full) {
-  SeeCtrValue(layout, push.day, value);
-  const double show = LoadDouble(value + ValueLayout::kShow) + push.show;
-  const double click = LoadDouble(value + ValueLayout::kClick) + push.click;
-  StoreDouble(value + ValueLayout::kShow, show);
-  StoreDouble(value + ValueLayout::kClick, click);
-  value[layout.slot_index()] = push.slot;
-  value[ValueLayout::kDeltaScore] += static_cast<float>(layout.Score(push.show, push.click));
-
-  const float scale = layout.ctr().show_scale() && push.show > 0 ? 1.0f / push.show : 1.0f;
-  const float embed_grad = push.embed_grad * scale;
-  ApplyRule(layout.rule(), step_size, 1, &embed_grad, value + ValueLayout::kEmbedW,
-            value + ValueLayout::kEmbedState);
-  if (full) {
-    thread_local std::vector<float> scaled;
-    scaled.assign(push.embedx_grad, push.embedx_grad + layout.dim());
-    for (float& g : scaled) g *= scale;
-    ApplyRule(layout.rule(), step_size, layout.dim(), scaled.data(), value + layout.weight_index(),
-              value + layout.state_index());
-    return true;
-  }
-  if (layout.dim() == 0 || layout.Score(show, click) < layout.ctr().embedx_threshold())
-    return false;
-  layout.InitializeEmbedx(key, value);
-  return true;
+  const CtrRule rule = MakeCtrRule(layout);
+  thread_local std::vector<float> scaled;
+  scaled.resize(layout.dim());
+  const bool exists = PushToCtrValue(rule, step_size, push, full, scaled.data(), value);
+  if (exists && !full) layout.InitializeEmbedx(key, value);
+  return exists;
 }
 
 }  // namespace cistern

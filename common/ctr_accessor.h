@@ -1,19 +1,13 @@
 // The ctr accessor's update: what one pushed gradient does to one value (PSLib's CtrAccessor).
 #pragma once
 
+#include "common/ctr_rule.h"
 #include "common/value_layout.h"
 
 namespace cistern {
 
-// What a batch says about one key, summed over its occurrences.
-struct CtrPush {
-  float slot = 0;
-  float show = 0;   // occurrences
-  float click = 0;  // occurrences with a positive label
-  float embed_grad = 0;
-  const float* embedx_grad = nullptr;  // [dim]; ignored while the value is short
-  uint32_t day = 0;  // today, where the table keeps day numbers (common/ctr_lifecycle.h)
-};
+// The rules of a ctr table as plain data.
+CtrRule MakeCtrRule(const ValueLayout& layout);
 
 // Applies `push` to `value` (full_floats() cells; `full` says whether its embedx exists) and
 // returns whether embedx exists now.

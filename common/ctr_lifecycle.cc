@@ -99,15 +99,4 @@ void CtrLifecycle::GiveDay(float* value) const {
   value[ValueLayout::kUnseenDays] = static_cast<float>(day_) - unseen;
 }
 
-void SeeCtrValue(const ValueLayout& layout, uint32_t day, float* value) {
-  float& cell = value[ValueLayout::kUnseenDays];
-  if (day == 0 || !layout.ctr().day_id_decay()) {
-    cell = 0.0f;
-    return;
-  }
-  const CtrBounds bounds(layout.ctr());
-  if (cell >= bounds.delta_keep_days) Fade(std::pow(bounds.decay_rate, DaysBack(cell, day)), value);
-  cell = std::max(cell, static_cast<float>(day));
-}
-
 }  // namespace cistern

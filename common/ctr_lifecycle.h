@@ -68,9 +68,4 @@ class CtrLifecycle {
   const uint32_t day_;
 };
 
-// What a push does to the statistics before it adds to them: the value is seen today, and show and
-// click fade to today where the table keeps day numbers. day 0: the table counts days, or its
-// worker does not know today (the value then has an unseen count of 0 and has not faded).
-void SeeCtrValue(const ValueLayout& layout, uint32_t day, float* value);
-
 }  // namespace cistern

@@ -2,56 +2,13 @@
 
 #include <cmath>
 
+#include "common/first_weights.h"
 #include "common/names.h"
 
 namespace cistern {
 namespace {
 
 constexpr uint32_t kMaxDim = 4096;
-
-// Streams of the generator, so that fields of one key never share bits.
-constexpr uint64_t kWeightStream = 0;
-
-// Half the width of the first weights of `key`; SLOT_UNIFORM: by the size of the slot that holds
-// the key, `range` where none does (HugeCTR 2.3, data_simulator.hpp: sqrt(1 / slot_size)).
-float RangeOf(const v1::Initializer& initializer, Key key) {
-  if (initializer.kind() != v1::Initializer::SLOT_UNIFORM) return initializer.range();
-  for (const uint64_t size : initializer.slot_sizes().sizes()) {
-    if (key < size) return static_cast<float>(std::sqrt(1.0 / static_cast<double>(size)));
-    key -= size;
-  }
-  return initializer.range();
-}
-
-// Writes n first weights: block j of the generator gives cells 4j .. 4j+3 (uniform) or
-// 2j, 2j+1 (normal).
-void FillWeights(const v1::Initializer& initializer, uint64_t seed, Key key, uint32_t n,
-                 float* out) {
-  switch (initializer.kind()) {
-    case v1::Initializer::UNIFORM:
-    case v1::Initializer::SLOT_UNIFORM: {
-      const float range = RangeOf(initializer, key);
-      for (uint32_t i = 0; i < n; i += 4) {
-        const PhiloxBlock bits = Philox(seed, key, (uint64_t{i / 4} << 8) | kWeightStream);
-        for (uint32_t j = i; j < n && j < i + 4; ++j) {
-          out[j] = (2.0f * UniformFromBits(bits.word[j - i]) - 1.0f) * range;
-        }
-      }
-      return;
-    }
-    case v1::Initializer::NORMAL:
-      for (uint32_t i = 0; i < n; i += 2) {
-        const PhiloxBlock bits = Philox(seed, key, (uint64_t{i / 2} << 8) | kWeightStream);
-        for (uint32_t j = i; j < n && j < i + 2; ++j) {
-          const uint32_t k = 2 * (j - i);
-          out[j] = NormalFromBits(bits.word[k], bits.word[k + 1]) * initializer.range();
-        }
-      }
-      return;
-    default:
-      std::memset(out, 0, n * sizeof(float));
-  }
-}
 
 absl::Status Finite(float x, const char* field) {
   if (std::isfinite(x)) return absl::OkStatus();
@@ -221,7 +178,7 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
 bool ValueLayout::Initialize(Key key, float* out) const {
   std::memset(out, 0, full_floats_ * sizeof(float));
   if (!is_ctr()) {
-    FillWeights(initializer_, seed_, key, dim_, out);
+    FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, out);
     return true;
   }
   out[slot_index_] = -1.0f;
@@ -232,7 +189,7 @@ bool ValueLayout::Initialize(Key key, float* out) const {
 
 void ValueLayout::InitializeEmbedx(Key key, float* value) const {
   std::memset(value + state_index_, 0, state_floats_ * sizeof(float));
-  FillWeights(initializer_, seed_, key, dim_, value + weight_index_);
+  FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, value + weight_index_);
 }
 
 std::vector<std::string> ValueLayout::FieldNames(bool full) const {

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "common/ctr_accessor.h"
+
 namespace cistern {
 namespace {
 
@@ -149,7 +151,7 @@ TEST(CtrLifecycle, ADayAfterTodayIsToday) {
   CtrRow row(DaySpec(), kToday + 5, 1, 3, 0);
   EXPECT_TRUE(row.Shrink(kToday));
   EXPECT_TRUE(row.IsSaved(v1::DELTA, kToday));
-  SeeCtrValue(row.layout, kToday, row.value.data());
+  SeeCtrValue(MakeCtrRule(row.layout), kToday, row.value.data());
   EXPECT_EQ(row.unseen(), kToday + 5);
   EXPECT_EQ(row.show(), 3);
 }
@@ -162,7 +164,7 @@ TEST(CtrLifecycle, ACountBecomesADayAtTheNextShrink) {
   EXPECT_EQ(row.unseen(), kToday - 5);
   EXPECT_DOUBLE_EQ(row.show() * std::pow(0.98f, 5), 8);
   EXPECT_TRUE(row.Shrink(kToday + 1));
-  SeeCtrValue(row.layout, kToday + 2, row.value.data());
+  SeeCtrValue(MakeCtrRule(row.layout), kToday + 2, row.value.data());
   EXPECT_EQ(row.unseen(), kToday + 2);
   EXPECT_NEAR(row.show(), 8 * std::pow(0.98f, 2), 1e-6);
   EXPECT_NEAR(row.click(), 4 * std::pow(0.98f, 2), 1e-6);
@@ -170,12 +172,12 @@ TEST(CtrLifecycle, ACountBecomesADayAtTheNextShrink) {
 
 TEST(CtrLifecycle, APushFadesADayTableAndGivesItToday) {
   CtrRow row(DaySpec(), kToday - 3, 1, 100, 50);
-  SeeCtrValue(row.layout, kToday, row.value.data());
+  SeeCtrValue(MakeCtrRule(row.layout), kToday, row.value.data());
   EXPECT_EQ(row.unseen(), kToday);
   EXPECT_NEAR(row.show(), 100 * std::pow(0.98f, 3), 1e-5);
   EXPECT_NEAR(row.click(), 50 * std::pow(0.98f, 3), 1e-5);
   CtrRow counted(DaySpec(), 3, 1, 100, 50);
-  SeeCtrValue(counted.layout, kToday, counted.value.data());
+  SeeCtrValue(MakeCtrRule(counted.layout), kToday, counted.value.data());
   EXPECT_EQ(counted.unseen(), kToday);
   EXPECT_EQ(counted.show(), 100);
 }
@@ -183,7 +185,7 @@ TEST(CtrLifecycle, APushFadesADayTableAndGivesItToday) {
 TEST(CtrLifecycle, WithoutADayAPushResetsTheCount) {
   for (const v1::TableSpec& spec : {Spec(), DaySpec()}) {
     CtrRow row(spec, 9, 1, 100, 50);
-    SeeCtrValue(row.layout, 0, row.value.data());
+    SeeCtrValue(MakeCtrRule(row.layout), 0, row.value.data());
     EXPECT_EQ(row.unseen(), 0);
     EXPECT_EQ(row.show(), 100);
   }

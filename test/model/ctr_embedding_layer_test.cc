@@ -1,5 +1,6 @@
 #include "worker/model/ctr_embedding_layer.h"
 
+#include "common/ctr_accessor.h"
 #include "test/model/model_bench.h"
 #include "test/model/model_texts.h"
 
@@ -85,6 +86,28 @@ TEST(CtrEmbeddingLayer, RowsThatKeepDaysGetToday) {
   EXPECT_EQ(table.row(0)[ValueLayout::kUnseenDays], 20778);
   bench.Train(CtrBench::OneSample(), 2);  // of the same day
   EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
+}
+
+// What the layer does to a row is to the bit what the accessor does to a value.
+TEST(CtrEmbeddingLayer, RowsMoveAsTheAccessorMovesAValue) {
+  CtrBench bench;
+  PassTable& table = *bench.tables[0];
+  const Batch batch = CtrBench::OneSample();
+  bench.Train(batch, 1);
+  for (const Row r : {0u, 2u}) {
+    const double show = r == 2 ? 2 : 1;
+    std::vector<float> value(bench.layout().full_floats());
+    bool full = bench.layout().Initialize(table.keys()[r], value.data());
+    const std::vector<float> embedx_grad(2);
+    CtrPush push;
+    push.slot = r == 2 ? 1 : 0;
+    push.show = push.click = static_cast<float>(show);
+    push.embed_grad = static_cast<float>(-0.5 * show);
+    push.embedx_grad = embedx_grad.data();
+    full = UpdateCtrValue(bench.layout(), 0.5f, table.keys()[r], push, value.data(), full);
+    EXPECT_TRUE(full);
+    EXPECT_EQ(value, std::vector<float>(table.row(r), table.row(r) + value.size())) << r;
+  }
 }
 
 // The gradient of an embedx that does not exist is no part of the norm.

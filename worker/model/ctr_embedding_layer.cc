@@ -1,30 +1,11 @@
 #include "worker/model/ctr_embedding_layer.h"
 
-#include <algorithm>
-
 #include "common/ctr_accessor.h"
+#include "cuda/memory.h"
+#include "cuda/op/ctr_update.h"
 #include "cuda/op/embedding_pool.h"
 
 namespace cistern {
-namespace {
-
-// What batch and gradients say about the i-th distinct row.
-CtrPush PushOf(const SparseBatch& in, const Batch& batch, size_t slots, size_t i,
-               const float* gradient) {
-  const size_t label_dim = batch.size == 0 ? 1 : batch.label.size() / batch.size;
-  const uint32_t begin = in.segment_offsets[i], end = in.segment_offsets[i + 1];
-  CtrPush push;
-  push.slot = static_cast<float>(in.segment_outputs[begin] % slots);
-  push.show = static_cast<float>(end - begin);
-  for (uint32_t k = begin; k < end; ++k) {
-    push.click += batch.label[in.segment_outputs[k] / slots * label_dim] > 0 ? 1.0f : 0.0f;
-  }
-  push.embed_grad = gradient[0];
-  push.embedx_grad = gradient + 1;
-  return push;
-}
-
-}  // namespace
 
 // The two parts of a value do not lie side by side, so each is pooled alone: every (sample, slot)
 // is a row of a matrix [b * slots, vec_size].
@@ -43,45 +24,49 @@ void CtrEmbeddingLayer::Forward(const Step& step) {
 void CtrEmbeddingLayer::Backward(const Step& step) {
   EmbeddingLayer::Backward(step);
   const std::vector<Row>& distinct = sparse(step).segment_rows;
-  const size_t width = config().vec_size;
-  for (size_t i = 0; i < distinct.size(); ++i) {
-    if (table(step).full()[distinct[i]] != 0) continue;
-    std::fill_n(gradients() + i * width + 1, width - 1, 0.0f);
-  }
+  op::DropAbsentEmbedx(table(step).full(), distinct.data(), gradients(), distinct.size(),
+                       config().vec_size - 1, step.stream);
+  l2_scratch_.Grow(op::AddCtrL2ScratchFloats(distinct.size()));
 }
 
 double CtrEmbeddingLayer::AddL2(float l2, const Step& step) {
-  const SparseBatch& in = sparse(step);
+  const std::vector<Row>& distinct = sparse(step).segment_rows;
   const PassTable& rows = table(step);
-  const size_t dim = rows.layout().dim();
   double square_sum = 0;
-  for (size_t i = 0; i < in.segment_rows.size(); ++i) {
-    const float* value = rows.row(in.segment_rows[i]);
-    float* gradient = gradients() + i * config().vec_size;
-    const auto add = [&](float w, float* g) {
-      *g += l2 * w;
-      square_sum += double{w} * w;
-    };
-    add(value[ValueLayout::kEmbedW], gradient);
-    for (size_t j = 0; j < dim; ++j) add(value[rows.layout().weight_index() + j], gradient + 1 + j);
-  }
+  op::AddCtrL2(l2, MakeCtrRule(rows.layout()), distinct.data(), rows.values(), rows.stride(),
+               gradients(), &square_sum, distinct.size(), l2_scratch_.data(), step.stream);
   return square_sum;
+}
+
+FirstWeights CtrEmbeddingLayer::FirstWeightsOn(Stream& stream) {
+  const v1::TableSpec& spec = config().spec;
+  FirstWeights first = MakeFirstWeights(spec.initializer(), spec.seed());
+  if (first.slot_num == 0) return first;
+  static_assert(sizeof(*first.slot_sizes) == 2 * sizeof(float));
+  if (slot_sizes_.size() == 0) {
+    slot_sizes_.Grow(2 * first.slot_num);
+    CopyToDevice(first.slot_sizes, slot_sizes_.data(), first.slot_num * sizeof(*first.slot_sizes),
+                 stream);
+  }
+  first.slot_sizes = reinterpret_cast<const uint64_t*>(slot_sizes_.data());
+  return first;
 }
 
 void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
   const SparseBatch& in = sparse(step);
+  const Batch& batch = step.batch;
   PassTable& rows = table(step);
-  const size_t width = config().vec_size;
-#ifdef _OPENMP  // sanitizer builds go without
-#pragma omp parallel for schedule(static)
-#endif
-  for (size_t i = 0; i < in.segment_rows.size(); ++i) {
-    const Row row = in.segment_rows[i];
-    CtrPush push = PushOf(in, step.batch, slots(), i, gradients() + i * width);
-    push.day = config().day;
-    rows.full()[row] = UpdateCtrValue(rows.layout(), step_size, rows.keys()[row], push,
-                                      rows.row(row), rows.full()[row] != 0);
-  }
+  op::CtrOccurrences occurrences;
+  occurrences.rows = in.segment_rows.data();
+  occurrences.segment_offsets = in.segment_offsets.data();
+  occurrences.segment_outputs = in.segment_outputs.data();
+  occurrences.distinct = in.segment_rows.size();
+  occurrences.slots = slots();
+  occurrences.labels = batch.label.data();
+  occurrences.label_stride = batch.size == 0 ? 1 : batch.label.size() / batch.size;
+  op::CtrUpdate(MakeCtrRule(rows.layout()), FirstWeightsOn(step.stream), step_size, config().day,
+                occurrences, rows.keys().data(), gradients(), rows.values(), rows.stride(),
+                rows.full(), step.stream);
 }
 
 }  // namespace cistern

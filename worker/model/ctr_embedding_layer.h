@@ -1,16 +1,15 @@
 // An embedding whose rows are ctr values: shows and clicks, embed_w, and embedx_w once it exists.
 #pragma once
 
+#include "common/first_weights.h"
 #include "worker/model/embedding_layer.h"
 
 namespace cistern {
 
 // A slot's vector is [embed_w, embedx_w[D]]; an embedx that does not exist reads as zero (its cells
 // are zero in a pass table) and takes no gradient. Each distinct row of a batch is updated by
-// UpdateCtrValue (common/ctr_accessor.h): show = occurrences, click = occurrences in samples whose
-// first label is above 0, slot = that of the first occurrence, within its input.
-//
-// The update is not an op: it runs on the CPU device.
+// op::CtrUpdate: show = occurrences, click = occurrences in samples whose first label is above 0,
+// slot = that of the first occurrence, within its input.
 class CtrEmbeddingLayer : public EmbeddingLayer {
  public:
   using EmbeddingLayer::EmbeddingLayer;
@@ -21,6 +20,13 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
 
  protected:
   void MoveRows(float step_size, const Step& step) override;
+
+ private:
+  // The initializer of the table; sizes of slots lie in slot_sizes_.
+  FirstWeights FirstWeightsOn(Stream& stream);
+
+  DeviceBuffer l2_scratch_;
+  DeviceBuffer slot_sizes_;  // as uint64_t
 };
 
 }  // namespace cistern
