@@ -17,24 +17,30 @@
 namespace cistern {
 namespace {
 
-// Bytes as a file that no disk sees.
+// Bytes as a file that no disk sees: the same one run after run, because making one takes longer
+// than to read it.
 class MemoryFile {
  public:
-  explicit MemoryFile(absl::string_view bytes) : fd_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    CISTERN_CHECK(fd_ >= 0);
-    while (!bytes.empty()) {
-      const ssize_t written = write(fd_, bytes.data(), bytes.size());
-      CISTERN_CHECK(written > 0);
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-  }
+  MemoryFile() : fd_(memfd_create("fuzz", MFD_CLOEXEC)) { CISTERN_CHECK(fd_ >= 0); }
   ~MemoryFile() { close(fd_); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return absl::StrCat("/proc/self/fd/", fd_); }
+  // Puts `bytes` in place of what it held.
+  const std::string& Hold(absl::string_view bytes) {
+    CISTERN_CHECK(ftruncate(fd_, static_cast<off_t>(bytes.size())) == 0);
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t written =
+          pwrite(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+      CISTERN_CHECK(written > 0);
+      done += static_cast<size_t>(written);
+    }
+    return path_;
+  }
 
  private:
   const int fd_;
+  const std::string path_ = absl::StrCat("/proc/self/fd/", fd_);
 };
 
 // The shape of every target: one label, two dense features, inputs of 2 slots and 1.
@@ -83,62 +89,80 @@ void ReadSamples(const DataSetOptions& options) {
 // The first byte says which of the four kinds the rest is.
 void ReadNorm(absl::string_view bytes) {
   if (bytes.empty()) return;
-  const MemoryFile file(bytes.substr(1));
+  static MemoryFile file;
   DataSetOptions options = Options(DataFormat::kNorm);
   options.check = (bytes[0] & 1) != 0 ? NormCheck::kSum : NormCheck::kNone;
   options.wide_keys = (bytes[0] & 2) != 0;
-  options.source = file.path();
+  options.source = file.Hold(bytes.substr(1));
   ReadSamples(options);
 }
 
 // The first byte says whether labels and dense features are floats.
 void ReadRaw(absl::string_view bytes) {
   if (bytes.empty()) return;
-  const MemoryFile file(bytes.substr(1));
+  static MemoryFile file;
   DataSetOptions options = Options(DataFormat::kRaw);
   options.float_label_dense = (bytes[0] & 1) != 0;
-  options.source = file.path();
+  options.source = file.Hold(bytes.substr(1));
   ReadSamples(options);
 }
 
 void ReadParquet(absl::string_view bytes) {
-  const MemoryFile file(bytes);
+  static MemoryFile file;
   DataSetOptions options = Options(DataFormat::kParquet);
-  options.source = file.path();
+  options.source = file.Hold(bytes);
   ReadSamples(options);
 }
+
+// A folder of this process, in memory where the system has such a place.
+class Folder {
+ public:
+  Folder() {
+    std::filesystem::create_directories(path_);
+    std::filesystem::copy_file(CISTERN_SOURCE_DIR "/test/golden/parquet/metadata/part_0.parquet",
+                               path_ / "part_0.parquet");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  static std::filesystem::path Root() {
+    std::error_code none;
+    return std::filesystem::is_directory("/dev/shm", none) ? std::filesystem::path("/dev/shm")
+                                                           : std::filesystem::temp_directory_path();
+  }
+  const std::filesystem::path path_ = Root() / absl::StrCat("cistern_fuzz_", getpid());
+};
 
 // As _metadata.json beside a file that is whole.
 void ReadMetadata(absl::string_view bytes) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / absl::StrCat("cistern_fuzz_", getpid());
-  if (!fs::exists(folder)) {
-    fs::create_directories(folder);
-    fs::copy_file(CISTERN_SOURCE_DIR "/test/golden/parquet/metadata/part_0.parquet",
-                  folder / "part_0.parquet");
-  }
-  std::ofstream(folder / "_metadata.json", std::ios::binary) << bytes;
+  static const Folder folder;
+  std::ofstream(folder.path() / "_metadata.json", std::ios::binary) << bytes;
   DataSetOptions options = Options(DataFormat::kParquet);
-  options.source = (folder / "part_0.parquet").string();
+  options.source = (folder.path() / "part_0.parquet").string();
   ReadSamples(options);
-  fs::remove_all(folder);
 }
 
 void ReadList(absl::string_view bytes) {
-  const MemoryFile file(bytes);
-  const auto paths = ReadFileList(file.path());
+  static MemoryFile file;
+  const auto paths = ReadFileList(file.Hold(bytes));
   if (paths.ok()) CISTERN_CHECK(paths->size() <= bytes.size() + 1);
 }
 
 // The first byte says the width of keys.
 void ReadKeyset(absl::string_view bytes) {
   if (bytes.empty()) return;
-  const MemoryFile file(bytes.substr(1)), data(std::string(24, '\0'));
+  static MemoryFile file, data;
   KeysetOptions options;
   options.data = Options(DataFormat::kRaw);
-  options.data.source = data.path();
+  options.data.source = data.Hold(std::string(24, '\0'));
   options.wide_keys = (bytes[0] & 1) != 0;
-  const auto summary = CheckKeyset(options, file.path());
+  const auto summary = CheckKeyset(options, file.Hold(bytes.substr(1)));
   if (summary.ok()) CISTERN_CHECK(summary->keys == 3 && summary->in_file >= 3);
 }
 

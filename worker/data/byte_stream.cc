@@ -32,14 +32,19 @@ ByteStream::~ByteStream() {
   if (fd_ != STDIN_FILENO) close(fd_);
 }
 
+// By steps: a corrupt count may ask for much more than the source has.
+void ByteStream::Grow(size_t most) {
+  buffer_.resize(std::min(most, std::max(4 * buffer_.size(), kFirstBytes)));
+}
+
 absl::Status ByteStream::Fill(size_t n) {
   if (available() >= n || at_end_) return absl::OkStatus();
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, available());
   end_ -= begin_;
   begin_ = 0;
-  const size_t size = std::max(n, std::clamp(4 * buffer_.size(), kFirstBytes, kBufferBytes));
-  if (buffer_.size() < size) buffer_.resize(size);
+  if (filled_ && buffer_.size() < kBufferBytes) Grow(kBufferBytes);
   while (end_ < n) {
+    if (end_ == buffer_.size()) Grow(n);
     const ssize_t got = read(fd_, buffer_.data() + end_, buffer_.size() - end_);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
@@ -52,6 +57,7 @@ absl::Status ByteStream::Fill(size_t n) {
     }
     end_ += static_cast<size_t>(got);
   }
+  filled_ = end_ == buffer_.size();
   return absl::OkStatus();
 }
 

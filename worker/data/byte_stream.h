@@ -12,7 +12,7 @@ namespace cistern {
 
 // Bytes [offset(), offset() + available()) of the source lie contiguously at data(). Fill asks for
 // more of them, Consume drops those at the front. The buffer grows only as far as a caller's Fill
-// asks, so a caller that bounds its records bounds the memory.
+// asks and the source gives, so a caller that bounds its records bounds the memory.
 //
 // Threads: one at a time.
 class ByteStream {
@@ -42,10 +42,14 @@ class ByteStream {
  private:
   ByteStream(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
+  // To `most` bytes at most.
+  void Grow(size_t most);
+
   std::string path_;
   int fd_;
-  std::vector<char> buffer_;    // small at first: many files are opened only for a look
+  std::vector<char> buffer_;    // small at first: many files are small, or opened for a look
   size_t begin_ = 0, end_ = 0;  // of the available bytes inside buffer_
+  bool filled_ = false;         // the last reading found as much as the buffer took
   uint64_t offset_ = 0;
   bool at_end_ = false;
 };
