@@ -3,8 +3,10 @@
 #include "absl/strings/str_join.h"
 #include "cli/progress.h"
 #include "cli/text_table.h"
+#include "common/file_system.h"
 #include "common/types.h"
 #include "worker/model/model_summary.h"
+#include "worker/snapshot/hugectr_model.h"
 
 namespace cistern {
 namespace {
@@ -51,6 +53,33 @@ std::string TotalsText(const ModelSummary& summary) {
                       BytesText(step.scratch * sizeof(float)), "\n");
 }
 
+// "" where it starts from first weights.
+std::string StartText(const HugectrStart& start, const ModelSummary& summary) {
+  std::vector<std::vector<std::string>> rows = {{"starts from", "holds", "for"}};
+  if (!start.dense_path.empty()) {
+    rows.push_back({start.dense_path,
+                    absl::StrCat(start.dense_weights, " weights",
+                                 start.has_dense_states ? " and their state" : ""),
+                    "the layers"});
+  }
+  for (const HugectrStart::Rows& one : start.sparse) {
+    rows.push_back({one.path, absl::StrCat(one.rows, " rows"), summary.tables[one.embedding].name});
+  }
+  return rows.size() == 1 ? "" : absl::StrCat("\n", TextTable(rows));
+}
+
+nlohmann::ordered_json JsonOf(const HugectrStart& start, const ModelSummary& summary) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  if (!start.dense_path.empty()) {
+    all.push_back({{"file", start.dense_path}, {"weights", start.dense_weights}});
+  }
+  for (const HugectrStart::Rows& one : start.sparse) {
+    all.push_back(
+        {{"file", one.path}, {"table", summary.tables[one.embedding].name}, {"rows", one.rows}});
+  }
+  return all;
+}
+
 nlohmann::ordered_json JsonOf(const LayerSummary& layer) {
   nlohmann::ordered_json json;
   json["name"] = layer.name;
@@ -86,9 +115,11 @@ size_t ServerRowBytes(size_t value_bytes) {
 
 absl::StatusOr<Report> DryRun(const ModelConfig& config) {
   CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const HugectrStart start, LookAtHugectrModel(files, config));
   Report report;
-  report.text =
-      absl::StrCat(GraphText(summary), "\n", TablesText(summary), "\n", TotalsText(summary));
+  report.text = absl::StrCat(GraphText(summary), "\n", TablesText(summary), "\n",
+                             TotalsText(summary), StartText(start, summary));
   nlohmann::ordered_json& json = report.json;
   json["model"] = config.path;
   json["notes"] = config.notes;
@@ -103,6 +134,7 @@ absl::StatusOr<Report> DryRun(const ModelConfig& config) {
   json["step_gradient_bytes"] = summary.step.gradients * sizeof(float);
   json["step_scratch_bytes"] = summary.step.scratch * sizeof(float);
   json["step_bytes"] = summary.step_bytes();
+  json["starts_from"] = JsonOf(start, summary);
   return report;
 }
 

@@ -1,4 +1,5 @@
-// cistern train --dry-run: what would be trained, without data, servers or memory for it.
+// cistern train --dry-run: what would be trained, and from what, without data, servers or memory
+// for it.
 #pragma once
 
 #include "cli/report.h"
@@ -7,8 +8,9 @@
 
 namespace cistern {
 
-// The graph layer by layer, the tables with what a row costs, and the memory of a step.
-// kInvalidArgument: what training would refuse.
+// The graph layer by layer, the tables with what a row costs, the memory of a step, and the model
+// files that solver names: opened and measured. kInvalidArgument, kDataLoss: what training would
+// refuse.
 absl::StatusOr<Report> DryRun(const ModelConfig& config);
 
 // Bytes of a server's memory that a row of `value_bytes` takes: key and value, rounded up to 8

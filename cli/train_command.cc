@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
+#include "common/file_system.h"
 #include "worker/client/backoff.h"
 #include "worker/snapshot/hugectr_model.h"
 #include "worker/train/metric_json.h"
@@ -185,6 +186,11 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
+  // A file that does not fit is refused before anything is written.
+  if (!flags.resume && StartsFromHugectrModel(config)) {
+    LocalFileSystem files;
+    CISTERN_RETURN_IF_ERROR(LookAtHugectrModel(files, config).status());
+  }
   const RunFolder run = RunFolderOf(flags);
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,

@@ -3,6 +3,7 @@ and what another program writes is what training starts from."""
 
 import json
 import math
+import pathlib
 import struct
 import unittest
 
@@ -314,6 +315,10 @@ class HugeCtrFiles(ProgramTest):
             bad.write_bytes(content)
             self.train("refused", "--set", f"{setting}={bad}", "--durability", "none", "--overwrite",
                        code=code, messages=(str(bad), *messages))
+            # What is in the rows of a sparse file nobody looks at before.
+            seen = "record" not in messages[0] and "twice" not in messages[0]
+            self.expect(run("cistern", "train", self.config, "--dry-run", "--set",
+                            f"{setting}={bad}"), code if seen else 0, *(messages if seen else ()))
 
         with open(dense, "rb") as file:
             weights = file.read()
@@ -340,6 +345,26 @@ class HugeCtrFiles(ProgramTest):
         (bad / "slot_id").unlink()
         self.train("refused", "--overwrite", "--set", f'solver.sparse_model_file=["","{bad}"]',
                    code=2, messages=(f"{bad}/slot_id: is missing",))
+
+    def test_a_dry_run_says_what_the_files_hold(self):
+        self.train("run")
+        dense, sparse = self.names()
+        flags = ["cistern", "train", self.config, "--dry-run", "--set",
+                 f"solver.dense_model_file={dense}", "--set",
+                 f"solver.sparse_model_file={json.dumps(list(map(str, sparse)))}"]
+        weights = pathlib.Path(dense).stat().st_size // 4
+        rows = [len(hugectr_files.rows_of_file(sparse[0], DIM)),
+                len(hugectr_files.rows_of_file(sparse[1], DIM, slots=True))]
+        self.assertEqual(self.run_ok(*flags, "--json").json()["starts_from"],
+                         [{"file": str(dense), "weights": weights},
+                          {"file": str(sparse[0]), "table": "first", "rows": rows[0]},
+                          {"file": str(sparse[1]), "table": "second", "rows": rows[1]}])
+        self.assertRegex(self.run_ok(*flags).out, rf"{dense} +{weights} weights +the layers\n")
+        # A run that is refused for them leaves nothing that the next one would trip over.
+        out = self.folder / "fresh"
+        self.train("fresh", "--set", "solver.dense_model_file=nowhere", code=2,
+                   messages=("nowhere: there is no such file",))
+        self.assertFalse(out.exists())
 
     def test_a_snapshot_that_cannot_be_written_loses_nothing(self):
         whole = self.train("whole").json()

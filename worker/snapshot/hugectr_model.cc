@@ -118,8 +118,7 @@ class ModelWriter {
 
 class ModelReader {
  public:
-  ModelReader(FileSystem& files, const ModelConfig& config, ParameterClient& client)
-      : files_(files), config_(config), client_(client) {}
+  ModelReader(FileSystem& files, const ModelConfig& config) : files_(files), config_(config) {}
 
   // Opens and measures all files, and reads the dense ones.
   absl::Status Open() {
@@ -143,39 +142,51 @@ class ModelReader {
     return AddContext(OpenRunning(summary.layers), "solver.dense_model_file");
   }
 
-  absl::Status Push() {
+  absl::Status Push(ParameterClient& client) {
     for (size_t e = 0; e < readers_.size(); ++e) {
-      if (readers_[e] != nullptr) CISTERN_RETURN_IF_ERROR(PushRows(e));
+      if (readers_[e] != nullptr) CISTERN_RETURN_IF_ERROR(PushRows(e, client));
     }
-    for (const auto& [name, values] :
-         {std::pair(kDenseTable, &dense_), std::pair(kRunningTable, &running_)}) {
-      const int table = FindDense(client_.schema(), name);
-      if (table < 0 || values->empty()) continue;
-      CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(table), values->data()));
+    CISTERN_RETURN_IF_ERROR(PushTable(kDenseTable, DenseCells(client.schema()), client));
+    return PushTable(kRunningTable, running_, client);
+  }
+
+  HugectrStart Summary() const {
+    const SolverConfig& solver = config_.solver;
+    HugectrStart start;
+    for (size_t e = 0; e < readers_.size(); ++e) {
+      if (readers_[e] == nullptr) continue;
+      start.sparse.push_back({e, solver.sparse_model_files[e], readers_[e]->rows()});
     }
-    return absl::OkStatus();
+    start.dense_path = solver.dense_model_file;
+    start.dense_weights = weights_.size();
+    start.has_dense_states = !solver.dense_opt_states_file.empty();
+    return start;
   }
 
  private:
   absl::Status OpenDense(const std::vector<LayerSummary>& layers) {
     const SolverConfig& solver = config_.solver;
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> weights,
-                             ReadFloats(files_, solver.dense_model_file, layers, 1));
-    const size_t states = RuleStateFloats(config_.optimizer.rule.kind, 1), count = weights.size();
-    std::vector<float> state(count * states, 0.0f);
-    if (!solver.dense_opt_states_file.empty()) {
-      CISTERN_ASSIGN_OR_RETURN(state,
-                               ReadFloats(files_, solver.dense_opt_states_file, layers, states));
-    }
-    const int table = FindDense(client_.schema(), kDenseTable);
-    if (table < 0) return absl::OkStatus();
-    const size_t columns = static_cast<size_t>(client_.schema().dense_tables(table).columns_size());
-    dense_.assign(count * columns, 0.0f);
-    for (size_t i = 0; i < count; ++i) {
-      dense_[i * columns] = weights[i];
-      for (size_t c = 0; c < states; ++c) dense_[i * columns + 1 + c] = state[c * count + i];
-    }
+    CISTERN_ASSIGN_OR_RETURN(weights_, ReadFloats(files_, solver.dense_model_file, layers, 1));
+    if (solver.dense_opt_states_file.empty()) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(states_, ReadFloats(files_, solver.dense_opt_states_file, layers,
+                                                 RuleStateFloats(config_.optimizer.rule.kind, 1)));
     return absl::OkStatus();
+  }
+
+  // The table "dense", whole: each weight with its state.
+  std::vector<float> DenseCells(const v1::Schema& schema) const {
+    const int table = FindDense(schema, kDenseTable);
+    if (table < 0 || weights_.empty()) return {};
+    const size_t columns = static_cast<size_t>(schema.dense_tables(table).columns_size());
+    const size_t count = weights_.size();
+    std::vector<float> cells(count * columns, 0.0f);
+    for (size_t i = 0; i < count; ++i) {
+      cells[i * columns] = weights_[i];
+      for (size_t c = 0; c < states_.size() / count; ++c) {
+        cells[i * columns + 1 + c] = states_[c * count + i];
+      }
+    }
+    return cells;
   }
 
   absl::Status OpenRunning(const std::vector<LayerSummary>& layers) {
@@ -188,8 +199,15 @@ class ModelReader {
     return absl::OkStatus();
   }
 
+  static absl::Status PushTable(const char* name, const std::vector<float>& cells,
+                                ParameterClient& client) {
+    const int table = FindDense(client.schema(), name);
+    if (table < 0 || cells.empty()) return absl::OkStatus();
+    return client.PushDense(static_cast<TableId>(table), cells.data());
+  }
+
   // A row begins as the servers would begin it; the file's numbers take the place of its own.
-  absl::Status PushRows(size_t e) {
+  absl::Status PushRows(size_t e, ParameterClient& client) {
     std::vector<Key> keys;
     std::vector<uint64_t> slots;
     std::vector<float> values;
@@ -199,16 +217,16 @@ class ModelReader {
       CISTERN_RETURN_IF_ERROR(reader.Read(first, &keys, &slots, &values));
       const std::vector<uint8_t> full(keys.size(), 1);
       CISTERN_RETURN_IF_ERROR(
-          client_.Push(static_cast<TableId>(e), keys, values.data(), full.data()));
+          client.Push(static_cast<TableId>(e), keys, values.data(), full.data()));
     }
     return absl::OkStatus();
   }
 
   FileSystem& files_;
   const ModelConfig& config_;
-  ParameterClient& client_;
   std::vector<std::unique_ptr<SparseReader>> readers_;  // by embedding; null: first weights
-  std::vector<float> dense_, running_;                  // tables, whole; empty: first weights
+  std::vector<float> weights_, states_;                 // as the files have them; empty: none
+  std::vector<float> running_;                          // the table "dense_state"
 };
 
 }  // namespace
@@ -244,6 +262,12 @@ bool StartsFromHugectrModel(const ModelConfig& config) {
                      [](const std::string& path) { return !path.empty(); });
 }
 
+absl::StatusOr<HugectrStart> LookAtHugectrModel(FileSystem& files, const ModelConfig& config) {
+  ModelReader reader(files, config);
+  CISTERN_RETURN_IF_ERROR(AddContext(reader.Open(), config.path));
+  return reader.Summary();
+}
+
 absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                               const std::string& worker_state) {
   if (client.committed_pass() > 0) {
@@ -256,11 +280,11 @@ absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, Para
         "solver.sparse_model_file=[]; to begin anew, start the servers with another data_dir"));
   }
   const SolverConfig& solver = config.solver;
-  ModelReader reader(files, config, client);
+  ModelReader reader(files, config);
   CISTERN_RETURN_IF_ERROR(AddContext(reader.Open(), config.path));
   CISTERN_RETURN_IF_ERROR(client.BeginPass());
   const absl::Status loaded = [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(reader.Push());
+    CISTERN_RETURN_IF_ERROR(reader.Push(client));
     return client.CommitPass({worker_state, /*durable=*/true, /*clock=*/{}});
   }();
   if (loaded.ok()) return loaded;

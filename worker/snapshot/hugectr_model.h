@@ -50,6 +50,23 @@ bool WritesHugectrModel(const ModelConfig& config);
 // Whether a fresh run of this model starts from such files.
 bool StartsFromHugectrModel(const ModelConfig& config);
 
+// What of a model such files hold.
+struct HugectrStart {
+  struct Rows {
+    size_t embedding = 0;
+    std::string path;
+    uint64_t rows = 0;
+  };
+  std::vector<Rows> sparse;
+  std::string dense_path;         // empty: none is named
+  uint64_t dense_weights = 0;     // numbers in it
+  bool has_dense_states = false;  // solver.dense_opt_states_file is named
+};
+
+// Opens and measures the files that the model names, and reads the dense ones: as
+// ReadHugectrModel, without servers and without a look at the rows.
+absl::StatusOr<HugectrStart> LookAtHugectrModel(FileSystem& files, const ModelConfig& config);
+
 // Reads the files that the model names into servers that hold nothing, as a pass of its own:
 // all of it is committed or nothing is. worker_state: the position that goes with it. Every file is
 // opened and measured before anything is sent; rows go in blocks.
