@@ -1,0 +1,74 @@
+// What processes that train one model compute together: sums of gradients, exchanges of rows.
+//
+// Two builds of one interface: on the CPU over TCP, on a GPU over NCCL. All processes of a group
+// make the same calls in the same order, with the same sizes.
+//
+//   PeerGroup group{.rank = 1, .size = 4, .address = "worker0:7200", .run = "ctr-20261122"};
+//   CISTERN_ASSIGN_OR_RETURN(auto peers, Communicator::OnCpu(std::move(group)));
+//   CISTERN_RETURN_IF_ERROR(peers->AllReduce(gradients, count, ElementType::kFloat, stream));
+//
+// The memory lies where the stream's device has it. On the CPU a call has ended when it returns. On
+// a GPU it is enqueued, and Wait says how it ended. Errors name the rank that is at fault:
+//   kUnavailable         it has ended, was killed, or has given up
+//   kDeadlineExceeded    it has not come to the call within PeerGroup::deadline
+//   kFailedPrecondition  it is in another call, or in one of another size (on the CPU alone)
+// After an error every later call answers with it: a group is not mended, a new one is made.
+//
+// Sums come out with the same bits at every rank and in every run: on the CPU the ranks' numbers
+// are added in the order of ranks, in double (halves in float), and rounded once; on a GPU in
+// NCCL's order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/types/span.h"
+#include "cuda/collective/peer_group.h"
+#include "cuda/stream.h"
+
+namespace cistern {
+
+enum class ElementType : uint32_t { kFloat, kHalf, kDouble, kInt64 };
+size_t BytesOf(ElementType type);
+
+// Threads: one at a time.
+class Communicator {
+ public:
+  // Waits until all of the group have come (PeerGroup). kInvalidArgument for a group that cannot
+  // be.
+  static absl::StatusOr<std::unique_ptr<Communicator>> OnCpu(PeerGroup group);
+  // On the GPU of `stream`, one process a GPU. kUnimplemented in a build without NCCL, kNotFound if
+  // this machine has none.
+  static absl::StatusOr<std::unique_ptr<Communicator>> OnGpu(PeerGroup group, Stream& stream);
+
+  virtual ~Communicator() = default;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // data[i] = the sum of data[i] over the ranks. Integers wrap. data: [count].
+  virtual absl::Status AllReduce(void* data, size_t count, ElementType type, Stream& stream) = 0;
+
+  // Rank r gets send_bytes[r] bytes of `send`, whose parts lie one behind the other; what comes
+  // from rank r has receive_bytes[r] bytes and lies in `receive` likewise. [size].
+  virtual absl::Status AllToAll(const void* send, absl::Span<const size_t> send_bytes,
+                                void* receive, absl::Span<const size_t> receive_bytes,
+                                Stream& stream) = 0;
+
+  // data of rank `root` goes to all.
+  virtual absl::Status Broadcast(void* data, size_t bytes, int root, Stream& stream) = 0;
+
+  // Returns when all ranks have come here, and what they enqueued before has run.
+  virtual absl::Status Barrier(Stream& stream) = 0;
+
+  // Waits until what was enqueued has run. On the CPU nothing is left.
+  virtual absl::Status Wait(Stream& stream) = 0;
+
+ protected:
+  Communicator(int rank, int size) : rank_(rank), size_(size) {}
+
+ private:
+  const int rank_, size_;
+};
+
+}  // namespace cistern
