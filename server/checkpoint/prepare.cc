@@ -27,6 +27,8 @@ absl::Status DurableState::Prepare(const TableStore& store, const Staging& stagi
                                    bool durable, v1::PreparedPart* part) {
   Forget();
   const size_t tables = store.sparse_tables().size();
+  // A base counts every row itself.
+  const bool count = totals_stale_ && !(durable && base_needed_);
   totals_.resize(tables);
   touched_.resize(tables);
   dense_touched_.resize(store.dense_tables().size());
@@ -34,12 +36,12 @@ absl::Status DurableState::Prepare(const TableStore& store, const Staging& stagi
     const SparseTable& table = *store.sparse_tables()[t];
     totals_[t].resize(table.local_shard_num());
     touched_[t].resize(table.local_shard_num());
-    if (!totals_stale_) continue;
+    if (!count) continue;
     pool_->ParallelFor(totals_[t].size(), [&](size_t local) {
       totals_[t][local] = TotalsOf(table, static_cast<uint32_t>(local));
     });
   }
-  totals_stale_ = false;
+  if (count) totals_stale_ = false;
   prepared_totals_ = totals_;
   if (!durable) return WriteSparse(store, staging, nullptr);
   const absl::Status written = WriteRows(store, staging, epoch, part);

@@ -3,7 +3,6 @@
 #include <atomic>
 
 #include "common/row_digest.h"
-#include "common/rpc/frame.h"
 #include "common/schema.h"
 #include "server/checkpoint/compaction.h"
 #include "server/checkpoint/dense_section.h"
@@ -14,54 +13,44 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kInsertRows = 1024;  // written under one lock
-
-// Writes the rows of one shard in batches, and keeps its totals up with them. The keys of a batch
-// differ: it holds rows of one section.
+// Writes the rows of one shard, block by block, and keeps its totals up with them.
 class ShardLoader {
  public:
   // totals: of what the shard holds; they grow with what is written.
   ShardLoader(SparseTable& table, uint32_t local, ShardTotals* totals)
       : table_(table), local_(local), digest_(table.layout()), totals_(totals) {}
 
-  absl::Status Add(Key key, const float* value, bool full) {
-    batch_.Add(key, value, table_.layout().full_floats(), full);
-    return batch_.size() == kInsertRows ? Flush() : absl::OkStatus();
-  }
+  // The rows that follow are of another file: their keys may be there.
+  void BeginSection() { all_new_ = totals_->rows == 0; }
 
-  absl::Status Flush() {
-    CISTERN_RETURN_IF_ERROR(table_.CheckKeys(batch_.keys));
-    if (totals_->rows > 0) ForgetOldValues();
+  absl::Status Add(const ValueBlock& rows) {
+    CISTERN_RETURN_IF_ERROR(table_.CheckKeys(rows.keys));
+    if (!all_new_) ForgetOldValues(rows.keys);
     const size_t stride = table_.layout().full_floats();
-    for (size_t i = 0; i < batch_.keys.size(); ++i) {
-      ++totals_->rows;
-      totals_->digest += digest_(batch_.keys[i], &batch_.values[i * stride], batch_.full[i] != 0);
+    totals_->rows += rows.keys.size();
+    for (size_t i = 0; i < rows.keys.size(); ++i) {
+      totals_->digest += digest_(rows.keys[i], &rows.values[i * stride], rows.full[i] != 0);
     }
-    table_.WriteShard(local_, batch_.keys, batch_.values.data(), batch_.full.data());
-    batch_.Clear();
+    table_.WriteShard(local_, rows.keys, rows.values, rows.full);
     return absl::OkStatus();
   }
 
  private:
-  void ForgetOldValues() {
-    const size_t stride = table_.layout().full_floats();
-    old_.resize(batch_.keys.size() * stride);
-    old_full_.resize(batch_.keys.size());
-    table_.Pull(batch_.keys, /*absent_is_zero=*/true, old_.data(), old_full_.data());
-    for (size_t i = 0; i < batch_.keys.size(); ++i) {
-      if (old_full_[i] == kAbsent) continue;
-      --totals_->rows;
-      totals_->digest -= digest_(batch_.keys[i], &old_[i * stride], old_full_[i] != 0);
-    }
+  void ForgetOldValues(absl::Span<const Key> keys) {
+    table_.ReadShard(local_, [&](const RowMap& rows) {
+      for (const RowMap::Stored& old : rows.Locate(keys)) {
+        if (old.cells == nullptr) continue;
+        --totals_->rows;
+        totals_->digest -= digest_(old.key, old.cells, old.full);
+      }
+    });
   }
 
   SparseTable& table_;
   const uint32_t local_;
   RowDigest digest_;
   ShardTotals* const totals_;
-  RowBatch batch_;
-  std::vector<float> old_;
-  std::vector<uint8_t> old_full_;
+  bool all_new_ = false;
 };
 
 }  // namespace
@@ -189,11 +178,15 @@ absl::Status DurableState::LoadShard(SparseTable& table, TableId id, uint32_t lo
   const ShardSections shard_files = SectionsOf(files, id, shard);
   if (shard_files.sections.empty()) return absl::OkStatus();
   ShardLoader loader(table, local, totals);
+  // However many rows a footer claims, room is made for no more than the bytes can hold.
+  uint64_t bytes = 0;
+  for (const RowSection* section : shard_files.sections) bytes += section->bytes;
+  table.Expect(local, std::min(shard_files.sections.back()->total_rows, bytes / sizeof(Key)));
   for (size_t i = 0; i < shard_files.sections.size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(shard_files.files[i]->ReadSparse(
-        *shard_files.sections[i], table.layout(),
-        [&](Key key, const float* value, bool full) { return loader.Add(key, value, full); }));
-    CISTERN_RETURN_IF_ERROR(loader.Flush());
+    loader.BeginSection();
+    CISTERN_RETURN_IF_ERROR(
+        shard_files.files[i]->ReadSparse(*shard_files.sections[i], table.layout(),
+                                         [&](const ValueBlock& rows) { return loader.Add(rows); }));
   }
   return AddContext(
       CheckTotals(shard_files, *totals),

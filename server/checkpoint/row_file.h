@@ -32,6 +32,7 @@
 #include "common/types.h"
 #include "common/value_layout.h"
 #include "proto/checkpoint.pb.h"
+#include "server/table/value_block.h"
 
 namespace cistern {
 
@@ -145,11 +146,11 @@ class RowFileReader {
   // Null if the file has none for it.
   const RowSection* FindSparse(TableId table, ShardIndex shard) const;
 
-  // Rows of a sparse section in ascending key order. value: full_floats cells, zeros where absent;
-  // valid until visit returns. An error of `visit` is passed on. layout must be the table's.
-  absl::Status ReadSparse(
-      const RowSection& section, const ValueLayout& layout,
-      const std::function<absl::Status(Key, const float* value, bool full)>& visit) const;
+  // Rows of a sparse section in ascending key order, a block of them at a time: values have
+  // full_floats cells, zeros where absent, and are valid until visit returns. An error of `visit`
+  // is passed on. layout must be the table's.
+  absl::Status ReadSparse(const RowSection& section, const ValueLayout& layout,
+                          const std::function<absl::Status(const ValueBlock& rows)>& visit) const;
   // [rows, columns] of a dense section, appended to *out; after an error a part of it.
   absl::Status ReadDense(const RowSection& section, std::vector<float>* out) const;
   // Reads and checks every block.
@@ -162,6 +163,9 @@ class RowFileReader {
    public:
     // Moves to the next row; false at the end.
     absl::StatusOr<bool> Next();
+    // Moves to the next block and takes all of its rows, which Next then does not give; false at
+    // the end. *rows is good until the next call. Not to be mixed with Next.
+    absl::StatusOr<bool> NextBlock(ValueBlock* rows);
     Key key() const { return key_; }
     const float* value() const { return value_.data(); }
     bool full() const { return full_; }
@@ -171,6 +175,10 @@ class RowFileReader {
     Cursor(const RowFileReader* reader, const RowSection* section, const ValueLayout* layout)
         : reader_(reader), section_(section), layout_(layout), value_(layout->full_floats()) {}
     absl::Status LoadBlock();
+    // Loads the next block, if there is one.
+    absl::StatusOr<bool> Advance();
+    // The cells of the next row, zeros where absent.
+    void CopyValue(bool full, float* out);
 
     const RowFileReader* reader_;
     const RowSection* section_;
@@ -182,6 +190,7 @@ class RowFileReader {
     Key key_ = 0;
     bool full_ = false;
     std::vector<float> value_;
+    std::vector<float> values_;  // of a block with values that lack cells
   };
   Cursor Walk(const RowSection& section, const ValueLayout& layout) const {
     return Cursor(this, &section, &layout);
@@ -192,8 +201,8 @@ class RowFileReader {
   absl::Status ReadFooter(const v1::RowFile& expected);
   // Checks the hash of block `block` of the file.
   absl::Status ReadBlock(uint64_t block, std::string* out) const;
-  // Has a block that comes some way behind `block`, but before `end`, fetched meanwhile.
-  void ExpectAfter(uint64_t block, uint64_t end) const;
+  // Has blocks that come some way behind `block`, but in its section, fetched meanwhile.
+  void ExpectAfter(uint64_t block, const RowSection& section) const;
   absl::Status Bad(uint64_t block, const std::string& why) const;
 
   std::string path_;

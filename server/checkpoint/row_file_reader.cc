@@ -182,11 +182,14 @@ absl::Status RowFileReader::ReadBlock(uint64_t block, std::string* out) const {
                                  " as when it was written; restore the file from a copy"));
 }
 
-void RowFileReader::ExpectAfter(uint64_t block, uint64_t end) const {
-  constexpr uint64_t kAhead = 8;
-  const uint64_t next = block + kAhead;
-  if (next >= end) return;
-  file_->Expect(block_offsets_[next], block_offsets_[next + 1] - block_offsets_[next]);
+void RowFileReader::ExpectAfter(uint64_t block, const RowSection& section) const {
+  constexpr uint64_t kPiece = 16;  // blocks: a megabyte
+  const uint64_t number = block - section.first_block;
+  if (number % kPiece != 0) return;
+  const uint64_t end = section.first_block + section.block_num;
+  const uint64_t from = std::min(end, number == 0 ? block + 1 : block + kPiece);
+  const uint64_t to = std::min(end, block + 2 * kPiece);
+  if (from < to) file_->Expect(block_offsets_[from], block_offsets_[to] - block_offsets_[from]);
 }
 
 absl::Status RowFileReader::Cursor::LoadBlock() {
@@ -197,8 +200,8 @@ absl::Status RowFileReader::Cursor::LoadBlock() {
                                             layout_->full_floats(), " in the schema"));
   }
   const uint64_t block = section_->first_block + next_block_++;
+  reader_->ExpectAfter(block, *section_);
   CISTERN_RETURN_IF_ERROR(reader_->ReadBlock(block, &block_));
-  reader_->ExpectAfter(block, section_->first_block + section_->block_num);
   const absl::Status status = [&]() -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(block_rows_, RowsOfBlock(block_, *section_));
     CISTERN_RETURN_IF_ERROR(CheckKeys(block_, block_rows_, *section_, reader_->header_.shard_num,
@@ -216,35 +219,67 @@ absl::Status RowFileReader::Cursor::LoadBlock() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> RowFileReader::Cursor::Advance() {
+  if (next_block_ < section_->block_num) {
+    CISTERN_RETURN_IF_ERROR(LoadBlock());
+    return true;
+  }
+  if (rows_seen_ == section_->rows) return false;
+  return absl::DataLossError(absl::StrCat(reader_->path_, ": table ", section_->table, ", shard ",
+                                          section_->shard, " has ", rows_seen_, " rows and not ",
+                                          section_->rows, " as its footer says"));
+}
+
 absl::StatusOr<bool> RowFileReader::Cursor::Next() {
   if (row_ == block_rows_) {
-    if (next_block_ == section_->block_num) {
-      if (rows_seen_ == section_->rows) return false;
-      return absl::DataLossError(absl::StrCat(
-          reader_->path_, ": table ", section_->table, ", shard ", section_->shard, " has ",
-          rows_seen_, " rows and not ", section_->rows, " as its footer says"));
-    }
-    CISTERN_RETURN_IF_ERROR(LoadBlock());
+    CISTERN_ASSIGN_OR_RETURN(const bool more, Advance());
+    if (!more) return false;
   }
   key_ = At<Key>(block_, kBlockHeadBytes + row_ * sizeof(Key));
   full_ = block_[FullOffset(block_rows_) + row_] != 0;
-  const uint32_t floats = layout_->floats(full_);
-  std::memcpy(value_.data(), block_.data() + cell_offset_, floats * sizeof(float));
-  std::fill(value_.begin() + floats, value_.end(), 0.0f);
-  cell_offset_ += floats * sizeof(float);
+  CopyValue(full_, value_.data());
   ++row_;
   ++rows_seen_;
   return true;
 }
 
+void RowFileReader::Cursor::CopyValue(bool full, float* out) {
+  const uint32_t floats = layout_->floats(full);
+  std::memcpy(out, block_.data() + cell_offset_, floats * sizeof(float));
+  std::fill(out + floats, out + layout_->full_floats(), 0.0f);
+  cell_offset_ += floats * sizeof(float);
+}
+
+absl::StatusOr<bool> RowFileReader::Cursor::NextBlock(ValueBlock* rows) {
+  CISTERN_ASSIGN_OR_RETURN(const bool more, Advance());
+  if (!more) return false;
+  // Keys and cells lie at multiples of 8 bytes.
+  const Key* keys = reinterpret_cast<const Key*>(block_.data() + kBlockHeadBytes);
+  rows->keys = absl::MakeConstSpan(keys, block_rows_);
+  rows->full = reinterpret_cast<const uint8_t*>(block_.data() + FullOffset(block_rows_));
+  const size_t stride = layout_->full_floats();
+  if (block_.size() == cell_offset_ + block_rows_ * stride * sizeof(float)) {
+    rows->values = reinterpret_cast<const float*>(block_.data() + cell_offset_);
+  } else {
+    values_.resize(block_rows_ * stride);
+    for (size_t i = 0; i < block_rows_; ++i) CopyValue(rows->full[i] != 0, &values_[i * stride]);
+    rows->values = values_.data();
+  }
+  key_ = rows->keys.back();  // of the next block all keys come behind it
+  row_ = block_rows_;
+  rows_seen_ += block_rows_;
+  return true;
+}
+
 absl::Status RowFileReader::ReadSparse(
     const RowSection& section, const ValueLayout& layout,
-    const std::function<absl::Status(Key, const float* value, bool full)>& visit) const {
+    const std::function<absl::Status(const ValueBlock& rows)>& visit) const {
   Cursor cursor = Walk(section, layout);
+  ValueBlock rows;
   while (true) {
-    CISTERN_ASSIGN_OR_RETURN(const bool more, cursor.Next());
+    CISTERN_ASSIGN_OR_RETURN(const bool more, cursor.NextBlock(&rows));
     if (!more) return absl::OkStatus();
-    CISTERN_RETURN_IF_ERROR(visit(cursor.key(), cursor.value(), cursor.full()));
+    CISTERN_RETURN_IF_ERROR(visit(rows));
   }
 }
 

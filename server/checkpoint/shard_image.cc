@@ -4,25 +4,15 @@
 #include <iterator>
 
 #include "common/row_digest.h"
-#include "common/rpc/frame.h"
+#include "server/checkpoint/sort_by_key.h"
 
 namespace cistern {
 namespace {
 
-constexpr size_t kBatchRows = 1024;  // read from the table at a time
+using Stored = RowMap::Stored;
 
-// A row of the image: where its new value is staged, or that it is the table's.
-struct ImageRow {
-  Key key = 0;
-  const float* staged = nullptr;  // null: the table's value stands
-  bool full = false;
-
-  bool operator<(const ImageRow& other) const { return key < other.key; }
-};
-
-std::vector<ImageRow> StagedByKey(const SparseTable& table, const StagedRows& staged) {
-  const ValueLayout& layout = table.layout();
-  std::vector<ImageRow> rows;
+std::vector<Stored> StagedByKey(const ValueLayout& layout, const StagedRows& staged) {
+  std::vector<Stored> rows;
   size_t count = 0;
   for (const KeyRange& range : staged.ranges) count += range.end - range.begin;
   rows.reserve(count);
@@ -34,62 +24,44 @@ std::vector<ImageRow> StagedByKey(const SparseTable& table, const StagedRows& st
       rows.push_back({block.keys[i], block.values + size_t{i} * layout.full_floats(), full});
     }
   }
-  std::sort(rows.begin(), rows.end());
+  SortByKey(&rows);
   return rows;
 }
 
-std::vector<ImageRow> TableRows(std::vector<Key> keys) {
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  std::vector<ImageRow> rows(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) rows[i].key = keys[i];
+std::vector<Stored> AllByKey(const RowMap& table) {
+  std::vector<Stored> rows = table.All();
+  SortByKey(&rows);
   return rows;
 }
 
-std::vector<Key> AllKeys(const SparseTable& table, uint32_t local) {
-  std::vector<Key> keys;
-  table.Scan(local, 0, SIZE_MAX, [&](Key key, const float*, bool) { keys.push_back(key); });
-  return keys;
+// What the table has under the keys that are staged or touched, by key; no cells where it has none.
+std::vector<Stored> OldByKey(const RowMap& table, const std::vector<Stored>& staged,
+                             absl::Span<const Key> touched) {
+  std::vector<Key> keys, others(touched.begin(), touched.end()), all;
+  keys.reserve(staged.size());
+  for (const Stored& row : staged) keys.push_back(row.key);
+  if (others.empty()) return table.Locate(keys);
+  std::sort(others.begin(), others.end());
+  others.erase(std::unique(others.begin(), others.end()), others.end());
+  std::set_union(keys.begin(), keys.end(), others.begin(), others.end(), std::back_inserter(all));
+  return table.Locate(all);
 }
 
-// Both lists in order; a staged row takes the place of the table's.
-std::vector<ImageRow> Merge(std::vector<ImageRow> staged, const std::vector<ImageRow>& others) {
-  if (others.empty()) return staged;
-  std::vector<ImageRow> merged;
-  merged.reserve(staged.size() + others.size());
-  std::set_union(staged.begin(), staged.end(), others.begin(), others.end(),
-                 std::back_inserter(merged));
-  return merged;
-}
-
-// Reads the table's values of the rows batch by batch, and hands out old and new side by side.
-class ImageWalk {
- public:
-  explicit ImageWalk(const SparseTable& table)
-      : table_(table), old_(kBatchRows * table.layout().full_floats()), old_full_(kBatchRows) {}
-
-  // visit(row, old value or null where the row is new, whether that was full)
-  template <typename Visit>
-  void Run(absl::Span<const ImageRow> rows, Visit visit) {
-    const size_t stride = table_.layout().full_floats();
-    for (size_t begin = 0; begin < rows.size(); begin += kBatchRows) {
-      const absl::Span<const ImageRow> batch = rows.subspan(begin, kBatchRows);
-      keys_.clear();
-      for (const ImageRow& row : batch) keys_.push_back(row.key);
-      table_.Pull(keys_, /*absent_is_zero=*/true, old_.data(), old_full_.data());
-      for (size_t i = 0; i < batch.size(); ++i) {
-        const bool absent = old_full_[i] == kAbsent;
-        visit(batch[i], absent ? nullptr : &old_[i * stride], old_full_[i] == 1);
-      }
-    }
+// Calls visit(staged, old) for every key of either list, in order; both sorted, no cells where a
+// list has no such key.
+template <typename Visit>
+void WalkBoth(const std::vector<Stored>& staged, const std::vector<Stored>& old, Visit visit) {
+  constexpr size_t kAhead = 16;  // rows that the next ones are fetched for
+  size_t s = 0, o = 0;
+  while (s < staged.size() || o < old.size()) {
+    if (o + kAhead < old.size()) __builtin_prefetch(old[o + kAhead].cells);
+    const bool has_staged = s < staged.size() && (o == old.size() || staged[s].key <= old[o].key);
+    const bool has_old = o < old.size() && (!has_staged || old[o].key == staged[s].key);
+    visit(has_staged ? staged[s] : Stored(), has_old ? old[o] : Stored());
+    s += has_staged;
+    o += has_old;
   }
-
- private:
-  const SparseTable& table_;
-  std::vector<Key> keys_;
-  std::vector<float> old_;
-  std::vector<uint8_t> old_full_;
-};
+}
 
 }  // namespace
 
@@ -103,28 +75,32 @@ ShardTotals TotalsOf(const SparseTable& table, uint32_t local) {
   return totals;
 }
 
-ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRows& staged,
+ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRows& staged_rows,
                         absl::Span<const Key> touched, ImageKind kind, const ShardTotals& before) {
-  std::vector<ImageRow> rows = StagedByKey(table, staged);
-  if (kind == ImageKind::kDelta) {
-    rows = Merge(std::move(rows), TableRows({touched.begin(), touched.end()}));
-  } else if (kind == ImageKind::kBase) {
-    rows = Merge(std::move(rows), TableRows(AllKeys(table, local)));
-  }
+  const std::vector<Stored> staged = StagedByKey(table.layout(), staged_rows);
   ShardImage image;
-  image.after = before;
+  // Of a base all rows come by: it needs no totals to start from.
+  if (kind != ImageKind::kBase) image.after = before;
   RowBlockBuilder builder(&table.layout());
   RowDigest digest(table.layout());
-  ImageWalk(table).Run(rows, [&](const ImageRow& row, const float* old, bool old_full) {
-    const float* value = row.staged != nullptr ? row.staged : old;
-    if (value == nullptr) return;  // touched, and removed since
-    const bool full = row.staged != nullptr ? row.full : old_full;
-    if (row.staged != nullptr) {
-      if (old != nullptr) image.after.digest -= digest(row.key, old, old_full);
-      image.after.rows += old == nullptr;
-      image.after.digest += digest(row.key, value, full);
+  const auto take = [&](const Stored& fresh, const Stored& old) {
+    const Stored& row = fresh.cells != nullptr ? fresh : old;
+    if (row.cells == nullptr) return;  // touched, and removed since
+    if (kind == ImageKind::kBase) {
+      ++image.after.rows;
+      image.after.digest += digest(row.key, row.cells, row.full);
+    } else if (fresh.cells != nullptr) {
+      if (old.cells != nullptr) image.after.digest -= digest(old.key, old.cells, old.full);
+      image.after.rows += old.cells == nullptr;
+      image.after.digest += digest(row.key, row.cells, row.full);
     }
-    if (kind != ImageKind::kTotals) builder.Add(row.key, value, full);
+    if (kind != ImageKind::kTotals) builder.Add(row.key, row.cells, row.full);
+  };
+  table.ReadShard(local, [&](const RowMap& rows) {
+    const absl::Span<const Key> others =
+        kind == ImageKind::kDelta ? touched : absl::Span<const Key>();
+    WalkBoth(staged, kind == ImageKind::kBase ? AllByKey(rows) : OldByKey(rows, staged, others),
+             take);
   });
   image.rows = builder.rows();
   image.blocks = builder.Take(/*finish=*/true);

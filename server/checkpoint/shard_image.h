@@ -42,7 +42,8 @@ enum class ImageKind {
 
 // The staged rows win over those of the table, which is only read.
 //
-// touched: keys in any order, repeats allowed; of kDelta. before: the shard's totals now.
+// touched: keys in any order, repeats allowed; of kDelta. before: the shard's totals now; kBase
+// does not look at them.
 ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRows& staged,
                         absl::Span<const Key> touched, ImageKind kind, const ShardTotals& before);
 

@@ -27,7 +27,8 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
   const LoadPlan::File& file = plan.by_shard[shard];
   CISTERN_ASSIGN_OR_RETURN(const RowParser parse, plan.parser(KindOf(file)));
   std::vector<float> value(table.layout().full_floats());
-  ShardFiller filler(table, local);
+  // However many rows a file claims, room is made for no more than its bytes can hold.
+  ShardFiller filler(table, local, std::min(file.record.rows, file.record.bytes / sizeof(Key)));
   CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, [&](absl::string_view row) -> absl::Status {
     Key key = 0;
     bool full = false;

@@ -1,5 +1,6 @@
 #include "server/table/arena.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -120,7 +121,10 @@ Arena::Span Arena::NewBlock() {
   char* block = MapPages(kBlockBytes);
   // Where full pages cannot be made huge, ask beforehand, but not for a table's first block: a
   // small table stays small.
-  if (!can_collapse_) AdviseHuge(block, kBlockBytes);
+  const size_t expected = std::min(expected_bytes_, kBlockBytes);
+  const size_t filled = can_collapse_ ? expected / kHugePageBytes * kHugePageBytes : kBlockBytes;
+  if (filled > 0) AdviseHuge(block, filled);
+  expected_bytes_ -= expected;
   blocks_.push_back(block);
   return {block, block + kBlockBytes, true};
 }

@@ -40,6 +40,10 @@ class Arena {
   char* AllocateLarge(size_t bytes);
   void ReleaseLarge(char* piece, size_t bytes);
 
+  // Says that `bytes` more will be allocated, all of them, soon: blocks that they fill are on huge
+  // pages from the start, which is faster than moving full ones there.
+  void Expect(size_t bytes) { expected_bytes_ = bytes; }
+
   // Bytes that are allocated now.
   size_t used_bytes() const { return used_bytes_; }
   // Bytes of memory that the arena has touched.
@@ -70,6 +74,7 @@ class Arena {
   std::vector<Span> spans_;  // the others
   bool can_collapse_ = true;
   size_t used_bytes_ = 0;
+  size_t expected_bytes_ = 0;  // of new blocks
 };
 
 }  // namespace cistern

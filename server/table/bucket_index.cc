@@ -112,13 +112,29 @@ void BucketIndex::Free(const Bucket& bucket) {
   }
 }
 
+// The homes of a bucket of that many slots, to begin with.
+size_t BucketIndex::CapacityOf(size_t slot_num) {
+  return slot_num - kWindow - std::min(slot_num / 8, kOverflow);
+}
+
+void BucketIndex::Expect(size_t rows) {
+  CISTERN_CHECK(size_ == 0);
+  for (size_t b = 0; b < kBucketNum && rows >= kBucketNum; ++b) {
+    size_t slot_num = NextSlotNum(b, 0);
+    while (IsFull(rows / kBucketNum, CapacityOf(slot_num))) slot_num = NextSlotNum(b, slot_num);
+    const Bucket bucket = Allocate(slot_num, CapacityOf(slot_num));
+    Free(buckets_[b]);
+    buckets_[b] = bucket;
+  }
+}
+
 void BucketIndex::Grow(size_t b) {
   const Bucket old = buckets_[b];
   size_t slot_num = old.slot_num, capacity = old.capacity;
   const auto add_overflow = [&] { slot_num += RoundUp(slot_num - capacity, kWindow); };
   if (old.full()) {
     slot_num = NextSlotNum(b, slot_num);
-    capacity = slot_num - kWindow - std::min(slot_num / 8, kOverflow);
+    capacity = CapacityOf(slot_num);
   } else {
     add_overflow();  // there is room, but many keys have their homes at the end
   }

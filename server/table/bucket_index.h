@@ -119,6 +119,10 @@ class BucketIndex {
   // Adds a key that is absent. May move the slots of its bucket.
   void Insert(uint64_t hash, const char* record, bool full);
 
+  // Of an index without rows: buckets that hold `rows` of them, as many as would be there after so
+  // many Inserts (but for those that got more than their share: they grow). For less work only.
+  void Expect(size_t rows);
+
   // Removes `key`, which has a slot; its record stays the caller's. The slots behind it that are
   // not at home move up by one, so what a search relies on (no empty slot between a home and its
   // slot) holds and nothing marks the place. A bucket never gets smaller.
@@ -134,6 +138,8 @@ class BucketIndex {
   static constexpr size_t kWindow = 8;  // slots that a search looks at together: a line's worth
   static constexpr uint64_t kMaxTag = (uint64_t{1} << Slot::kTagBits) - 1;
 
+  static bool IsFull(uint64_t rows, uint64_t capacity) { return rows * 10 + 10 > capacity * 9; }
+
   struct Bucket {
     Slot* slots = nullptr;
     uint32_t slot_num = 0;
@@ -141,7 +147,7 @@ class BucketIndex {
     uint32_t rows = 0;
 
     size_t bytes() const { return size_t{slot_num} * sizeof(Slot); }
-    bool full() const { return uint64_t{rows} * 10 + 10 > uint64_t{capacity} * 9; }
+    bool full() const { return IsFull(rows, capacity); }
     // Slots that may be filled: the last kWindow stay empty, so that every search ends inside.
     size_t place_num() const { return slot_num - kWindow; }
     size_t Home(uint64_t tag) const { return (kMaxTag - tag) * capacity >> Slot::kTagBits; }
@@ -169,6 +175,7 @@ class BucketIndex {
   Bucket Allocate(size_t slot_num, size_t capacity);
   void Free(const Bucket& bucket);
   void Grow(size_t b);
+  static size_t CapacityOf(size_t slot_num);
 
   Arena* const arena_;
   std::array<Bucket, kBucketNum> buckets_;

@@ -113,6 +113,46 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
   return created;
 }
 
+void RowMap::Expect(size_t rows) {
+  if (this->rows() > 0) return;
+  arena_.Expect(rows * RecordBytes(false));
+  index_.Expect(rows);
+}
+
+std::vector<RowMap::Stored> RowMap::All() const {
+  std::vector<Stored> rows;
+  rows.reserve(this->rows());
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    const size_t end = index_.slot_num(b);
+    for (size_t place = 0; place < end; ++place) {
+      if (place + kAhead < end) PrefetchRecord(index_.slot(b, place + kAhead));
+      const Slot slot = index_.slot(b, place);
+      if (!slot.empty()) rows.push_back(StoredIn(slot));
+    }
+  }
+  return rows;
+}
+
+std::vector<RowMap::Stored> RowMap::Locate(absl::Span<const Key> keys) const {
+  std::vector<Stored> rows(keys.size());
+  Ring<uint64_t> hashes;
+  const auto find = [&](size_t i) {
+    hashes[i] = MixKey(keys[i]);
+    index_.Prefetch(hashes[i]);
+  };
+  const auto fetch = [&](size_t i) {
+    const Slot slot = index_.FindTag(hashes[i]);
+    if (!slot.empty()) PrefetchRecord(slot);
+  };
+  const auto use = [&](size_t i) {
+    const Slot* slot = index_.Find(hashes[i], keys[i]);
+    if (slot != nullptr) rows[i] = StoredIn(*slot);
+    rows[i].key = keys[i];
+  };
+  RunStages(keys.size(), find, fetch, use);
+  return rows;
+}
+
 bool RowMap::Remove(Key key) {
   const uint64_t hash = MixKey(key);
   const Slot* slot = index_.Find(hash, key);
@@ -184,6 +224,10 @@ void RowMap::CopyValue(const char* record, bool full, float* out) const {
   const size_t cells = layout_->floats(full);
   std::memcpy(out, record + sizeof(Key), cells * sizeof(float));
   if (!full) std::memset(out + cells, 0, (layout_->full_floats() - cells) * sizeof(float));
+}
+
+RowMap::Stored RowMap::StoredIn(Slot slot) {
+  return {slot.key(), reinterpret_cast<const float*>(slot.record() + sizeof(Key)), slot.full()};
 }
 
 void RowMap::WriteRecord(char* record, Key key, const float* value, bool full) const {

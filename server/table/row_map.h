@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "common/value_layout.h"
@@ -32,6 +33,9 @@ class RowMap {
   // Creates the rows of `keys`, up to the first whose key is there; returns how many it created.
   size_t Create(absl::Span<const Key> keys, const float* values, const uint8_t* full);
 
+  // Says that about `rows` rows will be created soon; does nothing where there are rows already.
+  void Expect(size_t rows);
+
   // Removes a row and frees its record for another; false if absent.
   bool Remove(Key key);
   // Visits every row once; the cells (floats(full) of them, where they are stored) may be changed.
@@ -43,6 +47,17 @@ class RowMap {
   // Visits up to `limit` rows from `cursor` on, as SparseTable::Scan says.
   uint64_t Scan(uint64_t cursor, size_t limit,
                 const std::function<void(Key, const float*, bool)>& visit) const;
+
+  // A row where it is stored: good until the next write. cells: floats(full) of them.
+  struct Stored {
+    Key key = 0;
+    const float* cells = nullptr;  // null: there is no such row
+    bool full = false;
+  };
+  // Every row, in no order.
+  std::vector<Stored> All() const;
+  // The rows of `keys`, in their order.
+  std::vector<Stored> Locate(absl::Span<const Key> keys) const;
 
   size_t rows() const { return index_.size(); }
   size_t full_rows() const { return full_rows_; }
@@ -57,6 +72,7 @@ class RowMap {
     return (sizeof(Key) + layout_->floats(full) * sizeof(float) + 7) / 8 * 8;
   }
   void PrefetchRecord(Slot slot) const;
+  static Stored StoredIn(Slot slot);
   void CopyValue(const char* record, bool full, float* out) const;
   void WriteRecord(char* record, Key key, const float* value, bool full) const;
   void Free(Slot slot);

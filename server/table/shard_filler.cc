@@ -9,8 +9,11 @@ constexpr size_t kBatchRows = 1024;
 
 }  // namespace
 
-ShardFiller::ShardFiller(SparseTable& table, uint32_t local)
-    : table_(table), local_(local), shard_(table.shard_map().global_shard(table.rank(), local)) {}
+ShardFiller::ShardFiller(SparseTable& table, uint32_t local, uint64_t expected)
+    : table_(table),
+      local_(local),
+      shard_(table.shard_map().global_shard(table.rank(), local)),
+      expected_(expected) {}
 
 absl::Status ShardFiller::Add(Key key, const float* value, bool full) {
   const ShardIndex shard = table_.shard_map().shard(key);
@@ -21,7 +24,7 @@ absl::Status ShardFiller::Add(Key key, const float* value, bool full) {
   if (key == kReservedKey64) {
     return absl::DataLossError(table_.CheckKeys(absl::MakeConstSpan(&key, 1)).message());
   }
-  ++rows_;
+  if (rows_++ == 0) table_.Expect(local_, expected_);
   batch_.Add(key, value, table_.layout().full_floats(), full);
   if (batch_.size() == kBatchRows) Flush();
   return absl::OkStatus();

@@ -13,8 +13,8 @@ namespace cistern {
 // Threads: one at a time; one filler a shard.
 class ShardFiller {
  public:
-  // table outlives this.
-  ShardFiller(SparseTable& table, uint32_t local);
+  // table outlives this. expected: rows that will come, as far as that is known.
+  ShardFiller(SparseTable& table, uint32_t local, uint64_t expected = 0);
 
   // value: full_floats cells. kDataLoss if the key is of another shard, or reserved.
   absl::Status Add(Key key, const float* value, bool full);
@@ -35,6 +35,7 @@ class ShardFiller {
   SparseTable& table_;
   const uint32_t local_;
   const ShardIndex shard_;
+  const uint64_t expected_;
   RowBatch batch_;
   uint64_t rows_ = 0;
   std::optional<Repeat> repeat_;

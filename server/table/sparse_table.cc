@@ -79,6 +79,9 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
   const auto ranges = RangesByShard(map_, local_shard_num(), blocks);
   pool.ParallelFor(shards_.size(), [&](size_t local) {
     shards_[local]->Change([&](RowMap& rows) {
+      size_t count = 0;
+      for (const KeyRange& range : ranges[local]) count += range.end - range.begin;
+      rows.Expect(count);
       for (const KeyRange& range : ranges[local]) {
         const ValueBlock& block = blocks[range.block];
         rows.Write(block.keys.subspan(range.begin, range.end - range.begin),
@@ -113,6 +116,15 @@ size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const
   size_t created = 0;
   shards_[local]->Change([&](RowMap& rows) { created = rows.Create(keys, values, full); });
   return created;
+}
+
+void SparseTable::Expect(uint32_t local, size_t rows) {
+  shards_[local]->Change([&](RowMap& map) { map.Expect(rows); });
+}
+
+void SparseTable::ReadShard(uint32_t local,
+                            const std::function<void(const RowMap& rows)>& read) const {
+  shards_[local]->WithRows([&](const RowMap& rows) { read(rows); });
 }
 
 uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,

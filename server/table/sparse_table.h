@@ -67,6 +67,12 @@ class SparseTable {
   size_t CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
                     const uint8_t* full);
 
+  // Says that a shard, if it is empty, will get about `rows` rows: they are written faster then.
+  void Expect(uint32_t local, size_t rows);
+
+  // Calls read with the rows of a shard, under its lock: no I/O in it, and no call of this table.
+  void ReadShard(uint32_t local, const std::function<void(const RowMap& rows)>& read) const;
+
   // Calls visit(key, value, full) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
   // start) and returns the next cursor, 0 at the end. Order is that of the index, the same as long
   // as the shard is not written. value: full_floats cells, zeros where embedx is absent; valid

@@ -126,9 +126,13 @@ inline absl::StatusOr<std::vector<SparseRow>> ReadSparseRows(const RowFileReader
                                                              const RowSection& section,
                                                              const ValueLayout& layout) {
   std::vector<SparseRow> rows;
-  CISTERN_RETURN_IF_ERROR(reader.ReadSparse(
-      section, layout, [&](Key key, const float* value, bool full) -> absl::Status {
-        rows.emplace_back(key, std::vector<float>(value, value + layout.full_floats()), full);
+  CISTERN_RETURN_IF_ERROR(
+      reader.ReadSparse(section, layout, [&](const ValueBlock& block) -> absl::Status {
+        for (size_t i = 0; i < block.keys.size(); ++i) {
+          const float* value = block.values + i * layout.full_floats();
+          rows.emplace_back(block.keys[i], std::vector<float>(value, value + layout.full_floats()),
+                            block.full[i] != 0);
+        }
         return absl::OkStatus();
       }));
   return rows;

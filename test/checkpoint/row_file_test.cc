@@ -124,11 +124,14 @@ TEST_F(RowFiles, FileWithoutSectionsIsAFileToo) {
 }
 
 TEST_F(RowFiles, ErrorOfTheVisitorEndsTheRead) {
-  const v1::RowFile file = WriteSample(files_, "data", "delta-1").value();
-  const auto reader = RowFileReader::Open(files_, "data", file).value();
+  const ValueLayout layout = SampleLayout(0);
+  const auto writer = RowFileWriter::Create(files_, "data", "base-1", SampleHeader()).value();
+  ASSERT_TRUE(WriteSparse(*writer, 0, 1, layout, SampleRows(layout, 1, 20000), 20000).ok());
+  const auto reader = RowFileReader::Open(files_, "data", writer->Finish().value()).value();
+  ASSERT_GT(reader->sections()[0].block_num, 3u);
   int seen = 0;
-  EXPECT_EQ(reader->ReadSparse(reader->sections()[0], SampleLayout(0),
-                               [&](Key, const float*, bool) {
+  EXPECT_EQ(reader->ReadSparse(reader->sections()[0], layout,
+                               [&](const ValueBlock&) {
                                  return ++seen == 2 ? absl::AbortedError("enough")
                                                     : absl::OkStatus();
                                }),

@@ -51,6 +51,57 @@ TEST(RowMap, RemovedRowsAreAbsentAndMayComeBack) {
   EXPECT_FALSE(full);
 }
 
+TEST(RowMap, RowsThatWereExpectedCostNoMoreAndAreFound) {
+  const ValueLayout layout = ValueLayout::Create(EmbeddingSpec(5)).value();
+  for (const size_t count : {10u, 1000u, 70000u}) {
+    RowMap expected(&layout), others(&layout);
+    expected.Expect(count);
+    for (Key key = 0; key < 2 * count; ++key) {  // twice as many as was said
+      const std::vector<float> value = TestValue(layout, key, 1, true);
+      expected.Write(key, value.data(), true);
+      others.Write(key, value.data(), true);
+      if (key + 1 == count) {
+        EXPECT_LT(static_cast<double>(expected.memory_bytes()),
+                  1.02 * static_cast<double>(others.memory_bytes()) + 4096)
+            << count;
+      }
+    }
+    EXPECT_EQ(expected.rows(), 2 * count);
+    std::vector<float> out(layout.full_floats());
+    bool full = false;
+    for (Key key = 0; key < 2 * count; ++key) {
+      ASSERT_TRUE(expected.Find(key, out.data(), &full));
+      ASSERT_EQ(out, TestValue(layout, key, 1, true));
+    }
+    expected.Expect(5);  // there are rows: nothing is done
+    EXPECT_EQ(expected.rows(), 2 * count);
+  }
+}
+
+TEST(RowMap, AllAndLocateGiveRowsWhereTheyAreStored) {
+  const ValueLayout layout = ValueLayout::Create(CtrSpec()).value();
+  RowMap rows(&layout);
+  for (Key key = 0; key < 1000; ++key) {
+    rows.Write(key, TestValue(layout, key, 3, key % 2 == 0).data(), key % 2 == 0);
+  }
+  EXPECT_EQ(rows.All().size(), 1000u);
+  std::vector<Key> keys;
+  for (Key key = 1500; key-- > 0;) keys.push_back(key);
+  const std::vector<RowMap::Stored> located = rows.Locate(keys);
+  ASSERT_EQ(located.size(), keys.size());
+  for (const std::vector<RowMap::Stored>& found : {rows.All(), located}) {
+    for (const RowMap::Stored& row : found) {
+      ASSERT_EQ(row.cells == nullptr, row.key >= 1000) << row.key;
+      if (row.cells == nullptr) continue;
+      EXPECT_EQ(row.full, row.key % 2 == 0);
+      std::vector<float> value(row.cells, row.cells + layout.floats(row.full));
+      value.resize(layout.full_floats());
+      EXPECT_EQ(value, TestValue(layout, row.key, 3, row.full)) << row.key;
+    }
+  }
+  for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(located[i].key, keys[i]);
+}
+
 TEST(RowMap, WritesRemovalsAndSweepsBehaveAsAMap) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
