@@ -57,27 +57,31 @@ void LoseName(const DiskOperation& operation, uint64_t seed, SeededNumbers& numb
   Apply(operation, &nodes);
 }
 
-// Appends what the hash is made of: of a folder its names, in order, each with its file's hash.
-void AppendFolder(const DiskNodes& nodes, size_t folder, std::string* out) {
+// Appends what the hash is made of: the names of a folder, in order, each with its file's hash.
+// path: of the folder, with a slash behind it.
+void AppendFolder(const DiskNodes& nodes, size_t folder, const std::string& path,
+                  const std::function<bool(const std::string& path)>& looks_into,
+                  std::string* out) {
   for (const auto& [name, entry] : nodes[folder].entries) {
     const DiskNode& node = nodes[entry];
     *out += node.folder ? 'd' : 'f';
     out->append(name.c_str(), name.size() + 1);
     if (node.folder) {
-      AppendFolder(nodes, entry, out);
-      continue;
+      AppendFolder(nodes, entry, path + name + "/", looks_into, out);
+    } else if (looks_into(path + name)) {
+      const XXH128_hash_t hash = XXH3_128bits(node.bytes->data(), node.size);
+      out->append(reinterpret_cast<const char*>(&hash), sizeof(hash));
     }
-    const XXH128_hash_t hash = XXH3_128bits(node.bytes->data(), node.size);
-    out->append(reinterpret_cast<const char*>(&hash), sizeof(hash));
   }
   *out += '.';
 }
 
 }  // namespace
 
-DiskHash HashOf(const DiskNodes& nodes) {
+DiskHash HashOf(const DiskNodes& nodes,
+                const std::function<bool(const std::string& path)>& looks_into) {
   std::string names;
-  AppendFolder(nodes, 0, &names);
+  AppendFolder(nodes, 0, "/", looks_into, &names);
   const XXH128_hash_t hash = XXH3_128bits(names.data(), names.size());
   return {hash.low64, hash.high64};
 }

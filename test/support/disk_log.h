@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,9 +39,10 @@ struct DiskOperation {
 };
 
 // 128 bits that differ, but for chance, where any name that can be found on a disk does, or any
-// byte of a file that has one.
+// byte of a file that has one and for whose path `looks_into` says so.
 using DiskHash = std::array<uint64_t, 2>;
-DiskHash HashOf(const DiskNodes& nodes);
+DiskHash HashOf(const DiskNodes& nodes,
+                const std::function<bool(const std::string& path)>& looks_into);
 
 // Numbers that follow from a seed alone (splitmix64).
 class SeededNumbers {

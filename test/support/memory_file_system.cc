@@ -381,9 +381,10 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::Crash(size_t prefix, Loss lo
   return std::unique_ptr<MemoryFileSystem>(new MemoryFileSystem(core));
 }
 
-DiskHash MemoryFileSystem::ContentHash() const {
+DiskHash MemoryFileSystem::ContentHash(
+    const std::function<bool(const std::string& path)>& looks_into) const {
   absl::MutexLock lock(&core_->mutex);
-  return HashOf(*core_->nodes);
+  return HashOf(*core_->nodes, looks_into);
 }
 
 void MemoryFileSystem::IgnoreFileSyncs() {

@@ -58,8 +58,9 @@ class MemoryFileSystem : public FileSystem {
   // the same disk. It has no operations yet and nobody holds its locks; this one stays as it is.
   std::unique_ptr<MemoryFileSystem> Crash(size_t prefix, Loss loss, uint64_t seed) const;
 
-  // The same for two disks where nobody can tell them apart (but for chance: 128 bits).
-  DiskHash ContentHash() const;
+  // The same for two disks that nobody can tell apart who reads no file but those for whose path
+  // looks_into(path) is true (but for chance: 128 bits).
+  DiskHash ContentHash(const std::function<bool(const std::string& path)>& looks_into) const;
 
   // From now on these calls do nothing and say that they did: tests show with them that a test of
   // crashes would see a sync that is missing.

@@ -190,18 +190,23 @@ TEST(Crash, MutantsLoseWhatTheySayWasSynced) {
 
 TEST(ContentHash, IsTheSameForDisksThatHoldTheSameAndOnlyForThem) {
   MemoryFileSystem files;
-  const DiskHash empty = files.ContentHash();
+  const auto everywhere = [](const std::string&) { return true; };
+  const auto not_in_b = [](const std::string& path) { return path != "/t/b"; };
+  const DiskHash empty = files.ContentHash(everywhere);
   ASSERT_TRUE(files.MakeFolders("t").ok());
   Write(files, "t/a", "12", false);
   const size_t cut = files.operation_num();
   Write(files, "t/b", "3", true);
-  std::map<Content, std::set<DiskHash>> hashes;
+  std::map<Content, std::set<DiskHash>> hashes, names;
   for (size_t prefix = cut - 2; prefix <= files.operation_num(); ++prefix) {
     for (uint64_t seed = 0; seed < 300; ++seed) {
       const auto disk = files.Crash(prefix, Loss::kWeak, seed);
-      const DiskHash hash = disk->ContentHash();
+      const DiskHash hash = disk->ContentHash(everywhere);
       EXPECT_NE(hash, empty);
-      hashes[ContentOf(*disk, "t")].insert(hash);
+      Content content = ContentOf(*disk, "t");
+      hashes[content].insert(hash);
+      if (content.count("b") > 0) content["b"] = "";
+      names[content].insert(disk->ContentHash(not_in_b));
     }
   }
   std::set<DiskHash> all;
@@ -211,6 +216,8 @@ TEST(ContentHash, IsTheSameForDisksThatHoldTheSameAndOnlyForThem) {
   }
   EXPECT_GT(all.size(), 8u);
   EXPECT_EQ(all.size(), hashes.size());
+  EXPECT_LT(names.size(), hashes.size());
+  for (const auto& [content, same] : names) EXPECT_EQ(same.size(), 1u);
 }
 
 // A checkpoint of 20 files of 1 KiB under temporary names: what a test of every crash pays a state.
