@@ -18,6 +18,14 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' is where the servers keep their commits; choose another name"));
   }
+  // A link of that name would lead out of data_dir. Any name in the folder serves to find out.
+  const absl::Status inside = files_->Open(PathBelow(data_dir_, name + "/any")).status();
+  if (absl::IsInvalidArgument(inside)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(inside.message(),
+                     "; the folder of a saved model is a folder in --data_dir itself, and a "
+                     "link is not followed: copy the model there"));
+  }
   return absl::StrCat(data_dir_, "/", name);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "common/model_folder.h"
@@ -134,6 +135,44 @@ TEST(SaveAndLoad, GoThroughAFolderOfTheDataDir) {
   EXPECT_EQ(other->servers()[0].control->Load(load, &loaded).code(), absl::StatusCode::kNotFound);
   // A load that failed leaves a server that works.
   EXPECT_TRUE(PullKeys(*other, kDeep, keys).status.ok());
+}
+
+TEST(SaveAndLoad, DoNotFollowALinkOutOfTheDataDir) {
+  namespace fs = std::filesystem;
+  ServerOptions options;
+  options.data_dir = NewDataDir();
+  const fs::path root = options.data_dir, outside = NewDataDir();
+  EmbeddedFleet fleet(1, options);
+  auto client = Writer(fleet.Links());
+  ASSERT_EQ(CommitKeys(*client, TestKeys(100)), absl::OkStatus());
+  const auto save = [&](const std::string& name) {
+    v1::SaveRequest request;
+    request.set_name(name);
+    *request.mutable_identity() = client->identity();
+    v1::SaveReply reply;
+    return client->servers()[0].control->Save(request, &reply);
+  };
+  const auto load = [&](const std::string& name) {
+    v1::LoadRequest request;
+    request.set_name(name);
+    *request.mutable_identity() = client->identity();
+    v1::LoadReply reply;
+    return client->servers()[0].control->Load(request, &reply);
+  };
+  fs::create_directory_symlink(outside, root / "link");
+  EXPECT_EQ(save("link").code(), absl::StatusCode::kInvalidArgument);
+  fs::create_directory(root / "table");
+  fs::create_directory_symlink(outside, root / "table" / "deep");
+  EXPECT_EQ(save("table").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(fs::is_empty(outside));
+
+  ASSERT_EQ(save("m1"), absl::OkStatus());
+  fs::rename(root / "m1", outside / "m1");
+  fs::create_directory_symlink(outside / "m1", root / "m1");
+  ASSERT_EQ(client->Clear(0), absl::OkStatus());
+  const absl::Status loaded = load("m1");
+  EXPECT_EQ(loaded.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(loaded.message()), HasSubstr("link"));
 }
 
 TEST(SaveAndLoad, ModesFormatsAndOptionsGoThrough) {
