@@ -51,19 +51,20 @@ void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) 
 
 absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, config, flags.model_dir, console));
-  const auto summary = Evaluate(config, fleet->client(), flags.data, JobOptionsOf(flags.model));
+  const auto summary = Evaluate(config, fleet->client(), flags.data, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   return ReportOf(*summary);
 }
 
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, config, flags.model_dir, console));
-  const auto summary =
-      Predict(config, fleet->client(), flags.data, flags.output, JobOptionsOf(flags.model));
+  const auto summary = Predict(config, fleet->client(), flags.data, flags.output, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   Report report = ReportOf(*summary);
   report.json["output"] = flags.output;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "cli/exit_code.h"
+#include "cuda/device.h"
 
 namespace cistern {
 namespace {
@@ -43,6 +44,10 @@ void AddModelFlags(Command& command, ModelFlags* flags) {
                 "--set solver.batchsize=4096"});
   command.Flag("--threads", &flags->threads,
                {"INT", "Threads that compute; 0: one a core.", "--threads 4"});
+  command.Choice(
+      "--device", &flags->device,
+      {"cpu|cuda", "What the model computes on; cuda: the first GPU that the driver shows.",
+       "--device cuda"});
   AddFleetFlags(command, &flags->fleet, true);
 }
 
@@ -90,9 +95,16 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags&
   return fleet;
 }
 
-JobOptions JobOptionsOf(const ModelFlags& flags) {
+absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags) {
   JobOptions options;
   options.threads = static_cast<int>(flags.threads);
+  if (flags.device == "cpu") return options;
+  const DeviceQuery gpus = QueryGpus();
+  if (gpus.gpus.empty()) {
+    return WithFix(absl::NotFoundError(absl::StrCat("--device cuda: no GPU: ", gpus.reason)),
+                   "train with --device cpu; cistern version says what this build was made with");
+  }
+  options.device = DeviceKind::kCuda;
   return options;
 }
 

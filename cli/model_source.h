@@ -17,10 +17,11 @@ struct ModelFlags {
   std::string config;            // MODEL.json
   std::vector<std::string> set;  // --set
   uint64_t threads = 0;
+  std::string device = "cpu";
   FleetFlags fleet;
 };
 
-// MODEL.json, --set, --threads, and the flags of a fleet.
+// MODEL.json, --set, --threads, --device, and the flags of a fleet.
 void AddModelFlags(Command& command, ModelFlags* flags);
 
 // Reads MODEL.json with its overrides.
@@ -40,7 +41,7 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags&
                                                                const std::string& model_dir,
                                                                Console& console);
 
-// The job options that these flags ask for.
-JobOptions JobOptionsOf(const ModelFlags& flags);
+// The job options that these flags ask for. kNotFound: --device=cuda, and there is no GPU.
+absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags);
 
 }  // namespace cistern

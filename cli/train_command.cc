@@ -34,7 +34,7 @@ absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerR
     return absl::InvalidArgumentError(
         absl::StrCat("--recovery-limit ", flags.recovery_limit, ": seconds, 0 or more"));
   }
-  JobOptions options = JobOptionsOf(flags.model);
+  CISTERN_ASSIGN_OR_RETURN(JobOptions options, JobOptionsOf(flags.model));
   options.out_dir = flags.out;
   options.save_model = !flags.no_save_model;
   options.rank = worker.rank;

@@ -38,6 +38,7 @@ class StepSizes {
   }
   // For ops: StepSize() of step t at t - 1 (empty where the rule is not Adam), and FadingSteps().
   const float* sizes() const { return sizes_.data(); }
+  size_t size() const { return sizes_.size(); }
   uint64_t fading_steps() const { return fading_steps_; }
 
  private:

@@ -28,7 +28,7 @@ ALLOWED = {
     "worker/data": ["proto", "common"],
     "worker/metric": ["common"],
     "worker/config": ["proto", "common", "worker/data", "worker/metric"],
-    "worker/pass": ["proto", "common", "worker/data"],
+    "worker/pass": ["proto", "common", "cuda", "worker/data"],
     "worker/model": ["proto", "common", "cuda", "worker/config", "worker/pass"],
     "cli": ["proto", "common", "common/rpc", "server", "worker", "cuda"],
     "test": ["proto", "common", "common/rpc", "server", "worker", "cuda", "cli"],

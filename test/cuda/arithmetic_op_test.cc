@@ -1,6 +1,7 @@
 // The ops without a memory of their own: arithmetic, sums, copies, interactions, the loss.
 #include "cuda/op/bce_loss.h"
 #include "cuda/op/copy_columns.h"
+#include "cuda/op/copy_rows.h"
 #include "cuda/op/dense_update.h"
 #include "cuda/op/elementwise.h"
 #include "cuda/op/fm_order2.h"
@@ -62,6 +63,31 @@ TEST_P(ArithmeticOpTest, CopyColumnsMovesABlockAndNothingElse) {
       }
     }
     ExpectNear(expected, y, 1e-6);
+  }
+}
+
+// Every other row of a table, in descending order, to places that leave some out; rows of floats,
+// of floats that no wide load fits, and of bytes.
+TEST_P(ArithmeticOpTest, CopyRowsMovesRowsAndNothingElse) {
+  std::vector<uint32_t> from_rows, to_rows;
+  for (size_t i = 0; i < b(); ++i) {
+    from_rows.push_back(static_cast<uint32_t>(2 * (b() - 1 - i)));
+    to_rows.push_back(static_cast<uint32_t>(3 * i + 1));
+  }
+  for (const size_t bytes : {n(), 4 * n(), 16 * n()}) {
+    std::vector<uint8_t> x(2 * b() * bytes);
+    for (uint8_t& byte : x) byte = static_cast<uint8_t>(RandomIndex(256));
+    Array<uint8_t> from(x), listed(3 * b() * bytes, 7), all(b() * bytes, 7);
+    CopyRows(from.data(), Array<uint32_t>(from_rows).data(), listed.data(),
+             Array<uint32_t>(to_rows).data(), bytes, b(), stream());
+    CopyRows(from.data(), nullptr, all.data(), nullptr, bytes, b(), stream());
+    std::vector<uint8_t> expected(3 * b() * bytes, 7);
+    for (size_t i = 0; i < b() * bytes; ++i) {
+      expected[to_rows[i / bytes] * bytes + i % bytes] =
+          x[from_rows[i / bytes] * bytes + i % bytes];
+    }
+    EXPECT_EQ(listed.Read(), expected) << bytes;
+    EXPECT_EQ(all.Read(), std::vector<uint8_t>(x.begin(), x.begin() + b() * bytes)) << bytes;
   }
 }
 

@@ -23,8 +23,8 @@ TEST(Activation, FusedAndAloneGiveTheSameBits) {
     const Batch batch = fused.batch(16, static_cast<uint32_t>(step));
     EXPECT_EQ(fused.Train(batch, step).loss, alone.Train(batch, step).loss);
   }
-  EXPECT_EQ(fused.model->ReadDense(0), alone.model->ReadDense(0));
-  EXPECT_EQ(fused.model->ReadDense(1), alone.model->ReadDense(1));
+  EXPECT_EQ(fused.Dense(0), alone.Dense(0));
+  EXPECT_EQ(fused.Dense(1), alone.Dense(1));
   EXPECT_EQ(fused.Weights(0), alone.Weights(0));
 }
 

@@ -15,10 +15,10 @@ std::string NormalizedDense() {
 TEST(BatchNormLayer, RunningStatisticsFollowTheBatch) {
   ModelBench bench(NormalizedDense(), {}, 0);
   ASSERT_EQ(bench.model->schema().dense_tables_size(), 2);
-  EXPECT_EQ(bench.model->ReadDense(1), (std::vector<float>{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(bench.Dense(1), (std::vector<float>{0, 0, 0, 1, 1, 1}));
   const Batch batch = bench.batch(11, 4);
   bench.Train(batch, 1);
-  const std::vector<float> running = bench.model->ReadDense(1);
+  const std::vector<float> running = bench.Dense(1);
   for (size_t c = 0; c < 3; ++c) {
     double mean = 0, squares = 0;
     for (size_t i = 0; i < 11; ++i) mean += batch.dense[i * 3 + c] / 11.0;
@@ -36,7 +36,7 @@ TEST(BatchNormLayer, PredictionReadsAndKeepsTheRunningStatistics) {
   const std::vector<double> expected = bench.Reference().Predict(batch);
   const std::vector<float> predictions = bench.Predict(batch);
   for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(predictions[i], expected[i], 1e-6);
-  EXPECT_EQ(bench.model->ReadDense(1), running);
+  EXPECT_EQ(bench.Dense(1), running);
 }
 
 TEST(BatchNormLayer, TakesAMatrix) {

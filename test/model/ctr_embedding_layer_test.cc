@@ -38,7 +38,7 @@ struct CtrBench : ModelBench {
 TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndMovesEmbedW) {
   CtrBench bench;
   bench.Train(CtrBench::OneSample(), 1);
-  const PassTable& table = *bench.tables[0];
+  const HostTable table = bench.Read(0);
   EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kShow), 2);
   EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kClick), 2);
   EXPECT_EQ(table.row(2)[bench.layout().slot_index()], 1);
@@ -52,14 +52,14 @@ TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndMovesEmbedW) {
 
 TEST(CtrEmbeddingLayer, EmbedxAppearsAtItsThresholdAndIsReadFromThenOn) {
   CtrBench bench;
-  PassTable& table = *bench.tables[0];
   const Batch batch = CtrBench::OneSample();
-  for (size_t r = 0; r < 4; ++r) EXPECT_EQ(table.full()[r], 0) << r;
+  EXPECT_EQ(bench.Read(0).full, std::vector<uint8_t>(4, 0));
   bench.Train(batch, 1);
+  const HostTable table = bench.Read(0);
   // Row 2: (2 - 2) + 2 * 4 = 8. Row 0: (1 - 1) + 4 = 4. Row 1: nothing.
-  EXPECT_EQ(table.full()[2], 1);
-  EXPECT_EQ(table.full()[0], 1);
-  EXPECT_EQ(table.full()[1], 0);
+  EXPECT_EQ(table.full[2], 1);
+  EXPECT_EQ(table.full[0], 1);
+  EXPECT_EQ(table.full[1], 0);
   double logit = 0;
   for (Row r : {0, 2, 2}) {
     logit += table.row(r)[ValueLayout::kEmbedW];
@@ -72,39 +72,42 @@ TEST(CtrEmbeddingLayer, EmbedxAppearsAtItsThresholdAndIsReadFromThenOn) {
   const float before = table.row(2)[bench.layout().weight_index()];
   bench.Train(batch, 2);
   const double gradient = 2 * (1 / (1 + std::exp(-logit)) - 1);
-  EXPECT_NEAR(table.row(2)[bench.layout().weight_index()], before - 0.5 * gradient, 1e-6);
+  EXPECT_NEAR(bench.Read(0).row(2)[bench.layout().weight_index()], before - 0.5 * gradient, 1e-6);
 }
 
 TEST(CtrEmbeddingLayer, RowsThatKeepDaysGetToday) {
   CtrBench bench("20778", R"("day_id_decay":true,)");
-  PassTable& table = *bench.tables[0];
+  HostTable table = bench.Read(0);
   table.row(2)[ValueLayout::kUnseenDays] = 20776;
   StoreDouble(table.row(2) + ValueLayout::kShow, 100);
+  bench.Write(0, table);
   bench.Train(CtrBench::OneSample(), 1);
+  table = bench.Read(0);
   EXPECT_EQ(table.row(2)[ValueLayout::kUnseenDays], 20778);
   EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 2, 1e-5);
   EXPECT_EQ(table.row(0)[ValueLayout::kUnseenDays], 20778);
   bench.Train(CtrBench::OneSample(), 2);  // of the same day
-  EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
+  EXPECT_NEAR(LoadDouble(bench.Read(0).row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
 }
 
 // What the layer does to a row is to the bit what the accessor does to a value.
 TEST(CtrEmbeddingLayer, RowsMoveAsTheAccessorMovesAValue) {
   CtrBench bench;
-  PassTable& table = *bench.tables[0];
   const Batch batch = CtrBench::OneSample();
   bench.Train(batch, 1);
+  const HostTable table = bench.Read(0);
+  const absl::Span<const Key> keys = bench.tables[0]->keys();
   for (const Row r : {0u, 2u}) {
     const double show = r == 2 ? 2 : 1;
     std::vector<float> value(bench.layout().full_floats());
-    bool full = bench.layout().Initialize(table.keys()[r], value.data());
+    bool full = bench.layout().Initialize(keys[r], value.data());
     const std::vector<float> embedx_grad(2);
     CtrPush push;
     push.slot = r == 2 ? 1 : 0;
     push.show = push.click = static_cast<float>(show);
     push.embed_grad = static_cast<float>(-0.5 * show);
     push.embedx_grad = embedx_grad.data();
-    full = UpdateCtrValue(bench.layout(), 0.5f, table.keys()[r], push, value.data(), full);
+    full = UpdateCtrValue(bench.layout(), 0.5f, keys[r], push, value.data(), full);
     EXPECT_TRUE(full);
     EXPECT_EQ(value, std::vector<float>(table.row(r), table.row(r) + value.size())) << r;
   }

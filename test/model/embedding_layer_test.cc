@@ -49,7 +49,8 @@ TEST(EmbeddingLayer, AdamFollowsItsFormula) {
       w[e] -= alpha * m[e] / (std::sqrt(v[e]) + epsilon);
     }
   }
-  const float* row = bench.tables[0]->row(3);
+  const HostTable table = bench.Read(0);
+  const float* row = table.row(3);
   const ValueLayout& layout = bench.tables[0]->layout();
   for (uint32_t e = 0; e < 2; ++e) {
     EXPECT_NEAR(row[e], w[e], 1e-7);

@@ -52,7 +52,7 @@ TEST(GlobalUpdates, AreThoseOfAStepOverEveryRow) {
   EXPECT_NE(sparse.Weights(0), dense.Weights(0));  // some rows have not been read since
   ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());
   EXPECT_EQ(sparse.Weights(0), dense.Weights(0));
-  EXPECT_EQ(sparse.model->ReadDense(0), dense.model->ReadDense(0));
+  EXPECT_EQ(sparse.Dense(0), dense.Dense(0));
   for (uint64_t step = 1; step <= 80; ++step) {
     local.Train(local.batch(2, static_cast<uint32_t>(step), 1), step);
   }
@@ -69,11 +69,9 @@ TEST(GlobalUpdates, GoOnFromTheClock) {
     (step <= 17 ? first : second).Train(batch, step);
     if (step != 17) continue;
     second.model->SetClock(first.model->clock());
-    for (size_t r = 0; r < kRows; ++r) {
-      std::copy_n(first.tables[0]->row(r), first.tables[0]->stride(), second.tables[0]->row(r));
-    }
+    second.Write(0, first.Read(0));
     for (size_t i = 0; i < 2; ++i) {
-      ASSERT_TRUE(second.model->WriteDense(i, first.model->ReadDense(i)).ok());
+      ASSERT_TRUE(second.model->WriteDense(i, first.Dense(i)).ok());
     }
   }
   EXPECT_EQ(second.Weights(0), whole.Weights(0));

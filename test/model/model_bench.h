@@ -11,7 +11,9 @@
 
 #include "common/value_layout.h"
 #include "test/model/reference_model.h"
+#include "test/model/test_device.h"
 #include "worker/model/model.h"
+#include "worker/pass/row_stage.h"
 
 namespace cistern {
 
@@ -61,6 +63,16 @@ inline Batch MakeBatch(const DataConfig& data, size_t size, size_t rows, size_t 
   return batch;
 }
 
+// What a pass table holds, where the host can read and write it.
+struct HostTable {
+  size_t stride = 0;
+  std::vector<float> values;
+  std::vector<uint8_t> full;
+
+  float* row(size_t r) { return values.data() + r * stride; }
+  const float* row(size_t r) const { return values.data() + r * stride; }
+};
+
 struct ModelBench {
   // rows: of every table; row r holds the first value of key r.
   ModelBench(const std::string& text, const std::vector<std::string>& overrides, size_t rows) {
@@ -68,21 +80,53 @@ struct ModelBench {
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     if (!parsed.ok()) return;
     config = *parsed;
-    absl::StatusOr<std::unique_ptr<Model>> made = Model::Create(config, stream);
+    absl::StatusOr<std::unique_ptr<Model>> made = Model::Create(config, TestDevice());
     EXPECT_TRUE(made.ok()) << made.status();
     if (!made.ok()) return;
     model = *std::move(made);
     for (size_t r = 0; r < rows; ++r) keys.push_back(r);
     for (const EmbeddingConfig& embedding : config.embeddings) {
-      tables.push_back(std::make_unique<PassTable>(*ValueLayout::Create(embedding.spec)));
+      tables.push_back(
+          std::make_unique<PassTable>(*ValueLayout::Create(embedding.spec), TestDevice()));
       PassTable& table = *tables.back();
-      table.Resize(rows);
+      EXPECT_TRUE(table.Resize(rows).ok());
       table.set_keys(keys);
-      for (size_t r = 0; r < rows; ++r) {
-        table.full()[r] = table.layout().Initialize(keys[r], table.row(r));
-      }
       pointers.push_back(&table);
+      HostTable first = {table.stride(), std::vector<float>(rows * table.stride()),
+                         std::vector<uint8_t>(rows)};
+      for (size_t r = 0; r < rows; ++r) {
+        first.full[r] = table.layout().Initialize(keys[r], first.row(r));
+      }
+      Write(tables.size() - 1, first);
     }
+  }
+
+  HostTable Read(size_t i) const {
+    HostTable host;
+    host.stride = tables[i]->stride();
+    EXPECT_TRUE(TestDevice().stream().Wait().ok());
+    const absl::Status status =
+        RowStage(TestDevice())
+            .Read(*tables[i], [&](size_t, size_t count, const float* values, const uint8_t* full) {
+              host.values.insert(host.values.end(), values, values + count * host.stride);
+              host.full.insert(host.full.end(), full, full + count);
+              return absl::OkStatus();
+            });
+    EXPECT_TRUE(status.ok()) << status;
+    return host;
+  }
+  void Write(size_t i, const HostTable& host) {
+    EXPECT_TRUE(TestDevice().stream().Wait().ok());
+    const absl::Status status =
+        RowStage(TestDevice())
+            .Write(
+                [&](size_t first, size_t count, float* values, uint8_t* full) {
+                  std::copy_n(host.row(first), count * host.stride, values);
+                  std::copy_n(&host.full[first], count, full);
+                  return absl::OkStatus();
+                },
+                *tables[i]);
+    EXPECT_TRUE(status.ok()) << status;
   }
 
   Batch batch(size_t size, uint32_t seed, size_t max_nnz = 3) const {
@@ -100,10 +144,16 @@ struct ModelBench {
     EXPECT_TRUE(status.ok()) << status;
     return predictions;
   }
+  // A dense table, as the servers hold it.
+  std::vector<float> Dense(size_t i) const {
+    absl::StatusOr<std::vector<float>> values = model->ReadDense(i);
+    EXPECT_TRUE(values.ok()) << values.status();
+    return values.ok() ? *std::move(values) : std::vector<float>();
+  }
   // Columns of the dense table: 0 the weights.
   std::vector<double> DenseColumn(size_t column) const {
     const v1::DenseTableSpec& table = model->schema().dense_tables(0);
-    const std::vector<float> values = model->ReadDense(0);
+    const std::vector<float> values = Dense(0);
     std::vector<double> out;
     for (size_t r = 0; r < table.rows(); ++r) {
       out.push_back(values[r * table.columns_size() + column]);
@@ -113,8 +163,9 @@ struct ModelBench {
   // The weights of a table of the embedding accessor: [rows, vec_size].
   std::vector<double> Weights(size_t i) const {
     std::vector<double> out;
+    const HostTable host = Read(i);
     for (size_t r = 0; r < tables[i]->rows(); ++r) {
-      const float* row = tables[i]->row(r) + tables[i]->layout().weight_index();
+      const float* row = host.row(r) + tables[i]->layout().weight_index();
       out.insert(out.end(), row, row + config.embeddings[i].vec_size);
     }
     return out;
@@ -125,7 +176,7 @@ struct ModelBench {
     for (int i = 0; i < model->schema().dense_tables_size(); ++i) {
       if (model->schema().dense_tables(i).name() == "dense") reference.weights = DenseColumn(0);
       if (model->schema().dense_tables(i).name() != "dense_state") continue;
-      const std::vector<float> statistics = model->ReadDense(static_cast<size_t>(i));
+      const std::vector<float> statistics = Dense(static_cast<size_t>(i));
       reference.running.assign(statistics.begin(), statistics.end());
     }
     for (size_t i = 0; i < tables.size(); ++i) reference.tables.push_back(Weights(i));
@@ -133,7 +184,6 @@ struct ModelBench {
   }
 
   ModelConfig config;
-  Stream stream;
   std::unique_ptr<Model> model;
   std::vector<Key> keys;
   std::vector<std::unique_ptr<PassTable>> tables;

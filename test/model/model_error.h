@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "test/model/config_parsing.h"
+#include "test/model/test_device.h"
 #include "worker/model/model.h"
 
 namespace cistern {
@@ -12,9 +13,8 @@ namespace cistern {
 // The file parses, and the model is refused with kInvalidArgument and this message.
 inline std::string BuildError(const std::vector<std::string>& overrides,
                               const std::string& text = SmallModelText()) {
-  Stream stream;
   const absl::StatusOr<std::unique_ptr<Model>> model =
-      Model::Create(ParseOrDie(overrides, text), stream);
+      Model::Create(ParseOrDie(overrides, text), TestDevice());
   EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << model.status();
   return std::string(model.status().message());
 }

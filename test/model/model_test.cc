@@ -21,8 +21,8 @@ TEST(Model, TwoOfOneSeedGiveTheSameBits) {
     const Batch batch = a.batch(16, static_cast<uint32_t>(step));
     EXPECT_EQ(a.Train(batch, step).loss, b.Train(batch, step).loss);
   }
-  EXPECT_EQ(a.model->ReadDense(0), b.model->ReadDense(0));
-  EXPECT_EQ(a.model->ReadDense(1), b.model->ReadDense(1));
+  EXPECT_EQ(a.Dense(0), b.Dense(0));
+  EXPECT_EQ(a.Dense(1), b.Dense(1));
   EXPECT_EQ(a.Weights(0), b.Weights(0));
   const Batch batch = a.batch(16, 77);
   EXPECT_EQ(a.Predict(batch), b.Predict(batch));
@@ -66,7 +66,7 @@ TEST(Model, TheLearningRateIsScaled) {
   const Batch batch = whole.batch(16, 1);
   whole.Train(batch, 1);
   ASSERT_TRUE(half.model->Train(batch, half.pointers, 1, 0.5).ok());
-  EXPECT_EQ(whole.model->ReadDense(0), half.model->ReadDense(0));
+  EXPECT_EQ(whole.Dense(0), half.Dense(0));
   EXPECT_EQ(whole.Weights(0), half.Weights(0));
 }
 
@@ -93,7 +93,7 @@ TEST(Model, GradientsAreClippedByTheirGlobalNorm) {
 
   ModelBench loose(DnnText(), {"cistern.embedding_l2=0.2", "cistern.clip_norm=1000"}, 12);
   loose.Train(batch, 1);
-  EXPECT_EQ(loose.model->ReadDense(0), free.model->ReadDense(0));
+  EXPECT_EQ(loose.Dense(0), free.Dense(0));
 }
 
 TEST(Model, PredictsBatchesOfAnySize) {
@@ -114,12 +114,12 @@ TEST(Model, PredictsBatchesOfAnySize) {
 TEST(Model, PredictionChangesNothing) {
   ModelBench bench(DnnText(), {}, 12);
   bench.Train(bench.batch(16, 1), 1);
-  const std::vector<float> dense = bench.model->ReadDense(0), state = bench.model->ReadDense(1);
+  const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
   const Batch batch = bench.batch(16, 2);
   EXPECT_EQ(bench.Predict(batch), bench.Predict(batch));
-  EXPECT_EQ(bench.model->ReadDense(0), dense);
-  EXPECT_EQ(bench.model->ReadDense(1), state);
+  EXPECT_EQ(bench.Dense(0), dense);
+  EXPECT_EQ(bench.Dense(1), state);
   EXPECT_EQ(bench.Weights(0), rows);
 }
 
@@ -129,7 +129,7 @@ TEST(Model, ALossThatIsNotFiniteUpdatesNothing) {
                        R"(,{"type":"Concat","name":"c","bottom":["flat","dense"],"top":"c"},)" +
                        Simple("BatchNorm", "c", "bn") + "," + FullyConnected("bn", "logit", 1));
   ModelBench bench(text, {}, 12);
-  const std::vector<float> dense = bench.model->ReadDense(0), state = bench.model->ReadDense(1);
+  const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
   Batch batch = bench.batch(8, 1);
   batch.dense[4] = std::numeric_limits<float>::quiet_NaN();
@@ -137,8 +137,8 @@ TEST(Model, ALossThatIsNotFiniteUpdatesNothing) {
   EXPECT_EQ(result.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(result.status().message()),
               HasSubstr("model.json: the loss of step 9 is not a finite number, so nothing was"));
-  EXPECT_EQ(bench.model->ReadDense(0), dense);
-  EXPECT_EQ(bench.model->ReadDense(1), state);
+  EXPECT_EQ(bench.Dense(0), dense);
+  EXPECT_EQ(bench.Dense(1), state);
   EXPECT_EQ(bench.Weights(0), rows);
   bench.Train(bench.batch(8, 2), 10);  // and the next step works
 }
@@ -172,20 +172,17 @@ TEST(Model, DenseTablesCarryTheWholeState) {
   ModelBench first(DnnText(), {kAdam}, 12), second(DnnText(), {kAdam, "solver.seed=9"}, 12);
   for (uint64_t step = 1; step <= 3; ++step) first.Train(first.batch(16, 1), step);
   for (size_t i = 0; i < 2; ++i) {
-    ASSERT_TRUE(second.model->WriteDense(i, first.model->ReadDense(i)).ok());
+    ASSERT_TRUE(second.model->WriteDense(i, first.Dense(i)).ok());
   }
-  for (size_t r = 0; r < 12; ++r) {
-    std::copy_n(first.tables[0]->row(r), first.tables[0]->stride(), second.tables[0]->row(r));
-  }
+  second.Write(0, first.Read(0));
   const Batch batch = first.batch(16, 5);
   EXPECT_EQ(first.Predict(batch), second.Predict(batch));
 }
 
 TEST(Model, ABatchThatNoMemoryHoldsIsRefused) {
-  Stream stream;
   const ModelConfig config =
       ParseOrDie({"solver.batchsize=4294967295", "layers.fc1.fc_param.num_output=1048576"});
-  const absl::Status status = Model::Create(config, stream).status();
+  const absl::Status status = Model::Create(config, TestDevice()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(std::string(status.message()),
               ::testing::HasSubstr("model.json: a step of 4294967295 samples takes "));

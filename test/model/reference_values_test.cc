@@ -52,9 +52,11 @@ void WriteWeights(const Json& one, ModelBench* bench) {
   for (size_t t = 0; t < bench->tables.size(); ++t) {
     const std::vector<float> table = one["tables"][t];
     const size_t width = table.size() / bench->tables[t]->rows();
+    HostTable host = bench->Read(t);
     for (size_t r = 0; r < bench->tables[t]->rows(); ++r) {
-      std::copy_n(&table[r * width], width, bench->tables[t]->row(r));
+      std::copy_n(&table[r * width], width, host.row(r));
     }
+    bench->Write(t, host);
   }
 }
 

@@ -22,8 +22,8 @@ class HugectrDisk : public testing::Test {
   // Servers at pass `passes`, where every cell of a row is the pass.
   std::unique_ptr<ParameterClient> Fleet(EmbeddedFleet& fleet, int passes) {
     auto client = ParameterClient::Connect(fleet.Links(), {}).value();
-    Stream stream;
-    const auto model = Model::Create(config_, stream).value();
+    DeviceContext device;
+    const auto model = Model::Create(config_, device).value();
     EXPECT_TRUE(client->CreateTables(model->schema()).ok());
     EXPECT_TRUE(client->ClaimEpoch().ok());
     const std::vector<Key> keys = {5, 6, 7, 100};
@@ -31,7 +31,7 @@ class HugectrDisk : public testing::Test {
     for (int pass = 1; pass <= passes; ++pass) {
       const auto cell = static_cast<float>(pass);
       const std::vector<float> values(keys.size() * client->layout(0).full_floats(), cell);
-      const std::vector<float> dense(model->ReadDense(0).size(), cell);
+      const std::vector<float> dense(model->ReadDense(0).value().size(), cell);
       EXPECT_TRUE(client->BeginPass().ok());
       EXPECT_TRUE(client->Push(0, keys, values.data(), full.data()).ok());
       EXPECT_TRUE(client->PushDense(0, dense.data()).ok());

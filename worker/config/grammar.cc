@@ -62,7 +62,7 @@ ObjectGrammar SolverGrammar() {
        Anything("sparse_opt_states_file",
                 "ignored: HugeCTR 3.x dumps it in the order of a GPU's memory; the state of rows "
                 "is read from the folder that sparse_model_file names, where it holds any"),
-       Anything("gpu", "ignored: this release trains on the CPU"),
+       Anything("gpu", "ignored: --device of cistern train says where it trains"),
        Bool("algorithm_search", "a choice of GPU kernels; no effect").Default("true"),
        Count("max_eval_batches", "3.x: eval_batches").Otherwise("nothing").AtMost(kAnySize),
        Anything("enable_tf32_compute", "ignored: a choice of GPU kernels (3.x)"),

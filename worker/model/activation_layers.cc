@@ -52,7 +52,9 @@ class DropoutLayer : public Layer {
 
   bool can_replace_input() const override { return true; }
   bool can_replace_grad() const override { return true; }
-  void Allocate(size_t batch) override { mask_.resize(batch * output().shape.floats()); }
+  absl::Status Allocate(size_t batch, DeviceContext& device) override {
+    return mask_.Grow(batch * output().shape.floats(), device, "dropout masks");
+  }
 
   void Forward(const Step& step) override {
     op::Dropout(input().value(), dropout_.At(step.number), output().value(), mask_.data(),
@@ -74,7 +76,7 @@ class DropoutLayer : public Layer {
  private:
   const DropoutSeries dropout_;
   const size_t columns_;
-  std::vector<uint8_t> mask_;  // [batch, floats]: 1 = kept
+  DeviceBuffer<uint8_t> mask_;  // [batch, floats]: 1 = kept
 };
 
 class EluLayer : public Layer {

@@ -21,16 +21,18 @@ class BatchNormLayer : public Layer {
         eps_(static_cast<float>(site.config().eps)),
         columns_(out->shape.columns()),
         relu_(site.epilogue().relu != nullptr),
-        dropout_(site) {
-    mean_.Grow(columns_);
-    inv_std_.Grow(columns_);
-  }
+        dropout_(site) {}
 
   bool has_parameters() const override { return true; }
   bool reads_outputs() const override { return relu_; }
   bool can_replace_grad() const override { return true; }
   size_t ScratchFloats(size_t batch) const override {
     return op::BatchNormScratchFloats(output().shape.rows * batch, columns_);
+  }
+
+  absl::Status Allocate(size_t, DeviceContext& device) override {
+    CISTERN_RETURN_IF_ERROR(mean_.Grow(columns_, device, "batch norm"));
+    return inv_std_.Grow(columns_, device, "batch norm");
   }
 
   void Forward(const Step& step) override {
@@ -72,7 +74,7 @@ class BatchNormLayer : public Layer {
   const size_t columns_;
   const bool relu_;
   const DropoutSeries dropout_;
-  DeviceBuffer mean_, inv_std_;  // of the batch
+  DeviceFloats mean_, inv_std_;  // of the batch
 };
 
 }  // namespace

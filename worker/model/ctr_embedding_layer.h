@@ -14,19 +14,19 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
  public:
   using EmbeddingLayer::EmbeddingLayer;
 
+  absl::Status Allocate(size_t batch, DeviceContext& device) override;
+  absl::Status Reserve(size_t distinct, DeviceContext& device) override;
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;
-  double AddL2(float l2, const Step& step) override;
+  void AddL2(float l2, double* square_sum, const Step& step) override;
 
  protected:
   void MoveRows(float step_size, const Step& step) override;
 
  private:
-  // The initializer of the table; sizes of slots lie in slot_sizes_.
-  FirstWeights FirstWeightsOn(Stream& stream);
-
-  DeviceBuffer l2_scratch_;
-  DeviceBuffer slot_sizes_;  // as uint64_t
+  FirstWeights first_weights_;  // of the table; the sizes of slots lie in slot_sizes_
+  DeviceBuffer<uint64_t> slot_sizes_;
+  DeviceFloats l2_scratch_;
 };
 
 }  // namespace cistern

@@ -1,47 +1,47 @@
-// Floats in the memory of the device that ops run on.
+// An array in the memory of the device that ops run on.
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <utility>
 
-#include "common/check.h"
+#include "absl/strings/string_view.h"
+#include "common/status.h"
+#include "cuda/device_context.h"
 
 namespace cistern {
 
-// Zeroed, aligned to a cache line. Grows and never shrinks, so that a step allocates only when it
-// is larger than every step before it.
+// Grows and never shrinks, so that a step takes memory only when it is larger than every step
+// before it.
 //
 // Threads: one at a time.
+template <typename T>
 class DeviceBuffer {
  public:
-  static constexpr size_t kAlignment = 64;
-
-  // Makes room for `floats`; the contents are lost if it has to grow.
-  void Grow(size_t floats) {
-    if (floats <= size_) return;
-    const size_t bytes = (floats * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-    floats_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, bytes)));
-    CISTERN_CHECK(floats_ != nullptr);
-    std::memset(floats_.get(), 0, bytes);
-    size_ = floats;
+  // Makes room for `size` elements; if it has to grow, the contents are zero afterwards, and it
+  // waits for the stream, which may be using them. kResourceExhausted as MemoryPool::Take.
+  absl::Status Grow(size_t size, DeviceContext& device, absl::string_view tag) {
+    if (size <= size_) return absl::OkStatus();
+    if (size_ > 0) CISTERN_RETURN_IF_ERROR(device.stream().Wait());
+    size_ = 0;
+    memory_ = Memory();  // before more is taken
+    CISTERN_ASSIGN_OR_RETURN(memory_,
+                             device.pool().Take(MemoryPlace::kDevice, size * sizeof(T), tag));
+    size_ = size;
+    return absl::OkStatus();
   }
   size_t size() const { return size_; }
-  float* data() { return floats_.get(); }
-  const float* data() const { return floats_.get(); }
+  T* data() { return static_cast<T*>(memory_.data()); }
+  const T* data() const { return static_cast<const T*>(memory_.data()); }
   void swap(DeviceBuffer& other) {
-    floats_.swap(other.floats_);
+    memory_.swap(other.memory_);
     std::swap(size_, other.size_);
   }
 
  private:
-  struct Free {
-    void operator()(float* p) const { std::free(p); }
-  };
-  std::unique_ptr<float, Free> floats_;
+  Memory memory_;
   size_t size_ = 0;
 };
+
+using DeviceFloats = DeviceBuffer<float>;
 
 }  // namespace cistern

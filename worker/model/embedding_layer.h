@@ -21,21 +21,25 @@ class EmbeddingLayer : public Layer {
 
   // What the rows of a training batch have missed, before the step reads them; nothing where the
   // table makes nothing up. (A step whose number is not the next one makes up the gap, too.)
-  void MakeUp(const Step& step, double lr_scale);
+  absl::Status MakeUp(const Step& step, double lr_scale, DeviceContext& device);
   // The same for all rows of a table that is only read: up to the last step.
-  void BringUp(PassTable& rows, Stream& stream) const;
-  // The steps so far and their sizes; advanced by Update, and read where rows make up what they
-  // missed.
-  StepSizes& step_sizes() { return step_sizes_; }
+  absl::Status BringUp(PassTable& rows, DeviceContext& device);
+  // The steps so far and their sizes, advanced by Update, which rows make up what they missed with.
+  const StepSizes& step_sizes() const { return step_sizes_; }
+  void SetClock(const v1::RateHistory& rates, uint64_t step);
   bool makes_up() const { return config_.optimizer.rule.missed != MissedRule::kLocal; }
 
+  // Takes memory for the backward pass of a training batch of `distinct` rows.
+  virtual absl::Status Reserve(size_t distinct, DeviceContext& device);
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;
   bool has_parameters() const override { return true; }
 
-  // Adds l2 * w to the gradients and returns the sum of w^2, over the distinct rows of the batch.
-  virtual double AddL2(float l2, const Step& step);
-  double SumOfSquares(const Step& step);
+  // Adds l2 * w to the gradients; *square_sum = the sum of w^2, over the distinct rows of the
+  // batch.
+  virtual void AddL2(float l2, double* square_sum, const Step& step);
+  // *sum = the sum over all gradients, squared. Both are doubles of the device.
+  void SumOfSquares(double* sum, const Step& step);
   void ScaleGradients(float factor, const Step& step);
   // Moves the rows. lr_scale: of the learning rate of this step.
   void Update(const Step& step, double lr_scale);
@@ -46,16 +50,21 @@ class EmbeddingLayer : public Layer {
  protected:
   // step_size: StepSize of the rule.
   virtual void MoveRows(float step_size, const Step& step);
-  const SparseBatch& sparse(const Step& step) const { return step.batch.sparse[config_.input]; }
+  const SparseView& sparse(const Step& step) const { return step.batch.sparse[config_.input]; }
   PassTable& table(const Step& step) const { return *step.tables[index_]; }
   size_t slots() const { return slots_; }
   float* gradients() { return gradients_.data(); }  // [distinct, vec_size]
 
  private:
+  // step_sizes_.sizes() where ops can read them.
+  absl::StatusOr<const float*> SizesOn(DeviceContext& device);
+
   const EmbeddingConfig config_;
   const size_t index_, slots_;
   StepSizes step_sizes_;
-  DeviceBuffer gradients_, scratch_;
+  DeviceFloats sizes_;  // on a GPU: those of the first sizes_brought_ steps
+  size_t sizes_brought_ = 0;
+  DeviceFloats gradients_, scratch_;
 };
 
 // The layer that the accessor of the table asks for.

@@ -220,10 +220,10 @@ void Graph::Backward(Step step) {
 // Layers never write to their inputs' values, and the plan never puts an output there.
 void Graph::Bind(const Step& step) {
   label_->storage->value =
-      const_cast<float*>(step.batch.label.data()) + step.first * config_.data.label_dim;
+      const_cast<float*>(step.batch.label) + step.first * config_.data.label_dim;
   if (dense_ == nullptr) return;
   dense_->storage->value =
-      const_cast<float*>(step.batch.dense.data()) + step.first * config_.data.dense_dim;
+      const_cast<float*>(step.batch.dense) + step.first * config_.data.dense_dim;
 }
 
 }  // namespace cistern

@@ -30,7 +30,7 @@ class Graph {
                                                        Parameters* parameters);
 
   // Takes memory for batches of up to batchsize samples in training and planned_batch() at all.
-  void Allocate();
+  absl::Status Allocate(DeviceContext& device);
   size_t planned_batch() const { return planned_batch_; }
   // What Allocate takes, or would.
   StepMemory memory() const;
@@ -88,7 +88,7 @@ class Graph {
   std::vector<EmbeddingLayer*> live_embeddings_;
   bool has_dead_parameters_ = false;
   size_t planned_batch_ = 0;
-  DeviceBuffer values_, gradients_, scratch_;
+  DeviceFloats values_, gradients_, scratch_;
   std::vector<LayerSummary> summaries_;
   std::vector<std::vector<const Storage*>> summarized_;  // by summary: what the layer writes
 };

@@ -7,18 +7,20 @@
 
 namespace cistern {
 
-void Graph::Allocate() {
+absl::Status Graph::Allocate(DeviceContext& device) {
   const Placement values = PlaceValues(), gradients = PlaceGradients();
-  values_.Grow(values.plan.floats);
+  CISTERN_RETURN_IF_ERROR(values_.Grow(values.plan.floats, device, "values"));
   for (const auto& [storage, buffer] : values.buffers) {
     storage->value = values_.data() + values.plan.offsets[buffer];
   }
-  gradients_.Grow(gradients.plan.floats);
+  CISTERN_RETURN_IF_ERROR(gradients_.Grow(gradients.plan.floats, device, "gradients"));
   for (const auto& [storage, buffer] : gradients.buffers) {
     storage->grad = gradients_.data() + gradients.plan.offsets[buffer];
   }
-  for (Layer* layer : live_) layer->Allocate(config_.solver.batchsize);
-  scratch_.Grow(ScratchFloats());
+  for (Layer* layer : live_) {
+    CISTERN_RETURN_IF_ERROR(layer->Allocate(config_.solver.batchsize, device));
+  }
+  return scratch_.Grow(ScratchFloats(), device, "scratch");
 }
 
 StepMemory Graph::memory() const {

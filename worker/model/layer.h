@@ -7,18 +7,20 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "common/status.h"
+#include "cuda/device_context.h"
 #include "cuda/op/op.h"
 #include "cuda/stream.h"
 #include "worker/model/parameters.h"
 #include "worker/model/tensor.h"
-#include "worker/pass/batch.h"
+#include "worker/pass/batch_stage.h"
 #include "worker/pass/pass_table.h"
 
 namespace cistern {
 
 // What a step works on: samples first .. first + size of a batch.
 struct Step {
-  const Batch& batch;
+  const BatchView& batch;
   size_t first = 0, size = 0;
   absl::Span<PassTable* const> tables;  // by embedding
   uint64_t number = 0;                  // 1, 2, ... in training
@@ -54,8 +56,8 @@ class Layer {
 
   // Scratch that a step of `batch` samples needs, in floats.
   virtual size_t ScratchFloats(size_t batch) const { return 0; }
-  // Allocates what the layer keeps from forward to backward.
-  virtual void Allocate(size_t batch) {}
+  // Takes memory for what the layer keeps from forward to backward.
+  virtual absl::Status Allocate(size_t batch, DeviceContext& device) { return absl::OkStatus(); }
 
   // For the memory plan.
   virtual bool has_parameters() const { return false; }

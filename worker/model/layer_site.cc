@@ -1,5 +1,7 @@
 #include "worker/model/layer_site.h"
 
+#include "common/check.h"
+
 namespace cistern {
 
 Tensor* TensorSet::Define(const std::string& name, const TensorShape& shape) {

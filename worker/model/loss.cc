@@ -2,6 +2,7 @@
 
 #include "cuda/op/bce_loss.h"
 #include "cuda/op/label_loss.h"
+#include "worker/model/device_buffer.h"
 #include "worker/model/layer_site.h"
 
 namespace cistern {
@@ -11,11 +12,9 @@ class BinaryLoss : public Loss {
  public:
   explicit BinaryLoss(size_t labels) : labels_(labels) {}
 
-  double Compute(const float* logits, const float* labels, size_t size, float* dlogits,
-                 float* scratch, Stream& stream) override {
-    double loss = 0;
-    op::BceLoss(logits, labels, &loss, dlogits, size * labels_, scratch, stream);
-    return loss;
+  void Compute(const float* logits, const float* labels, size_t size, double* loss, float* dlogits,
+               float* scratch, Stream& stream) override {
+    op::BceLoss(logits, labels, loss, dlogits, size * labels_, scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::BceLossScratchFloats(size * labels_);
@@ -30,11 +29,9 @@ class BinaryLoss : public Loss {
 
 class TwoClassLoss : public Loss {
  public:
-  double Compute(const float* logits, const float* labels, size_t size, float* dlogits,
-                 float* scratch, Stream& stream) override {
-    double loss = 0;
-    op::TwoClassLoss(logits, labels, &loss, dlogits, size, scratch, stream);
-    return loss;
+  void Compute(const float* logits, const float* labels, size_t size, double* loss, float* dlogits,
+               float* scratch, Stream& stream) override {
+    op::TwoClassLoss(logits, labels, loss, dlogits, size, scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override { return op::LabelLossScratchFloats(size); }
   void Predict(const float* logits, size_t size, float* predictions, Stream& stream) override {
@@ -47,12 +44,17 @@ class MultiLabelLoss : public BinaryLoss {
   explicit MultiLabelLoss(const std::vector<float>& target_weight)
       : BinaryLoss(target_weight.size()), target_weight_(target_weight) {}
 
-  double Compute(const float* logits, const float* labels, size_t size, float* dlogits,
-                 float* scratch, Stream& stream) override {
-    double loss = 0;
-    op::MultiLabelLoss(logits, labels, target_weight_.data(), &loss, dlogits, size,
-                       target_weight_.size(), scratch, stream);
-    return loss;
+  absl::Status Allocate(DeviceContext& device) override {
+    CISTERN_RETURN_IF_ERROR(weights_.Grow(target_weight_.size(), device, "label weights"));
+    CopyToDevice(target_weight_.data(), weights_.data(), target_weight_.size() * sizeof(float),
+                 device.stream());
+    return device.stream().Wait();
+  }
+
+  void Compute(const float* logits, const float* labels, size_t size, double* loss, float* dlogits,
+               float* scratch, Stream& stream) override {
+    op::MultiLabelLoss(logits, labels, weights_.data(), loss, dlogits, size, target_weight_.size(),
+                       scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::LabelLossScratchFloats(size * target_weight_.size());
@@ -60,6 +62,7 @@ class MultiLabelLoss : public BinaryLoss {
 
  private:
   const std::vector<float> target_weight_;
+  DeviceFloats weights_;  // target_weight_, on the device
 };
 
 absl::Status Error(const LayerConfig& config, const std::string& what) {

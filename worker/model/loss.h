@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "common/status.h"
-#include "cuda/stream.h"
+#include "cuda/device_context.h"
 #include "worker/config/model_config.h"
 #include "worker/model/tensor.h"
 
@@ -22,10 +22,13 @@ class Loss {
                                                       const Tensor& logit, const Tensor& label);
   virtual ~Loss() = default;
 
-  // The mean over `size` samples; not finite if a logit is not. dlogits is overwritten.
-  // scratch: ScratchFloats(size).
-  virtual double Compute(const float* logits, const float* labels, size_t size, float* dlogits,
-                         float* scratch, Stream& stream) = 0;
+  // Takes the memory of what the loss itself holds on the device.
+  virtual absl::Status Allocate(DeviceContext& device) { return absl::OkStatus(); }
+
+  // *loss = the mean over `size` samples; not finite if a logit is not. dlogits is overwritten.
+  // loss: one double of the device, as all that ops write. scratch: ScratchFloats(size).
+  virtual void Compute(const float* logits, const float* labels, size_t size, double* loss,
+                       float* dlogits, float* scratch, Stream& stream) = 0;
   virtual size_t ScratchFloats(size_t size) const = 0;
   // Probabilities of label 1: [size, label_dim].
   virtual void Predict(const float* logits, size_t size, float* predictions, Stream& stream) = 0;

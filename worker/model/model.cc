@@ -1,11 +1,10 @@
 #include "worker/model/model.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "common/check.h"
 #include "common/hash.h"
 #include "common/schema.h"
 #include "cuda/op/dense_update.h"
@@ -18,36 +17,51 @@ namespace {
 
 class GraphModel : public Model {
  public:
-  GraphModel(const ModelConfig& config, Stream& stream) : config_(config), stream_(stream) {}
+  GraphModel(const ModelConfig& config, DeviceContext& device)
+      : config_(config), device_(device), stream_(device.stream()), stage_(device) {}
   absl::Status Build();
 
   const v1::Schema& schema() const override { return schema_; }
   absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
-                                   uint64_t step, double lr_scale) override;
+                                   uint64_t step, double lr_scale, const Batch* next) override;
   absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
                        std::vector<float>* predictions, std::vector<float>* logits) override;
   v1::StepClock clock() const override;
   void SetClock(const v1::StepClock& clock) override;
   absl::Status BringUp(absl::Span<PassTable* const> tables) override;
-  std::vector<float> ReadDense(size_t i) const override { return parameters_.Read(i); }
+  absl::StatusOr<std::vector<float>> ReadDense(size_t i) const override {
+    return parameters_.Read(i, stream_);
+  }
   absl::Status WriteDense(size_t i, absl::Span<const float> values) override {
-    return AddContext(parameters_.Write(i, values), config_.path);
+    return AddContext(parameters_.Write(i, values, stream_), config_.path);
   }
 
  private:
+  // The sums of a step, in one array: Sums() of them.
+  enum Sum { kLoss, kDensePenalty, kDenseSquares, kOfEmbeddings };
+  double* sum(size_t i) { return sums_.data() + i; }
+  size_t sums() const { return kOfEmbeddings + 2 * graph_->live_embeddings().size(); }
+
+  absl::Status Allocate();
   absl::Status CheckMemory() const;
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
-  double Regularize(const Step& step);
-  double GradientNorm(const Step& step);
+  void Regularize(const Step& step);
+  void AddSquares(const Step& step);
+  absl::StatusOr<StepResult> ReadSums(size_t batch_size, const Batch* next);
   void ScaleGradients(float factor, const Step& step);
   void Update(const Step& step, double lr_scale);
   absl::Status NotFinite(const char* what, uint64_t step) const;
 
   const ModelConfig config_;
+  DeviceContext& device_;
   Stream& stream_;
+  BatchStage stage_;
   Parameters parameters_;
   std::unique_ptr<Graph> graph_;
-  DeviceBuffer scratch_;  // of the loss and of sums over the parameters
+  DeviceFloats scratch_;       // of the loss and of sums over the parameters
+  DeviceFloats predictions_;   // [planned_batch, label_dim]
+  DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares
+  Memory host_sums_;           // what sums_ held, for the host
   v1::Schema schema_;
 };
 
@@ -56,10 +70,7 @@ absl::Status GraphModel::Build() {
   if (!graph.ok()) return AddContext(graph.status(), config_.path);
   graph_ = *std::move(graph);
   CISTERN_RETURN_IF_ERROR(CheckMemory());
-  graph_->Allocate();
-  parameters_.Allocate(config_.optimizer.rule, MixKey(config_.solver.seed ^ HashBytes("dense")));
-  scratch_.Grow(std::max(graph_->loss().ScratchFloats(graph_->planned_batch()),
-                         op::SumScratchFloats(parameters_.count())));
+  CISTERN_RETURN_IF_ERROR(AddContext(Allocate(), config_.path));
   for (const EmbeddingConfig& embedding : config_.embeddings) {
     *schema_.add_tables() = embedding.spec;
   }
@@ -69,6 +80,22 @@ absl::Status GraphModel::Build() {
   return AddContext(CheckSchema(schema_), config_.path);
 }
 
+absl::Status GraphModel::Allocate() {
+  CISTERN_RETURN_IF_ERROR(graph_->Allocate(device_));
+  CISTERN_RETURN_IF_ERROR(graph_->loss().Allocate(device_));
+  CISTERN_RETURN_IF_ERROR(parameters_.Allocate(
+      config_.optimizer.rule, MixKey(config_.solver.seed ^ HashBytes("dense")), device_));
+  const size_t scratch = std::max(graph_->loss().ScratchFloats(graph_->planned_batch()),
+                                  op::SumScratchFloats(parameters_.count()));
+  CISTERN_RETURN_IF_ERROR(scratch_.Grow(scratch, device_, "scratch"));
+  CISTERN_RETURN_IF_ERROR(
+      predictions_.Grow(graph_->planned_batch() * config_.data.label_dim, device_, "predictions"));
+  CISTERN_RETURN_IF_ERROR(sums_.Grow(sums(), device_, "sums"));
+  CISTERN_ASSIGN_OR_RETURN(
+      host_sums_, device_.pool().Take(MemoryPlace::kPinned, sums() * sizeof(double), "sums"));
+  return absl::OkStatus();
+}
+
 // A batch size with a zero too many would otherwise end the process, or the machine's patience.
 absl::Status GraphModel::CheckMemory() const {
   constexpr double kGiB = 1 << 30;
@@ -76,86 +103,108 @@ absl::Status GraphModel::CheckMemory() const {
   const double floats = static_cast<double>(step.values) + static_cast<double>(step.gradients) +
                         static_cast<double>(step.scratch);
   const double wanted = floats * sizeof(float) / kGiB;
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                       static_cast<double>(sysconf(_SC_PAGESIZE)) / kGiB;
+  const double there = static_cast<double>(device_.pool().cap_bytes()) / kGiB;
   if (wanted <= there) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "%s: a step of %d samples takes %.1f GiB, and this machine has %.1f GiB: lower "
+      "%s: a step of %d samples takes %.1f GiB, and this %s has %.1f GiB: lower "
       "solver.batchsize or solver.batchsize_eval (cistern train --dry-run shows what takes how "
       "much)",
-      config_.path, graph_->planned_batch(), wanted, there));
+      config_.path, graph_->planned_batch(), wanted,
+      device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
 }
 
 absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
                                              absl::Span<PassTable* const> tables, uint64_t number,
-                                             double lr_scale) {
+                                             double lr_scale, const Batch* next) {
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   if (batch.size == 0 || batch.size > config_.solver.batchsize) {
     return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
                                                    " samples; solver.batchsize is ",
                                                    config_.solver.batchsize));
   }
-  const Step step = {batch, 0, batch.size, tables, number, parameters_, graph_->scratch(), stream_};
-  parameters_.StartStep();
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->MakeUp(step, lr_scale);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    const SparseBatch& rows = batch.sparse[embedding->config().input];
+    CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.segment_rows.size(), device_));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
+  const Step step = {view, 0, batch.size, tables, number, parameters_, graph_->scratch(), stream_};
+  parameters_.StartStep(stream_);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    CISTERN_RETURN_IF_ERROR(embedding->MakeUp(step, lr_scale, device_));
+  }
   graph_->Forward(step);
-  StepResult result;
   const Tensor& logit = graph_->logit();
-  result.loss = graph_->loss().Compute(logit.value(), batch.label.data(), batch.size, logit.grad(),
-                                       scratch_.data(), stream_);
-  if (!std::isfinite(result.loss)) return NotFinite("loss", number);
+  graph_->loss().Compute(logit.value(), view.label, batch.size, sum(kLoss), logit.grad(),
+                         scratch_.data(), stream_);
   if (graph_->has_dead_parameters()) {
     op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
   }
   graph_->Backward(step);
-  result.loss += Regularize(step);
-  result.grad_norm = GradientNorm(step);
+  Regularize(step);
+  AddSquares(step);
+  CISTERN_ASSIGN_OR_RETURN(const StepResult result, ReadSums(batch.size, next));
   if (!std::isfinite(result.loss)) return NotFinite("loss", number);
   if (!std::isfinite(result.grad_norm)) return NotFinite("gradient", number);
-  CISTERN_RETURN_IF_ERROR(stream_.status());
 
   // torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
   const double clip = config_.cistern.clip_norm / (result.grad_norm + 1e-6);
   if (config_.cistern.clip_norm > 0 && clip < 1) ScaleGradients(static_cast<float>(clip), step);
   parameters_.Advance();
   Update(step, lr_scale);
+  stage_.Release();
   CISTERN_RETURN_IF_ERROR(stream_.status());
   return result;
 }
 
-// Adds the gradients of the regularizers and returns what they add to the loss.
-double GraphModel::Regularize(const Step& step) {
-  double loss = 0;
+// Adds the gradients of the regularizers.
+void GraphModel::Regularize(const Step& step) {
   const double l2 = config_.cistern.embedding_l2;
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    if (l2 > 0) loss += l2 / 2 * embedding->AddL2(static_cast<float>(l2), step);
+  for (size_t e = 0; l2 > 0 && e < graph_->live_embeddings().size(); ++e) {
+    graph_->live_embeddings()[e]->AddL2(static_cast<float>(l2), sum(kOfEmbeddings + 2 * e), step);
   }
   const LayerConfig& config = graph_->loss_config();
-  const double lambda = config.lambda / static_cast<double>(step.size);
-  if (config.regularizer.empty() || lambda == 0 || parameters_.count() == 0) return loss;
-  double sum = 0;
+  const auto lambda = static_cast<float>(config.lambda / static_cast<double>(step.size));
   const float* weights = parameters_.weights();
+  const size_t count = parameters_.count();
   if (config.regularizer == "L2") {
-    op::AddL2Gradient(static_cast<float>(lambda), weights, parameters_.grads(), parameters_.count(),
-                      stream_);
-    op::SumOfSquares(weights, &sum, parameters_.count(), scratch_.data(), stream_);
-    return loss + lambda / 2 * sum;
+    op::AddL2Gradient(lambda, weights, parameters_.grads(), count, stream_);
+    op::SumOfSquares(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
+  } else if (config.regularizer == "L1") {
+    op::AddL1Gradient(lambda, weights, parameters_.grads(), count, stream_);
+    op::SumOfMagnitudes(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
   }
-  op::AddL1Gradient(static_cast<float>(lambda), weights, parameters_.grads(), parameters_.count(),
-                    stream_);
-  op::SumOfMagnitudes(weights, &sum, parameters_.count(), scratch_.data(), stream_);
-  return loss + lambda * sum;
 }
 
-// Over all gradients of the step, dense and sparse. Taken at every step, clipped or not: it is also
-// what keeps a gradient that is not finite away from the tables.
-double GraphModel::GradientNorm(const Step& step) {
-  double squares = 0;
-  op::SumOfSquares(parameters_.grads(), &squares, parameters_.count(), scratch_.data(), stream_);
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    squares += embedding->SumOfSquares(step);
+// Of all gradients of the step, dense and sparse. Taken at every step, clipped or not: they are
+// also what keeps a gradient that is not finite away from the tables.
+void GraphModel::AddSquares(const Step& step) {
+  op::SumOfSquares(parameters_.grads(), sum(kDenseSquares), parameters_.count(), scratch_.data(),
+                   stream_);
+  for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
+    graph_->live_embeddings()[e]->SumOfSquares(sum(kOfEmbeddings + 2 * e + 1), step);
   }
-  return std::sqrt(squares);
+}
+
+// The step's one wait for the device. Meanwhile the next batch is brought there.
+absl::StatusOr<StepResult> GraphModel::ReadSums(size_t batch_size, const Batch* next) {
+  CopyToHost(sums_.data(), host_sums_.data(), sums() * sizeof(double), stream_);
+  if (next != nullptr) CISTERN_RETURN_IF_ERROR(stage_.Begin(*next));
+  CISTERN_RETURN_IF_ERROR(stream_.Wait());
+  const auto* sums = static_cast<const double*>(host_sums_.data());
+  const LayerConfig& config = graph_->loss_config();
+  const double lambda = config.lambda / static_cast<double>(batch_size);
+  StepResult result;
+  result.loss = sums[kLoss];
+  double penalty = 0, squares = sums[kDenseSquares];
+  for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
+    penalty += config_.cistern.embedding_l2 / 2 * sums[kOfEmbeddings + 2 * e];
+    squares += sums[kOfEmbeddings + 2 * e + 1];
+  }
+  if (config.regularizer == "L2") penalty += lambda / 2 * sums[kDensePenalty];
+  if (config.regularizer == "L1") penalty += lambda * sums[kDensePenalty];
+  result.loss += penalty;
+  result.grad_norm = std::sqrt(squares);
+  return result;
 }
 
 void GraphModel::ScaleGradients(float factor, const Step& step) {
@@ -190,7 +239,7 @@ void GraphModel::SetClock(const v1::StepClock& clock) {
     EmbeddingLayer& embedding = *graph_->embeddings()[e];
     const bool known = e < static_cast<size_t>(clock.rates_size());
     if (!embedding.makes_up()) continue;
-    embedding.step_sizes().Restore(
+    embedding.SetClock(
         known ? clock.rates(static_cast<int>(e)) : v1::RateHistory::default_instance(),
         clock.step());
   }
@@ -198,7 +247,7 @@ void GraphModel::SetClock(const v1::StepClock& clock) {
 
 absl::Status GraphModel::BringUp(absl::Span<PassTable* const> tables) {
   for (const auto& embedding : graph_->embeddings()) {
-    embedding->BringUp(*tables[embedding->index()], stream_);
+    CISTERN_RETURN_IF_ERROR(embedding->BringUp(*tables[embedding->index()], device_));
   }
   return stream_.status();
 }
@@ -208,17 +257,22 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   const size_t labels = config_.data.label_dim, most = graph_->planned_batch();
   const Tensor& logit = graph_->logit();
+  const size_t columns = logit.shape.columns();
   predictions->resize(batch.size * labels);
-  if (logits != nullptr) logits->clear();
+  if (logits != nullptr) logits->resize(batch.size * columns);
+  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
-    graph_->Infer({batch, first, size, tables, 0, parameters_, graph_->scratch(), stream_});
-    graph_->loss().Predict(logit.value(), size, predictions->data() + first * labels, stream_);
-    if (logits != nullptr) {
-      logits->insert(logits->end(), logit.value(), logit.value() + size * logit.shape.columns());
-    }
+    graph_->Infer({view, first, size, tables, 0, parameters_, graph_->scratch(), stream_});
+    graph_->loss().Predict(logit.value(), size, predictions_.data(), stream_);
+    CopyToHost(predictions_.data(), predictions->data() + first * labels,
+               size * labels * sizeof(float), stream_);
+    if (logits == nullptr) continue;
+    CopyToHost(logit.value(), logits->data() + first * columns, size * columns * sizeof(float),
+               stream_);
   }
-  return stream_.status();
+  stage_.Release();
+  return stream_.Wait();
 }
 
 absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const {
@@ -251,8 +305,9 @@ absl::Status GraphModel::NotFinite(const char* what, uint64_t step) const {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Model>> Model::Create(const ModelConfig& config, Stream& stream) {
-  auto model = std::make_unique<GraphModel>(config, stream);
+absl::StatusOr<std::unique_ptr<Model>> Model::Create(const ModelConfig& config,
+                                                     DeviceContext& device) {
+  auto model = std::make_unique<GraphModel>(config, device);
   CISTERN_RETURN_IF_ERROR(model->Build());
   return model;
 }

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "common/status.h"
-#include "cuda/stream.h"
+#include "cuda/device_context.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/schema.pb.h"
 #include "worker/config/model_config.h"
@@ -30,9 +30,10 @@ struct StepResult {
 class Model {
  public:
   // Builds the graph and checks every shape. kInvalidArgument names layer, path and both shapes: an
-  // undefined bottom (with the nearest defined name), a wrong dim, a missing loss. stream outlives
-  // this.
-  static absl::StatusOr<std::unique_ptr<Model>> Create(const ModelConfig& config, Stream& stream);
+  // undefined bottom (with the nearest defined name), a wrong dim, a missing loss. device, on which
+  // the model computes, outlives this.
+  static absl::StatusOr<std::unique_ptr<Model>> Create(const ModelConfig& config,
+                                                       DeviceContext& device);
   virtual ~Model() = default;
 
   // Embedding tables in the order of config.embeddings, then the dense tables.
@@ -41,8 +42,11 @@ class Model {
   // One training step: forward, loss, backward, clipping, sparse and dense updates.
   // tables: by embedding; rows are updated in place. step: 1, 2, ... ; lr_scale multiplies the
   // learning rates of the schedule. kDataLoss if the loss is not finite: nothing was updated then.
+  // next: the batch of the next call, which comes to the device while this one is computed; null:
+  // not known.
   virtual absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
-                                           uint64_t step, double lr_scale) = 0;
+                                           uint64_t step, double lr_scale,
+                                           const Batch* next = nullptr) = 0;
 
   // Tables that make up missed steps (common/missed_steps.h): how far training is and with which
   // rates, after the last step or since SetClock. A model that goes on from rows of an earlier run
@@ -59,7 +63,7 @@ class Model {
                                std::vector<float>* predictions, std::vector<float>* logits) = 0;
 
   // The dense tables as the servers hold them: [rows, columns] of schema().dense_tables(i).
-  virtual std::vector<float> ReadDense(size_t i) const = 0;
+  virtual absl::StatusOr<std::vector<float>> ReadDense(size_t i) const = 0;
   virtual absl::Status WriteDense(size_t i, absl::Span<const float> values) = 0;
 };
 

@@ -1,7 +1,6 @@
 #include "worker/model/parameters.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace cistern {
 namespace {
@@ -32,6 +31,14 @@ v1::DenseTableSpec MakeTable(const char* name, size_t rows,
   return table;
 }
 
+absl::StatusOr<std::vector<float>> ReadFloats(const DeviceFloats& from, size_t count,
+                                              Stream& stream) {
+  std::vector<float> values(count);
+  CopyToHost(from.data(), values.data(), count * sizeof(float), stream);
+  CISTERN_RETURN_IF_ERROR(stream.Wait());
+  return values;
+}
+
 }  // namespace
 
 Parameter Parameters::Add(size_t count, const WeightInit& init) {
@@ -46,25 +53,35 @@ Parameter Parameters::AddRunning(size_t count, float first) {
   return running_blocks_.back().where;
 }
 
-void Parameters::Allocate(const RuleParams& rule, uint64_t seed) {
+absl::Status Parameters::Allocate(const RuleParams& rule, uint64_t seed, DeviceContext& device) {
   rule_ = rule;
-  weights_.Grow(count_);
-  grads_.Grow(count_);
-  states_.Grow(count_ * RuleStateFloats(rule.kind, 1));
-  running_.Grow(running_count_);
-  next_running_.Grow(running_count_);
-  for (const Block& block : blocks_) {
-    FillWeights(block.init, seed, block.where.offset, block.where.count, weight(block.where));
-  }
-  for (const Block& block : running_blocks_) {
-    FillWeights(block.init, seed, block.where.offset, block.where.count,
-                running_.data() + block.where.offset);
-  }
+  CISTERN_RETURN_IF_ERROR(weights_.Grow(count_, device, "parameters"));
+  CISTERN_RETURN_IF_ERROR(grads_.Grow(count_, device, "parameters"));
+  CISTERN_RETURN_IF_ERROR(
+      states_.Grow(count_ * RuleStateFloats(rule.kind, 1), device, "parameters"));
+  CISTERN_RETURN_IF_ERROR(running_.Grow(running_count_, device, "parameters"));
+  CISTERN_RETURN_IF_ERROR(next_running_.Grow(running_count_, device, "parameters"));
+  return FillFirst(seed, device.stream());
 }
 
-void Parameters::StartStep() {
-  if (running_count_ == 0) return;
-  std::memcpy(next_running_.data(), running_.data(), running_count_ * sizeof(float));
+absl::Status Parameters::FillFirst(uint64_t seed, Stream& stream) {
+  const auto fill = [seed](const std::vector<Block>& blocks, size_t count) {
+    std::vector<float> first(count);
+    for (const Block& block : blocks) {
+      FillWeights(block.init, seed, block.where.offset, block.where.count,
+                  first.data() + block.where.offset);
+    }
+    return first;
+  };
+  const std::vector<float> weights = fill(blocks_, count_);
+  const std::vector<float> running = fill(running_blocks_, running_count_);
+  CopyToDevice(weights.data(), weights_.data(), count_ * sizeof(float), stream);
+  CopyToDevice(running.data(), running_.data(), running_count_ * sizeof(float), stream);
+  return stream.Wait();
+}
+
+void Parameters::StartStep(Stream& stream) {
+  CopyOnDevice(running_.data(), next_running_.data(), running_count_ * sizeof(float), stream);
 }
 
 std::vector<v1::DenseTableSpec> Parameters::tables() const {
@@ -74,20 +91,23 @@ std::vector<v1::DenseTableSpec> Parameters::tables() const {
   return tables;
 }
 
-std::vector<float> Parameters::Read(size_t i) const {
-  if (IsRunning(i)) return std::vector<float>(running_.data(), running_.data() + running_count_);
+absl::StatusOr<std::vector<float>> Parameters::Read(size_t i, Stream& stream) const {
+  if (IsRunning(i)) return ReadFloats(running_, running_count_, stream);
   const size_t columns = 1 + RuleStateFloats(rule_.kind, 1);
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<float> weights, ReadFloats(weights_, count_, stream));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<float> states,
+                           ReadFloats(states_, count_ * (columns - 1), stream));
   std::vector<float> values(count_ * columns);
   for (size_t row = 0; row < count_; ++row) {
-    values[row * columns] = weights_.data()[row];
+    values[row * columns] = weights[row];
     for (size_t c = 1; c < columns; ++c) {
-      values[row * columns + c] = states_.data()[(c - 1) * count_ + row];
+      values[row * columns + c] = states[(c - 1) * count_ + row];
     }
   }
   return values;
 }
 
-absl::Status Parameters::Write(size_t i, absl::Span<const float> values) {
+absl::Status Parameters::Write(size_t i, absl::Span<const float> values, Stream& stream) {
   const size_t columns = IsRunning(i) ? 1 : 1 + RuleStateFloats(rule_.kind, 1);
   const size_t rows = IsRunning(i) ? running_count_ : count_;
   if (values.size() != rows * columns) {
@@ -102,16 +122,19 @@ absl::Status Parameters::Write(size_t i, absl::Span<const float> values) {
                                                    ": not a finite number"));
   }
   if (IsRunning(i)) {
-    std::memcpy(running_.data(), values.data(), values.size() * sizeof(float));
-    return absl::OkStatus();
+    CopyToDevice(values.data(), running_.data(), values.size() * sizeof(float), stream);
+    return stream.Wait();
   }
+  std::vector<float> weights(rows), states(rows * (columns - 1));
   for (size_t row = 0; row < rows; ++row) {
-    weights_.data()[row] = values[row * columns];
+    weights[row] = values[row * columns];
     for (size_t c = 1; c < columns; ++c) {
-      states_.data()[(c - 1) * count_ + row] = values[row * columns + c];
+      states[(c - 1) * rows + row] = values[row * columns + c];
     }
   }
-  return absl::OkStatus();
+  CopyToDevice(weights.data(), weights_.data(), weights.size() * sizeof(float), stream);
+  CopyToDevice(states.data(), states_.data(), states.size() * sizeof(float), stream);
+  return stream.Wait();
 }
 
 }  // namespace cistern

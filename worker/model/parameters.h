@@ -30,7 +30,7 @@ class Parameters {
  public:
   Parameter Add(size_t count, const WeightInit& init);
   Parameter AddRunning(size_t count, float first);
-  void Allocate(const RuleParams& rule, uint64_t seed);
+  absl::Status Allocate(const RuleParams& rule, uint64_t seed, DeviceContext& device);
 
   size_t count() const { return count_; }
   size_t running_count() const { return running_count_; }
@@ -44,14 +44,14 @@ class Parameters {
 
   const float* running(Parameter p) const { return running_.data() + p.offset; }
   float* next_running(Parameter p) { return next_running_.data() + p.offset; }
-  void StartStep();  // the next running statistics start as the current ones
+  void StartStep(Stream& stream);  // the next running statistics start as the current ones
   void Advance() { running_.swap(next_running_); }
 
   // The tables "dense" (if there are parameters) and "dense_state" (if there are statistics).
   std::vector<v1::DenseTableSpec> tables() const;
-  // [rows, columns] of tables()[i].
-  std::vector<float> Read(size_t i) const;
-  absl::Status Write(size_t i, absl::Span<const float> values);
+  // [rows, columns] of tables()[i]. Both wait for the stream.
+  absl::StatusOr<std::vector<float>> Read(size_t i, Stream& stream) const;
+  absl::Status Write(size_t i, absl::Span<const float> values, Stream& stream);
 
  private:
   struct Block {
@@ -59,12 +59,13 @@ class Parameters {
     WeightInit init;
   };
   bool IsRunning(size_t i) const { return count_ == 0 || i == 1; }
+  absl::Status FillFirst(uint64_t seed, Stream& stream);
 
   RuleParams rule_;
   size_t count_ = 0, running_count_ = 0;
   std::vector<Block> blocks_, running_blocks_;
-  DeviceBuffer weights_, grads_, states_;
-  DeviceBuffer running_, next_running_;
+  DeviceFloats weights_, grads_, states_;
+  DeviceFloats running_, next_running_;
 };
 
 }  // namespace cistern

@@ -1,48 +1,71 @@
 // The rows of a pass on the device: whole values, weights and optimizer state together.
 #pragma once
 
-#include <memory>
-#include <vector>
+#include <cstdint>
 
 #include "absl/types/span.h"
+#include "common/status.h"
+#include "common/types.h"
 #include "common/value_layout.h"
+#include "cuda/device_context.h"
 
 namespace cistern {
 
 // Row r is the value of the r-th key of the pass: layout.full_floats() cells from values() + r *
-// stride(). Device memory; on the CPU device it is ordinary memory.
+// stride(). Memory of the device: the host comes to it through a RowStage.
 //
-// Threads: one at a time; Pull of the next pass fills another table.
+// Threads: one at a time; the next pass fills another table.
 class PassTable {
  public:
-  explicit PassTable(const ValueLayout& layout) : layout_(layout) {}
+  PassTable(const ValueLayout& layout, DeviceContext& device) : layout_(layout), device_(device) {}
 
-  // Makes room for `rows`, contents unset.
-  void Resize(size_t rows) {
+  // Makes room for `rows`, all zero. kResourceExhausted as MemoryPool::Take. Not while the device
+  // works on the rows there were.
+  absl::Status Resize(size_t rows) {
+    rows_ = 0;
+    values_ = Memory();
+    full_ = Memory();
+    CISTERN_ASSIGN_OR_RETURN(values_, Take(rows * stride() * sizeof(float)));
+    CISTERN_ASSIGN_OR_RETURN(full_, Take(rows));
     rows_ = rows;
-    values_.resize(rows * layout_.full_floats());
-    full_.resize(rows);
+    return absl::OkStatus();
   }
 
   const ValueLayout& layout() const { return layout_; }
+  DeviceContext& device() const { return device_; }
   size_t rows() const { return rows_; }
   size_t stride() const { return layout_.full_floats(); }
-  float* values() { return values_.data(); }
-  const float* values() const { return values_.data(); }
-  float* row(size_t r) { return values_.data() + r * stride(); }
-  const float* row(size_t r) const { return values_.data() + r * stride(); }
-  uint8_t* full() { return full_.data(); }  // [rows]: the value holds its embedx
-  const uint8_t* full() const { return full_.data(); }
-  // Ctr tables: the keys, by row, for the rule that creates embedx. Borrowed.
+  float* values() { return static_cast<float*>(values_.data()); }
+  const float* values() const { return static_cast<const float*>(values_.data()); }
+  uint8_t* full() { return static_cast<uint8_t*>(full_.data()); }  // [rows]: it holds its embedx
+  const uint8_t* full() const { return static_cast<const uint8_t*>(full_.data()); }
+
+  // The keys, by row. Borrowed.
   void set_keys(absl::Span<const Key> keys) { keys_ = keys; }
   absl::Span<const Key> keys() const { return keys_; }
+  // Ctr tables: where the rule that creates embedx can read them, once BringKeys did.
+  const Key* device_keys() const {
+    return device_.kind() == DeviceKind::kCpu ? keys_.data()
+                                              : static_cast<const Key*>(there_.data());
+  }
+  absl::Status BringKeys(Stream& stream) {
+    if (device_.kind() == DeviceKind::kCpu || !layout_.is_ctr()) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(there_, Take(keys_.size() * sizeof(Key)));
+    CopyToDevice(keys_.data(), there_.data(), keys_.size() * sizeof(Key), stream);
+    return stream.status();
+  }
 
  private:
+  absl::StatusOr<Memory> Take(size_t bytes) {
+    return device_.pool().Take(MemoryPlace::kDevice, bytes, "pass tables");
+  }
+
   ValueLayout layout_;
+  DeviceContext& device_;
   size_t rows_ = 0;
-  std::vector<float> values_;
-  std::vector<uint8_t> full_;
+  Memory values_, full_;
   absl::Span<const Key> keys_;
+  Memory there_;  // keys_, on a GPU
 };
 
 }  // namespace cistern

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <optional>
 
 #include "common/check.h"
@@ -80,46 +79,55 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
 }  // namespace
 
 Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
-                     std::vector<std::string> files, uint64_t max_batches)
+                     RowStage& stage, DeviceContext& device, std::vector<std::string> files,
+                     uint64_t max_batches)
     : config_(config),
       client_(client),
       model_(model),
+      stage_(stage),
+      device_(device),
       files_(std::move(files)),
       max_batches_(max_batches) {}
 
 absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
                                    std::vector<std::unique_ptr<PassTable>>& tables,
                                    uint64_t* unseen) {
+  CISTERN_RETURN_IF_ERROR(device_.stream().Wait());  // it may work on the rows of `live`
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {
     const size_t input = config_.embeddings[e].input;
     const TableId id = static_cast<TableId>(e);
     const absl::Span<const Key> keys = pass.keys[input].keys();
-    tables.push_back(std::make_unique<PassTable>(client_.layout(id)));
+    tables.push_back(std::make_unique<PassTable>(client_.layout(id), device_));
     PassTable& table = *tables.back();
-    table.Resize(keys.size());
+    CISTERN_RETURN_IF_ERROR(table.Resize(keys.size()));
     table.set_keys(keys);
-    const size_t row_bytes = table.stride() * sizeof(float);
     std::vector<Key> missing;
-    std::vector<Row> rows;
+    std::vector<Row> rows, live_rows, live_to;
     for (Row row = 0; row < keys.size(); ++row) {
       const Row found = live == nullptr ? KeyIndex::kNone : live->pass->keys[input].Find(keys[row]);
       if (found == KeyIndex::kNone) {
         missing.push_back(keys[row]);
         rows.push_back(row);
       } else {
-        std::memcpy(table.row(row), live->tables[e]->row(found), row_bytes);
-        table.full()[row] = live->tables[e]->full()[found];
+        live_rows.push_back(found);
+        live_to.push_back(row);
       }
     }
-    std::vector<float> values(missing.size() * table.stride());
-    std::vector<uint8_t> full(missing.size());
-    CISTERN_RETURN_IF_ERROR(
-        client_.Pull(id, missing, /*absent_is_zero=*/true, values.data(), full.data()));
-    for (size_t i = 0; i < missing.size(); ++i) {
-      std::memcpy(table.row(rows[i]), &values[i * table.stride()], row_bytes);
-      table.full()[rows[i]] = full[i] == kAbsent ? 0 : full[i];
-      *unseen += full[i] == kAbsent ? 1 : 0;
+    if (live != nullptr) {
+      CISTERN_RETURN_IF_ERROR(stage_.Carry(*live->tables[e], live_rows, live_to, table));
     }
+    const auto pull = [&](size_t first, size_t count, float* values,
+                          uint8_t* full) -> absl::Status {
+      CISTERN_RETURN_IF_ERROR(client_.Pull(id, absl::MakeSpan(missing).subspan(first, count),
+                                           /*absent_is_zero=*/true, values, full));
+      for (size_t i = 0; i < count; ++i) {
+        if (full[i] != kAbsent) continue;
+        full[i] = 0;
+        ++*unseen;
+      }
+      return absl::OkStatus();
+    };
+    CISTERN_RETURN_IF_ERROR(stage_.Write(rows, pull, table));
   }
   return absl::OkStatus();
 }

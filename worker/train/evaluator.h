@@ -23,9 +23,9 @@ namespace cistern {
 class Evaluator {
  public:
   // files: file lists or data files; empty: the model's eval_source. max_batches: 0 = all of it.
-  // config, client and model outlive this.
-  Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
-            std::vector<std::string> files, uint64_t max_batches);
+  // device: the model's; stage: of the thread that calls Run. What is borrowed outlives this.
+  Evaluator(const ModelConfig& config, ParameterClient& client, Model& model, RowStage& stage,
+            DeviceContext& device, std::vector<std::string> files, uint64_t max_batches);
 
   // Called with each batch and its predictions [size, label_dim], in the order of the data.
   using Visit = std::function<absl::Status(const Batch&, const std::vector<float>& predictions)>;
@@ -48,6 +48,8 @@ class Evaluator {
   const ModelConfig& config_;
   ParameterClient& client_;
   Model& model_;
+  RowStage& stage_;
+  DeviceContext& device_;
   const std::vector<std::string> files_;
   const uint64_t max_batches_;
   std::vector<std::unique_ptr<Pass>> kept_;  // the first passes of the data

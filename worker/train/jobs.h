@@ -10,6 +10,7 @@
 
 #include "common/file_system.h"
 #include "common/status.h"
+#include "cuda/stream.h"
 #include "worker/client/parameter_client.h"
 #include "worker/config/model_config.h"
 #include "worker/metric/metric_name.h"
@@ -42,6 +43,7 @@ struct JobOptions {
   // Set by a signal handler: training stops after the current pass is committed and saved.
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const Progress&)> progress;  // called from the training thread
+  DeviceKind device = DeviceKind::kCpu;           // that the model computes on
   int threads = 0;                                // of the CPU device; 0: all cores
   uint32_t rank = 0, world_size = 1;
   // The disk of models; not owned, outlives the job. Null: the machine's own.

@@ -1,30 +1,22 @@
 #include "worker/train/pass_pipeline.h"
 
-#include <cstring>
-
 namespace cistern {
-namespace {
 
-// Rows pulled at once into the buffer that is then spread over the table.
-constexpr size_t kPullRows = size_t{1} << 18;
-
-}  // namespace
-
-void CarryOver(const ReadyPass& before, ReadyPass& now) {
+absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now) {
   for (size_t e = 0; e < now.tables.size(); ++e) {
-    const PassTable& from = *before.tables[e];
-    PassTable& to = *now.tables[e];
-    const size_t bytes = to.stride() * sizeof(float);
-    for (const auto& [old_row, new_row] : now.carried[e]) {
-      std::memcpy(to.row(new_row), from.row(old_row), bytes);
-      to.full()[new_row] = from.full()[old_row];
-    }
+    CISTERN_RETURN_IF_ERROR(
+        stage.Carry(*before.tables[e], now.carried[e].from, now.carried[e].to, *now.tables[e]));
   }
+  return absl::OkStatus();
 }
 
 PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
-                           std::unique_ptr<PassSource> source)
-    : config_(config), client_(client), source_(std::move(source)) {
+                           DeviceContext& device, std::unique_ptr<PassSource> source)
+    : config_(config),
+      client_(client),
+      device_(device),
+      source_(std::move(source)),
+      stage_(device) {
   thread_.Run([this] { Run(); });
 }
 
@@ -72,38 +64,32 @@ absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before
   const size_t input = config_.embeddings[embedding].input;
   const TableId table_id = static_cast<TableId>(embedding);
   const absl::Span<const Key> keys = now.pass->keys[input].keys();
-  now.tables.push_back(std::make_unique<PassTable>(client_.layout(table_id)));
+  now.tables.push_back(std::make_unique<PassTable>(client_.layout(table_id), device_));
   PassTable& table = *now.tables.back();
-  table.Resize(keys.size());
+  CISTERN_RETURN_IF_ERROR(table.Resize(keys.size()));
   table.set_keys(keys);
-  if (before == nullptr) {
-    return client_.Pull(table_id, keys, /*absent_is_zero=*/false, table.values(), table.full());
-  }
+  const auto pull = [&](absl::Span<const Key> pulled) {
+    return [this, table_id, pulled](size_t first, size_t count, float* values, uint8_t* full) {
+      return client_.Pull(table_id, pulled.subspan(first, count), /*absent_is_zero=*/false, values,
+                          full);
+    };
+  };
+  if (before == nullptr) return stage_.Write(pull(keys), table);
   std::vector<Key> missing;
   std::vector<Row> rows;
+  ReadyPass::Carried& carried = now.carried[embedding];
   const KeyIndex& old_index = before->pass->keys[input];
   for (Row row = 0; row < keys.size(); ++row) {
     const Row old_row = old_index.Find(keys[row]);
     if (old_row != KeyIndex::kNone) {
-      now.carried[embedding].emplace_back(old_row, row);
+      carried.from.push_back(old_row);
+      carried.to.push_back(row);
     } else {
       missing.push_back(keys[row]);
       rows.push_back(row);
     }
   }
-  const size_t stride = table.stride();
-  std::vector<float> values(std::min(missing.size(), kPullRows) * stride);
-  std::vector<uint8_t> full(std::min(missing.size(), kPullRows));
-  for (size_t begin = 0; begin < missing.size(); begin += kPullRows) {
-    const size_t count = std::min(kPullRows, missing.size() - begin);
-    CISTERN_RETURN_IF_ERROR(client_.Pull(table_id, absl::MakeSpan(missing).subspan(begin, count),
-                                         /*absent_is_zero=*/false, values.data(), full.data()));
-    for (size_t i = 0; i < count; ++i) {
-      std::memcpy(table.row(rows[begin + i]), &values[i * stride], stride * sizeof(float));
-      table.full()[rows[begin + i]] = full[i];
-    }
-  }
-  return absl::OkStatus();
+  return stage_.Write(rows, pull(missing), table);
 }
 
 }  // namespace cistern

@@ -17,6 +17,7 @@
 #include "worker/pass/batch.h"
 #include "worker/pass/pass_source.h"
 #include "worker/pass/pass_table.h"
+#include "worker/pass/row_stage.h"
 
 namespace cistern {
 
@@ -24,18 +25,21 @@ namespace cistern {
 struct ReadyPass {
   std::unique_ptr<Pass> pass;
   std::vector<std::unique_ptr<PassTable>> tables;  // by embedding
-  // By embedding: (row in the pass before, row here) of keys that both hold.
-  std::vector<std::vector<std::pair<Row, Row>>> carried;
+  // By embedding: rows of keys that the pass before holds, too, there and here.
+  struct Carried {
+    std::vector<Row> from, to;
+  };
+  std::vector<Carried> carried;
 };
 
-// Copies the carried rows out of `before`, whose training is over.
-void CarryOver(const ReadyPass& before, ReadyPass& now);
+// Copies the carried rows out of `before`, which the device is done with.
+absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now);
 
 // Threads: Next is called by one thread; the pipeline has one thread of its own.
 class PassPipeline {
  public:
-  // config and client outlive this; source is used by the pipeline's thread only.
-  PassPipeline(const ModelConfig& config, ParameterClient& client,
+  // config, client and device outlive this; source is used by the pipeline's thread only.
+  PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
                std::unique_ptr<PassSource> source);
   ~PassPipeline();
 
@@ -52,7 +56,9 @@ class PassPipeline {
 
   const ModelConfig& config_;
   ParameterClient& client_;
+  DeviceContext& device_;
   const std::unique_ptr<PassSource> source_;
+  RowStage stage_;  // of the pipeline's thread
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -14,13 +14,14 @@ namespace {
 // A model with the dense parameters that the servers hold.
 absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
                                                    ParameterClient& client,
-                                                   const JobOptions& options, Stream& stream) {
+                                                   const JobOptions& options,
+                                                   DeviceContext& device) {
   if (options.threads > 0) omp_set_num_threads(options.threads);
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, stream));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, device));
   CISTERN_RETURN_IF_ERROR(client.CreateTables(model->schema()));
   model->SetClock(client.clock());
   for (int i = 0; i < model->schema().dense_tables_size(); ++i) {
-    std::vector<float> values = model->ReadDense(static_cast<size_t>(i));
+    CISTERN_ASSIGN_OR_RETURN(std::vector<float> values, model->ReadDense(static_cast<size_t>(i)));
     const absl::Status pulled = client.PullDense(static_cast<TableId>(i), values.data());
     if (absl::IsNotFound(pulled)) {
       return absl::FailedPreconditionError(
@@ -72,28 +73,32 @@ class LineFile {
 }  // namespace
 
 absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config) {
-  Stream stream;
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, stream));
+  DeviceContext device;
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, device));
   return model->schema();
 }
 
 absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient& client,
                                      const std::vector<std::string>& files,
                                      const JobOptions& options) {
-  Stream stream;
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
+                           DeviceContext::Open(options.device));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                           ServedModel(config, client, options, stream));
-  Evaluator evaluator(config, client, *model, files, /*max_batches=*/0);
+                           ServedModel(config, client, options, *device));
+  RowStage stage(*device);
+  Evaluator evaluator(config, client, *model, stage, *device, files, /*max_batches=*/0);
   return evaluator.Run(nullptr);
 }
 
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options) {
-  Stream stream;
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
+                           DeviceContext::Open(options.device));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                           ServedModel(config, client, options, stream));
-  Evaluator evaluator(config, client, *model, files, /*max_batches=*/0);
+                           ServedModel(config, client, options, *device));
+  RowStage stage(*device);
+  Evaluator evaluator(config, client, *model, stage, *device, files, /*max_batches=*/0);
   LocalFileSystem local;
   LineFile file(options.files != nullptr ? *options.files : local, output);
   CISTERN_RETURN_IF_ERROR(file.Open());

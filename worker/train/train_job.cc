@@ -26,6 +26,7 @@ MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
 }  // namespace
 
 absl::StatusOr<TrainSummary> TrainJob::Run() {
+  CISTERN_ASSIGN_OR_RETURN(device_, DeviceContext::Open(options_.device));
   CISTERN_ASSIGN_OR_RETURN(schema_, SchemaOf(config_));
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
   CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(files, options_.out_dir, options_.progress));
@@ -65,8 +66,8 @@ absl::Status TrainJob::Begin() {
     first_commit_ = client_.manifest().commit();
   }
   CISTERN_RETURN_IF_ERROR(StartLog(last_start_));
-  CISTERN_ASSIGN_OR_RETURN(trainer_,
-                           Trainer::Create(config_, client_, options_, last_start_, *log_));
+  CISTERN_ASSIGN_OR_RETURN(
+      trainer_, Trainer::Create(config_, client_, options_, last_start_, *device_, *log_));
   return absl::OkStatus();
 }
 

@@ -58,6 +58,7 @@ class TrainJob {
   LocalFileSystem local_files_;
   v1::Schema schema_;
   std::unique_ptr<MetricsLog> log_;
+  std::unique_ptr<DeviceContext> device_;  // of every trainer
   std::unique_ptr<Trainer> trainer_;
   TrainStart start_;       // of the job
   TrainStart last_start_;  // of trainer_

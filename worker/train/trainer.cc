@@ -26,13 +26,15 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
 }
 
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-                 const TrainStart& start, MetricsLog& log)
+                 const TrainStart& start, DeviceContext& device, MetricsLog& log)
     : config_(config),
       client_(client),
       options_(options),
       start_(start),
       log_(log),
       files_(options.files != nullptr ? *options.files : local_files_),
+      device_(device),
+      stage_(device),
       plateau_(PlateauRule(config), start.position.plateau),
       best_(files_, options.out_dir),
       at_(start.position),
@@ -41,24 +43,26 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& config,
                                                          ParameterClient& client,
                                                          const JobOptions& options,
-                                                         const TrainStart& start, MetricsLog& log) {
-  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, log));
+                                                         const TrainStart& start,
+                                                         DeviceContext& device, MetricsLog& log) {
+  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, log));
   trainer->at_.config = TrainingValues(config);
-  CISTERN_ASSIGN_OR_RETURN(trainer->model_, Model::Create(config, trainer->stream_));
+  CISTERN_ASSIGN_OR_RETURN(trainer->model_, Model::Create(config, device));
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
   v1::StepClock clock = client.clock();
   clock.set_step(trainer->at_.steps());
   trainer->model_->SetClock(clock);
   if (!config.data.eval_source.empty()) {
-    trainer->evaluator_ = std::make_unique<Evaluator>(
-        config, client, *trainer->model_, std::vector<std::string>{}, config.solver.eval_batches);
+    trainer->evaluator_ =
+        std::make_unique<Evaluator>(config, client, *trainer->model_, trainer->stage_, device,
+                                    std::vector<std::string>{}, config.solver.eval_batches);
   }
   return trainer;
 }
 
 absl::Status Trainer::RestoreDense() {
   for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
-    std::vector<float> values = model_->ReadDense(static_cast<size_t>(i));
+    CISTERN_ASSIGN_OR_RETURN(std::vector<float> values, model_->ReadDense(static_cast<size_t>(i)));
     const absl::Status pulled = client_.PullDense(static_cast<TableId>(i), values.data());
     if (absl::IsNotFound(pulled)) continue;  // a fresh fleet: the model's first values stand
     CISTERN_RETURN_IF_ERROR(pulled);
@@ -117,12 +121,12 @@ absl::Status Trainer::TrainPasses() {
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<PassSource> source,
       OpenTrainingData(config_, options_.rank, options_.world_size, at_.cursor));
-  PassPipeline pipeline(config_, client_, std::move(source));
+  PassPipeline pipeline(config_, client_, device_, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<ReadyPass> ready, pipeline.Next());
     if (ready == nullptr) break;
-    if (before != nullptr) CarryOver(*before, *ready);
+    if (before != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, *ready));
     before = nullptr;  // its memory is wanted
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     CISTERN_RETURN_IF_ERROR(Commit(*ready, trained));
@@ -136,9 +140,11 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   std::vector<PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
   size_t trained = 0;
-  for (const Batch& batch : ready.pass->batches) {
+  const std::vector<Batch>& batches = ready.pass->batches;
+  for (const Batch& batch : batches) {
+    const Batch* next = &batch == &batches.back() ? nullptr : &batch + 1;
     absl::StatusOr<StepResult> step =
-        model_->Train(batch, tables, at_.steps() + 1, plateau_.scale());
+        model_->Train(batch, tables, at_.steps() + 1, plateau_.scale(), next);
     if (!step.ok()) {
       return AddContext(step.status(), absl::StrCat("iteration ", at_.iterations + 1));
     }
@@ -222,6 +228,7 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
   for (const auto& table : ready.tables) next.pass_rows += table->rows();
   const bool durable = MustBeDurable(next, *ready.pass);
 
+  CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
   CISTERN_RETURN_IF_ERROR(client_.BeginPass());
   const absl::Status committed = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(PushAll(ready));
@@ -244,12 +251,16 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
 absl::Status Trainer::PushAll(const ReadyPass& ready) {
   for (size_t e = 0; e < ready.tables.size(); ++e) {
     const PassTable& table = *ready.tables[e];
-    CISTERN_RETURN_IF_ERROR(
-        client_.Push(static_cast<TableId>(e), table.keys(), table.values(), table.full()));
+    CISTERN_RETURN_IF_ERROR(stage_.Read(
+        table, [&](size_t first, size_t count, const float* values, const uint8_t* full) {
+          return client_.Push(static_cast<TableId>(e), table.keys().subspan(first, count), values,
+                              full);
+        }));
   }
   for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i),
-                                              model_->ReadDense(static_cast<size_t>(i)).data()));
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> dense,
+                             model_->ReadDense(static_cast<size_t>(i)));
+    CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i), dense.data()));
   }
   return absl::OkStatus();
 }

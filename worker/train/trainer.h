@@ -42,18 +42,19 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status);
 // Threads: Run once, from one thread.
 class Trainer {
  public:
-  // The client has the tables of `config` and is their only writer. log outlives this, and has been
-  // started where the trainer begins.
+  // The client has the tables of `config` and is their only writer. device, on which the model
+  // trains, and log, which has been started where the trainer begins, outlive this.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const ModelConfig& config,
                                                          ParameterClient& client,
                                                          const JobOptions& options,
-                                                         const TrainStart& start, MetricsLog& log);
+                                                         const TrainStart& start,
+                                                         DeviceContext& device, MetricsLog& log);
   // An error with IsLostPass is for another trainer to go on from: see TrainJob.
   absl::StatusOr<TrainSummary> Run();
 
  private:
   Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-          const TrainStart& start, MetricsLog& log);
+          const TrainStart& start, DeviceContext& device, MetricsLog& log);
 
   // The dense parameters that the servers hold, where they hold any.
   absl::Status RestoreDense();
@@ -96,7 +97,8 @@ class Trainer {
   MetricsLog& log_;
   LocalFileSystem local_files_;
   FileSystem& files_;
-  Stream stream_;
+  DeviceContext& device_;
+  RowStage stage_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
   Plateau plateau_;

@@ -5,7 +5,9 @@
 // A thread of a block is a fiber. It runs until it waits for others (a barrier, a shuffle) or
 // returns; blocks run one after the other, every other one with its threads in reverse order, so
 // that a barrier that is missing shows. Shared memory is filled with NaN before each block. Streams
-// run at once. What it cannot show: races between blocks, and how fast anything is.
+// run as late as they may (runtime.cc), and the host cannot touch the device's memory
+// (device_memory.h): a wait or a copy that is missing shows, too. What it cannot show: races
+// between blocks, and how fast anything is.
 #pragma once
 
 #include <cmath>
@@ -82,14 +84,14 @@ inline unsigned atomicAdd(unsigned* at, unsigned value) {
   return old;
 }
 
-// The runtime's functions. One device; streams and events have nothing to wait for.
+// The runtime's functions, for one device (runtime.cc).
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 };
 enum cudaMemcpyKind { cudaMemcpyDefault, cudaMemcpyDeviceToHost };
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
-using cudaStream_t = int*;
-using cudaEvent_t = double*;
+using cudaStream_t = struct EmulatedStream*;
+using cudaEvent_t = struct EmulatedEvent*;
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 
 struct cudaDeviceProp {
@@ -132,6 +134,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to);
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
 
+namespace cistern::emulator {
+
+// Enqueues what runs a kernel.
+cudaError_t Launch(cudaStream_t stream, std::function<void()> run);
+
+}  // namespace cistern::emulator
+
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
@@ -139,8 +148,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       cistern::emulator::AllowedShared(reinterpret_cast<const void*>(kernel))) {
     return cudaErrorInvalidValue;
   }
-  const std::tuple<Parameters...> held(std::forward<Arguments>(arguments)...);
-  cistern::emulator::Run(config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                         [&] { std::apply(kernel, held); });
-  return cudaSuccess;
+  return cistern::emulator::Launch(
+      config->stream,
+      [grid = config->gridDim, block = config->blockDim, shared_bytes = config->dynamicSmemBytes,
+       kernel, held = std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] {
+        cistern::emulator::Run(grid, block, shared_bytes, [&] { std::apply(kernel, held); });
+      });
 }

@@ -1,0 +1,37 @@
+// What a job computes on: a device, the order of execution on it, and the pool of its memory.
+#pragma once
+
+#include <memory>
+
+#include "common/status.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+
+namespace cistern {
+
+// Must live longer than what takes its memory.
+//
+// Threads: pool() and NewStream() any; stream() belongs to the thread that computes.
+class DeviceContext {
+ public:
+  // The CPU, with the memory of this machine.
+  DeviceContext();
+  // The CPU, or GPU number `gpu` with all of its memory. kNotFound, with the reason, if there is no
+  // such GPU.
+  static absl::StatusOr<std::unique_ptr<DeviceContext>> Open(DeviceKind kind, int gpu = 0);
+
+  DeviceKind kind() const { return stream_.device(); }
+  Stream& stream() { return stream_; }
+  MemoryPool& pool() { return pool_; }
+  // One more order of execution, beside stream(): for copies, and for another thread.
+  absl::StatusOr<Stream> NewStream() const;
+
+ private:
+  DeviceContext(Stream stream, int gpu, uint64_t cap_bytes);
+
+  const int gpu_;
+  MemoryPool pool_;
+  Stream stream_;  // behind the pool: it is waited for before memory must be back
+};
+
+}  // namespace cistern

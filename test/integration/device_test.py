@@ -1,0 +1,96 @@
+"""A whole training on a GPU: the rows, losses and predictions of the CPU's, within rounding.
+
+The program is cistern-emulated, whose GPU runs on the CPU (test/cuda/emulator).
+"""
+
+import json
+import unittest
+
+from programs import BIN, ProgramTest, Servers, run
+
+PROGRAM = "cistern-emulated"
+SMALL_PASSES = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.batchsize=50",
+                "--set", "solver.batchsize_eval=60")
+
+
+@unittest.skipUnless((BIN / PROGRAM).exists(), "this build has no emulated GPU")
+class Device(ProgramTest):
+    SAMPLES = 800
+    runs = 0
+
+    def train(self, device, *flags):
+        self.runs += 1
+        out = self.folder / f"run-{self.runs}"
+        self.run_ok(PROGRAM, "train", self.config, "--out", out, "--device", device, *flags)
+        return out
+
+    def predict(self, run, device, *flags):
+        output = self.folder / "predictions.tsv"
+        self.run_ok(PROGRAM, "predict", self.config, "--model", run, "--data", self.test_file,
+                    "--output", output, "--device", device, *flags)
+        return [[float(word) for word in line.split()] for line in output.read_text().splitlines()]
+
+    def lines(self, run):
+        return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+    def expect_close(self, one, other, tolerance):
+        self.assertEqual(len(one), len(other))
+        for mine, theirs in zip(one, other):
+            for a, b in zip(mine, theirs):
+                self.assertAlmostEqual(a, b, delta=tolerance)
+
+    def expect_same_training(self, *flags):
+        cpu, cuda = self.train("cpu", *flags), self.train("cuda", *flags)
+        ours, theirs = self.lines(cuda), self.lines(cpu)
+        self.assertEqual([line["event"] for line in ours], [line["event"] for line in theirs])
+        for mine, other in zip(ours, theirs):
+            for name in ("loss", "auc", "logloss"):
+                if other.get(name) is not None:
+                    self.assertAlmostEqual(mine[name], other[name], delta=2e-4, msg=str(mine))
+        expected = self.predict(cpu, "cpu", *flags)
+        self.expect_close(self.predict(cuda, "cpu", *flags), expected, 2e-4)
+        # The same rows read on both devices.
+        self.expect_close(self.predict(cpu, "cuda", *flags), expected, 1e-6)
+
+    def test_a_dnn(self):
+        self.expect_same_training()
+
+    def test_rows_are_carried_from_pass_to_pass(self):
+        def change(content):
+            content["cistern"] = {"shuffle": True}
+            content["solver"]["snapshot"] = 3  # also a cut between passes
+        self.write_model(change)
+        self.expect_same_training(*SMALL_PASSES)
+
+    def test_ctr_rows_and_steps_that_are_made_up(self):
+        def change(content):
+            content["cistern"] = {"embeddings": {"deep": {
+                "accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": "AdaGradShared"}}}}
+        self.write_model(change)
+        self.expect_same_training(*SMALL_PASSES)
+
+        def make_up(content):
+            content["optimizer"]["update_type"] = "Global"
+        self.write_model(make_up)
+        self.expect_same_training(*SMALL_PASSES, "--set", "solver.seed=3")
+
+    def test_the_same_bits_twice_and_from_a_fleet(self):
+        expected = self.predict(self.train("cuda"), "cuda")
+        with Servers(2, self.folder) as servers:
+            run = self.train("cuda", "--servers", servers.addresses)
+            self.assertEqual(self.predict(run, "cuda"), expected)
+
+
+class NoDevice(ProgramTest):
+
+    def test_a_machine_without_a_gpu_is_told_so(self):
+        if "no GPU" not in run("cistern", "version").out:
+            self.skipTest("this machine has a GPU")
+        result = run("cistern", "train", self.config, "--device", "cuda", "--out",
+                     self.folder / "run")
+        self.expect(result, 1, "--device cuda: no GPU", "--device cpu")
+        self.assertFalse((self.folder / "run").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

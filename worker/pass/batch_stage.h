@@ -1,0 +1,73 @@
+// Brings batches into the memory of the device, one ahead of the step that computes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "common/status.h"
+#include "cuda/device_context.h"
+#include "cuda/event.h"
+#include "worker/pass/batch.h"
+
+namespace cistern {
+
+// The arrays of a SparseBatch where ops can read them.
+struct SparseView {
+  const uint32_t* offsets = nullptr;
+  const Row* rows = nullptr;
+  const Row* segment_rows = nullptr;
+  const uint32_t* segment_offsets = nullptr;
+  const uint32_t* segment_outputs = nullptr;
+  size_t distinct = 0;  // segment_rows
+};
+
+// The arrays of a Batch where ops can read them.
+struct BatchView {
+  size_t size = 0, label_dim = 0;
+  const float* label = nullptr;
+  const float* dense = nullptr;
+  std::vector<SparseView> sparse;  // by input
+};
+
+// On the CPU a view points into the batch itself. On a GPU a batch is packed into pinned memory and
+// copied at once, on a stream of its own; there are two places, so that the next batch comes while
+// this one is computed.
+//
+// Threads: one at a time.
+class BatchStage {
+ public:
+  explicit BatchStage(DeviceContext& device) : device_(device) {}
+  BatchStage(const BatchStage&) = delete;
+  BatchStage& operator=(const BatchStage&) = delete;
+  ~BatchStage();
+
+  // Starts to bring `batch`, which must not change before View asks for it.
+  absl::Status Begin(const Batch& batch);
+  // Where `batch` is for what the device's stream is given from now on, until Release. Brings it
+  // now unless it was the last that was begun.
+  absl::StatusOr<BatchView> View(const Batch& batch);
+  // The step that was given the last view is enqueued.
+  void Release();
+
+ private:
+  struct Place {
+    const Batch* begun = nullptr;  // not viewed yet
+    BatchView view;
+    Memory pinned, there;
+    std::vector<Event> events;  // kCopied, kUsed
+  };
+  enum { kCopied, kUsed };
+
+  absl::Status MakeStreams();
+  // Room in both memories of a place whose copy and step are over.
+  absl::Status MakeRoom(size_t bytes, Place* place);
+
+  DeviceContext& device_;
+  std::vector<Stream> copies_;  // one on a GPU
+  std::array<Place, 2> places_;
+  size_t next_ = 0;    // the place that Begin takes
+  size_t viewed_ = 0;  // the place of the last view
+};
+
+}  // namespace cistern
