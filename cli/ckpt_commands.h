@@ -22,7 +22,7 @@ struct VerifyFlags {
   bool all = false;
   uint64_t threads = 0;
 };
-absl::StatusOr<Report> RunVerify(const VerifyFlags& flags);
+absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console = nullptr);
 
 struct CkptDiffFlags {
   std::string a, b;   // STATE, STATE@COMMIT, or the folder of a saved model
@@ -30,7 +30,7 @@ struct CkptDiffFlags {
   uint64_t threads = 0;
 };
 // The report's outcome is not OK (exit code 1) where the two differ.
-absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags);
+absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console = nullptr);
 
 struct CkptReshardFlags {
   std::string state, out;
@@ -38,6 +38,6 @@ struct CkptReshardFlags {
   uint64_t server_num = 0, shard_num = 0;  // 0: as it is
   uint64_t threads = 0;
 };
-absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags);
+absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console = nullptr);
 
 }  // namespace cistern

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "cli/activity.h"
 #include "cli/ckpt_commands.h"
 #include "cli/exit_code.h"
 #include "cli/saved_place.h"
@@ -169,7 +170,7 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
 
 }  // namespace
 
-absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags) {
+absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> a, SavedRows::Open(files, flags.a));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> b, SavedRows::Open(files, flags.b));
@@ -178,7 +179,8 @@ absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags) {
   const size_t examples = flags.rows;
   ThreadPool pool(ThreadsOf(flags.threads));
   Comparison comparison(examples);
-  for (uint32_t step = 0; step < steps; ++step) {
+  Activity activity(console, "comparing", "parts", steps);
+  for (uint32_t step = 0; step < steps; ++step, activity.Done()) {
     CISTERN_RETURN_IF_ERROR(ReadStep(*a, *b, step, steps, pool, &comparison));
   }
   return ReportOf(*a, *b, comparison, examples);
@@ -202,7 +204,7 @@ void AddCkptDiffCommand(Command& ckpt) {
       "equal; 1: they differ; 5: one of them cannot be trusted. A sixteenth of the rows of both "
       "is\n"
       "in memory at a time, or, where their shard_num differ, all of them.");
-  command.Does([flags](Console&) { return RunCkptDiff(*flags); });
+  command.Does([flags](Console& console) { return RunCkptDiff(*flags, &console); });
 }
 
 }  // namespace cistern

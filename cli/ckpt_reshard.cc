@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/activity.h"
 #include "cli/ckpt_commands.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
@@ -47,7 +48,7 @@ bool IsSameFolder(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags) {
+absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console) {
   LocalFileSystem files;
   const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, flags.state);
   if (absl::IsNotFound(state.status())) {
@@ -62,7 +63,11 @@ absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const ParsedManifest commit, ReadCommit(**state, flags.commit));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map, NewMap(commit.manifest, flags));
   ThreadPool pool(ThreadsOf(flags.threads));
-  const absl::StatusOr<ReshardTotals> totals = Reshard(**state, commit, to, map, pool);
+  absl::StatusOr<ReshardTotals> totals;
+  {
+    Activity activity(console, "rewriting", "servers", map.server_num());
+    totals = Reshard(**state, commit, to, map, pool, [&] { activity.Done(); });
+  }
   if (!totals.ok()) return WithReshardFix(totals.status());
   Report report;
   report.json = {{"path", to},
@@ -106,7 +111,7 @@ void AddCkptReshardCommand(Command& ckpt) {
       "of\n"
       "shard_num reads all rows once for each new server; a change of server_num alone does not,\n"
       "and is not needed to start another number of servers: they read each other's files.");
-  command.Does([flags](Console&) { return RunCkptReshard(*flags); });
+  command.Does([flags](Console& console) { return RunCkptReshard(*flags, &console); });
 }
 
 }  // namespace cistern

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "cli/activity.h"
 #include "cli/exit_code.h"
 #include "cli/held_model.h"
 #include "cli/model_source.h"
@@ -178,7 +179,7 @@ absl::Status CreateTablesFor(const LoadFlags& flags, ParameterClient& client) {
 
 }  // namespace
 
-absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
+absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckSaveFlags(flags));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
@@ -188,11 +189,14 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
   if (save.mode() != v1::ALL) CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   const absl::Time start = absl::Now();
   std::vector<v1::SaveReply> replies(client.servers().size());
+  Activity activity(console, "saving", "servers", replies.size());
   const absl::Status saved =
       client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
         v1::SaveRequest request = save;
         *request.mutable_identity() = client.identity();
-        return server.Save(request, &replies[rank]);
+        CISTERN_RETURN_IF_ERROR(server.Save(request, &replies[rank]));
+        activity.Done();
+        return absl::OkStatus();
       });
   if (!saved.ok()) return WithSaveFix(saved, flags);
   const PassId pass = client.committed_pass();
@@ -219,7 +223,7 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags) {
   return report;
 }
 
-absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
+absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckLoadFlags(flags));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
@@ -236,6 +240,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags) {
   if (!empty) CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
   const absl::Time start = absl::Now();
   uint64_t rows = 0;
+  Activity activity(console, "loading", "models", 1);
   const absl::Status loaded = flags.model_dir.empty()
                                   ? FromCheckpoint(LoadOnServers(flags, client, &rows))
                                   : LoadFromHere(flags, client, &rows);
@@ -270,7 +275,7 @@ void AddSaveCommand(Command& root) {
       "--six-digits", &flags->six_digits,
       {"", "With text: 6 significant digits, as PSLib writes them. Lossy.", "--six-digits"});
   AddDayFlag(command, &flags->day);
-  command.Does([flags](Console&) { return RunSave(*flags); });
+  command.Does([flags](Console& console) { return RunSave(*flags, &console); });
 }
 
 void AddLoadCommand(Command& root) {
@@ -306,7 +311,7 @@ void AddLoadCommand(Command& root) {
   command.Switch(
       "--foreign", &flags->foreign,
       {"", "NAME is a folder as PSLib and Paddle write it: NAME/000/part-*, 001 ...", "--foreign"});
-  command.Does([flags](Console&) { return RunLoad(*flags); });
+  command.Does([flags](Console& console) { return RunLoad(*flags, &console); });
 }
 
 }  // namespace cistern

@@ -32,10 +32,10 @@ struct LoadFlags {
 // Every server writes its shards under its data_dir, all at once. Where the mode asks for it, the
 // statistics of what was saved are reset once every server's files are on disk, and that is
 // committed.
-absl::StatusOr<Report> RunSave(const SaveFlags& flags);
+absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console = nullptr);
 // Every server reads its shards. Where they hold exactly these rows already, nothing is done. A
 // load that fails leaves durable servers at their last commit, and others empty.
-absl::StatusOr<Report> RunLoad(const LoadFlags& flags);
+absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console = nullptr);
 
 void AddSaveCommand(Command& root);
 void AddLoadCommand(Command& root);

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/activity.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
 #include "cli/text_table.h"
@@ -31,25 +32,27 @@ absl::Status WorstOf(const std::vector<absl::Status>& scrubbed,
   return absl::IsDataLoss(worst) ? WithFix(FromCheckpoint(worst), kFix) : worst;
 }
 
-absl::StatusOr<Report> RunScrub(const ScrubFlags& flags) {
+absl::StatusOr<Report> RunScrub(const ScrubFlags& flags, Console* console) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
-  CISTERN_ASSIGN_OR_RETURN(Report report, ScrubServers(fleet->client(), flags.files));
+  CISTERN_ASSIGN_OR_RETURN(Report report, ScrubServers(fleet->client(), flags.files, console));
   report.outcome = WithFleetFix(report.outcome, flags.fleet);
   return report;
 }
 
 }  // namespace
 
-absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files) {
+absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files, Console* console) {
   const std::vector<ServerLink>& servers = client.servers();
   std::vector<v1::ScrubReply> replies(servers.size());
   std::vector<absl::Status> scrubbed(servers.size());
+  Activity activity(console, "scrubbing", "servers", servers.size());
   CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
     v1::ScrubRequest request;
     *request.mutable_identity() = client.identity();
     request.set_files(files);
     scrubbed[rank] = server.Scrub(request, &replies[rank]);
+    activity.Done();
     return absl::OkStatus();
   }));
   Report report;
@@ -88,7 +91,7 @@ void AddScrubCommand(Command& root) {
   command.Footer(
       "Commits wait while a server scrubs; pulls do not. Exit code 5 if one found "
       "something bad.");
-  command.Does([flags](Console&) { return RunScrub(*flags); });
+  command.Does([flags](Console& console) { return RunScrub(*flags, &console); });
 }
 
 }  // namespace cistern

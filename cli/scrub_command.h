@@ -10,7 +10,8 @@ namespace cistern {
 
 // Asks every server, also after one has found something. 5 if any has; the others' results are
 // shown all the same.
-absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files);
+absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files,
+                                    Console* console = nullptr);
 
 void AddScrubCommand(Command& root);
 

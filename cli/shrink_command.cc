@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "cli/activity.h"
 #include "cli/progress.h"
 
 namespace cistern {
 namespace {
 
-absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client,
+absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client, Activity& activity,
                            std::vector<v1::ShrinkReply>* replies) {
   // A dry run changes nothing, so training may go on beside it.
   CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
@@ -17,13 +18,15 @@ absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client,
     CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
     CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
   }
-  const auto shrink = [&](size_t rank, ControlPlane& server, uint64_t changes) {
+  const auto shrink = [&](size_t rank, ControlPlane& server, uint64_t changes) -> absl::Status {
     v1::ShrinkRequest request;
     *request.mutable_identity() = client.identity();
     request.set_dry_run(flags.dry_run);
     request.set_day(static_cast<uint32_t>(flags.day));
     request.set_changes(changes);
-    return server.Shrink(request, &(*replies)[rank]);
+    CISTERN_RETURN_IF_ERROR(server.Shrink(request, &(*replies)[rank]));
+    activity.Done();
+    return absl::OkStatus();
   };
   if (!flags.dry_run) return client.ChangeInPlace(shrink);
   return client.ForEachServer(
@@ -32,14 +35,18 @@ absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client,
 
 }  // namespace
 
-absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags) {
+absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   const absl::Time start = absl::Now();
   std::vector<v1::ShrinkReply> replies(client.servers().size());
-  CISTERN_RETURN_IF_ERROR(WithFleetFix(ShrinkServers(flags, client, &replies), flags.fleet));
+  {
+    Activity activity(console, "shrinking", "servers", replies.size());
+    CISTERN_RETURN_IF_ERROR(
+        WithFleetFix(ShrinkServers(flags, client, activity, &replies), flags.fleet));
+  }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
 
   Report report;
@@ -74,7 +81,7 @@ void AddShrinkCommand(Command& root) {
                  {"", "Only says how many rows would go.", "--dry-run"});
   AddDayFlag(command, &flags->day);
   AddExpectationFlags(command, &flags->expected);
-  command.Does([flags](Console&) { return RunShrink(*flags); });
+  command.Does([flags](Console& console) { return RunShrink(*flags, &console); });
 }
 
 }  // namespace cistern

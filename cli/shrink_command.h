@@ -15,7 +15,7 @@ struct ShrinkFlags {
 };
 
 // Every server shrinks its shards, all at once; then the fleet commits.
-absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags);
+absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags, Console* console = nullptr);
 
 void AddShrinkCommand(Command& root);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/activity.h"
 #include "cli/ckpt_commands.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
@@ -80,10 +81,13 @@ absl::StatusOr<std::vector<uint64_t>> CommitsToVerify(const StateFolder& state,
   return std::vector<uint64_t>{flags.commit};
 }
 
-absl::StatusOr<Report> VerifyState(const StateFolder& state, const VerifyFlags& flags) {
+absl::StatusOr<Report> VerifyState(const StateFolder& state, const VerifyFlags& flags,
+                                   Console* console) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, CommitsToVerify(state, flags));
   ThreadPool pool(ThreadsOf(flags.threads));
-  StateVerifier verifier(state, pool);
+  Activity activity(console, "verifying", "files and tables", 0);
+  StateVerifier verifier(
+      state, pool, [&](uint64_t more) { activity.Expect(more); }, [&] { activity.Done(); });
   Report report;
   report.json["path"] = state.path();
   report.json["commits"] = nlohmann::ordered_json::array();
@@ -120,10 +124,12 @@ struct TableSums {
 
 // Reads the model as so many servers would, one after another: each row is parsed and checked.
 std::vector<absl::Status> ReadModel(FileSystem& files, const std::string& folder,
-                                    const ModelPart& part, ThreadPool& pool, TableSums* sums) {
+                                    const ModelPart& part, ThreadPool& pool, Activity& activity,
+                                    TableSums* sums) {
   std::vector<absl::Status> faults;
   const uint32_t steps = std::min(part.shard_num, kModelSteps);
-  for (uint32_t step = 0; step < steps; ++step) {
+  activity.Expect(steps);
+  for (uint32_t step = 0; step < steps; ++step, activity.Done()) {
     const absl::StatusOr<ShardMap> map = ShardMap::Create(part.shard_num, steps);
     TableStore store(*map, step);
     const absl::Status loaded = LoadStore(files, store, folder, pool).status();
@@ -168,7 +174,7 @@ std::vector<absl::Status> CompareDigests(const std::string& folder,
 }
 
 absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
-                                   const VerifyFlags& flags) {
+                                   const VerifyFlags& flags, Console* console) {
   const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
   if (absl::IsNotFound(parts.status())) {
     return WithFix(absl::InvalidArgumentError(
@@ -185,7 +191,11 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
   const ModelPart& first = parts->front();
   ThreadPool pool(ThreadsOf(flags.threads));
   TableSums sums;
-  std::vector<absl::Status> faults = ReadModel(files, folder, first, pool, &sums);
+  std::vector<absl::Status> faults;
+  {
+    Activity activity(console, "verifying", "parts", 0);
+    faults = ReadModel(files, folder, first, pool, activity, &sums);
+  }
   if (faults.empty()) faults = CompareDigests(folder, *parts, sums);
   report.json["pass"] = first.pass;
   report.json["good"] = faults.empty();
@@ -208,15 +218,15 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
 
 }  // namespace
 
-absl::StatusOr<Report> RunVerify(const VerifyFlags& flags) {
+absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console) {
   LocalFileSystem files;
   if (flags.all && flags.commit != 0) {
     return absl::InvalidArgumentError("--all and --commit: name one of the two");
   }
   const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, flags.path);
-  if (state.ok()) return VerifyState(**state, flags);
+  if (state.ok()) return VerifyState(**state, flags, console);
   if (!absl::IsNotFound(state.status())) return state.status();
-  return VerifyModel(files, flags.path, flags);
+  return VerifyModel(files, flags.path, flags, console);
 }
 
 void AddVerifyCommand(Command& root) {
@@ -239,7 +249,7 @@ void AddVerifyCommand(Command& root) {
       "and\n"
       "the hash of each file; an eighth of the rows is in memory at a time.\n"
       "Exit code 5 if something cannot be trusted; the files, blocks or lines are named.");
-  command.Does([flags](Console&) { return RunVerify(*flags); });
+  command.Does([flags](Console& console) { return RunVerify(*flags, &console); });
 }
 
 }  // namespace cistern

@@ -101,8 +101,7 @@ class Rewriter {
       std::vector<ShardImage> images(std::min(group, shards - begin));
       pool_.ParallelFor(images.size(), [&](size_t i) {
         const uint32_t local = static_cast<uint32_t>(begin + i);
-        images[i] =
-            ImageOfShard(table, local, StagedRows{}, {}, ImageKind::kBase, TotalsOf(table, local));
+        images[i] = ImageOfShard(table, local, StagedRows{}, {}, ImageKind::kBase, {});
       });
       for (size_t i = 0; i < images.size(); ++i) {
         RowSection section;
@@ -141,8 +140,8 @@ class Rewriter {
 }  // namespace
 
 absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManifest& commit,
-                                      const std::string& to, const ShardMap& map,
-                                      ThreadPool& pool) {
+                                      const std::string& to, const ShardMap& map, ThreadPool& pool,
+                                      const std::function<void()>& wrote) {
   v1::Manifest manifest = commit.manifest;
   ReshardTotals totals;
   totals.commit = manifest.commit();
@@ -180,6 +179,7 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
     totals.bytes += file.bytes();
     ++totals.files;
     *manifest.add_files() = file;
+    wrote();
   }
   CISTERN_RETURN_IF_ERROR(AddContext(rewriter.CheckSums(), from.path()));
   manifest.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));

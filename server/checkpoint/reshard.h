@@ -1,6 +1,7 @@
 // A commit rewritten for another placement: another number of servers, other shards.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "common/shard_map.h"
@@ -23,7 +24,10 @@ struct ReshardTotals {
 //
 // kAlreadyExists: `to` holds other commits. kFailedPrecondition: a server uses `to`, or another
 // call of this. kDataLoss: a file of `from` that cannot be trusted.
-absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManifest& commit,
-                                      const std::string& to, const ShardMap& map, ThreadPool& pool);
+//
+// wrote: called for each server whose file is written.
+absl::StatusOr<ReshardTotals> Reshard(
+    const StateFolder& from, const ParsedManifest& commit, const std::string& to,
+    const ShardMap& map, ThreadPool& pool, const std::function<void()>& wrote = [] {});
 
 }  // namespace cistern

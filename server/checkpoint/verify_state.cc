@@ -55,13 +55,16 @@ CommitCheck StateVerifier::Check(uint64_t commit) {
     if (!status.ok()) check.faults.push_back(status);
   };
   note(CheckPrevious(check.manifest));
+  expect_(static_cast<uint64_t>(check.manifest.files_size() + check.manifest.tables_size()));
   const size_t before = check.faults.size();
   for (const v1::RowFile& file : check.manifest.files()) {
     const std::pair<std::string, uint64_t> name(file.name(), file.root());
-    if (good_files_.count(name) != 0) continue;
-    const absl::Status status = CheckFile(file);
-    note(status);
-    if (status.ok()) good_files_.insert(name);
+    if (good_files_.count(name) == 0) {
+      const absl::Status status = CheckFile(file);
+      note(status);
+      if (status.ok()) good_files_.insert(name);
+    }
+    done_();
   }
   // Rows of files that are not whole would only repeat what was found.
   if (check.faults.size() == before) CheckTables(check.manifest, &check.faults);
@@ -98,6 +101,7 @@ void StateVerifier::CheckTables(const v1::Manifest& manifest,
   };
   for (int t = 0; t < manifest.tables_size(); ++t) {
     compare(manifest.tables(t), ReadTable(**reader, static_cast<TableId>(t), pool_));
+    done_();
   }
   for (int t = 0; t < manifest.dense_tables_size(); ++t) {
     compare(manifest.dense_tables(t), ReadDenseTable(**reader, static_cast<TableId>(t)));

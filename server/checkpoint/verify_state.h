@@ -1,6 +1,7 @@
 // Reads a commit as a doubter: every file and block, and the sums that its manifest records.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,8 +23,13 @@ struct CommitCheck {
 // Threads: one at a time.
 class StateVerifier {
  public:
-  // Both are borrowed.
-  StateVerifier(const StateFolder& folder, ThreadPool& pool) : folder_(folder), pool_(pool) {}
+  // Both are borrowed. expect: hears how many files and tables a commit has; done: of each that was
+  // read.
+  StateVerifier(
+      const StateFolder& folder, ThreadPool& pool,
+      std::function<void(uint64_t more)> expect = [](uint64_t) {},
+      std::function<void()> done = [] {})
+      : folder_(folder), pool_(pool), expect_(std::move(expect)), done_(std::move(done)) {}
 
   // Checks the manifest, that it follows the one before where that is there, every block of its
   // files (once, where several commits share a file), and that the merged rows add up to the digest
@@ -38,6 +44,8 @@ class StateVerifier {
 
   const StateFolder& folder_;
   ThreadPool& pool_;
+  const std::function<void(uint64_t more)> expect_;
+  const std::function<void()> done_;
   std::set<std::pair<std::string, uint64_t>> good_files_;  // name and root
 };
 
