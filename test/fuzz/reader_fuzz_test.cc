@@ -25,8 +25,9 @@ uint64_t NumberOf(const char* variable, uint64_t otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &number) ? number : otherwise;
 }
 
-// A run that takes this long hangs; the process ends with its seed.
-constexpr unsigned kHangSeconds = 30;
+// A run that takes this long hangs; the process ends with its seed. A corrupt Parquet page may say
+// that it is 2 GiB large, which takes seconds to allocate under the checks.
+constexpr unsigned kHangSeconds = 120;
 volatile uint64_t seed_of_run = 0;
 
 void SayHang(int) {
