@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "common/gzip.h"
 #include "test/data/criteo_fixture.h"
 #include "worker/data/criteo_ids.h"
 #include "worker/data/work_folder.h"
@@ -48,6 +49,30 @@ std::map<std::string, std::string> FilesOf(const std::string& folder) {
                                                               {}};
   }
   return files;
+}
+
+TEST(CriteoWork, DaysInGzipAreThoseOfTheirText) {
+  Scratch scratch;
+  CriteoOptions options = ManyLines(scratch, 300);
+  ASSERT_TRUE(PrepareCriteo(options, nullptr).ok());
+  const auto expected = FilesOf(options.out);
+  for (std::string& day : options.days) {
+    std::string packed;
+    GzipWriter gzip;
+    gzip.Append(scratch.Read(std::filesystem::path(day).filename()), &packed);
+    gzip.Finish(&packed);
+    day = scratch.Write(std::filesystem::path(day).filename().string() + ".gz", packed);
+  }
+  options.out = scratch.Path("packed");
+  const auto summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(FilesOf(options.out), expected);
+  EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
+
+  options.out = scratch.Path("bad");
+  scratch.Write("day_1.gz", scratch.Read("day_1.gz").substr(0, 200));
+  EXPECT_THAT(ErrorOf(options, absl::StatusCode::kDataLoss), HasSubstr("day_1.gz"));
+  EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
 }
 
 TEST(Criteo, ThreadsAndPiecesChangeNoByte) {

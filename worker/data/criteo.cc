@@ -57,10 +57,9 @@ absl::Status OnThreads(ThreadPool& pool, size_t n, const One& one) {
 class Preparation {
  public:
   Preparation(const CriteoOptions& options, const std::function<bool(uint64_t)>& progress,
-              CriteoDays days, std::unique_ptr<WorkFolder> work)
+              std::unique_ptr<WorkFolder> work)
       : options_(options),
         progress_(progress),
-        days_(std::move(days)),
         work_(std::move(work)),
         pool_(options.threads > 0 ? static_cast<int>(std::min<uint64_t>(options.threads, 1024))
                                   : static_cast<int>(std::thread::hardware_concurrency())) {
@@ -76,6 +75,7 @@ class Preparation {
   }
 
   absl::StatusOr<CriteoSummary> Run() {
+    CISTERN_RETURN_IF_ERROR(OpenDays());
     // A row of text is not much smaller than one of ours.
     if (options_.shuffle) {
       parts_ = std::min<uint64_t>(kPartsMost, 1 + 2 * days_.bytes / (options_.memory_mb << 20));
@@ -97,6 +97,17 @@ class Preparation {
   static bool IsThere(const std::string& path) {
     std::error_code ignored;
     return fs::exists(path, ignored);
+  }
+
+  absl::Status OpenDays() {
+    std::vector<std::string> texts(options_.days.size());
+    CISTERN_RETURN_IF_ERROR(OnThreads(pool_, texts.size(), [&](size_t day) -> absl::Status {
+      CISTERN_ASSIGN_OR_RETURN(texts[day],
+                               TextOfDay(options_, day, *work_, [this] { return Tick(0); }));
+      return absl::OkStatus();
+    }));
+    CISTERN_ASSIGN_OR_RETURN(days_, OpenCriteoDays(options_, texts));
+    return absl::OkStatus();
   }
 
   absl::Status ReadBlocks() {
@@ -356,7 +367,7 @@ class Preparation {
 
   const CriteoOptions& options_;
   const std::function<bool(uint64_t)>& progress_;
-  const CriteoDays days_;
+  CriteoDays days_;
   const std::unique_ptr<WorkFolder> work_;
   ThreadPool pool_;
   DataSetOptions data_;
@@ -375,12 +386,12 @@ class Preparation {
 
 absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
                                             const std::function<bool(uint64_t rows)>& progress) {
-  CISTERN_ASSIGN_OR_RETURN(CriteoDays days, OpenCriteoDays(options));
+  CISTERN_RETURN_IF_ERROR(CheckCriteoOptions(options));
   CISTERN_RETURN_IF_ERROR(OutputFolder::Check(options.out, options.overwrite));
-  const std::string plan = CriteoPlan(options, days);
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WorkFolder> work, WorkFolder::Open(options.out, plan));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WorkFolder> work,
+                           WorkFolder::Open(options.out, CriteoPlan(options)));
   WorkFolder* const folder = work.get();
-  Preparation preparation(options, progress, std::move(days), std::move(work));
+  Preparation preparation(options, progress, std::move(work));
   absl::StatusOr<CriteoSummary> summary = preparation.Run();
   if (!summary.ok() && !absl::IsCancelled(summary.status())) folder->Remove();
   return summary;

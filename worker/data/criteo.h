@@ -18,8 +18,9 @@ namespace cistern {
 // The values of each sparse column, and of each cross, become 2, 3, 4 ... in the order in which
 // they first occur, over all days; those of fewer than min_count rows become 1.
 struct CriteoOptions {
-  std::vector<std::string> days;  // at least two; the last is the test data
-  std::string out;                // folder to make: train, test, ids, slot_sizes.json
+  // At least two, as text or in gzip's format; the last is the test data.
+  std::vector<std::string> days;
+  std::string out;  // folder to make: train, test, ids, slot_sizes.json
   bool overwrite = false;
   DataFormat format = DataFormat::kNorm;
   NormCheck check = NormCheck::kSum;  // Norm
@@ -58,7 +59,7 @@ struct CriteoSummary {
 //
 // Memory: memory_mb; a block's rows and values, at most 400 MiB a thread with the largest blocks; 2
 // bits for each distinct value of each block in the columns that are at work. Disk: 4 bytes times
-// 40 + crosses a row.
+// 40 + crosses a row, and the text of days that come in gzip's format.
 //
 // progress(rows) is called now and then, by one thread at a time; false stops with kCancelled.
 // kDataLoss: file, line, column.

@@ -4,6 +4,10 @@
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/match.h"
+#include "common/gzip.h"
+#include "worker/data/output_file.h"
+
 namespace cistern {
 namespace {
 
@@ -11,8 +15,26 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint64_t{64} << 20;
 constexpr uint64_t kBlocksWanted = 1024;
+constexpr size_t kGzipBytesAtOnce = size_t{4} << 20;
+constexpr char kGzipMagic[] = "\x1f\x8b";
 
-absl::Status CheckOptions(const CriteoOptions& options) {
+absl::Status Inflate(const MappedFile& file, const std::string& path,
+                     const std::function<absl::Status()>& step) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> text, OutputFile::Create(path));
+  GzipReader reader([&text](absl::string_view block) { return text->Append(block); });
+  for (size_t at = 0; at < file.bytes().size(); at += kGzipBytesAtOnce) {
+    CISTERN_RETURN_IF_ERROR(step());
+    CISTERN_RETURN_IF_ERROR(file.StillWhole());
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(reader.Append(file.bytes().substr(at, kGzipBytesAtOnce)), file.path()));
+  }
+  CISTERN_RETURN_IF_ERROR(AddContext(reader.Finish(), file.path()));
+  return text->Close();
+}
+
+}  // namespace
+
+absl::Status CheckCriteoOptions(const CriteoOptions& options) {
   if (options.days.size() < 2) {
     return absl::InvalidArgumentError(
         "name at least two files: days to train with, and one more, the last, to test with");
@@ -32,19 +54,47 @@ absl::Status CheckOptions(const CriteoOptions& options) {
   if (std::set(options.crosses.begin(), options.crosses.end()).size() != options.crosses.size()) {
     return absl::InvalidArgumentError("a cross is named twice");
   }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options) {
-  CISTERN_RETURN_IF_ERROR(CheckOptions(options));
-  CriteoDays days;
   for (const std::string& path : options.days) {
     std::error_code error;
     if (!fs::exists(path, error)) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": no such file"));
     }
+  }
+  return absl::OkStatus();
+}
+
+std::string CriteoPlan(const CriteoOptions& options) {
+  std::string plan = absl::StrCat("cistern criteo 2\nblocks ", options.block_bytes, "\n");
+  for (const std::string& day : options.days) {
+    std::error_code ignored;
+    const auto changed = fs::last_write_time(day, ignored).time_since_epoch();
+    absl::StrAppend(&plan, fs::absolute(day, ignored).string(), "\t", fs::file_size(day, ignored),
+                    "\t", changed.count(), "\n");
+  }
+  absl::StrAppend(&plan, "dense ", static_cast<int>(options.dense), " min_count ",
+                  options.min_count, " shuffle ", options.shuffle, " seed ", options.seed,
+                  " memory ", options.memory_mb, "\n");
+  for (const auto& [a, b] : options.crosses) absl::StrAppend(&plan, "cross ", a, " ", b, "\n");
+  return plan;
+}
+
+absl::StatusOr<std::string> TextOfDay(const CriteoOptions& options, size_t day,
+                                      const WorkFolder& work,
+                                      const std::function<absl::Status()>& step) {
+  const std::string& path = options.days[day];
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
+  if (!absl::StartsWith(file->bytes(), kGzipMagic)) return path;
+  const std::string text =
+      work.Path(absl::StrCat("day-", day, "-", fs::path(path).stem().string()));
+  std::error_code ignored;
+  if (!fs::exists(text, ignored)) CISTERN_RETURN_IF_ERROR(Inflate(*file, text, step));
+  return text;
+}
+
+absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options,
+                                          const std::vector<std::string>& texts) {
+  CriteoDays days;
+  for (const std::string& path : texts) {
     CISTERN_ASSIGN_OR_RETURN(days.texts.emplace_back(), MappedFile::Open(path));
     days.bytes += days.texts.back()->bytes().size();
   }
@@ -59,22 +109,6 @@ absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options) {
     }
   }
   return days;
-}
-
-std::string CriteoPlan(const CriteoOptions& options, const CriteoDays& days) {
-  std::string plan = absl::StrCat("cistern criteo 1\n", days.blocks.size(), " ",
-                                  days.blocks.empty() ? 0 : days.blocks[0].end, "\n");
-  for (size_t day = 0; day < days.texts.size(); ++day) {
-    std::error_code ignored;
-    const auto changed = fs::last_write_time(options.days[day], ignored).time_since_epoch();
-    absl::StrAppend(&plan, fs::absolute(options.days[day], ignored).string(), "\t",
-                    days.texts[day]->bytes().size(), "\t", changed.count(), "\n");
-  }
-  absl::StrAppend(&plan, "dense ", static_cast<int>(options.dense), " min_count ",
-                  options.min_count, " shuffle ", options.shuffle, " seed ", options.seed,
-                  " memory ", options.memory_mb, "\n");
-  for (const auto& [a, b] : options.crosses) absl::StrAppend(&plan, "cross ", a, " ", b, "\n");
-  return plan;
 }
 
 }  // namespace cistern

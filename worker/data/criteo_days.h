@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "worker/data/criteo.h"
 #include "worker/data/criteo_block.h"
 #include "worker/data/mapped_file.h"
+#include "worker/data/work_folder.h"
 
 namespace cistern {
 
@@ -22,9 +24,20 @@ struct CriteoDays {
 };
 
 // kInvalidArgument: options that do not fit each other, or a file that is not there.
-absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options);
+absl::Status CheckCriteoOptions(const CriteoOptions& options);
 
 // All that decides what the files of the work folder hold. Files that change keep no promise.
-std::string CriteoPlan(const CriteoOptions& options, const CriteoDays& days);
+std::string CriteoPlan(const CriteoOptions& options);
+
+// Where the text of `day` is: the file itself, or, of one in gzip's format, a file of `work` that
+// is made where an earlier run has not left it whole. step: called every few MB; its error ends
+// the making. kDataLoss: the file is cut short or corrupt.
+absl::StatusOr<std::string> TextOfDay(const CriteoOptions& options, size_t day,
+                                      const WorkFolder& work,
+                                      const std::function<absl::Status()>& step);
+
+// texts: of the days, in their order.
+absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options,
+                                          const std::vector<std::string>& texts);
 
 }  // namespace cistern
