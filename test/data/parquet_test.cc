@@ -217,6 +217,8 @@ TEST(Parquet, RefusesMetadataThatDisagrees) {
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 7"), HasSubstr("has 7 columns"));
   EXPECT_THAT(MetadataError("\"num_rows\": 10", "\"num_rows\": 11"),
               HasSubstr("file_stats says that part_0.parquet has 11 rows, but it has 10"));
+  EXPECT_THAT(MetadataError("part_0.parquet", "part_9.parquet"),
+              HasSubstr("_metadata.json: file_stats has no part_0.parquet, which lies beside it"));
   EXPECT_THAT(MetadataError("\"labels\"", "\"lables\""),
               HasSubstr("labels names 0 columns, but label_dim of the model is 1"));
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": \"C1\""), HasSubstr("cats[0]: expected"));

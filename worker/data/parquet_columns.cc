@@ -58,7 +58,8 @@ absl::StatusOr<std::vector<int>> PositionsOf(const Json& root, const char* key, 
   return positions;
 }
 
-// The number of rows that file_stats promises for the file is the number that it has.
+// The number of rows that file_stats promises for the file is the number that it has; a list of
+// other files only is no list of this data set.
 absl::Status CheckRows(const Json& root, const std::string& path, const ParquetOutline& file) {
   const Json stats = root.value("file_stats", Json::array());
   if (!stats.is_array()) return Invalid(absl::StrCat(path, ": file_stats: expected a list"));
@@ -76,7 +77,10 @@ absl::Status CheckRows(const Json& root, const std::string& path, const ParquetO
                                 " rows, but it has ", file.rows,
                                 ": one of the two is from another data set"));
   }
-  return absl::OkStatus();
+  if (stats.empty()) return absl::OkStatus();
+  return Invalid(absl::StrCat(path, ": file_stats has no ", name,
+                              ", which lies beside it: it is of another data set, or was not "
+                              "written anew when the file was added"));
 }
 
 absl::StatusOr<ParquetColumns> FromMetadata(const std::string& path, const ParquetOutline& file,
