@@ -27,9 +27,8 @@ absl::StatusOr<KeysetOptions> OptionsOf(const KeysetFlags& flags) {
       DataSetOf(*config, flags.data.empty() ? config->data.source : absl::StrJoin(flags.data, ","));
   if (flags.data.empty()) options.data.num_samples = config->data.num_samples;
   // Keys are as wide as in the files.
-  options.wide_keys = flags.key_bits == "64" ||
-                      (flags.key_bits == "auto" &&
-                       (options.data.format == DataFormat::kParquet || config->solver.wide_keys));
+  options.wide_keys =
+      flags.key_bits == "64" || (flags.key_bits == "auto" && HasWideKeys(options.data));
   if (flags.input.empty()) return options;
   std::vector<std::string> tops;
   for (size_t i = 0; i < config->data.sparse.size(); ++i) {

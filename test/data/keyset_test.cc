@@ -97,5 +97,33 @@ TEST(Keyset, KeysThatDoNotFitAreRefusedAndLeaveNoFile) {
   EXPECT_FALSE(std::filesystem::exists(scratch.Path("keys")));
 }
 
+TEST(Keyset, DataAreReadUpToTheFirstKeyThatItMisses) {
+  Scratch scratch;
+  DataSetOptions data = Options(scratch, {{9, 0, 4}, {1, 0, 2}, {9, 0, 4}, {1, 3, 2}}).data;
+  // Keys of the width of the data's; two files, between them all but the second slot's 3.
+  data.keysets = {scratch.Write("a", Keys<uint32_t>({9, 10, 24})),
+                  scratch.Write("b", Keys<uint32_t>({22, 1}))};
+  SampleBlock block;
+  block.Reset(2);
+  auto reader = OpenDataSet(data);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->Skip(1, &block).value_or(0), 1u);
+  block.Reset(2);
+  const absl::Status status = (*reader)->Read(100, &block).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("data.bin: record 3: slot 1 of input 0: key 13 is not in the keyset"),
+                    HasSubstr("/a, "), HasSubstr("/b: write it anew")));
+  EXPECT_EQ(block.size, 2u);
+  EXPECT_EQ(block.sparse[0].keys.size(), 4u);
+  data.keysets.push_back(scratch.Write("c", Keys<uint32_t>({13})));
+  reader = OpenDataSet(data);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  block.Reset(2);
+  EXPECT_EQ((*reader)->Read(100, &block).value_or(0), 4u);
+  data.keysets = {scratch.Path("nowhere")};
+  EXPECT_EQ(OpenDataSet(data).status().code(), absl::StatusCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace cistern

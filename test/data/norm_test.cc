@@ -142,6 +142,18 @@ TEST_P(NormKinds, HintsAtTheOtherKeyWidth) {
       HasSubstr(wide() ? "is solver.input_key_type I64?" : "is solver.input_key_type I32?"));
 }
 
+TEST(Norm, KeysOutsideTheSizesOfTheirSlotAreRefused) {
+  const Scratch scratch;
+  NormOptions options = Options(scratch.Write("a.norm", Golden(true, false)), true, false);
+  options.slot_starts = {{7, 10, 12}};  // the second input takes any key
+  EXPECT_EQ(ErrorOf(options), "");
+  options.slot_starts = {{7, 9, 12}, {}};
+  EXPECT_THAT(ErrorOf(options), HasSubstr("record 2: slot 0 of input 0: key 9 is outside [7, 9) "
+                                          "that slot_size_array[0] of its one-hot embedding"));
+  options.slot_starts = {{8, 10, 12}, {}};
+  EXPECT_THAT(ErrorOf(options), HasSubstr("record 0: slot 0 of input 0: key 7 is outside [8, 10)"));
+}
+
 TEST(NormSum, RefusesEveryFlippedBit) {
   Scratch scratch;
   for (bool wide : {false, true}) {

@@ -54,6 +54,22 @@ TEST(EmbeddingConfig, SizesOfSlotsAreTheDataLayersOrItsOwn) {
   EXPECT_EQ(ParseOrDie(named).embeddings[0].spec.initializer().kind(), v1::Initializer::NORMAL);
   EXPECT_THAT(ErrorOf({own[0], "layers.deep.sparse_embedding_hparam.slot_size_array=[30]"}),
               HasSubstr("layers[1].sparse_embedding_hparam: slot_size_array has 1 sizes"));
+  both[1] = "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 21]";
+  EXPECT_THAT(ErrorOf(both), HasSubstr("layers[1].sparse_embedding_hparam.slot_size_array[1]: is "
+                                       "21, but layers[0].slot_size_array[2], the same slot, is "
+                                       "20: make them agree"));
+}
+
+TEST(EmbeddingConfig, SizesOfAOneHotEmbeddingBoundTheKeysOfNormFiles) {
+  const std::vector<std::string> own = {
+      "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot",
+      "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 20]"};
+  const ModelConfig one_hot = ParseOrDie(own);
+  EXPECT_THAT(DataSetOf(one_hot, "a").slot_starts[0], ElementsAre(0, 30, 50));
+  // Tables of the others are hash tables: any key.
+  const ModelConfig hash =
+      ParseOrDie({"layers.deep.type=LocalizedSlotSparseEmbeddingHash", own[1]});
+  EXPECT_TRUE(DataSetOf(hash, "a").slot_starts[0].empty());
 }
 
 TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {

@@ -112,6 +112,17 @@ TEST(GrammarCheck, WordsOfHugeCtr3AreTaken) {
   EXPECT_THAT(ErrorOf({one + "[1,2,3]}]"}),
               HasSubstr("layers[0].sparse[0].nnz_per_slot: has 3 numbers, but the input has 2"));
   EXPECT_THAT(ErrorOf({one + "\"a\"}]"}), HasSubstr("nnz_per_slot: expected"));
+  const ModelConfig samples = ParseOrDie(
+      {"solver.batchsize_eval=100", "solver.auc_threshold=0.8", "solver.max_eval_samples=201",
+       "solver.export_predictions_prefix=/tmp/p", "layers.deep.plan_file1=p.json"});
+  EXPECT_EQ(samples.solver.eval_batches, 3u);
+  EXPECT_EQ(samples.solver.auc_threshold, 0.8);
+  EXPECT_THAT(ErrorOf({"solver.auc_threshold=0.8", R"(solver.eval_metrics=["AUC:0.7"])"}),
+              HasSubstr("solver.auc_threshold: is the threshold of solver.eval_metrics once more"));
+  EXPECT_THAT(ErrorOf({"solver.max_eval_samples=7", "solver.eval_batches=7"}),
+              HasSubstr("solver.max_eval_samples: is the number of eval_batches once more"));
+  EXPECT_THAT(ErrorOf({"solver.batchsize=1000000000000"}),
+              HasSubstr("expected integer >= 1, at most 4294967295, found"));
   EXPECT_THAT(ErrorOf({"solver.max_eval_batches=7", "solver.eval_batches=7"}),
               HasSubstr("leave one of them out"));
 }

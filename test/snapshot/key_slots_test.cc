@@ -73,6 +73,22 @@ TEST_F(KeySlotsInData, AreTheLowestThatAKeyOccursIn) {
   EXPECT_THAT(MessageOf(slots, 7), HasSubstr("key 7 of embedding 'deep' occurs in no slot of"));
 }
 
+TEST_F(KeySlotsInData, OutsideTheSizesOfAHashTableAreTold) {
+  const std::vector<std::string> sized = {
+      "layers.data.source=" + path_, "layers.deep.sparse_embedding_hparam.slot_size_array=[4, 4]",
+      "layers.deep.type=LocalizedSlotSparseEmbeddingHash"};
+  const ModelConfig hash = ParseOrDie(sized);
+  KeySlots slots(hash, files_, 0);
+  EXPECT_EQ(*slots.Of(3), 0u);
+  EXPECT_EQ(*slots.Of(5), 1u);
+  EXPECT_EQ(*slots.Of(9), 0u);  // the data says so
+  EXPECT_THAT(MessageOf(slots, 10), HasSubstr("occurs in no slot"));
+  const ModelConfig one_hot =
+      ParseOrDie({sized[0], sized[1], "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot"});
+  KeySlots bound(one_hot, files_, 0);
+  EXPECT_THAT(MessageOf(bound, 9), HasSubstr("outside the keys that slot_size_array gives"));
+}
+
 TEST_F(KeySlotsInData, OfRowsOfAnotherDayAreThoseOfTheirFile) {
   const std::string file = testing::TempDir() + "/key_slots.model";
   const ModelConfig config = Config(path_, file);

@@ -114,6 +114,7 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, N
   data.format = FormatOfName(json.at("format"));
   data.source = json.at("source");
   data.eval_source = json.value("eval_source", "");
+  data.keysets = json.value("keyset", std::vector<std::string>());
   data.check = json.at("check") == "Sum" ? NormCheck::kSum : NormCheck::kNone;
   data.label_top = json.at("label").at("top");
   data.label_dim = json.at("label").at("label_dim");
@@ -155,6 +156,13 @@ DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source) {
   options.wide_keys = config.solver.wide_keys;
   options.float_label_dense = data.float_label_dense;
   options.slot_sizes = data.slot_sizes;
+  options.slot_starts.resize(data.sparse.size());
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    std::vector<Key>& starts = options.slot_starts[embedding.input];
+    if (!embedding.one_hot || !starts.empty() || embedding.key_space.sizes.empty()) continue;
+    starts.push_back(0);
+    for (const uint64_t size : embedding.key_space.sizes) starts.push_back(starts.back() + size);
+  }
   return options;
 }
 

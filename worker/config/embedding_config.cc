@@ -135,8 +135,16 @@ absl::Status ReadKeySpace(const Json& hparam, const std::string& path, const Dat
     CISTERN_RETURN_IF_ERROR(AddContext(SlotSizes::Create(own, space.sizes).status(), path));
   }
   if (data.slot_sizes.empty()) return absl::OkStatus();
-  space.sizes = data.slot_sizes;
   for (size_t i = 0; i < embedding->input; ++i) space.first += data.sparse[i].slot_num;
+  for (size_t slot = 0; slot < space.sizes.size(); ++slot) {
+    const uint64_t of_data = data.slot_sizes[space.first + slot];
+    if (space.sizes[slot] == of_data) continue;
+    return ConfigError(absl::StrCat(path, ".slot_size_array[", slot, "]"),
+                       absl::StrCat("is ", space.sizes[slot], ", but layers[0].slot_size_array[",
+                                    space.first + slot, "], the same slot, is ", of_data,
+                                    ": make them agree, or leave this array out"));
+  }
+  space.sizes = data.slot_sizes;
   return absl::OkStatus();
 }
 
@@ -163,6 +171,7 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   const std::string combiner = hparam.at("combiner");
   embedding.combiner = combiner == "1" || combiner == "mean" ? Combiner::kMean : Combiner::kSum;
   embedding.localized = absl::StartsWith(json.at("type").get<std::string>(), "Localized");
+  embedding.one_hot = absl::EndsWith(json.at("type").get<std::string>(), "OneHot");
   CISTERN_RETURN_IF_ERROR(
       ReadKeySpace(hparam, path + ".sparse_embedding_hparam", data, &embedding));
 

@@ -65,6 +65,16 @@ ObjectGrammar SolverGrammar() {
        Anything("gpu", "ignored: --device of cistern train says where it trains"),
        Bool("algorithm_search", "a choice of GPU kernels; no effect").Default("true"),
        Count("max_eval_batches", "3.x: eval_batches").Otherwise("nothing").AtMost(kAnySize),
+       Count("max_eval_samples", "3.x: eval_batches, counted in samples and rounded up to batches")
+           .Otherwise("nothing")
+           .AtMost(kAnySize),
+       Number("auc_threshold", "3.x: as `AUC:x` in eval_metrics: training stops once it is reached")
+           .Otherwise("never")
+           .Above(0)
+           .AtMost(1),
+       String("export_predictions_prefix", "3.x: a file of predictions for each evaluation")
+           .Otherwise("none")
+           .Note("ignored: `cistern predict` writes predictions"),
        Anything("enable_tf32_compute", "ignored: a choice of GPU kernels (3.x)"),
        Anything("enable_overlap", "ignored: a choice of GPU streams (3.x)"),
        Anything("holistic_cuda_graph", "ignored: a way to launch GPU kernels (3.x)"),

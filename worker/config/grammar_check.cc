@@ -14,8 +14,12 @@ absl::Status Invalid(const std::string& path, const std::string& what) {
 }
 
 absl::Status Unexpected(const KeyGrammar& key, const std::string& path, const Json& value) {
-  return Invalid(path,
-                 absl::StrCat("expected ", DescribeKind(key), ", found ", DescribeJson(value)));
+  // Tables leave out a bound that is only the size of a number.
+  const bool too_large = value.is_number() && key.max == 4294967295.0 &&
+                         value.get<double>() > key.max && !key.below_max;
+  return Invalid(
+      path, absl::StrCat("expected ", DescribeKind(key), too_large ? ", at most 4294967295" : "",
+                         ", found ", DescribeJson(value)));
 }
 
 bool WithinBounds(const KeyGrammar& key, double x) {
@@ -221,10 +225,11 @@ class FileCheck {
       absl::StrAppend(&types, types.empty() ? "" : ", ", known);
     }
     const std::string nearest = NearestName(type, LayerTypes());
-    return Invalid(at + ".type",
-                   absl::StrCat("unknown type of layer '", type, "'",
-                                nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
-                                " Types of layer: ", types));
+    return Invalid(
+        at + ".type",
+        absl::StrCat("unknown type of layer '", type, "'",
+                     nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
+                     nearest.empty() ? "; types of layer: " : " Types of layer: ", types));
   }
 
   std::vector<std::string>* notes_;

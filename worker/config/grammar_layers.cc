@@ -64,6 +64,10 @@ ObjectGrammar DataLayerGrammar() {
                        .Default("\"Norm\""),
                    String("source", "training data: a file list, or one data file").Required(),
                    String("eval_source", "evaluation data, likewise").Otherwise("no evaluation"),
+                   Strings("keyset",
+                           "3.x: keyset files of the training data, whose keys they must hold "
+                           "between them; not needed: the keys are found while the data are read")
+                       .Otherwise("nobody looks"),
                    Word("check", {"None", "Sum"}, "Norm: whether records carry a checksum")
                        .Default("\"None\""),
                    Object("label", JsonKind::kObject, LabelGrammar(), "the labels").Required(),
@@ -112,8 +116,9 @@ const ObjectGrammar& EmbeddingParameterGrammar() {
        MakeKey(
            "slot_size_array", JsonKind::kCounts,
            "keys of each slot: the first weights of a Localized embedding's rows are within 1 / "
-           "sqrt(size of the slot), and HugeCTR's model files tell the slot by it; tables grow "
-           "on the servers whatever it says; `cistern plan` reads it")
+           "sqrt(size of the slot), and HugeCTR's model files tell the slot by it; a one-hot "
+           "embedding's keys lie within it; tables grow on the servers whatever it says; `cistern "
+           "plan` reads it")
            .Otherwise("nothing")
            .AtMost(kAnySize)}};
   return grammar;
@@ -126,6 +131,9 @@ ObjectGrammar EmbeddingGrammar(const std::string& type) {
                                    Object("optimizer", JsonKind::kObject, OptimizerGrammar(),
                                           "rule of this embedding's rows")
                                        .Otherwise("the top-level one"),
+                                   Anything("plan_file1",
+                                            "ignored: HugeCTR's own test models hold it, and "
+                                            "HugeCTR does not read it"),
                                    Anything("plan_file",
                                             "ignored: rows are exchanged with the servers, not "
                                             "between GPUs")}};

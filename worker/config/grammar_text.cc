@@ -1,4 +1,5 @@
 // The grammar in words: kinds for messages, tables for docs/configuration.md.
+#include <cmath>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -9,12 +10,18 @@
 namespace cistern {
 namespace {
 
-// " >= 1 and < 2"; a largest value is left out where it is only the size of the type.
+// Whole numbers with all their digits.
+std::string Digits(double x) {
+  return std::floor(x) == x && std::fabs(x) < 1e15 ? absl::StrCat(static_cast<int64_t>(x))
+                                                   : absl::StrCat(x);
+}
+
+// " >= 1 and < 2"; a largest value is left out where it is only the size of a number.
 std::string DescribeBounds(const KeyGrammar& key) {
   std::string text;
-  absl::StrAppend(&text, key.above_min ? " > " : " >= ", key.min);
-  if (key.below_max) absl::StrAppend(&text, " and < ", key.max);
-  if (!key.below_max && key.max < 4294967295.0) absl::StrAppend(&text, " and <= ", key.max);
+  absl::StrAppend(&text, key.above_min ? " > " : " >= ", Digits(key.min));
+  if (key.below_max) absl::StrAppend(&text, " and < ", Digits(key.max));
+  if (!key.below_max && key.max < 4294967295.0) absl::StrAppend(&text, " and <= ", Digits(key.max));
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "worker/config/model_config.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -177,7 +178,8 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std:
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  std::error_code none;
+  if (!file || std::filesystem::is_directory(path, none)) {
     return absl::NotFoundError(
         absl::StrCat(path, ": cannot be opened; give the path of a model file"));
   }

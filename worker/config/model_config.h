@@ -60,6 +60,7 @@ struct DataConfig {
   std::vector<SparseInputConfig> sparse;
   uint64_t num_samples = 0, eval_num_samples = 0;  // Raw; 0: all
   bool float_label_dense = false;                  // Raw
+  std::vector<std::string> keysets;                // of the training data
   std::vector<uint64_t> slot_sizes;                // Raw, Parquet: slot_size_array, or empty
   uint64_t cache_eval_batches = 0;                 // batches of evaluation data to keep in memory
 };
@@ -78,6 +79,7 @@ struct EmbeddingConfig {
   size_t input = 0;               // index into DataConfig.sparse
   uint32_t vec_size = 0;
   Combiner combiner = Combiner::kSum;
+  bool one_hot = false;    // a ...OneHot type: a slot's keys are those that its sizes give it
   bool localized = false;  // a Localized... type: HugeCTR's files name the slot of each key
   KeySpace key_space;
   OptimizerConfig optimizer;

@@ -89,6 +89,14 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
     }
     solver.eval_batches = json.at("max_eval_batches");
   }
+  if (json.contains("max_eval_samples")) {
+    if (solver.eval_batches > 0) {
+      return ConfigError("solver.max_eval_samples",
+                         "is the number of eval_batches once more: leave one of them out");
+    }
+    const uint64_t samples = json.at("max_eval_samples");
+    solver.eval_batches = samples / solver.batchsize_eval + (samples % solver.batchsize_eval > 0);
+  }
   solver.wide_keys = json.at("input_key_type") == "I64";
   solver.seed = json.at("seed");
   if (solver.seed == 0) {
@@ -97,6 +105,14 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
                                   ", so that a run can be repeated (HugeCTR draws one)"));
   }
   CISTERN_RETURN_IF_ERROR(ReadMetrics(json.at("eval_metrics"), &solver));
+  if (json.contains("auc_threshold")) {
+    if (solver.auc_threshold < 1) {
+      return ConfigError(
+          "solver.auc_threshold",
+          "is the threshold of solver.eval_metrics once more: leave one of them out");
+    }
+    solver.auc_threshold = json.at("auc_threshold");
+  }
   CISTERN_RETURN_IF_ERROR(ReadModelFiles(json, &solver));
   return solver;
 }

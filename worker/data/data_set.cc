@@ -1,6 +1,7 @@
 #include "worker/data/data_set.h"
 
 #include "absl/strings/match.h"
+#include "worker/data/keyset.h"
 #include "worker/data/parquet_reader.h"
 #include "worker/data/raw_reader.h"
 
@@ -25,11 +26,13 @@ DataFormat FormatOfName(absl::string_view name) {
   return DataFormat::kNorm;
 }
 
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options) {
+namespace {
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenFormat(const DataSetOptions& options) {
   switch (options.format) {
     case DataFormat::kNorm:
       return OpenNorm({options.source, options.check, options.wide_keys, options.shape,
-                       options.worker, options.worker_num});
+                       options.slot_starts, options.worker, options.worker_num});
     case DataFormat::kRaw:
       return OpenRaw({options.source, options.shape, options.slot_sizes, options.float_label_dense,
                       options.num_samples, options.worker, options.worker_num});
@@ -38,6 +41,14 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& 
           {options.source, options.shape, options.slot_sizes, options.worker, options.worker_num});
   }
   return absl::InternalError("no such format");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenFormat(options));
+  if (options.keysets.empty()) return reader;
+  return OpenWithKeyset(std::move(reader), options);
 }
 
 }  // namespace cistern

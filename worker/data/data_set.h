@@ -22,15 +22,18 @@ struct DataSetOptions {
   DataFormat format = DataFormat::kNorm;
   std::string source;  // a file list or a data file, or several of either with commas
   SampleShape shape;
-  NormCheck check = NormCheck::kNone;  // Norm
-  bool wide_keys = false;              // Norm
-  bool float_label_dense = false;      // Raw
-  uint64_t num_samples = 0;            // Raw; 0: all
-  std::vector<uint64_t> slot_sizes;    // Raw, Parquet
+  NormCheck check = NormCheck::kNone;         // Norm
+  bool wide_keys = false;                     // Norm
+  std::vector<std::vector<Key>> slot_starts;  // Norm: as in NormOptions
+  bool float_label_dense = false;             // Raw
+  uint64_t num_samples = 0;                   // Raw; 0: all
+  std::vector<uint64_t> slot_sizes;           // Raw, Parquet
+  // Keyset files (keyset.h) that must hold every key between them; none: nobody looks.
+  std::vector<std::string> keysets;
   uint32_t worker = 0, worker_num = 1;
 };
 
-// Errors are those of OpenNorm, OpenRaw and OpenParquet.
+// Errors are those of OpenNorm, OpenRaw and OpenParquet, and of OpenWithKeyset.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options);
 
 }  // namespace cistern

@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_join.h"
 #include "worker/data/mapped_file.h"
 #include "worker/data/output_file.h"
 
@@ -73,7 +75,66 @@ absl::StatusOr<Keyset> ReadKeyset(const std::string& path, bool wide, KeysetSumm
   return keys;
 }
 
+class KeysetReader : public SampleReader {
+ public:
+  KeysetReader(std::unique_ptr<SampleReader> reader, const DataSetOptions& data,
+               absl::flat_hash_set<Key> keys)
+      : reader_(std::move(reader)), data_(data), keys_(std::move(keys)) {}
+
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    const size_t before = block->size;
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader_->Read(max_samples, block));
+    for (size_t input = 0; input < block->sparse.size(); ++input) {
+      const SparseColumn& column = block->sparse[input];
+      const size_t slots = data_.shape.slot_nums[input];
+      for (size_t i = before * slots; i + 1 < column.offsets.size(); ++i) {
+        for (uint32_t k = column.offsets[i]; k < column.offsets[i + 1]; ++k) {
+          if (keys_.contains(column.keys[k])) continue;
+          const Place place = {samples_ + i / slots - before, input, i % slots};
+          const absl::Status refused = Refuse(column.keys[k], place);
+          block->Truncate(i / slots);
+          return refused;
+        }
+      }
+    }
+    samples_ += got;
+    return got;
+  }
+
+  absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t skipped, reader_->Skip(max_samples, scratch));
+    samples_ += skipped;
+    return skipped;
+  }
+
+  std::string PlaceOf(uint64_t sample) const override { return reader_->PlaceOf(sample); }
+
+ private:
+  absl::Status Refuse(Key key, const Place& place) const {
+    return absl::OutOfRangeError(absl::StrCat(
+        reader_->PlaceOf(place.sample), ": slot ", place.slot, " of input ", place.input, ": key ",
+        key, " is not in the keyset ", absl::StrJoin(data_.keysets, ", "),
+        ": write it anew from these data (cistern data keyset), or train without it"));
+  }
+
+  const std::unique_ptr<SampleReader> reader_;
+  const DataSetOptions data_;
+  const absl::flat_hash_set<Key> keys_;
+  uint64_t samples_ = 0;
+};
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithKeyset(std::unique_ptr<SampleReader> reader,
+                                                             const DataSetOptions& data) {
+  absl::flat_hash_set<Key> keys;
+  for (const std::string& path : data.keysets) {
+    KeysetSummary ignored;
+    CISTERN_ASSIGN_OR_RETURN(const Keyset more, ReadKeyset(path, HasWideKeys(data), &ignored));
+    for (const auto& [key, used] : more) keys.insert(key);
+  }
+  return std::make_unique<KeysetReader>(std::move(reader), data, std::move(keys));
+}
 
 absl::StatusOr<KeysetSummary> WriteKeyset(const KeysetOptions& options, const std::string& path) {
   Keyset seen;

@@ -1,11 +1,13 @@
 // HugeCTR's keyset files: the distinct keys of a data set, for those who say before a pass which
 // rows it needs (reference: the embedding training cache). Cistern finds the keys while it reads
-// and needs no such file; it writes them for others, and checks theirs.
+// and needs no such file; it writes them for others, and checks theirs, by itself or while it
+// trains.
 //
 //   file = keys, back to back: uint32, or int64 where input_key_type is I64. No header, any order.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,17 @@ struct KeysetSummary {
   uint64_t unused = 0;      // distinct keys of the file that the data do not have
   uint64_t duplicates = 0;  // keys of the file that came before in it
 };
+
+// The width of keys in a keyset is that of the data's own.
+inline bool HasWideKeys(const DataSetOptions& data) {
+  return data.format == DataFormat::kParquet || data.wide_keys;
+}
+
+// `reader`, which is of `data`, but refusing a key that none of data.keysets holds: kOutOfRange
+// with file, record, slot and key. The keysets are read now and take about 9 bytes a key. Errors
+// are those of CheckKeyset; kNotFound: no such file.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithKeyset(std::unique_ptr<SampleReader> reader,
+                                                             const DataSetOptions& data);
 
 // Writes the keys of the data at `path`, ascending; complete or not at all. Keys are those that a
 // model sees: with the slots' offsets. kOutOfRange: a key that does not fit 4 bytes. Errors of the

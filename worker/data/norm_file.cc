@@ -244,7 +244,7 @@ NormFile::Step NormFile::Parse(const char* begin, const char* end, SampleBlock* 
   if (odd < labels + dense) {
     bad_ = absl::DataLossError(absl::StrCat(odd < labels ? "label " : "dense feature ",
                                             odd < labels ? odd : odd - labels,
-                                            " is not a finite number"));
+                                            " is not a finite number: fill or drop such samples"));
     return Step::kBad;
   }
   AppendFloats(place, labels, &block->label);
@@ -267,6 +267,8 @@ NormFile::Step NormFile::ParseColumn(size_t input, const char** place, const cha
   const uint32_t slots = options_.shape.slot_nums[input];
   const uint32_t max_keys = options_.shape.max_keys[input];
   uint32_t left = max_keys == 0 ? kNnzMax : std::min(max_keys, kNnzMax);
+  const bool bounded = input < options_.slot_starts.size() && !options_.slot_starts[input].empty();
+  const Key* starts = bounded ? options_.slot_starts[input].data() : nullptr;
   const size_t first = column->offsets.size();
   column->offsets.resize(first + slots);
   const char* p = *place;
@@ -281,9 +283,12 @@ NormFile::Step NormFile::ParseColumn(size_t input, const char** place, const cha
       return Step::kNeedMore;
     }
     p += 4;
+    const Key least = starts != nullptr ? starts[slot] : 0;
+    const Key end_of_keys = starts != nullptr ? std::min(starts[slot + 1], kReserved) : kReserved;
     for (int32_t k = 0; k < nnz; ++k, p += sizeof(FileKey)) {
       const Key key = Load<FileKey>(p);
-      if (key >= kReserved) {
+      if (key < least || key >= end_of_keys) {
+        if (key < kReserved) return RefuseKey(input, slot, key);
         bad_ = absl::OutOfRangeError(absl::StrCat(
             "slot ", slot, " of input ", input, ": key ", k, " is ",
             key == kReserved ? "the reserved key " : "negative: ", static_cast<int64_t>(key),
@@ -313,6 +318,16 @@ NormFile::Step NormFile::Refuse(size_t input, size_t slot, int32_t nnz, uint32_t
   }
   bad_ = absl::OutOfRangeError(
       absl::StrCat("slot ", slot, " of input ", input, " says ", nnz, " keys", why));
+  return Step::kBad;
+}
+
+NormFile::Step NormFile::RefuseKey(size_t input, size_t slot, Key key) {
+  const std::vector<Key>& starts = options_.slot_starts[input];
+  bad_ = absl::OutOfRangeError(
+      absl::StrCat("slot ", slot, " of input ", input, ": key ", key, " is outside [", starts[slot],
+                   ", ", starts[slot + 1], ") that slot_size_array[", slot,
+                   "] of its one-hot embedding allows: raise that size, or number the slot's keys "
+                   "from the sum of the sizes before it"));
   return Step::kBad;
 }
 

@@ -52,6 +52,7 @@ class NormFile {
   Step ParseColumn(size_t input, const char** place, const char* end, SparseColumn* column);
   template <bool kWide>
   Step Refuse(size_t input, size_t slot, int32_t nnz, uint32_t left);
+  Step RefuseKey(size_t input, size_t slot, Key key);
   void CutBack(size_t size, const std::vector<size_t>& keys, SampleBlock* block) const;
 
   absl::Status CheckEnd();

@@ -36,6 +36,8 @@ class NormReader : public SampleReader {
     return done;
   }
 
+  std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
+
   // Whole files are not opened: their headers were read when the data set was.
   absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
     uint64_t done = 0;

@@ -46,6 +46,8 @@ class ParquetReader : public SampleReader {
     return done;
   }
 
+  std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
+
  private:
   absl::Status OpenNext() {
     if (file_ != nullptr) return absl::OkStatus();

@@ -33,6 +33,7 @@ class RawReader : public SampleReader {
         sizes_(std::move(sizes)),
         sample_bytes_(RawSampleBytes(options.shape)),
         files_(std::move(files)),
+        first_(first),
         left_(end - first) {
     Advance(first);
   }
@@ -60,6 +61,10 @@ class RawReader : public SampleReader {
     left_ -= count;
     Advance(count);
     return count;
+  }
+
+  std::string PlaceOf(uint64_t sample) const override {
+    return PlaceAmong(files_, first_ + sample);
   }
 
  private:
@@ -162,6 +167,7 @@ class RawReader : public SampleReader {
   const SlotSizes sizes_;
   const size_t sample_bytes_;
   const std::vector<File> files_;
+  const uint64_t first_;
   size_t at_ = 0;        // the file to read from
   uint64_t record_ = 0;  // of it, from 0: the next one
   uint64_t left_;        // samples to read

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "worker/data/sample_block.h"
 
@@ -22,7 +23,19 @@ class SampleReader {
   // data. scratch: a block as for Read, whose samples are lost. This one reads them; a reader that
   // knows where samples lie does less, and does not look at all that it passes over.
   virtual absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch);
+  // "a.norm: record 3": where the `sample`-th of this reader lies, from 0, for messages.
+  virtual std::string PlaceOf(uint64_t sample) const { return absl::StrCat("sample ", sample); }
 };
+
+// PlaceOf among files that have a path and a number of samples.
+template <typename Files>
+std::string PlaceAmong(const Files& files, uint64_t sample) {
+  for (const auto& file : files) {
+    if (sample < file.samples) return absl::StrCat(file.path, ": record ", sample);
+    sample -= file.samples;
+  }
+  return "behind the last file";
+}
 
 enum class NormCheck { kNone, kSum };
 
@@ -31,6 +44,9 @@ struct NormOptions {
   NormCheck check = NormCheck::kNone;
   bool wide_keys = false;  // I64: 8-byte keys; else 4
   SampleShape shape;
+  // By input: the first key of each slot, and the end of the last one's; empty, or too few: a slot
+  // takes any key.
+  std::vector<std::vector<Key>> slot_starts;
   uint32_t worker = 0, worker_num = 1;  // reads files worker, worker + worker_num, ...
 };
 

@@ -22,7 +22,12 @@ KeySlots::KeySlots(const ModelConfig& config, FileSystem& files, size_t embeddin
 }
 
 absl::StatusOr<uint64_t> KeySlots::Of(Key key) {
-  if (!ends_.empty()) return FromSizes(key);
+  if (!ends_.empty()) {
+    const absl::StatusOr<uint64_t> slot = FromSizes(key);
+    // The readers kept the keys within these sizes; those of a hash table bind no key.
+    const bool bound = !config_.data.slot_sizes.empty() || config_.embeddings[embedding_].one_hot;
+    if (slot.ok() || bound) return slot;
+  }
   if (!std::exchange(data_is_read_, true)) CISTERN_RETURN_IF_ERROR(ReadData());
   Row row = index_.Find(key);
   if (row == KeyIndex::kNone && !std::exchange(file_is_read_, true)) {

@@ -1,7 +1,8 @@
 // The slot of each key of an embedding, which HugeCTR's files of Localized embeddings hold and the
 // servers do not: a row there belongs to a key, whatever slot it came in.
 //
-// With a slot_size_array it follows from the key. Otherwise the training data tells: it is read
+// With a slot_size_array it follows from the key. Otherwise, and for the keys that lie outside the
+// sizes of a hash table (LocalizedSlotSparseEmbeddingHash), the training data tells: it is read
 // once through, when the first key is asked for, and the lowest slot that a key occurs in is taken.
 // A key that is not in it (rows of another day) may come from the model file that the run started
 // from.
