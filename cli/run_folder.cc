@@ -42,6 +42,14 @@ absl::Status RemoveState(FileSystem& files, const std::string& state) {
   return RemoveTree(files, state);
 }
 
+// Whether a run committed anything there. One that was refused, for its data say, did not.
+absl::StatusOr<bool> HasCommit(FileSystem& files, const std::string& state) {
+  const absl::StatusOr<std::vector<std::string>> manifests = files.List(state + "/manifest");
+  if (absl::IsNotFound(manifests.status())) return false;
+  if (!manifests.ok()) return manifests.status();
+  return !manifests->empty();
+}
+
 }  // namespace
 
 absl::Status PrepareRunFolder(const RunFolder& run) {
@@ -53,6 +61,8 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
   CISTERN_ASSIGN_OR_RETURN(const bool has_state, files.Exists(state));
   if (run.embedded && has_state) {
     if (run.resume) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const bool has_commit, HasCommit(files, state));
+    if (!has_commit && !has_model) return RemoveState(files, state);
     return Refuse(absl::StrCat("--out ", run.out, ": holds the state of a run already"),
                   "add --resume to go on with it, --overwrite to replace it, or name another "
                   "folder");

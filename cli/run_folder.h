@@ -21,8 +21,9 @@ struct RunFolder {
 };
 
 // Checks that the flags go together and with what the folder holds; with `overwrite`, removes the
-// state that it holds. kInvalidArgument, with the ways out, where there is something that the flags
-// do not say what to do with; kFailedPrecondition where another process uses the state.
+// state that it holds, as it does with one that nothing was committed to. kInvalidArgument, with
+// the ways out, where there is something that the flags do not say what to do with;
+// kFailedPrecondition where another process uses the state.
 absl::Status PrepareRunFolder(const RunFolder& run);
 
 }  // namespace cistern

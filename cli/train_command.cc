@@ -12,7 +12,9 @@
 #include "cli/run_folder.h"
 #include "common/file_system.h"
 #include "worker/client/backoff.h"
+#include "worker/model/model_summary.h"
 #include "worker/snapshot/hugectr_model.h"
+#include "worker/train/data_source.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {
@@ -108,6 +110,15 @@ absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags, b
                                       flags.model.fleet.servers, "), and ", kResumeFix));
 }
 
+// Refuses a model, model files or data that do not fit, while there is nothing of the run yet.
+absl::Status CheckBeforeWriting(const ModelConfig& config, bool resume) {
+  CISTERN_RETURN_IF_ERROR(Summarize(config).status());
+  if (resume) return absl::OkStatus();  // it has read them before, and may be over
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(LookAtHugectrModel(files, config).status());
+  return AddContext(CheckTrainingData(config), config.path);
+}
+
 // The fleet that a run trains on. One that goes on has had its servers before: they are waited for
 // as they are while it trains.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
@@ -186,11 +197,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
-  // A file that does not fit is refused before anything is written.
-  if (!flags.resume && StartsFromHugectrModel(config)) {
-    LocalFileSystem files;
-    CISTERN_RETURN_IF_ERROR(LookAtHugectrModel(files, config).status());
-  }
+  CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, flags.resume));
   const RunFolder run = RunFolderOf(flags);
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,

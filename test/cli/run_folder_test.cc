@@ -44,7 +44,7 @@ TEST_F(RunFolderTest, TakesOneThatIsNotThereYet) {
 }
 
 TEST_F(RunFolderTest, AStateNeedsAWord) {
-  Make("state/manifest");
+  Make("state/manifest/1");
   EXPECT_THAT(Error(), HasSubstr("holds the state of a run"));
   run_.resume = true;
   EXPECT_EQ(Error(), "");
@@ -53,6 +53,16 @@ TEST_F(RunFolderTest, AStateNeedsAWord) {
   run_.overwrite = true;
   EXPECT_EQ(Error(), "");
   EXPECT_FALSE(fs::exists(run_.out + "/state"));
+}
+
+TEST_F(RunFolderTest, AStateWithoutACommitIsNoRun) {
+  Make("state/manifest");
+  Make("state/data");
+  EXPECT_EQ(Error(), "");
+  EXPECT_FALSE(fs::exists(run_.out + "/state"));
+  Make("state/manifest");
+  Make("model");
+  EXPECT_THAT(Error(), HasSubstr("holds the state of a run"));
 }
 
 TEST_F(RunFolderTest, AModelWithoutAStateCannotBeResumed) {

@@ -4,7 +4,7 @@ import socket
 import struct
 import unittest
 
-from programs import ProgramTest, Servers, run, start, finish, wait_for
+from programs import ProgramTest, Samples, Servers, run, start, finish, wait_for
 
 
 class BadModelFile(ProgramTest):
@@ -44,6 +44,68 @@ class BadModelFile(ProgramTest):
     def test_override_of_an_unknown_key(self):
         self.expect(run("cistern", "train", self.config, "--out", self.folder / "run",
                         "--set", "solver.max_itre=5"), 2, "max_itre", "max_iter")
+
+
+class NothingIsLeftBehind(ProgramTest):
+    """A run that is refused does not stand in the way of the next one."""
+
+    def refused(self, code, *messages):
+        out = self.folder / "run"
+        self.expect(run("cistern", "train", self.config, "--out", out), code, *messages)
+        return out
+
+    def test_what_can_be_seen_before_a_run_leaves_no_folder(self):
+        changes = [
+            (lambda content: content["layers"][4].update(bottom="concat9"), 2, "concat9"),
+            (lambda content: content["layers"][4].update(bottom="fc2"), 2, "closes a cycle"),
+            (lambda content: content["layers"][0].update(source="no.txt"), 2,
+             "layers[0].source: data 'no.txt': cannot open"),
+            (lambda content: content["layers"][0].update(eval_source="no.txt"), 2,
+             "layers[0].eval_source: data 'no.txt': cannot open"),
+            (lambda content: content["layers"][0]["dense"].update(dense_dim=3), 2, "dense_dim 3"),
+        ]
+        for change, code, *messages in changes:
+            self.write_model(change)
+            self.assertFalse(self.refused(code, "model.json", *messages).exists())
+
+    def test_data_without_a_sample(self):
+        for key in ("source", "eval_source"):
+            Samples(0).write(self.folder / "none.norm")
+            self.write_model(lambda content: content["layers"][0].update(
+                {key: str(self.folder / "none.norm")}))
+            self.assertFalse(self.refused(4, f"layers[0].{key}", "holds no sample").exists())
+
+    def test_a_run_that_ended_before_its_first_commit_is_no_run(self):
+        content = self.train_file.read_bytes()
+        self.train_file.write_bytes(content[:-5])
+        self.assertTrue((self.refused(4, "cut short") / "state").exists())
+        self.train_file.write_bytes(content)
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / "run")
+        self.refused(2, "holds the state of a run already")
+
+    def test_a_keyset_that_misses_a_key(self):
+        keyset = self.folder / "train.keyset"
+        self.run_ok("cistern", "data", "keyset", "--model", self.config, "--out", keyset)
+        self.write_model(lambda content: (content["solver"].update(num_epochs=1),
+                                          content["layers"][0].update(keyset=[str(keyset)])))
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / "whole")
+        _, _, keys = Samples(self.SAMPLES, seed=1).rows[700]
+        cells = [cell for cell, in struct.iter_unpack("<I", keyset.read_bytes())]
+        cells.remove(keys[2][0])
+        keyset.write_bytes(struct.pack(f"<{len(cells)}I", *cells))
+        out = self.refused(4, "train.norm: record ", "slot 2 of input 0: key %d is not in the "
+                           "keyset" % keys[2][0], str(keyset), "cistern data keyset")
+        self.assertFalse((out / "model").exists())
+        keyset.unlink()
+        self.refused(2, "train.keyset")
+
+    def test_keys_outside_the_slots_of_a_one_hot_embedding(self):
+        self.write_model(lambda content: (
+            content["layers"][1].update(type="LocalizedSlotSparseEmbeddingOneHot"),
+            content["layers"][1]["sparse_embedding_hparam"].update(
+                slot_size_array=[51, 50, 50, 20])))
+        self.refused(4, "train.norm: record ", "slot 3 of input 0: key ",
+                     "is outside [151, 171) that slot_size_array[3]")
 
 
 class BadData(ProgramTest):

@@ -135,7 +135,7 @@ class DataFormats(ProgramTest):
     def test_parquet_faults(self):
         self.need_parquet()
         self.use("Parquet", slot_size_array=[50, 20, 5, 30])
-        self.expect(self.train("key"), 4, "train_0.parquet: row group 0, row", "'C3'",
+        self.expect(self.train("key"), 4, ".parquet: row group 0, row", "'C3'",
                     "slot_size_array[2]")
         self.use("Parquet")
         (self.parquet / "_metadata.json").write_text('{"labels": []}', encoding="utf-8")

@@ -37,7 +37,33 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
       options, [data] { return OpenNamed(data); }, start);
 }
 
+DataSetOptions TrainingDataOf(const ModelConfig& config) {
+  DataSetOptions data = DataSetOf(config, config.data.source);
+  data.num_samples = config.data.num_samples;
+  data.keysets = config.data.keysets;
+  return data;
+}
+
+absl::Status ReadFirst(const DataSetOptions& data) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenNamed(data));
+  SampleBlock block;
+  block.Reset(data.shape.slot_nums.size());
+  CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(1, &block));
+  if (got > 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("data '", data.source, "': holds no sample; name files that do"));
+}
+
 }  // namespace
+
+absl::Status CheckTrainingData(const ModelConfig& config) {
+  DataSetOptions data = TrainingDataOf(config);
+  CISTERN_RETURN_IF_ERROR(AddContext(ReadFirst(data), "layers[0].source"));
+  if (config.data.eval_source.empty()) return absl::OkStatus();
+  data = DataSetOf(config, config.data.eval_source);
+  data.num_samples = config.data.eval_num_samples;
+  return AddContext(ReadFirst(data), "layers[0].eval_source");
+}
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
                                                              uint32_t rank, uint32_t world_size,
@@ -49,8 +75,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   options.shuffle = config.cistern.shuffle;
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
-  DataSetOptions data = DataSetOf(config, config.data.source);
-  data.num_samples = config.data.num_samples;
+  DataSetOptions data = TrainingDataOf(config);
   data.worker = rank;
   data.worker_num = world_size;
   return Open(config, data, options, start);

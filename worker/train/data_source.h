@@ -12,6 +12,12 @@
 
 namespace cistern {
 
+// Opens the data that a training run of this model will read, training and evaluation, and reads
+// the first sample of each: a run that would be refused for them, at once or hours later, is
+// refused before anything starts. kInvalidArgument: a file that is missing or of another shape;
+// kDataLoss, kOutOfRange: what is in them, or that nothing is.
+absl::Status CheckTrainingData(const ModelConfig& config);
+
 // Passes of the training data from `start` on: by max_iter or num_epochs, shuffled where the model
 // says so, cut where a snapshot is due.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
