@@ -58,7 +58,10 @@ absl::Status TakeFlags(const GenerateFlags& flags, DataSetOptions* data) {
 }
 
 absl::Status TakeSlotSizes(const GenerateFlags& flags, DataSetOptions* data) {
-  if (!flags.slot_sizes.empty()) data->slot_sizes.clear();
+  if (!flags.slot_sizes.empty()) {
+    data->slot_sizes.clear();
+    data->slot_starts.clear();
+  }
   for (const std::string& text : flags.slot_sizes) {
     uint64_t size = 0;
     if (!absl::SimpleAtoi(text, &size)) {
@@ -67,7 +70,15 @@ absl::Status TakeSlotSizes(const GenerateFlags& flags, DataSetOptions* data) {
     }
     data->slot_sizes.push_back(size);
   }
-  if (data->slot_sizes.empty()) data->slot_sizes.assign(SlotNum(data->shape), flags.keys_per_slot);
+  if (!data->slot_sizes.empty()) return absl::OkStatus();
+  data->slot_starts.resize(data->shape.slot_nums.size());
+  for (size_t input = 0; input < data->shape.slot_nums.size(); ++input) {
+    const std::vector<Key>& starts = data->slot_starts[input];
+    for (uint32_t slot = 0; slot < data->shape.slot_nums[input]; ++slot) {
+      data->slot_sizes.push_back(starts.empty() ? flags.keys_per_slot
+                                                : starts[slot + 1] - starts[slot]);
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -104,8 +104,14 @@ class NothingIsLeftBehind(ProgramTest):
             content["layers"][1].update(type="LocalizedSlotSparseEmbeddingOneHot"),
             content["layers"][1]["sparse_embedding_hparam"].update(
                 slot_size_array=[51, 50, 50, 20])))
+        self.run_ok("cistern", "data", "generate", "--model", self.config, "--out",
+                    self.folder / "data", "--samples", 300, "--test-samples", 100)
         self.refused(4, "train.norm: record ", "slot 3 of input 0: key ",
                      "is outside [151, 171) that slot_size_array[3]")
+        # What is generated for the model lies within.
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / "good",
+                    "--set", f"layers.0.source={self.folder / 'data/train/file_list.txt'}",
+                    "--set", f"layers.0.eval_source={self.folder / 'data/test/file_list.txt'}")
 
 
 class BadData(ProgramTest):

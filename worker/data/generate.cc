@@ -121,15 +121,19 @@ absl::Status Check(const GenerateOptions& options) {
   return absl::OkStatus();
 }
 
-// In Norm files keys lie as the model is to see them.
-void AddOffsets(const SlotSizes& sizes, const SampleShape& shape, SampleBlock* block) {
+// In Norm files keys lie as the model is to see them: behind those of the slots before, of all
+// inputs, or where an input's own slots begin.
+void AddOffsets(const SlotSizes& sizes, const DataSetOptions& data, SampleBlock* block) {
+  const SampleShape& shape = data.shape;
   size_t first_slot = 0;
   for (size_t input = 0; input < block->sparse.size(); ++input) {
     const size_t slots = shape.slot_nums[input];
     SparseColumn& column = block->sparse[input];
+    const bool own = input < data.slot_starts.size() && !data.slot_starts[input].empty();
     for (size_t place = 0; place + 1 < column.offsets.size(); ++place) {
       for (uint32_t k = column.offsets[place]; k < column.offsets[place + 1]; ++k) {
-        column.keys[k] += sizes.offset(first_slot + place % slots);
+        column.keys[k] +=
+            own ? data.slot_starts[input][place % slots] : sizes.offset(first_slot + place % slots);
       }
     }
     first_slot += slots;
@@ -151,7 +155,7 @@ absl::StatusOr<std::string> WriteSamples(const GenerateOptions& options, const s
       generator.Append(first + done, &block);
       *positives += block.label[block.label.size() - options.data.shape.label_dim] > 0;
     }
-    if (options.data.format == DataFormat::kNorm) AddOffsets(sizes, options.data.shape, &block);
+    if (options.data.format == DataFormat::kNorm) AddOffsets(sizes, options.data, &block);
     CISTERN_RETURN_IF_ERROR(writer->Append(block));
   }
   CISTERN_RETURN_IF_ERROR(writer->Close());

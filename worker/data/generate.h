@@ -24,7 +24,7 @@ struct GenerateOptions {
   bool overwrite = false;  // replaces a data set made before
   // Format, shape, check, wide_keys, float_label_dense; slot_sizes: keys of each slot, required.
   // In Norm files the sizes of the slots before are added to a key, as reading does with the
-  // others.
+  // others; or what slot_starts has for the slot, where its input has any.
   DataSetOptions data;
   uint64_t train_samples = 100000, test_samples = 20000;
   KeyDistribution keys = KeyDistribution::kPowerLaw;
