@@ -34,10 +34,17 @@ v1::Schema SmallSchema() {
   return schema;
 }
 
-// Passes calls on, except the syncs that a test leaves out.
+// A sync: of a file, or of the names in a folder. repeat: of a folder of manifests in which nothing
+// was named since the last one, so that it is for a name which another gave.
+struct SyncCall {
+  std::string path;
+  bool folder = false, repeat = false;
+};
+
+// Passes calls on, except the syncs that a test leaves out, or lets fail.
 class SkippingFileSystem : public FileSystem {
  public:
-  using Skip = std::function<bool(const std::string& path, bool folder)>;
+  using Skip = std::function<bool(const SyncCall& sync)>;
   using Opened = std::function<void(const std::string& path)>;
   // opened: hears of every file that is opened.
   SkippingFileSystem(FileSystem* files, Skip skip, Opened opened = nullptr)
@@ -45,7 +52,7 @@ class SkippingFileSystem : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_->Create(path));
-    if (!skip_(path, false)) return file;
+    if (!skip_({path})) return file;
     return std::make_unique<Unsynced>(std::move(file));
   }
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
@@ -54,6 +61,7 @@ class SkippingFileSystem : public FileSystem {
   }
   absl::Status MakeFolders(const std::string& path) override { return files_->MakeFolders(path); }
   absl::Status Publish(const std::string& from, const std::string& to) override {
+    if (IsOfManifests(ParentFolder(to))) named_ = true;
     return files_->Publish(from, to);
   }
   absl::Status Replace(const std::string& from, const std::string& to) override {
@@ -61,7 +69,12 @@ class SkippingFileSystem : public FileSystem {
   }
   absl::Status Remove(const std::string& path) override { return files_->Remove(path); }
   absl::Status SyncFolder(const std::string& path) override {
-    return skip_(path, true) ? absl::OkStatus() : files_->SyncFolder(path);
+    const bool repeat = IsOfManifests(path) && !named_.exchange(false);
+    if (IsOfManifests(path) && failures_ > 0) {
+      --failures_;
+      return error_;
+    }
+    return skip_({path, true, repeat}) ? absl::OkStatus() : files_->SyncFolder(path);
   }
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
     return files_->List(folder);
@@ -71,7 +84,16 @@ class SkippingFileSystem : public FileSystem {
     return files_->Lock(path);
   }
 
+  // The next sync of the names of manifests fails, and does nothing. Not while another call runs.
+  void FailNextManifestSync(const absl::Status& error) {
+    error_ = error;
+    failures_ = 1;
+  }
+
  private:
+  static bool IsOfManifests(const std::string& folder) {
+    return absl::EndsWith(folder, "/manifest");
+  }
   class Unsynced : public WritableFile {
    public:
     explicit Unsynced(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
@@ -86,9 +108,12 @@ class SkippingFileSystem : public FileSystem {
   FileSystem* const files_;
   const Skip skip_;
   const Opened opened_;
+  std::atomic<bool> named_{false};
+  std::atomic<int> failures_{0};
+  absl::Status error_;
 };
 
-bool NoSyncIsSkipped(const std::string&, bool) {
+bool NoSyncIsSkipped(const SyncCall&) {
   return false;
 }
 
@@ -119,20 +144,28 @@ class Recording {
       EXPECT_EQ(Push(*client, 99), absl::OkStatus());
       client = Start(fleet);
       Commit(fleet, *client, 4);
-      // In memory first, then on disk.
-      EXPECT_EQ(Round(*client, 5, /*durable=*/false), absl::OkStatus());
+      // A manifest gets its name, and then its server fails: whoever finds it takes it for decided.
+      files_.FailNextManifestSync(absl::InternalError("the disk is gone"));
+      EXPECT_FALSE(Round(*client, 5, /*durable=*/true).ok());
+      client = Start(fleet);
+      digests_[client->manifest().commit()] = DigestsOf(*client);
+      // The same, and the decision is asked for again.
+      files_.FailNextManifestSync(absl::UnavailableError("the disk is away"));
       Commit(fleet, *client, 6);
+      // In memory first, then on disk.
+      EXPECT_EQ(Round(*client, 7, /*durable=*/false), absl::OkStatus());
+      Commit(fleet, *client, 8);
       EXPECT_EQ(fleet.Restart(1), absl::OkStatus());
-      Commit(fleet, *client, 7);
+      Commit(fleet, *client, 9);
       // Everything is replaced.
       EXPECT_EQ(client->Clear(2), absl::OkStatus());
-      Commit(fleet, *client, 8);
-      Commit(fleet, *client, 9);
+      Commit(fleet, *client, 10);
+      Commit(fleet, *client, 11);
     }
     // Another life, which begins with what is there.
     RestartableFleet fleet(kServers, options);
     auto client = Start(fleet);
-    Commit(fleet, *client, 10);
+    Commit(fleet, *client, 12);
   }
 
   const MemoryFileSystem& disk() const { return disk_; }
@@ -391,15 +424,18 @@ TEST(PowerLoss, EveryStateThatACrashLeavesIsACommitThatKeepsItsPromises) {
 TEST(PowerLoss, EverySyncThatIsLeftOutIsNoticed) {
   struct Mutant {
     std::string name, path;
-    bool folder;
+    bool folder, repeat;
   };
-  for (const Mutant& mutant : {Mutant{"bytes of row files", "/data/", false},
-                               Mutant{"bytes of manifests", "/manifest/", false},
-                               Mutant{"names of row files", "/data", true},
-                               Mutant{"names of manifests", "/manifest", true},
-                               Mutant{"names of epochs", "/epoch", true}}) {
-    const Recording recording([&](const std::string& path, bool folder) {
-      return folder == mutant.folder && path.find(mutant.path) != std::string::npos;
+  // The bytes of an epoch's file are none: their sync keeps nothing.
+  for (const Mutant& mutant : {Mutant{"bytes of row files", "/data/", false, false},
+                               Mutant{"bytes of manifests", "/manifest/", false, false},
+                               Mutant{"names of row files", "/data", true, false},
+                               Mutant{"names of manifests", "/manifest", true, false},
+                               Mutant{"names of manifests that are found", "/manifest", true, true},
+                               Mutant{"names of epochs", "/epoch", true, false}}) {
+    const Recording recording([&](const SyncCall& sync) {
+      return sync.folder == mutant.folder && sync.repeat == mutant.repeat &&
+             sync.path.find(mutant.path) != std::string::npos;
     });
     Enumeration enumeration(recording, 20000);
     const std::string found = enumeration.Run();
