@@ -23,6 +23,7 @@ class DeviceContext {
   DeviceKind kind() const { return stream_.device(); }
   Stream& stream() { return stream_; }
   MemoryPool& pool() { return pool_; }
+  const MemoryPool& pool() const { return pool_; }
   // One more order of execution, beside stream(): for copies, and for another thread.
   absl::StatusOr<Stream> NewStream() const;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configures and builds one preset with as many jobs as this machine's cores and memory carry.
 #
-#   scripts/build.sh [PRESET [TARGET...]]     PRESET: release (default), dev, asan, tsan, clang, cuda
+#   scripts/build.sh [PRESET [TARGET...]]     PRESET: release (default), dev, asan, tsan, clang, cuda, gpu_check
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -3,13 +3,15 @@
 #
 # usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
-#   --bin FOLDER   holds op_test, device_test, gpu_benchmark   (default build/release/bin)
+#   --bin FOLDER   holds op_test, device_test, model_test, gpu_benchmark, model_benchmark
+#                  (default build/release/bin; those of the preset gpu_check load few libraries)
 #   --out FILE     the report                                  (default gpu_check.json beside them)
 #   --pack FOLDER  copies these programs, stripped, with the libraries that they load, into FOLDER,
 #                  for a machine that has no compiler: there, scripts/gpu_check.sh --bin FOLDER
 #
-# It runs the tests of the ops on the GPU, the short ones again under compute-sanitizer (memcheck,
-# racecheck), and the benchmark. Without a GPU the report says "device": null and the exit code is 0;
+# It runs the tests of the ops and of whole models on the GPU, the short ones again under
+# compute-sanitizer (memcheck, racecheck), the benchmark of the ops, and steps of whole models beside
+# those of PyTorch, where python3 (or CISTERN_PYTHON) has it. Without a GPU the report says "device": null and the exit code is 0;
 # with one it is 1 if a test failed. cuBLASLt is looked for where PyTorch and the toolkit put it.
 set -euo pipefail
 
@@ -23,12 +25,13 @@ while [ $# -gt 0 ]; do
     *) echo "gpu_check: unknown argument '$1'; see --help" >&2; exit 2 ;;
   esac
 done
-bin="${bin:-$(cd "$(dirname "$0")/.." && pwd)/build/release/bin}"
+root="$(cd "$(dirname "$0")/.." && pwd)"
+bin="${bin:-$root/build/release/bin}"
 out="${out:-$bin/gpu_check.json}"
-programs=(op_test device_test gpu_benchmark)
+programs=(op_test device_test model_test gpu_benchmark model_benchmark)
 for program in "${programs[@]}"; do
   if [ ! -x "$bin/$program" ]; then
-    echo "gpu_check: $bin/$program is missing; scripts/build.sh cuda ${programs[*]}" >&2
+    echo "gpu_check: $bin/$program is missing; scripts/build.sh gpu_check ${programs[*]}" >&2
     exit 2
   fi
 done
@@ -96,23 +99,33 @@ sanitize() {  # TOOL: on the short cases
     steps+=("    {\"name\": \"$1\", \"result\": \"compute-sanitizer is not installed\"}")
     return
   fi
-  step "$1" 70 compute-sanitizer --tool "$1" --error-exitcode 9 \
+  step "$1" 50 compute-sanitizer --tool "$1" --error-exitcode 9 \
     "$bin/op_test" --gtest_filter='*/cuda_33_32_31:*/cuda_3_0_5:*/cuda_64_3_65:-*Gemm*:*FullyConnected*'
 }
 
 export CISTERN_REQUIRE_GPU=1
-step device_test 30 "$bin/device_test"
-step op_test_on_gpu 100 "$bin/op_test" --gtest_filter='*cuda_*:Gpu*:StreamOfGpu*'
+measure() {  # NAME LIMIT_S COMMAND...: its JSON goes into the report
+  local name="$1" limit="$2" start="$SECONDS" result=passed
+  shift 2
+  timeout "$limit" "$@" >"$work/$name.json" 2>"$work/$name.log" || result="failed, exit code $?"
+  cat "$work/$name.log"
+  if [ "$result" != passed ]; then failed=1; fi
+  note "$name" "$result" "$((SECONDS - start))" "$work/$name.log"
+  if [ ! -s "$work/$name.json" ]; then echo null >"$work/$name.json"; fi
+}
+step device_test 20 "$bin/device_test"
+step op_test_on_gpu 70 "$bin/op_test" --gtest_filter='*cuda_*:Gpu*:StreamOfGpu*'
+step model_test_on_gpu 50 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
 sanitize memcheck
 sanitize racecheck
-start="$SECONDS"
-result=passed
-timeout 200 "$bin/gpu_benchmark" >"$work/benchmark.json" 2>"$work/benchmark.log" ||
-  result="failed, exit code $?"
-cat "$work/benchmark.log"
-if [ "$result" != passed ]; then failed=1; fi
-note gpu_benchmark "$result" "$((SECONDS - start))" "$work/benchmark.log"
-if [ ! -s "$work/benchmark.json" ]; then echo null >"$work/benchmark.json"; fi
+measure benchmark 120 "$bin/gpu_benchmark"
+measure models 90 "$bin/model_benchmark" --device cuda
+python="${CISTERN_PYTHON:-python3}"
+if "$python" -c 'import torch' 2>/dev/null; then
+  measure torch 80 "$python" "$root/test/benchmark/torch_models.py" --device cuda
+else
+  echo '{"error": "python3 has no torch here"}' >"$work/torch.json"
+fi
 
 device="$(sed -n 's/^  "device": \(.*\),$/\1/p' "$work/benchmark.json")"
 {
@@ -124,8 +137,10 @@ device="$(sed -n 's/^  "device": \(.*\),$/\1/p' "$work/benchmark.json")"
   echo "  \"steps\": ["
   printf '%s\n' "${steps[@]}" | sed '$!s/$/,/'
   echo "  ],"
-  printf '  "benchmark": '
-  sed '1!s/^/  /' "$work/benchmark.json"
+  for part in models torch benchmark; do
+    printf '  "%s": ' "$part"
+    sed '1!s/^/  /' "$work/$part.json" | if [ "$part" = benchmark ]; then cat; else sed '$s/$/,/'; fi
+  done
   echo "}"
 } >"$out"
 echo "gpu_check: the report is $out"

@@ -178,6 +178,12 @@ TEST(PassSource, ABatchOverTheBudgetSaysWhatToRaise) {
   EXPECT_EQ(pass.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(pass.status().message()), HasSubstr("cistern.pass_memory_mb"));
   EXPECT_EQ(source.Next().status(), pass.status());
+  // What more of it would not mend is not proposed.
+  options.device_bound = true;
+  PassSource on_gpu(options, [&] { return std::make_unique<ListReader>(samples, 10); });
+  EXPECT_THAT(std::string(on_gpu.Next().status().message()),
+              AllOf(HasSubstr("what the GPU has left"), HasSubstr("lower solver.batchsize"),
+                    Not(HasSubstr("pass_memory_mb"))));
 }
 
 TEST(PassSource, ShuffleIsAFunctionOfSeedAndEpoch) {

@@ -187,11 +187,16 @@ absl::Status PassSource::State::TooLarge() const {
                      wanted_bytes, " bytes, and a pass may take ", options.byte_budget,
                      ": give cistern.pass_memory_mb the value that it had"));
   }
-  return absl::ResourceExhaustedError(
+  const std::string what =
       absl::StrCat("one batch of ", samples.block.size, " samples takes ", wanted_bytes,
-                   " bytes with the rows of its keys, and a pass may take ", options.byte_budget,
-                   ": raise cistern.pass_memory_mb to at least ", (wanted_bytes + kMiB - 1) / kMiB,
-                   ", or lower solver.batchsize"));
+                   " bytes with the rows of its keys, and a pass may take ", options.byte_budget);
+  if (options.device_bound) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        what, ", a third of what the GPU has left beside the model: lower solver.batchsize"));
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, ": raise cistern.pass_memory_mb to at least ",
+                   (wanted_bytes + kMiB - 1) / kMiB, ", or lower solver.batchsize"));
 }
 
 }  // namespace cistern

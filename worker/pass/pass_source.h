@@ -31,6 +31,8 @@ struct PassOptions {
   bool segments = true;  // false: leave the segment_* arrays empty (evaluation)
   // Bytes that a pass may take: value_bytes[i] for each distinct key of input i, and the batches.
   size_t byte_budget = size_t{1} << 30;
+  // The device has not the memory for more: a larger cistern.pass_memory_mb would not help.
+  bool device_bound = false;
   std::vector<size_t> value_bytes;
 };
 

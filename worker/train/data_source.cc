@@ -1,5 +1,6 @@
 #include "worker/train/data_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -28,10 +29,12 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& da
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
-                                                 const DataSetOptions& data, PassOptions options,
+                                                 const DataSetOptions& data,
+                                                 const PassMemory& memory, PassOptions options,
                                                  const PassCursor& start) {
   options.shape = data.shape;
-  options.byte_budget = config.cistern.pass_memory_mb << 20;
+  options.byte_budget = memory.bytes;
+  options.device_bound = memory.device_bound;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
   return std::make_unique<PassSource>(
       options, [data] { return OpenNamed(data); }, start);
@@ -65,7 +68,15 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
   return AddContext(ReadFirst(data), "layers[0].eval_source");
 }
 
+PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
+  const uint64_t wanted = config.cistern.pass_memory_mb << 20;
+  if (device.kind() == DeviceKind::kCpu) return {wanted, false};
+  const uint64_t third = (device.pool().cap_bytes() - device.pool().bytes()) / 3;
+  return {std::min(wanted, third), third < wanted};
+}
+
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
+                                                             const PassMemory& memory,
                                                              uint32_t rank, uint32_t world_size,
                                                              const PassCursor& start) {
   PassOptions options;
@@ -78,12 +89,12 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   DataSetOptions data = TrainingDataOf(config);
   data.worker = rank;
   data.worker_num = world_size;
-  return Open(config, data, options, start);
+  return Open(config, data, memory, options, start);
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches,
-    const PassCursor& start) {
+    const ModelConfig& config, const PassMemory& memory, const std::vector<std::string>& files,
+    uint64_t max_batches, const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
   options.max_batches = max_batches;
@@ -97,7 +108,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   }
   DataSetOptions data = DataSetOf(config, source);
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
-  return Open(config, data, options, start);
+  return Open(config, data, memory, options, start);
 }
 
 }  // namespace cistern

@@ -7,6 +7,7 @@
 
 #include "common/status.h"
 #include "common/value_layout.h"
+#include "cuda/device_context.h"
 #include "worker/config/model_config.h"
 #include "worker/pass/pass_source.h"
 
@@ -18,9 +19,20 @@ namespace cistern {
 // kDataLoss, kOutOfRange: what is in them, or that nothing is.
 absl::Status CheckTrainingData(const ModelConfig& config);
 
+// What a pass may take.
+struct PassMemory {
+  uint64_t bytes = 0;
+  bool device_bound = false;  // less than cistern.pass_memory_mb, because the device has no more
+};
+// cistern.pass_memory_mb; on a GPU at most a third of what its pool has left: the pass that trains,
+// the next one, and one that is evaluated are there at the same time. Asked for once the model has
+// its memory.
+PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
+
 // Passes of the training data from `start` on: by max_iter or num_epochs, shuffled where the model
 // says so, cut where a snapshot is due.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
+                                                             const PassMemory& memory,
                                                              uint32_t rank, uint32_t world_size,
                                                              const PassCursor& start = {});
 
@@ -28,7 +40,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
 // files: file lists or data files, one after the other. max_batches: 0 = all. start: the end of an
 // earlier pass of the same data, or its beginning.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const std::vector<std::string>& files, uint64_t max_batches,
-    const PassCursor& start = {});
+    const ModelConfig& config, const PassMemory& memory, const std::vector<std::string>& files,
+    uint64_t max_batches, const PassCursor& start = {});
 
 }  // namespace cistern

@@ -9,7 +9,6 @@
 #include "cuda/op/label_loss.h"
 #include "worker/config/grammar.h"
 #include "worker/metric/metric_set.h"
-#include "worker/train/data_source.h"
 
 namespace cistern {
 namespace {
@@ -86,6 +85,7 @@ Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& 
       model_(model),
       stage_(stage),
       device_(device),
+      memory_(PassMemoryOn(device, config)),
       files_(std::move(files)),
       max_batches_(max_batches) {}
 
@@ -172,7 +172,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   for (const std::unique_ptr<Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
   if (!all_kept_) {
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                             OpenEvaluationData(config_, files_, max_batches_,
+                             OpenEvaluationData(config_, memory_, files_, max_batches_,
                                                 kept_.empty() ? PassCursor() : kept_.back()->end));
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source->Next());
     while (pass != nullptr) {

@@ -10,6 +10,7 @@
 #include "worker/client/parameter_client.h"
 #include "worker/config/model_config.h"
 #include "worker/model/model.h"
+#include "worker/train/data_source.h"
 #include "worker/train/jobs.h"
 #include "worker/train/pass_pipeline.h"
 
@@ -50,6 +51,7 @@ class Evaluator {
   Model& model_;
   RowStage& stage_;
   DeviceContext& device_;
+  const PassMemory memory_;
   const std::vector<std::string> files_;
   const uint64_t max_batches_;
   std::vector<std::unique_ptr<Pass>> kept_;  // the first passes of the data

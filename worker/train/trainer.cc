@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "worker/snapshot/hugectr_model.h"
-#include "worker/train/data_source.h"
 
 namespace cistern {
 namespace {
@@ -48,6 +47,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& conf
   std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, log));
   trainer->at_.config = TrainingValues(config);
   CISTERN_ASSIGN_OR_RETURN(trainer->model_, Model::Create(config, device));
+  trainer->pass_memory_ = PassMemoryOn(device, config);
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
   v1::StepClock clock = client.clock();
   clock.set_step(trainer->at_.steps());
@@ -120,7 +120,7 @@ absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<PassSource> source,
-      OpenTrainingData(config_, options_.rank, options_.world_size, at_.cursor));
+      OpenTrainingData(config_, pass_memory_, options_.rank, options_.world_size, at_.cursor));
   PassPipeline pipeline(config_, client_, device_, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {

@@ -12,6 +12,7 @@
 #include "worker/config/model_config.h"
 #include "worker/model/model.h"
 #include "worker/train/best_state.h"
+#include "worker/train/data_source.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
@@ -100,6 +101,7 @@ class Trainer {
   DeviceContext& device_;
   RowStage stage_;
   std::unique_ptr<Model> model_;
+  PassMemory pass_memory_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
   Plateau plateau_;
   BestState best_;

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Training steps of whole models with PyTorch, beside test/model/model_benchmark.cc: JSON on stdout.
+
+usage: torch_models.py [--device cuda] [--batch 65536] [--rows 26000000] [--steps 20] [NAME ...]
+
+The models and the data are those of model_benchmark: Criteo's shape, one table for all slots, keys
+by a power law, AdaGrad on rows and on dense weights. Batches wait on the device. Ways: "fp32"
+(eager, no TF32), "tf32", "bf16" (autocast), "compiled" (torch.compile of the dense part, bf16).
+The table's gradient is sparse, its update written by hand (sort, sum by row, AdaGrad on those rows):
+what PyTorch has of its own would touch the whole table. Python and torch only."""
+import argparse
+import json
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+
+SLOTS, DENSE = 26, 13
+SHARES = [213000, 208, 92, 40, 108, 1, 38, 8, 1, 205800, 15800, 2150, 1, 12, 64, 1, 1, 5, 1,
+          213500, 137000, 211900, 3130, 69, 1, 1]
+
+
+def tower(widths, linear):
+    layers = []
+    for i, (n_in, n_out) in enumerate(zip(widths, widths[1:])):
+        layers.append(nn.Linear(n_in, n_out))
+        if not (linear and i + 2 == len(widths)):
+            layers.append(nn.ReLU())
+    return nn.Sequential(*layers)
+
+
+class Dlrm(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.bottom = tower([DENSE, 512, 256, dim], False)
+        pairs = (SLOTS + 1) * SLOTS // 2
+        self.top = tower([dim + pairs, 1024, 1024, 512, 256, 1], True)
+        self.register_buffer("where", torch.tril_indices(SLOTS + 1, SLOTS + 1, -1))
+
+    def forward(self, emb, dense):
+        x = self.bottom(dense)
+        all_ = torch.cat([x[:, None], emb.to(x.dtype)], 1)
+        products = torch.bmm(all_, all_.transpose(1, 2))
+        return self.top(torch.cat([x, products[:, self.where[0], self.where[1]]], 1))[:, 0]
+
+
+class Dcn(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        n = SLOTS * dim + DENSE
+        self.w = nn.ParameterList([nn.Parameter(torch.randn(n, 1) * n ** -0.5) for _ in range(3)])
+        self.b = nn.ParameterList([nn.Parameter(torch.zeros(n)) for _ in range(3)])
+        self.deep = tower([n, 1024, 1024, 1024], False)
+        self.last = nn.Linear(n + 1024, 1)
+
+    def forward(self, emb, dense):
+        first = torch.cat([emb.flatten(1), dense], 1)
+        x = first
+        for w, b in zip(self.w, self.b):
+            x = first * (x @ w) + b + x
+        return self.last(torch.cat([x, self.deep(first)], 1))[:, 0]
+
+
+class Deep(nn.Module):
+    def __init__(self, dim, widths, fm):
+        super().__init__()
+        self.fm = fm
+        self.deep = tower([SLOTS * dim + DENSE] + widths, True)
+
+    def forward(self, emb, dense):
+        logit = self.deep(torch.cat([emb.flatten(1), dense], 1))[:, 0]
+        if self.fm:
+            logit = logit + 0.5 * (emb.sum(1) ** 2 - (emb ** 2).sum(1)).sum(1)
+        return logit
+
+
+MODELS = {"dlrm16": (16, lambda: Dlrm(16)), "dlrm64": (64, lambda: Dlrm(64)),
+          "dlrm128": (128, lambda: Dlrm(128)), "dcn": (16, lambda: Dcn(16)),
+          "deepfm": (16, lambda: Deep(16, [400, 400, 400, 1], True)),
+          "wdl": (16, lambda: Deep(16, [1024, 1024, 1], False))}
+
+
+def batch_of(args, seed):
+    make = torch.Generator().manual_seed(seed)
+    columns, first = [], 0
+    for share in SHARES:
+        rows = max(1, int(args.rows * share / sum(SHARES)))
+        alpha = -0.05
+        u = torch.rand(args.batch, generator=make, dtype=torch.float64)
+        rank = (1 - u * (1 - rows ** alpha)) ** (1 / alpha) - 1
+        columns.append((first + rank.floor().long()).clamp(max=args.rows - 1))
+        first += rows
+    label = (torch.rand(args.batch, generator=make) < 0.25).float()
+    dense = torch.rand(args.batch, DENSE, generator=make)
+    return [x.to(args.device) for x in (torch.stack(columns, 1), dense, label)]
+
+
+class Step:
+    """One training step; `way` says in which arithmetic."""
+
+    def __init__(self, args, name, way):
+        self.way = way
+        self.cuda = args.device == "cuda"
+        dim, make = MODELS[name]
+        torch.manual_seed(1)
+        self.table = torch.empty(args.rows, dim, device=args.device).uniform_(-0.01, 0.01)
+        self.state = torch.full((args.rows, dim), 0.1, device=args.device)
+        self.net = make().to(args.device)
+        self.dense = torch.optim.Adagrad(self.net.parameters(), lr=0.01,
+                                         initial_accumulator_value=0.1)
+        self.forward = torch.compile(self.net) if way == "compiled" else self.net
+        torch.backends.cuda.matmul.allow_tf32 = way != "fp32"
+
+    def __call__(self, rows, dense, label):
+        emb = self.table[rows].requires_grad_()
+        with torch.autocast("cuda" if self.cuda else "cpu", torch.bfloat16,
+                            enabled=self.way in ("bf16", "compiled")):
+            logit = self.forward(emb, dense)
+        loss = nn.functional.binary_cross_entropy_with_logits(logit.float(), label)
+        self.dense.zero_grad(set_to_none=True)
+        loss.backward()
+        self.dense.step()
+        with torch.no_grad():
+            distinct, where = torch.unique(rows.flatten(), return_inverse=True)
+            grad = torch.zeros(len(distinct), self.table.shape[1], device=rows.device)
+            grad.index_add_(0, where, emb.grad.flatten(0, 1))
+            state = self.state[distinct].addcmul_(grad, grad)
+            self.state[distinct] = state
+            self.table[distinct] -= 0.01 * grad / (state.sqrt() + 1e-7)
+        return loss
+
+
+def measure(args, name, way, batches):
+    step = Step(args, name, way)
+    times = []
+    loss = 0.0
+    for i in range(5 + args.steps):
+        start = time.perf_counter()
+        loss = step(*batches[i % len(batches)])
+        if step.cuda:
+            torch.cuda.synchronize()
+        if i >= 5:
+            times.append((time.perf_counter() - start) * 1e3)
+    ms = statistics.median(times)
+    return {"model": name, "way": way, "batch": args.batch, "ms": round(ms, 3),
+            "ms_min": round(min(times), 3), "samples_per_s": round(args.batch / ms * 1e3),
+            "loss": round(float(loss), 6)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="*", metavar="NAME")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--batch", type=int, default=65536)
+    parser.add_argument("--rows", type=int, default=26000000)
+    parser.add_argument("--steps", type=int, default=20)
+    args = parser.parse_args()
+    batches = [batch_of(args, seed) for seed in range(1, 5)]
+    figures = []
+    for name in args.models or MODELS:
+        for way in ("fp32", "tf32", "bf16", "compiled"):
+            try:
+                figures.append(measure(args, name, way, batches))
+            except Exception as error:  # one way that does not work is a line of the report
+                figures.append({"model": name, "way": way, "error": str(error)[:200]})
+            print(json.dumps(figures[-1]), file=sys.stderr)
+            if args.device == "cuda":
+                torch.cuda.empty_cache()
+    print(json.dumps({"torch": torch.__version__, "models": figures}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+// Training steps of whole models on one device: time, samples a second, and the share of distinct
+// rows, as JSON on standard output.
+//
+//   model_benchmark [--device cpu|cuda] [--batch 65536] [--rows 26000000] [--steps 30] [NAME ...]
+//
+// Models of Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128, dcn,
+// deepfm, wdl. Rows lie in one pass table of --rows rows, shared among the slots as Criteo's are
+// (three quarters in five slots), keys of a slot by a power law. test/benchmark/torch_models.py
+// does the same with PyTorch.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <random>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cuda/device.h"
+#include "cuda/device_context.h"
+#include "test/model/model_texts.h"
+#include "worker/model/model.h"
+#include "worker/pass/batch_builder.h"
+#include "worker/pass/row_stage.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kSlots = 26, kDense = 13;
+// Criteo's slots in the order of the files, in millionths of all keys.
+constexpr double kSlotShares[kSlots] = {213000, 208,    92,     40,     108,  1,  38, 8, 1,
+                                        205800, 15800,  2150,   1,      12,   64, 1,  1, 5,
+                                        1,      213500, 137000, 211900, 3130, 69, 1,  1};
+
+struct Flags {
+  DeviceKind device = DeviceKind::kCpu;
+  size_t batch = 65536, rows = 26000000, steps = 30;
+  std::vector<std::string> models = {"dlrm16", "dlrm64", "dlrm128", "dcn", "deepfm", "wdl"};
+};
+
+std::string Layers(const std::vector<std::string>& layers) {
+  return absl::StrJoin(layers, ", ");
+}
+
+// Fully connected layers with ReLU between `bottom` and `top`; the last without ReLU if `linear`.
+std::string Tower(const std::string& name, std::string bottom, const std::vector<int>& widths,
+                  const std::string& top, bool linear = false) {
+  std::vector<std::string> layers;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const bool last = i + 1 == widths.size();
+    const std::string fc = last && linear ? top : absl::StrCat(name, "_fc", i);
+    layers.push_back(FullyConnected(bottom, fc, widths[i]));
+    if (last && linear) break;
+    const std::string relu = last ? top : absl::StrCat(name, "_relu", i);
+    layers.push_back(Simple("ReLU", fc, relu));
+    bottom = relu;
+  }
+  return Layers(layers);
+}
+
+std::string Flat(int dim) {
+  return Simple("Reshape", "emb", "flat",
+                absl::StrCat(R"("leading_dim": )", static_cast<int>(kSlots) * dim));
+}
+
+std::string Concat(const std::vector<std::string>& bottoms, const std::string& top) {
+  return absl::StrCat(R"({"type": "Concat", "name": ")", top, R"(", "bottom": [")",
+                      absl::StrJoin(bottoms, R"(", ")"), R"("], "top": ")", top, "\"}");
+}
+
+std::string Dlrm(int dim) {
+  return Layers(
+      {Embedding("emb", "data1", dim, "0"), Tower("bottom", "dense", {512, 256, dim}, "x"),
+       R"({"type": "Interaction", "name": "pairs", "bottom": ["x", "emb"], "top": "pairs"})",
+       Tower("top", "pairs", {1024, 1024, 512, 256, 1}, "logit", true)});
+}
+
+std::string Dcn() {
+  return Layers({Embedding("emb", "data1", 16, "0"), Flat(16), Concat({"flat", "dense"}, "all"),
+                 R"({"type": "Slice", "name": "slice", "bottom": "all", "top": ["in1", "in2"],
+                     "ranges": [[0, 429], [0, 429]]})",
+                 Simple("MultiCross", "in1", "cross", R"("mc_param": {"num_layers": 3})"),
+                 Tower("deep", "in2", {1024, 1024, 1024}, "deep"),
+                 Concat({"cross", "deep"}, "both"), FullyConnected("both", "logit", 1)});
+}
+
+std::string DeepFm() {
+  return Layers(
+      {Embedding("emb", "data1", 16, "0"), Flat(16), Concat({"flat", "dense"}, "all"),
+       R"({"type": "Slice", "name": "slice", "bottom": "flat", "top": ["fm_in", "rest"],
+                     "ranges": [[0, 416], [0, 416]]})",
+       Simple("FmOrder2", "fm_in", "fm", R"("out_dim": 16)"),
+       Simple("ReduceSum", "fm", "fm_sum", R"("axis": 1)"),
+       Tower("deep", "all", {400, 400, 400, 1}, "deep", true),
+       R"({"type": "Add", "name": "logit", "bottom": ["deep", "fm_sum"], "top": "logit"})"});
+}
+
+std::string Wdl() {
+  return Layers({Embedding("emb", "data1", 16, "0"), Flat(16), Concat({"flat", "dense"}, "all"),
+                 Tower("deep", "all", {1024, 1024, 1}, "logit", true)});
+}
+
+std::string TextOf(const std::string& name, size_t batch) {
+  const std::string layers = name == "dlrm16"    ? Dlrm(16)
+                             : name == "dlrm64"  ? Dlrm(64)
+                             : name == "dlrm128" ? Dlrm(128)
+                             : name == "dcn"     ? Dcn()
+                             : name == "deepfm"  ? DeepFm()
+                                                 : Wdl();
+  return absl::StrCat(
+      R"({"solver": {"max_iter": 1, "seed": 5, "batchsize": )", batch, R"(, "batchsize_eval": )",
+      batch,
+      R"(}, "optimizer": {"type": "AdaGrad", "adagrad_hparam": {"learning_rate": 0.01,
+          "initial_accu_value": 0.1, "epsilon": 1e-7}},
+          "layers": [{"type": "Data", "source": "x", "label": {"top": "label", "label_dim": 1},
+          "dense": {"top": "dense", "dense_dim": 13},
+          "sparse": [{"top": "data1", "slot_num": 26, "type": "DistributedSlot"}]}, )",
+      layers,
+      R"(, {"type": "BinaryCrossEntropyLoss", "name": "loss", "bottom": ["logit", "label"]}]})");
+}
+
+// One row a slot: rank r of n rows with a density that falls as 1 / r^1.05.
+Batch RandomBatch(const Flags& flags, uint32_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> draw(0, 1);
+  Batch batch;
+  batch.size = flags.batch;
+  for (size_t i = 0; i < flags.batch; ++i) batch.label.push_back(random() % 4 == 0 ? 1.0f : 0.0f);
+  for (size_t i = 0; i < flags.batch * kDense; ++i) {
+    batch.dense.push_back(static_cast<float>(draw(random)));
+  }
+  SparseBatch& in = batch.sparse.emplace_back();
+  in.slot_num = kSlots;
+  in.offsets.push_back(0);
+  double all = 0;
+  for (double share : kSlotShares) all += share;
+  for (size_t i = 0; i < flags.batch; ++i) {
+    double first = 0;
+    for (const double share : kSlotShares) {
+      const double rows = std::max(1.0, std::floor(static_cast<double>(flags.rows) * share / all));
+      constexpr double kAlpha = -0.05;  // of the inverse of the distribution
+      const double most = std::pow(rows, kAlpha);
+      const double rank = std::pow(1 - draw(random) * (1 - most), 1 / kAlpha) - 1;
+      const double row = std::min(first + std::floor(rank), static_cast<double>(flags.rows - 1));
+      in.rows.push_back(static_cast<Row>(row));
+      in.offsets.push_back(static_cast<uint32_t>(in.rows.size()));
+      first += rows;
+    }
+  }
+  SegmentBuilder().Build(&batch);
+  return batch;
+}
+
+absl::StatusOr<std::string> Measure(const std::string& name, const Flags& flags,
+                                    const std::vector<Batch>& batches, DeviceContext& device) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                           ParseModelConfig(TextOf(name, flags.batch), name, {}));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(config, device));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
+                           ValueLayout::Create(config.embeddings[0].spec));
+  PassTable table(layout, device);
+  CISTERN_RETURN_IF_ERROR(table.Resize(flags.rows));
+  RowStage stage(device);
+  CISTERN_RETURN_IF_ERROR(stage.Write(
+      [&layout](size_t first, size_t count, float* values, uint8_t* full) {
+        for (size_t i = 0; i < count; ++i) {
+          full[i] = layout.Initialize(first + i, values + i * layout.full_floats());
+        }
+        return absl::OkStatus();
+      },
+      table));
+  PassTable* const tables[] = {&table};
+  std::vector<double> ms;
+  double loss = 0;
+  constexpr size_t kWarmUp = 5;
+  for (size_t step = 1; step <= kWarmUp + flags.steps; ++step) {
+    const auto start = std::chrono::steady_clock::now();
+    CISTERN_ASSIGN_OR_RETURN(const StepResult result,
+                             model->Train(batches[step % batches.size()], tables, step, 1.0,
+                                          &batches[(step + 1) % batches.size()]));
+    loss = result.loss;
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    if (step > kWarmUp) ms.push_back(took.count());
+  }
+  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
+  std::sort(ms.begin(), ms.end());
+  const double median = ms[ms.size() / 2];
+  return absl::StrFormat(
+      R"(    {"model": "%s", "batch": %d, "ms": %.3f, "ms_min": %.3f, "samples_per_s": %.0f, )"
+      R"("distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f})",
+      name, flags.batch, median, ms.front(), static_cast<double>(flags.batch) / median * 1000,
+      static_cast<double>(batches[0].sparse[0].segment_rows.size()) /
+          static_cast<double>(batches[0].sparse[0].rows.size()),
+      loss, static_cast<double>(device.pool().bytes()) / (1 << 30));
+}
+
+absl::Status Run(const Flags& flags) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
+                           DeviceContext::Open(flags.device));
+  std::vector<Batch> batches;
+  for (uint32_t seed = 1; seed <= 4; ++seed) batches.push_back(RandomBatch(flags, seed));
+  std::vector<std::string> lines;
+  for (const std::string& name : flags.models) {
+    absl::StatusOr<std::string> line = Measure(name, flags, batches, *device);
+    if (!line.ok())
+      line = absl::StrFormat(R"(    {"model": "%s", "error": "%s"})", name,
+                             absl::StrReplaceAll(line.status().message(), {{"\"", "'"}}));
+    std::fprintf(stderr, "%s\n", line->c_str());
+    lines.push_back(*std::move(line));
+  }
+  std::printf("{\n  \"rows\": %zu,\n  \"models\": [\n%s\n  ]\n}\n", flags.rows,
+              absl::StrJoin(lines, ",\n").c_str());
+  return absl::OkStatus();
+}
+
+bool Parse(int argc, char** argv, Flags* flags) {
+  std::vector<std::string> names;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    if (word.rfind("--", 0) != 0) {
+      names.push_back(word);
+      continue;
+    }
+    ++i;
+    if (word == "--device") {
+      flags->device = value == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+    } else if (!((word == "--batch" && absl::SimpleAtoi(value, &flags->batch)) ||
+                 (word == "--rows" && absl::SimpleAtoi(value, &flags->rows)) ||
+                 (word == "--steps" && absl::SimpleAtoi(value, &flags->steps)))) {
+      return false;
+    }
+  }
+  if (!names.empty()) flags->models = names;
+  return flags->batch > 0 && flags->rows >= 1000 && flags->steps > 0;
+}
+
+}  // namespace
+}  // namespace cistern
+
+int main(int argc, char** argv) {
+  cistern::Flags flags;
+  if (!cistern::Parse(argc, argv, &flags)) {
+    std::fprintf(stderr,
+                 "usage: model_benchmark [--device cpu|cuda] [--batch N] [--rows N] [--steps N] "
+                 "[NAME ...]\n");
+    return 2;
+  }
+  const absl::Status status = cistern::Run(flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "model_benchmark: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
