@@ -56,6 +56,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["rows"] = summary.rows;
   json["seconds"] = summary.seconds;
   json["samples_per_second"] = summary.samples_per_second;
+  json["skipped_steps"] = summary.skipped_steps;
   json["loss"] = summary.loss;
   json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
   json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
@@ -78,6 +79,10 @@ std::string TextOf(const TrainSummary& summary) {
     text =
         absl::StrFormat("nothing is left to train: the run was ended by %s after %d iterations\n",
                         summary.stopped_by, summary.iterations);
+  }
+  if (summary.skipped_steps > 0) {
+    absl::StrAppend(&text, "skipped   ", summary.skipped_steps,
+                    " steps whose loss or gradient was not a finite number\n");
   }
   absl::StrAppendFormat(&text, "loss      %.6f\n", summary.loss);
   if (summary.auc) absl::StrAppendFormat(&text, "auc       %.6f\n", *summary.auc);

@@ -75,8 +75,10 @@ size_t AddCtrL2ScratchFloats(size_t distinct) {
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, const float* grads, float* values,
-               size_t stride, uint8_t* full, Stream& stream) {
-  CISTERN_RUN_ON_GPU(CtrUpdate, rule, first, step_size, day, in, keys, grads, values, stride, full);
+               size_t stride, uint8_t* full, const StepGate* gate, Stream& stream) {
+  CISTERN_RUN_ON_GPU(CtrUpdate, rule, first, step_size, day, in, keys, grads, values, stride, full,
+                     gate);
+  if (gate != nullptr && gate->open == 0) return;
   const size_t width = rule.dim + 1;
   ForPieces(in.distinct, kRowGrain, 4 * in.distinct * width, [=](size_t begin, size_t end) {
     std::vector<float> scaled(rule.dim);

@@ -13,9 +13,9 @@ constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
 // A thread makes the step of one weight, with its fields of state side by side as ApplyRule wants.
 __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grad,
-                 float* weight, float* state, size_t count) {
+                 float* weight, float* state, size_t count, const StepGate* gate) {
   const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
-  if (i >= count) return;
+  if (i >= count || (gate != nullptr && gate->open == 0)) return;
   const float g = grad[i];
   float w = weight[i];
   float s[kMaxStateFields] = {};
@@ -34,12 +34,12 @@ __global__ void __launch_bounds__(kBlockThreads)
 }  // namespace
 
 void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, float* weight,
-                 float* state, size_t count, Stream& stream) {
+                 float* state, size_t count, const StepGate* gate, Stream& stream) {
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
   Launch("DenseUpdate", UpdateKernel, dim3(static_cast<unsigned>(CeilDivide(count, kBlockThreads))),
-         dim3(kBlockThreads), 0, stream, rule, step_size, fields, grad, weight, state, count);
+         dim3(kBlockThreads), 0, stream, rule, step_size, fields, grad, weight, state, count, gate);
 }
 
 void AddL2Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {

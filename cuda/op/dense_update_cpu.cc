@@ -19,8 +19,9 @@ constexpr size_t kMaxStateFields = 2;  // Adam: m and v
 }  // namespace
 
 void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, float* weight,
-                 float* state, size_t count, Stream& stream) {
-  CISTERN_RUN_ON_GPU(DenseUpdate, rule, step_size, grad, weight, state, count);
+                 float* state, size_t count, const StepGate* gate, Stream& stream) {
+  CISTERN_RUN_ON_GPU(DenseUpdate, rule, step_size, grad, weight, state, count, gate);
+  if (gate != nullptr && gate->open == 0) return;
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const size_t fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);

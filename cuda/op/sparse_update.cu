@@ -18,7 +18,8 @@ constexpr size_t kRowsOfPartial = 128;   // what AddRowL2ScratchFloats has room 
 __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
                  const float* grads, float* weights, float* states, size_t stride, size_t distinct,
-                 size_t dim) {
+                 size_t dim, const StepGate* gate) {
+  if (gate != nullptr && gate->open == 0) return;
   const size_t first = size_t{blockIdx.x} * kRowsPerThread * blockDim.y + threadIdx.y;
   for (size_t e = threadIdx.x; e < dim; e += blockDim.x) {
     size_t at[kRowsPerThread];
@@ -55,9 +56,10 @@ __global__ void __launch_bounds__(kBlockThreads)
 // A thread makes the step of a whole row: for a rule whose weights share their state.
 __global__ void __launch_bounds__(kBlockThreads, 5)
     UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, const float* grads,
-                    float* weights, float* states, size_t stride, size_t distinct, uint32_t dim) {
+                    float* weights, float* states, size_t stride, size_t distinct, uint32_t dim,
+                    const StepGate* gate) {
   const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
-  if (i >= distinct) return;
+  if (i >= distinct || (gate != nullptr && gate->open == 0)) return;
   const size_t at = rows[i] * stride;
   ApplyRule(rule, step_size, dim, grads + i * dim, weights + at, states + at);
 }
@@ -86,19 +88,19 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
-                  Stream& stream) {
+                  const StepGate* gate, Stream& stream) {
   if (rule.kind == RuleKind::kAdagradShared) {
     const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kBlockThreads));
     return Launch("SparseUpdate", UpdateRowKernel, dim3(blocks), dim3(kBlockThreads), 0, stream,
                   rule, step_size, rows, grads, weights, states, stride, distinct,
-                  static_cast<uint32_t>(dim));
+                  static_cast<uint32_t>(dim), gate);
   }
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
   const dim3 block = RowBlock(dim);
   const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kRowsPerThread * block.y));
   Launch("SparseUpdate", UpdateKernel, dim3(blocks), block, 0, stream, rule, step_size, fields,
-         rows, grads, weights, states, stride, distinct, dim);
+         rows, grads, weights, states, stride, distinct, dim, gate);
 }
 
 void AddRowL2(float l2, const uint32_t* rows, const float* weights, size_t stride, float* grads,

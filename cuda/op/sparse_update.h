@@ -3,6 +3,7 @@
 
 #include "common/update_rule.h"
 #include "cuda/op/op.h"
+#include "cuda/op/step_gate.h"
 
 namespace cistern::op {
 
@@ -11,10 +12,11 @@ namespace cistern::op {
 // rows: [distinct], no row twice. grads: [distinct, dim]. weights, states: the first weight and the
 // first cell of state of row 0; those of row r lie r * stride floats further, dim weights and
 // RuleStateFloats(rule.kind, dim) cells. states may be null for a rule without state.
-// step_size: StepSize(). Gradients must be finite.
+// step_size: StepSize(). Gradients must be finite. gate: of the step, nothing changes where it is
+// closed; null: open.
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
-                  Stream& stream);
+                  const StepGate* gate, Stream& stream);
 
 // grads(i) += l2 * w of rows[i]: the gradient of (l2 / 2) |w|^2 over the distinct rows of a batch.
 //

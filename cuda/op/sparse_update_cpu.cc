@@ -23,9 +23,10 @@ inline void PrefetchCells(const float* cells, size_t count) {
 
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
-                  Stream& stream) {
+                  const StepGate* gate, Stream& stream) {
   CISTERN_RUN_ON_GPU(SparseUpdate, rule, step_size, rows, grads, weights, states, stride, distinct,
-                     dim);
+                     dim, gate);
+  if (gate != nullptr && gate->open == 0) return;
   const auto n = static_cast<uint32_t>(dim);
   const size_t state_floats = RuleStateFloats(rule.kind, n);
   ForPieces(distinct, kRowGrain, 4 * distinct * dim, [=](size_t begin, size_t end) {

@@ -204,7 +204,7 @@ TEST_P(ArithmeticOpTest, DenseUpdateIsAdamOverTheWholeBuffer) {
   Doubles state = Random(2 * count(), 0.1, 1);
   Floats actual_weight(weight), actual_state(state);
   DenseUpdate(rule, 0.05f, Floats(grad).data(), actual_weight.data(), actual_state.data(), count(),
-              stream());
+              nullptr, stream());
   const double beta1 = rule.beta1, beta2 = rule.beta2;
   for (size_t i = 0; i < count(); ++i) {
     double& m = state[i];

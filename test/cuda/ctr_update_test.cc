@@ -131,7 +131,7 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsAndToNoOther) {
     const CtrOccurrences in = {device_rows.data(), offsets.data(), outputs.data(), distinct(), k(),
                                labels.data(),      kLabels};
     CtrUpdate(rule, first, 0.05f, kToday, in, Array<uint64_t>(keys_).data(), Floats(grads).data(),
-              values.data(), stride, device_full.data(), stream());
+              values.data(), stride, device_full.data(), nullptr, stream());
     const std::vector<float>& after = values.Read();
 
     Doubles expected(before.begin(), before.end());

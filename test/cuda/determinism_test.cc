@@ -155,7 +155,7 @@ TEST_P(DeterminismTest, EmbeddingGradientAndUpdate) {
     RuleParams rule;
     rule.kind = RuleKind::kAdam;
     SparseUpdate(rule, 0.1f, updated.data(), grads.data(), values.data(), values.data() + n(),
-                 3 * n(), distinct, n(), stream());
+                 3 * n(), distinct, n(), nullptr, stream());
     Written written = {static_cast<float>(squares.Read()[0])};
     Append(grads, &written);
     Append(values, &written);

@@ -160,7 +160,7 @@ TEST_P(EmbeddingOpTest, UpdateStepsTheRowsOfTheBatchAndNoOther) {
     const Doubles grads = Random(b() * dim());
     Floats values(table);
     SparseUpdate(rule, 0.05f, Rows(rows).data(), Floats(grads).data(), values.data(),
-                 values.data() + dim(), wide, b(), dim(), stream());
+                 values.data() + dim(), wide, b(), dim(), nullptr, stream());
     for (size_t i = 0; i < b(); ++i) {
       double* value = table.data() + rows[i] * wide;
       for (size_t e = 0; e < dim(); ++e) {

@@ -171,7 +171,8 @@ void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t
                       [&](size_t run) {
                         const Lookups& in = batches[run % kBatches];
                         SparseUpdate(rule, 0, U(in.segment_rows), F(grads), F(table),
-                                     F(table) + dim, stride, in.distinct, dim, figures.stream());
+                                     F(table) + dim, stride, in.distinct, dim, nullptr,
+                                     figures.stream());
                       });
     }
   }
@@ -221,8 +222,9 @@ void DenseOps(Figures& figures) {
   adam.kind = RuleKind::kAdam;
   Fill(1, F(y), y.bytes() / 4, stream);
   constexpr size_t kParameters = 2400000;
-  figures.Measure("DenseUpdate Adam, 2.4 million", 28.0 * kParameters, 10.0 * kParameters,
-                  [&](size_t) { DenseUpdate(adam, 0, F(dy), F(x), F(y), kParameters, stream); });
+  figures.Measure(
+      "DenseUpdate Adam, 2.4 million", 28.0 * kParameters, 10.0 * kParameters,
+      [&](size_t) { DenseUpdate(adam, 0, F(dy), F(x), F(y), kParameters, nullptr, stream); });
   constexpr size_t kCross = 432;
   constexpr double kCrossed = static_cast<double>(kB * kCross);
   figures.Measure("MultiCross 65536 x 432, 3 layers", 8 * kCrossed, 8 * kCrossed, [&](size_t) {

@@ -205,7 +205,7 @@ void BM_SparseAdam(benchmark::State& state) {
   rule.kind = RuleKind::kAdam;
   for (auto _ : state) {
     SparseUpdate(rule, 1e-6f, batch.segment_rows.data(), grads.data(), table.data(),
-                 table.data() + dim, 3 * dim, batch.segment_rows.size(), dim, stream);
+                 table.data() + dim, 3 * dim, batch.segment_rows.size(), dim, nullptr, stream);
   }
   SetGigabytes(state, 7.0 * static_cast<double>(grads.size()));
 }
@@ -218,7 +218,7 @@ void BM_DenseAdam(benchmark::State& state) {
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
   for (auto _ : state) {
-    DenseUpdate(rule, 1e-6f, grad.data(), weight.data(), moments.data(), kCount, stream);
+    DenseUpdate(rule, 1e-6f, grad.data(), weight.data(), moments.data(), kCount, nullptr, stream);
   }
   SetGigabytes(state, 7.0 * kCount);
 }

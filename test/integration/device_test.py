@@ -6,7 +6,7 @@ The program is cistern-emulated, whose GPU runs on the CPU (test/cuda/emulator).
 import json
 import unittest
 
-from programs import BIN, ProgramTest, Servers, run
+from programs import BIN, ProgramTest, Samples, Servers, run
 
 PROGRAM = "cistern-emulated"
 SMALL_PASSES = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.batchsize=50",
@@ -73,6 +73,25 @@ class Device(ProgramTest):
             content["optimizer"]["update_type"] = "Global"
         self.write_model(make_up)
         self.expect_same_training(*SMALL_PASSES, "--set", "solver.seed=3")
+
+    def test_a_step_that_is_not_finite_ends_the_run_or_is_skipped(self):
+        samples = Samples(self.SAMPLES, seed=1)
+        samples.rows[350][1][0] = 3e38  # a finite number, whose products are not
+        samples.write(self.train_file)
+        skipped = set()
+        for device in ("cpu", "cuda"):
+            with self.subTest(device=device):
+                out = self.folder / f"overflow-{device}"
+                stopped = run(PROGRAM, "train", self.config, "--out", out, "--device", device)
+                self.expect(stopped, 4, "iteration ", "too large to be squared")
+                result = self.run_ok(PROGRAM, "train", self.config, "--out", out, "--overwrite",
+                                     "--device", device, "--json", "--set",
+                                     'cistern.not_finite="skip"')
+                skipped.add(result.json()["skipped_steps"])
+                self.assertEqual(self.lines(out)[-1]["skipped_steps"],
+                                 result.json()["skipped_steps"])
+        self.assertEqual(len(skipped), 1)
+        self.assertIn(skipped.pop(), (1, 2))  # the sample comes twice, and may meet a dead ReLU
 
     def test_the_same_bits_twice_and_from_a_fleet(self):
         expected = self.predict(self.train("cuda"), "cuda")

@@ -123,12 +123,15 @@ TEST(Model, PredictionChangesNothing) {
   EXPECT_EQ(bench.Weights(0), rows);
 }
 
+std::string BatchNormText() {
+  return WithSgd(OneSparse(),
+                 Embedding("emb", "data1", 2, "0") + "," + Simple("Reshape", "emb", "flat") +
+                     R"(,{"type":"Concat","name":"c","bottom":["flat","dense"],"top":"c"},)" +
+                     Simple("BatchNorm", "c", "bn") + "," + FullyConnected("bn", "logit", 1));
+}
+
 TEST(Model, ALossThatIsNotFiniteUpdatesNothing) {
-  const std::string text = WithSgd(
-      OneSparse(), Embedding("emb", "data1", 2, "0") + "," + Simple("Reshape", "emb", "flat") +
-                       R"(,{"type":"Concat","name":"c","bottom":["flat","dense"],"top":"c"},)" +
-                       Simple("BatchNorm", "c", "bn") + "," + FullyConnected("bn", "logit", 1));
-  ModelBench bench(text, {}, 12);
+  ModelBench bench(BatchNormText(), {}, 12);
   const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
   Batch batch = bench.batch(8, 1);
@@ -141,6 +144,59 @@ TEST(Model, ALossThatIsNotFiniteUpdatesNothing) {
   EXPECT_EQ(bench.Dense(1), state);
   EXPECT_EQ(bench.Weights(0), rows);
   bench.Train(bench.batch(8, 2), 10);  // and the next step works
+}
+
+// The step behind it was enqueued before anybody looked, and has moved nothing; the next one does.
+TEST(Model, NothingFollowsAStepThatFailed) {
+  ModelBench bench(BatchNormText(), {}, 12);
+  const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
+  const std::vector<double> rows = bench.Weights(0);
+  const Batch good = bench.batch(8, 2);
+  Batch bad = bench.batch(8, 1);
+  bad.dense[4] = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(bench.model->Launch(bad, bench.pointers, 1, 1.0, &good).ok());
+  ASSERT_TRUE(bench.model->Launch(good, bench.pointers, 2, 1.0, nullptr).ok());
+  EXPECT_EQ(bench.model->Finish().status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(bench.Dense(0), dense);
+  EXPECT_EQ(bench.Dense(1), state);
+  EXPECT_EQ(bench.Weights(0), rows);
+  bench.Train(good, 1);
+  EXPECT_NE(bench.Weights(0), rows);
+}
+
+TEST(Model, AStepThatIsSkippedIsAsIfItWereNot) {
+  const std::vector<std::string> skip = {R"(cistern.not_finite="skip")"};
+  ModelBench with(BatchNormText(), skip, 12), without(BatchNormText(), skip, 12);
+  Batch bad = with.batch(8, 1);
+  bad.dense[4] = std::numeric_limits<float>::infinity();
+  const Batch first = with.batch(8, 2), second = with.batch(8, 3);
+  EXPECT_FALSE(with.Train(first, 1).skipped);
+  EXPECT_TRUE(with.Train(bad, 2).skipped);
+  without.Train(first, 1);
+  EXPECT_EQ(with.Dense(0), without.Dense(0));
+  EXPECT_EQ(with.Dense(1), without.Dense(1));
+  EXPECT_EQ(with.Weights(0), without.Weights(0));
+  EXPECT_EQ(with.Train(second, 3).loss, without.Train(second, 3).loss);
+  EXPECT_EQ(with.Weights(0), without.Weights(0));
+}
+
+TEST(Model, TwoStepsInFlightAreThoseOneByOne) {
+  ModelBench together(DnnText(), {kAdam, "cistern.clip_norm=0.1"}, 12),
+      alone(DnnText(), {kAdam, "cistern.clip_norm=0.1"}, 12);
+  std::vector<Batch> batches;
+  for (uint32_t i = 0; i < 5; ++i) batches.push_back(alone.batch(16, i));
+  std::vector<double> losses;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const Batch* next = i + 1 < batches.size() ? &batches[i + 1] : nullptr;
+    ASSERT_TRUE(together.model->Launch(batches[i], together.pointers, i + 1, 1.0, next).ok());
+    if (i > 0) losses.push_back(together.model->Finish()->loss);
+  }
+  losses.push_back(together.model->Finish()->loss);
+  for (size_t i = 0; i < batches.size(); ++i) {
+    EXPECT_EQ(alone.Train(batches[i], i + 1).loss, losses[i]) << i;
+  }
+  EXPECT_EQ(together.Dense(0), alone.Dense(0));
+  EXPECT_EQ(together.Weights(0), alone.Weights(0));
 }
 
 TEST(Model, RefusesBatchesOfAnotherShape) {

@@ -157,6 +157,11 @@ const ObjectGrammar& CisternGrammar() {
       {Number("embedding_l2", "lambda of (lambda / 2) * |w|^2, for each distinct row of a batch")
            .Default("0"),
        Number("clip_norm", "gradients are scaled down to this global norm; 0: never").Default("0"),
+       Word("not_finite", {"stop", "skip"},
+            "a step whose loss or gradient is not a finite number, or too large to be squared: the "
+            "run ends before it, or goes "
+            "on without it and counts it (skipped_steps)")
+           .Default("\"stop\""),
        Bool("eval_every_epoch", "evaluate at the end of each epoch").Default("false"),
        Number("plateau_factor",
               "the learning rate is multiplied by this after an epoch without gain; 0: never")

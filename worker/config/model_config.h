@@ -122,7 +122,10 @@ struct GroupSlot {
 // The "cistern" object.
 struct CisternConfig {
   double embedding_l2 = 0;  // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
-  double clip_norm = 0;     // gradients are scaled down to this global norm; 0: off
+  // A step whose loss or gradient is not a finite number is counted and left out; else the run
+  // ends.
+  bool skips_not_finite = false;
+  double clip_norm = 0;  // gradients are scaled down to this global norm; 0: off
   bool eval_every_epoch = false;
   double plateau_factor = 0;  // learning rate *= this when an epoch brings no gain; 0: off
   double plateau_min_lr = 0;

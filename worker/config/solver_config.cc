@@ -121,6 +121,7 @@ CisternConfig ReadCistern(const Json& json) {
   CisternConfig cistern;
   cistern.embedding_l2 = json.at("embedding_l2");
   cistern.clip_norm = json.at("clip_norm");
+  cistern.skips_not_finite = json.at("not_finite") == "skip";
   cistern.eval_every_epoch = json.at("eval_every_epoch");
   cistern.plateau_factor = json.at("plateau_factor");
   cistern.plateau_min_lr = json.at("plateau_min_lr");

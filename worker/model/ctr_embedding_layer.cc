@@ -65,7 +65,7 @@ void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
   occurrences.label_stride = step.batch.label_dim;
   op::CtrUpdate(MakeCtrRule(rows.layout()), first_weights_, step_size, config().day, occurrences,
                 rows.device_keys(), gradients(), rows.values(), rows.stride(), rows.full(),
-                step.stream);
+                step.gate, step.stream);
 }
 
 }  // namespace cistern

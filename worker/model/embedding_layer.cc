@@ -105,8 +105,9 @@ void EmbeddingLayer::SumOfSquares(double* sum, const Step& step) {
                    scratch_.data(), step.stream);
 }
 
-void EmbeddingLayer::ScaleGradients(float factor, const Step& step) {
-  op::Scale(factor, gradients_.data(), sparse(step).distinct * config_.vec_size, step.stream);
+void EmbeddingLayer::ScaleGradients(const Step& step) {
+  op::ScaleByGate(step.gate, gradients_.data(), sparse(step).distinct * config_.vec_size,
+                  step.stream);
 }
 
 void EmbeddingLayer::Update(const Step& step, double lr_scale) {
@@ -122,7 +123,7 @@ void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
   const ValueLayout& layout = rows.layout();
   op::SparseUpdate(layout.rule(), step_size, in.segment_rows, gradients_.data(),
                    rows.values() + layout.weight_index(), rows.values() + layout.state_index(),
-                   rows.stride(), in.distinct, config_.vec_size, step.stream);
+                   rows.stride(), in.distinct, config_.vec_size, step.gate, step.stream);
 }
 
 std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,

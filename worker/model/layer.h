@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "cuda/device_context.h"
 #include "cuda/op/op.h"
+#include "cuda/op/step_gate.h"
 #include "cuda/stream.h"
 #include "worker/model/parameters.h"
 #include "worker/model/tensor.h"
@@ -25,7 +26,8 @@ struct Step {
   absl::Span<PassTable* const> tables;  // by embedding
   uint64_t number = 0;                  // 1, 2, ... in training
   Parameters& parameters;
-  float* scratch = nullptr;  // as much as the greediest layer asked for
+  float* scratch = nullptr;            // as much as the greediest layer asked for
+  const op::StepGate* gate = nullptr;  // of a training step
   Stream& stream;
 };
 

@@ -1,6 +1,7 @@
 #include "worker/model/model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "absl/strings/str_format.h"
@@ -22,8 +23,9 @@ class GraphModel : public Model {
   absl::Status Build();
 
   const v1::Schema& schema() const override { return schema_; }
-  absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
-                                   uint64_t step, double lr_scale, const Batch* next) override;
+  absl::Status Launch(const Batch& batch, absl::Span<PassTable* const> tables, uint64_t step,
+                      double lr_scale, const Batch* next) override;
+  absl::StatusOr<StepResult> Finish() override;
   absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
                        std::vector<float>* predictions, std::vector<float>* logits) override;
   v1::StepClock clock() const override;
@@ -47,10 +49,11 @@ class GraphModel : public Model {
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
   void Regularize(const Step& step);
   void AddSquares(const Step& step);
-  absl::StatusOr<StepResult> ReadSums(size_t batch_size, const Batch* next);
-  void ScaleGradients(float factor, const Step& step);
+  void Judge(const Step& step);
+  void ScaleGradients(const Step& step);
+  absl::Status OpenGate();
   void Update(const Step& step, double lr_scale);
-  absl::Status NotFinite(const char* what, uint64_t step) const;
+  absl::Status NotFinite(const op::StepGate& gate, uint64_t step) const;
 
   const ModelConfig config_;
   DeviceContext& device_;
@@ -61,7 +64,15 @@ class GraphModel : public Model {
   DeviceFloats scratch_;       // of the loss and of sums over the parameters
   DeviceFloats predictions_;   // [planned_batch, label_dim]
   DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares
-  Memory host_sums_;           // what sums_ held, for the host
+  DeviceBuffer<op::StepGate> gate_;
+  // Steps that are not finished: what their gates held, for the host.
+  struct InFlight {
+    uint64_t number = 0;
+    Memory gate;  // a StepGate, pinned
+    std::vector<Event> done;
+  };
+  std::array<InFlight, kStepsInFlight> in_flight_;
+  size_t first_in_flight_ = 0, in_flight_num_ = 0;
   v1::Schema schema_;
 };
 
@@ -91,9 +102,14 @@ absl::Status GraphModel::Allocate() {
   CISTERN_RETURN_IF_ERROR(
       predictions_.Grow(graph_->planned_batch() * config_.data.label_dim, device_, "predictions"));
   CISTERN_RETURN_IF_ERROR(sums_.Grow(sums(), device_, "sums"));
-  CISTERN_ASSIGN_OR_RETURN(
-      host_sums_, device_.pool().Take(MemoryPlace::kPinned, sums() * sizeof(double), "sums"));
-  return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(gate_.Grow(1, device_, "sums"));
+  for (InFlight& step : in_flight_) {
+    CISTERN_ASSIGN_OR_RETURN(
+        step.gate, device_.pool().Take(MemoryPlace::kPinned, sizeof(op::StepGate), "sums"));
+    CISTERN_ASSIGN_OR_RETURN(Event done, Event::Create(device_.kind()));
+    step.done.push_back(std::move(done));
+  }
+  return OpenGate();
 }
 
 // A batch size with a zero too many would otherwise end the process, or the machine's patience.
@@ -113,9 +129,15 @@ absl::Status GraphModel::CheckMemory() const {
       device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
 }
 
-absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
-                                             absl::Span<PassTable* const> tables, uint64_t number,
-                                             double lr_scale, const Batch* next) {
+absl::Status GraphModel::OpenGate() {
+  const op::StepGate open;
+  CopyToDevice(&open, gate_.data(), sizeof(open), stream_);
+  return stream_.Wait();
+}
+
+absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const> tables,
+                                uint64_t number, double lr_scale, const Batch* next) {
+  CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   if (batch.size == 0 || batch.size > config_.solver.batchsize) {
     return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
@@ -127,7 +149,8 @@ absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
     CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.segment_rows.size(), device_));
   }
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
-  const Step step = {view, 0, batch.size, tables, number, parameters_, graph_->scratch(), stream_};
+  const Step step = {
+      view, 0, batch.size, tables, number, parameters_, graph_->scratch(), gate_.data(), stream_};
   parameters_.StartStep(stream_);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     CISTERN_RETURN_IF_ERROR(embedding->MakeUp(step, lr_scale, device_));
@@ -142,18 +165,47 @@ absl::StatusOr<StepResult> GraphModel::Train(const Batch& batch,
   graph_->Backward(step);
   Regularize(step);
   AddSquares(step);
-  CISTERN_ASSIGN_OR_RETURN(const StepResult result, ReadSums(batch.size, next));
-  if (!std::isfinite(result.loss)) return NotFinite("loss", number);
-  if (!std::isfinite(result.grad_norm)) return NotFinite("gradient", number);
-
-  // torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
-  const double clip = config_.cistern.clip_norm / (result.grad_norm + 1e-6);
-  if (config_.cistern.clip_norm > 0 && clip < 1) ScaleGradients(static_cast<float>(clip), step);
-  parameters_.Advance();
+  Judge(step);
+  ScaleGradients(step);
+  parameters_.Advance(gate_.data(), stream_);
   Update(step, lr_scale);
   stage_.Release();
+  if (next != nullptr) CISTERN_RETURN_IF_ERROR(stage_.Begin(*next));
+  return stream_.status();
+}
+
+// What the sums say goes to the host as soon as it is known; the updates follow it.
+void GraphModel::Judge(const Step& step) {
+  const LayerConfig& config = graph_->loss_config();
+  const double lambda = config.lambda / static_cast<double>(step.size);
+  op::StepRule rule;
+  rule.embedding_penalty = config_.cistern.embedding_l2 / 2;
+  rule.dense_penalty = config.regularizer == "L2" ? lambda / 2 : lambda;
+  if (config.regularizer.empty()) rule.dense_penalty = 0;
+  rule.clip_norm = config_.cistern.clip_norm;
+  rule.stays_closed = !config_.cistern.skips_not_finite;
+  op::JudgeStep(sums_.data(), graph_->live_embeddings().size(), rule, gate_.data(), stream_);
+  InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
+  place.number = step.number;
+  CopyToHost(gate_.data(), place.gate.data(), sizeof(op::StepGate), stream_);
+  place.done.front().Record(stream_);
+  ++in_flight_num_;
+}
+
+absl::StatusOr<StepResult> GraphModel::Finish() {
+  CISTERN_CHECK(in_flight_num_ > 0);
+  InFlight& step = in_flight_[first_in_flight_];
+  first_in_flight_ = (first_in_flight_ + 1) % kStepsInFlight;
+  --in_flight_num_;
+  CISTERN_RETURN_IF_ERROR(step.done.front().Wait());
   CISTERN_RETURN_IF_ERROR(stream_.status());
-  return result;
+  const auto gate = *static_cast<const op::StepGate*>(step.gate.data());
+  StepResult result = {gate.loss, gate.grad_norm, gate.open == 0};
+  if (!result.skipped || config_.cistern.skips_not_finite) return result;
+  in_flight_num_ = 0;  // the others have done nothing, either
+  CISTERN_RETURN_IF_ERROR(stream_.Wait());
+  CISTERN_RETURN_IF_ERROR(OpenGate());
+  return NotFinite(gate, step.number);
 }
 
 // Adds the gradients of the regularizers.
@@ -185,32 +237,11 @@ void GraphModel::AddSquares(const Step& step) {
   }
 }
 
-// The step's one wait for the device. Meanwhile the next batch is brought there.
-absl::StatusOr<StepResult> GraphModel::ReadSums(size_t batch_size, const Batch* next) {
-  CopyToHost(sums_.data(), host_sums_.data(), sums() * sizeof(double), stream_);
-  if (next != nullptr) CISTERN_RETURN_IF_ERROR(stage_.Begin(*next));
-  CISTERN_RETURN_IF_ERROR(stream_.Wait());
-  const auto* sums = static_cast<const double*>(host_sums_.data());
-  const LayerConfig& config = graph_->loss_config();
-  const double lambda = config.lambda / static_cast<double>(batch_size);
-  StepResult result;
-  result.loss = sums[kLoss];
-  double penalty = 0, squares = sums[kDenseSquares];
-  for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
-    penalty += config_.cistern.embedding_l2 / 2 * sums[kOfEmbeddings + 2 * e];
-    squares += sums[kOfEmbeddings + 2 * e + 1];
-  }
-  if (config.regularizer == "L2") penalty += lambda / 2 * sums[kDensePenalty];
-  if (config.regularizer == "L1") penalty += lambda * sums[kDensePenalty];
-  result.loss += penalty;
-  result.grad_norm = std::sqrt(squares);
-  return result;
-}
-
-void GraphModel::ScaleGradients(float factor, const Step& step) {
-  op::Scale(factor, parameters_.grads(), parameters_.count(), stream_);
+void GraphModel::ScaleGradients(const Step& step) {
+  if (config_.cistern.clip_norm == 0) return;
+  op::ScaleByGate(gate_.data(), parameters_.grads(), parameters_.count(), stream_);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    embedding->ScaleGradients(factor, step);
+    embedding->ScaleGradients(step);
   }
 }
 
@@ -219,7 +250,7 @@ void GraphModel::Update(const Step& step, double lr_scale) {
   op::DenseUpdate(dense.rule,
                   StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
                   parameters_.grads(), parameters_.weights(), parameters_.states(),
-                  parameters_.count(), stream_);
+                  parameters_.count(), gate_.data(), stream_);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->Update(step, lr_scale);
 }
 
@@ -263,7 +294,7 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
-    graph_->Infer({view, first, size, tables, 0, parameters_, graph_->scratch(), stream_});
+    graph_->Infer({view, first, size, tables, 0, parameters_, graph_->scratch(), nullptr, stream_});
     graph_->loss().Predict(logit.value(), size, predictions_.data(), stream_);
     CopyToHost(predictions_.data(), predictions->data() + first * labels,
                size * labels * sizeof(float), stream_);
@@ -296,11 +327,16 @@ absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* co
   return absl::OkStatus();
 }
 
-absl::Status GraphModel::NotFinite(const char* what, uint64_t step) const {
+absl::Status GraphModel::NotFinite(const op::StepGate& gate, uint64_t step) const {
+  const bool is_loss = !std::isfinite(gate.loss);
   return absl::DataLossError(absl::StrCat(
-      config_.path, ": the ", what, " of step ", step,
-      " is not a finite number, so nothing was updated; a lower learning rate, a warm-up or "
-      "cistern.clip_norm may help, or the dense features hold such a number"));
+      config_.path, ": the ", is_loss ? "loss" : "gradient", " of step ", step,
+      is_loss || !std::isfinite(gate.grad_norm)
+          ? " is not a finite number"
+          : absl::StrCat(" has a norm of ", gate.grad_norm, ", too large to be squared"),
+      ", so nothing was updated; a lower learning rate, a warm-up or cistern.clip_norm may help, "
+      "or "
+      "the dense features hold such a number; cistern.not_finite=\"skip\" leaves such steps out"));
 }
 
 }  // namespace

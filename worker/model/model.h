@@ -19,6 +19,7 @@ namespace cistern {
 struct StepResult {
   double loss = 0;       // mean over the batch, regularizers included
   double grad_norm = 0;  // of all gradients, dense and sparse, before clipping
+  bool skipped = false;  // one of them is not a finite number: nothing was updated
 };
 
 // Dense parameters live in flat buffers with their optimizer state; the servers see them as two
@@ -39,14 +40,24 @@ class Model {
   // Embedding tables in the order of config.embeddings, then the dense tables.
   virtual const v1::Schema& schema() const = 0;
 
-  // One training step: forward, loss, backward, clipping, sparse and dense updates.
+  // Enqueues a training step: forward, loss, backward, clipping, sparse and dense updates. Finish
+  // gives its result; at most kStepsInFlight are enqueued and not finished.
   // tables: by embedding; rows are updated in place. step: 1, 2, ... ; lr_scale multiplies the
-  // learning rates of the schedule. kDataLoss if the loss is not finite: nothing was updated then.
-  // next: the batch of the next call, which comes to the device while this one is computed; null:
-  // not known.
-  virtual absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
-                                           uint64_t step, double lr_scale,
-                                           const Batch* next = nullptr) = 0;
+  // learning rates of the schedule. next: the batch of the next call, which comes to the device
+  // while this one is computed; null: not known.
+  static constexpr size_t kStepsInFlight = 2;
+  virtual absl::Status Launch(const Batch& batch, absl::Span<PassTable* const> tables,
+                              uint64_t step, double lr_scale, const Batch* next) = 0;
+  // Waits for the oldest step that is not finished. kDataLoss if its loss or norm is not finite and
+  // the model stops there (cistern.not_finite): neither it nor a step after it has updated
+  // anything.
+  virtual absl::StatusOr<StepResult> Finish() = 0;
+  // Both, for one step.
+  absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
+                                   uint64_t step, double lr_scale, const Batch* next = nullptr) {
+    CISTERN_RETURN_IF_ERROR(Launch(batch, tables, step, lr_scale, next));
+    return Finish();
+  }
 
   // Tables that make up missed steps (common/missed_steps.h): how far training is and with which
   // rates, after the last step or since SetClock. A model that goes on from rows of an earlier run

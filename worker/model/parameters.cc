@@ -84,6 +84,10 @@ void Parameters::StartStep(Stream& stream) {
   CopyOnDevice(running_.data(), next_running_.data(), running_count_ * sizeof(float), stream);
 }
 
+void Parameters::Advance(const op::StepGate* gate, Stream& stream) {
+  op::CopyIfOpen(gate, next_running_.data(), running_.data(), running_count_, stream);
+}
+
 std::vector<v1::DenseTableSpec> Parameters::tables() const {
   std::vector<v1::DenseTableSpec> tables;
   if (count_ > 0) tables.push_back(MakeTable("dense", count_, ColumnsOf(rule_.kind)));

@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "common/status.h"
 #include "common/update_rule.h"
+#include "cuda/op/step_gate.h"
 #include "cuda/stream.h"
 #include "proto/schema.pb.h"
 #include "worker/model/device_buffer.h"
@@ -23,7 +24,7 @@ struct Parameter {
 // moves. Layers register what they need while the graph is built; then Allocate.
 //
 // Running statistics have two copies: a training step writes the next one, and Advance makes it the
-// current one once the step is known to be good.
+// current one if the step is good.
 //
 // Threads: one at a time.
 class Parameters {
@@ -45,7 +46,7 @@ class Parameters {
   const float* running(Parameter p) const { return running_.data() + p.offset; }
   float* next_running(Parameter p) { return next_running_.data() + p.offset; }
   void StartStep(Stream& stream);  // the next running statistics start as the current ones
-  void Advance() { running_.swap(next_running_); }
+  void Advance(const op::StepGate* gate, Stream& stream);
 
   // The tables "dense" (if there are parameters) and "dense_state" (if there are statistics).
   std::vector<v1::DenseTableSpec> tables() const;

@@ -29,6 +29,7 @@ struct Progress {
   MetricValues metrics;                 // eval, final: what else solver.eval_metrics asks for
   std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
   std::optional<uint64_t> rows;         // pass: distinct keys
+  uint64_t skipped_steps = 0;           // since the start of the run (cistern.not_finite)
   std::optional<uint64_t> pass;         // committed pass
   double seconds = 0;                   // since the start of the run
   double samples_per_second = 0;        // since the last event of this kind
@@ -64,6 +65,7 @@ struct TrainSummary {
   bool interrupted = false;
   std::string stopped_by;                // "max_iter", "epochs", "auc", "patience", "interrupt"
   std::optional<uint64_t> resumed_from;  // iterations that were done when the job began
+  uint64_t skipped_steps = 0;            // whose loss or gradient was not a finite number
   uint64_t recoveries = 0;               // times that passes were lost with a server
 };
 

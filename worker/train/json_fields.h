@@ -51,6 +51,9 @@ class FieldWriter {
     if (values.empty()) return;
     PutMetrics(values, &json_[name]);
   }
+  void Later(const char* name, uint64_t count) {
+    if (count > 0) json_[name] = count;
+  }
   const nlohmann::ordered_json& json() const { return json_; }
 
  private:
@@ -114,6 +117,9 @@ class FieldReader {
   }
 
   // Older texts have no such field.
+  void Later(const char* name, uint64_t& out) {
+    if (json_.is_object() && json_.contains(name)) Value(name, out);
+  }
   void Later(const char* name, MetricValues& out) {
     if (!json_.is_object() || !json_.contains(name)) return;
     const nlohmann::ordered_json* values = Find(name);

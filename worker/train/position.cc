@@ -112,6 +112,7 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Value("stopped_by", position.stopped_by);
   fields.Object("finished", position.finished, kEndFields);
   fields.Value("config", position.config);
+  fields.Later("skipped_steps", position.skipped_steps);
 };
 
 // An AUC is never above 1, so thresholds of 1 and more are all the same: none.

@@ -87,7 +87,8 @@ struct Position {
   bool epoch_ended = false;
   uint64_t pass_rows = 0;  // distinct keys of the pass
   Plateau::State plateau;
-  double loss = 0;  // of the last step
+  double loss = 0;             // of the last step that was not skipped
+  uint64_t skipped_steps = 0;  // cistern.not_finite
   LossSum since_train_line, since_pass_line;
   double epoch_samples = 0;  // mean of the epochs that ended; 0: none has
   Score score;               // of the last evaluation

@@ -139,26 +139,51 @@ absl::Status Trainer::TrainPasses() {
 absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   std::vector<PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
-  size_t trained = 0;
   const std::vector<Batch>& batches = ready.pass->batches;
-  for (const Batch& batch : batches) {
-    const Batch* next = &batch == &batches.back() ? nullptr : &batch + 1;
-    absl::StatusOr<StepResult> step =
-        model_->Train(batch, tables, at_.steps() + 1, plateau_.scale(), next);
-    if (!step.ok()) {
-      return AddContext(step.status(), absl::StrCat("iteration ", at_.iterations + 1));
+  size_t launched = 0, trained = 0;
+  while (launched < batches.size() && !Stopping() && !LimitReached()) {
+    const Batch* next = launched + 1 < batches.size() ? &batches[launched + 1] : nullptr;
+    CISTERN_RETURN_IF_ERROR(model_->Launch(
+        batches[launched], tables, at_.steps() + 1 + (launched - trained), plateau_.scale(), next));
+    ++launched;
+    // One step is left running while the next is enqueued, unless something follows it that needs
+    // its rows, or its loss.
+    const bool wait = next == nullptr || IsMilestone(at_.iterations + (launched - trained));
+    while (launched - trained > (wait ? 0 : 1)) {
+      CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].size));
+      ++trained;
     }
-    ++trained;
-    ++at_.iterations;
-    at_.samples += batch.size;
-    at_.loss = step->loss;
-    at_.since_train_line.Add(step->loss);
-    at_.since_pass_line.Add(step->loss);
-    CISTERN_RETURN_IF_ERROR(AfterStep(ready));
+    if (trained == launched) CISTERN_RETURN_IF_ERROR(AfterStep(ready));
     if (options_.interrupted != nullptr && options_.interrupted->load()) Stop("interrupt");
-    if (Stopping() || LimitReached()) break;
+  }
+  for (; trained < launched; ++trained) {  // interrupted
+    CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].size));
   }
   return trained;
+}
+
+bool Trainer::IsMilestone(uint64_t iteration) const {
+  const SolverConfig& solver = config_.solver;
+  return (solver.display > 0 && iteration % solver.display == 0) ||
+         (solver.eval_interval > 0 && iteration % solver.eval_interval == 0) ||
+         (solver.max_iter > 0 && iteration >= solver.max_iter);
+}
+
+absl::Status Trainer::FinishStep(size_t samples) {
+  const absl::StatusOr<StepResult> step = model_->Finish();
+  if (!step.ok()) {
+    return AddContext(step.status(), absl::StrCat("iteration ", at_.iterations + 1));
+  }
+  ++at_.iterations;
+  at_.samples += samples;
+  if (step->skipped) {
+    ++at_.skipped_steps;
+    return absl::OkStatus();
+  }
+  at_.loss = step->loss;
+  at_.since_train_line.Add(step->loss);
+  at_.since_pass_line.Add(step->loss);
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::AfterStep(const ReadyPass& ready) {
@@ -183,6 +208,7 @@ Progress Trainer::Now(const char* event) const {
   progress.lr =
       config_.optimizer.schedule.At(std::max<uint64_t>(at_.steps(), 1)) * plateau_.scale();
   progress.pass = client_.committed_pass();
+  progress.skipped_steps = at_.skipped_steps;
   double done = 0;  // fraction of the run, where it is known
   if (config_.solver.max_iter > 0) {
     progress.total_iterations = config_.solver.max_iter;
@@ -384,6 +410,7 @@ TrainSummary Trainer::Summary() const {
   summary.passes = at_.passes;
   summary.epochs = at_.epochs;
   summary.rows = at_.pass_rows;
+  summary.skipped_steps = at_.skipped_steps;
   summary.seconds = log_.seconds();
   summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
   summary.loss = at_.loss;

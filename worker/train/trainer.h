@@ -64,6 +64,10 @@ class Trainer {
   absl::Status TrainPasses();
   // Trains the batches of a pass, up to where the run stops; returns how many.
   absl::StatusOr<size_t> TrainPass(ReadyPass& ready);
+  // Something happens after this iteration that needs the state right after it.
+  bool IsMilestone(uint64_t iteration) const;
+  // Takes the result of the oldest step that runs.
+  absl::Status FinishStep(size_t samples);
   // After a batch: the lines and evaluations that fall on this iteration.
   absl::Status AfterStep(const ReadyPass& ready);
   absl::Status EvaluateNow(const ReadyPass* live, const char* event);

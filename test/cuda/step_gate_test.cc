@@ -1,0 +1,126 @@
+#include "cuda/op/step_gate.h"
+
+#include <limits>
+
+#include "cuda/op/dense_update.h"
+#include "cuda/op/sparse_update.h"
+#include "test/cuda/op_test.h"
+
+namespace cistern::op {
+namespace {
+
+class StepGateTest : public OpTest {
+ protected:
+  // The gate after JudgeStep of these sums, where it was `before`.
+  StepGate Judged(const Doubles& sums, const StepRule& rule, const StepGate& before = {}) {
+    Array<StepGate> gate(1, before);
+    JudgeStep(Array<double>(sums).data(), (sums.size() - 3) / 2, rule, gate.data(), stream());
+    return gate.Read()[0];
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, StepGateTest, testing::ValuesIn(OpCases()), OpCaseName);
+
+TEST_P(StepGateTest, AddsPenaltiesAndSquares) {
+  StepRule rule;
+  rule.dense_penalty = 0.5;
+  rule.embedding_penalty = 0.25;
+  const StepGate gate = Judged({0.7, 3, 16, 8, 4, 10, 5}, rule);
+  EXPECT_DOUBLE_EQ(gate.loss, 0.7 + 0.25 * 8 + 0.25 * 10 + 0.5 * 3);
+  EXPECT_DOUBLE_EQ(gate.grad_norm, 5);
+  EXPECT_EQ(gate.factor, 1);
+  EXPECT_EQ(gate.open, 1u);
+}
+
+TEST_P(StepGateTest, ClipsAsTorchDoes) {
+  StepRule rule;
+  rule.clip_norm = 2;
+  EXPECT_EQ(Judged({0, 0, 25}, rule).factor, static_cast<float>(2 / (5 + 1e-6)));
+  EXPECT_EQ(Judged({0, 0, 1}, rule).factor, 1);
+}
+
+TEST_P(StepGateTest, ClosesOnWhatIsNotFinite) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {infinity, -infinity, std::nan("")}) {
+    for (size_t i = 0; i < 5; ++i) {
+      Doubles sums = {1, 1, 1, 1, 1};
+      sums[i] = bad;
+      StepRule rule;
+      rule.dense_penalty = rule.embedding_penalty = 1;
+      EXPECT_EQ(Judged(sums, rule).open, 0u) << i << " " << bad;
+    }
+  }
+}
+
+// Its square would be infinite in the state of an optimizer, unless it is clipped.
+TEST_P(StepGateTest, ClosesOnANormThatIsTooLargeToBeSquared) {
+  StepRule rule;
+  EXPECT_EQ(Judged({1, 1, 1e38}, rule).open, 1u);
+  EXPECT_EQ(Judged({1, 1, 1e39}, rule).open, 0u);
+  rule.clip_norm = 10;
+  EXPECT_EQ(Judged({1, 1, 1e39}, rule).open, 1u);
+}
+
+TEST_P(StepGateTest, StaysClosedWhereItIsToldTo) {
+  StepGate closed;
+  closed.open = 0;
+  StepRule rule;
+  EXPECT_EQ(Judged({1, 1, 1}, rule, closed).open, 0u);
+  rule.stays_closed = false;
+  EXPECT_EQ(Judged({1, 1, 1}, rule, closed).open, 1u);
+}
+
+TEST_P(StepGateTest, ScalesAndCopies) {
+  const Doubles x = Random(b() * n());
+  StepGate half;
+  half.factor = 0.5f;
+  StepGate closed = half;
+  closed.open = 0;
+  Floats scaled(x), copied(x.size(), kUnset), not_copied(x.size(), kUnset);
+  ScaleByGate(Array<StepGate>(1, half).data(), scaled.data(), x.size(), stream());
+  CopyIfOpen(Array<StepGate>(1, half).data(), Floats(x).data(), copied.data(), x.size(), stream());
+  CopyIfOpen(Array<StepGate>(1, closed).data(), Floats(x).data(), not_copied.data(), x.size(),
+             stream());
+  Doubles expected = x;
+  ExpectNear(expected, copied, 0);
+  for (double& v : expected) v *= 0.5;
+  ExpectNear(expected, scaled, 1e-7);
+  ExpectNear(Doubles(x.size(), kUnset), not_copied, 0);
+}
+
+// Through a gate that is closed no update passes; through an open one as without a gate.
+TEST_P(StepGateTest, LetsUpdatesThroughOrNot) {
+  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdam, RuleKind::kAdagradShared}) {
+    RuleParams rule;
+    rule.kind = kind;
+    const size_t state = RuleStateFloats(kind, static_cast<uint32_t>(n()));
+    const size_t stride = n() + state;
+    const Doubles first = Random(b() * stride, 0.5, 1), grads = Random(b() * n());
+    std::vector<uint32_t> rows(b());
+    for (size_t i = 0; i < b(); ++i) rows[i] = static_cast<uint32_t>(i);
+    for (const uint32_t open : {0u, 1u}) {
+      StepGate gate;
+      gate.open = open;
+      Floats through(first), without(first);
+      const Array<uint32_t> listed(rows);
+      SparseUpdate(rule, 0.1f, listed.data(), Floats(grads).data(), through.data(),
+                   through.data() + n(), stride, b(), n(), Array<StepGate>(1, gate).data(),
+                   stream());
+      SparseUpdate(rule, 0.1f, listed.data(), Floats(grads).data(), without.data(),
+                   without.data() + n(), stride, b(), n(), nullptr, stream());
+      EXPECT_EQ(through.Read(), open == 1 ? without.Read() : Floats(first).Read());
+      if (kind == RuleKind::kAdagradShared) continue;
+      const Doubles weights = Random(b() * n(), 0.5, 1);
+      const Doubles states = Random(RuleStateFloats(kind, 1) * b() * n(), 0.5, 1);
+      Floats weight(weights), moved(weights), of_weight(states), of_moved(states);
+      DenseUpdate(rule, 0.1f, Floats(grads).data(), weight.data(), of_weight.data(), b() * n(),
+                  Array<StepGate>(1, gate).data(), stream());
+      DenseUpdate(rule, 0.1f, Floats(grads).data(), moved.data(), of_moved.data(), b() * n(),
+                  nullptr, stream());
+      EXPECT_EQ(weight.Read(), open == 1 ? moved.Read() : Floats(weights).Read());
+      EXPECT_EQ(of_weight.Read(), open == 1 ? of_moved.Read() : Floats(states).Read());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cistern::op
