@@ -15,7 +15,7 @@ namespace {
 
 SampleBlock ReadAll(const PlantedOptions& options, const PlantedSummary& summary,
                     const std::string& list) {
-  NormOptions norm = {list, options.check, options.wide_keys, summary.shape};
+  const NormOptions norm = {list, options.check, options.wide_keys, summary.shape, {}};
   SampleBlock block;
   block.Reset(1);
   auto reader = OpenNorm(norm);
