@@ -21,7 +21,9 @@ Activity::Activity(Console* console, std::string what, std::string unit, uint64_
       unit_(std::move(unit)),
       start_(absl::Now()),
       total_(total) {
-  if (console_ != nullptr) thread_ = std::thread([this] { Run(); });
+  if (console_ == nullptr) return;
+  thread_ = std::make_unique<ThreadPool>(1);
+  thread_->Run([this] { Run(); });
 }
 
 Activity::~Activity() {
@@ -30,7 +32,7 @@ Activity::~Activity() {
     absl::MutexLock lock(&mutex_);
     ended_ = true;
   }
-  thread_.join();
+  thread_.reset();
   console_->Update("");
 }
 

@@ -4,13 +4,13 @@
 // every ten seconds. A command that ends within the first second says nothing.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "cli/report.h"
+#include "common/thread_pool.h"
 
 namespace cistern {
 
@@ -40,7 +40,7 @@ class Activity {
   absl::Mutex mutex_;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0, total_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::unique_ptr<ThreadPool> thread_;  // one; its destructor waits for Run
 };
 
 }  // namespace cistern

@@ -37,6 +37,8 @@ TESTED_THROUGH = {
     "common/file.cc": "test/common/model_folder_test.cc",
     "common/model_file.cc": "test/common/model_folder_test.cc",
     "common/row_cutter.cc": "test/common/model_folder_test.cc",
+    "common/first_weights.cc": "test/cuda/ctr_update_test.cc",
+    "cuda/collective/*.cc": "test/cuda/collective/communicator_test.cc",
     "cuda/device_*.cc": "test/cuda/device_test.cc",
     "cuda/op/gemm_*.cc": "test/cuda/fully_connected_test.cc",
     "server/server_main.cc": "test/integration/server_process_test.cc",

@@ -1,0 +1,72 @@
+// The end of a run: which state is the final one, its model, its figures.
+#include "worker/train/trainer.h"
+
+namespace cistern {
+
+absl::Status Trainer::EndWithBest() {
+  if (!best_is_last_) {
+    // The position is the one of that epoch's end: who goes on from here goes on from there.
+    CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
+    position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.iterations, at_.samples,
+                               at_.epochs,        at_.passes,     at_.loss,       at_.best->score};
+    v1::StepClock clock = model_->clock();
+    if (clock.step() > 0) clock.set_step(position.steps());
+    CISTERN_RETURN_IF_ERROR(best_.Restore(client_, at_.best->pass, position, clock));
+    model_->SetClock(clock);
+    CISTERN_RETURN_IF_ERROR(RestoreDense());
+  }
+  best_.RemoveAll();
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Finish() {
+  const bool interrupted = at_.stopped_by == "interrupt";
+  // A run that will be resumed keeps both its last state, on the servers, and its best one.
+  const bool goes_on = interrupted && client_.durable();
+  const std::optional<BestEpoch> best = at_.best;
+  if (best && !goes_on) CISTERN_RETURN_IF_ERROR(EndWithBest());
+  if (start_.is_over) best_.RemoveAll();
+  if (best) at_.score = best->score;
+  if (options_.save_model && !options_.out_dir.empty()) {
+    CISTERN_RETURN_IF_ERROR(best && goes_on ? best_.CopyTo(best->pass, ModelDir())
+                                            : SaveModel(files_, client_, ModelDir()));
+    model_dir_ = ModelDir();
+  }
+  // The best epoch's figures stand, and so do those of an evaluation after the last step.
+  const bool scored = best || at_.scored_iteration == at_.iterations;
+  if (evaluator_ != nullptr && !interrupted && !scored) {
+    absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
+    if (!result.ok()) return AddContext(result.status(), "evaluation");
+    at_.score = {result->auc, result->logloss, result->metrics};
+  }
+  Progress progress = Now("final");
+  progress.loss = at_.loss;
+  progress.auc = at_.score.auc;
+  progress.logloss = at_.score.logloss;
+  progress.metrics = at_.score.others;
+  progress.rows = at_.pass_rows;
+  log_.Write(progress);
+  return absl::OkStatus();
+}
+
+TrainSummary Trainer::Summary() const {
+  TrainSummary summary;
+  summary.iterations = at_.iterations;
+  summary.samples = at_.samples;
+  summary.passes = at_.passes;
+  summary.epochs = at_.epochs;
+  summary.rows = at_.pass_rows;
+  summary.skipped_steps = at_.skipped_steps;
+  summary.seconds = log_.seconds();
+  summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
+  summary.loss = at_.loss;
+  summary.auc = at_.score.auc;
+  summary.logloss = at_.score.logloss;
+  summary.metrics = at_.score.others;
+  summary.model_dir = model_dir_;
+  summary.interrupted = at_.stopped_by == "interrupt";
+  summary.stopped_by = at_.stopped_by;
+  return summary;
+}
+
+}  // namespace cistern
