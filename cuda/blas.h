@@ -1,5 +1,5 @@
-// Matrix products on a GPU by cuBLASLt, in strict float32: no TF32, whatever the library's default.
-// Internal to the files that see CUDA.
+// Matrix products on a GPU by cuBLASLt, in strict float32 unless the stream allows less
+// (ProductPrecision), whatever the library's default. Internal to the files that see CUDA.
 //
 // The library is loaded when the first Blas is made and not before (see CudaQueue::blas). Which of
 // its kernels makes a product is asked once a shape and kept: the answer depends on the shape and
@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "common/status.h"
+#include "cuda/stream.h"
 
 namespace cistern {
 
@@ -25,6 +26,7 @@ struct BlasProduct {
   bool accumulate;
   const float* bias;
   float* c;
+  ProductPrecision precision;
 };
 
 // Threads: one at a time.

@@ -69,8 +69,8 @@ absl::Status BlasStatus(cublasStatus_t status, const char* what) {
                                                : absl::InternalError(text);
 }
 
-// A product's shape, and the largest power of two up to 16 that divides each pointer.
-using Key = std::array<size_t, 11>;
+// A product's shape and precision, and the largest power of two up to 16 that divides each pointer.
+using Key = std::array<size_t, 12>;
 
 size_t AlignmentOf(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -91,7 +91,21 @@ Key KeyOf(const BlasProduct& p) {
           AlignmentOf(p.a),
           AlignmentOf(p.b),
           AlignmentOf(p.bias),
-          AlignmentOf(p.c)};
+          AlignmentOf(p.c),
+          static_cast<size_t>(p.precision)};
+}
+
+// Matrices stay float32; the library rounds what it reads of them.
+cublasComputeType_t ComputeTypeOf(ProductPrecision precision) {
+  switch (precision) {
+    case ProductPrecision::kTf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case ProductPrecision::kBfloat16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+    case ProductPrecision::kFloat32:
+      break;
+  }
+  return CUBLAS_COMPUTE_32F;
 }
 
 class CublasLt : public Blas {
@@ -141,7 +155,7 @@ class CublasLt : public Blas {
 
   absl::Status Prepare(const BlasProduct& p, Plan* plan) {
     CISTERN_RETURN_IF_ERROR(
-        BlasStatus(library_.DescCreate(&plan->matmul, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        BlasStatus(library_.DescCreate(&plan->matmul, ComputeTypeOf(p.precision), CUDA_R_32F),
                    "cublasLtMatmulDescCreate"));
     const cublasOperation_t left = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t right = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;

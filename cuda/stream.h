@@ -13,6 +13,11 @@ namespace cistern {
 
 enum class DeviceKind { kCpu, kCuda };
 
+// What the matrix products on a GPU may round their inputs to, for its faster units: float32 keeps
+// 24 bits, TF32 11, bfloat16 8, and all three their range. Sums are float32. The CPU computes in
+// float32 whatever is allowed.
+enum class ProductPrecision { kFloat32, kTf32, kBfloat16 };
+
 class CudaQueue;  // cuda/cuda_queue.h; only what CUDA's compiler builds looks inside
 struct CudaQueueDelete {
   void operator()(CudaQueue* queue) const;
@@ -39,6 +44,10 @@ class Stream {
   // the stream waits after each.
   absl::Status Wait();
 
+  // Of the products that are enqueued from now on.
+  ProductPrecision product_precision() const { return product_precision_; }
+  void set_product_precision(ProductPrecision precision) { product_precision_ = precision; }
+
   // For finding an error: from now on every launch waits for its end, and is blamed for what it
   // ran into. Slow. On the CPU nothing changes.
   void WaitAfterEachLaunch();
@@ -48,6 +57,7 @@ class Stream {
 
  private:
   DeviceKind device_;
+  ProductPrecision product_precision_ = ProductPrecision::kFloat32;
   absl::Status status_;
   std::unique_ptr<CudaQueue, CudaQueueDelete> queue_;
 };

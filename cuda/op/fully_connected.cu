@@ -54,7 +54,8 @@ void FullyConnected(const float* x, const float* weight, const float* bias, floa
     const absl::StatusOr<Blas*> blas = stream.queue()->blas();
     if (!blas.ok()) return stream.Record(blas.status());
     const absl::Status status = (*blas)->Multiply(
-        {false, false, b, n, k, x, weight, false, bias, y}, stream.queue()->stream());
+        {false, false, b, n, k, x, weight, false, bias, y, stream.product_precision()},
+        stream.queue()->stream());
     if (status.ok()) return;
     if (!absl::IsUnimplemented(status)) return stream.Record(AddContext(status, "FullyConnected"));
   }

@@ -1,4 +1,4 @@
-// By cuBLASLt in strict float32 (blas.h): 2 m n k FLOPs; bytes that must move 4 (m k + k n + m n),
+// By cuBLASLt (blas.h): 2 m n k FLOPs; bytes that must move 4 (m k + k n + m n),
 // and 4 m n more where it accumulates.
 #include "cuda/op/gemm.h"
 
@@ -26,7 +26,8 @@ void Gemm(Transpose transpose_a, Transpose transpose_b, size_t m, size_t n, size
                                b,
                                accumulate,
                                nullptr,
-                               c};
+                               c,
+                               stream.product_precision()};
   const absl::Status status = (*blas)->Multiply(product, stream.queue()->stream());
   if (!status.ok()) {
     stream.Record(

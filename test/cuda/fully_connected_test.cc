@@ -56,6 +56,36 @@ TEST_P(GemmTest, IsTheProductForEveryTranspose) {
   }
 }
 
+// Of each factor 11 or 8 bits are left; that the emulated GPU does round shows that it was told.
+TEST_P(GemmTest, RoundsItsInputsNoFurtherThanTheStreamAllows) {
+  const Doubles a = Random(b() * k()), w = Random(k() * n());
+  const Doubles exact = Times(a, w, b(), k(), n());
+  Doubles sizes[2] = {a, w};
+  for (Doubles& x : sizes) {
+    for (double& v : x) v = std::abs(v);
+  }
+  const Doubles size = Times(sizes[0], sizes[1], b(), k(), n());
+  for (const auto& [precision, share] :
+       {std::pair(ProductPrecision::kTf32, 0x1p-10), {ProductPrecision::kBfloat16, 0x1p-7}}) {
+    Floats c(b() * n(), kUnset);
+    stream().set_product_precision(precision);
+    Gemm(Transpose::kNo, Transpose::kNo, b(), n(), k(), Floats(a).data(), Floats(w).data(),
+         Write::kOverwrite, c.data(), stream());
+    stream().set_product_precision(ProductPrecision::kFloat32);
+    const std::vector<float>& values = c.Read();
+    double error = 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      ASSERT_NEAR(exact[i], values[i], share * size[i] + kTolerance) << "at " << i;
+      error = std::max(error, std::abs(exact[i] - double{values[i]}));
+    }
+    const bool emulated = GetParam().device == DeviceKind::kCuda &&
+                          DescribeCudaBuild().find("emulated") != std::string::npos;
+    if (emulated && exact.size() > 1000 && k() > 1) {
+      EXPECT_GT(error, share / 64);
+    }
+  }
+}
+
 TEST_P(FullyConnectedTest, ForwardIsProductPlusBias) {
   const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
   Floats y(b() * n(), kUnset);

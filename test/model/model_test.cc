@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "cuda/device.h"
 #include "test/model/model_bench.h"
 #include "test/model/model_error.h"
 #include "test/model/model_texts.h"
@@ -94,6 +95,27 @@ TEST(Model, GradientsAreClippedByTheirGlobalNorm) {
   ModelBench loose(DnnText(), {"cistern.embedding_l2=0.2", "cistern.clip_norm=1000"}, 12);
   loose.Train(batch, 1);
   EXPECT_EQ(loose.Dense(0), free.Dense(0));
+}
+
+// On a GPU; the CPU computes in float32 whatever is allowed.
+TEST(Model, ProductsAreRoundedNoFurtherThanTheModelFileAllows) {
+  ModelBench exact(DnnText(), {}, 12);
+  const Batch batch = exact.batch(16, 1);
+  const double loss = exact.Train(batch, 1).loss;
+  for (const char* allowed : {"solver.enable_tf32_compute=true", "cistern.gpu_products=tf32",
+                              "cistern.gpu_products=bfloat16"}) {
+    ModelBench rounded(DnnText(), {allowed}, 12);
+    EXPECT_NEAR(rounded.Train(batch, 1).loss, loss, 1e-2 * loss) << allowed;
+    if (TestDevice().kind() == DeviceKind::kCpu) {
+      EXPECT_EQ(rounded.Dense(0), exact.Dense(0)) << allowed;
+    } else if (DescribeCudaBuild().find("emulated") != std::string::npos) {
+      EXPECT_NE(rounded.Dense(0), exact.Dense(0)) << allowed;  // a GPU rounds where it pays
+    }
+  }
+  ModelBench strict(DnnText(), {"solver.enable_tf32_compute=true", "cistern.gpu_products=float32"},
+                    12);
+  strict.Train(batch, 1);
+  EXPECT_EQ(strict.Dense(0), exact.Dense(0));
 }
 
 TEST(Model, PredictsBatchesOfAnySize) {

@@ -103,7 +103,8 @@ TEST(SolverConfig, TheFrappeRecipeIsExpressible) {
       {"solver.max_iter=0", "solver.num_epochs=100", "cistern.embedding_l2=0.05",
        "cistern.clip_norm=10", "cistern.eval_every_epoch=true", "cistern.plateau_factor=0.1",
        "cistern.plateau_min_lr=1e-6", "cistern.patience=2", "cistern.keep_best=true",
-       "cistern.shuffle=true", "cistern.init_scheme=exact",
+       "cistern.shuffle=true", "cistern.init_scheme=exact", "cistern.gpu_products=bfloat16",
+       "solver.enable_tf32_compute=true",
        "cistern.embeddings.deep.initializer={\"type\":\"Normal\",\"range\":1e-4}",
        "layers.fc1.fc_param.weight_init=XavierNorm", "layers.fc1.fc_param.bias_init=Zero"});
   EXPECT_EQ(config.cistern.embedding_l2, 0.05);
@@ -116,6 +117,8 @@ TEST(SolverConfig, TheFrappeRecipeIsExpressible) {
   EXPECT_TRUE(config.cistern.keep_best);
   EXPECT_TRUE(config.cistern.shuffle);
   EXPECT_EQ(config.cistern.init_scheme, "exact");
+  EXPECT_EQ(config.cistern.gpu_products, "bfloat16");
+  EXPECT_TRUE(config.solver.enable_tf32);
   EXPECT_EQ(config.layers[2].bias_init, InitKind::kZero);
 }
 

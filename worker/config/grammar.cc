@@ -75,7 +75,10 @@ ObjectGrammar SolverGrammar() {
        String("export_predictions_prefix", "3.x: a file of predictions for each evaluation")
            .Otherwise("none")
            .Note("ignored: `cistern predict` writes predictions"),
-       Anything("enable_tf32_compute", "ignored: a choice of GPU kernels (3.x)"),
+       Bool(
+           "enable_tf32_compute",
+           "3.x: matrix products on a GPU may round their inputs to 11 bits (cistern.gpu_products)")
+           .Default("false"),
        Anything("enable_overlap", "ignored: a choice of GPU streams (3.x)"),
        Anything("holistic_cuda_graph", "ignored: a way to launch GPU kernels (3.x)"),
        Anything("device_layout", "ignored: a placement on GPUs (3.x)"),
@@ -188,6 +191,10 @@ const ObjectGrammar& CisternGrammar() {
             "HugeCTR's model files that a snapshot writes: those of 2.3, or those of 3.x, which "
             "have room for the optimizer's state")
            .Default("\"v2\""),
+       Word("gpu_products", {"float32", "tf32", "bfloat16"},
+            "what matrix products on a GPU may round their inputs to: 24, 11 or 8 bits, sums are "
+            "float32; the CPU computes in float32")
+           .Otherwise("float32, or tf32 with enable_tf32_compute"),
        Word("init_scheme", {"hugectr", "exact"},
             "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
            .Default("\"hugectr\""),

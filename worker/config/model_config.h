@@ -41,6 +41,7 @@ struct SolverConfig {
   double auc_threshold = 1.0;  // training stops once AUC >= this; 1 or more: never
   std::vector<std::string> eval_metrics = {"AUC"};  // of MetricNames(), without thresholds
   bool wide_keys = false;                           // input_key_type I64
+  bool enable_tf32 = false;                         // enable_tf32_compute
   uint64_t seed = 0;
 };
 
@@ -134,10 +135,11 @@ struct CisternConfig {
   bool keep_best = false;  // the best epoch's state is the final one
   bool shuffle = false;
   uint64_t pass_memory_mb = 1024;
-  uint32_t day = 0;                     // today, for embeddings with day_id_decay
-  uint64_t commit_every = 1;            // passes: durable commits; those between are in memory only
-  std::optional<GroupSlot> gauc_slot;   // there if solver.eval_metrics asks for GAUC
-  std::string snapshot_form = "v2";     // of HugeCTR's model files; or "v3"
+  uint32_t day = 0;                    // today, for embeddings with day_id_decay
+  uint64_t commit_every = 1;           // passes: durable commits; those between are in memory only
+  std::optional<GroupSlot> gauc_slot;  // there if solver.eval_metrics asks for GAUC
+  std::string snapshot_form = "v2";    // of HugeCTR's model files; or "v3"
+  std::string gpu_products;  // float32, tf32 or bfloat16; empty: as solver.enable_tf32 says
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
 };
 

@@ -98,6 +98,7 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
     solver.eval_batches = samples / solver.batchsize_eval + (samples % solver.batchsize_eval > 0);
   }
   solver.wide_keys = json.at("input_key_type") == "I64";
+  solver.enable_tf32 = json.at("enable_tf32_compute");
   solver.seed = json.at("seed");
   if (solver.seed == 0) {
     solver.seed = kDefaultSeed;
@@ -132,6 +133,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.pass_memory_mb = json.at("pass_memory_mb");
   cistern.commit_every = json.at("commit_every");
   cistern.snapshot_form = json.at("snapshot_form");
+  if (json.contains("gpu_products")) cistern.gpu_products = json.at("gpu_products");
   cistern.init_scheme = json.at("init_scheme");
   cistern.day = json.at("day");
   return cistern;

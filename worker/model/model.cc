@@ -16,6 +16,14 @@
 namespace cistern {
 namespace {
 
+// What the model file lets products on a GPU round their inputs to.
+ProductPrecision PrecisionOf(const ModelConfig& config) {
+  const std::string& word = config.cistern.gpu_products;
+  if (word == "bfloat16") return ProductPrecision::kBfloat16;
+  const bool tf32 = word.empty() ? config.solver.enable_tf32 : word == "tf32";
+  return tf32 ? ProductPrecision::kTf32 : ProductPrecision::kFloat32;
+}
+
 class GraphModel : public Model {
  public:
   GraphModel(const ModelConfig& config, DeviceContext& device)
@@ -139,6 +147,7 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
                                 uint64_t number, double lr_scale, const Batch* next) {
   CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
+  stream_.set_product_precision(PrecisionOf(config_));  // models may share a device
   if (batch.size == 0 || batch.size > config_.solver.batchsize) {
     return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
                                                    " samples; solver.batchsize is ",
@@ -286,6 +295,7 @@ absl::Status GraphModel::BringUp(absl::Span<PassTable* const> tables) {
 absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const> tables,
                                  std::vector<float>* predictions, std::vector<float>* logits) {
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
+  stream_.set_product_precision(PrecisionOf(config_));
   const size_t labels = config_.data.label_dim, most = graph_->planned_batch();
   const Tensor& logit = graph_->logit();
   const size_t columns = logit.shape.columns();

@@ -1,17 +1,34 @@
 // Matrix products of the emulated GPU.
+#include <cstdint>
+#include <cstring>
+
 #include "cuda/blas.h"
 #include "test/cuda/emulator/cuda_runtime.h"
 
 namespace cistern {
 namespace {
 
+// To the nearest number of so few bits.
+double Rounded(float x, ProductPrecision precision) {
+  const int dropped = precision == ProductPrecision::kFloat32 ? 0
+                      : precision == ProductPrecision::kTf32  ? 13
+                                                              : 16;
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  bits += (1u << dropped) / 2;
+  bits &= ~((1u << dropped) - 1);
+  std::memcpy(&x, &bits, sizeof(bits));
+  return static_cast<double>(x);
+}
+
 void MultiplyNow(const BlasProduct& p) {
   for (size_t i = 0; i < p.m; ++i) {
     for (size_t j = 0; j < p.n; ++j) {
       double sum = 0;
       for (size_t l = 0; l < p.k; ++l) {
-        const double a = p.a[p.transpose_a ? l * p.m + i : i * p.k + l];
-        sum += a * static_cast<double>(p.b[p.transpose_b ? j * p.k + l : l * p.n + j]);
+        const float a = p.a[p.transpose_a ? l * p.m + i : i * p.k + l];
+        const float b = p.b[p.transpose_b ? j * p.k + l : l * p.n + j];
+        sum += Rounded(a, p.precision) * Rounded(b, p.precision);
       }
       if (p.bias != nullptr) sum += static_cast<double>(p.bias[j]);
       float& c = p.c[i * p.n + j];
