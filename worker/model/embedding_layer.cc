@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cuda/op/elementwise.h"
 #include "cuda/op/embedding_pool.h"
 #include "cuda/op/make_up_steps.h"
 #include "cuda/op/sparse_update.h"

@@ -47,7 +47,7 @@ class GraphModel : public Model {
   }
 
  private:
-  // The sums of a step, in one array: Sums() of them.
+  // The sums of a step, in one array: sums() of them, in the order of op::JudgeStep.
   enum Sum { kLoss, kDensePenalty, kDenseSquares, kOfEmbeddings };
   double* sum(size_t i) { return sums_.data() + i; }
   size_t sums() const { return kOfEmbeddings + 2 * graph_->live_embeddings().size(); }

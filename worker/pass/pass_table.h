@@ -32,7 +32,6 @@ class PassTable {
   }
 
   const ValueLayout& layout() const { return layout_; }
-  DeviceContext& device() const { return device_; }
   size_t rows() const { return rows_; }
   size_t stride() const { return layout_.full_floats(); }
   float* values() { return static_cast<float*>(values_.data()); }
@@ -46,12 +45,12 @@ class PassTable {
   // Ctr tables: where the rule that creates embedx can read them, once BringKeys did.
   const Key* device_keys() const {
     return device_.kind() == DeviceKind::kCpu ? keys_.data()
-                                              : static_cast<const Key*>(there_.data());
+                                              : static_cast<const Key*>(key_memory_.data());
   }
   absl::Status BringKeys(Stream& stream) {
     if (device_.kind() == DeviceKind::kCpu || !layout_.is_ctr()) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(there_, Take(keys_.size() * sizeof(Key)));
-    CopyToDevice(keys_.data(), there_.data(), keys_.size() * sizeof(Key), stream);
+    CISTERN_ASSIGN_OR_RETURN(key_memory_, Take(keys_.size() * sizeof(Key)));
+    CopyToDevice(keys_.data(), key_memory_.data(), keys_.size() * sizeof(Key), stream);
     return stream.status();
   }
 
@@ -65,7 +64,7 @@ class PassTable {
   size_t rows_ = 0;
   Memory values_, full_;
   absl::Span<const Key> keys_;
-  Memory there_;  // keys_, on a GPU
+  Memory key_memory_;  // keys_, on a GPU
 };
 
 }  // namespace cistern

@@ -50,7 +50,9 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
   for (Chunk& chunk : pinned_) {
     CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kPinned, table.stride(), &chunk));
   }
-  CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kDevice, table.stride(), &there_));
+  if (device_.kind() == DeviceKind::kCuda) {
+    CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kDevice, table.stride(), &there_));
+  }
   chunk_floats_ = table.stride();
   return absl::OkStatus();
 }
@@ -75,6 +77,7 @@ absl::Status RowStage::WriteInChunks(absl::Span<const Row> rows, size_t count, c
   Stream& stream = streams_.front();
   CISTERN_RETURN_IF_ERROR(table.BringKeys(stream));
   const size_t row_bytes = table.stride() * sizeof(float);
+  const bool on_gpu = device_.kind() == DeviceKind::kCuda;
   for (size_t first = 0, turn = 0; first < count; first += chunk_rows_, turn = 1 - turn) {
     const size_t size = std::min(chunk_rows_, count - first);
     CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
@@ -85,11 +88,14 @@ absl::Status RowStage::WriteInChunks(absl::Span<const Row> rows, size_t count, c
       CopyToDevice(host.full, table.full() + first, size, stream);
     } else {
       std::copy_n(rows.data() + first, size, host.rows[0]);
-      CopyToDevice(host.values, there_.values, size * row_bytes, stream);
-      CopyToDevice(host.rows[0], there_.rows[0], size * sizeof(Row), stream);
-      CopyToDevice(host.full, there_.full, size, stream);
-      op::CopyRows(there_.values, nullptr, table.values(), there_.rows[0], row_bytes, size, stream);
-      op::CopyRows(there_.full, nullptr, table.full(), there_.rows[0], 1, size, stream);
+      if (on_gpu) {
+        CopyToDevice(host.values, there_.values, size * row_bytes, stream);
+        CopyToDevice(host.rows[0], there_.rows[0], size * sizeof(Row), stream);
+        CopyToDevice(host.full, there_.full, size, stream);
+      }
+      const Chunk& from = on_gpu ? there_ : host;
+      op::CopyRows(from.values, nullptr, table.values(), from.rows[0], row_bytes, size, stream);
+      op::CopyRows(from.full, nullptr, table.full(), from.rows[0], 1, size, stream);
     }
     events_[turn].Record(stream);
   }

@@ -63,7 +63,7 @@ class RowStage {
   std::vector<Event> events_;    // of each pinned chunk: its copy is over
   size_t chunk_rows_ = 0, chunk_floats_ = 0;
   std::array<Chunk, 2> pinned_;
-  Chunk there_;
+  Chunk there_;  // on a GPU
 };
 
 }  // namespace cistern
