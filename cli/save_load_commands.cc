@@ -78,27 +78,33 @@ absl::Status UpdateAfterSave(ParameterClient& client, const v1::SaveRequest& sav
 }
 
 // Servers without tables make them from the schema that the files carry, or from a model file.
-absl::Status LoadOnServers(const LoadFlags& flags, ParameterClient& client, uint64_t* rows) {
+absl::Status LoadOnServers(const LoadFlags& flags, ParameterClient& client, v1::LoadReply* reply) {
   v1::LoadRequest request;
   request.set_name(flags.name);
   request.set_upgrade(flags.upgrade);
   request.set_foreign(flags.foreign);
-  return client.Load(request, rows);
+  for (const std::string& table : flags.tables) request.add_tables(table);
+  return client.Load(request, reply);
 }
 
-absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, uint64_t* rows) {
+absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::LoadReply* reply) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
   LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(FromCheckpoint(LoadModel(files, config, client, folder, flags.upgrade)));
-  CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
+  const LoadChoice choice = {flags.upgrade, flags.tables};
+  std::vector<v1::TableLeftOut> left_out;
+  CISTERN_RETURN_IF_ERROR(
+      FromCheckpoint(LoadModel(files, config, client, folder, choice, &left_out)));
+  for (const v1::TableLeftOut& table : left_out) *reply->add_left_out() = table;
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  reply->set_rows(rows);
   return absl::OkStatus();
 }
 
 // Whether a load step is run again on servers that kept what it loaded.
 absl::StatusOr<bool> IsLoaded(const LoadFlags& flags, ParameterClient& client) {
   LocalFileSystem files;
-  if (flags.foreign) return false;
+  if (flags.foreign || !flags.tables.empty()) return false;
   if (!flags.name.empty()) return HoldsSavedModel(files, client, flags.name);
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
   return HoldsModel(files, client, folder);
@@ -143,15 +149,26 @@ absl::Status CheckLoadFlags(const LoadFlags& flags) {
     return WithFix(absl::InvalidArgumentError("--foreign is of --name"),
                    "put the folder below each server's data_dir and name it");
   }
-  const bool takes_config = !flags.model_dir.empty() || flags.foreign || flags.upgrade;
+  const bool takes_config =
+      !flags.model_dir.empty() || flags.foreign || flags.upgrade || !flags.tables.empty();
   if (!flags.model_dir.empty() && flags.model.config.empty()) {
     return WithFix(absl::InvalidArgumentError("--model and --config belong together"),
                    "name both the model folder and the model file that it was trained from");
   }
   if (takes_config || flags.model.config.empty()) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
-                     "--config is of --model, and of --name with --foreign or --upgrade"),
+                     "--config is of --model, and of --name with --foreign, --upgrade or --tables"),
                  "leave it out: what cistern save wrote says what its tables are");
+}
+
+// Tables that start anew, because their saved rows do not fit or were not asked for.
+void AppendLeftOut(const v1::LoadReply& reply, Report* report) {
+  report->json["left_out"] = nlohmann::ordered_json::array();
+  for (const v1::TableLeftOut& table : reply.left_out()) {
+    report->json["left_out"].push_back({{"table", table.name()}, {"reason", table.reason()}});
+    absl::StrAppend(&report->text, "left out: table '", table.name(), "' (", table.reason(),
+                    "); it starts anew\n");
+  }
 }
 
 absl::StatusOr<bool> IsEmpty(ParameterClient& client) {
@@ -239,18 +256,19 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   }
   if (!empty) CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
   const absl::Time start = absl::Now();
-  uint64_t rows = 0;
+  v1::LoadReply reply;
   Activity activity(console, "loading", "models", 1);
   const absl::Status loaded = flags.model_dir.empty()
-                                  ? FromCheckpoint(LoadOnServers(flags, client, &rows))
-                                  : LoadFromHere(flags, client, &rows);
+                                  ? FromCheckpoint(LoadOnServers(flags, client, &reply))
+                                  : LoadFromHere(flags, client, &reply);
   if (!loaded.ok()) {
     UndoLoad(client);
     return WithFleetFix(loaded, flags.fleet);
   }
   Report report;
   report.json["already_there"] = false;
-  AppendTotals("loaded", rows, 0, absl::ToDoubleSeconds(absl::Now() - start), &report);
+  AppendLeftOut(reply, &report);
+  AppendTotals("loaded", reply.rows(), 0, absl::ToDoubleSeconds(absl::Now() - start), &report);
   return report;
 }
 
@@ -293,8 +311,8 @@ void AddLoadCommand(Command& root) {
   command.Flag(
       "--config", &flags->model.config,
       {"FILE",
-       "With --model: the model file that it was trained from. With --foreign or --upgrade: whose "
-       "tables are made where the servers have none.",
+       "With --model: the model file that it was trained from. With --foreign, --upgrade or "
+       "--tables: whose tables are made where the servers have none.",
        "--config deepfm.json"});
   command.List(
       "--set", &flags->model.set, false,
@@ -304,10 +322,15 @@ void AddLoadCommand(Command& root) {
       {"", "Removes what the servers hold first; it is gone even if the load then fails.",
        "--replace"});
   AddExpectationFlags(command, &flags->expected);
-  command.Switch(
-      "--upgrade", &flags->upgrade,
-      {"", "Converts rows whose table has changed since: another dim or rule, older lines.",
-       "--upgrade"});
+  command.Switch("--upgrade", &flags->upgrade,
+                 {"",
+                  "Converts rows whose table has changed since: another dim or rule, older lines. "
+                  "Dense tables "
+                  "of another number of rows are left out: they start anew.",
+                  "--upgrade"});
+  command.List("--tables", &flags->tables, true,
+               {"NAME,...", "Reads these tables only; the others stay empty and start anew.",
+                "--tables deep"});
   command.Switch(
       "--foreign", &flags->foreign,
       {"", "NAME is a folder as PSLib and Paddle write it: NAME/000/part-*, 001 ...", "--foreign"});

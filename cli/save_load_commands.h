@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "cli/expectation.h"
@@ -26,6 +27,7 @@ struct LoadFlags {
   ModelFlags model;                       // the model file that it belongs to
   bool replace = false;                   // removes what the servers hold first
   bool upgrade = false, foreign = false;  // as in LoadRequest
+  std::vector<std::string> tables;        // as there
   Expectation expected;                   // of replace
 };
 

@@ -157,22 +157,6 @@ absl::Status CheckDenseTable(const v1::DenseTableSpec& table) {
   return CheckConstants(table.rule());
 }
 
-// Empty if both have tables of the same names.
-template <typename Tables>
-std::string NameDifference(const Tables& here, const Tables& there) {
-  for (const auto& table : here) {
-    if (FindTable(there, table.name()) == nullptr) {
-      return absl::StrCat("table '", table.name(), "' is here and not there");
-    }
-  }
-  for (const auto& table : there) {
-    if (FindTable(here, table.name()) == nullptr) {
-      return absl::StrCat("table '", table.name(), "' is there and not here");
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 uint64_t SchemaHash(const v1::Schema& schema) {
@@ -206,23 +190,6 @@ std::string SchemaDifference(const v1::Schema& here, const v1::Schema& there) {
   const std::string sparse = TablesDifference("table", here.tables(), there.tables());
   if (!sparse.empty()) return sparse;
   return TablesDifference("dense table", here.dense_tables(), there.dense_tables());
-}
-
-std::string UpgradeDifference(const v1::Schema& here, const v1::Schema& there) {
-  std::string difference = NameDifference(here.tables(), there.tables());
-  if (difference.empty()) difference = NameDifference(here.dense_tables(), there.dense_tables());
-  if (!difference.empty()) return difference;
-  for (const v1::TableSpec& table : here.tables()) {
-    if (table.accessor() == FindTable(there.tables(), table.name())->accessor()) continue;
-    return absl::StrCat("table '", table.name(), "' has another accessor");
-  }
-  for (const v1::DenseTableSpec& table : here.dense_tables()) {
-    const uint64_t rows = FindTable(there.dense_tables(), table.name())->rows();
-    if (table.rows() == rows) continue;
-    return absl::StrCat("dense table '", table.name(), "' has ", table.rows(), " rows here and ",
-                        rows, " there");
-  }
-  return "";
 }
 
 }  // namespace cistern

@@ -18,11 +18,6 @@ absl::Status CheckSchema(const v1::Schema& schema);
 // The first difference, for people: "table 'deep': dim is 16 here and 8 there". Empty if equal.
 std::string SchemaDifference(const v1::Schema& here, const v1::Schema& there);
 
-// What keeps rows of tables `there` from being converted into rows of `here` (value_upgrade.h): a
-// table that only one has, another accessor, another number of dense rows. Empty if nothing does;
-// tables are told by their names.
-std::string UpgradeDifference(const v1::Schema& here, const v1::Schema& there);
-
 // The table of `name` among the tables, or dense tables, of a schema; null if there is none.
 template <typename Tables>
 const typename Tables::value_type* FindTable(const Tables& tables, const std::string& name) {

@@ -63,7 +63,9 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         return state_->guard.Check(caller, state_->store.schema_hash());
       },
       [&]() -> absl::Status {
-        const LoadOptions options = {request.upgrade(), request.foreign()};
+        const LoadOptions options = {request.upgrade(),
+                                     request.foreign(),
+                                     {request.tables().begin(), request.tables().end()}};
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
                                  LoadStore(*files_, state_->store, folder, state_->pool, options));
         // On a durable server the load becomes a commit by the pass that follows, of the same
@@ -74,6 +76,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         LogInfo(
             absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ", folder));
         reply->set_rows(totals.rows);
+        for (const v1::TableLeftOut& table : totals.left_out) *reply->add_left_out() = table;
         reply->set_committed_pass(state_->stage.committed());
         return absl::OkStatus();
       });

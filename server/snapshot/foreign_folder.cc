@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/names.h"
+#include "common/table_choice.h"
 
 namespace cistern {
 namespace {
@@ -92,19 +93,25 @@ LoadPlan::Sparse PlanSparse(const SparseTable& table, bool upgrade) {
 }  // namespace
 
 absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& store,
-                                         const std::string& folder, bool upgrade) {
+                                         const std::string& folder, const LoadOptions& options) {
   if (store.schema_hash() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("server ", store.rank(),
                      " has no tables, and a foreign model does not say what its own are: create "
                      "them first (cistern load --foreign --config MODEL.json)"));
   }
+  // Which tables there are in the folder, only the store's schema can say.
+  const TableChoice choice =
+      ChooseTables(store.schema(), store.schema(), options.tables, /*upgrade=*/false);
+  if (!choice.difference.empty()) return absl::FailedPreconditionError(choice.difference);
   LoadPlan plan;
+  plan.left_out = choice.left_out;
   uint32_t number = 0;
   for (const auto& table : store.dense_tables()) {
     const std::string name = NumberName(number++);
-    CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
     LoadPlan::Dense& dense = plan.dense.emplace_back();
+    if (!choice.Reads(table->spec().name())) continue;
+    CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
     CISTERN_ASSIGN_OR_RETURN(dense.files, InOrder(files, absl::StrCat(folder, "/", name)));
     dense.parser = [spec = table->spec()](v1::SaveFormat::Kind kind) {
       return DenseParserOf(kind, spec);
@@ -114,8 +121,10 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
   for (const auto& table : store.sparse_tables()) {
     const std::string name = NumberName(number++);
     const std::string path = absl::StrCat(folder, "/", name);
+    LoadPlan::Sparse& sparse = plan.sparse.emplace_back();
+    if (!choice.Reads(table->spec().name())) continue;
     CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
-    LoadPlan::Sparse& sparse = plan.sparse.emplace_back(PlanSparse(*table, upgrade));
+    sparse = PlanSparse(*table, options.upgrade);
     CISTERN_ASSIGN_OR_RETURN(sparse.by_shard, InOrder(files, path));
     if (sparse.by_shard.size() == shard_num) continue;
     return absl::FailedPreconditionError(

@@ -4,6 +4,7 @@
 
 #include "common/check.h"
 #include "common/schema.h"
+#include "common/table_choice.h"
 #include "server/snapshot/foreign_folder.h"
 
 namespace cistern {
@@ -11,14 +12,7 @@ namespace {
 
 constexpr char kUpgradeCure[] = "; to convert its rows, load with upgrade (cistern load --upgrade)";
 
-absl::Status OtherTables(const std::string& folder, const std::string& difference,
-                         const char* cure) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(folder, " is a model of other tables: ", difference,
-                   " (here: on this server; there: in the files)", cure));
-}
-
-// The table of `name`, which is there: TakeSchema saw to it.
+// The table of `name`, which is there: ChooseTables saw to it.
 template <typename Tables>
 const typename Tables::value_type& TableOf(const Tables& tables, const std::string& name) {
   const auto* table = FindTable(tables, name);
@@ -27,20 +21,23 @@ const typename Tables::value_type& TableOf(const Tables& tables, const std::stri
 }
 
 // Makes the tables of `saved`, or checks that its rows are, or can become, those of the store.
-absl::Status TakeSchema(TableStore& store, const ModelPart& saved, const std::string& folder,
-                        bool upgrade) {
+absl::StatusOr<TableChoice> TakeSchema(TableStore& store, const ModelPart& saved,
+                                       const std::string& folder, const LoadOptions& options) {
   if (saved.shard_num != store.shard_map().shard_num()) {
     return absl::FailedPreconditionError(absl::StrCat(
         folder, " was saved with ", saved.shard_num, " shards and this server has ",
         store.shard_map().shard_num(), "; start the servers with --shard_num=", saved.shard_num));
   }
-  if (store.schema_hash() == 0) return store.Create(saved.schema);
-  if (store.schema_hash() == SchemaHash(saved.schema)) return absl::OkStatus();
-  if (!upgrade) {
-    return OtherTables(folder, SchemaDifference(store.schema(), saved.schema), kUpgradeCure);
+  const bool fresh = store.schema_hash() == 0;
+  const TableChoice choice = ChooseTables(fresh ? saved.schema : store.schema(), saved.schema,
+                                          options.tables, options.upgrade);
+  if (!choice.difference.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, " is a model of other tables: ", choice.difference,
+        " (here: on this server; there: in the files)", choice.upgrade_cures ? kUpgradeCure : ""));
   }
-  const std::string difference = UpgradeDifference(store.schema(), saved.schema);
-  return difference.empty() ? absl::OkStatus() : OtherTables(folder, difference, "");
+  if (fresh) CISTERN_RETURN_IF_ERROR(store.Create(saved.schema));
+  return choice;
 }
 
 LoadPlan::Sparse PlanSparse(const SparseTable& table, const v1::TableSpec& saved) {
@@ -68,7 +65,8 @@ LoadPlan::Dense PlanDense(const v1::DenseTableSpec& table, const v1::DenseTableS
 }
 
 // Every file that is named here is listed in `parts`: ReadParts saw to it.
-LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts) {
+LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
+                const TableChoice& choice) {
   const v1::Schema& schema = parts[0].schema;
   const v1::SaveFormat& format = parts[0].format;
   const uint32_t writer_num = parts[0].server_num;
@@ -78,10 +76,12 @@ LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts) {
   }
   LoadPlan plan;
   plan.pass = parts[0].pass;
+  plan.left_out = choice.left_out;
   for (const auto& table : store.sparse_tables()) {
     const std::string& name = table->spec().name();
-    LoadPlan::Sparse& sparse =
-        plan.sparse.emplace_back(PlanSparse(*table, TableOf(schema.tables(), name)));
+    LoadPlan::Sparse& sparse = plan.sparse.emplace_back();
+    if (!choice.Reads(name)) continue;
+    sparse = PlanSparse(*table, TableOf(schema.tables(), name));
     for (ShardIndex shard = 0; shard < store.shard_map().shard_num(); ++shard) {
       sparse.by_shard.push_back(
           {listed.at(SparsePartName(name, shard % writer_num, shard, format))});
@@ -89,8 +89,9 @@ LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts) {
   }
   for (const auto& table : store.dense_tables()) {
     const std::string& name = table->spec().name();
-    LoadPlan::Dense& dense =
-        plan.dense.emplace_back(PlanDense(table->spec(), TableOf(schema.dense_tables(), name)));
+    LoadPlan::Dense& dense = plan.dense.emplace_back();
+    if (!choice.Reads(name)) continue;
+    dense = PlanDense(table->spec(), TableOf(schema.dense_tables(), name));
     if (listed.count(DensePartName(name, 0, format)) == 0) continue;
     for (uint32_t writer = 0; writer < writer_num; ++writer) {
       const auto file = listed.find(DensePartName(name, writer, format));
@@ -105,10 +106,10 @@ LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts) {
 
 absl::StatusOr<LoadPlan> PlanLoad(FileSystem& disk, TableStore& store, const std::string& folder,
                                   const LoadOptions& options) {
-  if (options.foreign) return PlanForeignLoad(disk, store, folder, options.upgrade);
+  if (options.foreign) return PlanForeignLoad(disk, store, folder, options);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(disk, folder));
-  CISTERN_RETURN_IF_ERROR(TakeSchema(store, parts[0], folder, options.upgrade));
-  return PlanOf(store, parts);
+  CISTERN_ASSIGN_OR_RETURN(const TableChoice choice, TakeSchema(store, parts[0], folder, options));
+  return PlanOf(store, parts, choice);
 }
 
 absl::Status ReadRows(FileSystem& disk, const std::string& folder, const LoadPlan::File& file,

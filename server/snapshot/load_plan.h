@@ -29,6 +29,7 @@ namespace cistern {
 struct LoadOptions {
   bool upgrade = false;  // rows of another layout than the table's are converted (value_upgrade.h)
   bool foreign = false;  // the folder is a foreign model
+  std::vector<std::string> tables;  // names of those to read; empty: all
 };
 
 struct LoadPlan {
@@ -37,26 +38,27 @@ struct LoadPlan {
     bool foreign = false;
   };
   struct Sparse {
-    std::vector<File> by_shard;
+    std::vector<File> by_shard;  // empty: the table is not read
     // A parser for one thread.
     std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind kind)> parser;
   };
   struct Dense {
-    // File i of n holds the rows that server i of n owns (dense_range.h); empty: never written. A
-    // foreign one may have rows behind the table's last, up to those of a whole file.
+    // File i of n holds the rows that server i of n owns (dense_range.h); empty: never written, or
+    // not read. A foreign one may have rows behind the table's last, up to those of a whole file.
     std::vector<File> files;
     std::function<DenseRowParser(v1::SaveFormat::Kind kind)> parser;
   };
   // As the store's tables.
   std::vector<Sparse> sparse;
   std::vector<Dense> dense;
-  PassId pass = 0;  // 0 for a foreign model
+  std::vector<v1::TableLeftOut> left_out;  // tables that are not read
+  PassId pass = 0;                         // 0 for a foreign model
 };
 
 // Reads what the folder says about itself. The tables are created from the model's schema if the
-// store has none. kNotFound, kDataLoss: as ReadParts. kFailedPrecondition: another schema (without
-// options.upgrade; with it, tables of other names, accessors or dense rows) or shard_num, with the
-// difference; a foreign model and no tables.
+// store has none. kNotFound, kDataLoss: as ReadParts. kFailedPrecondition: other tables than those
+// that can be read (ChooseTables) or another shard_num, with the difference; a foreign model and no
+// tables.
 absl::StatusOr<LoadPlan> PlanLoad(FileSystem& disk, TableStore& store, const std::string& folder,
                                   const LoadOptions& options);
 

@@ -90,6 +90,7 @@ std::vector<LoadFile> FilesToLoad(FileSystem& disk, const std::string& folder, c
   std::vector<LoadFile> loads;
   for (size_t t = 0; t < plan.sparse.size(); ++t) {
     SparseTable& table = *store.sparse_tables()[t];
+    if (plan.sparse[t].by_shard.empty()) continue;
     for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
       loads.push_back([&disk, &folder, &sparse = plan.sparse[t], &table, local] {
         return LoadShard(disk, folder, sparse, table, local);
@@ -149,7 +150,7 @@ absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const 
     store.Clear();
     return AddContext(rows.status(), absl::StrCat("loading server ", store.rank()));
   }
-  return LoadTotals{*rows, plan.pass};
+  return LoadTotals{*rows, plan.pass, plan.left_out};
 }
 
 }  // namespace cistern

@@ -50,6 +50,7 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
 struct LoadTotals {
   uint64_t rows = 0;
   PassId pass = 0;
+  std::vector<v1::TableLeftOut> left_out;  // tables of the store that were not read
 };
 
 // Reads the rows that this server owns. The tables are created from the model's schema if the store
@@ -58,9 +59,9 @@ struct LoadTotals {
 //
 // kNotFound: no model there. kDataLoss, with file and line: a row that cannot be read, of another
 // shard than its file's, with a reserved key, or of a key that came before; a file that is not as
-// it was saved. kFailedPrecondition: another schema or shard_num, with the difference (unless
-// options.upgrade bridges it); rows in the store. The rows' steps begin anew, from 0 on. A foreign
-// model is of pass 0.
+// it was saved. kFailedPrecondition: other tables (ChooseTables, with options.tables
+// and options.upgrade) or another shard_num, with the difference; rows in the store. The rows'
+// steps begin anew, from 0 on. A foreign model is of pass 0.
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool, const LoadOptions& options = {});
 

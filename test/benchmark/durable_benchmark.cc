@@ -203,9 +203,9 @@ class Bench {
     DropCaches();
     v1::LoadRequest request;
     request.set_name(name);
-    uint64_t rows = 0;
+    v1::LoadReply reply;
     const auto start = Clock::now();
-    Must(client_->Load(request, &rows));
+    Must(client_->Load(request, &reply));
     return SecondsSince(start);
   }
 

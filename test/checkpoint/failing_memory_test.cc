@@ -135,9 +135,9 @@ class SmallCluster {
   absl::Status Load() {
     v1::LoadRequest request;
     request.set_name("two");
-    uint64_t rows = 0;
+    v1::LoadReply reply;
     CISTERN_RETURN_IF_ERROR(client_->Clear(0));
-    return client_->Load(request, &rows);
+    return client_->Load(request, &reply);
   }
 
  private:

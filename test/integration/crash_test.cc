@@ -197,9 +197,9 @@ TEST(Crash, NothingAcknowledgedIsLostByKillingServers) {
   for (const auto& [name, pass] : life.saved()) {
     v1::LoadRequest load;
     load.set_name(name);
-    uint64_t rows = 0;
+    v1::LoadReply reply;
     ASSERT_EQ(life.client().Clear(0), absl::OkStatus());
-    ASSERT_EQ(life.client().Load(load, &rows), absl::OkStatus()) << name;
+    ASSERT_EQ(life.client().Load(load, &reply), absl::OkStatus()) << name;
     EXPECT_EQ(life.client().committed_pass(), pass);
     Counting::Check(life.client());
   }

@@ -217,6 +217,41 @@ class ModelFormats(ProgramTest):
             self.assertEqual(self.predict(servers), expected)
             self.expect(run(*load, "--replace"), 1, "--upgrade")
 
+    def test_a_model_of_another_dim_keeps_its_rows_and_starts_its_dense_parameters_anew(self):
+        with Servers(2, self.folder) as servers:
+            self.train(servers)
+            self.save(servers, "narrow")
+            rows = self.tables(servers)["deep"]["rows"]
+            narrow = self.row(servers, 7)
+
+        def widen(model):
+            model["layers"][1]["sparse_embedding_hparam"]["embedding_vec_size"] = 6
+            model["layers"][2]["leading_dim"] = 24
+        self.write_model(widen)
+        flags = ("--config", self.config)
+        with Servers(3, self.folder) as servers:
+            load = ("cistern", "load", "--servers", servers.addresses)
+            result = self.run_ok(*load, "--name", "narrow", *flags, "--upgrade")
+            self.assertIn("left out: table 'dense' (", result.out)
+            self.assertEqual(self.tables(servers)["deep"]["rows"], rows)
+            wide = self.row(servers, 7)
+            self.assertEqual([wide[f"w[{i}]"] for i in range(4)],
+                             [narrow[f"w[{i}]"] for i in range(4)])
+            report = self.run_ok(*load, "--model", self.saved / "narrow", *flags, "--upgrade",
+                                 "--replace", "--json").json()
+            self.assertEqual([left["table"] for left in report["left_out"]], ["dense"])
+            self.assertEqual(self.row(servers, 7), wide)
+            self.train(servers)
+            self.save(servers, "wide")
+            # Servers that hold the wide one refuse the narrow one unless it is converted.
+            self.expect(run(*load, "--name", "narrow", "--replace"), 1, "--upgrade")
+        with Servers(1, self.folder) as servers:
+            load = ("cistern", "load", "--servers", servers.addresses, "--name", "wide")
+            self.expect(run(*load, "--tables", "deep,depe"), 1, "no table 'depe' is")
+            report = self.run_ok(*load, "--tables", "deep", "--json").json()
+            self.assertEqual(report["rows"], rows)
+            self.assertEqual(report["left_out"], [{"table": "dense", "reason": "not asked for"}])
+
     def test_a_model_as_paddle_writes_it_is_loaded(self):
         self.with_ctr()
         with Servers(1, self.folder) as servers:

@@ -95,9 +95,30 @@ TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {
   const std::string model = folder_ + "/adam/model";
   EXPECT_NE(std::string(LoadModel(Disk(), other, *client, model).message()).find("--upgrade"),
             std::string::npos);
-  const absl::Status loaded = LoadModel(Disk(), other, *client, model, /*upgrade=*/true);
+  const absl::Status loaded = LoadModel(Disk(), other, *client, model, {/*upgrade=*/true, {}});
   ASSERT_TRUE(loaded.ok()) << loaded;
   EXPECT_EQ(trained, Predictions(other, *client, "sgd"));
+}
+
+// The first dense layer grows with the embedding, so the dense parameters of the files do not fit.
+TEST_F(TrainJob, AModelOfAnotherDimKeepsItsRowsAndStartsItsDenseParametersAnew) {
+  TrainAndPredict(Config(), 2, "narrow");
+  const std::string model = folder_ + "/narrow/model";
+  const ModelConfig wide = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
+                                   "layers.reshape1.leading_dim=16"});
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
+  std::vector<v1::TableLeftOut> left_out;
+  const absl::Status loaded = LoadModel(Disk(), wide, *client, model, {true, {}}, &left_out);
+  ASSERT_TRUE(loaded.ok()) << loaded;
+  ASSERT_EQ(left_out.size(), 1u);
+  EXPECT_EQ(left_out[0].name(), "dense");
+  std::vector<float> dense(client->schema().dense_tables(0).rows() *
+                           static_cast<size_t>(client->schema().dense_tables(0).columns_size()));
+  EXPECT_EQ(client->PullDense(0, dense.data()).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client->committed_pass(), 3u);
+  ASSERT_TRUE(Train(wide, *client, Options("wide")).ok());
+  EXPECT_TRUE(client->PullDense(0, dense.data()).ok());
 }
 
 TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {

@@ -111,9 +111,9 @@ class ParameterClient {
       const std::function<absl::Status(uint32_t shard, Key, const float* value, bool full)>& visit);
 
   // Reads a saved model (what.name, and how) from the servers' data_dir into servers that hold
-  // nothing, and, where they are durable, commits it. rows: read. After an error on durable servers
-  // ClaimEpoch brings back the last commit.
-  absl::Status Load(const v1::LoadRequest& what, uint64_t* rows);
+  // nothing, and, where they are durable, commits it. reply: the rows of all servers. After an
+  // error on durable servers ClaimEpoch brings back the last commit.
+  absl::Status Load(const v1::LoadRequest& what, v1::LoadReply* reply);
 
   // Changes the tables in place (Shrink, UpdateAfterSave) on every server, and, where they are
   // durable, commits that as a pass of its own with the worker's position as it was. `call` sends

@@ -28,15 +28,18 @@ absl::Status ParameterClient::Clear(PassId pass) {
   return absl::OkStatus();
 }
 
-absl::Status ParameterClient::Load(const v1::LoadRequest& what, uint64_t* rows) {
+absl::Status ParameterClient::Load(const v1::LoadRequest& what, v1::LoadReply* reply) {
   v1::LoadRequest request = what;
   *request.mutable_identity() = identity();
   request.set_changes(changes_++);
   std::vector<v1::LoadReply> replies(servers_.size());
   CISTERN_RETURN_IF_ERROR(ForEachServer(
       [&](size_t rank, ControlPlane& server) { return server.Load(request, &replies[rank]); }));
-  for (const v1::LoadReply& reply : replies) *rows += reply.rows();
-  committed_ = replies[0].committed_pass();
+  *reply = replies[0];  // which tables were left out, every server says
+  for (size_t rank = 1; rank < replies.size(); ++rank) {
+    reply->set_rows(reply->rows() + replies[rank].rows());
+  }
+  committed_ = reply->committed_pass();
   clock_.Clear();
   open_ = 0;
   // The tables may have come with the model.

@@ -103,12 +103,19 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options);
 
+// Which tables of a model folder are read, and how (common/table_choice.h).
+struct LoadChoice {
+  bool upgrade = false;
+  std::vector<std::string> tables;  // names; empty: all
+};
+
 // Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and
-// sets their committed pass. Tables are those of `config`; kInvalidArgument if the folder's are not
-// the same or, with `upgrade`, cannot be converted into them (value_upgrade.h). Claims an epoch.
-// kAborted: a server was restarted meanwhile; try again.
+// sets their committed pass. Tables are those of `config`; kInvalidArgument if the folder's cannot
+// be read into them. Claims an epoch. left_out: tables that were not read; may be null. kAborted: a
+// server was restarted meanwhile; try again.
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder, bool upgrade = false);
+                       const std::string& folder, const LoadChoice& load = {},
+                       std::vector<v1::TableLeftOut>* left_out = nullptr);
 
 // The same by the writer that has claimed an epoch and has the tables. commit: with the position
 // and the clock that belong to these rows.

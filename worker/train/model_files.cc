@@ -11,6 +11,7 @@
 #include "common/row_digest.h"
 #include "common/schema.h"
 #include "common/step_clock.h"
+#include "common/table_choice.h"
 #include "common/value_text.h"
 #include "worker/snapshot/new_file.h"
 #include "worker/train/jobs.h"
@@ -215,12 +216,15 @@ absl::Status LoadDense(FileSystem& files, ParameterClient& client, TableId id,
 }
 
 absl::Status LoadTables(FileSystem& files, ParameterClient& client, const std::string& folder,
-                        const std::vector<ModelPart>& parts, uint64_t step) {
+                        const std::vector<ModelPart>& parts, const TableChoice& choice,
+                        uint64_t step) {
   for (int i = 0; i < client.schema().tables_size(); ++i) {
+    if (!choice.Reads(client.schema().tables(i).name())) continue;
     CISTERN_RETURN_IF_ERROR(
         LoadSparse(files, client, static_cast<TableId>(i), folder, parts, step));
   }
   for (int i = 0; i < client.schema().dense_tables_size(); ++i) {
+    if (!choice.Reads(client.schema().dense_tables(i).name())) continue;
     CISTERN_RETURN_IF_ERROR(LoadDense(files, client, static_cast<TableId>(i), folder, parts));
   }
   return absl::OkStatus();
@@ -229,13 +233,13 @@ absl::Status LoadTables(FileSystem& files, ParameterClient& client, const std::s
 // Makes the model the committed state. This is a pass of its own, so that a half-read model never
 // becomes the state.
 absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::string& folder,
-                         const std::vector<ModelPart>& parts,
+                         const std::vector<ModelPart>& parts, const TableChoice& choice,
                          const ParameterClient::CommitOptions& commit) {
   const PassId before = parts[0].pass > 0 ? parts[0].pass - 1 : 0;
   CISTERN_RETURN_IF_ERROR(client.Clear(before));
   const absl::Status loaded = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(client.BeginPass());
-    CISTERN_RETURN_IF_ERROR(LoadTables(files, client, folder, parts, commit.clock.step()));
+    CISTERN_RETURN_IF_ERROR(LoadTables(files, client, folder, parts, choice, commit.clock.step()));
     return client.CommitPass(commit);
   }();
   if (loaded.ok()) return loaded;
@@ -279,20 +283,22 @@ absl::Status CopyModel(FileSystem& files, const std::string& from, const std::st
 }
 
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                       const std::string& folder, bool upgrade) {
+                       const std::string& folder, const LoadChoice& load,
+                       std::vector<v1::TableLeftOut>* left_out) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));
-  const v1::Schema& schema = parts[0].schema;
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
-  const std::string difference =
-      upgrade ? UpgradeDifference(schema, wanted) : SchemaDifference(schema, wanted);
-  if (!difference.empty()) {
+  const TableChoice choice = ChooseTables(wanted, parts[0].schema, load.tables, load.upgrade);
+  if (!choice.difference.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        folder, " was saved by another model than ", config.path, " (", difference, ")",
-        upgrade ? "" : "; to convert its rows, load with upgrade (cistern load --upgrade)"));
+        folder, " was saved by another model than ", config.path, ": ", choice.difference,
+        " (here: in the model file; there: in the saved files)",
+        choice.upgrade_cures ? "; to convert its rows, load with upgrade (cistern load --upgrade)"
+                             : ""));
   }
+  if (left_out != nullptr) *left_out = choice.left_out;
   CISTERN_RETURN_IF_ERROR(client.CreateTables(wanted));
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
-  return ReplaceRows(files, client, folder, parts, {});
+  return ReplaceRows(files, client, folder, parts, choice, {});
 }
 
 absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std::string& folder,
@@ -303,7 +309,7 @@ absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std:
     return absl::DataLossError(
         absl::StrCat(folder, " is not of the model that is trained: ", difference));
   }
-  return ReplaceRows(files, client, folder, parts, commit);
+  return ReplaceRows(files, client, folder, parts, TableChoice(), commit);
 }
 
 }  // namespace cistern
