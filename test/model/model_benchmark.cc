@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -151,13 +152,51 @@ Batch RandomBatch(const Flags& flags, uint32_t seed) {
   return batch;
 }
 
+// Times of steps, each begun while the one before runs, as in training; and the last loss.
+struct Times {
+  std::vector<double> ms;  // ascending
+  double loss = 0;
+  double median() const { return ms[ms.size() / 2]; }
+};
+
+absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
+                                const std::vector<Batch>& batches, PassTable* table,
+                                DeviceContext& device) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(config, device));
+  constexpr size_t kWarmUp = 5;
+  Times times;
+  auto last = std::chrono::steady_clock::now();
+  const size_t steps = kWarmUp + flags.steps + 1;
+  for (size_t launched = 0, finished = 0; finished < steps;) {
+    if (launched < steps) {
+      ++launched;
+      CISTERN_RETURN_IF_ERROR(model->Launch(batches[launched % batches.size()], {&table, 1},
+                                            launched, 1.0,
+                                            &batches[(launched + 1) % batches.size()]));
+      if (launched - finished < Model::kStepsInFlight) continue;
+    }
+    CISTERN_ASSIGN_OR_RETURN(const StepResult result, model->Finish());
+    times.loss = result.loss;
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double, std::milli> took = now - std::exchange(last, now);
+    // The last one has no step behind it.
+    if (++finished > kWarmUp && finished < steps) times.ms.push_back(took.count());
+  }
+  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
+  std::sort(times.ms.begin(), times.ms.end());
+  return times;
+}
+
 absl::StatusOr<std::string> Measure(const std::string& name, const Flags& flags,
                                     const std::vector<Batch>& batches, DeviceContext& device) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           ParseModelConfig(TextOf(name, flags.batch), name, {}));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(config, device));
+  const auto config = [&](const char* graph) {
+    return ParseModelConfig(TextOf(name, flags.batch), name,
+                            {absl::StrCat("solver.cuda_graph=", graph)});
+  };
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig with_graph, config("true"));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig without_graph, config("false"));
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
-                           ValueLayout::Create(config.embeddings[0].spec));
+                           ValueLayout::Create(with_graph.embeddings[0].spec));
   PassTable table(layout, device);
   CISTERN_RETURN_IF_ERROR(table.Resize(flags.rows));
   RowStage stage(device);
@@ -169,29 +208,23 @@ absl::StatusOr<std::string> Measure(const std::string& name, const Flags& flags,
         return absl::OkStatus();
       },
       table));
-  PassTable* const tables[] = {&table};
-  std::vector<double> ms;
-  double loss = 0;
-  constexpr size_t kWarmUp = 5;
-  for (size_t step = 1; step <= kWarmUp + flags.steps; ++step) {
-    const auto start = std::chrono::steady_clock::now();
-    CISTERN_ASSIGN_OR_RETURN(const StepResult result,
-                             model->Train(batches[step % batches.size()], tables, step, 1.0,
-                                          &batches[(step + 1) % batches.size()]));
-    loss = result.loss;
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    if (step > kWarmUp) ms.push_back(took.count());
+  CISTERN_ASSIGN_OR_RETURN(const Times times,
+                           TimeSteps(with_graph, flags, batches, &table, device));
+  const double gib = static_cast<double>(device.pool().bytes()) / (1 << 30);
+  std::string without;
+  if (device.kind() == DeviceKind::kCuda) {
+    CISTERN_ASSIGN_OR_RETURN(const Times plain,
+                             TimeSteps(without_graph, flags, batches, &table, device));
+    without = absl::StrFormat(R"("ms_without_graph": %.3f, )", plain.median());
   }
-  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
-  std::sort(ms.begin(), ms.end());
-  const double median = ms[ms.size() / 2];
   return absl::StrFormat(
-      R"(    {"model": "%s", "batch": %d, "ms": %.3f, "ms_min": %.3f, "samples_per_s": %.0f, )"
+      R"(    {"model": "%s", "batch": %d, "ms": %.3f, "ms_min": %.3f, %s"samples_per_s": %.0f, )"
       R"("distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f})",
-      name, flags.batch, median, ms.front(), static_cast<double>(flags.batch) / median * 1000,
+      name, flags.batch, times.median(), times.ms.front(), without,
+      static_cast<double>(flags.batch) / times.median() * 1000,
       static_cast<double>(batches[0].sparse[0].segment_rows.size()) /
           static_cast<double>(batches[0].sparse[0].rows.size()),
-      loss, static_cast<double>(device.pool().bytes()) / (1 << 30));
+      times.loss, gib);
 }
 
 absl::Status Run(const Flags& flags) {

@@ -118,6 +118,19 @@ TEST(Model, ProductsAreRoundedNoFurtherThanTheModelFileAllows) {
   EXPECT_EQ(strict.Dense(0), exact.Dense(0));
 }
 
+// On a GPU; on the CPU there is nothing to capture.
+TEST(Model, StepsAsAGraphGiveTheSameBits) {
+  ModelBench one_by_one(DeepFmText(), {"solver.cuda_graph=false", "cistern.clip_norm=0.1"}, 12),
+      as_graph(DeepFmText(), {"cistern.clip_norm=0.1"}, 12);
+  uint64_t step = 0;
+  for (const size_t size : {16, 16, 7, 16, 16, 1}) {
+    const Batch batch = as_graph.batch(size, static_cast<uint32_t>(++step));
+    EXPECT_EQ(as_graph.Train(batch, step).loss, one_by_one.Train(batch, step).loss) << step;
+  }
+  EXPECT_EQ(as_graph.Dense(0), one_by_one.Dense(0));
+  EXPECT_EQ(as_graph.Weights(0), one_by_one.Weights(0));
+}
+
 TEST(Model, PredictsBatchesOfAnySize) {
   ModelBench bench(DeepFmText(), {"solver.batchsize_eval=5"}, 12);  // planned for 16
   const Batch large = bench.batch(53, 3);

@@ -82,7 +82,8 @@ ObjectGrammar SolverGrammar() {
        Anything("enable_overlap", "ignored: a choice of GPU streams (3.x)"),
        Anything("holistic_cuda_graph", "ignored: a way to launch GPU kernels (3.x)"),
        Anything("device_layout", "ignored: a placement on GPUs (3.x)"),
-       Bool("cuda_graph", "a way to launch GPU kernels; no effect").Default("true")}};
+       Bool("cuda_graph", "a GPU is given the kernels of a step at once, as a CUDA graph")
+           .Default("true")}};
 }
 
 const ObjectGrammar& InitializerGrammar() {

@@ -42,6 +42,7 @@ struct SolverConfig {
   std::vector<std::string> eval_metrics = {"AUC"};  // of MetricNames(), without thresholds
   bool wide_keys = false;                           // input_key_type I64
   bool enable_tf32 = false;                         // enable_tf32_compute
+  bool cuda_graph = true;                           // a GPU is given a step at once
   uint64_t seed = 0;
 };
 

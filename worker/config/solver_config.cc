@@ -99,6 +99,7 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
   }
   solver.wide_keys = json.at("input_key_type") == "I64";
   solver.enable_tf32 = json.at("enable_tf32_compute");
+  solver.cuda_graph = json.at("cuda_graph");
   solver.seed = json.at("seed");
   if (solver.seed == 0) {
     solver.seed = kDefaultSeed;

@@ -46,6 +46,7 @@ class EmbeddingLayer : public Layer {
 
   const EmbeddingConfig& config() const { return config_; }
   size_t index() const { return index_; }
+  const Storage* output_storage() const { return output().storage; }
 
  protected:
   // step_size: StepSize of the rule.

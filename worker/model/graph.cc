@@ -59,6 +59,7 @@ absl::Status Graph::Build(Parameters* parameters) {
   CISTERN_RETURN_IF_ERROR(AddLayers(parameters));
   DropDeadLayers();
   AssignGradients();
+  PlanOverlap();
   return absl::OkStatus();
 }
 
@@ -201,29 +202,6 @@ void Graph::AssignGradients() {
                                                            : op::Write::kAccumulate;
     }
   }
-}
-
-void Graph::Forward(Step step) {
-  Bind(step);
-  for (Layer* layer : live_) layer->Forward(step);
-}
-
-void Graph::Infer(Step step) {
-  Bind(step);
-  for (Layer* layer : live_) layer->Infer(step);
-}
-
-void Graph::Backward(Step step) {
-  for (Layer* layer : backward_) layer->Backward(step);
-}
-
-// Layers never write to their inputs' values, and the plan never puts an output there.
-void Graph::Bind(const Step& step) {
-  label_->storage->value =
-      const_cast<float*>(step.batch.label) + step.first * config_.data.label_dim;
-  if (dense_ == nullptr) return;
-  dense_->storage->value =
-      const_cast<float*>(step.batch.dense) + step.first * config_.data.dense_dim;
 }
 
 }  // namespace cistern

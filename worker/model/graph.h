@@ -35,10 +35,11 @@ class Graph {
   // What Allocate takes, or would.
   StepMemory memory() const;
 
-  void Forward(Step step);
-  void Infer(Step step);
-  // From the gradient that was written to logit().grad.
-  void Backward(Step step);
+  void Forward(const Step& step);
+  void Infer(const Step& step);
+  // From the gradient that was written to logit().grad. Embeddings' backward passes may still run
+  // on the step's side.
+  void Backward(const Step& step);
 
   const Tensor& logit() const { return *logit_; }
   Loss& loss() { return *loss_; }
@@ -72,6 +73,8 @@ class Graph {
   Placement PlaceValues() const;
   Placement PlaceGradients() const;
   size_t ScratchFloats() const;
+  void PlanOverlap();
+  void Compute(const Step& step, void (Layer::*direction)(const Step&));
   void Bind(const Step& step);
 
   const ModelConfig& config_;
@@ -83,8 +86,11 @@ class Graph {
   std::unique_ptr<Loss> loss_;
   std::vector<std::unique_ptr<EmbeddingLayer>> embeddings_;
   std::vector<std::unique_ptr<Layer>> dense_layers_;
-  std::vector<Layer*> live_;      // in the order of computation
-  std::vector<Layer*> backward_;  // in the order of the backward pass
+  std::vector<Layer*> live_;      // in the order of computation, embeddings first
+  std::vector<Layer*> backward_;  // in the order of the backward pass, embeddings last
+  size_t first_reader_ = 0;       // in live_: of an embedding
+  // Embeddings whose gradient is complete after the first i layers of backward_.
+  std::vector<std::vector<EmbeddingLayer*>> complete_after_;
   std::vector<EmbeddingLayer*> live_embeddings_;
   bool has_dead_parameters_ = false;
   size_t planned_batch_ = 0;

@@ -11,6 +11,7 @@
 #include "cuda/device_context.h"
 #include "cuda/op/op.h"
 #include "cuda/op/step_gate.h"
+#include "cuda/side_stream.h"
 #include "cuda/stream.h"
 #include "worker/model/parameters.h"
 #include "worker/model/tensor.h"
@@ -29,6 +30,12 @@ struct Step {
   float* scratch = nullptr;            // as much as the greediest layer asked for
   const op::StepGate* gate = nullptr;  // of a training step
   Stream& stream;
+  SideStream& side;  // where embeddings work beside the other layers
+
+  // The same for what works on the side; scratch is not its own there.
+  Step Beside() const {
+    return {batch, first, size, tables, number, parameters, nullptr, gate, side.stream(), side};
+  }
 };
 
 // A tensor as one layer reads it. The graph decides who of several readers writes the gradient

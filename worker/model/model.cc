@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/str_format.h"
 #include "common/check.h"
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/schema.h"
 #include "cuda/op/dense_update.h"
 #include "cuda/op/elementwise.h"
 #include "cuda/op/sum.h"
+#include "cuda/work_capture.h"
 #include "worker/model/graph.h"
 
 namespace cistern {
@@ -55,9 +58,11 @@ class GraphModel : public Model {
   absl::Status Allocate();
   absl::Status CheckMemory() const;
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
+  // Enqueues all of a step; `gate`: where the host reads its verdict.
+  void Compute(const Step& step, double lr_scale, op::StepGate* gate);
   void Regularize(const Step& step);
   void AddSquares(const Step& step);
-  void Judge(const Step& step);
+  void Judge(const Step& step, op::StepGate* gate);
   void ScaleGradients(const Step& step);
   absl::Status OpenGate();
   void Update(const Step& step, double lr_scale);
@@ -69,6 +74,8 @@ class GraphModel : public Model {
   BatchStage stage_;
   Parameters parameters_;
   std::unique_ptr<Graph> graph_;
+  std::optional<SideStream> side_;  // set by Allocate
+  WorkCapture capture_;
   DeviceFloats scratch_;       // of the loss and of sums over the parameters
   DeviceFloats predictions_;   // [planned_batch, label_dim]
   DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares
@@ -100,6 +107,7 @@ absl::Status GraphModel::Build() {
 }
 
 absl::Status GraphModel::Allocate() {
+  CISTERN_ASSIGN_OR_RETURN(side_, SideStream::Create(device_));
   CISTERN_RETURN_IF_ERROR(graph_->Allocate(device_));
   CISTERN_RETURN_IF_ERROR(graph_->loss().Allocate(device_));
   CISTERN_RETURN_IF_ERROR(parameters_.Allocate(
@@ -158,15 +166,36 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
     CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.segment_rows.size(), device_));
   }
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
-  const Step step = {
-      view, 0, batch.size, tables, number, parameters_, graph_->scratch(), gate_.data(), stream_};
-  parameters_.StartStep(stream_);
+  const Step step = {view,    0,           batch.size,        tables,
+                     number,  parameters_, graph_->scratch(), gate_.data(),
+                     stream_, *side_};
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     CISTERN_RETURN_IF_ERROR(embedding->MakeUp(step, lr_scale, device_));
   }
+  InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
+  auto* gate = static_cast<op::StepGate*>(place.gate.data());
+  if (config_.solver.cuda_graph) {
+    const bool was_ok = capture_.status().ok();
+    capture_.Run(stream_, [&] { Compute(step, lr_scale, gate); });
+    if (was_ok && !capture_.status().ok()) {
+      LogWarning(absl::StrCat("steps run without a CUDA graph: ", capture_.status().message()));
+    }
+  } else {
+    Compute(step, lr_scale, gate);
+  }
+  place.number = number;
+  place.done.front().Record(stream_);
+  ++in_flight_num_;
+  stage_.Release();
+  if (next != nullptr) CISTERN_RETURN_IF_ERROR(stage_.Begin(*next));
+  return stream_.status();
+}
+
+void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) {
+  parameters_.StartStep(stream_);
   graph_->Forward(step);
   const Tensor& logit = graph_->logit();
-  graph_->loss().Compute(logit.value(), view.label, batch.size, sum(kLoss), logit.grad(),
+  graph_->loss().Compute(logit.value(), step.batch.label, step.size, sum(kLoss), logit.grad(),
                          scratch_.data(), stream_);
   if (graph_->has_dead_parameters()) {
     op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
@@ -174,17 +203,15 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
   graph_->Backward(step);
   Regularize(step);
   AddSquares(step);
-  Judge(step);
+  side_->Join(stream_);
+  Judge(step, gate);
   ScaleGradients(step);
   parameters_.Advance(gate_.data(), stream_);
   Update(step, lr_scale);
-  stage_.Release();
-  if (next != nullptr) CISTERN_RETURN_IF_ERROR(stage_.Begin(*next));
-  return stream_.status();
 }
 
-// What the sums say goes to the host as soon as it is known; the updates follow it.
-void GraphModel::Judge(const Step& step) {
+// What the sums say goes to the host; the updates follow it.
+void GraphModel::Judge(const Step& step, op::StepGate* gate) {
   const LayerConfig& config = graph_->loss_config();
   const double lambda = config.lambda / static_cast<double>(step.size);
   op::StepRule rule;
@@ -194,11 +221,7 @@ void GraphModel::Judge(const Step& step) {
   rule.clip_norm = config_.cistern.clip_norm;
   rule.stays_closed = !config_.cistern.skips_not_finite;
   op::JudgeStep(sums_.data(), graph_->live_embeddings().size(), rule, gate_.data(), stream_);
-  InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
-  place.number = step.number;
-  CopyToHost(gate_.data(), place.gate.data(), sizeof(op::StepGate), stream_);
-  place.done.front().Record(stream_);
-  ++in_flight_num_;
+  CopyToHost(gate_.data(), gate, sizeof(op::StepGate), stream_);
 }
 
 absl::StatusOr<StepResult> GraphModel::Finish() {
@@ -221,7 +244,8 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
 void GraphModel::Regularize(const Step& step) {
   const double l2 = config_.cistern.embedding_l2;
   for (size_t e = 0; l2 > 0 && e < graph_->live_embeddings().size(); ++e) {
-    graph_->live_embeddings()[e]->AddL2(static_cast<float>(l2), sum(kOfEmbeddings + 2 * e), step);
+    graph_->live_embeddings()[e]->AddL2(static_cast<float>(l2), sum(kOfEmbeddings + 2 * e),
+                                        step.Beside());
   }
   const LayerConfig& config = graph_->loss_config();
   const auto lambda = static_cast<float>(config.lambda / static_cast<double>(step.size));
@@ -242,7 +266,7 @@ void GraphModel::AddSquares(const Step& step) {
   op::SumOfSquares(parameters_.grads(), sum(kDenseSquares), parameters_.count(), scratch_.data(),
                    stream_);
   for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
-    graph_->live_embeddings()[e]->SumOfSquares(sum(kOfEmbeddings + 2 * e + 1), step);
+    graph_->live_embeddings()[e]->SumOfSquares(sum(kOfEmbeddings + 2 * e + 1), step.Beside());
   }
 }
 
@@ -256,11 +280,15 @@ void GraphModel::ScaleGradients(const Step& step) {
 
 void GraphModel::Update(const Step& step, double lr_scale) {
   const OptimizerConfig& dense = config_.optimizer;
+  side_->Fork(stream_);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    embedding->Update(step.Beside(), lr_scale);
+  }
   op::DenseUpdate(dense.rule,
                   StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
                   parameters_.grads(), parameters_.weights(), parameters_.states(),
                   parameters_.count(), gate_.data(), stream_);
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->Update(step, lr_scale);
+  side_->Join(stream_);
 }
 
 v1::StepClock GraphModel::clock() const {
@@ -304,7 +332,8 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
-    graph_->Infer({view, first, size, tables, 0, parameters_, graph_->scratch(), nullptr, stream_});
+    graph_->Infer(
+        {view, first, size, tables, 0, parameters_, graph_->scratch(), nullptr, stream_, *side_});
     graph_->loss().Predict(logit.value(), size, predictions_.data(), stream_);
     CopyToHost(predictions_.data(), predictions->data() + first * labels,
                size * labels * sizeof(float), stream_);

@@ -1,5 +1,6 @@
 // The runtime's functions of cuda_runtime.h. What is enqueued runs as late as CUDA allows: when
 // somebody waits for it. So a wait that is missing shows, in every run.
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -8,15 +9,24 @@
 
 #include "test/cuda/emulator/cuda_runtime.h"
 #include "test/cuda/emulator/device_memory.h"
+#include "test/cuda/emulator/graphs.h"
 
 struct EmulatedStream {
   std::deque<std::function<void()>> queue;
-  uint64_t enqueued = 0, done = 0;  // entries of the queue, ever
+  uint64_t enqueued = 0, done = 0;         // entries of the queue, ever
+  std::shared_ptr<EmulatedGraph> capture;  // while it is captured: what its work becomes, and the
+  size_t line = 0;                         // line of it
 };
 
 struct EmulatedEvent {
   EmulatedStream* stream = nullptr;  // where it was recorded last
   uint64_t after = 0;                // it happens once so many entries of that stream are done
+  std::shared_ptr<EmulatedGraph> capture;  // or of that line of a graph
+  size_t line = 0;
+};
+
+struct EmulatedGraphExec {
+  std::shared_ptr<const EmulatedGraph> graph;
 };
 
 namespace cistern::emulator {
@@ -46,8 +56,14 @@ void RunAll() {
   for (const auto& [stream, owner] : streams) RunUntil(stream, stream->enqueued);
 }
 
-cudaError_t Enqueue(EmulatedStream* stream, std::function<void()> entry) {
+cudaError_t Enqueue(EmulatedStream* stream, std::function<void()> entry,
+                    const char* kind = "copy") {
   const auto lock = LockDevice();
+  if (stream != nullptr && stream->capture != nullptr) {
+    stream->capture->lines[stream->line].entries.push_back(
+        {kind, [entry = std::move(entry)](const EmulatedGraph::RunLine&) { entry(); }});
+    return cudaSuccess;
+  }
   if (stream == nullptr) {  // the default stream, whose next copy waits for it
     const OpenMemory open;
     entry();
@@ -67,8 +83,27 @@ size_t AllowedShared(const void* kernel) {
 }
 
 cudaError_t Launch(cudaStream_t stream, std::function<void()> run) {
-  return Enqueue(stream, std::move(run));
+  return Enqueue(stream, std::move(run), "kernel");
 }
+
+namespace {
+
+// What `stream` is given from now on runs after the captured event.
+void WaitInGraph(EmulatedStream* stream, const EmulatedEvent& event) {
+  if (stream->capture == nullptr) {  // it joins
+    stream->capture = event.capture;
+    stream->line = event.capture->lines.size();
+    event.capture->lines.emplace_back();
+  }
+  EmulatedGraph::Line& waited = event.capture->lines[event.line];
+  waited.joined = std::max(waited.joined, static_cast<size_t>(event.after));
+  event.capture->lines[stream->line].entries.push_back(
+      {"wait", [line = event.line, after = event.after](const EmulatedGraph::RunLine& run) {
+         run(line, after);
+       }});
+}
+
+}  // namespace
 
 }  // namespace cistern::emulator
 
@@ -141,6 +176,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind)
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   if (!cistern::emulator::IsDeviceOrPinned(from)) {
+    if (stream->capture != nullptr) return cudaErrorInvalidValue;  // it would be read at a launch
     const auto* begin = static_cast<const char*>(from);
     return cistern::emulator::Enqueue(stream, [to, held = std::vector<char>(begin, begin + bytes)] {
       std::memcpy(to, held.data(), held.size());
@@ -164,6 +200,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (stream->capture != nullptr) return cudaErrorInvalidValue;
   cistern::emulator::RunUntil(stream, stream->enqueued);
   return cudaSuccess;
 }
@@ -171,11 +208,60 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const EmulatedEvent waited = *event;
   if (waited.stream == nullptr) return cudaSuccess;
+  if (waited.capture != nullptr) {
+    const auto lock = LockDevice();
+    // The capture that the event is of must be going on.
+    if (waited.stream->capture != waited.capture) return cudaErrorInvalidValue;
+    cistern::emulator::WaitInGraph(stream, waited);
+    return cudaSuccess;
+  }
+  if (stream->capture != nullptr)
+    return cudaErrorInvalidValue;  // nothing outside may be waited for
   return cistern::emulator::Enqueue(stream, [waited] {
     if (cistern::emulator::streams.count(waited.stream) > 0) {
       cistern::emulator::RunUntil(waited.stream, waited.after);
     }
   });
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const auto lock = LockDevice();
+  if (stream->capture != nullptr) return cudaErrorInvalidValue;
+  stream->capture = std::make_shared<EmulatedGraph>();
+  stream->capture->lines.emplace_back();
+  stream->line = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const auto lock = LockDevice();
+  const std::shared_ptr<EmulatedGraph> made = stream->capture;
+  if (made == nullptr || stream->line != 0) return cudaErrorInvalidValue;
+  for (const auto& [other, owner] : cistern::emulator::streams) {
+    if (other->capture == made) other->capture = nullptr;
+  }
+  if (!made->IsJoined()) return cudaErrorInvalidValue;
+  *graph = new EmulatedGraph(*made);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  *exec = new EmulatedGraphExec{std::make_shared<EmulatedGraph>(*graph)};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo*) {
+  if (!exec->graph->IsLike(*graph)) return cudaErrorInvalidValue;
+  exec->graph = std::make_shared<EmulatedGraph>(*graph);  // launches before go on with theirs
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  return cistern::emulator::Enqueue(stream, [graph = exec->graph] { graph->Run(); });
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete exec;
+  return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new EmulatedEvent;
@@ -187,10 +273,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const auto lock = LockDevice();
-  *event = {stream, stream->enqueued};
+  const bool captured = stream->capture != nullptr;
+  *event = {stream,
+            captured ? stream->capture->lines[stream->line].entries.size() : stream->enqueued,
+            stream->capture, stream->line};
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->capture != nullptr) return cudaErrorInvalidValue;
   const auto lock = LockDevice();
   if (cistern::emulator::streams.count(event->stream) > 0) {
     cistern::emulator::RunUntil(event->stream, event->after);

@@ -1,0 +1,73 @@
+// A pass through a graph: which layer works when, and on which stream.
+//
+// Embeddings come first in the order of computation and last in that of the backward pass, and wait
+// for memory more than they compute. So they work on the side: forward until the first layer reads
+// one of them, backward from where the gradient of theirs is complete. The memory plan follows the
+// order without a side, in which all that they read and write lives longer.
+#include <algorithm>
+#include <set>
+
+#include "worker/model/graph.h"
+
+namespace cistern {
+
+void Graph::PlanOverlap() {
+  std::set<const Storage*> embedded;
+  for (const EmbeddingLayer* layer : live_embeddings_) embedded.insert(layer->output_storage());
+  first_reader_ = live_embeddings_.size();
+  const auto reads = [&](Layer* layer) {
+    return std::any_of(layer->inputs().begin(), layer->inputs().end(),
+                       [&](const Input& in) { return embedded.count(in.tensor->storage) > 0; });
+  };
+  while (first_reader_ < live_.size() && !reads(live_[first_reader_])) ++first_reader_;
+  complete_after_.resize(backward_.size() - live_embeddings_.size() + 1);
+  for (EmbeddingLayer* layer : live_embeddings_) {
+    size_t last = 0;  // of its readers, counted from 1; 0: the loss alone
+    for (size_t i = 0; i + 1 < complete_after_.size(); ++i) {
+      for (const Input& in : backward_[i]->inputs()) {
+        if (in.tensor->storage == layer->output_storage()) last = i + 1;
+      }
+    }
+    complete_after_[last].push_back(layer);
+  }
+}
+
+void Graph::Forward(const Step& step) {
+  Compute(step, &Layer::Forward);
+}
+
+void Graph::Infer(const Step& step) {
+  Compute(step, &Layer::Infer);
+}
+
+void Graph::Compute(const Step& step, void (Layer::*direction)(const Step&)) {
+  Bind(step);
+  const Step beside = step.Beside();
+  step.side.Fork(step.stream);
+  for (size_t i = 0; i < live_.size(); ++i) {
+    if (i == first_reader_) step.side.Join(step.stream);
+    (live_[i]->*direction)(i < live_embeddings_.size() ? beside : step);
+  }
+  if (first_reader_ == live_.size()) step.side.Join(step.stream);
+}
+
+void Graph::Backward(const Step& step) {
+  const Step beside = step.Beside();
+  for (size_t i = 0; i < complete_after_.size(); ++i) {
+    if (i > 0) backward_[i - 1]->Backward(step);
+    if (complete_after_[i].empty()) continue;
+    step.side.Fork(step.stream);
+    for (EmbeddingLayer* layer : complete_after_[i]) layer->Backward(beside);
+  }
+}
+
+// Layers never write to their inputs' values, and the plan never puts an output there.
+void Graph::Bind(const Step& step) {
+  label_->storage->value =
+      const_cast<float*>(step.batch.label) + step.first * config_.data.label_dim;
+  if (dense_ == nullptr) return;
+  dense_->storage->value =
+      const_cast<float*>(step.batch.dense) + step.first * config_.data.dense_dim;
+}
+
+}  // namespace cistern
