@@ -6,8 +6,6 @@
 
 #include <cmath>
 
-#include "common/hash.h"
-
 namespace cistern {
 namespace {
 
@@ -61,18 +59,6 @@ TEST(Philox, MomentsAreThoseOfTheDistributions) {
   EXPECT_NEAR(normal[2] / normals, 1.0, 5 * std::sqrt(2 / normals));
   EXPECT_NEAR(normal[3] / normals, 0.0, 5 * std::sqrt(15 / normals));
   EXPECT_NEAR(normal[4] / normals, 3.0, 5 * std::sqrt(96 / normals));
-}
-
-// First outputs of splitmix64 seeded with 0 and 1234567 (java.util.SplittableRandom; Rosetta Code).
-TEST(Hash, MixKeyIsSplitmix64) {
-  EXPECT_EQ(MixKey(0), 0xe220a8397b1dcdafull);
-  EXPECT_EQ(MixKey(1234567), 6457827717110365317ull);
-}
-
-// xxhsum -H3 0.8.1.
-TEST(Hash, BytesAreXxh3) {
-  EXPECT_EQ(HashBytes(""), 0x2d06800538d394c2ull);
-  EXPECT_EQ(HashBytes("1\n2\n"), 0x9dc5cef91ba42b84ull);
 }
 
 }  // namespace
