@@ -1,0 +1,25 @@
+// The distinct keys of batch after batch: what a pass pulls, once each.
+//
+// A mixed key is MixKey(key) (common/hash.h); ordered means ascending by mixed key. Mixed keys are
+// spread evenly whatever the keys are, so that a place among them can be guessed (key_index.h).
+#pragma once
+
+#include "common/types.h"
+#include "cuda/op/op.h"
+
+namespace cistern::op {
+
+// merged = the union of `held` and of the keys in `keys`, as mixed keys, ordered, each once;
+// *merged_count = how many there are.
+//
+// keys: [count], not mixed, in any order, may repeat. held: [held_count], mixed, ordered, distinct.
+// merged: room for held_count + count; what is behind *merged_count is undefined afterwards.
+// merged_count: in the memory of the device. scratch: AddDistinctKeysScratchBytes, 256-byte
+// aligned.
+void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t held_count,
+                     uint64_t* merged, uint64_t* merged_count, void* scratch, Stream& stream);
+
+// Grows with both counts; it depends on the stream's device, too.
+size_t AddDistinctKeysScratchBytes(size_t count, size_t held_count, Stream& stream);
+
+}  // namespace cistern::op

@@ -1,0 +1,25 @@
+#include "cuda/op/distinct_keys.h"
+
+#include <algorithm>
+
+#include "common/hash.h"
+#include "cuda/op/cpu.h"
+
+namespace cistern::op {
+
+void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t held_count,
+                     uint64_t* merged, uint64_t* merged_count, void* scratch, Stream& stream) {
+  if (!OnCpu(stream)) return;
+  auto* mixed = static_cast<uint64_t*>(scratch);
+  std::transform(keys, keys + count, mixed, MixKey);
+  std::sort(mixed, mixed + count);
+  uint64_t* const end = std::unique(mixed, mixed + count);
+  const uint64_t* merged_end = std::set_union(held, held + held_count, mixed, end, merged);
+  *merged_count = static_cast<uint64_t>(merged_end - merged);
+}
+
+size_t AddDistinctKeysScratchBytes(size_t count, size_t, Stream&) {
+  return count * sizeof(uint64_t);
+}
+
+}  // namespace cistern::op
