@@ -15,7 +15,7 @@ namespace cistern::op {
 // keys: [count], not mixed, in any order, may repeat. held: [held_count], mixed, ordered, distinct.
 // merged: room for held_count + count; what is behind *merged_count is undefined afterwards.
 // merged_count: in the memory of the device. scratch: AddDistinctKeysScratchBytes, 256-byte
-// aligned.
+// aligned. kOutOfRange on a GPU if held_count + count >= 2^31.
 void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t held_count,
                      uint64_t* merged, uint64_t* merged_count, void* scratch, Stream& stream);
 

@@ -7,9 +7,14 @@
 
 namespace cistern::op {
 
+namespace gpu {  // distinct_keys.cu
+decltype(op::AddDistinctKeys) AddDistinctKeys;
+decltype(op::AddDistinctKeysScratchBytes) AddDistinctKeysScratchBytes;
+}  // namespace gpu
+
 void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t held_count,
                      uint64_t* merged, uint64_t* merged_count, void* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(AddDistinctKeys, keys, count, held, held_count, merged, merged_count, scratch);
   auto* mixed = static_cast<uint64_t*>(scratch);
   std::transform(keys, keys + count, mixed, MixKey);
   std::sort(mixed, mixed + count);
@@ -18,7 +23,12 @@ void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t
   *merged_count = static_cast<uint64_t>(merged_end - merged);
 }
 
-size_t AddDistinctKeysScratchBytes(size_t count, size_t, Stream&) {
+size_t AddDistinctKeysScratchBytes(size_t count, size_t held_count, Stream& stream) {
+  if constexpr (kHasGpuBuilds) {
+    if (stream.queue() != nullptr) {
+      return gpu::AddDistinctKeysScratchBytes(count, held_count, stream);
+    }
+  }
   return count * sizeof(uint64_t);
 }
 

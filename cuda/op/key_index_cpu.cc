@@ -5,12 +5,17 @@
 
 namespace cistern::op {
 
+namespace gpu {  // key_index.cu
+decltype(op::BuildKeyIndex) BuildKeyIndex;
+decltype(op::FindKeys) FindKeys;
+}  // namespace gpu
+
 size_t KeyIndexEntries(size_t count) {
   return (size_t{1} << KeyPrefixBits(count)) + 1;
 }
 
 void BuildKeyIndex(const uint64_t* mixed, size_t count, uint32_t* index, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(BuildKeyIndex, mixed, count, index);
   const unsigned bits = KeyPrefixBits(count);
   uint64_t prefix = 0;
   for (size_t place = 0; place < count; ++place) {
@@ -23,7 +28,7 @@ void BuildKeyIndex(const uint64_t* mixed, size_t count, uint32_t* index, Stream&
 
 void FindKeys(const Key* keys, size_t n, const uint64_t* mixed, size_t count, const uint32_t* index,
               Row* rows, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(FindKeys, keys, n, mixed, count, index, rows);
   const unsigned bits = KeyPrefixBits(count);
   ForPieces(n, kElementGrain, 8 * n, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {

@@ -16,7 +16,8 @@ namespace cistern::op {
 // segment_offsets: room for occurrences + 1; *distinct + 1 are written, the last is `occurrences`.
 // segment_outputs: [occurrences], ascending within a segment; an output is there as often as it has
 // the row. distinct: in the memory of the device. What is behind the written is undefined.
-// scratch: MakeSegmentsScratchBytes, 256-byte aligned. occurrences < 2^32, outputs < 2^32.
+// scratch: MakeSegmentsScratchBytes, 256-byte aligned. occurrences, outputs < 2^32; kOutOfRange on
+// a GPU if occurrences >= 2^31.
 void MakeSegments(const uint32_t* offsets, const Row* rows, size_t outputs, size_t occurrences,
                   Row* segment_rows, uint32_t* segment_offsets, uint32_t* segment_outputs,
                   uint32_t* distinct, void* scratch, Stream& stream);

@@ -6,10 +6,16 @@
 
 namespace cistern::op {
 
+namespace gpu {  // segments.cu
+decltype(op::MakeSegments) MakeSegments;
+decltype(op::MakeSegmentsScratchBytes) MakeSegmentsScratchBytes;
+}  // namespace gpu
+
 void MakeSegments(const uint32_t* offsets, const Row* rows, size_t outputs, size_t occurrences,
                   Row* segment_rows, uint32_t* segment_offsets, uint32_t* segment_outputs,
                   uint32_t* distinct, void* scratch, Stream& stream) {
-  if (!OnCpu(stream)) return;
+  CISTERN_RUN_ON_GPU(MakeSegments, offsets, rows, outputs, occurrences, segment_rows,
+                     segment_offsets, segment_outputs, distinct, scratch);
   auto* sorted = static_cast<uint64_t*>(scratch);  // row << 32 | output
   for (size_t output = 0; output < outputs; ++output) {
     for (uint32_t k = offsets[output]; k < offsets[output + 1]; ++k) {
@@ -30,7 +36,10 @@ void MakeSegments(const uint32_t* offsets, const Row* rows, size_t outputs, size
   *distinct = segments;
 }
 
-size_t MakeSegmentsScratchBytes(size_t occurrences, Stream&) {
+size_t MakeSegmentsScratchBytes(size_t occurrences, Stream& stream) {
+  if constexpr (kHasGpuBuilds) {
+    if (stream.queue() != nullptr) return gpu::MakeSegmentsScratchBytes(occurrences, stream);
+  }
   return occurrences * sizeof(uint64_t);
 }
 

@@ -70,9 +70,18 @@ TEST_P(DistinctKeysTest, MayBeMixedToAnyValue) {
   EXPECT_EQ(Add(keys, held), Ordered(expected));
 }
 
+TEST(DistinctKeysOnGpu, AreCountedInAnInt) {
+  absl::StatusOr<Stream> stream = Stream::OnGpu(0);
+  if (!stream.ok()) GTEST_SKIP() << stream.status();
+  AddDistinctKeysScratchBytes(1000, 1000, *stream);
+  EXPECT_TRUE(stream->status().ok()) << stream->status();
+  AddDistinctKeysScratchBytes(size_t{1} << 30, size_t{1} << 30, *stream);
+  EXPECT_TRUE(absl::IsOutOfRange(stream->status())) << stream->status();
+}
+
 std::vector<OpCase> Cases() {
   std::vector<OpCase> cases;
-  for (const DeviceKind device : {DeviceKind::kCpu}) {
+  for (const DeviceKind device : TestedDevices()) {
     for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 0, 1},
                                                                     {0, 9, 100},
                                                                     {1, 0, 1},

@@ -91,7 +91,7 @@ TEST_P(KeyIndexTest, HasNoRowForAKeyThatIsAbsent) {
 
 std::vector<OpCase> Cases() {
   std::vector<OpCase> cases;
-  for (const DeviceKind device : {DeviceKind::kCpu}) {
+  for (const DeviceKind device : TestedDevices()) {
     for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 0, 0},
                                                                     {0, 0, 5},
                                                                     {1, 0, 3},

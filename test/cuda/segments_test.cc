@@ -64,7 +64,7 @@ TEST_P(SegmentsTest, HaveTheOutputsOfEachRowInTheirOrder) {
 std::vector<OpCase> Cases() {
   constexpr size_t kRows = size_t{1} << 32;
   std::vector<OpCase> cases;
-  for (const DeviceKind device : {DeviceKind::kCpu}) {
+  for (const DeviceKind device : TestedDevices()) {
     for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 1, 1},
                                                                     {5, 0, 1},
                                                                     {1, 1, 1},
