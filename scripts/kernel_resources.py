@@ -4,8 +4,9 @@
 usage: scripts/kernel_resources.py [--out FILE] [--nvcc NVCC]
 
 Compiles each .cu of cuda/ for sm_80 and sm_90 (about two minutes; nothing is linked or run) and writes
-a table (default docs/measurements/kernel_resources.md). Fails if a kernel spills. Threads that fit a
-multiprocessor follow from the registers: 65,536 of them, at most 2,048 threads.
+a table (default docs/measurements/kernel_resources.md). Fails if a kernel spills. CUB's kernels, which
+come with the toolkit, are left out. Threads that fit a multiprocessor follow from the registers: 65,536
+of them, at most 2,048 threads.
 """
 import argparse
 import concurrent.futures
@@ -19,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ARCHITECTURES = ("sm_80", "sm_90")
 REGISTERS, THREADS = 65536, 2048  # of a multiprocessor, on both
 
+OURS = re.compile(r"(void )?cistern::")
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")
@@ -75,6 +77,7 @@ def rows_of(found):
     for source in sorted(found):
         names = sorted(set().union(*found[source].values()))
         readable = demangle(names)
+        names = [name for name in names if OURS.match(readable[name])]
         for name in sorted(names, key=lambda n: short_name(readable[n])):
             cells = []
             for architecture in ARCHITECTURES:
