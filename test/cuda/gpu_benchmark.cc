@@ -3,7 +3,8 @@
 // First the machine's own roofs (copies, random rows, products, pinned transfers), then the
 // embedding ops in the configurations of public figures (10 tables of 1.68 million rows, 1,048,570
 // lookups, power law 1.05; DLRM's 26 tables at a batch of 65,536), then the dense ops at that
-// batch. Without a GPU: "device": null with the reason, and exit 0.
+// batch, and what stages a pass of such batches (gpu_staging.h). Without a GPU: "device": null with
+// the reason, and exit 0.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -22,6 +23,7 @@
 #include "cuda/op/relu.h"
 #include "cuda/op/sparse_update.h"
 #include "test/cuda/gpu_figures.h"
+#include "test/cuda/gpu_staging.h"
 
 namespace cistern::op {
 namespace {
@@ -284,6 +286,7 @@ int Run(bool query_only) {
   Embeddings(figures, "10 tables of 1.68 million rows", 10, 1680000, 104857, {128});
   Embeddings(figures, "26 tables of 1 million rows", 26, 1000000, 65536, {16, 64, 128});
   DenseOps(figures);
+  StagingOps(figures);
   const absl::Status status = stream->Wait();
   std::printf(
       "{\n  \"device\": \"%s\",\n  \"driver\": %d,\n  \"runtime\": %d,\n"

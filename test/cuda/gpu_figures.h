@@ -50,17 +50,20 @@ class Figures {
   }
 
   // Times call and notes it beside the roof that is nearer: what the copy moves, or the largest
-  // product's rate. bytes, flops: what it must move and do.
+  // product's rate. bytes, flops: what it must move and do. items: what is counted a second, if
+  // anything is.
   void Measure(const std::string& name, double bytes, double flops,
-               const std::function<void(size_t run)>& call) {
+               const std::function<void(size_t run)>& call, double items = 0) {
     const double ms = Time(call);
     if (ms <= 0) return;
     const double gb_s = bytes / ms * 1e-6, tflop_s = flops / ms * 1e-9;
     const double share = std::max(copy_gb_s_ > 0 ? gb_s / copy_gb_s_ : 0,
                                   product_tflop_s_ > 0 ? tflop_s / product_tflop_s_ : 0);
+    const double millions = items / ms * 1e-3;
     lines_.push_back(absl::StrFormat(
-        R"(    {"name": "%s", "ms": %.4f, "gb_s": %.1f, "tflop_s": %.2f, "share_of_roof": %.3f})",
-        name, ms, gb_s, tflop_s, share));
+        R"(    {"name": "%s", "ms": %.4f, "gb_s": %.1f, "tflop_s": %.2f, "share_of_roof": %.3f%s})",
+        name, ms, gb_s, tflop_s, share,
+        items > 0 ? absl::StrFormat(R"(, "million_s": %.1f)", millions) : ""));
     std::fprintf(stderr, "%-52s %9.4f ms %8.1f GB/s %7.2f TFLOP/s  %.2f of its roof\n",
                  name.c_str(), ms, gb_s, tflop_s, share);
   }

@@ -1,0 +1,112 @@
+// The ops that stage a pass, at DLRM's size: what gpu_benchmark measures of them.
+//
+// A pass with 26 million keys; batches of 65,536 samples with a key of each of 26 tables, power law
+// 1.05. Their bytes are those of the heads of the .cu files.
+#pragma once
+
+#include <cmath>
+#include <numeric>
+
+#include "cuda/op/distinct_keys.h"
+#include "cuda/op/key_index.h"
+#include "cuda/op/segments.h"
+#include "test/cuda/gpu_figures.h"
+
+namespace cistern::op {
+
+class StagingFigures {
+ public:
+  explicit StagingFigures(Figures& figures) : figures_(figures), stream_(figures.stream()) {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<double> draw(0, 1);
+    const double power = 1 - 1.05, most = std::pow(static_cast<double>(kTableKeys), power);
+    std::vector<Key> keys(kBatch);
+    for (size_t i = 0; i < kBatch; ++i) {
+      const auto rank = static_cast<size_t>(std::pow(1 + draw(random) * (most - 1), 1 / power));
+      // A prime: every rank has a key of its own.
+      keys[i] = i % kTables * kTableKeys + std::min(rank, kTableKeys - 1) * 1000003 % kTableKeys;
+    }
+    batch_ = figures.Upload(keys);
+    std::vector<uint32_t> offsets(kBatch + 1);
+    std::iota(offsets.begin(), offsets.end(), 0u);
+    offsets_ = figures.Upload(offsets);
+    std::vector<Key> all(kKeys);
+    std::iota(all.begin(), all.end(), Key{0});
+    const Memory all_keys = figures.Upload(all);
+    scratch_ = Take<uint8_t>(AddDistinctKeysScratchBytes(kKeys, kBatch, stream_));
+    held_ = Take<uint64_t>(kKeys);
+    merged_ = Take<uint64_t>(kKeys + kBatch);
+    count_ = Take<uint64_t>(1);
+    index_ = Take<uint32_t>(KeyIndexEntries(kKeys));
+    rows_ = Take<Row>(kBatch);
+    if (!stream_.status().ok()) return;
+    AddDistinctKeys(all_keys.view<Key>().data, kKeys, nullptr, 0, At<uint64_t>(held_),
+                    At<uint64_t>(count_), scratch_.data(), stream_);
+    (void)stream_.Wait();  // all_keys ends here
+  }
+
+  void AddKeys() {
+    for (const size_t held : {size_t{0}, kKeys}) {
+      Measure(absl::StrFormat("AddDistinctKeys, %d to %d held", kBatch, held),
+              160.0 * kBatch + 32.0 * static_cast<double>(held), kBatch, [this, held](size_t) {
+                AddDistinctKeys(At<Key>(batch_), kBatch, At<uint64_t>(held_), held,
+                                At<uint64_t>(merged_), At<uint64_t>(count_), scratch_.data(),
+                                stream_);
+              });
+    }
+  }
+
+  void Index() {
+    Measure(absl::StrFormat("BuildKeyIndex of %d", kKeys),
+            8.0 * kKeys + 4.0 * static_cast<double>(KeyIndexEntries(kKeys)), kKeys, [this](size_t) {
+              BuildKeyIndex(At<uint64_t>(held_), kKeys, At<uint32_t>(index_), stream_);
+            });
+    Measure(absl::StrFormat("FindKeys, %d of %d", kBatch, kKeys), 76.0 * kBatch, kBatch,
+            [this](size_t) {
+              FindKeys(At<Key>(batch_), kBatch, At<uint64_t>(held_), kKeys, At<uint32_t>(index_),
+                       At<Row>(rows_), stream_);
+            });
+  }
+
+  // After Index, which finds the rows.
+  void Segments() {
+    Memory segment_rows = Take<Row>(kBatch), segment_offsets = Take<uint32_t>(kBatch + 1),
+           outputs = Take<uint32_t>(kBatch), distinct = Take<uint32_t>(1),
+           scratch = Take<uint8_t>(MakeSegmentsScratchBytes(kBatch, stream_));
+    Measure(absl::StrFormat("MakeSegments of %d", kBatch), 104.0 * kBatch, kBatch, [&](size_t) {
+      MakeSegments(At<uint32_t>(offsets_), At<Row>(rows_), kBatch, kBatch, At<Row>(segment_rows),
+                   At<uint32_t>(segment_offsets), At<uint32_t>(outputs), At<uint32_t>(distinct),
+                   scratch.data(), stream_);
+    });
+  }
+
+ private:
+  static constexpr size_t kTables = 26, kTableKeys = 1000000, kKeys = kTables * kTableKeys,
+                          kBatch = 65536 * kTables;
+
+  template <typename T>
+  Memory Take(size_t count) {
+    return figures_.Take(static_cast<double>(count * sizeof(T)));
+  }
+  template <typename T>
+  static T* At(Memory& memory) {
+    return memory.view<T>().data;
+  }
+  void Measure(const std::string& name, double bytes, double items,
+               const std::function<void(size_t)>& call) {
+    if (stream_.status().ok()) figures_.Measure(name, bytes, 0, call, items);
+  }
+
+  Figures& figures_;
+  Stream& stream_;
+  Memory batch_, offsets_, scratch_, held_, merged_, count_, index_, rows_;
+};
+
+inline void StagingOps(Figures& figures) {
+  StagingFigures staging(figures);
+  staging.AddKeys();
+  staging.Index();
+  staging.Segments();
+}
+
+}  // namespace cistern::op
