@@ -48,6 +48,9 @@ void AddModelFlags(Command& command, ModelFlags* flags) {
       "--device", &flags->device,
       {"cpu|cuda", "What the model computes on; cuda: the first GPU that the driver shows.",
        "--device cuda"});
+  command.Switch("--check-ops", &flags->check_ops,
+                 {"", "On a GPU: waits for each op, so that an error names the one it is of; slow.",
+                  "--check-ops"});
   AddFleetFlags(command, &flags->fleet, true);
 }
 
@@ -105,6 +108,7 @@ absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags) {
                    "train with --device cpu; cistern version says what this build was made with");
   }
   options.device = DeviceKind::kCuda;
+  options.check_ops = flags.check_ops;
   return options;
 }
 

@@ -18,10 +18,11 @@ struct ModelFlags {
   std::vector<std::string> set;  // --set
   uint64_t threads = 0;
   std::string device = "cpu";
+  bool check_ops = false;
   FleetFlags fleet;
 };
 
-// MODEL.json, --set, --threads, --device, and the flags of a fleet.
+// MODEL.json, --set, --threads, --device, --check-ops, and the flags of a fleet.
 void AddModelFlags(Command& command, ModelFlags* flags);
 
 // Reads MODEL.json with its overrides.

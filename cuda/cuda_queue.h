@@ -13,6 +13,8 @@ namespace cistern {
 
 // OK, or kInternal: "what: CUDA's words".
 absl::Status CudaStatus(cudaError_t error, const char* what);
+// The same of a wait, whose error is that of something which ran before.
+absl::Status WaitStatus(cudaError_t error);
 
 // Threads: one at a time.
 class CudaQueue {

@@ -14,21 +14,30 @@ uint64_t MachineBytes() {
 
 }  // namespace
 
-DeviceContext::DeviceContext() : DeviceContext(Stream(), 0, MachineBytes()) {}
+DeviceContext::DeviceContext() : DeviceContext(Stream(), 0, MachineBytes(), false) {}
 
-DeviceContext::DeviceContext(Stream stream, int gpu, uint64_t cap_bytes)
-    : gpu_(gpu), pool_(stream.device(), gpu, cap_bytes), stream_(std::move(stream)) {}
+DeviceContext::DeviceContext(Stream stream, int gpu, uint64_t cap_bytes, bool check_ops)
+    : gpu_(gpu),
+      check_ops_(check_ops),
+      pool_(stream.device(), gpu, cap_bytes),
+      stream_(std::move(stream)) {
+  if (check_ops_) stream_.WaitAfterEachLaunch();
+}
 
-absl::StatusOr<std::unique_ptr<DeviceContext>> DeviceContext::Open(DeviceKind kind, int gpu) {
+absl::StatusOr<std::unique_ptr<DeviceContext>> DeviceContext::Open(DeviceKind kind, int gpu,
+                                                                   bool check_ops) {
   if (kind == DeviceKind::kCpu) return std::make_unique<DeviceContext>();
   CISTERN_ASSIGN_OR_RETURN(Stream stream, Stream::OnGpu(gpu));
   const uint64_t bytes = QueryGpus().gpus[static_cast<size_t>(gpu)].memory_bytes;
-  return std::unique_ptr<DeviceContext>(new DeviceContext(std::move(stream), gpu, bytes));
+  return std::unique_ptr<DeviceContext>(
+      new DeviceContext(std::move(stream), gpu, bytes, check_ops));
 }
 
 absl::StatusOr<Stream> DeviceContext::NewStream() const {
   if (kind() == DeviceKind::kCpu) return Stream();
-  return Stream::OnGpu(gpu_);
+  CISTERN_ASSIGN_OR_RETURN(Stream stream, Stream::OnGpu(gpu_));
+  if (check_ops_) stream.WaitAfterEachLaunch();
+  return stream;
 }
 
 }  // namespace cistern

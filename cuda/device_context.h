@@ -17,8 +17,9 @@ class DeviceContext {
   // The CPU, with the memory of this machine.
   DeviceContext();
   // The CPU, or GPU number `gpu` with all of its memory. kNotFound, with the reason, if there is no
-  // such GPU.
-  static absl::StatusOr<std::unique_ptr<DeviceContext>> Open(DeviceKind kind, int gpu = 0);
+  // such GPU. check_ops: its streams wait after each launch (Stream::WaitAfterEachLaunch).
+  static absl::StatusOr<std::unique_ptr<DeviceContext>> Open(DeviceKind kind, int gpu = 0,
+                                                             bool check_ops = false);
 
   DeviceKind kind() const { return stream_.device(); }
   Stream& stream() { return stream_; }
@@ -28,9 +29,10 @@ class DeviceContext {
   absl::StatusOr<Stream> NewStream() const;
 
  private:
-  DeviceContext(Stream stream, int gpu, uint64_t cap_bytes);
+  DeviceContext(Stream stream, int gpu, uint64_t cap_bytes, bool check_ops);
 
   const int gpu_;
+  const bool check_ops_;
   MemoryPool pool_;
   Stream stream_;  // behind the pool: it is waited for before memory must be back
 };

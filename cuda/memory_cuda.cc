@@ -95,7 +95,7 @@ void Event::LetWait(Stream& stream) {
 
 absl::Status Event::Wait() {
   if (gpu_ == nullptr) return absl::OkStatus();
-  return CudaStatus(cudaEventSynchronize(gpu_->event), "waiting for the GPU");
+  return WaitStatus(cudaEventSynchronize(gpu_->event));
 }
 
 absl::StatusOr<double> Event::MillisecondsSince(const Event& earlier) const {

@@ -11,6 +11,13 @@ absl::Status CudaStatus(cudaError_t error, const char* what) {
                                           static_cast<int>(error), ")"));
 }
 
+absl::Status WaitStatus(cudaError_t error) {
+  const absl::Status status = CudaStatus(error, "an op on the GPU");
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; with --check-ops the error names the op"));
+}
+
 absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(gpu));
   CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu), "cudaSetDevice"));
@@ -55,7 +62,7 @@ absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
 
 absl::Status Stream::Wait() {
   if (queue_ != nullptr) {
-    Record(CudaStatus(cudaStreamSynchronize(queue_->stream()), "waiting for the GPU"));
+    Record(WaitStatus(cudaStreamSynchronize(queue_->stream())));
   }
   return status_;
 }

@@ -4,6 +4,7 @@ The program is cistern-emulated, whose GPU runs on the CPU (test/cuda/emulator).
 """
 
 import json
+import os
 import unittest
 
 from programs import BIN, ProgramTest, Samples, Servers, run
@@ -92,6 +93,23 @@ class Device(ProgramTest):
                                  result.json()["skipped_steps"])
         self.assertEqual(len(skipped), 1)
         self.assertIn(skipped.pop(), (1, 2))  # the sample comes twice, and may meet a dead ReLU
+
+    def test_an_illegal_address_ends_the_run_and_the_last_commit_stands(self):
+        whole = self.train("cuda", *SMALL_PASSES)
+        broken = self.folder / "broken"
+        words = ("train", self.config, "--out", broken, "--device", "cuda", *SMALL_PASSES)
+        fault = {**os.environ, "CISTERN_EMULATED_FAULT": "800"}
+        stopped = run(PROGRAM, *words, env=fault)
+        self.expect(stopped, 1, "illegal memory access", "--check-ops")
+        commits = sum(line["event"] == "pass" for line in self.lines(broken))
+        self.assertGreater(commits, 0)
+        self.run_ok(PROGRAM, *words, "--resume")
+        self.assertEqual(self.predict(broken, "cuda"), self.predict(whole, "cuda"))
+
+        checked = run(PROGRAM, "train", self.config, "--out", self.folder / "checked", "--device",
+                      "cuda", "--check-ops", *SMALL_PASSES, env=fault)
+        self.expect(checked, 1, "illegal memory access")
+        self.assertRegex(checked.err, r"[A-Z]\w+: an illegal memory access")  # the op's name
 
     def test_the_same_bits_twice_and_from_a_fleet(self):
         expected = self.predict(self.train("cuda"), "cuda")

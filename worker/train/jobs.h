@@ -45,6 +45,7 @@ struct JobOptions {
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const Progress&)> progress;  // called from the training thread
   DeviceKind device = DeviceKind::kCpu;           // that the model computes on
+  bool check_ops = false;                         // a GPU's error names its op; slow
   int threads = 0;                                // of the CPU device; 0: all cores
   uint32_t rank = 0, world_size = 1;
   // The disk of models; not owned, outlives the job. Null: the machine's own.

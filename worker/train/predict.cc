@@ -82,7 +82,7 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
                                      const std::vector<std::string>& files,
                                      const JobOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
-                           DeviceContext::Open(options.device));
+                           DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                            ServedModel(config, client, options, *device));
   RowStage stage(*device);
@@ -94,7 +94,7 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
-                           DeviceContext::Open(options.device));
+                           DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                            ServedModel(config, client, options, *device));
   RowStage stage(*device);

@@ -26,7 +26,8 @@ MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
 }  // namespace
 
 absl::StatusOr<TrainSummary> TrainJob::Run() {
-  CISTERN_ASSIGN_OR_RETURN(device_, DeviceContext::Open(options_.device));
+  CISTERN_ASSIGN_OR_RETURN(device_,
+                           DeviceContext::Open(options_.device, /*gpu=*/0, options_.check_ops));
   CISTERN_ASSIGN_OR_RETURN(schema_, SchemaOf(config_));
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
   CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(files, options_.out_dir, options_.progress));

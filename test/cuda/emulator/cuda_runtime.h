@@ -7,8 +7,9 @@
 // that a barrier that is missing shows. Shared memory is filled with NaN before each block. Streams
 // run as late as they may (runtime.cc), and the host cannot touch the device's memory
 // (device_memory.h): a wait or a copy that is missing shows, too. Streams that are captured become
-// graphs (graphs.h), with CUDA's rules of what they may not do then. What it cannot show: races
-// between blocks, and how fast anything is.
+// graphs (graphs.h), with CUDA's rules of what they may not do then. With CISTERN_EMULATED_FAULT=N
+// the N-th kernel runs into an illegal address, after which nothing works any more. What it cannot
+// show: races between blocks, and how fast anything is.
 #pragma once
 
 #include <cmath>
@@ -87,7 +88,12 @@ inline unsigned atomicAdd(unsigned* at, unsigned value) {
 
 // The runtime's functions, for one device (runtime.cc).
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 };
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorIllegalAddress = 700
+};
 enum cudaMemcpyKind { cudaMemcpyDefault, cudaMemcpyDeviceToHost };
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed };

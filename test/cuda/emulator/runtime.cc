@@ -1,6 +1,8 @@
 // The runtime's functions of cuda_runtime.h. What is enqueued runs as late as CUDA allows: when
 // somebody waits for it. So a wait that is missing shows, in every run.
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -33,6 +35,16 @@ namespace cistern::emulator {
 namespace {
 
 constexpr size_t kSharedWithoutAsking = 48 << 10;
+
+// The kernels that have run, and the one that runs into an illegal address; 0: none does.
+std::atomic<uint64_t> kernels = 0;
+const uint64_t faulty_kernel = [] {
+  const char* text = std::getenv("CISTERN_EMULATED_FAULT");
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}();
+bool IsBroken() {
+  return faulty_kernel > 0 && kernels >= faulty_kernel;
+}
 
 std::map<const void*, size_t> allowed_shared;
 std::map<EmulatedStream*, std::unique_ptr<EmulatedStream>> streams;
@@ -83,7 +95,12 @@ size_t AllowedShared(const void* kernel) {
 }
 
 cudaError_t Launch(cudaStream_t stream, std::function<void()> run) {
-  return Enqueue(stream, std::move(run), "kernel");
+  if (IsBroken()) return cudaErrorIllegalAddress;
+  const auto kernel = [run = std::move(run)] {
+    ++kernels;
+    if (!IsBroken()) run();
+  };
+  return Enqueue(stream, kernel, "kernel");
 }
 
 namespace {
@@ -111,6 +128,7 @@ using cistern::emulator::LockDevice;
 using cistern::emulator::OpenMemory;
 
 const char* cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorIllegalAddress) return "an illegal memory access was encountered";
   return error == cudaSuccess ? "no error" : "the emulated GPU refuses";
 }
 cudaError_t cudaGetLastError() {
@@ -202,7 +220,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream->capture != nullptr) return cudaErrorInvalidValue;
   cistern::emulator::RunUntil(stream, stream->enqueued);
-  return cudaSuccess;
+  return cistern::emulator::IsBroken() ? cudaErrorIllegalAddress : cudaSuccess;
 }
 // The stream of the event may end before this entry runs: then the event has happened.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -285,7 +303,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (cistern::emulator::streams.count(event->stream) > 0) {
     cistern::emulator::RunUntil(event->stream, event->after);
   }
-  return cudaSuccess;
+  return cistern::emulator::IsBroken() ? cudaErrorIllegalAddress : cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
   *ms = 0;
