@@ -133,7 +133,7 @@ MetricValues MetricSet::Values() {
 
 void MetricSet::AppendValues(OfLabel& label, const std::string& suffix,
                              MetricValues* values) const {
-  label.scores.Sort();
+  label.scores.Sort(options_.sort);
   for (const Metric metric : metrics_) {
     if (metric == Metric::kGauc) {
       const GroupAuc::Result groups = label.groups.Value();

@@ -23,6 +23,7 @@ struct MetricOptions {
   // Labels below this are masked: they have no score, and the average loss counts them as 0.
   std::optional<float> masked_below;
   std::vector<float> label_weights;  // [label_dim] in the average loss; empty: all are 1
+  SortFloats sort;                   // who sorts predictions; empty: std::sort
 };
 
 // Collects labels and predictions. What several of them collected, each from a part of the data,

@@ -10,10 +10,15 @@ void RankedScores::Merge(const RankedScores& other) {
   is_sorted_ = false;
 }
 
-void RankedScores::Sort() {
+void RankedScores::Sort(const SortFloats& sort) {
   if (is_sorted_) return;
-  std::sort(positives_.begin(), positives_.end());
-  std::sort(negatives_.begin(), negatives_.end());
+  for (std::vector<float>* scores : {&positives_, &negatives_}) {
+    if (sort) {
+      sort(scores);
+    } else {
+      std::sort(scores->begin(), scores->end());
+    }
+  }
   is_sorted_ = true;
 }
 

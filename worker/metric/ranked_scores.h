@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/types/span.h"
 
 namespace cistern {
+
+// Puts numbers, none below +0 and no NaN, into ascending order.
+using SortFloats = std::function<void(std::vector<float>*)>;
 
 // Memory: 4 bytes a prediction. Threads: one at a time.
 class RankedScores {
@@ -20,8 +24,8 @@ class RankedScores {
   // Adds what another collected, e.g. for another part of the data.
   void Merge(const RankedScores& other);
 
-  // Must come after the last Add or Merge and before the scores are read.
-  void Sort();
+  // Must come after the last Add or Merge and before the scores are read. Empty: std::sort.
+  void Sort(const SortFloats& sort = nullptr);
   // Ascending.
   absl::Span<const float> positives() const { return positives_; }
   absl::Span<const float> negatives() const { return negatives_; }

@@ -9,6 +9,7 @@
 #include "cuda/op/label_loss.h"
 #include "worker/config/grammar.h"
 #include "worker/metric/metric_set.h"
+#include "worker/train/score_sort.h"
 
 namespace cistern {
 namespace {
@@ -146,7 +147,11 @@ void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
 absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit) {
   const auto start = std::chrono::steady_clock::now();
   EvalSummary summary;
-  MetricSet metrics(MetricOptionsOf(config_));
+  MetricOptions options = MetricOptionsOf(config_);
+  if (device_.kind() == DeviceKind::kCuda) {
+    options.sort = [this](std::vector<float>* scores) { SortScoresOn(device_, scores); };
+  }
+  MetricSet metrics(options);
   std::vector<float> predictions, logits;
   const auto score = [&](const Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
