@@ -5,7 +5,8 @@ usage: torch_models.py [--device cuda] [--batch 65536] [--rows 26000000] [--step
 
 The models and the data are those of model_benchmark: Criteo's shape, one table for all slots, keys
 by a power law, AdaGrad on rows and on dense weights. Batches wait on the device. Ways: "fp32"
-(eager, no TF32), "tf32", "bf16" (autocast), "compiled" (torch.compile of the dense part, bf16).
+(eager, no TF32), "tf32", "bf16" (autocast), "compiled" (torch.compile of the dense part, bf16),
+"graphed" (forward and backward of the dense part as CUDA graphs, bf16; on a GPU only).
 The table's gradient is sparse, its update written by hand (sort, sum by row, AdaGrad on those rows):
 what PyTorch has of its own would touch the whole table. Python and torch only."""
 import argparse
@@ -112,11 +113,21 @@ class Step:
                                          initial_accumulator_value=0.1)
         self.forward = torch.compile(self.net) if way == "compiled" else self.net
         torch.backends.cuda.matmul.allow_tf32 = way != "fp32"
+        if way == "graphed":
+            samples = (torch.zeros(args.batch, SLOTS, dim, device=args.device, requires_grad=True),
+                       torch.zeros(args.batch, DENSE, device=args.device))
+            with self.autocast():
+                self.forward = torch.cuda.make_graphed_callables(self.net, samples)
+
+    def autocast(self):
+        # A graph must not keep casts of weights from one step to the next.
+        return torch.autocast("cuda" if self.cuda else "cpu", torch.bfloat16,
+                              enabled=self.way in ("bf16", "compiled", "graphed"),
+                              cache_enabled=self.way != "graphed")
 
     def __call__(self, rows, dense, label):
         emb = self.table[rows].requires_grad_()
-        with torch.autocast("cuda" if self.cuda else "cpu", torch.bfloat16,
-                            enabled=self.way in ("bf16", "compiled")):
+        with self.autocast():
             logit = self.forward(emb, dense)
         loss = nn.functional.binary_cross_entropy_with_logits(logit.float(), label)
         self.dense.zero_grad(set_to_none=True)
@@ -160,7 +171,8 @@ def main():
     batches = [batch_of(args, seed) for seed in range(1, 5)]
     figures = []
     for name in args.models or MODELS:
-        for way in ("fp32", "tf32", "bf16", "compiled"):
+        ways = ["fp32", "tf32", "bf16", "compiled"] + ["graphed"] * (args.device == "cuda")
+        for way in ways:
             try:
                 figures.append(measure(args, name, way, batches))
             except Exception as error:  # one way that does not work is a line of the report
