@@ -161,11 +161,11 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
                                                    " samples; solver.batchsize is ",
                                                    config_.solver.batchsize));
   }
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    const SparseBatch& rows = batch.sparse[embedding->config().input];
-    CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.segment_rows.size(), device_));
-  }
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    const SparseView& rows = view.sparse[embedding->config().input];
+    CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.distinct, device_));
+  }
   const Step step = {view,    0,           batch.size,        tables,
                      number,  parameters_, graph_->scratch(), gate_.data(),
                      stream_, *side_};
@@ -329,7 +329,7 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   const size_t columns = logit.shape.columns();
   predictions->resize(batch.size * labels);
   if (logits != nullptr) logits->resize(batch.size * columns);
-  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
+  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch, BatchStage::Use::kPredict));
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
     graph_->Infer(

@@ -8,16 +8,22 @@
 #include <vector>
 
 #include "common/types.h"
-#include "worker/pass/key_index.h"
 #include "worker/pass/pass_cursor.h"
+#include "worker/pass/pass_keys.h"
 
 namespace cistern {
+
+class DeviceKeys;  // worker/pass/device_keys.h
 
 // One embedding input of a batch.
 struct SparseBatch {
   uint32_t slot_num = 0;
-  std::vector<uint32_t> offsets;  // [size * slot_num + 1], rows of (sample, slot)
+  std::vector<uint32_t> offsets;  // [size * slot_num + 1], occurrences of (sample, slot)
   std::vector<Row> rows;          // [offsets.back()]
+  // Where a GPU finds rows: keys [offsets.back()] instead, and who finds them. Then the segments
+  // are made on the GPU, too, when the batch comes there.
+  std::vector<Key> keys;
+  std::shared_ptr<const DeviceKeys> finder;
   // The same occurrences sorted by row, for a backward pass that adds in a fixed order: distinct
   // row segment_rows[i] occurs in outputs segment_outputs[segment_offsets[i] ..
   // segment_offsets[i + 1]), ascending; an output is sample * slot_num + slot.
@@ -39,7 +45,7 @@ struct Pass {
   uint32_t epoch = 0;          // 0, 1, ...: of the data, of the first sample
   bool ends_epoch = false;     // the last batch is the last of its epoch
   bool is_last = false;        // no pass follows
-  std::vector<KeyIndex> keys;  // by input: row r of the pass table holds the value of key(r)
+  std::vector<PassKeys> keys;  // by input: row r of the pass table holds the value of keys()[r]
   std::vector<Batch> batches;
   PassCursor begin, end;  // where it was made from, and what is to follow it
 

@@ -34,8 +34,12 @@ void AppendSample(const SparseBatch& from, size_t sample, SparseBatch* to) {
   for (uint32_t slot = 1; slot <= from.slot_num; ++slot) {
     to->offsets.push_back(base + offsets[slot] - offsets[0]);
   }
-  to->rows.insert(to->rows.end(), from.rows.begin() + offsets[0],
-                  from.rows.begin() + offsets[from.slot_num]);
+  const auto append = [&](const auto& values, auto* made) {
+    if (values.empty()) return;  // a batch has rows or keys
+    made->insert(made->end(), values.begin() + offsets[0], values.begin() + offsets[from.slot_num]);
+  };
+  append(from.rows, &to->rows);
+  append(from.keys, &to->keys);
 }
 
 // An empty batch with `shape`'s inputs and room for its samples.
@@ -73,20 +77,19 @@ size_t BatchBytes(const SampleBlock& block, bool segments) {
   return bytes;
 }
 
-Batch MakeBatch(SampleBlock&& block, std::vector<std::vector<Row>>&& rows) {
-  CISTERN_CHECK(rows.size() == block.sparse.size() && block.size > 0);
+Batch MakeBatch(SampleBlock&& block) {
+  CISTERN_CHECK(block.size > 0);
   Batch batch;
   batch.size = block.size;
   batch.label = std::move(block.label);
   batch.dense = std::move(block.dense);
   batch.label.shrink_to_fit();
   batch.dense.shrink_to_fit();
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (SparseColumn& column : block.sparse) {
     SparseBatch& sparse = batch.sparse.emplace_back();
-    sparse.offsets = std::move(block.sparse[i].offsets);
+    sparse.offsets = std::move(column.offsets);
     sparse.offsets.shrink_to_fit();
     sparse.slot_num = static_cast<uint32_t>((sparse.offsets.size() - 1) / batch.size);
-    sparse.rows = std::move(rows[i]);
   }
   return batch;
 }
@@ -104,7 +107,10 @@ void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<Batch>* batches)
     for (size_t end = next + like.size; next < end; ++next) {
       AppendSample((*batches)[places[next] / batchsize], places[next] % batchsize, &batch);
     }
-    for (SparseBatch& sparse : batch.sparse) sparse.rows.shrink_to_fit();
+    for (SparseBatch& sparse : batch.sparse) {
+      sparse.rows.shrink_to_fit();
+      sparse.keys.shrink_to_fit();
+    }
   }
   *batches = std::move(shuffled);
 }

@@ -11,11 +11,12 @@
 
 namespace cistern {
 
-// Bytes that `block` takes as a batch, at most; `segments`: with its segment arrays.
+// Bytes that `block` takes as a batch, at most; `segments`: with its segment arrays. (One with keys
+// in their place takes less; both count the same, so that passes are cut alike on all devices.)
 size_t BatchBytes(const SampleBlock& block, bool segments);
 
-// Makes a batch of `block`, whose memory it takes. rows: by input, the row of every key of `block`.
-Batch MakeBatch(SampleBlock&& block, std::vector<std::vector<Row>>&& rows);
+// Makes a batch of `block`, whose memory it takes, without rows or keys.
+Batch MakeBatch(SampleBlock&& block);
 
 // Puts the samples of all batches into an order that is a pure function of (seed, stream); sizes of
 // batches stay. All batches but the last have the same size.

@@ -1,6 +1,10 @@
 #include "worker/pass/batch_stage.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "cuda/op/segments.h"
+#include "worker/pass/device_keys.h"
 
 namespace cistern {
 namespace {
@@ -18,6 +22,7 @@ void ForEachArray(const Batch& batch, BatchView* view, const Visit& visit) {
     SparseView& to = view->sparse[i];
     visit(from.offsets, &to.offsets);
     visit(from.rows, &to.rows);
+    visit(from.keys, &to.keys);
     visit(from.segment_rows, &to.segment_rows);
     visit(from.segment_offsets, &to.segment_offsets);
     visit(from.segment_outputs, &to.segment_outputs);
@@ -34,9 +39,12 @@ BatchView SizesOf(const Batch& batch) {
   return view;
 }
 
+size_t Rounded(size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 template <typename T>
 size_t RoundedBytes(const std::vector<T>& values) {
-  return (values.size() * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  return Rounded(values.size() * sizeof(T));
 }
 
 BatchView ViewOnHost(const Batch& batch) {
@@ -66,21 +74,16 @@ absl::Status BatchStage::MakeStreams() {
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::MakeRoom(size_t bytes, Place* place) {
-  CISTERN_RETURN_IF_ERROR(place->events[kCopied].Wait());
-  if (place->there.bytes() >= bytes) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(place->events[kUsed].Wait());
-  const size_t wanted = bytes + bytes / 4;  // batches differ by a little
-  place->there = Memory();
-  place->pinned = Memory();
-  CISTERN_ASSIGN_OR_RETURN(place->pinned,
-                           device_.pool().Take(MemoryPlace::kPinned, wanted, "batches"));
-  CISTERN_ASSIGN_OR_RETURN(place->there,
-                           device_.pool().Take(MemoryPlace::kDevice, wanted, "batches"));
+absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory) {
+  if (memory->bytes() >= bytes) return absl::OkStatus();
+  for (Event& event : place->events) CISTERN_RETURN_IF_ERROR(event.Wait());
+  *memory = Memory();
+  // Batches differ by a little.
+  CISTERN_ASSIGN_OR_RETURN(*memory, device_.pool().Take(kind, bytes + bytes / 4, "batches"));
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::Begin(const Batch& batch) {
+absl::Status BatchStage::Begin(const Batch& batch, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(MakeStreams());
   Place& place = places_[next_];
@@ -89,7 +92,9 @@ absl::Status BatchStage::Begin(const Batch& batch) {
   size_t bytes = 0;
   ForEachArray(batch, &view,
                [&bytes](const auto& values, auto*) { bytes += RoundedBytes(values); });
-  CISTERN_RETURN_IF_ERROR(MakeRoom(bytes, &place));
+  CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // the host writes there
+  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kPinned, bytes, &place, &place.pinned));
+  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, bytes, &place, &place.there));
   size_t end = 0;
   ForEachArray(batch, &view, [&place, &end](const auto& values, auto* at) {
     if (!values.empty()) {
@@ -102,21 +107,73 @@ absl::Status BatchStage::Begin(const Batch& batch) {
   Stream& copies = copies_.front();
   place.events[kUsed].LetWait(copies);
   CopyToDevice(place.pinned.data(), place.there.data(), bytes, copies);
+  place.view = std::move(view);
+  CISTERN_RETURN_IF_ERROR(MakeRows(batch, use, &place));
   place.events[kCopied].Record(copies);
   CISTERN_RETURN_IF_ERROR(copies.status());
-  place.view = std::move(view);
   place.begun = &batch;
   next_ = 1 - next_;
   return absl::OkStatus();
 }
 
-absl::StatusOr<BatchView> BatchStage::View(const Batch& batch) {
+absl::Status BatchStage::MakeRows(const Batch& batch, Use use, Place* place) {
+  size_t bytes = 0, scratch = 0;
+  Stream& copies = copies_.front();
+  for (const SparseBatch& sparse : batch.sparse) {
+    if (sparse.finder == nullptr) continue;
+    const size_t count = sparse.keys.size();
+    bytes += Rounded(sizeof(uint32_t)) + 3 * Rounded(count * sizeof(Row)) +
+             Rounded((count + 1) * sizeof(uint32_t));
+    scratch = std::max(scratch, op::MakeSegmentsScratchBytes(count, copies));
+  }
+  if (bytes == 0) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, bytes, place, &place->made));
+  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kPinned, batch.sparse.size() * sizeof(uint32_t),
+                                   place, &place->distinct));
+  if (scratch_.bytes() < scratch) {
+    CISTERN_RETURN_IF_ERROR(copies.Wait());
+    CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, scratch, place, &scratch_));
+  }
+  char* end = static_cast<char*>(place->made.data());
+  const auto take = [&end](size_t count) {
+    auto* taken = reinterpret_cast<uint32_t*>(end);
+    end += Rounded(count * sizeof(uint32_t));
+    return taken;
+  };
+  for (size_t i = 0; i < batch.sparse.size(); ++i) {
+    const SparseBatch& sparse = batch.sparse[i];
+    if (sparse.finder == nullptr) continue;
+    SparseView& view = place->view.sparse[i];
+    const size_t count = sparse.keys.size();
+    Row* rows = take(count);
+    sparse.finder->Find(view.keys, count, rows, copies);
+    view.rows = rows;
+    if (use == Use::kPredict) continue;
+    Row* segment_rows = take(count);
+    uint32_t *offsets = take(count + 1), *outputs = take(count), *distinct = take(1);
+    op::MakeSegments(view.offsets, rows, sparse.offsets.size() - 1, count, segment_rows, offsets,
+                     outputs, distinct, scratch_.data(), copies);
+    CopyToHost(distinct, static_cast<uint32_t*>(place->distinct.data()) + i, sizeof(uint32_t),
+               copies);
+    view.segment_rows = segment_rows;
+    view.segment_offsets = offsets;
+    view.segment_outputs = outputs;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return ViewOnHost(batch);
-  if (places_[1 - next_].begun != &batch) CISTERN_RETURN_IF_ERROR(Begin(batch));
+  if (places_[1 - next_].begun != &batch) CISTERN_RETURN_IF_ERROR(Begin(batch, use));
   viewed_ = 1 - next_;
   Place& place = places_[viewed_];
   place.begun = nullptr;
   place.events[kCopied].LetWait(device_.stream());
+  for (size_t i = 0; i < batch.sparse.size(); ++i) {
+    if (batch.sparse[i].finder == nullptr || use == Use::kPredict) continue;
+    CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // it was begun a step ago
+    place.view.sparse[i].distinct = static_cast<const uint32_t*>(place.distinct.data())[i];
+  }
   return place.view;
 }
 

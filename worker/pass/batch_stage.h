@@ -16,6 +16,7 @@ namespace cistern {
 struct SparseView {
   const uint32_t* offsets = nullptr;
   const Row* rows = nullptr;
+  const Key* keys = nullptr;  // where rows were found on the device
   const Row* segment_rows = nullptr;
   const uint32_t* segment_offsets = nullptr;
   const uint32_t* segment_outputs = nullptr;
@@ -31,8 +32,8 @@ struct BatchView {
 };
 
 // On the CPU a view points into the batch itself. On a GPU a batch is packed into pinned memory and
-// copied at once, on a stream of its own; there are two places, so that the next batch comes while
-// this one is computed.
+// copied at once, on a stream of its own, where rows are found and segments are made of a batch
+// that brings keys; there are two places, so that the next batch comes while this one is computed.
 //
 // Threads: one at a time.
 class BatchStage {
@@ -42,11 +43,13 @@ class BatchStage {
   BatchStage& operator=(const BatchStage&) = delete;
   ~BatchStage();
 
+  // kPredict: nobody reads the segments.
+  enum class Use { kTrain, kPredict };
   // Starts to bring `batch`, which must not change before View asks for it.
-  absl::Status Begin(const Batch& batch);
+  absl::Status Begin(const Batch& batch, Use use = Use::kTrain);
   // Where `batch` is for what the device's stream is given from now on, until Release. Brings it
   // now unless it was the last that was begun.
-  absl::StatusOr<BatchView> View(const Batch& batch);
+  absl::StatusOr<BatchView> View(const Batch& batch, Use use = Use::kTrain);
   // The step that was given the last view is enqueued.
   void Release();
 
@@ -55,16 +58,22 @@ class BatchStage {
     const Batch* begun = nullptr;  // not viewed yet
     BatchView view;
     Memory pinned, there;
+    Memory made;                // on the device, of keys: rows, segments, and their numbers
+    Memory distinct;            // pinned: their numbers, by input
     std::vector<Event> events;  // kCopied, kUsed
   };
   enum { kCopied, kUsed };
 
   absl::Status MakeStreams();
-  // Room in both memories of a place whose copy and step are over.
-  absl::Status MakeRoom(size_t bytes, Place* place);
+  // Room for `bytes`, taken where the memory has less. What a place held before is not used any
+  // more.
+  absl::Status MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory);
+  // Enqueues what makes rows, and for training segments, of the keys that were brought.
+  absl::Status MakeRows(const Batch& batch, Use use, Place* place);
 
   DeviceContext& device_;
   std::vector<Stream> copies_;  // one on a GPU
+  Memory scratch_;              // of what makes segments
   std::array<Place, 2> places_;
   size_t next_ = 0;    // the place that Begin takes
   size_t viewed_ = 0;  // the place of the last view

@@ -8,7 +8,7 @@ namespace cistern {
 namespace {
 
 // What a distinct key takes beside its value: the key, and its share of the index at the worst
-// load.
+// load. (On a GPU the same: a key here and there, and its share of the index.)
 constexpr size_t kKeyBytes = 24;
 
 SampleCursor::Options CursorOptions(const PassOptions& options) {
@@ -23,8 +23,11 @@ SampleCursor::Options CursorOptions(const PassOptions& options) {
 }  // namespace
 
 struct PassSource::State {
-  State(const PassOptions& given, OpenReader open, const PassCursor& start)
+  State(const PassOptions& given, OpenReader open, const PassCursor& start,
+        std::unique_ptr<KeyCollector> collector)
       : options(given),
+        keys(collector != nullptr ? std::move(collector)
+                                  : KeyCollector::OnHost(given.shape.slot_nums.size())),
         cursor(CursorOptions(given), std::move(open), start.next),
         batches_made(start.batches),
         shuffle_epoch(start.shuffle_epoch),
@@ -35,14 +38,14 @@ struct PassSource::State {
   absl::StatusOr<std::unique_ptr<Pass>> MakePass();
   // Adds the pending samples to `pass` as a batch; false, and nothing is changed, if that is over
   // the budget.
-  bool Stage(Pass* pass);
+  absl::StatusOr<bool> Stage(Pass* pass);
   // Where the pass that would be made now begins.
   PassCursor Cursor() const;
   bool Ends(const Pass& pass) const;
-  void Finish(Pass* pass);
+  absl::Status Finish(Pass* pass);
   // Leaves out the batches that are trained already.
   void DropDone(Pass* pass);
-  size_t KeyBytes(const Pass& pass) const;
+  size_t KeyBytes() const;
   absl::Status TooLarge() const;
   absl::Status CutShort(size_t batches) const;
   bool AllMade() const {
@@ -51,6 +54,7 @@ struct PassSource::State {
   }
 
   const PassOptions options;
+  const std::unique_ptr<KeyCollector> keys;
   SampleCursor cursor;
   BatchSamples samples;  // of the next batch, where pending
   bool pending = false;
@@ -64,8 +68,9 @@ struct PassSource::State {
   absl::Status error;
 };
 
-PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start)
-    : state_(std::make_unique<State>(options, std::move(open), start)) {
+PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start,
+                       std::unique_ptr<KeyCollector> keys)
+    : state_(std::make_unique<State>(options, std::move(open), start, std::move(keys))) {
   CISTERN_CHECK(start.pass_batches == 0 || start.batches_done < start.pass_batches);
   CISTERN_CHECK(options.batchsize > 0);
   CISTERN_CHECK(options.value_bytes.size() == options.shape.slot_nums.size());
@@ -82,7 +87,6 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::Next() {
 
 absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
   auto pass = std::make_unique<Pass>();
-  pass->keys.resize(options.shape.slot_nums.size());
   pass->begin = Cursor();
   batch_bytes = 0;
   while (forced_batches > 0 || !AllMade()) {
@@ -91,7 +95,8 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
       CISTERN_ASSIGN_OR_RETURN(pending, cursor.Next(&samples));
       if (!pending) break;
     }
-    if (!Stage(pass.get())) {
+    CISTERN_ASSIGN_OR_RETURN(const bool staged, Stage(pass.get()));
+    if (!staged) {
       if (pass->batches.empty() || forced_batches > 0) return TooLarge();
       break;
     }
@@ -102,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
   }
   if (pass->batches.size() < forced_batches) return CutShort(pass->batches.size());
   if (pass->batches.empty()) return nullptr;
-  Finish(pass.get());
+  CISTERN_RETURN_IF_ERROR(Finish(pass.get()));
   return pass;
 }
 
@@ -122,30 +127,22 @@ PassCursor PassSource::State::Cursor() const {
   return at;
 }
 
-bool PassSource::State::Stage(Pass* pass) {
-  const size_t inputs = pass->keys.size();
+absl::StatusOr<bool> PassSource::State::Stage(Pass* pass) {
   const size_t bytes = BatchBytes(samples.block, options.segments);
-  std::vector<size_t> keys_before(inputs);
-  std::vector<std::vector<Row>> rows(inputs);
-  for (size_t i = 0; i < inputs; ++i) {
-    const std::vector<Key>& keys = samples.block.sparse[i].keys;
-    keys_before[i] = pass->keys[i].size();
-    rows[i].resize(keys.size());
-    pass->keys[i].Add(keys, rows[i].data());
-  }
-  wanted_bytes = KeyBytes(*pass) + batch_bytes + bytes;
+  CISTERN_RETURN_IF_ERROR(keys->Add(samples.block));
+  wanted_bytes = KeyBytes() + batch_bytes + bytes;
   if (wanted_bytes > options.byte_budget) {
-    for (size_t i = 0; i < inputs; ++i) pass->keys[i].Truncate(keys_before[i]);
+    keys->Drop();
     return false;
   }
   if (pass->batches.empty()) pass->epoch = samples.epoch;
   batch_bytes += bytes;
   pass->samples += samples.block.size;
-  pass->batches.push_back(MakeBatch(std::move(samples.block), std::move(rows)));
+  pass->batches.push_back(keys->Take(std::move(samples.block)));
   return true;
 }
 
-void PassSource::State::Finish(Pass* pass) {
+absl::Status PassSource::State::Finish(Pass* pass) {
   if (pass->epoch != shuffle_epoch) shuffle_place = 0;
   shuffle_epoch = pass->epoch;
   const uint64_t stream = uint64_t{shuffle_epoch} << 32 | shuffle_place++;
@@ -154,8 +151,10 @@ void PassSource::State::Finish(Pass* pass) {
   forced_batches = batches_done = 0;
   pass->end = Cursor();
   pass->is_last = AllMade() || (!pending && cursor.at_end());
-  if (!options.segments) return;
+  CISTERN_ASSIGN_OR_RETURN(pass->keys, keys->Finish(&pass->batches));
+  if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
   for (Batch& batch : pass->batches) segments.Build(&batch);
+  return absl::OkStatus();
 }
 
 void PassSource::State::DropDone(Pass* pass) {
@@ -164,10 +163,10 @@ void PassSource::State::DropDone(Pass* pass) {
   pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
 }
 
-size_t PassSource::State::KeyBytes(const Pass& pass) const {
+size_t PassSource::State::KeyBytes() const {
   size_t bytes = 0;
-  for (size_t i = 0; i < pass.keys.size(); ++i) {
-    bytes += pass.keys[i].size() * (options.value_bytes[i] + kKeyBytes);
+  for (size_t i = 0; i < options.value_bytes.size(); ++i) {
+    bytes += keys->size(i) * (options.value_bytes[i] + kKeyBytes);
   }
   return bytes;
 }
@@ -192,7 +191,7 @@ absl::Status PassSource::State::TooLarge() const {
                    " bytes with the rows of its keys, and a pass may take ", options.byte_budget);
   if (options.device_bound) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        what, ", a third of what the GPU has left beside the model: lower solver.batchsize"));
+        what, ", a quarter of what the GPU has left beside the model: lower solver.batchsize"));
   }
   return absl::ResourceExhaustedError(
       absl::StrCat(what, ": raise cistern.pass_memory_mb to at least ",

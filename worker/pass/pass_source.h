@@ -8,6 +8,7 @@
 #include "common/status.h"
 #include "worker/data/sample_reader.h"
 #include "worker/pass/batch.h"
+#include "worker/pass/key_collector.h"
 
 namespace cistern {
 
@@ -44,7 +45,9 @@ class PassSource {
   // start: the `begin` or `end` of a pass, or its CursorAfter, of a source with the same options
   // and data: the passes from there on are made as that one would have made them. Of a pass that
   // the cursor stands inside, the batches that are done are left out.
-  PassSource(const PassOptions& options, OpenReader open, const PassCursor& start = {});
+  // keys: who collects them; null: the host.
+  PassSource(const PassOptions& options, OpenReader open, const PassCursor& start = {},
+             std::unique_ptr<KeyCollector> keys = nullptr);
   ~PassSource();
 
   // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "worker/pass/device_keys.h"
 
 namespace cistern {
 namespace {
@@ -30,14 +31,18 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& da
 
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const DataSetOptions& data,
-                                                 const PassMemory& memory, PassOptions options,
-                                                 const PassCursor& start) {
+                                                 const PassMemory& memory, DeviceContext& device,
+                                                 PassOptions options, const PassCursor& start) {
   options.shape = data.shape;
   options.byte_budget = memory.bytes;
   options.device_bound = memory.device_bound;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
+  std::unique_ptr<KeyCollector> keys;
+  if (device.kind() == DeviceKind::kCuda) {
+    CISTERN_ASSIGN_OR_RETURN(keys, CollectKeysOn(device, data.shape.slot_nums.size()));
+  }
   return std::make_unique<PassSource>(
-      options, [data] { return OpenNamed(data); }, start);
+      options, [data] { return OpenNamed(data); }, start, std::move(keys));
 }
 
 DataSetOptions TrainingDataOf(const ModelConfig& config) {
@@ -71,13 +76,14 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
   const uint64_t wanted = config.cistern.pass_memory_mb << 20;
   if (device.kind() == DeviceKind::kCpu) return {wanted, false};
-  const uint64_t third = (device.pool().cap_bytes() - device.pool().bytes()) / 3;
-  return {std::min(wanted, third), third < wanted};
+  const uint64_t quarter = (device.pool().cap_bytes() - device.pool().bytes()) / 4;
+  return {std::min(wanted, quarter), quarter < wanted};
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
                                                              const PassMemory& memory,
-                                                             uint32_t rank, uint32_t world_size,
+                                                             DeviceContext& device, uint32_t rank,
+                                                             uint32_t world_size,
                                                              const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize;
@@ -89,12 +95,12 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   DataSetOptions data = TrainingDataOf(config);
   data.worker = rank;
   data.worker_num = world_size;
-  return Open(config, data, memory, options, start);
+  return Open(config, data, memory, device, options, start);
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, const std::vector<std::string>& files,
-    uint64_t max_batches, const PassCursor& start) {
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    const std::vector<std::string>& files, uint64_t max_batches, const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
   options.max_batches = max_batches;
@@ -108,7 +114,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   }
   DataSetOptions data = DataSetOf(config, source);
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
-  return Open(config, data, memory, options, start);
+  return Open(config, data, memory, device, options, start);
 }
 
 }  // namespace cistern

@@ -24,23 +24,25 @@ struct PassMemory {
   uint64_t bytes = 0;
   bool device_bound = false;  // less than cistern.pass_memory_mb, because the device has no more
 };
-// cistern.pass_memory_mb; on a GPU at most a third of what its pool has left: the pass that trains,
-// the next one, and one that is evaluated are there at the same time. Asked for once the model has
-// its memory.
+// cistern.pass_memory_mb; on a GPU at most a quarter of what its pool has left: the pass that
+// trains, the next one, what collects its keys, and a pass that is evaluated are there at the same
+// time. Asked for once the model has its memory.
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 
 // Passes of the training data from `start` on: by max_iter or num_epochs, shuffled where the model
-// says so, cut where a snapshot is due.
+// says so, cut where a snapshot is due. device: which they are for, and which outlives them; on a
+// GPU it collects their keys.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
                                                              const PassMemory& memory,
-                                                             uint32_t rank, uint32_t world_size,
+                                                             DeviceContext& device, uint32_t rank,
+                                                             uint32_t world_size,
                                                              const PassCursor& start = {});
 
 // Passes of evaluation data, in file order, read once, without segments.
 // files: file lists or data files, one after the other. max_batches: 0 = all. start: the end of an
 // earlier pass of the same data, or its beginning.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, const std::vector<std::string>& files,
-    uint64_t max_batches, const PassCursor& start = {});
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    const std::vector<std::string>& files, uint64_t max_batches, const PassCursor& start = {});
 
 }  // namespace cistern

@@ -49,7 +49,9 @@ absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const Grou
                        " keys in slot ", group.slot, " of '", config.data.sparse[group.input].top,
                        "'; the slot of a group holds one at most"));
     }
-    if (offset[1] > offset[0]) groups[i] = pass.keys[group.input].keys()[sparse.rows[*offset]];
+    if (offset[1] == offset[0]) continue;
+    groups[i] = sparse.rows.empty() ? sparse.keys[*offset]
+                                    : pass.keys[group.input].keys()[sparse.rows[*offset]];
   }
   return groups;
 }
@@ -102,20 +104,13 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
     PassTable& table = *tables.back();
     CISTERN_RETURN_IF_ERROR(table.Resize(keys.size()));
     table.set_keys(keys);
+    const PassKeys none;
+    const SharedRows shared =
+        FindShared(pass.keys[input], live == nullptr ? none : live->pass->keys[input]);
     std::vector<Key> missing;
-    std::vector<Row> rows, live_rows, live_to;
-    for (Row row = 0; row < keys.size(); ++row) {
-      const Row found = live == nullptr ? KeyIndex::kNone : live->pass->keys[input].Find(keys[row]);
-      if (found == KeyIndex::kNone) {
-        missing.push_back(keys[row]);
-        rows.push_back(row);
-      } else {
-        live_rows.push_back(found);
-        live_to.push_back(row);
-      }
-    }
+    for (const Row row : shared.missing) missing.push_back(keys[row]);
     if (live != nullptr) {
-      CISTERN_RETURN_IF_ERROR(stage_.Carry(*live->tables[e], live_rows, live_to, table));
+      CISTERN_RETURN_IF_ERROR(stage_.Carry(*live->tables[e], shared.there, shared.here, table));
     }
     const auto pull = [&](size_t first, size_t count, float* values,
                           uint8_t* full) -> absl::Status {
@@ -128,7 +123,7 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
       }
       return absl::OkStatus();
     };
-    CISTERN_RETURN_IF_ERROR(stage_.Write(rows, pull, table));
+    CISTERN_RETURN_IF_ERROR(stage_.Write(shared.missing, pull, table));
   }
   return absl::OkStatus();
 }
@@ -177,7 +172,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   for (const std::unique_ptr<Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
   if (!all_kept_) {
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                             OpenEvaluationData(config_, memory_, files_, max_batches_,
+                             OpenEvaluationData(config_, memory_, device_, files_, max_batches_,
                                                 kept_.empty() ? PassCursor() : kept_.back()->end));
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source->Next());
     while (pass != nullptr) {

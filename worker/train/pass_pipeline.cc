@@ -75,21 +75,11 @@ absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before
     };
   };
   if (before == nullptr) return stage_.Write(pull(keys), table);
+  SharedRows shared = FindShared(now.pass->keys[input], before->pass->keys[input]);
   std::vector<Key> missing;
-  std::vector<Row> rows;
-  ReadyPass::Carried& carried = now.carried[embedding];
-  const KeyIndex& old_index = before->pass->keys[input];
-  for (Row row = 0; row < keys.size(); ++row) {
-    const Row old_row = old_index.Find(keys[row]);
-    if (old_row != KeyIndex::kNone) {
-      carried.from.push_back(old_row);
-      carried.to.push_back(row);
-    } else {
-      missing.push_back(keys[row]);
-      rows.push_back(row);
-    }
-  }
-  return stage_.Write(rows, pull(missing), table);
+  for (const Row row : shared.missing) missing.push_back(keys[row]);
+  now.carried[embedding] = {std::move(shared.there), std::move(shared.here)};
+  return stage_.Write(shared.missing, pull(missing), table);
 }
 
 }  // namespace cistern

@@ -118,9 +118,9 @@ absl::Status Trainer::MakeUp() {
 
 absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(
-      std::unique_ptr<PassSource> source,
-      OpenTrainingData(config_, pass_memory_, options_.rank, options_.world_size, at_.cursor));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
+                           OpenTrainingData(config_, pass_memory_, device_, options_.rank,
+                                            options_.world_size, at_.cursor));
   PassPipeline pipeline(config_, client_, device_, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
