@@ -197,6 +197,13 @@ TEST(Parquet, RefusesWhatIsNoParquetFile) {
               HasSubstr("a.parquet is corrupt, or not a Parquet file"));
 }
 
+// plain.parquet with a page whose head asks for 1.6 GB (a find of fuzz/reader_fuzz_test).
+TEST(Parquet, APageThatAsksForMoreThanItsFileCouldNeedIsCorrupt) {
+  EXPECT_THAT(ErrorOf("huge_page.parquet", absl::StatusCode::kDataLoss),
+              AllOf(HasSubstr("huge_page.parquet is corrupt: one of its pages asks for"),
+                    HasSubstr("64 MiB and 1024 times the file")));
+}
+
 // The error of _metadata.json with `from` replaced.
 std::string MetadataError(const std::string& from, const std::string& to) {
   Scratch scratch;
@@ -224,6 +231,12 @@ TEST(Parquet, RefusesMetadataThatDisagrees) {
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": \"C1\""), HasSubstr("cats[0]: expected"));
   EXPECT_THAT(MetadataError("{", ""), HasSubstr("is not a JSON object"));
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 1"), HasSubstr("says that column 1 is"));
+  EXPECT_THAT(
+      MetadataError("\"col_name\": \"C2\", \"index\": 6", "\"col_name\": \"C1\", \"index\": 4"),
+      AllOf(HasSubstr("_metadata.json: cats[1] names column 4 ('C1')"),
+            HasSubstr("which cats[0] names already")));
+  EXPECT_THAT(MetadataError("\"col_name\": \"C2\", \"index\": 6", "\"index\": 3"),
+              HasSubstr("cats[1] names column 3 ('label')"));
 }
 
 }  // namespace

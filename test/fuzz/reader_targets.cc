@@ -4,14 +4,14 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <random>
+#include <set>
 
 #include "common/check.h"
 #include "worker/data/data_set.h"
 #include "worker/data/file_list.h"
 #include "worker/data/keyset.h"
+#include "worker/data/parquet_columns.h"
 #include "worker/data/parquet_reader.h"
 
 namespace cistern {
@@ -114,38 +114,20 @@ void ReadParquet(absl::string_view bytes) {
   ReadSamples(options);
 }
 
-// A folder of this process, in memory where the system has such a place.
-class Folder {
- public:
-  Folder() {
-    std::filesystem::create_directories(path_);
-    std::filesystem::copy_file(CISTERN_SOURCE_DIR "/test/golden/parquet/metadata/part_0.parquet",
-                               path_ / "part_0.parquet");
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  static std::filesystem::path Root() {
-    std::error_code none;
-    return std::filesystem::is_directory("/dev/shm", none) ? std::filesystem::path("/dev/shm")
-                                                           : std::filesystem::temp_directory_path();
-  }
-  const std::filesystem::path path_ = Root() / absl::StrCat("cistern_fuzz_", getpid());
-};
-
-// As _metadata.json beside a file that is whole.
+// As the _metadata.json beside test/golden/parquet/metadata's file, whose columns these are.
 void ReadMetadata(absl::string_view bytes) {
-  static const Folder folder;
-  std::ofstream(folder.path() / "_metadata.json", std::ios::binary) << bytes;
-  DataSetOptions options = Options(DataFormat::kParquet);
-  options.source = (folder.path() / "part_0.parquet").string();
-  ReadSamples(options);
+  static const ParquetOutline kFile = {
+      "part_0.parquet", {"C3", "id", "I2", "label", "C1", "I1", "C2"}, 10};
+  const SampleShape shape = Options(DataFormat::kParquet).shape;
+  const auto columns = ParquetColumnsOfMetadata("_metadata.json", std::string(bytes), kFile, shape);
+  if (!columns.ok()) return;
+  CISTERN_CHECK(columns->labels.size() == 1 && columns->dense.size() == 2);
+  CISTERN_CHECK(columns->slots.size() == 3);
+  std::set<int> used;
+  for (const auto* list : {&columns->labels, &columns->dense, &columns->slots}) {
+    for (int position : *list)
+      CISTERN_CHECK(position >= 0 && position < 7 && used.insert(position).second);
+  }
 }
 
 void ReadList(absl::string_view bytes) {
@@ -170,12 +152,12 @@ void ReadKeyset(absl::string_view bytes) {
 
 const std::vector<ReaderTarget>& ReaderTargets() {
   static const std::vector<ReaderTarget> targets = [] {
-    std::vector<ReaderTarget> all = {
-        {"norm", ReadNorm}, {"raw", ReadRaw}, {"file_list", ReadList}, {"keyset", ReadKeyset}};
-    if (!ParquetLibrary().empty()) {
-      all.push_back({"parquet", ReadParquet});
-      all.push_back({"metadata", ReadMetadata});
-    }
+    std::vector<ReaderTarget> all = {{"norm", ReadNorm},
+                                     {"raw", ReadRaw},
+                                     {"file_list", ReadList},
+                                     {"keyset", ReadKeyset},
+                                     {"metadata", ReadMetadata}};
+    if (!ParquetLibrary().empty()) all.push_back({"parquet", ReadParquet});
     return all;
   }();
   return targets;

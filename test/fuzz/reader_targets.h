@@ -15,7 +15,7 @@ struct ReaderTarget {
   void (*read)(absl::string_view bytes);
 };
 
-// norm, raw, parquet (where built), metadata (likewise), file_list, keyset.
+// norm, raw, file_list, keyset, metadata (a _metadata.json), parquet (where built).
 const std::vector<ReaderTarget>& ReaderTargets();
 
 // Changes 1 to 4 places of `bytes`: bits flipped, bytes set, put in, taken out, copied from

@@ -83,13 +83,45 @@ absl::Status CheckRows(const Json& root, const std::string& path, const ParquetO
                               "written anew when the file was added"));
 }
 
-absl::StatusOr<ParquetColumns> FromMetadata(const std::string& path, const ParquetOutline& file,
-                                            const SampleShape& shape) {
+// No column has two uses: a copied line of a list would train one feature twice and another not
+// at all.
+absl::Status CheckDistinct(const ParquetColumns& columns, const std::string& path,
+                           const ParquetOutline& file) {
+  const std::pair<const char*, const std::vector<int>*> lists[] = {
+      {"labels", &columns.labels}, {"conts", &columns.dense}, {"cats", &columns.slots}};
+  std::vector<std::string> used(file.names.size());
+  for (const auto& [key, positions] : lists) {
+    for (size_t i = 0; i < positions->size(); ++i) {
+      const int position = (*positions)[i];
+      const std::string here = absl::StrCat(key, "[", i, "]");
+      if (!used[position].empty()) {
+        return Invalid(absl::StrCat(
+            path, ": ", here, " names column ", position, " ('", file.names[position], "') of ",
+            file.path, ", which ", used[position],
+            " names already: write another column's index, or write the column twice into the "
+            "file where both shall read it"));
+      }
+      used[position] = here;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ContentsOf(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
   text << stream.rdbuf();
   if (!stream) return Invalid(absl::StrCat(path, ": cannot be read"));
-  const Json root = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  return text.str();
+}
+
+}  // namespace
+
+absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
+                                                        const std::string& text,
+                                                        const ParquetOutline& file,
+                                                        const SampleShape& shape) {
+  const Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return Invalid(absl::StrCat(path, ": is not a JSON object"));
   CISTERN_RETURN_IF_ERROR(CheckRows(root, path, file));
   ParquetColumns columns;
@@ -99,17 +131,19 @@ absl::StatusOr<ParquetColumns> FromMetadata(const std::string& path, const Parqu
                            PositionsOf(root, "conts", shape.dense_dim, "dense_dim", path, file));
   CISTERN_ASSIGN_OR_RETURN(columns.slots, PositionsOf(root, "cats", SlotNum(shape),
                                                       "the sum of sparse[].slot_num", path, file));
+  CISTERN_RETURN_IF_ERROR(CheckDistinct(columns, path, file));
   return columns;
 }
-
-}  // namespace
 
 absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
                                                   const SampleShape& shape) {
   const std::filesystem::path beside =
       std::filesystem::path(file.path).parent_path() / "_metadata.json";
   std::error_code error;
-  if (std::filesystem::exists(beside, error)) return FromMetadata(beside.string(), file, shape);
+  if (std::filesystem::exists(beside, error)) {
+    CISTERN_ASSIGN_OR_RETURN(const std::string text, ContentsOf(beside.string()));
+    return ParquetColumnsOfMetadata(beside.string(), text, file, shape);
+  }
   const size_t expected = size_t{shape.label_dim} + shape.dense_dim + SlotNum(shape);
   if (file.names.size() != expected) {
     return Invalid(absl::StrCat(

@@ -29,8 +29,15 @@ struct ParquetOutline {
 //
 // kInvalidArgument names file, column and cure: a _metadata.json that is not what it should be,
 // that contradicts the file (a column of another name or number, another number of rows) or the
-// shape; without one, another number of columns than the shape has.
+// shape, or that gives a column two uses; without one, another number of columns than the shape
+// has.
 absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
                                                   const SampleShape& shape);
+
+// The same from `text`, the contents of the _metadata.json at `path`.
+absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
+                                                        const std::string& text,
+                                                        const ParquetOutline& file,
+                                                        const SampleShape& shape);
 
 }  // namespace cistern

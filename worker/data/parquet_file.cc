@@ -1,5 +1,7 @@
 #include "worker/data/parquet_file.h"
 
+#include <arrow/io/file.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -9,17 +11,16 @@ namespace {
 
 constexpr size_t kRowsPerRead = 4096;
 
-// Arrow reports through exceptions; none leaves this file.
-template <typename Work>
-absl::Status Guarded(const std::string& path, const Work& work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat(path, ": not enough memory to read it"));
-  } catch (const std::exception& error) {
-    return absl::DataLossError(
-        absl::StrCat(path, " is corrupt, or not a Parquet file: ", error.what()));
-  }
+// The footer's strings and lists are no longer than the file, whatever they say themselves.
+parquet::ReaderProperties PropertiesFor(int64_t file_bytes, ParquetMemory* memory) {
+  parquet::ReaderProperties properties(memory);
+  properties.enable_buffered_stream();  // a column chunk may be large
+  const auto lower = [&](int32_t limit) {
+    return static_cast<int32_t>(std::clamp<int64_t>(file_bytes, 1, limit));
+  };
+  properties.set_thrift_string_size_limit(lower(properties.thrift_string_size_limit()));
+  properties.set_thrift_container_size_limit(lower(properties.thrift_container_size_limit()));
+  return properties;
 }
 
 bool IsWhole(const parquet::ColumnDescriptor& column) {
@@ -59,18 +60,39 @@ std::string TypeName(const parquet::ColumnDescriptor& column) {
 
 }  // namespace
 
+// Arrow reports through exceptions; none leaves this file.
+template <typename Work>
+absl::Status ParquetFile::Guarded(const Work& work) const {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    if (memory_ != nullptr && memory_->refused() > 0) {
+      return absl::DataLossError(
+          absl::StrCat(path_, " is corrupt: one of its pages asks for ", memory_->refused(),
+                       " bytes, where all that is open of a file of this size takes at most ",
+                       memory_->limit(), " (64 MiB and 1024 times the file)"));
+    }
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat(path_, ": not enough memory to read it"));
+    }
+    return absl::DataLossError(
+        absl::StrCat(path_, " is corrupt, or not a Parquet file: ", error.what()));
+  }
+}
+
 absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string& path,
                                                                const SampleShape& shape,
                                                                const SlotSizes& sizes) {
   std::unique_ptr<ParquetFile> file(new ParquetFile(path, shape, sizes));
-  CISTERN_RETURN_IF_ERROR(Guarded(path, [&] { return file->OpenFooter(); }));
+  CISTERN_RETURN_IF_ERROR(file->Guarded([&] { return file->OpenFooter(); }));
   return file;
 }
 
 absl::Status ParquetFile::OpenFooter() {
-  parquet::ReaderProperties properties = parquet::default_reader_properties();
-  properties.enable_buffered_stream();  // a column chunk may be large
-  file_ = parquet::ParquetFileReader::OpenFile(path_, /*memory_map=*/false, properties);
+  PARQUET_ASSIGN_OR_THROW(const auto source, arrow::io::ReadableFile::Open(path_));
+  PARQUET_ASSIGN_OR_THROW(const int64_t file_bytes, source->GetSize());
+  memory_ = std::make_unique<ParquetMemory>(file_bytes);
+  file_ = parquet::ParquetFileReader::Open(source, PropertiesFor(file_bytes, memory_.get()));
   const parquet::FileMetaData& footer = *file_->metadata();
   int64_t rows = 0;
   for (int group = 0; group < footer.num_row_groups(); ++group) {
@@ -126,7 +148,7 @@ absl::StatusOr<size_t> ParquetFile::Read(size_t max_samples, SampleBlock* block)
     const uint64_t left = group_rows() - group_row_;
     const size_t count =
         static_cast<size_t>(std::min<uint64_t>({max_samples - done, left, kRowsPerRead}));
-    error_ = Guarded(path_, [&] { return AppendRows(count, block); });
+    error_ = Guarded([&] { return AppendRows(count, block); });
     CISTERN_RETURN_IF_ERROR(error_);
     done += count;
     group_row_ += count;

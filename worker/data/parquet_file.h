@@ -9,6 +9,7 @@
 
 #include "common/status.h"
 #include "worker/data/parquet_columns.h"
+#include "worker/data/parquet_memory.h"
 #include "worker/data/slot_sizes.h"
 
 namespace cistern {
@@ -17,6 +18,8 @@ namespace cistern {
 class ParquetFile {
  public:
   // sizes: outlives this. Errors are those of OpenParquet.
+  //
+  // A file that wants more memory than it could need (parquet_memory.h) is corrupt.
   static absl::StatusOr<std::unique_ptr<ParquetFile>> Open(const std::string& path,
                                                            const SampleShape& shape,
                                                            const SlotSizes& sizes);
@@ -38,6 +41,10 @@ class ParquetFile {
 
   ParquetFile(std::string path, const SampleShape& shape, const SlotSizes& sizes)
       : path_(std::move(path)), shape_(shape), sizes_(sizes) {}
+
+  // What `work` returns; an exception of Arrow becomes an error that names the file.
+  template <typename Work>
+  absl::Status Guarded(const Work& work) const;
 
   absl::Status OpenFooter();
   absl::Status CheckTypes() const;
@@ -66,6 +73,7 @@ class ParquetFile {
   const std::string path_;
   const SampleShape shape_;
   const SlotSizes& sizes_;
+  std::unique_ptr<ParquetMemory> memory_;  // outlives what takes from it
   std::unique_ptr<parquet::ParquetFileReader> file_;
   ParquetColumns columns_;
   uint64_t rows_ = 0;

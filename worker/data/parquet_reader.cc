@@ -16,8 +16,18 @@ class ParquetReader : public SampleReader {
     std::string path;
     uint64_t samples = 0;
   };
-  ParquetReader(const SampleShape& shape, const SlotSizes& sizes, std::vector<File> files)
-      : shape_(shape), sizes_(sizes), files_(std::move(files)) {}
+  ParquetReader(const SampleShape& shape, const SlotSizes& sizes) : shape_(shape), sizes_(sizes) {}
+
+  // Reads the footers; the first file stays open, so that a data set of one file opens it once.
+  absl::Status OpenAll(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ParquetFile> file,
+                               ParquetFile::Open(path, shape_, sizes_));
+      files_.push_back({path, file->rows()});
+      if (first_ == nullptr) first_ = std::move(file);
+    }
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
     CISTERN_CHECK(block->sparse.size() == shape_.slot_nums.size());
@@ -51,7 +61,9 @@ class ParquetReader : public SampleReader {
  private:
   absl::Status OpenNext() {
     if (file_ != nullptr) return absl::OkStatus();
+    if (next_ == 0) file_ = std::move(first_);
     const File& next = files_[next_++];
+    if (file_ != nullptr) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(file_, ParquetFile::Open(next.path, shape_, sizes_));
     if (file_->rows() == next.samples) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(next.path, " was replaced while it was being read"));
@@ -59,9 +71,9 @@ class ParquetReader : public SampleReader {
 
   const SampleShape shape_;
   const SlotSizes sizes_;
-  const std::vector<File> files_;
-  size_t next_ = 0;  // of files_
-  std::unique_ptr<ParquetFile> file_;
+  std::vector<File> files_;
+  size_t next_ = 0;                            // of files_
+  std::unique_ptr<ParquetFile> file_, first_;  // the one being read; files_[0] until its turn
 };
 
 }  // namespace
@@ -71,13 +83,11 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
   CISTERN_ASSIGN_OR_RETURN(const SlotSizes sizes,
                            SlotSizes::Create(options.shape, options.slot_sizes));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> all, ReadFileList(options.source));
-  std::vector<ParquetReader::File> mine;
-  for (size_t i = options.worker; i < all.size(); i += options.worker_num) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ParquetFile> file,
-                             ParquetFile::Open(all[i], options.shape, sizes));
-    mine.push_back({all[i], file->rows()});
-  }
-  return std::make_unique<ParquetReader>(options.shape, sizes, std::move(mine));
+  std::vector<std::string> mine;
+  for (size_t i = options.worker; i < all.size(); i += options.worker_num) mine.push_back(all[i]);
+  auto reader = std::make_unique<ParquetReader>(options.shape, sizes);
+  CISTERN_RETURN_IF_ERROR(reader->OpenAll(mine));
+  return reader;
 }
 
 std::string ParquetLibrary() {

@@ -1,7 +1,8 @@
 """Makes the Parquet files of this folder: python3 make.py, with pyarrow.
 
 Ten samples each: one label, two dense features, slots of 10, 4 and 7 keys, in row groups of 4 rows.
-The files of good/ hold the same numbers in other encodings and types, those of bad/ one fault each.
+The files of good/ hold the same numbers in other encodings and types, those of bad/ one fault each
+(bad/huge_page is good/plain with bytes that test/fuzz changed).
 The committed ones were written by pyarrow 26.0.1; others read alike, though not to the byte.
 """
 
