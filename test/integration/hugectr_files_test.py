@@ -378,6 +378,20 @@ class HugeCtrFiles(ProgramTest):
         self.assertEqual(rest["resumed_from"], 6)
         self.assertEqual(rest["loss"], whole["loss"])
 
+    def test_a_snapshot_that_would_miss_slots_is_told_before_anything_is_trained(self):
+        """Rows of yesterday's data, and nothing that says which slot their keys are of."""
+        self.train("run")
+        Samples(5, seed=3).write(self.train_file)
+        more = ("--resume", "--set", "cistern.shuffle=false")
+        self.train("run", *more, "--set", "solver.max_iter=18", code=2, messages=(
+            "the first snapshot (solver.snapshot is 6, 0 writes none) would fail", "of embedding "
+            "'second' occurs in no slot of", "give slot_size_array"))
+        self.assertFalse((self.folder / "run" / "snapshot-18").exists())
+        # Where none is due, nothing is missed.
+        rest = self.train("run", *more, "--set", "solver.max_iter=14", "--set",
+                          "solver.snapshot=30").json()
+        self.assertEqual((rest["resumed_from"], rest["iterations"]), (12, 14))
+
     def test_epochs_write_no_files_of_hugectr(self):
         self.train("run", "--set", "solver.max_iter=0", "--set", "solver.num_epochs=2")
         self.assertFalse(self.prefix.parent.exists())

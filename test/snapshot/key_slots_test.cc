@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "test/model/config_parsing.h"
 #include "worker/data/norm_writer.h"
 #include "worker/snapshot/sparse_rows.h"
@@ -11,6 +13,7 @@
 namespace cistern {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string MessageOf(KeySlots& slots, Key key) {
@@ -102,6 +105,15 @@ TEST_F(KeySlotsInData, OfRowsOfAnotherDayAreThoseOfTheirFile) {
   EXPECT_EQ(*slots.Of(7), 1u);
   EXPECT_EQ(*slots.Of(5), 1u);  // the data says so
   EXPECT_THAT(MessageOf(slots, 6), HasSubstr("occurs in no slot"));
+}
+
+// Nobody may have trained so far; what comes before it counts.
+TEST_F(KeySlotsInData, OfDataWithABadRecordAreThoseBeforeIt) {
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
+  const ModelConfig config = Config(path_);
+  KeySlots slots(config, files_, 0);
+  EXPECT_EQ(*slots.Of(5), 1u);
+  EXPECT_THAT(MessageOf(slots, 9), AllOf(HasSubstr("occurs in no slot"), HasSubstr("record 1")));
 }
 
 TEST_F(KeySlotsInData, NeedTheData) {

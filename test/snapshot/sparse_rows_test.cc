@@ -161,6 +161,22 @@ TEST(SparseRows, WhatDoesNotFitIsRefused) {
   ExpectRefused(StatusOfReading(files, shape), kLoss, "this key is reserved");
 }
 
+// Rows of 3 floats (16 bytes), read as rows of 1 and of 7: the sizes fit.
+TEST(SparseRows, AFileOfAnotherWidthIsRefusedWhereItsKeysAreReadAsWeights) {
+  MemoryFileSystem files;
+  std::vector<std::pair<Key, uint64_t>> rows;
+  for (Key key = 1; key <= 100; ++key) rows.push_back({key * 31, 0});
+  Write(files, HugectrForm::kV2, Shape(3, false, false), rows);
+  EXPECT_TRUE(StatusOfReading(files, Shape(3, false, false)).ok());
+  ExpectRefused(StatusOfReading(files, Shape(7, false, false)), absl::StatusCode::kDataLoss,
+                "record 0, as 50 of 50 there, has a weight below 1.2e-38");
+  // A key of one float's width stands where a key does: this cannot be known.
+  EXPECT_TRUE(StatusOfReading(files, Shape(1, false, false)).ok());
+  Write(files, HugectrForm::kV2, Shape(2, true, false), rows);
+  ExpectRefused(StatusOfReading(files, Shape(6, true, false)), absl::StatusCode::kDataLoss,
+                "compare embedding_vec_size");
+}
+
 TEST(SparseRows, ColumnsOfDifferentLengthsAreRefused) {
   const SparseShape shape = Shape(1, false, false);
   MemoryFileSystem files;

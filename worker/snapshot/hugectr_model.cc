@@ -255,6 +255,18 @@ bool WritesHugectrModel(const ModelConfig& config) {
                       });
 }
 
+absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,
+                                ParameterClient& client) {
+  for (size_t e = 0; e < config.embeddings.size(); ++e) {
+    if (!config.embeddings[e].localized) continue;
+    KeySlots slots(config, files, e);
+    CISTERN_RETURN_IF_ERROR(
+        client.Scan(static_cast<TableId>(e),
+                    [&](uint32_t, Key key, const float*, bool) { return slots.Of(key).status(); }));
+  }
+  return absl::OkStatus();
+}
+
 bool StartsFromHugectrModel(const ModelConfig& config) {
   const SolverConfig& solver = config.solver;
   return !solver.dense_model_file.empty() ||

@@ -47,6 +47,12 @@ absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelC
 // Whether a snapshot of this training writes these files: by iterations, and no ctr rows.
 bool WritesHugectrModel(const ModelConfig& config);
 
+// Whether a snapshot of what the servers hold now, and of what this run adds, could be written:
+// that a slot is known for each key of the Localized embeddings (key_slots.h). Reads the keys of
+// their tables, and the training data where they have to tell. Errors are those of KeySlots.
+absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,
+                                ParameterClient& client);
+
 // Whether a fresh run of this model starts from such files.
 bool StartsFromHugectrModel(const ModelConfig& config);
 

@@ -39,6 +39,7 @@ absl::StatusOr<uint64_t> KeySlots::Of(Key key) {
   return absl::InvalidArgumentError(absl::StrCat(
       "key ", key, " of embedding '", embedding.name, "' occurs in no slot of ",
       config_.data.source,
+      data_error_.ok() ? "" : absl::StrCat(" (read up to here: ", data_error_.message(), ")"),
       ", so the slot that HugeCTR's file of a Localized embedding names is not known: add the data "
       "that it was trained on to layers[0].source, or give slot_size_array in "
       "sparse_embedding_hparam"));
@@ -73,14 +74,15 @@ absl::Status KeySlots::ReadData() {
   SampleBlock block;
   while (true) {
     block.Reset(config_.data.sparse.size());
-    CISTERN_ASSIGN_OR_RETURN(const size_t samples, reader->Read(kBlockSamples, &block));
-    if (samples == 0) return absl::OkStatus();
+    const absl::StatusOr<size_t> samples = reader->Read(kBlockSamples, &block);
+    data_error_ = samples.status();  // nobody may have trained so far
     const SparseColumn& column = block.sparse[input];
     for (size_t place = 0; place + 1 < column.offsets.size(); ++place) {
       for (uint32_t i = column.offsets[place]; i < column.offsets[place + 1]; ++i) {
         Note(column.keys[i], static_cast<uint32_t>(place % slot_num));
       }
     }
+    if (!samples.ok() || *samples == 0) return absl::OkStatus();
   }
 }
 

@@ -5,7 +5,7 @@
 // sizes of a hash table (LocalizedSlotSparseEmbeddingHash), the training data tells: it is read
 // once through, when the first key is asked for, and the lowest slot that a key occurs in is taken.
 // A key that is not in it (rows of another day) may come from the model file that the run started
-// from.
+// from. Of data with a bad record, what comes before it counts.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class KeySlots {
   // embedding: index into config.embeddings. config and files outlive this.
   KeySlots(const ModelConfig& config, FileSystem& files, size_t embedding);
 
-  // kInvalidArgument: a key outside its input's slots, or one that no data tells the slot of,
-  // or no data; kDataLoss: a bad record in it.
+  // kInvalidArgument: a key outside its input's slots, or one that no data tells the slot of, or no
+  // data.
   absl::StatusOr<uint64_t> Of(Key key);
 
  private:
@@ -41,6 +41,7 @@ class KeySlots {
   const size_t embedding_;
   std::vector<Key> ends_;  // of the slots of all sizes; empty: no sizes
   bool data_is_read_ = false, file_is_read_ = false;
+  absl::Status data_error_;  // what ended the reading before the end
   KeyIndex index_;
   std::vector<uint32_t> slots_;  // by row of index_
 };

@@ -323,7 +323,28 @@ absl::Status SparseReader::Read(uint64_t first, std::vector<Key>* keys,
   for (size_t i = 0; i < keys->size(); ++i) {
     CISTERN_RETURN_IF_ERROR(CheckRow(first + i, (*keys)[i], (*slots)[i], &(*values)[i * stride]));
   }
-  return absl::OkStatus();
+  return CheckWeights(first, *values);
+}
+
+// A whole number below 2^23, read as a float, is subnormal (5 is 7e-45), which no weight of a
+// trained row is but by chance.
+absl::Status SparseReader::CheckWeights(uint64_t first, const std::vector<float>& values) const {
+  const size_t stride = shape_.layout.full_floats(), rows = values.size() / stride;
+  size_t odd_rows = 0, odd = 0;
+  for (size_t row = 0; row < rows; ++row) {
+    const float* weights = &values[row * stride + shape_.layout.weight_index()];
+    const bool is_odd = std::any_of(weights, weights + shape_.dim(),
+                                    [](float x) { return std::fpclassify(x) == FP_SUBNORMAL; });
+    if (is_odd && odd_rows++ == 0) odd = row;
+  }
+  if (odd_rows * 10 <= rows) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      path_, ": record ", first + odd, ", as ", odd_rows, " of ", rows,
+      " there, has a weight below 1.2e-38, which is what a key looks like when it is read as a "
+      "weight: the file's rows are not of ",
+      shape_.dim(), " floats (", shape_.record_bytes(),
+      " bytes): compare embedding_vec_size, input_key_type and the embedding's type with those of "
+      "the run that wrote it"));
 }
 
 absl::Status SparseReader::CheckRow(uint64_t row, Key key, uint64_t slot,

@@ -75,7 +75,8 @@ class SparseReader {
   uint64_t rows() const { return rows_; }
   // Rows first .. first + keys->size(). values: [n, full_floats], state that is in no file zero.
   // slots: [n], 0 without slots. kDataLoss names file and record: a number that is not finite, a
-  // slot that the embedding does not have, a reserved key.
+  // slot that the embedding does not have, a reserved key; weights that are keys (a file of another
+  // embedding_vec_size, which the size of the file does not always tell).
   absl::Status Read(uint64_t first, std::vector<Key>* keys, std::vector<uint64_t>* slots,
                     std::vector<float>* values);
 
@@ -85,6 +86,7 @@ class SparseReader {
   virtual absl::Status ReadRows(uint64_t first, absl::Span<Key> keys, absl::Span<uint64_t> slots,
                                 float* values) = 0;
   absl::Status CheckRow(uint64_t row, Key key, uint64_t slot, const float* value) const;
+  absl::Status CheckWeights(uint64_t first, const std::vector<float>& values) const;
 
   const std::string path_;
   const SparseShape shape_;

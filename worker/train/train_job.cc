@@ -62,6 +62,7 @@ absl::Status TrainJob::Begin() {
   if (began_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   CISTERN_ASSIGN_OR_RETURN(last_start_, began_ ? NextStart() : FirstStart());
   epoch_ = client_.identity().epoch();
+  if (!began_) CISTERN_RETURN_IF_ERROR(CheckSnapshots());
   if (!std::exchange(began_, true)) {
     start_ = last_start_;
     first_commit_ = client_.manifest().commit();
@@ -106,6 +107,22 @@ absl::Status TrainJob::ReadModelFiles() {
   beginning.config = TrainingValues(config_);
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
   return ReadHugectrModel(files, config_, client_, FormatPosition(beginning));
+}
+
+absl::Status TrainJob::CheckSnapshots() {
+  const uint64_t snapshot = config_.solver.snapshot;
+  if (snapshot == 0 || options_.out_dir.empty() || !WritesHugectrModel(config_)) {
+    return absl::OkStatus();
+  }
+  const bool is_due =
+      config_.solver.max_iter / snapshot > last_start_.position.iterations / snapshot;
+  if (!is_due || client_.committed_pass() == 0) return absl::OkStatus();
+  FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
+  return AddContext(
+      CheckSnapshotSlots(files, config_, client_),
+      absl::StrCat("the first snapshot (solver.snapshot is ", snapshot,
+                   ", 0 writes none) would fail, so nothing is trained: the servers hold rows of "
+                   "an earlier run"));
 }
 
 absl::StatusOr<TrainStart> TrainJob::NextStart() const {

@@ -36,6 +36,8 @@ class TrainJob {
   absl::StatusOr<TrainStart> FirstStart();
   // solver.dense_model_file and sparse_model_file, into servers that hold nothing.
   absl::Status ReadModelFiles();
+  // A snapshot that rows of another run will not let be written is refused now, not when it is due.
+  absl::Status CheckSnapshots();
   // After a loss. kFailedPrecondition if another writer has committed in the meantime.
   absl::StatusOr<TrainStart> NextStart() const;
   absl::StatusOr<TrainStart> StartAfter(const Position& position) const;
