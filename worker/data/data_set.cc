@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "worker/data/keyset.h"
+#include "worker/data/label_check.h"
 #include "worker/data/parquet_reader.h"
 #include "worker/data/raw_reader.h"
 
@@ -47,6 +48,7 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenFormat(const DataSetOptions& o
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenFormat(options));
+  if (options.labels != LabelRule::kAny) reader = OpenWithLabels(std::move(reader), options);
   if (options.keysets.empty()) return reader;
   return OpenWithKeyset(std::move(reader), options);
 }

@@ -17,6 +17,13 @@ const char* FormatName(DataFormat format);
 // The format of that name, in whichever case; kNorm for any other word.
 DataFormat FormatOfName(absl::string_view name);
 
+// What a label may be.
+enum class LabelRule {
+  kAny,                // a finite number
+  kProbability,        // in [0, 1]
+  kProbabilityOrNone,  // or below -0.5: there is none
+};
+
 // What a model says about its data. Fields that a format does not know are not looked at.
 struct DataSetOptions {
   DataFormat format = DataFormat::kNorm;
@@ -30,10 +37,11 @@ struct DataSetOptions {
   std::vector<uint64_t> slot_sizes;           // Raw, Parquet
   // Keyset files (keyset.h) that must hold every key between them; none: nobody looks.
   std::vector<std::string> keysets;
+  LabelRule labels = LabelRule::kAny;
   uint32_t worker = 0, worker_num = 1;
 };
 
-// Errors are those of OpenNorm, OpenRaw and OpenParquet, and of OpenWithKeyset.
+// Errors are those of OpenNorm, OpenRaw and OpenParquet, of OpenWithKeyset and OpenWithLabels.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options);
 
 }  // namespace cistern

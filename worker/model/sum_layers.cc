@@ -89,7 +89,8 @@ LayerOr MakeReduceSumLayer(const LayerSite& site) {
   if (axis == 0 || axis >= in.rank()) {
     return site.Error(absl::StrCat("axis is ", axis, " and bottom '", site.bottoms()[0]->name,
                                    "' is ", in.ToString(),
-                                   axis == 0 ? ": a sum over samples is no layer of a prediction"
+                                   axis == 0 ? ": a sum over the samples of a batch leaves none of "
+                                               "them a logit of its own"
                                              : absl::StrCat(": the last axis is ", in.rank() - 1)));
   }
   TensorShape out = in;

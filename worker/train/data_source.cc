@@ -49,6 +49,7 @@ DataSetOptions TrainingDataOf(const ModelConfig& config) {
   DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   data.keysets = config.data.keysets;
+  data.labels = LabelRuleOf(config);
   return data;
 }
 
@@ -64,12 +65,20 @@ absl::Status ReadFirst(const DataSetOptions& data) {
 
 }  // namespace
 
+LabelRule LabelRuleOf(const ModelConfig& config) {
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.type == "MultiCrossEntropyLoss") return LabelRule::kProbabilityOrNone;
+  }
+  return LabelRule::kProbability;
+}
+
 absl::Status CheckTrainingData(const ModelConfig& config) {
   DataSetOptions data = TrainingDataOf(config);
   CISTERN_RETURN_IF_ERROR(AddContext(ReadFirst(data), "layers[0].source"));
   if (config.data.eval_source.empty()) return absl::OkStatus();
   data = DataSetOf(config, config.data.eval_source);
   data.num_samples = config.data.eval_num_samples;
+  data.labels = LabelRuleOf(config);
   return AddContext(ReadFirst(data), "layers[0].eval_source");
 }
 
@@ -99,7 +108,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, LabelRule labels,
     const std::vector<std::string>& files, uint64_t max_batches, const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
@@ -113,6 +122,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
         ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
   }
   DataSetOptions data = DataSetOf(config, source);
+  data.labels = labels;
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
   return Open(config, data, memory, device, options, start);
 }

@@ -38,11 +38,14 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
                                                              uint32_t world_size,
                                                              const PassCursor& start = {});
 
+// What the model's loss takes for a label.
+LabelRule LabelRuleOf(const ModelConfig& config);
+
 // Passes of evaluation data, in file order, read once, without segments.
-// files: file lists or data files, one after the other. max_batches: 0 = all. start: the end of an
-// earlier pass of the same data, or its beginning.
+// labels: what they may be. files: file lists or data files, one after the other. max_batches: 0 =
+// all. start: the end of an earlier pass of the same data, or its beginning.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, LabelRule labels,
     const std::vector<std::string>& files, uint64_t max_batches, const PassCursor& start = {});
 
 }  // namespace cistern

@@ -6,8 +6,8 @@
 
 #include "common/check.h"
 #include "common/cross_entropy.h"
-#include "cuda/op/label_loss.h"
 #include "worker/config/grammar.h"
+#include "worker/data/label_check.h"
 #include "worker/metric/metric_set.h"
 #include "worker/train/score_sort.h"
 
@@ -17,13 +17,12 @@ namespace {
 // The loss of a model as its average over evaluation data: labels weighted and masked as the loss
 // layer does.
 void TakeLoss(const LayerConfig& loss, MetricOptions* options) {
-  if (loss.type != "MultiCrossEntropyLoss") return;
-  options->masked_below = op::kMaskedBelow;
-  options->label_weights = loss.target_weight;
+  if (loss.type == "MultiCrossEntropyLoss") options->label_weights = loss.target_weight;
 }
 
-MetricOptions MetricOptionsOf(const ModelConfig& config) {
+MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
   MetricOptions options;
+  if (labels == LabelRule::kProbabilityOrNone) options.masked_below = kNoLabelBelow;
   options.label_dim = config.data.label_dim;
   for (const std::string& name : config.solver.eval_metrics) {
     if (const std::optional<Metric> metric = FindMetric(name)) options.metrics.push_back(*metric);
@@ -81,14 +80,15 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
 }  // namespace
 
 Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
-                     RowStage& stage, DeviceContext& device, std::vector<std::string> files,
-                     uint64_t max_batches)
+                     RowStage& stage, DeviceContext& device, LabelRule labels,
+                     std::vector<std::string> files, uint64_t max_batches)
     : config_(config),
       client_(client),
       model_(model),
       stage_(stage),
       device_(device),
       memory_(PassMemoryOn(device, config)),
+      labels_(labels),
       files_(std::move(files)),
       max_batches_(max_batches) {}
 
@@ -142,7 +142,7 @@ void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
 absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit) {
   const auto start = std::chrono::steady_clock::now();
   EvalSummary summary;
-  MetricOptions options = MetricOptionsOf(config_);
+  MetricOptions options = MetricOptionsOf(config_, labels_);
   if (device_.kind() == DeviceKind::kCuda) {
     options.sort = [this](std::vector<float>* scores) { SortScoresOn(device_, scores); };
   }
@@ -171,9 +171,10 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   };
   for (const std::unique_ptr<Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
   if (!all_kept_) {
-    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                             OpenEvaluationData(config_, memory_, device_, files_, max_batches_,
-                                                kept_.empty() ? PassCursor() : kept_.back()->end));
+    CISTERN_ASSIGN_OR_RETURN(
+        std::unique_ptr<PassSource> source,
+        OpenEvaluationData(config_, memory_, device_, labels_, files_, max_batches_,
+                           kept_.empty() ? PassCursor() : kept_.back()->end));
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source->Next());
     while (pass != nullptr) {
       CISTERN_RETURN_IF_ERROR(score(*pass));

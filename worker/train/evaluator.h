@@ -23,10 +23,12 @@ namespace cistern {
 // Threads: one at a time.
 class Evaluator {
  public:
-  // files: file lists or data files; empty: the model's eval_source. max_batches: 0 = all of it.
+  // labels: what they may be; those that are none have no score. files: file lists or data files;
+  // empty: the model's eval_source. max_batches: 0 = all of it.
   // device: the model's; stage: of the thread that calls Run. What is borrowed outlives this.
   Evaluator(const ModelConfig& config, ParameterClient& client, Model& model, RowStage& stage,
-            DeviceContext& device, std::vector<std::string> files, uint64_t max_batches);
+            DeviceContext& device, LabelRule labels, std::vector<std::string> files,
+            uint64_t max_batches);
 
   // Called with each batch and its predictions [size, label_dim], in the order of the data.
   using Visit = std::function<absl::Status(const Batch&, const std::vector<float>& predictions)>;
@@ -52,6 +54,7 @@ class Evaluator {
   RowStage& stage_;
   DeviceContext& device_;
   const PassMemory memory_;
+  const LabelRule labels_;
   const std::vector<std::string> files_;
   const uint64_t max_batches_;
   std::vector<std::unique_ptr<Pass>> kept_;  // the first passes of the data

@@ -36,7 +36,8 @@ std::string ToLine(const Progress& p) {
   line["seconds"] = p.seconds;
   line["samples_per_second"] = p.samples_per_second;
   if (!p.message.empty()) line["message"] = p.message;
-  return line.dump() + "\n";
+  // A message may name a path, which may be no UTF-8.
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 // The lines of a file that belong to a run up to `place`.

@@ -86,7 +86,8 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                            ServedModel(config, client, options, *device));
   RowStage stage(*device);
-  Evaluator evaluator(config, client, *model, stage, *device, files, /*max_batches=*/0);
+  Evaluator evaluator(config, client, *model, stage, *device, LabelRuleOf(config), files,
+                      /*max_batches=*/0);
   return evaluator.Run(nullptr);
 }
 
@@ -98,7 +99,9 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                            ServedModel(config, client, options, *device));
   RowStage stage(*device);
-  Evaluator evaluator(config, client, *model, stage, *device, files, /*max_batches=*/0);
+  // Who asks for predictions may not know the labels yet.
+  Evaluator evaluator(config, client, *model, stage, *device, LabelRule::kProbabilityOrNone, files,
+                      /*max_batches=*/0);
   LocalFileSystem local;
   LineFile file(options.files != nullptr ? *options.files : local, output);
   CISTERN_RETURN_IF_ERROR(file.Open());

@@ -53,9 +53,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& conf
   clock.set_step(trainer->at_.steps());
   trainer->model_->SetClock(clock);
   if (!config.data.eval_source.empty()) {
-    trainer->evaluator_ =
-        std::make_unique<Evaluator>(config, client, *trainer->model_, trainer->stage_, device,
-                                    std::vector<std::string>{}, config.solver.eval_batches);
+    trainer->evaluator_ = std::make_unique<Evaluator>(
+        config, client, *trainer->model_, trainer->stage_, device, LabelRuleOf(config),
+        std::vector<std::string>{}, config.solver.eval_batches);
   }
   return trainer;
 }
