@@ -82,6 +82,11 @@ std::string UnknownWord(const CLI::App* app) {
   return words.empty() ? "" : words.front();
 }
 
+// Paths may hold any bytes, JSON takes UTF-8 only: what is none becomes U+FFFD.
+std::string JsonLine(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 struct CommandLine::Common {
@@ -245,7 +250,7 @@ int CommandLine::Print(absl::StatusOr<Report> result) const {
     report.json["fix"] = FixOf(report.outcome);
     report.json["exit_code"] = code;
   }
-  std::cout << (common_->json ? report.json.dump() + "\n" : report.text) << std::flush;
+  std::cout << (common_->json ? JsonLine(report.json) : report.text) << std::flush;
   if (!report.outcome.ok()) std::cerr << ErrorText(report.outcome) << std::flush;
   return code;
 }

@@ -43,7 +43,7 @@ absl::StatusOr<Report> InspectAs(const InspectFlags& flags, InspectOptions optio
   return ReportOf(summary);
 }
 
-absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
+absl::StatusOr<Report> Inspect(const InspectFlags& flags) {
   InspectOptions options = flags.options;
   options.source = absl::StrJoin(flags.data, ",");
   if (!flags.model.empty()) return InspectAs(flags, options);
@@ -53,6 +53,13 @@ absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
   options.key_bits = flags.key_bits == "auto" ? 0 : flags.key_bits == "32" ? 32 : 64;
   CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectNorm(options));
   return ReportOf(summary);
+}
+
+// A file that is not there is a mistake of who named it.
+absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
+  absl::StatusOr<Report> report = Inspect(flags);
+  if (!absl::IsNotFound(report.status())) return report;
+  return absl::InvalidArgumentError(report.status().message());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cli/train_command.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -11,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "common/file_system.h"
+#include "cuda/device_context.h"
 #include "worker/client/backoff.h"
 #include "worker/model/model_summary.h"
 #include "worker/snapshot/hugectr_model.h"
@@ -115,9 +117,29 @@ absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags, b
                                       flags.model.fleet.servers, "), and ", kResumeFix));
 }
 
+// Refuses a model that this machine has no room for, of which the system would otherwise hear in
+// the middle of the run, and end it, or another program, without a word.
+absl::Status CheckMemory(const ModelConfig& config, const ModelSummary& summary) {
+  const uint64_t machine = DeviceContext().pool().cap_bytes();
+  const uint64_t wanted = summary.parameter_bytes + summary.step_bytes();
+  if (wanted <= machine) return absl::OkStatus();
+  const auto largest = std::max_element(
+      summary.layers.begin(), summary.layers.end(),
+      [](const LayerSummary& a, const LayerSummary& b) { return a.parameters < b.parameters; });
+  return absl::InvalidArgumentError(absl::StrCat(
+      config.path, ": the model takes ", BytesText(wanted), ", and this machine has ",
+      BytesText(machine), ": ", summary.parameters, " dense parameters (", largest->parameters,
+      " in layer '", largest->name, "', ", largest->path, ") take ",
+      BytesText(summary.parameter_bytes), ", a step of ", summary.batchsize, " samples ",
+      BytesText(summary.step_bytes()), "; lower that layer's width, or solver.batchsize"));
+}
+
 // Refuses a model, model files or data that do not fit, while there is nothing of the run yet.
-absl::Status CheckBeforeWriting(const ModelConfig& config, bool resume) {
-  CISTERN_RETURN_IF_ERROR(Summarize(config).status());
+absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& options, bool resume) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+  if (options.device == DeviceKind::kCpu) {
+    CISTERN_RETURN_IF_ERROR(CheckMemory(config, summary));
+  }
   if (resume) return absl::OkStatus();  // it has read them before, and may be over
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(LookAtHugectrModel(files, config).status());
@@ -202,7 +224,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
-  CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, flags.resume));
+  CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
   const RunFolder run = RunFolderOf(flags);
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,

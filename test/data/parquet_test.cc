@@ -230,6 +230,8 @@ TEST(Parquet, RefusesMetadataThatDisagrees) {
               HasSubstr("labels names 0 columns, but label_dim of the model is 1"));
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": \"C1\""), HasSubstr("cats[0]: expected"));
   EXPECT_THAT(MetadataError("{", ""), HasSubstr("is not a JSON object"));
+  EXPECT_THAT(MetadataError("[", std::string(100000, '[') + std::string(100000, ']') + ", "),
+              HasSubstr("is not a JSON object"));
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 1"), HasSubstr("says that column 1 is"));
   EXPECT_THAT(
       MetadataError("\"col_name\": \"C2\", \"index\": 6", "\"col_name\": \"C1\", \"index\": 4"),

@@ -15,6 +15,21 @@ TEST(JsonDocument, SyntaxErrorsSayLineAndColumn) {
   EXPECT_THAT(ErrorOf({}, ""), HasSubstr("model.json: line 1, column 1"));
 }
 
+TEST(JsonDocument, WhatJsonDoesNotKnowIsSaid) {
+  EXPECT_THAT(ErrorOf({}, ""), HasSubstr("the file is empty"));
+  EXPECT_THAT(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": 7 // why")), HasSubstr("no comments"));
+  EXPECT_THAT(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": NaN")), HasSubstr("no NaN"));
+  EXPECT_THAT(ErrorOf({}, std::string("\xff\xfe{\0}\0", 6)), HasSubstr("UTF-16"));
+}
+
+// A tree of that depth would be copied and printed by calls that go as deep.
+TEST(JsonDocument, NestingHasABound) {
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  EXPECT_THAT(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": 7, \"gpu\": " + deep)),
+              HasSubstr("model.json: is nested 10000"));
+  EXPECT_THAT(ErrorOf({"solver.gpu=" + deep}), HasSubstr("'solver.gpu': is nested more than 100"));
+}
+
 TEST(JsonDocument, AKeyTwiceInOneObjectIsAnError) {
   EXPECT_EQ(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": 7, \"batchsize\": 9")),
             "model.json: key 'batchsize' occurs twice in one object");
@@ -35,6 +50,11 @@ TEST(JsonDocument, OverridesReachObjectsArraysAndNamedLayers) {
   EXPECT_EQ(config.data.source, "other.txt");
   EXPECT_EQ(config.solver.auc_threshold, 0.75);
   EXPECT_THAT(config.solver.eval_metrics, ElementsAre("AUC", "AverageLoss"));
+}
+
+TEST(JsonDocument, OverridesAreUtf8) {
+  EXPECT_THAT(ErrorOf({"layers.data.source=caf\xe9"}), HasSubstr("is not UTF-8"));
+  EXPECT_EQ(ParseOrDie({"layers.data.source=caf\xc3\xa9"}).data.source, "caf\xc3\xa9");
 }
 
 TEST(JsonDocument, OverridesThatLeadNowhereAreErrors) {

@@ -27,7 +27,7 @@ TEST(ReduceSum, TheAxisIsOneOfTheBottom) {
   EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":2)")}),
               HasSubstr("axis is 2 and bottom 'fc1' is [b, 5]: the last axis is 1"));
   EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":0)")}),
-              HasSubstr("a sum over samples is no layer of a prediction"));
+              HasSubstr("a sum over the samples of a batch leaves none"));
 }
 
 // [b, S, V] summed over slots and then over what is left is the sum of all weights of a sample.

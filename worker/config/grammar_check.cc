@@ -15,8 +15,8 @@ absl::Status Invalid(const std::string& path, const std::string& what) {
 
 absl::Status Unexpected(const KeyGrammar& key, const std::string& path, const Json& value) {
   // Tables leave out a bound that is only the size of a number.
-  const bool too_large = value.is_number() && key.max == 4294967295.0 &&
-                         value.get<double>() > key.max && !key.below_max;
+  const bool too_large = value.is_number() && key.kind != JsonKind::kBool &&
+                         key.max == 4294967295.0 && value.get<double>() > key.max && !key.below_max;
   return Invalid(
       path, absl::StrCat("expected ", DescribeKind(key), too_large ? ", at most 4294967295" : "",
                          ", found ", DescribeJson(value)));

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "common/json_depth.h"
 #include "worker/config/nearest_name.h"
 
 namespace cistern {
@@ -29,13 +31,33 @@ class DuplicateKeys {
   std::string first_;
 };
 
+bool IsUtf8(const std::string& text) {
+  try {
+    return !Json(text).dump().empty();
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
 // "[json.exception.parse_error.101] parse error at line 2, column 3: X" becomes
 // "line 2, column 3: X".
-std::string CleanMessage(const std::string& message) {
+std::string CleanMessage(std::string message) {
+  // The bytes that were read last may be no text.
+  if (!IsUtf8(message)) message = message.substr(0, message.find("; last read"));
   const size_t at = message.find("line ");
   if (at != std::string::npos) return message.substr(at);
   const size_t bracket = message.find("] ");
   return bracket == std::string::npos ? message : message.substr(bracket + 2);
+}
+
+// What people write into such files that JSON does not know.
+std::string SyntaxHint(const std::string& text) {
+  const auto has = [&](const char* words) { return absl::StrContains(text, words); };
+  if (text.empty()) return " (the file is empty)";
+  if (text.find('\0') != std::string::npos) return " (save it as UTF-8: it has bytes of UTF-16)";
+  if (has("//") || has("/*") || text[0] == '#') return " (JSON has no comments)";
+  if (has("NaN") || has("Infinity")) return " (JSON has no NaN and no Infinity)";
+  return "";
 }
 
 // Where `key` leads from an array, or nullptr.
@@ -94,6 +116,11 @@ std::vector<std::pair<std::string, std::string>> FlattenJson(const Json& root) {
 }
 
 absl::StatusOr<Json> ParseJson(const std::string& text) {
+  const size_t depth = JsonDepth(text);
+  if (depth > kMaxJsonDepth) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is nested ", depth, " levels deep; a model file takes ", kMaxJsonDepth));
+  }
   DuplicateKeys duplicates;
   try {
     Json json = Json::parse(text, [&duplicates](int, Json::parse_event_t event, Json& parsed) {
@@ -105,12 +132,15 @@ absl::StatusOr<Json> ParseJson(const std::string& text) {
     }
     return json;
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(CleanMessage(error.what()));
+    return absl::InvalidArgumentError(CleanMessage(error.what()) + SyntaxHint(text));
   }
 }
 
 absl::Status ApplyOverride(const std::string& override_text, Json* root) {
   const std::string context = absl::StrCat("override '", override_text, "'");
+  if (!IsUtf8(override_text)) {
+    return absl::InvalidArgumentError(absl::StrCat(context, ": is not UTF-8, as a model file is"));
+  }
   const size_t equals = override_text.find('=');
   if (equals == std::string::npos || equals == 0) {
     return absl::InvalidArgumentError(
@@ -136,6 +166,11 @@ absl::Status ApplyOverride(const std::string& override_text, Json* root) {
     absl::StrAppend(&done, done.empty() ? "" : ".", key);
   }
   const std::string text = override_text.substr(equals + 1);
+  if (JsonDepth(text) > kMaxJsonDepth) {
+    return absl::InvalidArgumentError(absl::StrCat("override '", override_text.substr(0, equals),
+                                                   "': is nested more than ", kMaxJsonDepth,
+                                                   " levels deep"));
+  }
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   *at = value.is_discarded() ? Json(text) : std::move(value);
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "worker/data/byte_stream.h"
 #include "worker/data/output_file.h"
 
@@ -15,6 +16,8 @@ namespace cistern {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors' UTF-8
 
 constexpr size_t kListBytesMax = size_t{64} << 20;
 
@@ -26,6 +29,7 @@ bool Exists(const fs::path& path) {
 // A list is text that begins with a number. Data files have zero bytes among their first (Norm,
 // Raw) or begin with letters (Parquet).
 bool LooksLikeList(absl::string_view begin) {
+  absl::ConsumePrefix(&begin, kByteOrderMark);
   if (begin.find('\0') != absl::string_view::npos) return false;
   begin = absl::StripLeadingAsciiWhitespace(begin);
   return !begin.empty() && absl::ascii_isdigit(begin[0]);
@@ -44,6 +48,7 @@ std::string Resolve(const fs::path& folder, const std::string& name) {
 
 absl::Status AppendList(const std::string& list, absl::string_view text,
                         std::vector<std::string>* paths) {
+  absl::ConsumePrefix(&text, kByteOrderMark);
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   uint64_t count = 0;
   if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(lines[0]), &count)) {
@@ -103,6 +108,27 @@ absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source)
     CISTERN_RETURN_IF_ERROR(AppendSource(name, &paths));
   }
   return paths;
+}
+
+std::string KindHint(absl::string_view begin) {
+  const auto begins_with = [&](absl::string_view bytes) {
+    return begin.substr(0, bytes.size()) == bytes;
+  };
+  if (begins_with("\x1f\x8b")) return "; it is packed by gzip: unpack it";
+  if (begins_with("\x28\xb5\x2f\xfd")) return "; it is packed by zstd: unpack it";
+  if (begins_with("PK\x03\x04")) return "; it is a zip archive: unpack it";
+  if (begins_with("PAR1")) return "; it is a Parquet file: set \"format\": \"Parquet\"";
+  if (begins_with("\xff\xfe") || begins_with("\xfe\xff")) {
+    return "; it may be text of UTF-16: save a file list as UTF-8";
+  }
+  const bool is_text = std::all_of(begin.begin(), begin.end(), [](char c) {
+    return absl::ascii_isprint(static_cast<unsigned char>(c)) ||
+           absl::ascii_isspace(static_cast<unsigned char>(c));
+  });
+  if (!is_text) return "";
+  return "; it is text: line 1 of a file list is the number of files, and cistern data convert "
+         "reads "
+         "csv, tsv, libsvm and Criteo's lines";
 }
 
 absl::Status WriteFileList(const std::string& path, const std::vector<std::string>& names) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -18,6 +19,10 @@ namespace cistern {
 // kNotFound: no such list, or no such file (with list and line); kDataLoss: a count that does not
 // agree with the paths that follow; kInvalidArgument: an empty source.
 absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source);
+
+// What a file that is no data file may be, from its first bytes: "; it is packed by gzip: unpack
+// it", to be put behind an error; "" where they say nothing.
+std::string KindHint(absl::string_view begin);
 
 // Writes a list of `names`, usually bare names of files beside it, at `path`; complete or not at
 // all.

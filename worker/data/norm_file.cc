@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "worker/data/file_list.h"
+
 namespace cistern {
 namespace {
 
@@ -58,7 +60,8 @@ absl::StatusOr<NormFile::Begin> NormFile::ReadBegin(ByteStream& stream) {
   if (stream.available() < kSize) {
     return absl::DataLossError(absl::StrCat(
         stream.path(), " has ", stream.available(),
-        " bytes, fewer than a Norm header takes (64): it is cut short or not a Norm file"));
+        " bytes, fewer than a Norm header takes (64): it is cut short or not a Norm file",
+        KindHint({stream.data(), stream.available()})));
   }
   if (Load<int32_t>(stream.data()) == static_cast<int32_t>(kSize)) begin.check = NormCheck::kSum;
   const bool sum = begin.check == NormCheck::kSum;
@@ -75,7 +78,8 @@ absl::StatusOr<NormFile::Begin> NormFile::ReadBegin(ByteStream& stream) {
         stream.path(), " does not begin with a Norm header (error_check ", begin.header.error_check,
         ", number_of_records ", begin.header.number_of_records, ", ",
         ShapeText(begin.header.label_dim, begin.header.dense_dim, begin.header.slot_num),
-        "): it is corrupt, or neither a file list nor a Norm file"));
+        "): it is corrupt, or neither a file list nor a Norm file",
+        KindHint({stream.data(), kSize})));
   }
   stream.Consume(sum ? kSize + 5 : kSize);
   return begin;
@@ -197,7 +201,9 @@ absl::Status NormFile::ReadSummed(SampleBlock* block) {
   if (length < static_cast<int64_t>(record_min_) || length > static_cast<int64_t>(record_max_)) {
     return absl::DataLossError(absl::StrCat("its length is ", length, " bytes, outside [",
                                             record_min_, ", ", record_max_,
-                                            "] that the model allows: the file is corrupt"));
+                                            "] that the model allows: the file is corrupt, or the "
+                                            "model's sparse[].max_feature_num_per_sample or "
+                                            "max_nnz is less than the data's"));
   }
   const size_t size = static_cast<size_t>(length);
   CISTERN_RETURN_IF_ERROR(stream_->Fill(size + 5));

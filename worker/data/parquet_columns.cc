@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_join.h"
+#include "common/json_depth.h"
 #include "worker/data/norm_format.h"
 
 namespace cistern {
@@ -121,7 +122,8 @@ absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
                                                         const std::string& text,
                                                         const ParquetOutline& file,
                                                         const SampleShape& shape) {
-  const Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool is_deep = JsonDepth(text) > kMaxJsonDepth;  // of no use, and unsafe to copy
+  const Json root = is_deep ? Json() : Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return Invalid(absl::StrCat(path, ": is not a JSON object"));
   CISTERN_RETURN_IF_ERROR(CheckRows(root, path, file));
   ParquetColumns columns;

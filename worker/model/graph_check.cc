@@ -73,7 +73,9 @@ absl::Status CheckLayer(const ModelConfig& config, const LayerConfig& layer,
     if (!Contains(*defined, bottom))
       return Error(layer, Undefined(config, layer, bottom, *defined));
   }
+  if (layer.tops.empty()) return Error(layer, "it has no top; give it one");
   for (const std::string& top : layer.tops) {
+    if (top.empty()) return Error(layer, "a top is the empty string; give it a name");
     if (Contains(*defined, top)) {
       return Error(layer, absl::StrCat("top '", top, "' is defined by an earlier layer too"));
     }
@@ -88,6 +90,10 @@ absl::Status CheckGraph(const ModelConfig& config) {
   std::vector<std::string> defined = {config.data.label_top};
   if (!config.data.dense_top.empty()) defined.push_back(config.data.dense_top);
   for (const EmbeddingConfig& embedding : config.embeddings) {
+    if (embedding.top.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "embedding '", embedding.name, "': its top is the empty string; give it a name"));
+    }
     if (Contains(defined, embedding.top)) {
       return absl::InvalidArgumentError(absl::StrCat("embedding '", embedding.name, "': top '",
                                                      embedding.top,

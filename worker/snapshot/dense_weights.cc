@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "common/json_depth.h"
 #include "worker/snapshot/new_file.h"
 
 namespace cistern {
@@ -125,7 +126,9 @@ absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::
                      ": copy it again, or remove it to begin with mean 0 and "
                      "variance 1"));
   };
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool is_deep = JsonDepth(text) > kMaxJsonDepth;  // of no use, and unsafe to copy
+  const auto json =
+      is_deep ? nlohmann::json() : nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("layers") || !json["layers"].is_array()) {
     return damaged("is no JSON object with an array \"layers\"");
   }
