@@ -58,7 +58,27 @@ class HugeCtrConfigs(ProgramTest):
         self.assertTrue(math.isfinite(rest["loss"]), rest)
         self.assertGreater(rest["rows"], 0)
         self.assertGreater(rest["auc"], 0.3)
+        self.check_what_follows(name, rest["auc"])
         print(f"{name}: {1000 * first['seconds'] / 60:.1f} ms an iteration, auc {rest['auc']:.4f}")
+
+    def check_what_follows(self, name, auc):
+        """What people do with a model that is trained; each takes the flags that it was trained with."""
+        model, small = self.folder / f"run.{name}", self.small(name)
+        data = self.folder / f"{name}.test.data"
+        output, prefix = self.folder / f"{name}.tsv", self.folder / f"{name}.files"
+        shown = self.run_ok("cistern", "eval", self.config, "--model", model, "--json", *small).json()
+        self.assertEqual(shown["samples"], self.SAMPLES // 3)
+        self.assertAlmostEqual(shown["auc"], auc, delta=0.1)  # which is of the first three batches
+        self.run_ok("cistern", "predict", self.config, "--model", model, "--data", data, "--output",
+                    output, *small)
+        lines = output.read_text(encoding="utf-8").splitlines()
+        self.assertEqual(len(lines), self.SAMPLES // 3)
+        self.run_ok("cistern", "export", "hugectr", self.config, "--model", model, "--out", prefix,
+                    *small)
+        dense = self.folder / f"{name}.files_dense_0.model"
+        self.assertGreater(dense.stat().st_size, 0)
+        planned = self.run_ok("cistern", "plan", self.config, "--json").json()
+        self.assertTrue(planned)
 
     def test_labels_that_the_loss_masks_have_no_score(self):
         for name in ("several_labels", "two_classes"):

@@ -1,8 +1,6 @@
 #include "worker/data/criteo.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -16,6 +14,7 @@
 #include "worker/data/criteo_days.h"
 #include "worker/data/criteo_ids.h"
 #include "worker/data/criteo_rows.h"
+#include "worker/data/criteo_samples.h"
 #include "worker/data/output_file.h"
 #include "worker/data/output_folder.h"
 #include "worker/data/sample_set_writer.h"
@@ -27,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kPartsMost = 512;
-constexpr uint64_t kRowsPerBlock = 1024;  // of samples, for a writer
 
 // Streams of the random generator.
 enum Stream : uint64_t { kPart, kOrder };
@@ -267,12 +265,17 @@ class Preparation {
       const absl::string_view bytes = file->bytes(part);
       rows.append(bytes.data(), bytes.size());
     }
-    std::vector<uint32_t> order(rows.size() / RowBytes());
+    std::vector<uint32_t> order(rows.size() / RowBytes()), other(order.size());
     std::iota(order.begin(), order.end(), 0);
-    for (uint64_t i = order.size(); i > 1; --i) {
-      const PhiloxBlock bits = Philox(options_.seed, i, kOrder + (part << 8));
-      std::swap(order[i - 1], order[(uint64_t{bits.word[0]} << 32 | bits.word[1]) % i]);
-    }
+    pool_.ParallelFor(CriteoSamples::Blocks(order.size()), [&](size_t block) {
+      const uint64_t end =
+          std::min<uint64_t>((block + 1) * CriteoSamples::kRowsPerBlock, order.size());
+      for (uint64_t i = block * CriteoSamples::kRowsPerBlock; i < end; ++i) {
+        const PhiloxBlock bits = Philox(options_.seed, i + 1, kOrder + (part << 8));
+        other[i] = static_cast<uint32_t>((uint64_t{bits.word[0]} << 32 | bits.word[1]) % (i + 1));
+      }
+    });
+    for (uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[other[i - 1]]);
     return WriteRows(rows, order, writer);
   }
 
@@ -280,55 +283,28 @@ class Preparation {
   absl::Status WriteRows(absl::string_view rows, const std::vector<uint32_t>& order,
                          SampleSetWriter* writer) {
     CISTERN_RETURN_IF_ERROR(Tick(0));
-    const uint64_t count = rows.size() / RowBytes();
-    SampleBlock block;
-    std::vector<uint32_t> row(CriteoRowWords(columns()));
-    for (uint64_t done = 0; done < count;) {
-      block.Reset(1);
-      for (; done < count && block.size < kRowsPerBlock; ++done) {
-        const uint64_t place = order.empty() ? done : order[done];
-        std::memcpy(row.data(), rows.data() + place * RowBytes(), RowBytes());
-        AppendRow(row.data(), &block);
+    const CriteoSamples samples(options_.format, sizes_, wide_slot_, multi_hot_.get());
+    const size_t at_once = 4 * static_cast<size_t>(pool_.thread_num());
+    std::vector<SampleBlock> blocks(at_once);
+    const size_t count = CriteoSamples::Blocks(rows.size() / RowBytes());
+    for (size_t done = 0; done < count; done += at_once) {
+      blocks.resize(std::min(at_once, count - done));
+      const auto take = [&](size_t i) { samples.Take(rows, order, done + i, &blocks[i]); };
+      if (counts_frequencies()) {  // in one place
+        for (size_t i = 0; i < blocks.size(); ++i) take(i);
+      } else {
+        pool_.ParallelFor(blocks.size(), take);
       }
-      CISTERN_RETURN_IF_ERROR(writer->Append(block));
+      CISTERN_RETURN_IF_ERROR(writer->AppendAll(blocks, pool_));
     }
     return absl::OkStatus();
   }
 
-  size_t RowBytes() const { return CriteoRowWords(columns()) * sizeof(uint32_t); }
-
-  void AppendRow(const uint32_t* row, SampleBlock* block) {
-    block->label.push_back(std::bit_cast<float>(row[0]));
-    for (size_t i = 0; i < kCriteoDense; ++i) {
-      block->dense.push_back(std::bit_cast<float>(row[1 + i]));
-    }
-    const uint32_t* const ids = row + 1 + kCriteoDense;
-    SparseColumn& column = block->sparse[0];
-    const auto end_slot = [&] {
-      column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
-    };
-    // In Norm files slots share no keys; in the others the reader sees to it.
-    const bool is_norm = options_.format == DataFormat::kNorm;
-    Key offset = 0;
-    for (size_t i = kCriteoSparse; i < columns(); ++i) {
-      column.keys.push_back(ids[i] + offset);
-      if (is_norm) offset += sizes_[i];
-      if (!wide_slot_) end_slot();
-    }
-    if (wide_slot_) end_slot();
-    for (size_t i = 0; i < kCriteoSparse; ++i) {
-      const size_t first = column.keys.size();
-      if (multi_hot_ != nullptr) {
-        multi_hot_->Append(i, ids[i], &column.keys);
-      } else {
-        column.keys.push_back(ids[i]);
-      }
-      for (size_t k = first; k < column.keys.size(); ++k) column.keys[k] += offset;
-      end_slot();
-      if (is_norm) offset += sizes_[i];
-    }
-    ++block->size;
+  bool counts_frequencies() const {
+    return multi_hot_ != nullptr && options_.multi_hot->count_frequencies;
   }
+
+  size_t RowBytes() const { return CriteoRowWords(columns()) * sizeof(uint32_t); }
 
   absl::Status SaveIds(OutputFolder& out) const {
     CISTERN_ASSIGN_OR_RETURN(const std::string ids, out.Subfolder("ids"));
@@ -341,7 +317,7 @@ class Preparation {
     }
     if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot write ", ids));
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(""));
-    if (multi_hot_ != nullptr && options_.multi_hot->count_frequencies) {
+    if (counts_frequencies()) {
       CISTERN_RETURN_IF_ERROR(multi_hot_->SaveFrequencies(folder + "/frequencies.tsv"));
     }
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,

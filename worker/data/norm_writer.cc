@@ -1,6 +1,7 @@
 #include "worker/data/norm_writer.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "common/check.h"
 
@@ -14,61 +15,63 @@ void AppendBytes(const T& value, std::string* bytes) {
 
 }  // namespace
 
-NormWriter::NormWriter(std::unique_ptr<OutputFile> file, const NormWriterOptions& options)
-    : file_(std::move(file)), options_(options) {
+NormEncoder::NormEncoder(const NormWriterOptions& options) : options_(options) {
   options_.shape.max_keys.resize(options_.shape.slot_nums.size(), 0);
-  header_.error_check = options_.check == NormCheck::kSum ? 1 : 0;
-  header_.label_dim = options_.shape.label_dim;
-  header_.dense_dim = options_.shape.dense_dim;
-  header_.slot_num = static_cast<int64_t>(SlotNum(options_.shape));
 }
 
-absl::StatusOr<std::unique_ptr<NormWriter>> NormWriter::Create(const std::string& path,
-                                                               const NormWriterOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
-  std::unique_ptr<NormWriter> writer(new NormWriter(std::move(file), options));
-  std::string header;
-  AppendBytes(writer->header_, &header);
-  CISTERN_RETURN_IF_ERROR(writer->file_->Append(writer->Wrapped(header)));
-  return writer;
+size_t NormEncoder::BeginRecord(std::string* bytes) const {
+  if (options_.check == NormCheck::kSum) bytes->append(sizeof(int32_t), '\0');
+  return bytes->size();
 }
 
-absl::Status NormWriter::Append(const SampleBlock& block, size_t first, size_t count) {
-  CISTERN_CHECK(first + count <= block.size);
-  CISTERN_CHECK(block.sparse.size() == options_.shape.slot_nums.size());
-  for (size_t sample = first; sample < first + count; ++sample) {
-    CISTERN_RETURN_IF_ERROR(
-        AddContext(Encode(block, sample), absl::StrCat(file_->path(), ": record ", records())));
-    CISTERN_RETURN_IF_ERROR(options_.check == NormCheck::kSum ? file_->Append(Wrapped(payload_))
-                                                              : file_->Append(payload_));
-    ++header_.number_of_records;
+void NormEncoder::Wrap(size_t begin, std::string* bytes) const {
+  if (options_.check == NormCheck::kNone) return;
+  const int32_t size = static_cast<int32_t>(bytes->size() - begin);
+  std::memcpy(bytes->data() + begin - sizeof(size), &size, sizeof(size));
+  AppendBytes(ByteSum(bytes->data() + begin, static_cast<size_t>(size)), bytes);
+}
+
+void NormEncoder::AppendHeader(const NormHeader& header, std::string* bytes) const {
+  const size_t begin = BeginRecord(bytes);
+  AppendBytes(header, bytes);
+  Wrap(begin, bytes);
+}
+
+absl::Status NormEncoder::Append(const SampleBlock& block, size_t sample,
+                                 std::string* bytes) const {
+  const size_t begin = BeginRecord(bytes);
+  CISTERN_RETURN_IF_ERROR(AppendPayload(block, sample, bytes));
+  if (bytes->size() - begin > kNormRecordBytesMax) {
+    return absl::OutOfRangeError("the record is larger than 64 MiB");
   }
+  Wrap(begin, bytes);
   return absl::OkStatus();
 }
 
-absl::Status NormWriter::Encode(const SampleBlock& block, size_t sample) {
+absl::Status NormEncoder::AppendPayload(const SampleBlock& block, size_t sample,
+                                        std::string* bytes) const {
   const SampleShape& shape = options_.shape;
-  payload_.clear();
+  CISTERN_CHECK(block.sparse.size() == shape.slot_nums.size());
   for (uint32_t i = 0; i < shape.label_dim; ++i) {
     const float x = block.label[sample * shape.label_dim + i];
     if (!std::isfinite(x)) return absl::DataLossError(absl::StrCat("label ", i, " is not finite"));
-    AppendBytes(x, &payload_);
+    AppendBytes(x, bytes);
   }
   for (uint32_t i = 0; i < shape.dense_dim; ++i) {
     const float x = block.dense[sample * shape.dense_dim + i];
     if (!std::isfinite(x)) {
       return absl::DataLossError(absl::StrCat("dense feature ", i, " is not finite"));
     }
-    AppendBytes(x, &payload_);
+    AppendBytes(x, bytes);
   }
   for (size_t input = 0; input < shape.slot_nums.size(); ++input) {
-    CISTERN_RETURN_IF_ERROR(EncodeColumn(block, sample, input));
+    CISTERN_RETURN_IF_ERROR(AppendColumn(block, sample, input, bytes));
   }
-  if (payload_.size() <= kNormRecordBytesMax) return absl::OkStatus();
-  return absl::OutOfRangeError("the record is larger than 64 MiB");
+  return absl::OkStatus();
 }
 
-absl::Status NormWriter::EncodeColumn(const SampleBlock& block, size_t sample, size_t input) {
+absl::Status NormEncoder::AppendColumn(const SampleBlock& block, size_t sample, size_t input,
+                                       std::string* bytes) const {
   const SparseColumn& column = block.sparse[input];
   const uint32_t slots = options_.shape.slot_nums[input];
   const Key reserved = options_.wide_keys ? kReservedKey64 : kReservedKey32;
@@ -80,7 +83,7 @@ absl::Status NormWriter::EncodeColumn(const SampleBlock& block, size_t sample, s
                                               " keys, more than its bound of ", max_keys));
   }
   for (uint32_t slot = 0; slot < slots; ++slot) {
-    AppendBytes(static_cast<int32_t>(offsets[slot + 1] - offsets[slot]), &payload_);
+    AppendBytes(static_cast<int32_t>(offsets[slot + 1] - offsets[slot]), bytes);
     for (uint32_t k = offsets[slot]; k < offsets[slot + 1]; ++k) {
       const Key key = column.keys[k];
       if (key >= reserved) {
@@ -88,29 +91,54 @@ absl::Status NormWriter::EncodeColumn(const SampleBlock& block, size_t sample, s
                                                   " does not lie in [0, ", reserved - 1, "]"));
       }
       if (options_.wide_keys) {
-        AppendBytes(key, &payload_);
+        AppendBytes(key, bytes);
       } else {
-        AppendBytes(static_cast<uint32_t>(key), &payload_);
+        AppendBytes(static_cast<uint32_t>(key), bytes);
       }
     }
   }
   return absl::OkStatus();
 }
 
-std::string NormWriter::Wrapped(const std::string& payload) const {
-  if (options_.check == NormCheck::kNone) return payload;
-  std::string record;
-  record.reserve(payload.size() + 5);
-  AppendBytes(static_cast<int32_t>(payload.size()), &record);
-  record += payload;
-  AppendBytes(ByteSum(payload.data(), payload.size()), &record);
-  return record;
+NormWriter::NormWriter(std::unique_ptr<OutputFile> file, const NormWriterOptions& options)
+    : file_(std::move(file)), encoder_(options) {
+  header_.error_check = options.check == NormCheck::kSum ? 1 : 0;
+  header_.label_dim = options.shape.label_dim;
+  header_.dense_dim = options.shape.dense_dim;
+  header_.slot_num = static_cast<int64_t>(SlotNum(options.shape));
+}
+
+absl::StatusOr<std::unique_ptr<NormWriter>> NormWriter::Create(const std::string& path,
+                                                               const NormWriterOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  std::unique_ptr<NormWriter> writer(new NormWriter(std::move(file), options));
+  std::string header;
+  writer->encoder_.AppendHeader(writer->header_, &header);
+  CISTERN_RETURN_IF_ERROR(writer->file_->Append(header));
+  return writer;
+}
+
+absl::Status NormWriter::Append(const SampleBlock& block, size_t first, size_t count) {
+  CISTERN_CHECK(first + count <= block.size);
+  for (size_t sample = first; sample < first + count; ++sample) {
+    record_.clear();
+    CISTERN_RETURN_IF_ERROR(AddContext(encoder_.Append(block, sample, &record_),
+                                       absl::StrCat(file_->path(), ": record ", records())));
+    CISTERN_RETURN_IF_ERROR(AppendRecords(record_, 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NormWriter::AppendRecords(absl::string_view bytes, uint64_t records) {
+  CISTERN_RETURN_IF_ERROR(file_->Append(bytes));
+  header_.number_of_records += static_cast<int64_t>(records);
+  return absl::OkStatus();
 }
 
 absl::Status NormWriter::Close() {
   std::string header;
-  AppendBytes(header_, &header);
-  CISTERN_RETURN_IF_ERROR(file_->WriteAt(0, Wrapped(header)));
+  encoder_.AppendHeader(header_, &header);
+  CISTERN_RETURN_IF_ERROR(file_->WriteAt(0, header));
   return file_->Close();
 }
 

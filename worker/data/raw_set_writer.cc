@@ -19,6 +19,29 @@ class RawSet : public SampleSetWriter {
       : folder_(std::move(folder)), file_(std::move(file)), options_(options) {}
 
   absl::Status Append(const SampleBlock& block) override {
+    CISTERN_ASSIGN_OR_RETURN(const std::string bytes, BytesOf(block));
+    return file_->Append(bytes);
+  }
+
+  absl::Status AppendAll(absl::Span<const SampleBlock> blocks, ThreadPool& pool) override {
+    std::vector<absl::StatusOr<std::string>> bytes(blocks.size());
+    pool.ParallelFor(blocks.size(), [&](size_t i) { bytes[i] = BytesOf(blocks[i]); });
+    for (const absl::StatusOr<std::string>& one : bytes) {
+      CISTERN_RETURN_IF_ERROR(one.status());
+      CISTERN_RETURN_IF_ERROR(file_->Append(*one));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() override {
+    CISTERN_RETURN_IF_ERROR(file_->Close());
+    return WriteFileList(folder_ + "/file_list.txt", {kFileName});
+  }
+
+  std::string source() const override { return kFileName; }
+
+ private:
+  absl::StatusOr<std::string> BytesOf(const SampleBlock& block) const {
     CISTERN_CHECK(block.sparse.size() == options_.shape.slot_nums.size());
     const SampleShape& shape = options_.shape;
     std::string bytes;
@@ -35,17 +58,9 @@ class RawSet : public SampleSetWriter {
         CISTERN_RETURN_IF_ERROR(AppendKeys(block.sparse[input], sample, input, &bytes));
       }
     }
-    return file_->Append(bytes);
+    return bytes;
   }
 
-  absl::Status Close() override {
-    CISTERN_RETURN_IF_ERROR(file_->Close());
-    return WriteFileList(folder_ + "/file_list.txt", {kFileName});
-  }
-
-  std::string source() const override { return kFileName; }
-
- private:
   template <typename T>
   static void AppendBytes(T value, std::string* bytes) {
     char raw[sizeof(T)];

@@ -11,6 +11,9 @@ class NormSet : public SampleSetWriter {
       : writer_(folder, {options.check, options.wide_keys, options.shape}, samples_per_file) {}
 
   absl::Status Append(const SampleBlock& block) override { return writer_.Append(block); }
+  absl::Status AppendAll(absl::Span<const SampleBlock> blocks, ThreadPool& pool) override {
+    return writer_.AppendAll(blocks, pool);
+  }
   absl::Status Close() override { return writer_.Close(); }
   std::string source() const override { return "file_list.txt"; }
 
@@ -19,6 +22,11 @@ class NormSet : public SampleSetWriter {
 };
 
 }  // namespace
+
+absl::Status SampleSetWriter::AppendAll(absl::Span<const SampleBlock> blocks, ThreadPool&) {
+  for (const SampleBlock& block : blocks) CISTERN_RETURN_IF_ERROR(Append(block));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
     const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file) {

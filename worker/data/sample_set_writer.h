@@ -4,7 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/types/span.h"
 #include "common/status.h"
+#include "common/thread_pool.h"
 #include "worker/data/data_set.h"
 
 namespace cistern {
@@ -19,6 +21,9 @@ class SampleSetWriter {
   // Appends samples of the shape. Raw and Parquet: one key a slot, numbered from 0 in each slot;
   // Norm: keys as they are to lie in the file. kOutOfRange, kDataLoss: what no reader would take.
   virtual absl::Status Append(const SampleBlock& block) = 0;
+  // The same for several blocks, one after the other; Norm and Raw make their bytes on the pool's
+  // threads, which changes none of them.
+  virtual absl::Status AppendAll(absl::Span<const SampleBlock> blocks, ThreadPool& pool);
   virtual absl::Status Close() = 0;
   // What a model's Data layer names, inside the folder: file_list.txt, or the one file of Raw.
   virtual std::string source() const = 0;
