@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 #include "absl/strings/charconv.h"
+#include "common/float_text.h"
 
 namespace cistern {
 namespace {
@@ -39,9 +41,10 @@ class FieldWriter {
   // Without the space.
   void AddBare(uint64_t number) { Put(std::to_chars(next_, next_ + kNumberBytes, number)); }
   void AddBare(float number) {
-    char* const end = next_ + kNumberBytes;
-    Put(six_ ? std::to_chars(next_, end, number, std::chars_format::general, 6)
-             : std::to_chars(next_, end, number));
+    if (six_) {
+      return Put(std::to_chars(next_, next_ + kNumberBytes, number, std::chars_format::general, 6));
+    }
+    next_ = WriteFloat(number, next_);
   }
 
   // Ends the line.
@@ -52,6 +55,7 @@ class FieldWriter {
 
  private:
   static constexpr size_t kNumberBytes = 24;  // the longest: -1.7976931348623157e+308
+  static_assert(kNumberBytes >= kFloatTextBytes);
   static constexpr size_t kFieldBytes = 1 + kNumberBytes;
 
   void Put(std::to_chars_result written) { next_ = written.ptr; }
@@ -89,6 +93,16 @@ class FieldReader {
   // Number: float or double. Too small a number is its nearest one, zero or subnormal.
   template <typename Number>
   Number ReadReal() {
+    if constexpr (std::is_same_v<Number, float>) {
+      float number = 0;
+      const char* const after = ReadFloat(next_, end_, &number);
+      if (after != nullptr && (after == end_ || IsBlank(*after))) {
+        next_ = after;
+        SkipBlanks();
+        ++index_;
+        return number;
+      }
+    }
     const absl::string_view field = NextField();
     Number number = 0;
     // Twice as fast as the other, which alone tells what too small a number is.

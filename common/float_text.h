@@ -1,0 +1,28 @@
+// Floats as text, fast: what the text form of rows spends most of its time on.
+//
+// Writing is Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2022) for 32 bits: the
+// shortest decimal that reads back as the same float, and of those the nearest, from one table of
+// 64-bit powers of ten and three multiplications. Reading goes through a double and
+// checks that its error cannot show, after Clinger ("How to read floating point numbers
+// accurately", 1990). Both give the bytes and bits of std::to_chars and std::from_chars, which they
+// leave the rare cases to.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstddef>
+
+namespace cistern {
+
+// Room for a float: the longest has 15 characters, -1.17549435e-38, and a few bytes behind its end
+// are written too.
+inline constexpr size_t kFloatTextBytes = 24;
+
+// Writes `x` as std::to_chars does and returns the end. begin: of kFloatTextBytes.
+char* WriteFloat(float x, char* begin);
+
+// Reads the number at the beginning of [begin, end) as std::from_chars does and returns its end.
+// Null: it is not an ordinary number, and *x is as it was; a slower reader says what it is.
+const char* ReadFloat(const char* begin, const char* end, float* x);
+
+}  // namespace cistern
