@@ -134,6 +134,18 @@ absl::Status WriteFully(int fd, absl::string_view bytes, const std::string& path
   return absl::OkStatus();
 }
 
+absl::Status WriteFullyAt(int fd, uint64_t offset, absl::string_view bytes,
+                          const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno != EINTR) return ErrnoStatus(errno, "write", path);
+    if (written <= 0) continue;
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<size_t> ReadFully(int fd, char* out, size_t size, const std::string& path) {
   size_t total = 0;
   while (total < size) {

@@ -8,6 +8,7 @@
 // name that was checked (common/names.h) cannot lead out of its folder.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -58,8 +59,10 @@ absl::StatusOr<OpenedFile> OpenFileAt(int folder, const std::string& name, const
 absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
                                             const std::string& path);
 
-// Writes all of `bytes`.
+// Writes all of `bytes`: where the file stands, or from `offset` on, and then it stands as before.
 absl::Status WriteFully(int fd, absl::string_view bytes, const std::string& path);
+absl::Status WriteFullyAt(int fd, uint64_t offset, absl::string_view bytes,
+                          const std::string& path);
 
 // Reads up to `size` bytes, fewer only at the end of the file; returns how many.
 absl::StatusOr<size_t> ReadFully(int fd, char* out, size_t size, const std::string& path);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/check.h"
 #include "common/file.h"
 
 namespace cistern {
@@ -82,6 +83,12 @@ class LocalWritableFile : public WritableFile {
   absl::Status Append(absl::string_view bytes) override {
     if (status_.ok()) status_ = WriteFully(fd_.get(), bytes, path_);
     if (status_.ok()) StartWriteback(bytes.size());
+    return status_;
+  }
+
+  absl::Status WriteAt(uint64_t offset, absl::string_view bytes) override {
+    CISTERN_CHECK(offset + bytes.size() <= static_cast<uint64_t>(written_));
+    if (status_.ok()) status_ = WriteFullyAt(fd_.get(), offset, bytes, path_);
     return status_;
   }
 

@@ -23,7 +23,8 @@
 
 namespace cistern {
 
-// A new file that grows at its end.
+// A new file that grows at its end. What was appended may be overwritten, for a header with a count
+// that is known last.
 //
 // The first error of any call makes the file dead: every further call returns that error again. (A
 // failed fsync drops the bytes and marks them clean, so that a second one would succeed: Rebello et
@@ -34,6 +35,8 @@ class WritableFile {
  public:
   virtual ~WritableFile() = default;
   virtual absl::Status Append(absl::string_view bytes) = 0;
+  // Overwrites bytes from `offset` on, all of which were appended before.
+  virtual absl::Status WriteAt(uint64_t offset, absl::string_view bytes) = 0;
   virtual absl::Status Sync() = 0;
   virtual absl::Status Close() = 0;
 };

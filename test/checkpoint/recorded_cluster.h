@@ -92,6 +92,9 @@ class SkippingFileSystem : public FileSystem {
    public:
     explicit Unsynced(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
     absl::Status Append(absl::string_view bytes) override { return file_->Append(bytes); }
+    absl::Status WriteAt(uint64_t offset, absl::string_view bytes) override {
+      return file_->WriteAt(offset, bytes);
+    }
     absl::Status Sync() override { return absl::OkStatus(); }
     absl::Status Close() override { return file_->Close(); }
 

@@ -100,6 +100,12 @@ class FaultFileSystem::FaultWritableFile : public WritableFile {
     return dead_;
   }
 
+  absl::Status WriteAt(uint64_t offset, absl::string_view bytes) override {
+    CISTERN_RETURN_IF_ERROR(dead_);
+    dead_ = plan_->Run("overwrite", path_, [&] { return file_->WriteAt(offset, bytes); });
+    return dead_;
+  }
+
   absl::Status Sync() override {
     CISTERN_RETURN_IF_ERROR(dead_);
     const absl::Status status = plan_->Run("sync", path_, [&] { return file_->Sync(); });

@@ -51,6 +51,17 @@ TYPED_TEST(FileSystemRules, FilesAreCreatedOnceAndReadInParts) {
   EXPECT_EQ(file->Read(3, 3, bytes).code(), Code::kDataLoss);
 }
 
+TYPED_TEST(FileSystemRules, WhatWasAppendedIsOverwrittenInPlace) {
+  const auto file = this->files_.Create(this->At("a")).value();
+  ASSERT_TRUE(file->Append("count=? ").ok());
+  ASSERT_TRUE(file->WriteAt(6, "7").ok());
+  ASSERT_TRUE(file->Append("rows").ok());
+  ASSERT_TRUE(file->WriteAt(8, "Rows").ok());
+  ASSERT_TRUE(file->Close().ok());
+  EXPECT_EQ(this->Read("a"), "count=7 Rows");
+  EXPECT_EQ(file->WriteAt(0, "x").code(), Code::kFailedPrecondition);
+}
+
 TYPED_TEST(FileSystemRules, ClosedFileTakesNothing) {
   const auto file = this->files_.Create(this->At("a")).value();
   ASSERT_TRUE(file->Close().ok());

@@ -14,6 +14,9 @@
 // Of kWeak the first seeds are the extremes: 0 nothing, 1 all names and no bytes, 2 all bytes and
 // no names, 3 all names and zeros for bytes. Every further seed draws.
 //
+// Bytes that WriteAt replaced are gone at once, whatever a crash leaves: nothing that must survive
+// one is written so.
+//
 // Files, folders and locks only: no links, no permissions.
 #pragma once
 

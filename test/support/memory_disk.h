@@ -1,0 +1,98 @@
+// What a MemoryFileSystem and the files that are open on it share.
+#pragma once
+
+#include <errno.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
+#include "common/check.h"
+#include "common/file.h"
+#include "test/support/disk_log.h"
+#include "test/support/memory_file_system.h"
+
+namespace cistern {
+
+// The disk itself: open files hold on to it.
+struct MemoryFileSystem::Core {
+  // A name in a folder that is there; the name may not be.
+  struct Place {
+    size_t folder = 0;
+    std::string leaf;
+  };
+
+  absl::Mutex mutex;
+  // Shared until the first change, so that a disk that is only read costs one copy.
+  std::shared_ptr<const DiskNodes> base ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<DiskNodes> nodes ABSL_GUARDED_BY(mutex);
+  std::vector<DiskOperation> log ABSL_GUARDED_BY(mutex);
+  std::set<size_t> locked ABSL_GUARDED_BY(mutex);  // nodes
+  bool ignores_file_syncs ABSL_GUARDED_BY(mutex) = false;
+  bool ignores_folder_syncs ABSL_GUARDED_BY(mutex) = false;
+
+  DiskNodes& Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (nodes == base) nodes = std::make_shared<DiskNodes>(*base);
+    return *nodes;
+  }
+
+  void Do(DiskOperation operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const bool ignored = operation.kind == DiskOperation::kSyncFile     ? ignores_file_syncs
+                         : operation.kind == DiskOperation::kSyncFolder ? ignores_folder_syncs
+                                                                        : false;
+    if (ignored) return;
+    Apply(operation, &Changed());
+    log.push_back(std::move(operation));
+  }
+
+  size_t AddNode(bool folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    DiskNode node;
+    node.folder = folder;
+    if (!folder) node.bytes = std::make_shared<std::string>();
+    Changed().push_back(std::move(node));
+    return nodes->size() - 1;
+  }
+
+  absl::StatusOr<size_t> Find(const std::string& path, absl::string_view action)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    size_t node = 0;
+    for (const absl::string_view name : absl::StrSplit(path, '/', absl::SkipEmpty())) {
+      CISTERN_CHECK(name != "." && name != "..");  // not of this disk
+      if (!(*nodes)[node].folder) return ErrnoStatus(ENOTDIR, action, ShownPath(path));
+      const auto found = (*nodes)[node].entries.find(std::string(name));
+      if (found == (*nodes)[node].entries.end()) {
+        return ErrnoStatus(ENOENT, action, ShownPath(path));
+      }
+      node = found->second;
+    }
+    return node;
+  }
+
+  absl::StatusOr<size_t> FindFolder(const std::string& path, absl::string_view action)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t node, Find(path, action));
+    if ((*nodes)[node].folder) return node;
+    return ErrnoStatus(ENOTDIR, action, ShownPath(path));
+  }
+
+  absl::StatusOr<Place> Locate(const std::string& path, absl::string_view action)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const size_t slash = path.rfind('/');
+    Place place;
+    place.leaf = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (place.leaf.empty() || place.leaf == "." || place.leaf == "..") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", ShownPath(path), "' does not end with the name of a file"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(
+        place.folder, FindFolder(slash == std::string::npos ? "" : path.substr(0, slash), action));
+    return place;
+  }
+};
+
+}  // namespace cistern
