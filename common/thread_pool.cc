@@ -10,7 +10,11 @@
 namespace cistern {
 
 ThreadPool::ThreadPool(int thread_num) {
-  for (int i = 0; i < std::max(thread_num, 1); ++i) threads_.emplace_back([this] { Work(); });
+  try {
+    for (int i = 0; i < std::max(thread_num, 1); ++i) threads_.emplace_back([this] { Work(); });
+  } catch (...) {
+    if (threads_.empty()) throw;
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -105,8 +105,9 @@ absl::Status DurableState::WriteSparse(const TableStore& store, const Staging& s
     const SparseTable& table = *store.sparse_tables()[t];
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
     // A few shards at a time, because their rows are in memory twice; while some are made, those
-    // before them are written.
-    const size_t group = static_cast<size_t>(std::max(2, pool_->thread_num()));
+    // before them are written. Two a thread: with one, all wait in every round for whoever got one
+    // task more.
+    const size_t group = 2 * static_cast<size_t>(std::max(2, pool_->thread_num()));
     std::vector<ShardImage> images, before;
     for (size_t begin = 0, written = 0; written < ranges.size(); begin += group) {
       images.assign(std::min(group, ranges.size() - std::min(begin, ranges.size())), ShardImage());

@@ -6,7 +6,8 @@
 // the rows of its own range, whoever wrote them.
 //
 // Threads: any; the caller keeps the store as it is until the call returns (no commit, clear or
-// other load meanwhile). Work is spread over `pool`, of which the caller is not a thread.
+// other load meanwhile). Work is spread over `pool`, of which the caller is not a
+// thread; a save starts twice as many of its own, most of which wait for the disk.
 #pragma once
 
 #include <string>

@@ -105,13 +105,15 @@ std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
   return files;
 }
 
-// Runs all of `files` on `pool`; after an error the rest is skipped. Files that were written are in
-// *written even then.
-absl::Status WriteAll(const std::vector<WriteFile>& files, ThreadPool& pool,
+// Runs all of `files`; after an error the rest is skipped. A thread spends about half of its time
+// in waiting until the disk has a file, so there are two for each of `pool`'s. Files that were
+// written are in *written even then.
+absl::Status WriteAll(const std::vector<WriteFile>& files, const ThreadPool& pool,
                       std::vector<ModelFile>* written) {
   std::vector<absl::StatusOr<ModelFile>> results(files.size(), absl::CancelledError());
   std::atomic<bool> failed{false};
-  pool.ParallelFor(files.size(), [&](size_t i) {
+  ThreadPool writers(2 * pool.thread_num());
+  writers.ParallelFor(files.size(), [&](size_t i) {
     if (failed) return;
     results[i] = files[i]();
     if (!results[i].ok()) failed = true;
