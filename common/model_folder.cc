@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/dense_range.h"
+#include "common/json_memory.h"
 #include "common/model_part_json.h"
 #include "common/schema.h"
 #include "common/shard_map.h"
@@ -144,6 +145,7 @@ absl::StatusOr<ModelPart> ReadPart(FileSystem& files, const std::string& name,
   }
   std::string text(file.bytes(), '\0');
   CISTERN_RETURN_IF_ERROR(file.Read(0, text.size(), text.data()));
+  ExpectMemoryForJson(text.size());
   CISTERN_ASSIGN_OR_RETURN(ModelPart part, ParsePart(text));
   const absl::Status status = CheckPart(part);
   if (!status.ok()) return absl::DataLossError(status.message());
@@ -264,6 +266,8 @@ absl::Status WritePart(FileSystem& files, const std::string& folder, const Model
   for (const std::string& table : TableFolders(part)) {
     CISTERN_RETURN_IF_ERROR(files.SyncFolder(absl::StrCat(folder, "/", table)));
   }
+  constexpr size_t kBytesOfFile = 256;
+  ExpectMemoryForJson(part.files.size() * kBytesOfFile + part.schema.ByteSizeLong() * 8);
   return WriteExclusively(files, folder, name, FormatPart(part));
 }
 

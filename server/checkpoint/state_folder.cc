@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/json_memory.h"
 
 namespace cistern {
 namespace {
@@ -150,6 +151,7 @@ absl::StatusOr<bool> StateFolder::HasManifest(uint64_t commit) const {
 absl::StatusOr<ParsedManifest> StateFolder::ReadManifest(uint64_t commit) const {
   const std::string path = ManifestPath(commit);
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMaxManifestBytes));
+  ExpectMemoryForJson(text.size());
   absl::StatusOr<ParsedManifest> parsed = ParseManifest(text);
   if (!parsed.ok()) return AddContext(parsed.status(), path);
   if (parsed->manifest.commit() != commit) {
@@ -167,6 +169,7 @@ absl::StatusOr<std::optional<ParsedManifest>> StateFolder::NewestManifest() cons
 }
 
 absl::StatusOr<uint64_t> StateFolder::WriteManifest(const v1::Manifest& manifest) {
+  ExpectMemoryForJson(manifest.ByteSizeLong() * 8);
   const std::string text = FormatManifest(manifest);
   CISTERN_ASSIGN_OR_RETURN(const ParsedManifest parsed, ParseManifest(text));
   const std::string path = ManifestPath(manifest.commit());

@@ -20,7 +20,7 @@ namespace {
 // Allocations until one fails; below zero: none will.
 std::atomic<int64_t> left{-1};
 std::atomic<int64_t> counted{0};
-// None fails here: in the client, and in JSON libraries, which do not survive it.
+// None fails here: in the client, and in the JSON libraries, which do not survive it.
 thread_local bool spared = false;
 
 void* Allocate(size_t bytes, size_t alignment) {
@@ -54,7 +54,9 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept {
 }
 
 // The linker sends calls of these functions here (--wrap, see CMakeLists.txt): the JSON libraries
-// behind them end the process when memory runs out.
+// behind them end the process when memory runs out, nlohmann's because its values allocate in
+// destructors, protobuf's because it is not made for exceptions. Their callers ask for the memory
+// first (common/json_memory.h), and that allocation does fail here.
 namespace cistern {
 #define CISTERN_SPARED(name, symbol, result, argument) \
   result Real##name(argument) asm("__real_" symbol);   \
