@@ -1,7 +1,11 @@
 // Production servers and clients under every fault that the simulation has, by seeds.
 //
 //   CISTERN_SEEDS=20000 build/release/bin/simulation_test     more seeds
+//   CISTERN_FIRST_SEED=3501 CISTERN_SEEDS=500 ...             500 of them, from this one on
 //   CISTERN_SEED=17 build/release/bin/simulation_test         this one
+//
+// A long run can be cut into parts that run beside or after each other; each says every 500 seeds
+// how far it is.
 #include "test/simulation/simulation.h"
 
 #include <gtest/gtest.h>
@@ -33,14 +37,21 @@ TEST(Simulation, EverySeedEndsAsARunWithoutFaults) {
   const ReferenceRun reference;
   FaultCounts counts;
   const uint64_t one = FromEnvironment("CISTERN_SEED", 0);
-  const uint64_t first = one == 0 ? 1 : one,
+  const uint64_t first = one == 0 ? FromEnvironment("CISTERN_FIRST_SEED", 1) : one,
                  num = one == 0 ? FromEnvironment("CISTERN_SEEDS", 150) : 1;
-  uint64_t commits = 0, workers = 0;
+  constexpr uint64_t kProgress = 500;
+  uint64_t commits = 0, workers = 0, wrong = 0;
   for (uint64_t seed = first; seed < first + num; ++seed) {
     const SimulationResult result = Simulate(seed, reference, &counts);
     commits += result.commits;
     workers += result.workers;
+    wrong += !result.wrong.empty();
     EXPECT_EQ(result.wrong, "") << "again: CISTERN_SEED=" << seed;
+    const uint64_t done = seed - first + 1;
+    if (done % kProgress == 0 && done < num) {
+      std::cout << "up to " << seed << ": " << done << " of " << num << " seeds, " << wrong
+                << " went wrong" << std::endl;
+    }
   }
   std::cout << "seeds " << first << " to " << first + num - 1 << ": " << commits
             << " acknowledged commits of " << workers << " workers; " << counts << std::endl;
