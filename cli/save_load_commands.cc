@@ -87,6 +87,14 @@ absl::Status LoadOnServers(const LoadFlags& flags, ParameterClient& client, v1::
   return client.Load(request, reply);
 }
 
+// A fleet keeps the tables that it was made with, --replace or not.
+absl::Status WithOtherTablesFix(const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status)) return status;
+  return WithFix(status,
+                 "tables of a fleet do not change: start servers on a new --data_dir, copy the "
+                 "saved model there, and load it with this --config (and --upgrade)");
+}
+
 absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::LoadReply* reply) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
@@ -99,6 +107,16 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::L
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
   reply->set_rows(rows);
   return absl::OkStatus();
+}
+
+// What a failed load says beside its error.
+absl::Status WithLoadFix(const absl::Status& status, const LoadFlags& flags) {
+  if (absl::IsNotFound(status) && !flags.name.empty()) {
+    return WithFix(status,
+                   "--name is a folder below each server's --data_dir: see what is there with "
+                   "cistern ckpt ls DATA_DIR, or copy the saved model there");
+  }
+  return WithFleetFix(status, flags.fleet);
 }
 
 // Whether a load step is run again on servers that kept what it loaded.
@@ -191,7 +209,7 @@ absl::Status CreateTablesFor(const LoadFlags& flags, ParameterClient& client) {
   if (flags.name.empty() || flags.model.config.empty()) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
-  return client.CreateTables(schema);
+  return WithOtherTablesFix(client.CreateTables(schema));
 }
 
 }  // namespace
@@ -263,7 +281,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
                                   : LoadFromHere(flags, client, &reply);
   if (!loaded.ok()) {
     UndoLoad(client);
-    return WithFleetFix(loaded, flags.fleet);
+    return WithLoadFix(loaded, flags);
   }
   Report report;
   report.json["already_there"] = false;
@@ -319,7 +337,9 @@ void AddLoadCommand(Command& root) {
       {"PATH=VALUE", "With --config: replaces a value of the model file.", "--set seed=7"});
   command.Switch(
       "--replace", &flags->replace,
-      {"", "Removes what the servers hold first; it is gone even if the load then fails.",
+      {"",
+       "Removes what the servers hold first. If the load then fails, durable servers go back to "
+       "their last commit; on others it is gone.",
        "--replace"});
   AddExpectationFlags(command, &flags->expected);
   command.Switch("--upgrade", &flags->upgrade,
