@@ -54,9 +54,9 @@ CriteoOptions OptionsOf(const CriteoFlags& flags) {
   options.check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
   options.wide_keys = flags.key_bits == "64";
   options.shuffle = !flags.no_shuffle;
-  options.dense = flags.dense == "log3"   ? DenseTransform::kLog3
-                  : flags.dense == "log1" ? DenseTransform::kLog1
-                                          : DenseTransform::kMinMax;
+  options.dense = flags.dense == "log3"   ? CriteoDense::kLog3
+                  : flags.dense == "log1" ? CriteoDense::kLog1
+                                          : CriteoDense::kMinMax;
   if (flags.multi_hot_size == 0) return options;
   options.multi_hot = flags.multi_hot;
   options.multi_hot->size =
@@ -66,13 +66,13 @@ CriteoOptions OptionsOf(const CriteoFlags& flags) {
   return options;
 }
 
-const char* ClippedText(DenseTransform dense) {
+const char* ClippedText(CriteoDense dense) {
   switch (dense) {
-    case DenseTransform::kLog3:
+    case CriteoDense::kLog3:
       return "below -2 count as -2";
-    case DenseTransform::kLog1:
+    case CriteoDense::kLog1:
       return "below 0 count as 0";
-    case DenseTransform::kMinMax:
+    case CriteoDense::kMinMax:
       break;
   }
   return "of the last day are outside the range of the others, and count as its bound";

@@ -47,8 +47,9 @@ absl::StatusOr<Report> RunKeyset(const KeysetFlags& flags) {
   }
   CISTERN_ASSIGN_OR_RETURN(const KeysetOptions options, OptionsOf(flags));
   const std::string& path = flags.out.empty() ? flags.check : flags.out;
+  LocalFileSystem files;
   absl::StatusOr<KeysetSummary> summary =
-      flags.out.empty() ? CheckKeyset(options, path) : WriteKeyset(options, path);
+      flags.out.empty() ? CheckKeyset(options, path) : WriteKeyset(files, options, path);
   if (absl::IsNotFound(summary.status())) {
     return absl::InvalidArgumentError(summary.status().message());
   }

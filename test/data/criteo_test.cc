@@ -158,7 +158,7 @@ TEST(Criteo, RareValuesShareAnId) {
 TEST(Criteo, DenseNumbersHaveThreeTransforms) {
   Scratch scratch;
   CriteoOptions options = ThreeDays(scratch);
-  options.dense = DenseTransform::kLog1;
+  options.dense = CriteoDense::kLog1;
   auto summary = PrepareCriteo(options, nullptr);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->clipped, 2u);  // -2 and -7
@@ -168,7 +168,7 @@ TEST(Criteo, DenseNumbersHaveThreeTransforms) {
   EXPECT_FLOAT_EQ(train.dense[39], std::log(6.0f));
   EXPECT_FALSE(std::filesystem::exists(scratch.Path("out/dense_ranges.tsv")));
 
-  options.dense = DenseTransform::kMinMax;
+  options.dense = CriteoDense::kMinMax;
   options.overwrite = true;
   summary = PrepareCriteo(options, nullptr);
   ASSERT_TRUE(summary.ok()) << summary.status();

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "common/gzip.h"
+#include "test/common/temp_folder.h"
 #include "test/data/criteo_fixture.h"
 #include "worker/data/criteo_ids.h"
 #include "worker/data/work_folder.h"
@@ -35,7 +36,7 @@ CriteoOptions ManyLines(const Scratch& scratch, int lines) {
   options.shuffle = true;
   options.crosses = {{0, 1}};
   options.min_count = 3;
-  options.dense = DenseTransform::kMinMax;
+  options.dense = CriteoDense::kMinMax;
   return options;
 }
 
@@ -107,18 +108,19 @@ TEST(Criteo, PortionsOfValuesChangeNoId) {
   std::vector<std::string> values;
   for (uint64_t begin = 0; begin < text.size(); begin += 60000) {
     values.push_back(scratch.Path(absl::StrCat("values-", begin)));
-    ASSERT_TRUE(ReadCriteoBlock(**day, {0, begin, std::min<uint64_t>(begin + 60000, text.size())},
-                                DenseTransform::kLog3, {}, scratch.Path("rows"), values.back())
+    ASSERT_TRUE(ReadCriteoBlock(Disk(), **day,
+                                {0, begin, std::min<uint64_t>(begin + 60000, text.size())},
+                                CriteoDense::kLog3, {}, scratch.Path("rows"), values.back())
                     .ok());
   }
   ASSERT_GT(values.size(), 5u);
   CriteoIdOptions options;
   options.min_count = 2;
   const auto at_once =
-      MakeCriteoIds(0, values, options, scratch.Path("map-1"), scratch.Path("ids-1"));
+      MakeCriteoIds(Disk(), 0, values, options, scratch.Path("map-1"), scratch.Path("ids-1"));
   options.memory_bytes = 10000;  // 3100 distinct values want 20 times that
   const auto in_portions =
-      MakeCriteoIds(0, values, options, scratch.Path("map-2"), scratch.Path("ids-2"));
+      MakeCriteoIds(Disk(), 0, values, options, scratch.Path("map-2"), scratch.Path("ids-2"));
   ASSERT_TRUE(at_once.ok() && in_portions.ok()) << in_portions.status();
   EXPECT_GT(*at_once, 1000u);
   EXPECT_EQ(*at_once, *in_portions);
@@ -180,7 +182,7 @@ TEST(Criteo, OneProcessWorksInAFolder) {
   Scratch scratch;
   const CriteoOptions options = ThreeDays(scratch);
   {
-    const auto other = WorkFolder::Open(options.out, "another plan");
+    const auto other = WorkFolder::Open(Disk(), options.out, "another plan");
     ASSERT_TRUE(other.ok()) << other.status();
     EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument),
                 HasSubstr("another process works in"));

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/common/temp_folder.h"
 #include "test/data/scratch.h"
 
 namespace cistern {
@@ -118,7 +119,7 @@ TEST(MultiHot, FrequenciesAreCountedBeforeAndAfterAndSaved) {
   uint64_t after = 0;
   for (const auto& [value, times] : transform.frequencies_after()[3]) after += times;
   EXPECT_EQ(after, 6u);
-  ASSERT_TRUE(transform.SaveFrequencies(scratch.Path("f.tsv")).ok());
+  ASSERT_TRUE(transform.SaveFrequencies(Disk(), scratch.Path("f.tsv")).ok());
   EXPECT_THAT(scratch.Read("f.tsv"),
               HasSubstr("0\tbefore\t1\t2\n0\tafter\t1\t2\n1\tbefore\t2\t1\n"));
   EXPECT_THAT(scratch.Read("f.tsv"), HasSubstr("3\tbefore\t4\t2\n"));

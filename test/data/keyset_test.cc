@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/common/temp_folder.h"
 #include "test/data/scratch.h"
 
 namespace cistern {
@@ -36,16 +37,16 @@ std::string Keys(std::vector<T> keys) {
 TEST(Keyset, HoldsDistinctKeysAscendingAsTheModelSeesThem) {
   Scratch scratch;
   KeysetOptions options = Options(scratch, {{9, 0, 4}, {1, 0, 2}, {9, 0, 4}});
-  const auto summary = WriteKeyset(options, scratch.Path("keys"));
+  const auto summary = WriteKeyset(Disk(), options, scratch.Path("keys"));
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->samples, 3u);
   EXPECT_EQ(summary->keys, 5u);
   EXPECT_EQ(scratch.Read("keys"), Keys<uint64_t>({1, 9, 10, 22, 24}));
   options.wide_keys = false;
-  ASSERT_TRUE(WriteKeyset(options, scratch.Path("keys")).ok());
+  ASSERT_TRUE(WriteKeyset(Disk(), options, scratch.Path("keys")).ok());
   EXPECT_EQ(scratch.Read("keys"), Keys<uint32_t>({1, 9, 10, 22, 24}));
   options.input = 1;
-  ASSERT_TRUE(WriteKeyset(options, scratch.Path("keys")).ok());
+  ASSERT_TRUE(WriteKeyset(Disk(), options, scratch.Path("keys")).ok());
   EXPECT_EQ(scratch.Read("keys"), Keys<uint32_t>({22, 24}));
 }
 
@@ -92,7 +93,7 @@ TEST(Keyset, KeysThatDoNotFitAreRefusedAndLeaveNoFile) {
   KeysetOptions options = Options(scratch, {{0, 0, 0}});
   options.data.slot_sizes = {uint64_t{1} << 32, 10, 5};
   options.wide_keys = false;
-  EXPECT_EQ(WriteKeyset(options, scratch.Path("keys")).status().code(),
+  EXPECT_EQ(WriteKeyset(Disk(), options, scratch.Path("keys")).status().code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_FALSE(std::filesystem::exists(scratch.Path("keys")));
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "test/common/temp_folder.h"
 #include "test/data/scratch.h"
 #include "worker/data/norm_writer.h"
 #include "worker/data/sample_reader.h"
@@ -96,7 +97,7 @@ TEST_P(NormKinds, WriterMakesTheGoldenBytes) {
   ASSERT_TRUE(ReadAll(Options(path, sum(), wide()), &block).ok());
   const NormWriterOptions options = {
       sum() ? NormCheck::kSum : NormCheck::kNone, wide(), {1, 2, {2, 1}, {4, 3}}};
-  auto writer = NormWriter::Create(scratch_.Path("b.norm"), options);
+  auto writer = NormWriter::Create(Disk(), scratch_.Path("b.norm"), options);
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE((*writer)->Append(block, 0, 1).ok());
   ASSERT_TRUE((*writer)->Append(block, 1, 2).ok());
@@ -382,7 +383,7 @@ TEST(NormWriter, RefusesWhatNoReaderTakes) {
   block.sparse[0].offsets = {0, 2};
   block.sparse[0].keys = {1, 0xFFFFFFFF};
   const auto append = [&](const NormWriterOptions& options) {
-    return (*NormWriter::Create(scratch.Path("a"), options))->Append(block).code();
+    return (*NormWriter::Create(Disk(), scratch.Path("a"), options))->Append(block).code();
   };
   EXPECT_EQ(append({NormCheck::kNone, false, {1, 0, {1}, {}}}), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(append({NormCheck::kNone, true, {1, 0, {1}, {}}}), absl::StatusCode::kOk);

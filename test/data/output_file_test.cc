@@ -32,7 +32,7 @@ class FileSizeLimit {
 
 TEST(OutputFile, AppearsWholeAndOnlyAtClose) {
   TempFolder folder;
-  auto file = OutputFile::Create(folder / "out").value();
+  auto file = OutputFile::Create(Disk(), folder / "out").value();
   ASSERT_EQ(file->Append("count=? rows"), absl::OkStatus());
   ASSERT_EQ(file->WriteAt(6, "7"), absl::OkStatus());
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
@@ -43,7 +43,7 @@ TEST(OutputFile, AppearsWholeAndOnlyAtClose) {
 
 TEST(OutputFile, AfterItsFirstErrorItIsDeadAndLeavesNothing) {
   TempFolder folder;
-  auto file = OutputFile::Create(folder / "out").value();
+  auto file = OutputFile::Create(Disk(), folder / "out").value();
   absl::Status first;
   {
     const FileSizeLimit limit(1 << 20);

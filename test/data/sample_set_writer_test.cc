@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "test/common/temp_folder.h"
 #include "test/data/scratch.h"
 
 namespace cistern {
@@ -59,7 +60,8 @@ Files FilesOf(const Scratch& scratch) {
 Files Written(const DataSetOptions& options, const std::vector<SampleBlock>& blocks, int threads) {
   Scratch scratch;
   std::filesystem::create_directory(scratch.Path("set"));
-  auto writer = CreateSampleSetWriter(scratch.Path("set"), options, /*samples_per_file=*/13);
+  auto writer =
+      CreateSampleSetWriter(Disk(), scratch.Path("set"), options, /*samples_per_file=*/13);
   EXPECT_TRUE(writer.ok()) << writer.status();
   if (threads == 0) {
     for (const SampleBlock& block : blocks) EXPECT_TRUE((*writer)->Append(block).ok());
@@ -88,8 +90,8 @@ TEST(SampleSetWriter, ABadSampleIsToldWithFileAndRecord) {
   blocks[4].dense[3] = std::numeric_limits<float>::infinity();
   Scratch scratch;
   std::filesystem::create_directory(scratch.Path("set"));
-  auto writer =
-      CreateSampleSetWriter(scratch.Path("set"), Options(DataFormat::kNorm, NormCheck::kSum), 1000);
+  auto writer = CreateSampleSetWriter(Disk(), scratch.Path("set"),
+                                      Options(DataFormat::kNorm, NormCheck::kSum), 1000);
   ThreadPool pool(3);
   const absl::Status status = (*writer)->AppendAll(blocks, pool);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "test/common/temp_folder.h"
 #include "test/model/config_parsing.h"
 #include "worker/data/norm_writer.h"
 #include "worker/snapshot/sparse_rows.h"
@@ -45,7 +46,7 @@ class KeySlotsInData : public testing::Test {
     options.shape.slot_nums = {2};
     options.shape.dense_dim = 3;
     options.check = NormCheck::kSum;
-    auto writer = NormWriter::Create(path_, options).value();
+    auto writer = NormWriter::Create(Disk(), path_, options).value();
     SampleBlock block;
     block.Reset(1);
     block.size = 2;

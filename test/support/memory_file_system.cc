@@ -1,6 +1,5 @@
 #include "test/support/memory_file_system.h"
 
-
 #include <set>
 #include <utility>
 

@@ -28,7 +28,7 @@ inline void WriteSamples(const std::string& path, size_t samples, uint64_t key_r
   NormWriterOptions options;
   options.shape.slot_nums = {kSlots};
   options.shape.max_keys = {kSlots};
-  auto writer = NormWriter::Create(path, options);
+  auto writer = NormWriter::Create(Disk(), path, options);
   ASSERT_TRUE(writer.ok()) << writer.status();
   std::mt19937 random(seed);
   SampleBlock block;

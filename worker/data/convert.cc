@@ -68,7 +68,9 @@ absl::Status Check(const ConvertOptions& options) {
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, const ConvertProgressCallback& progress)
-      : options_(options), progress_(progress) {}
+      : options_(options),
+        progress_(progress),
+        files_(options.files == nullptr ? own_ : *options.files) {}
   absl::StatusOr<ConvertSummary> Run();
 
  private:
@@ -85,6 +87,8 @@ class Conversion {
 
   const ConvertOptions options_;
   const ConvertProgressCallback& progress_;
+  LocalFileSystem own_;
+  FileSystem& files_;
   uint64_t bytes_total_ = 0;
   std::vector<std::string> columns_;
   std::unique_ptr<Vocabulary> vocabulary_;
@@ -160,7 +164,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
     if (writer == nullptr) {
       const NormWriterOptions options = {options_.check, options_.key_bits == 64,
                                          encoder_->shape()};
-      writer = std::make_unique<NormSetWriter>(folder, options, options_.samples_per_file);
+      writer = std::make_unique<NormSetWriter>(files_, folder, options, options_.samples_per_file);
     }
     CISTERN_RETURN_IF_ERROR(writer->Append(block));
     block.Reset(1);
@@ -188,7 +192,7 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
     if (!error) bytes_total_ += size;
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFolder> out,
-                           OutputFolder::Create(options_.out, options_.overwrite));
+                           OutputFolder::Create(files_, options_.out, options_.overwrite));
   if (WantsVocabulary(options_)) {
     vocabulary_ = std::make_unique<Vocabulary>(
         absl::StrCat(options_.keys == KeyMode::kRaw ? "raw " : "hash ", options_.key_bits));
@@ -203,7 +207,7 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
   }
   if (vocabulary_ != nullptr) summary.vocabulary = vocabulary_->size();
   if (!options_.vocab_out.empty()) {
-    CISTERN_RETURN_IF_ERROR(vocabulary_->Write(options_.vocab_out));
+    CISTERN_RETURN_IF_ERROR(vocabulary_->Write(files_, options_.vocab_out));
   }
   CISTERN_RETURN_IF_ERROR(out->Publish());
   summary.file_list = options_.out + "/file_list.txt";

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/sample_reader.h"
 
@@ -106,6 +107,8 @@ struct ConvertOptions {
 
   NormCheck check = NormCheck::kSum;
   uint64_t samples_per_file = 100000;
+  // The disk that is written to; not owned. Null: the machine's own.
+  FileSystem* files = nullptr;
 };
 
 struct ConvertSummary {

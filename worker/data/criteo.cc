@@ -17,6 +17,7 @@
 #include "worker/data/criteo_samples.h"
 #include "worker/data/output_file.h"
 #include "worker/data/output_folder.h"
+#include "worker/data/parallel_steps.h"
 #include "worker/data/sample_set_writer.h"
 #include "worker/data/work_folder.h"
 
@@ -30,33 +31,13 @@ constexpr size_t kPartsMost = 512;
 // Streams of the random generator.
 enum Stream : uint64_t { kPart, kOrder };
 
-// Calls one(i) for i in [0, n) on the pool's threads, lower numbers first. After an error no more
-// are begun; of several the one with the lowest number is returned, as one thread would.
-template <typename One>
-absl::Status OnThreads(ThreadPool& pool, size_t n, const One& one) {
-  absl::Mutex mutex;
-  absl::Status failed;
-  size_t failed_at = n;
-  std::atomic<bool> over = false;
-  pool.ParallelFor(n, [&](size_t i) {
-    if (over) return;
-    const absl::Status status = one(i);
-    if (status.ok()) return;
-    over = true;
-    absl::MutexLock lock(&mutex);
-    if (i >= failed_at) return;
-    failed_at = i;
-    failed = status;
-  });
-  return failed;
-}
-
 // Threads: one at a time; it has threads of its own.
 class Preparation {
  public:
-  Preparation(const CriteoOptions& options, const std::function<bool(uint64_t)>& progress,
-              std::unique_ptr<WorkFolder> work)
-      : options_(options),
+  Preparation(FileSystem& files, const CriteoOptions& options,
+              const std::function<bool(uint64_t)>& progress, std::unique_ptr<WorkFolder> work)
+      : files_(files),
+        options_(options),
         progress_(progress),
         work_(std::move(work)),
         pool_(options.threads > 0 ? static_cast<int>(std::min<uint64_t>(options.threads, 1024))
@@ -100,8 +81,8 @@ class Preparation {
   absl::Status OpenDays() {
     std::vector<std::string> texts(options_.days.size());
     CISTERN_RETURN_IF_ERROR(OnThreads(pool_, texts.size(), [&](size_t day) -> absl::Status {
-      CISTERN_ASSIGN_OR_RETURN(texts[day],
-                               TextOfDay(options_, day, *work_, [this] { return Tick(0); }));
+      CISTERN_ASSIGN_OR_RETURN(
+          texts[day], TextOfDay(files_, options_, day, *work_, [this] { return Tick(0); }));
       return absl::OkStatus();
     }));
     CISTERN_ASSIGN_OR_RETURN(days_, OpenCriteoDays(options_, texts));
@@ -114,8 +95,9 @@ class Preparation {
       const std::string values = PathOf("values", i);
       if (IsThere(values)) return absl::OkStatus();
       const CriteoBlock& block = days_.blocks[i];
-      CISTERN_RETURN_IF_ERROR(ReadCriteoBlock(*days_.texts[block.day], block, options_.dense,
-                                              options_.crosses, PathOf("rows", i), values));
+      CISTERN_RETURN_IF_ERROR(ReadCriteoBlock(files_, *days_.texts[block.day], block,
+                                              options_.dense, options_.crosses, PathOf("rows", i),
+                                              values));
       CISTERN_ASSIGN_OR_RETURN(const auto read, BlockValuesFile::Open(values));
       return Tick(read->counts().rows);
     });
@@ -140,7 +122,7 @@ class Preparation {
         ranges[k].second = std::max(ranges[k].second, counts.max[k]);
       }
     }
-    if (options_.dense == DenseTransform::kMinMax && summary_.train_samples > 0) {
+    if (options_.dense == CriteoDense::kMinMax && summary_.train_samples > 0) {
       dealing_.ranges = ranges;
     }
     return absl::OkStatus();
@@ -159,9 +141,9 @@ class Preparation {
       ids.min_count = options_.min_count;
       ids.memory_bytes = (options_.memory_mb << 20) / at_once;
       ids.is_cross = c >= kCriteoSparse;
-      CISTERN_ASSIGN_OR_RETURN(sizes_[c],
-                               MakeCriteoIds(c, values, ids, PathOf("map", c), PathOf("ids", c)));
-      CISTERN_ASSIGN_OR_RETURN(const auto size, OutputFile::Create(PathOf("size", c)));
+      CISTERN_ASSIGN_OR_RETURN(
+          sizes_[c], MakeCriteoIds(files_, c, values, ids, PathOf("map", c), PathOf("ids", c)));
+      CISTERN_ASSIGN_OR_RETURN(const auto size, OutputFile::Create(files_, PathOf("size", c)));
       CISTERN_RETURN_IF_ERROR(size->Append(absl::StrCat(sizes_[c], "\n")));
       return size->Close();
     }));
@@ -189,7 +171,8 @@ class Preparation {
     CISTERN_RETURN_IF_ERROR(OnThreads(pool_, blocks_.size(), [&](size_t i) -> absl::Status {
       CISTERN_RETURN_IF_ERROR(Tick(0));
       const std::string rows = PathOf("rows", i), dealt = PathOf("dealt", i);
-      if (!IsThere(dealt)) CISTERN_RETURN_IF_ERROR(DealBlock(dealing_, blocks_[i], rows, dealt));
+      if (!IsThere(dealt))
+        CISTERN_RETURN_IF_ERROR(DealBlock(files_, dealing_, blocks_[i], rows, dealt));
       std::error_code ignored;
       fs::remove(rows, ignored);
       return absl::OkStatus();
@@ -218,7 +201,7 @@ class Preparation {
   absl::Status Write() {
     CISTERN_ASSIGN_OR_RETURN(
         const std::unique_ptr<OutputFolder> out,
-        OutputFolder::Create(options_.out, options_.overwrite, work_->Path("set")));
+        OutputFolder::Create(files_, options_.out, options_.overwrite, work_->path() + "-set"));
     if (options_.multi_hot.has_value()) {
       CISTERN_ASSIGN_OR_RETURN(
           MultiHot made,
@@ -235,8 +218,9 @@ class Preparation {
   absl::Status WriteSet(OutputFolder& out, const std::string& name, bool is_test,
                         std::string* source) {
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(name));
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleSetWriter> writer,
-                             CreateSampleSetWriter(folder, data_, options_.samples_per_file));
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::unique_ptr<SampleSetWriter> writer,
+        CreateSampleSetWriter(files_, folder, data_, options_.samples_per_file));
     std::vector<size_t> blocks;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       if (days_.is_test(days_.blocks[i]) == is_test) blocks.push_back(i);
@@ -308,20 +292,22 @@ class Preparation {
 
   absl::Status SaveIds(OutputFolder& out) const {
     CISTERN_ASSIGN_OR_RETURN(const std::string ids, out.Subfolder("ids"));
-    std::error_code error;
-    for (size_t c = 0; c < columns() && !error; ++c) {
+    for (size_t c = 0; c < columns(); ++c) {
       const bool is_cross = c >= kCriteoSparse;
       const std::string name =
           absl::StrCat(is_cross ? "cross_" : "cat_", is_cross ? c - kCriteoSparse : c, ".txt");
-      fs::copy_file(PathOf("ids", c), ids + "/" + name, error);
+      CISTERN_ASSIGN_OR_RETURN(const auto values, MappedFile::Open(PathOf("ids", c)));
+      CISTERN_ASSIGN_OR_RETURN(const auto copy,
+                               OutputFile::Create(files_, absl::StrCat(ids, "/", name)));
+      CISTERN_RETURN_IF_ERROR(copy->Append(values->bytes()));
+      CISTERN_RETURN_IF_ERROR(copy->Close());
     }
-    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot write ", ids));
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(""));
     if (counts_frequencies()) {
-      CISTERN_RETURN_IF_ERROR(multi_hot_->SaveFrequencies(folder + "/frequencies.tsv"));
+      CISTERN_RETURN_IF_ERROR(multi_hot_->SaveFrequencies(files_, folder + "/frequencies.tsv"));
     }
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                             OutputFile::Create(folder + "/slot_sizes.json"));
+                             OutputFile::Create(files_, folder + "/slot_sizes.json"));
     CISTERN_RETURN_IF_ERROR(
         file->Append(absl::StrCat("[", absl::StrJoin(summary_.slot_sizes, ", "), "]\n")));
     return file->Close();
@@ -332,7 +318,7 @@ class Preparation {
     if (dealing_.ranges.empty()) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(""));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                             OutputFile::Create(folder + "/dense_ranges.tsv"));
+                             OutputFile::Create(files_, folder + "/dense_ranges.tsv"));
     for (size_t i = 0; i < dealing_.ranges.size(); ++i) {
       CISTERN_RETURN_IF_ERROR(file->Append(
           absl::StrCat("I", i + 1, "\t", static_cast<int64_t>(dealing_.ranges[i].first), "\t",
@@ -341,6 +327,7 @@ class Preparation {
     return file->Close();
   }
 
+  FileSystem& files_;
   const CriteoOptions& options_;
   const std::function<bool(uint64_t)>& progress_;
   CriteoDays days_;
@@ -363,11 +350,13 @@ class Preparation {
 absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
                                             const std::function<bool(uint64_t rows)>& progress) {
   CISTERN_RETURN_IF_ERROR(CheckCriteoOptions(options));
+  LocalFileSystem own;
+  FileSystem& files = options.files == nullptr ? own : *options.files;
   CISTERN_RETURN_IF_ERROR(OutputFolder::Check(options.out, options.overwrite));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WorkFolder> work,
-                           WorkFolder::Open(options.out, CriteoPlan(options)));
+                           WorkFolder::Open(files, options.out, CriteoPlan(options)));
   WorkFolder* const folder = work.get();
-  Preparation preparation(options, progress, std::move(work));
+  Preparation preparation(files, options, progress, std::move(work));
   absl::StatusOr<CriteoSummary> summary = preparation.Run();
   if (!summary.ok() && !absl::IsCancelled(summary.status())) folder->Remove();
   return summary;

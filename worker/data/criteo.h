@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/criteo_block.h"
 #include "worker/data/data_set.h"
@@ -30,12 +31,14 @@ struct CriteoOptions {
   uint64_t seed = 1;
   uint64_t memory_mb = 1024;  // for tables of values, and for shuffling: rows at once
   std::optional<MultiHotOptions> multi_hot;  // Norm only, and not of crosses
-  DenseTransform dense = DenseTransform::kLog3;
+  CriteoDense dense = CriteoDense::kLog3;
   uint64_t min_count = 1;
   // Of the wide part, before the others: with Norm one slot of a key a cross, else a slot each.
   CriteoCrosses crosses;
   uint64_t threads = 0;      // 0: all cores; changes nothing of what is written
   uint64_t block_bytes = 0;  // text that a thread takes at a time; 0: by the size of the days
+  // The disk that is written to; not owned. Null: the machine's own.
+  FileSystem* files = nullptr;
 };
 
 struct CriteoSummary {
@@ -54,8 +57,8 @@ struct CriteoSummary {
 // columns get their ids (criteo_ids.h), rows their order. Each piece ends with a file that is
 // whole, in
 // "<out>.partial" (work_folder.h): the same call after a kill, or after progress said stop, does
-// only what is missing. Only the last writing, of rows that have their order, begins again. An
-// error removes the folder.
+// only what is missing. Only the last writing, of rows that have their order, begins again, in
+// "<out>.partial-set". An error removes both.
 //
 // Memory: memory_mb; a block's rows and values, at most 400 MiB a thread with the largest blocks; 2
 // bits for each distinct value of each block in the columns that are at work. Disk: 4 bytes times

@@ -29,7 +29,7 @@ T ReadAt(absl::string_view bytes, uint64_t place) {
 // Threads: one at a time.
 class BlockReader {
  public:
-  BlockReader(DenseTransform transform, const CriteoCrosses& crosses)
+  BlockReader(CriteoDense transform, const CriteoCrosses& crosses)
       : transform_(transform), crosses_(crosses), ids_(kCriteoSparse + crosses.size()) {
     made_.values.resize(ids_.size());
     made_.times.resize(ids_.size());
@@ -72,8 +72,8 @@ class BlockReader {
     float x = static_cast<float>(number);
     counts.min[i] = std::min(counts.min[i], x);
     counts.max[i] = std::max(counts.max[i], x);
-    if (transform_ != DenseTransform::kMinMax) {
-      const int64_t least = transform_ == DenseTransform::kLog3 ? -2 : 0;
+    if (transform_ != CriteoDense::kMinMax) {
+      const int64_t least = transform_ == CriteoDense::kLog3 ? -2 : 0;
       counts.clipped += number < least;
       x = static_cast<float>(
           std::log(static_cast<double>(std::max(number, least)) + (least == 0 ? 1 : 3)));
@@ -92,7 +92,7 @@ class BlockReader {
     return it->second;
   }
 
-  const DenseTransform transform_;
+  const CriteoDense transform_;
   const CriteoCrosses& crosses_;
   CriteoLine line_;
   std::vector<uint32_t> rows_;
@@ -123,10 +123,10 @@ absl::Status ReadLines(const MappedFile& day, const CriteoBlock& block, BlockRea
   return day.StillWhole();
 }
 
-absl::Status WriteValues(const BlockValues& made, const std::string& path) {
+absl::Status WriteValues(FileSystem& files, const BlockValues& made, const std::string& path) {
   std::vector<uint32_t> distinct = {static_cast<uint32_t>(made.values.size())};
   for (const auto& values : made.values) distinct.push_back(static_cast<uint32_t>(values.size()));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(
       file->Append({reinterpret_cast<const char*>(&made.counts), sizeof(made.counts)}));
   CISTERN_RETURN_IF_ERROR(file->Append(BytesOf(distinct)));
@@ -139,15 +139,16 @@ absl::Status WriteValues(const BlockValues& made, const std::string& path) {
 
 }  // namespace
 
-absl::Status ReadCriteoBlock(const MappedFile& day, const CriteoBlock& block,
-                             DenseTransform transform, const CriteoCrosses& crosses,
+absl::Status ReadCriteoBlock(FileSystem& files, const MappedFile& day, const CriteoBlock& block,
+                             CriteoDense transform, const CriteoCrosses& crosses,
                              const std::string& rows_path, const std::string& values_path) {
   BlockReader reader(transform, crosses);
   CISTERN_RETURN_IF_ERROR(ReadLines(day, block, &reader));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> rows, OutputFile::Create(rows_path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> rows,
+                           OutputFile::Create(files, rows_path));
   CISTERN_RETURN_IF_ERROR(rows->Append(BytesOf(reader.rows())));
   CISTERN_RETURN_IF_ERROR(rows->Close());
-  return WriteValues(reader.made(), values_path);
+  return WriteValues(files, reader.made(), values_path);
 }
 
 absl::StatusOr<std::unique_ptr<BlockValuesFile>> BlockValuesFile::Open(const std::string& path) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/criteo_line.h"
 #include "worker/data/mapped_file.h"
@@ -19,7 +20,7 @@
 namespace cistern {
 
 // What a dense number becomes.
-enum class DenseTransform {
+enum class CriteoDense {
   kLog3,    // ln(x + 3); below -2 counts as -2
   kLog1,    // ln(x + 1); below 0 counts as 0
   kMinMax,  // (x - min) / (max - min) over the training days; outside counts as the bound
@@ -55,8 +56,8 @@ struct BlockValues {
 // CriteoRowWords 32-bit words, then, when these are on disk, its values. In rows ids count from 0
 // by first occurrence in the block; dense numbers are transformed but with kMinMax. kDataLoss:
 // file, line, column.
-absl::Status ReadCriteoBlock(const MappedFile& day, const CriteoBlock& block,
-                             DenseTransform transform, const CriteoCrosses& crosses,
+absl::Status ReadCriteoBlock(FileSystem& files, const MappedFile& day, const CriteoBlock& block,
+                             CriteoDense transform, const CriteoCrosses& crosses,
                              const std::string& rows_path, const std::string& values_path);
 
 // The values of a block, as a file.

@@ -18,9 +18,9 @@ constexpr uint64_t kBlocksWanted = 1024;
 constexpr size_t kGzipBytesAtOnce = size_t{4} << 20;
 constexpr char kGzipMagic[] = "\x1f\x8b";
 
-absl::Status Inflate(const MappedFile& file, const std::string& path,
+absl::Status Inflate(FileSystem& files, const MappedFile& file, const std::string& path,
                      const std::function<absl::Status()>& step) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> text, OutputFile::Create(path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> text, OutputFile::Create(files, path));
   GzipReader reader([&text](absl::string_view block) { return text->Append(block); });
   for (size_t at = 0; at < file.bytes().size(); at += kGzipBytesAtOnce) {
     CISTERN_RETURN_IF_ERROR(step());
@@ -78,7 +78,7 @@ std::string CriteoPlan(const CriteoOptions& options) {
   return plan;
 }
 
-absl::StatusOr<std::string> TextOfDay(const CriteoOptions& options, size_t day,
+absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& options, size_t day,
                                       const WorkFolder& work,
                                       const std::function<absl::Status()>& step) {
   const std::string& path = options.days[day];
@@ -87,7 +87,7 @@ absl::StatusOr<std::string> TextOfDay(const CriteoOptions& options, size_t day,
   const std::string text =
       work.Path(absl::StrCat("day-", day, "-", fs::path(path).stem().string()));
   std::error_code ignored;
-  if (!fs::exists(text, ignored)) CISTERN_RETURN_IF_ERROR(Inflate(*file, text, step));
+  if (!fs::exists(text, ignored)) CISTERN_RETURN_IF_ERROR(Inflate(files, *file, text, step));
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/criteo.h"
 #include "worker/data/criteo_block.h"
@@ -32,7 +33,7 @@ std::string CriteoPlan(const CriteoOptions& options);
 // Where the text of `day` is: the file itself, or, of one in gzip's format, a file of `work` that
 // is made where an earlier run has not left it whole. step: called every few MB; its error ends
 // the making. kDataLoss: the file is cut short or corrupt.
-absl::StatusOr<std::string> TextOfDay(const CriteoOptions& options, size_t day,
+absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& options, size_t day,
                                       const WorkFolder& work,
                                       const std::function<absl::Status()>& step);
 

@@ -106,8 +106,9 @@ class RankedPlaces {
 // Threads: one at a time.
 class ColumnIds {
  public:
-  ColumnIds(size_t column, const std::vector<std::string>& blocks, const CriteoIdOptions& options)
-      : column_(column), blocks_(blocks), options_(options) {}
+  ColumnIds(FileSystem& files, size_t column, const std::vector<std::string>& blocks,
+            const CriteoIdOptions& options)
+      : files_(files), column_(column), blocks_(blocks), options_(options) {}
 
   absl::StatusOr<uint64_t> Run(const std::string& map_path, const std::string& values_path) {
     CISTERN_RETURN_IF_ERROR(CutPortions());
@@ -209,7 +210,8 @@ class ColumnIds {
   }
 
   absl::Status WriteValues(const RankedPlaces& first, const std::string& path) const {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                             OutputFile::Create(files_, path));
     CISTERN_RETURN_IF_ERROR(
         EachBlock([&](const BlockValuesFile& block, uint64_t place) -> absl::Status {
           for (uint32_t i = 0; i < block.distinct(column_); ++i) {
@@ -224,6 +226,7 @@ class ColumnIds {
     return file->Close();
   }
 
+  FileSystem& files_;
   const size_t column_;
   const std::vector<std::string>& blocks_;
   const CriteoIdOptions& options_;
@@ -233,10 +236,11 @@ class ColumnIds {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> MakeCriteoIds(size_t column, const std::vector<std::string>& block_values,
+absl::StatusOr<uint64_t> MakeCriteoIds(FileSystem& files, size_t column,
+                                       const std::vector<std::string>& block_values,
                                        const CriteoIdOptions& options, const std::string& map_path,
                                        const std::string& values_path) {
-  return ColumnIds(column, block_values, options).Run(map_path, values_path);
+  return ColumnIds(files, column, block_values, options).Run(map_path, values_path);
 }
 
 }  // namespace cistern

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -26,7 +27,8 @@ struct CriteoIdOptions {
 // Memory: memory_bytes for a table of distinct values, about 64 bytes each (the values are taken in
 // as many portions, by their hash, as that needs; the portions change no id), and 2 bits for each
 // distinct value of each block. Files are read three times a portion, in order.
-absl::StatusOr<uint64_t> MakeCriteoIds(size_t column, const std::vector<std::string>& block_values,
+absl::StatusOr<uint64_t> MakeCriteoIds(FileSystem& files, size_t column,
+                                       const std::vector<std::string>& block_values,
                                        const CriteoIdOptions& options, const std::string& map_path,
                                        const std::string& values_path);
 

@@ -32,7 +32,7 @@ void TakeIds(const CriteoDealing& dealing, const std::vector<uint64_t>& first_id
 
 }  // namespace
 
-absl::Status DealBlock(const CriteoDealing& dealing, const DealtBlock& block,
+absl::Status DealBlock(FileSystem& files, const CriteoDealing& dealing, const DealtBlock& block,
                        const std::string& rows_path, const std::string& dealt_path) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(rows_path));
   const size_t words = CriteoRowWords(dealing.maps.size());
@@ -56,7 +56,8 @@ absl::Status DealBlock(const CriteoDealing& dealing, const DealtBlock& block,
     TakeIds(dealing, block.first_ids, row + 1 + kCriteoDense);
   }
   header.back() = clipped;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out, OutputFile::Create(dealt_path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out,
+                           OutputFile::Create(files, dealt_path));
   CISTERN_RETURN_IF_ERROR(out->Append(
       {reinterpret_cast<const char*>(header.data()), header.size() * sizeof(uint64_t)}));
   CISTERN_RETURN_IF_ERROR(

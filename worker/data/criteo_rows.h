@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/criteo_block.h"
 #include "worker/data/mapped_file.h"
@@ -34,7 +35,7 @@ struct DealtBlock {
 // Reads the rows at rows_path and writes them to dealt_path, those of part 0 first, in their order
 // within a part. The file: [parts + 2] 64-bit numbers, the rows before each part, their number, and
 // how many dense numbers were outside their range; then the rows.
-absl::Status DealBlock(const CriteoDealing& dealing, const DealtBlock& block,
+absl::Status DealBlock(FileSystem& files, const CriteoDealing& dealing, const DealtBlock& block,
                        const std::string& rows_path, const std::string& dealt_path);
 
 // The rows of one part in a dealt file, [rows, words].

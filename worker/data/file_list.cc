@@ -131,8 +131,9 @@ std::string KindHint(absl::string_view begin) {
          "csv, tsv, libsvm and Criteo's lines";
 }
 
-absl::Status WriteFileList(const std::string& path, const std::vector<std::string>& names) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+absl::Status WriteFileList(FileSystem& files, const std::string& path,
+                           const std::vector<std::string>& names) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(names.size(), "\n")));
   for (const std::string& name : names) {
     CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(name, "\n")));

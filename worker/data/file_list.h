@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/file_system.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -26,6 +27,7 @@ std::string KindHint(absl::string_view begin);
 
 // Writes a list of `names`, usually bare names of files beside it, at `path`; complete or not at
 // all.
-absl::Status WriteFileList(const std::string& path, const std::vector<std::string>& names);
+absl::Status WriteFileList(FileSystem& files, const std::string& path,
+                           const std::vector<std::string>& names);
 
 }  // namespace cistern

@@ -141,10 +141,12 @@ void AddOffsets(const SlotSizes& sizes, const DataSetOptions& data, SampleBlock*
 }
 
 // Writes samples [first, first + count) and returns the source inside `folder`.
-absl::StatusOr<std::string> WriteSamples(const GenerateOptions& options, const std::string& folder,
-                                         uint64_t first, uint64_t count, uint64_t* positives) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleSetWriter> writer,
-                           CreateSampleSetWriter(folder, options.data, options.samples_per_file));
+absl::StatusOr<std::string> WriteSamples(FileSystem& files, const GenerateOptions& options,
+                                         const std::string& folder, uint64_t first, uint64_t count,
+                                         uint64_t* positives) {
+  CISTERN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<SampleSetWriter> writer,
+      CreateSampleSetWriter(files, folder, options.data, options.samples_per_file));
   CISTERN_ASSIGN_OR_RETURN(const SlotSizes sizes,
                            SlotSizes::Create(options.data.shape, options.data.slot_sizes));
   const Generator generator(options);
@@ -166,17 +168,19 @@ absl::StatusOr<std::string> WriteSamples(const GenerateOptions& options, const s
 
 absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options) {
   CISTERN_RETURN_IF_ERROR(Check(options));
+  LocalFileSystem own;
+  FileSystem& files = options.files == nullptr ? own : *options.files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFolder> out,
-                           OutputFolder::Create(options.out, options.overwrite));
+                           OutputFolder::Create(files, options.out, options.overwrite));
   CISTERN_ASSIGN_OR_RETURN(const std::string train, out->Subfolder("train"));
   CISTERN_ASSIGN_OR_RETURN(const std::string test, out->Subfolder("test"));
   GenerateSummary summary;
   CISTERN_ASSIGN_OR_RETURN(
       const std::string train_source,
-      WriteSamples(options, train, 0, options.train_samples, &summary.train_positives));
+      WriteSamples(files, options, train, 0, options.train_samples, &summary.train_positives));
   CISTERN_ASSIGN_OR_RETURN(const std::string test_source,
-                           WriteSamples(options, test, options.train_samples, options.test_samples,
-                                        &summary.test_positives));
+                           WriteSamples(files, options, test, options.train_samples,
+                                        options.test_samples, &summary.test_positives));
   CISTERN_RETURN_IF_ERROR(out->Publish());
   summary.train_source = options.out + "/train/" + train_source;
   summary.test_source = options.out + "/test/" + test_source;

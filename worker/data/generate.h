@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/data_set.h"
 
@@ -37,6 +38,8 @@ struct GenerateOptions {
   double signal = 2;
   uint64_t seed = 1;
   uint64_t samples_per_file = 100000;  // Norm, Parquet
+  // The disk that is written to; not owned. Null: the machine's own.
+  FileSystem* files = nullptr;
 };
 
 struct GenerateSummary {

@@ -127,8 +127,8 @@ absl::StatusOr<KeyedJagged> MultiHot::Apply(const KeyedJagged& batch) {
   return result;
 }
 
-absl::Status MultiHot::SaveFrequencies(const std::string& path) const {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+absl::Status MultiHot::SaveFrequencies(FileSystem& files, const std::string& path) const {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
   for (size_t feature = 0; feature < before_.size(); ++feature) {
     for (const auto& [when, counts] :
          {std::pair("before", &before_[feature]), std::pair("after", &after_[feature])}) {

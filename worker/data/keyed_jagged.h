@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/sample_block.h"
 
@@ -76,7 +77,7 @@ class MultiHot {
   const Frequencies& frequencies_before() const { return before_; }
   const Frequencies& frequencies_after() const { return after_; }
   // Writes them as text: "feature<TAB>before or after<TAB>value<TAB>times" lines, in this order.
-  absl::Status SaveFrequencies(const std::string& path) const;
+  absl::Status SaveFrequencies(FileSystem& files, const std::string& path) const;
 
  private:
   MultiHot(const MultiHotOptions& options, std::vector<uint64_t> num_embeddings);

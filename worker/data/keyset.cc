@@ -136,7 +136,8 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithKeyset(std::unique_ptr<Sam
   return std::make_unique<KeysetReader>(std::move(reader), data, std::move(keys));
 }
 
-absl::StatusOr<KeysetSummary> WriteKeyset(const KeysetOptions& options, const std::string& path) {
+absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions& options,
+                                          const std::string& path) {
   Keyset seen;
   const Key limit = options.wide_keys ? kReservedKey64 : kReservedKey32;
   KeysetSummary summary;
@@ -154,7 +155,7 @@ absl::StatusOr<KeysetSummary> WriteKeyset(const KeysetOptions& options, const st
   keys.reserve(seen.size());
   for (const auto& [key, used] : seen) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
   for (Key key : keys) {
     CISTERN_RETURN_IF_ERROR(file->Append(
         absl::string_view(reinterpret_cast<const char*>(&key), options.wide_keys ? 8 : 4)));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/data_set.h"
 
@@ -45,7 +46,8 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithKeyset(std::unique_ptr<Sam
 // Writes the keys of the data at `path`, ascending; complete or not at all. Keys are those that a
 // model sees: with the slots' offsets. kOutOfRange: a key that does not fit 4 bytes. Errors of the
 // reader pass through.
-absl::StatusOr<KeysetSummary> WriteKeyset(const KeysetOptions& options, const std::string& path);
+absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions& options,
+                                          const std::string& path);
 
 // Checks that the file at `path` holds every key of the data. kOutOfRange names the first key that
 // it misses, with its sample and slot; kDataLoss: a file that is not a whole number of keys, or

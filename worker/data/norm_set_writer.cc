@@ -8,9 +8,10 @@
 
 namespace cistern {
 
-NormSetWriter::NormSetWriter(std::string folder, const NormWriterOptions& options,
-                             uint64_t samples_per_file)
-    : folder_(std::move(folder)),
+NormSetWriter::NormSetWriter(FileSystem& files, std::string folder,
+                             const NormWriterOptions& options, uint64_t samples_per_file)
+    : files_(files),
+      folder_(std::move(folder)),
       options_(options),
       encoder_(options),
       samples_per_file_(samples_per_file) {
@@ -68,12 +69,13 @@ absl::StatusOr<size_t> NormSetWriter::RoomFor(size_t wanted) {
 absl::Status NormSetWriter::Close() {
   if (names_.empty()) CISTERN_RETURN_IF_ERROR(OpenFile());
   CISTERN_RETURN_IF_ERROR(CloseFile());
-  return WriteFileList(folder_ + "/file_list.txt", names_);
+  return WriteFileList(files_, folder_ + "/file_list.txt", names_);
 }
 
 absl::Status NormSetWriter::OpenFile() {
   names_.push_back(absl::StrFormat("part-%05d.norm", names_.size()));
-  CISTERN_ASSIGN_OR_RETURN(writer_, NormWriter::Create(folder_ + "/" + names_.back(), options_));
+  CISTERN_ASSIGN_OR_RETURN(writer_,
+                           NormWriter::Create(files_, folder_ + "/" + names_.back(), options_));
   return absl::OkStatus();
 }
 

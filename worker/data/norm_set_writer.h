@@ -18,8 +18,9 @@ namespace cistern {
 // Threads: one at a time.
 class NormSetWriter {
  public:
-  // folder: exists.
-  NormSetWriter(std::string folder, const NormWriterOptions& options, uint64_t samples_per_file);
+  // files: outlives this. folder: exists.
+  NormSetWriter(FileSystem& files, std::string folder, const NormWriterOptions& options,
+                uint64_t samples_per_file);
 
   // Errors are those of NormWriter::Append.
   absl::Status Append(const SampleBlock& block);
@@ -44,6 +45,7 @@ class NormSetWriter {
   absl::Status OpenFile();
   absl::Status CloseFile();
 
+  FileSystem& files_;
   const std::string folder_;
   const NormWriterOptions options_;
   const NormEncoder encoder_;

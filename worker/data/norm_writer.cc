@@ -108,9 +108,10 @@ NormWriter::NormWriter(std::unique_ptr<OutputFile> file, const NormWriterOptions
   header_.slot_num = static_cast<int64_t>(SlotNum(options.shape));
 }
 
-absl::StatusOr<std::unique_ptr<NormWriter>> NormWriter::Create(const std::string& path,
+absl::StatusOr<std::unique_ptr<NormWriter>> NormWriter::Create(FileSystem& files,
+                                                               const std::string& path,
                                                                const NormWriterOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
   std::unique_ptr<NormWriter> writer(new NormWriter(std::move(file), options));
   std::string header;
   writer->encoder_.AppendHeader(writer->header_, &header);

@@ -47,7 +47,8 @@ class NormEncoder {
 // Threads: one at a time.
 class NormWriter {
  public:
-  static absl::StatusOr<std::unique_ptr<NormWriter>> Create(const std::string& path,
+  static absl::StatusOr<std::unique_ptr<NormWriter>> Create(FileSystem& files,
+                                                            const std::string& path,
                                                             const NormWriterOptions& options);
 
   // Appends samples [first, first + count) of `block`. Errors are those of NormEncoder, with file

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/file_system.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -14,14 +15,12 @@ namespace cistern {
 // name. An output that is dropped before Close leaves nothing behind. A full disk is
 // kResourceExhausted. The first error makes the file dead: every further call returns it again.
 //
-// (Not a WritableFile of common/file_system.h, which only grows: a Norm file's count of records, in
-// its header, is known at the end.)
-//
 // Threads: one at a time.
 class OutputFile {
  public:
-  // Replaces what stands at `path` at Close, in one step.
-  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
+  // Replaces what stands at `path` at Close, in one step. files: outlives this.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(FileSystem& files,
+                                                            const std::string& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -35,14 +34,15 @@ class OutputFile {
   uint64_t size() const { return written_ + buffer_.size(); }
 
  private:
-  OutputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  OutputFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> out)
+      : files_(files), path_(std::move(path)), out_(std::move(out)) {}
   absl::Status Flush();
   absl::Status Finish();
-  absl::Status Write(absl::string_view bytes, uint64_t offset);
   std::string temporary_path() const { return path_ + ".tmp"; }
 
-  std::string path_;
-  int fd_;
+  FileSystem& files_;
+  const std::string path_;
+  std::unique_ptr<WritableFile> out_;  // null once it has its name
   std::string buffer_;
   uint64_t written_ = 0;
   absl::Status status_;  // the first error

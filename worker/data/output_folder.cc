@@ -15,10 +15,6 @@ bool HoldsDataSet(const fs::path& path) {
          fs::exists(path / "train" / "file_list.txt", error);
 }
 
-absl::Status FileError(const std::error_code& error, const std::string& what) {
-  return absl::ErrnoToStatus(error.value(), what);
-}
-
 std::string NameOf(const std::string& path) {
   std::string name = path;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
@@ -27,8 +23,9 @@ std::string NameOf(const std::string& path) {
 
 }  // namespace
 
-OutputFolder::OutputFolder(std::string path, const std::string& temporary)
-    : path_(std::move(path)),
+OutputFolder::OutputFolder(FileSystem& files, std::string path, const std::string& temporary)
+    : files_(files),
+      path_(std::move(path)),
       temporary_(temporary.empty() ? absl::StrCat(path_, ".partial-", getpid()) : temporary) {}
 
 absl::Status OutputFolder::Check(const std::string& path, bool overwrite) {
@@ -48,44 +45,43 @@ absl::Status OutputFolder::Check(const std::string& path, bool overwrite) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(const std::string& path,
+absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(FileSystem& files,
+                                                                   const std::string& path,
                                                                    bool overwrite,
                                                                    const std::string& temporary) {
   CISTERN_RETURN_IF_ERROR(Check(path, overwrite));
-  std::unique_ptr<OutputFolder> folder(new OutputFolder(NameOf(path), temporary));
-  std::error_code error;
-  fs::remove_all(folder->temporary_, error);
-  fs::create_directories(folder->temporary_, error);
-  if (error) return FileError(error, absl::StrCat("cannot create ", folder->temporary_));
+  std::unique_ptr<OutputFolder> folder(new OutputFolder(files, NameOf(path), temporary));
+  CISTERN_RETURN_IF_ERROR(RemoveTree(files, folder->temporary_));
+  CISTERN_RETURN_IF_ERROR(files.MakeFolders(folder->temporary_));
   return folder;
 }
 
 OutputFolder::~OutputFolder() {
-  std::error_code ignored;
-  if (!published_) fs::remove_all(temporary_, ignored);
+  if (!published_) RemoveTree(files_, temporary_).IgnoreError();  // the error that led here counts
 }
 
 absl::StatusOr<std::string> OutputFolder::Subfolder(const std::string& name) {
-  const fs::path folder = name.empty() ? fs::path(temporary_) : fs::path(temporary_) / name;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return FileError(error, absl::StrCat("cannot create ", folder.string()));
-  return folder.string();
+  if (name.empty()) return temporary_;
+  const std::string folder = absl::StrCat(temporary_, "/", name);
+  CISTERN_RETURN_IF_ERROR(files_.MakeFolders(folder));
+  subfolders_.push_back(folder);
+  return folder;
 }
 
 absl::Status OutputFolder::Publish() {
+  for (const std::string& folder : subfolders_) CISTERN_RETURN_IF_ERROR(files_.SyncFolder(folder));
+  CISTERN_RETURN_IF_ERROR(files_.SyncFolder(temporary_));
   const std::string old = absl::StrCat(path_, ".old-", getpid());
-  std::error_code error, ignored;
-  const bool replaces = fs::exists(path_, ignored);
-  if (replaces) fs::rename(path_, old, error);
-  if (!error) fs::rename(temporary_, path_, error);
-  if (error) {
-    if (replaces && !fs::exists(path_, ignored)) fs::rename(old, path_, ignored);
-    return FileError(error, absl::StrCat("cannot complete ", path_));
+  const absl::Status moved = files_.Replace(path_, old);
+  if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
+  const absl::Status placed = files_.Replace(temporary_, path_);
+  if (!placed.ok()) {
+    if (moved.ok()) files_.Replace(old, path_).IgnoreError();  // the error is the one to report
+    return placed;
   }
   published_ = true;
-  fs::remove_all(old, ignored);
-  return absl::OkStatus();
+  RemoveTree(files_, old).IgnoreError();  // a leftover folder is no failure
+  return files_.SyncFolder(ParentFolder(path_));
 }
 
 }  // namespace cistern

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "common/file_system.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -16,8 +18,10 @@ class OutputFolder {
  public:
   // path: must not exist, or be an empty folder, or, with `overwrite`, hold a data set:
   // file_list.txt or train/file_list.txt. kInvalidArgument otherwise, with what to do. temporary:
-  // where files are written, on the same disk; it is emptied first. Empty: a folder beside `path`.
-  static absl::StatusOr<std::unique_ptr<OutputFolder>> Create(const std::string& path,
+  // where files are written, beside `path`; it is emptied first. Empty: a name of its own. files:
+  // outlives this.
+  static absl::StatusOr<std::unique_ptr<OutputFolder>> Create(FileSystem& files,
+                                                              const std::string& path,
                                                               bool overwrite,
                                                               const std::string& temporary = "");
   // The same check, and nothing is made.
@@ -28,12 +32,15 @@ class OutputFolder {
 
   // Makes a folder below it and returns where; "" is the folder itself.
   absl::StatusOr<std::string> Subfolder(const std::string& name);
+  // Once it is OK, files and names survive a loss of power.
   absl::Status Publish();
 
  private:
-  OutputFolder(std::string path, const std::string& temporary);
+  OutputFolder(FileSystem& files, std::string path, const std::string& temporary);
 
+  FileSystem& files_;
   std::string path_, temporary_;
+  std::vector<std::string> subfolders_;
   bool published_ = false;
 };
 

@@ -19,7 +19,8 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
   return Absent(options.source);
 }
 
-absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(const std::string& folder,
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(FileSystem&,
+                                                                        const std::string& folder,
                                                                         const DataSetOptions&,
                                                                         uint64_t) {
   return Absent(folder);

@@ -1,6 +1,7 @@
 // Parquet files with a _metadata.json, as parquet_reader.h takes them: float columns label, I1, I2,
 // ... and int64 columns C1, C2, ..., all required, compressed with snappy.
-#include <arrow/io/file.h>
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
 #include <parquet/api/writer.h>
 
 #include <algorithm>
@@ -23,10 +24,52 @@ using parquet::Repetition;
 using parquet::schema::GroupNode;
 using parquet::schema::PrimitiveNode;
 
+// What Arrow writes, through the file system that everything else goes through. The error of a call
+// is kept in `status`, which outlives this: Arrow has other words for it.
+class ParquetSink : public arrow::io::OutputStream {
+ public:
+  ParquetSink(std::unique_ptr<OutputFile> file, absl::Status* status)
+      : file_(std::move(file)), status_(status) {
+    set_mode(arrow::io::FileMode::WRITE);
+  }
+
+  using arrow::io::OutputStream::Write;
+  arrow::Status Write(const void* bytes, int64_t size) override {
+    return Keep(file_->Append({static_cast<const char*>(bytes), static_cast<size_t>(size)}));
+  }
+  arrow::Status Close() override {
+    if (closed_) return arrow::Status::OK();
+    closed_ = true;
+    return Keep(file_->Close());
+  }
+  // Dropped without a name: what is in it is not a whole file.
+  arrow::Status Abort() override {
+    closed_ = true;
+    return arrow::Status::OK();
+  }
+  arrow::Result<int64_t> Tell() const override { return static_cast<int64_t>(file_->size()); }
+  bool closed() const override { return closed_; }
+
+ private:
+  arrow::Status Keep(const absl::Status& status) {
+    if (status.ok()) return arrow::Status::OK();
+    *status_ = status;
+    return arrow::Status::IOError(std::string(status.message()));
+  }
+
+  const std::unique_ptr<OutputFile> file_;
+  absl::Status* const status_;
+  bool closed_ = false;
+};
+
 class ParquetSet : public SampleSetWriter {
  public:
-  ParquetSet(std::string folder, const SampleShape& shape, uint64_t samples_per_file)
-      : folder_(std::move(folder)), shape_(shape), samples_per_file_(samples_per_file) {
+  ParquetSet(FileSystem& files, std::string folder, const SampleShape& shape,
+             uint64_t samples_per_file)
+      : file_system_(files),
+        folder_(std::move(folder)),
+        shape_(shape),
+        samples_per_file_(samples_per_file) {
     CISTERN_CHECK(samples_per_file > 0);
     rows_.Reset(shape.slot_nums.size());
     for (uint32_t i = 0; i < shape.label_dim; ++i) {
@@ -55,7 +98,7 @@ class ParquetSet : public SampleSetWriter {
     CISTERN_RETURN_IF_ERROR(WriteMetadata());
     std::vector<std::string> names;
     for (const auto& [name, rows] : files_) names.push_back(name);
-    return WriteFileList(folder_ + "/file_list.txt", names);
+    return WriteFileList(file_system_, folder_ + "/file_list.txt", names);
   }
 
   std::string source() const override { return "file_list.txt"; }
@@ -68,12 +111,13 @@ class ParquetSet : public SampleSetWriter {
       work();
       return absl::OkStatus();
     } catch (const std::exception& error) {
+      if (!sink_status_.ok()) return sink_status_;
       return absl::InternalError(
           absl::StrCat("Parquet files in ", folder_, " cannot be written: ", error.what()));
     }
   }
 
-  void OpenFile() {
+  absl::Status OpenFile() {
     files_.emplace_back(absl::StrFormat("part_%d.parquet", files_.size()), 0);
     const size_t numbers = size_t{shape_.label_dim} + shape_.dense_dim;
     parquet::schema::NodeVector fields;
@@ -84,12 +128,17 @@ class ParquetSet : public SampleSetWriter {
     }
     parquet::WriterProperties::Builder properties;
     properties.compression(parquet::Compression::SNAPPY);
-    PARQUET_ASSIGN_OR_THROW(const auto sink,
-                            arrow::io::FileOutputStream::Open(folder_ + "/" + files_.back().first));
-    writer_ = parquet::ParquetFileWriter::Open(sink,
-                                               std::static_pointer_cast<GroupNode>(GroupNode::Make(
-                                                   "schema", Repetition::REQUIRED, fields)),
-                                               properties.build());
+    CISTERN_ASSIGN_OR_RETURN(
+        std::unique_ptr<OutputFile> file,
+        OutputFile::Create(file_system_, absl::StrCat(folder_, "/", files_.back().first)));
+    sink_ = std::make_shared<ParquetSink>(std::move(file), &sink_status_);
+    return Guarded([&] {
+      writer_ =
+          parquet::ParquetFileWriter::Open(sink_,
+                                           std::static_pointer_cast<GroupNode>(GroupNode::Make(
+                                               "schema", Repetition::REQUIRED, fields)),
+                                           properties.build());
+    });
   }
 
   // Writes rows_ as a row group.
@@ -101,10 +150,10 @@ class ParquetSet : public SampleSetWriter {
         return absl::OutOfRangeError("a slot of a Parquet file holds one key, no more and no less");
       }
     }
-    CISTERN_RETURN_IF_ERROR(Guarded([&] {
-      if (writer_ == nullptr) OpenFile();
-      if (rows_.size > 0) WriteColumns(*writer_->AppendRowGroup());
-    }));
+    if (writer_ == nullptr) CISTERN_RETURN_IF_ERROR(OpenFile());
+    if (rows_.size > 0) {
+      CISTERN_RETURN_IF_ERROR(Guarded([&] { WriteColumns(*writer_->AppendRowGroup()); }));
+    }
     file_rows_ += rows_.size;
     rows_.Reset(shape_.slot_nums.size());
     return absl::OkStatus();
@@ -137,8 +186,12 @@ class ParquetSet : public SampleSetWriter {
 
   absl::Status CloseFile() {
     if (writer_ == nullptr) return absl::OkStatus();
-    CISTERN_RETURN_IF_ERROR(Guarded([&] { writer_->Close(); }));
+    CISTERN_RETURN_IF_ERROR(Guarded([&] {
+      writer_->Close();
+      PARQUET_THROW_NOT_OK(sink_->Close());
+    }));
     writer_.reset();
+    sink_.reset();
     files_.back().second = file_rows_;
     file_rows_ = 0;
     return absl::OkStatus();
@@ -158,26 +211,31 @@ class ParquetSet : public SampleSetWriter {
       json[key].push_back({{"col_name", names_[i]}, {"index", i}});
     }
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                             OutputFile::Create(folder_ + "/_metadata.json"));
+                             OutputFile::Create(file_system_, folder_ + "/_metadata.json"));
     CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));
     return file->Close();
   }
 
+  FileSystem& file_system_;
   const std::string folder_;
   const SampleShape shape_;
   const uint64_t samples_per_file_;
   std::vector<std::string> names_;                       // of the columns
   std::vector<std::pair<std::string, uint64_t>> files_;  // and their rows
-  std::unique_ptr<parquet::ParquetFileWriter> writer_;   // of files_.back()
-  uint64_t file_rows_ = 0;                               // written to it
-  SampleBlock rows_;                                     // of the next row group
+  absl::Status sink_status_;                             // the first error of a sink
+  // Of files_.back(). The writer's end is written into the sink, so that goes first.
+  std::shared_ptr<ParquetSink> sink_;
+  std::unique_ptr<parquet::ParquetFileWriter> writer_;
+  uint64_t file_rows_ = 0;  // written to it
+  SampleBlock rows_;        // of the next row group
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(
-    const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file) {
-  return std::make_unique<ParquetSet>(folder, options.shape, samples_per_file);
+    FileSystem& files, const std::string& folder, const DataSetOptions& options,
+    uint64_t samples_per_file) {
+  return std::make_unique<ParquetSet>(files, folder, options.shape, samples_per_file);
 }
 
 }  // namespace cistern

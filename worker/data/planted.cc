@@ -143,12 +143,12 @@ absl::Status Check(const PlantedOptions& options) {
 }
 
 // Writes samples [first, first + count) as a data set.
-absl::StatusOr<std::vector<Outcome>> WriteSamples(const PlantedModel& model,
+absl::StatusOr<std::vector<Outcome>> WriteSamples(FileSystem& files, const PlantedModel& model,
                                                   const std::string& folder,
                                                   const NormWriterOptions& format,
                                                   uint64_t samples_per_file, uint64_t first,
                                                   uint64_t count) {
-  NormSetWriter writer(folder, format, samples_per_file);
+  NormSetWriter writer(files, folder, format, samples_per_file);
   std::vector<Outcome> outcomes;
   SampleBlock block;
   while (outcomes.size() < count) {
@@ -173,8 +173,10 @@ uint64_t Positives(const std::vector<Outcome>& outcomes) {
 
 absl::StatusOr<PlantedSummary> WritePlanted(const PlantedOptions& options) {
   CISTERN_RETURN_IF_ERROR(Check(options));
+  LocalFileSystem own;
+  FileSystem& files = options.files == nullptr ? own : *options.files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFolder> out,
-                           OutputFolder::Create(options.out, options.overwrite));
+                           OutputFolder::Create(files, options.out, options.overwrite));
   CISTERN_ASSIGN_OR_RETURN(const std::string train_folder, out->Subfolder("train"));
   CISTERN_ASSIGN_OR_RETURN(const std::string test_folder, out->Subfolder("test"));
   PlantedSummary summary;
@@ -182,10 +184,10 @@ absl::StatusOr<PlantedSummary> WritePlanted(const PlantedOptions& options) {
   const NormWriterOptions format = {options.check, options.wide_keys, summary.shape};
   const PlantedModel model(options);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<Outcome> train,
-                           WriteSamples(model, train_folder, format, options.samples_per_file, 0,
-                                        options.train_samples));
+                           WriteSamples(files, model, train_folder, format,
+                                        options.samples_per_file, 0, options.train_samples));
   CISTERN_ASSIGN_OR_RETURN(std::vector<Outcome> test,
-                           WriteSamples(model, test_folder, format, options.samples_per_file,
+                           WriteSamples(files, model, test_folder, format, options.samples_per_file,
                                         options.train_samples, options.test_samples));
   CISTERN_RETURN_IF_ERROR(out->Publish());
   summary.train_list = options.out + "/train/file_list.txt";

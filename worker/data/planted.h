@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/file_system.h"
 #include "common/status.h"
 #include "worker/data/sample_reader.h"
 
@@ -33,6 +34,8 @@ struct PlantedOptions {
   NormCheck check = NormCheck::kSum;
   bool wide_keys = true;
   uint64_t samples_per_file = 50000;
+  // The disk that is written to; not owned. Null: the machine's own.
+  FileSystem* files = nullptr;
 };
 
 struct PlantedSummary {

@@ -15,8 +15,9 @@ constexpr const char* kFileName = "data.bin";
 
 class RawSet : public SampleSetWriter {
  public:
-  RawSet(std::string folder, std::unique_ptr<OutputFile> file, const DataSetOptions& options)
-      : folder_(std::move(folder)), file_(std::move(file)), options_(options) {}
+  RawSet(FileSystem& files, std::string folder, std::unique_ptr<OutputFile> file,
+         const DataSetOptions& options)
+      : files_(files), folder_(std::move(folder)), file_(std::move(file)), options_(options) {}
 
   absl::Status Append(const SampleBlock& block) override {
     CISTERN_ASSIGN_OR_RETURN(const std::string bytes, BytesOf(block));
@@ -35,7 +36,7 @@ class RawSet : public SampleSetWriter {
 
   absl::Status Close() override {
     CISTERN_RETURN_IF_ERROR(file_->Close());
-    return WriteFileList(folder_ + "/file_list.txt", {kFileName});
+    return WriteFileList(files_, folder_ + "/file_list.txt", {kFileName});
   }
 
   std::string source() const override { return kFileName; }
@@ -102,6 +103,7 @@ class RawSet : public SampleSetWriter {
     return absl::OkStatus();
   }
 
+  FileSystem& files_;
   const std::string folder_;
   const std::unique_ptr<OutputFile> file_;
   const DataSetOptions options_;
@@ -109,11 +111,12 @@ class RawSet : public SampleSetWriter {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(const std::string& folder,
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(FileSystem& files,
+                                                                    const std::string& folder,
                                                                     const DataSetOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file,
-                           OutputFile::Create(absl::StrCat(folder, "/", kFileName)));
-  return std::make_unique<RawSet>(folder, std::move(file), options);
+                           OutputFile::Create(files, absl::StrCat(folder, "/", kFileName)));
+  return std::make_unique<RawSet>(files, folder, std::move(file), options);
 }
 
 }  // namespace cistern

@@ -7,8 +7,10 @@ namespace {
 
 class NormSet : public SampleSetWriter {
  public:
-  NormSet(const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file)
-      : writer_(folder, {options.check, options.wide_keys, options.shape}, samples_per_file) {}
+  NormSet(FileSystem& files, const std::string& folder, const DataSetOptions& options,
+          uint64_t samples_per_file)
+      : writer_(files, folder, {options.check, options.wide_keys, options.shape},
+                samples_per_file) {}
 
   absl::Status Append(const SampleBlock& block) override { return writer_.Append(block); }
   absl::Status AppendAll(absl::Span<const SampleBlock> blocks, ThreadPool& pool) override {
@@ -29,14 +31,15 @@ absl::Status SampleSetWriter::AppendAll(absl::Span<const SampleBlock> blocks, Th
 }
 
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
-    const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file) {
+    FileSystem& files, const std::string& folder, const DataSetOptions& options,
+    uint64_t samples_per_file) {
   switch (options.format) {
     case DataFormat::kNorm:
-      return std::make_unique<NormSet>(folder, options, samples_per_file);
+      return std::make_unique<NormSet>(files, folder, options, samples_per_file);
     case DataFormat::kRaw:
-      return CreateRawSetWriter(folder, options);
+      return CreateRawSetWriter(files, folder, options);
     case DataFormat::kParquet:
-      return CreateParquetSetWriter(folder, options, samples_per_file);
+      return CreateParquetSetWriter(files, folder, options, samples_per_file);
   }
   return absl::InternalError("no such format");
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "common/file_system.h"
 #include "common/status.h"
 #include "common/thread_pool.h"
 #include "worker/data/data_set.h"
@@ -29,15 +30,18 @@ class SampleSetWriter {
   virtual std::string source() const = 0;
 };
 
-// options: format and shape, and what the format has beside them; source is not used.
-// samples_per_file: Norm, Parquet. kUnimplemented: Parquet in a build without.
+// files: outlives the writer. options: format and shape, and what the format has beside them;
+// source is not used. samples_per_file: Norm, Parquet. kUnimplemented: Parquet in a build without.
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
-    const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file);
+    FileSystem& files, const std::string& folder, const DataSetOptions& options,
+    uint64_t samples_per_file);
 
 // The same for one format.
-absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(const std::string& folder,
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(FileSystem& files,
+                                                                    const std::string& folder,
                                                                     const DataSetOptions& options);
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(
-    const std::string& folder, const DataSetOptions& options, uint64_t samples_per_file);
+    FileSystem& files, const std::string& folder, const DataSetOptions& options,
+    uint64_t samples_per_file);
 
 }  // namespace cistern

@@ -29,8 +29,8 @@ uint64_t Vocabulary::size() const {
   return size;
 }
 
-absl::Status Vocabulary::Write(const std::string& path) const {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+absl::Status Vocabulary::Write(FileSystem& files, const std::string& path) const {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(kFirstWords, kind_, "\n")));
   for (const auto& [name, counts] : columns_) {
     std::vector<std::pair<Key, uint32_t>> sorted(counts.begin(), counts.end());

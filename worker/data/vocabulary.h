@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "common/file_system.h"
 #include "common/status.h"
 #include "common/types.h"
 
@@ -31,7 +32,7 @@ class Vocabulary {
   void Keep(uint64_t min_count);
   uint64_t size() const;
 
-  absl::Status Write(const std::string& path) const;
+  absl::Status Write(FileSystem& files, const std::string& path) const;
   // kDataLoss names file and line; kInvalidArgument: another kind.
   absl::Status Read(const std::string& path);
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "common/file_system.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -18,12 +19,13 @@ namespace cistern {
 // Threads: any; but Remove, which comes last.
 class WorkFolder {
  public:
-  // path: of the job's result. plan: all that decides what its files hold. kInvalidArgument:
-  // another process works there.
-  static absl::StatusOr<std::unique_ptr<WorkFolder>> Open(const std::string& path,
+  // path: of the job's result. plan: all that decides what its files hold. files:
+  // outlives this. kInvalidArgument: another process works there.
+  static absl::StatusOr<std::unique_ptr<WorkFolder>> Open(FileSystem& files,
+                                                          const std::string& path,
                                                           const std::string& plan);
   // What was not removed stays, for the next run.
-  ~WorkFolder();
+  ~WorkFolder() = default;
   WorkFolder(const WorkFolder&) = delete;
   WorkFolder& operator=(const WorkFolder&) = delete;
 
@@ -34,10 +36,12 @@ class WorkFolder {
   void Remove();
 
  private:
-  WorkFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  WorkFolder(FileSystem& files, std::string path, std::unique_ptr<FileLock> lock)
+      : files_(files), path_(std::move(path)), lock_(std::move(lock)) {}
 
+  FileSystem& files_;
   const std::string path_;
-  const int lock_;
+  const std::unique_ptr<FileLock> lock_;
   bool goes_on_ = false;
 };
 
