@@ -1,4 +1,5 @@
-// IEEE half precision as 16 bits: a float's value, rounded to nearest, ties to even, and back.
+// IEEE half precision and bfloat16 as 16 bits: a float's value, rounded to nearest, ties to even,
+// and back. A bfloat16 is the upper half of a float: its range, and 8 bits.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,20 @@ CISTERN_HOST_DEVICE inline HalfBits FloatToHalf(float value) {
     half = (bits - 0x38000000u + 0xFFFu + ((bits >> 13) & 1u)) >> 13;
   }
   return static_cast<HalfBits>(half | sign);
+}
+
+CISTERN_HOST_DEVICE inline float Bfloat16ToFloat(HalfBits half) {
+  const uint32_t bits = static_cast<uint32_t>(half) << 16;
+  float value;
+  memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+CISTERN_HOST_DEVICE inline HalfBits FloatToBfloat16(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<HalfBits>(0x7FC0u);
+  return static_cast<HalfBits>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
 }  // namespace cistern

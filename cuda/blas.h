@@ -1,5 +1,6 @@
-// Matrix products on a GPU by cuBLASLt, in strict float32 unless the stream allows less
-// (ProductPrecision), whatever the library's default. Internal to the files that see CUDA.
+// Matrix products on a GPU by cuBLASLt, of floats in strict float32 unless the stream allows less
+// (ProductPrecision), whatever the library's default; of 16-bit elements with sums in float32.
+// Internal to the files that see CUDA.
 //
 // The library is loaded when the first Blas is made and not before (see CudaQueue::blas). Which of
 // its kernels makes a product is asked once a shape and kept: the answer depends on the shape and
@@ -12,20 +13,21 @@
 #include <memory>
 
 #include "common/status.h"
+#include "cuda/op/values.h"
 #include "cuda/stream.h"
 
 namespace cistern {
 
 // One product of row-major matrices: c = A B + bias or c += A B, as op::Gemm and
-// op::FullyConnected; bias: [n] or null, only without `accumulate`. m, n, k > 0.
+// op::FullyConnected; bias: [n] of c's type or null, only without `accumulate`. a and b are of one
+// type, c of that or float. m, n, k > 0.
 struct BlasProduct {
   bool transpose_a, transpose_b;
   size_t m, n, k;
-  const float* a;
-  const float* b;
+  op::ConstValues a, b;
   bool accumulate;
-  const float* bias;
-  float* c;
+  op::ConstValues bias;
+  op::Values c;
   ProductPrecision precision;
 };
 

@@ -69,15 +69,16 @@ absl::Status BlasStatus(cublasStatus_t status, const char* what) {
                                                : absl::InternalError(text);
 }
 
-// A product's shape and precision, and the largest power of two up to 16 that divides each pointer.
-using Key = std::array<size_t, 12>;
+// A product's shape, types and precision, and the largest power of two up to 16 that divides each
+// pointer.
+using Key = std::array<size_t, 14>;
 
 size_t AlignmentOf(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  for (size_t alignment = 16; alignment > 4; alignment /= 2) {
+  for (size_t alignment = 16; alignment > 2; alignment /= 2) {
     if (address % alignment == 0) return alignment;
   }
-  return 4;
+  return 2;
 }
 
 Key KeyOf(const BlasProduct& p) {
@@ -87,17 +88,20 @@ Key KeyOf(const BlasProduct& p) {
           p.n,
           p.k,
           p.accumulate,
-          p.bias != nullptr,
-          AlignmentOf(p.a),
-          AlignmentOf(p.b),
-          AlignmentOf(p.bias),
-          AlignmentOf(p.c),
-          static_cast<size_t>(p.precision)};
+          !(p.bias == nullptr),
+          AlignmentOf(p.a.data),
+          AlignmentOf(p.b.data),
+          AlignmentOf(p.bias.data),
+          AlignmentOf(p.c.data),
+          static_cast<size_t>(p.precision),
+          static_cast<size_t>(p.a.type),
+          static_cast<size_t>(p.c.type)};
 }
 
-// Matrices stay float32; the library rounds what it reads of them.
-cublasComputeType_t ComputeTypeOf(ProductPrecision precision) {
-  switch (precision) {
+// Matrices of floats stay so; the library rounds what it reads of them.
+cublasComputeType_t ComputeTypeOf(const BlasProduct& p) {
+  if (p.a.type != ElementType::kFloat) return CUBLAS_COMPUTE_32F;
+  switch (p.precision) {
     case ProductPrecision::kTf32:
       return CUBLAS_COMPUTE_32F_FAST_TF32;
     case ProductPrecision::kBfloat16:
@@ -106,6 +110,17 @@ cublasComputeType_t ComputeTypeOf(ProductPrecision precision) {
       break;
   }
   return CUBLAS_COMPUTE_32F;
+}
+
+cudaDataType_t DataTypeOf(ElementType type) {
+  switch (type) {
+    case ElementType::kHalf:
+      return CUDA_R_16F;
+    case ElementType::kBfloat16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
+  }
 }
 
 class CublasLt : public Blas {
@@ -133,14 +148,14 @@ class CublasLt : public Blas {
     Plan& plan = at->second;
     if (is_new) plan.status = Prepare(p, &plan);
     CISTERN_RETURN_IF_ERROR(plan.status);
-    if (p.bias != nullptr) {
-      CISTERN_RETURN_IF_ERROR(Set(plan.matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias));
+    if (p.bias.data != nullptr) {
+      CISTERN_RETURN_IF_ERROR(Set(plan.matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias.data));
     }
     const float one = 1.0f, keep = p.accumulate ? 1.0f : 0.0f;
-    return BlasStatus(
-        library_.Matmul(handle_, plan.matmul, &one, p.b, plan.left, p.a, plan.right, &keep, p.c,
-                        plan.out, p.c, plan.out, &plan.algo, workspace_, kWorkspaceBytes, stream),
-        "cublasLtMatmul");
+    return BlasStatus(library_.Matmul(handle_, plan.matmul, &one, p.b.data, plan.left, p.a.data,
+                                      plan.right, &keep, p.c.data, plan.out, p.c.data, plan.out,
+                                      &plan.algo, workspace_, kWorkspaceBytes, stream),
+                      "cublasLtMatmul");
   }
 
  private:
@@ -155,23 +170,25 @@ class CublasLt : public Blas {
 
   absl::Status Prepare(const BlasProduct& p, Plan* plan) {
     CISTERN_RETURN_IF_ERROR(
-        BlasStatus(library_.DescCreate(&plan->matmul, ComputeTypeOf(p.precision), CUDA_R_32F),
+        BlasStatus(library_.DescCreate(&plan->matmul, ComputeTypeOf(p), CUDA_R_32F),
                    "cublasLtMatmulDescCreate"));
     const cublasOperation_t left = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t right = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtEpilogue_t epilogue =
-        p.bias == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS;
+        p.bias.data == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS;
     CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_TRANSA, left));
     CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_TRANSB, right));
     CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
-    if (p.bias != nullptr) {  // the choice of a kernel looks at its alignment
-      CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias));
+    if (p.bias.data != nullptr) {  // the choice of a kernel looks at its alignment
+      CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias.data));
+      CISTERN_RETURN_IF_ERROR(
+          Set(plan->matmul, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, DataTypeOf(p.bias.type)));
     }
-    CISTERN_RETURN_IF_ERROR(p.transpose_b ? Layout(p.k, p.n, &plan->left)
-                                          : Layout(p.n, p.k, &plan->left));
-    CISTERN_RETURN_IF_ERROR(p.transpose_a ? Layout(p.m, p.k, &plan->right)
-                                          : Layout(p.k, p.m, &plan->right));
-    CISTERN_RETURN_IF_ERROR(Layout(p.n, p.m, &plan->out));
+    CISTERN_RETURN_IF_ERROR(p.transpose_b ? Layout(p.b.type, p.k, p.n, &plan->left)
+                                          : Layout(p.b.type, p.n, p.k, &plan->left));
+    CISTERN_RETURN_IF_ERROR(p.transpose_a ? Layout(p.a.type, p.m, p.k, &plan->right)
+                                          : Layout(p.a.type, p.k, p.m, &plan->right));
+    CISTERN_RETURN_IF_ERROR(Layout(p.c.type, p.n, p.m, &plan->out));
     return ChooseKernel(p, plan);
   }
 
@@ -186,7 +203,9 @@ class CublasLt : public Blas {
       return BlasStatus(library_.PreferenceSet(preference, attribute, &value, sizeof(value)),
                         "cublasLtMatmulPreferenceSetAttribute");
     };
-    const auto bytes = [](const void* x) { return static_cast<uint32_t>(AlignmentOf(x)); };
+    const auto bytes = [](const op::ConstValues& x) {
+      return static_cast<uint32_t>(AlignmentOf(x.data));
+    };
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, bytes(p.b)));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, bytes(p.a)));
@@ -211,9 +230,10 @@ class CublasLt : public Blas {
   }
 
   // A packed column-major matrix.
-  absl::Status Layout(size_t rows, size_t columns, cublasLtMatrixLayout_t* layout) {
+  absl::Status Layout(ElementType type, size_t rows, size_t columns,
+                      cublasLtMatrixLayout_t* layout) {
     return BlasStatus(
-        library_.LayoutCreate(layout, CUDA_R_32F, rows, columns, static_cast<int64_t>(rows)),
+        library_.LayoutCreate(layout, DataTypeOf(type), rows, columns, static_cast<int64_t>(rows)),
         "cublasLtMatrixLayoutCreate");
   }
 

@@ -24,12 +24,10 @@
 
 #include "absl/types/span.h"
 #include "cuda/collective/peer_group.h"
+#include "cuda/element_type.h"
 #include "cuda/stream.h"
 
 namespace cistern {
-
-enum class ElementType : uint32_t { kFloat, kHalf, kDouble, kInt64 };
-size_t BytesOf(ElementType type);
 
 // Threads: one at a time.
 class Communicator {

@@ -119,6 +119,8 @@ class CpuCommunicator : public Communicator {
         return SumInRankOrder<FloatSum>(parts_, count, out);
       case ElementType::kHalf:
         return SumInRankOrder<HalfSum>(parts_, count, out);
+      case ElementType::kBfloat16:
+        return SumInRankOrder<Bfloat16Sum>(parts_, count, out);
       case ElementType::kDouble:
         return SumInRankOrder<DoubleSum>(parts_, count, out);
       case ElementType::kInt64:
@@ -143,19 +145,6 @@ class CpuCommunicator : public Communicator {
 };
 
 }  // namespace
-
-size_t BytesOf(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat:
-      return sizeof(float);
-    case ElementType::kHalf:
-      return sizeof(HalfBits);
-    case ElementType::kDouble:
-    case ElementType::kInt64:
-      return sizeof(uint64_t);
-  }
-  return 0;
-}
 
 absl::StatusOr<std::unique_ptr<Communicator>> Communicator::OnCpu(PeerGroup group) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Peers> peers, Peers::Connect(std::move(group)));

@@ -70,6 +70,8 @@ ncclDataType_t TypeOf(ElementType type) {
       return ncclFloat32;
     case ElementType::kHalf:
       return ncclFloat16;
+    case ElementType::kBfloat16:
+      return ncclBfloat16;
     case ElementType::kDouble:
       return ncclFloat64;
     case ElementType::kInt64:

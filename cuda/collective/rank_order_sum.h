@@ -22,6 +22,12 @@ struct HalfSum {
   static Sum Widen(Element x) { return HalfToFloat(x); }
   static Element Round(Sum x) { return FloatToHalf(x); }
 };
+struct Bfloat16Sum {
+  using Element = HalfBits;
+  using Sum = float;
+  static Sum Widen(Element x) { return Bfloat16ToFloat(x); }
+  static Element Round(Sum x) { return FloatToBfloat16(x); }
+};
 struct DoubleSum {
   using Element = double;
   using Sum = double;

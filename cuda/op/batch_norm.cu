@@ -1,6 +1,7 @@
-// Bytes that must move, a float of x: statistics 4 (the second read of a block of 64 rows comes
-// from the cache), forward 8, backward 12 for the parameters' gradients (8 without an epilogue) and
-// 16 for dx (12 without; 4 more where it accumulates), inference 8. At most 8 FLOPs.
+// Bytes that must move, for an element of x of s bytes: statistics s (the second read of a block of
+// 64 rows comes from the cache), forward 2 s, backward 3 s for the parameters' gradients (2 s
+// without an epilogue) and 4 s for dx (3 s without; s more where it accumulates), inference 2 s. At
+// most 8 FLOPs.
 #include "cuda/op/batch_norm.h"
 
 #include "common/check.h"
@@ -17,8 +18,9 @@ __device__ inline float Normalized(float x, float mean, float inv_std, float gam
 
 // Mean and centered sum of squares of each column of a block of kRowsOfBlock rows, which is read
 // twice: centered sums do not cancel. means, m2s: [blocks, n].
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BlockMomentsKernel(const float* x, size_t b, size_t n, float* means, float* m2s) {
+    BlockMomentsKernel(const T* x, size_t b, size_t n, float* means, float* m2s) {
   const size_t begin = size_t{blockIdx.x} * kRowsOfBlock;
   const size_t end = begin + kRowsOfBlock < b ? begin + kRowsOfBlock : b;
   const size_t c = size_t{blockIdx.y} * blockDim.x + threadIdx.x;
@@ -103,41 +105,24 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 // With `relu` y tells what the epilogue cut or dropped.
+template <typename T>
 struct Operands {
-  const float *x, *y, *dy, *mean;
+  const T *x, *y, *dy;
+  const float* mean;
   size_t n;
   bool relu;
   float scale;
   __device__ float dz(size_t r, size_t c) const {
     const size_t at = r * n + c;
-    return relu ? BehindRelu(y[at], dy[at], scale) : dy[at];
+    return relu ? BehindRelu(y[at], dy[at], scale) : float{dy[at]};
   }
 };
 
-}  // namespace
-
-void BatchNormStatistics(const float* x, float factor, float eps, float* mean, float* inv_std,
-                         float* running_mean, float* running_var, size_t b, size_t n,
-                         float* scratch, Stream& stream) {
-  if (n == 0) return;
-  CISTERN_CHECK(b > 0);
-  const size_t blocks = CeilDivide(b, kRowsOfBlock);
-  float *means = scratch, *m2s = scratch + blocks * n;
-  const dim3 block = RowBlock(n, kSumWidth);
-  const auto strips = static_cast<unsigned>(CeilDivide(n, block.x));
-  Launch("BatchNormStatistics", BlockMomentsKernel, dim3(static_cast<unsigned>(blocks), strips),
-         block, 0, stream, x, b, n, means, m2s);
-  const Statistics out = {mean, inv_std, running_mean, running_var};
-  Launch("BatchNormStatistics: join", JoinMomentsKernel, dim3(strips), block, 0, stream, means, m2s,
-         b, n, factor, eps, out);
-}
-
-void BatchNormForward(const float* x, const float* mean, const float* inv_std, const float* gamma,
-                      const float* beta, const BatchNormEpilogue& epilogue, float* y, size_t b,
-                      size_t n, Stream& stream) {
+template <typename T>
+void ForwardOf(const T* x, const float* mean, const float* inv_std, const float* gamma,
+               const float* beta, const BatchNormEpilogue& epilogue, T* y, size_t b, size_t n,
+               Stream& stream) {
   const DropoutDraw draw = epilogue.dropout;
-  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
-  CISTERN_CHECK(draw.rate == 0.0f || epilogue.relu);
   if (draw.rate > 0.0f) {
     const int32_t below = KeepBelow(draw.rate);
     const float scale = KeepScale(draw.rate);
@@ -155,12 +140,10 @@ void BatchNormForward(const float* x, const float* mean, const float* inv_std, c
           });
 }
 
-void BatchNormBackward(const float* x, const float* y, const float* dy, const float* mean,
-                       const float* inv_std, const float* gamma, const BatchNormEpilogue& epilogue,
-                       Write dx_write, float* dx, float* dgamma, float* dbeta, size_t b, size_t n,
-                       float* scratch, Stream& stream) {
-  const Operands in = {x, y, dy, mean, n, epilogue.relu, KeepScale(epilogue.dropout.rate)};
-  const size_t blocks = CeilDivide(b, kRowsOfBlock);
+template <typename T>
+void BackwardOf(const Operands<T>& in, const float* inv_std, const float* gamma, Write dx_write,
+                T* dx, float* dgamma, float* dbeta, size_t b, float* scratch, Stream& stream) {
+  const size_t n = in.n, blocks = CeilDivide(b, kRowsOfBlock);
   ColumnSums<2>("BatchNormBackward", b, n, scratch, stream,
                 [=] __device__(size_t r, size_t c, float* sum) {
                   const float dz = in.dz(r, c);
@@ -181,9 +164,10 @@ void BatchNormBackward(const float* x, const float* y, const float* dy, const fl
           });
 }
 
-void BatchNormInference(const float* x, const float* running_mean, const float* running_var,
-                        float eps, const float* gamma, const float* beta, bool relu, float* y,
-                        size_t b, size_t n, Stream& stream) {
+template <typename T>
+void InferenceOf(const T* x, const float* running_mean, const float* running_var, float eps,
+                 const float* gamma, const float* beta, bool relu, T* y, size_t b, size_t n,
+                 Stream& stream) {
   const float floor = relu ? 0.0f : -INFINITY;
   MapRows("BatchNormInference", b, n, Write::kOverwrite, y, n, stream,
           [=] __device__(size_t r, size_t c) {
@@ -191,6 +175,58 @@ void BatchNormInference(const float* x, const float* running_mean, const float* 
             const float z = Normalized(x[r * n + c], running_mean[c], inv_std, gamma[c], beta[c]);
             return z < floor ? floor : z;
           });
+}
+
+}  // namespace
+
+void BatchNormStatistics(ConstValues x, float factor, float eps, float* mean, float* inv_std,
+                         float* running_mean, float* running_var, size_t b, size_t n,
+                         float* scratch, Stream& stream) {
+  if (n == 0) return;
+  CISTERN_CHECK(b > 0);
+  const size_t blocks = CeilDivide(b, kRowsOfBlock);
+  float *means = scratch, *m2s = scratch + blocks * n;
+  const dim3 block = RowBlock(n, kSumWidth);
+  const auto strips = static_cast<unsigned>(CeilDivide(n, block.x));
+  ForType(x.type, [&]<typename T>() {
+    Launch("BatchNormStatistics", BlockMomentsKernel<T>,
+           dim3(static_cast<unsigned>(blocks), strips), block, 0, stream, As<T>(x), b, n, means,
+           m2s);
+  });
+  const Statistics out = {mean, inv_std, running_mean, running_var};
+  Launch("BatchNormStatistics: join", JoinMomentsKernel, dim3(strips), block, 0, stream, means, m2s,
+         b, n, factor, eps, out);
+}
+
+void BatchNormForward(ConstValues x, const float* mean, const float* inv_std, const float* gamma,
+                      const float* beta, const BatchNormEpilogue& epilogue, Values y, size_t b,
+                      size_t n, Stream& stream) {
+  const DropoutDraw draw = epilogue.dropout;
+  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
+  CISTERN_CHECK(draw.rate == 0.0f || epilogue.relu);
+  ForType(x.type, [&]<typename T>() {
+    ForwardOf(As<T>(x), mean, inv_std, gamma, beta, epilogue, As<T>(y), b, n, stream);
+  });
+}
+
+void BatchNormBackward(ConstValues x, ConstValues y, ConstValues dy, const float* mean,
+                       const float* inv_std, const float* gamma, const BatchNormEpilogue& epilogue,
+                       Write dx_write, Values dx, float* dgamma, float* dbeta, size_t b, size_t n,
+                       float* scratch, Stream& stream) {
+  ForType(x.type, [&]<typename T>() {
+    const Operands<T> in = {
+        As<T>(x), As<T>(y), As<T>(dy), mean, n, epilogue.relu, KeepScale(epilogue.dropout.rate)};
+    BackwardOf(in, inv_std, gamma, dx_write, As<T>(dx), dgamma, dbeta, b, scratch, stream);
+  });
+}
+
+void BatchNormInference(ConstValues x, const float* running_mean, const float* running_var,
+                        float eps, const float* gamma, const float* beta, bool relu, Values y,
+                        size_t b, size_t n, Stream& stream) {
+  ForType(x.type, [&]<typename T>() {
+    InferenceOf(As<T>(x), running_mean, running_var, eps, gamma, beta, relu, As<T>(y), b, n,
+                stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

@@ -22,15 +22,15 @@ struct BatchNormEpilogue {
 //
 // x: [b, n], b >= 1 unless n is 0. mean, inv_std: [n], overwritten. running_mean, running_var: [n],
 // updated; start them at 0 and 1. scratch: BatchNormScratchFloats(b, n).
-void BatchNormStatistics(const float* x, float factor, float eps, float* mean, float* inv_std,
+void BatchNormStatistics(ConstValues x, float factor, float eps, float* mean, float* inv_std,
                          float* running_mean, float* running_var, size_t b, size_t n,
                          float* scratch, Stream& stream);
 
 // y = epilogue((x - mean) * inv_std * gamma + beta).
 //
 // x, y: [b, n]; keep x and y for the backward pass. mean, inv_std, gamma, beta: [n].
-void BatchNormForward(const float* x, const float* mean, const float* inv_std, const float* gamma,
-                      const float* beta, const BatchNormEpilogue& epilogue, float* y, size_t b,
+void BatchNormForward(ConstValues x, const float* mean, const float* inv_std, const float* gamma,
+                      const float* beta, const BatchNormEpilogue& epilogue, Values y, size_t b,
                       size_t n, Stream& stream);
 
 // With dz = the derivative behind the epilogue (dy where y > 0, over 1 - rate; dy itself without
@@ -40,15 +40,15 @@ void BatchNormForward(const float* x, const float* mean, const float* inv_std, c
 // x, y, dy: [b, n]; y is read only with relu and may be null without. dx: [b, n], may be dy
 // (kOverwrite); null: not needed. dgamma, dbeta: [n], overwritten.
 // scratch: BatchNormScratchFloats(b, n).
-void BatchNormBackward(const float* x, const float* y, const float* dy, const float* mean,
+void BatchNormBackward(ConstValues x, ConstValues y, ConstValues dy, const float* mean,
                        const float* inv_std, const float* gamma, const BatchNormEpilogue& epilogue,
-                       Write dx_write, float* dx, float* dgamma, float* dbeta, size_t b, size_t n,
+                       Write dx_write, Values dx, float* dgamma, float* dbeta, size_t b, size_t n,
                        float* scratch, Stream& stream);
 
 // y = (x - running_mean) / sqrt(running_var + eps) * gamma + beta, then max(., 0) with relu.
 // x, y: [b, n], may be the same array.
-void BatchNormInference(const float* x, const float* running_mean, const float* running_var,
-                        float eps, const float* gamma, const float* beta, bool relu, float* y,
+void BatchNormInference(ConstValues x, const float* running_mean, const float* running_var,
+                        float eps, const float* gamma, const float* beta, bool relu, Values y,
                         size_t b, size_t n, Stream& stream);
 
 size_t BatchNormScratchFloats(size_t b, size_t n);

@@ -5,6 +5,7 @@
 #include "common/check.h"
 #include "cuda/op/cpu.h"
 #include "cuda/op/dropout_cpu.h"
+#include "cuda/op/element.h"
 
 namespace cistern::op {
 
@@ -23,18 +24,19 @@ size_t RowsOfBlock(size_t block, size_t b) {
 
 // Mean and centered sum of squares of each column of x [rows, n]. While the block is in cache its
 // columns are read twice: centered sums do not cancel.
-void BlockMoments(const float* x, size_t rows, size_t n, float* mean, float* m2) {
+template <typename T>
+void BlockMoments(const T* x, size_t rows, size_t n, float* mean, float* m2) {
   std::fill_n(mean, n, 0.0f);
   std::fill_n(m2, n, 0.0f);
   for (size_t r = 0; r < rows; ++r) {
-    const float* row = x + r * n;
+    const T* row = x + r * n;
 #pragma omp simd
     for (size_t c = 0; c < n; ++c) mean[c] += row[c];
   }
   const float share = 1.0f / static_cast<float>(rows);
   for (size_t c = 0; c < n; ++c) mean[c] *= share;
   for (size_t r = 0; r < rows; ++r) {
-    const float* row = x + r * n;
+    const T* row = x + r * n;
 #pragma omp simd
     for (size_t c = 0; c < n; ++c) m2[c] += (row[c] - mean[c]) * (row[c] - mean[c]);
   }
@@ -67,24 +69,25 @@ void JoinMoments(const float* means, const float* m2s, size_t b, size_t n, size_
 }
 
 // What the backward pass reads of one piece of x, y and dy.
+template <typename T>
 struct Operands {
-  const float *x, *y, *dy;
+  const T *x, *y, *dy;
 };
 
-template <bool kRelu>
-inline float BehindEpilogue(const Operands& in, size_t i, float scale) {
+template <bool kRelu, typename T>
+inline float BehindEpilogue(const Operands<T>& in, size_t i, float scale) {
   if constexpr (kRelu) return BehindRelu(in.y[i], in.dy[i], scale);
   return in.dy[i];
 }
 
 // dbeta = sum of dz, dgamma = sum of dz (x - mean), over rows [begin, end).
-template <bool kRelu>
-void BlockGradients(const Operands& in, const float* mean, float scale, size_t begin, size_t end,
+template <bool kRelu, typename T>
+void BlockGradients(const Operands<T>& in, const float* mean, float scale, size_t begin, size_t end,
                     size_t n, float* dgamma, float* dbeta) {
   std::fill_n(dgamma, n, 0.0f);
   std::fill_n(dbeta, n, 0.0f);
   for (size_t r = begin; r < end; ++r) {
-    const Operands row = {in.x + r * n, kRelu ? in.y + r * n : nullptr, in.dy + r * n};
+    const Operands<T> row = {in.x + r * n, kRelu ? in.y + r * n : nullptr, in.dy + r * n};
 #pragma omp simd
     for (size_t c = 0; c < n; ++c) {
       const float dz = BehindEpilogue<kRelu>(row, c, scale);
@@ -95,13 +98,13 @@ void BlockGradients(const Operands& in, const float* mean, float scale, size_t b
 }
 
 // dx = a dz - shift - slope (x - mean), with the factors of each column in `factor` [3, n].
-template <bool kRelu>
-void InputGradient(const Operands& in, const float* mean, const float* factor, float scale,
-                   Write write, float* dx, size_t begin, size_t end, size_t n) {
+template <bool kRelu, typename T>
+void InputGradient(const Operands<T>& in, const float* mean, const float* factor, float scale,
+                   Write write, T* dx, size_t begin, size_t end, size_t n) {
   const float *a = factor, *shift = factor + n, *slope = factor + 2 * n;
   for (size_t r = begin; r < end; ++r) {
-    const Operands row = {in.x + r * n, kRelu ? in.y + r * n : nullptr, in.dy + r * n};
-    float* out = dx + r * n;
+    const Operands<T> row = {in.x + r * n, kRelu ? in.y + r * n : nullptr, in.dy + r * n};
+    T* out = dx + r * n;
     if (write == Write::kOverwrite) {
 #pragma omp simd
       for (size_t c = 0; c < n; ++c) {
@@ -118,9 +121,9 @@ void InputGradient(const Operands& in, const float* mean, const float* factor, f
   }
 }
 
-template <bool kRelu>
-void Backward(const Operands& in, const float* mean, const float* inv_std, const float* gamma,
-              float scale, Write write, float* dx, float* dgamma, float* dbeta, size_t b, size_t n,
+template <bool kRelu, typename T>
+void Backward(const Operands<T>& in, const float* mean, const float* inv_std, const float* gamma,
+              float scale, Write write, T* dx, float* dgamma, float* dbeta, size_t b, size_t n,
               float* scratch) {
   const size_t blocks = RowBlocks(b);
   float *dgammas = scratch, *dbetas = scratch + blocks * n, *factor = scratch + 2 * blocks * n;
@@ -145,8 +148,9 @@ void Backward(const Operands& in, const float* mean, const float* inv_std, const
 }
 
 // One row of BatchNormForward without dropout.
-void NormalizeRow(const float* x, const float* mean, const float* inv_std, const float* gamma,
-                  const float* beta, bool relu, float* y, size_t n) {
+template <typename T>
+void NormalizeRow(const T* x, const float* mean, const float* inv_std, const float* gamma,
+                  const float* beta, bool relu, T* y, size_t n) {
   const float floor = relu ? 0.0f : -INFINITY;
 #pragma omp simd
   for (size_t c = 0; c < n; ++c) {
@@ -156,8 +160,9 @@ void NormalizeRow(const float* x, const float* mean, const float* inv_std, const
 }
 
 // Columns [first, first + width) of a row of BatchNormForward with ReLU and dropout.
-void NormalizeDropRow(const float* x, const float* mean, const float* inv_std, const float* gamma,
-                      const float* beta, const uint16_t* half, int32_t below, float scale, float* y,
+template <typename T>
+void NormalizeDropRow(const T* x, const float* mean, const float* inv_std, const float* gamma,
+                      const float* beta, const uint16_t* half, int32_t below, float scale, T* y,
                       size_t width) {
 #pragma omp simd
   for (size_t c = 0; c < width; ++c) {
@@ -166,9 +171,53 @@ void NormalizeDropRow(const float* x, const float* mean, const float* inv_std, c
   }
 }
 
+template <typename T>
+void ForwardOf(const T* x, const float* mean, const float* inv_std, const float* gamma,
+               const float* beta, const BatchNormEpilogue& epilogue, T* y, size_t b, size_t n) {
+  const DropoutDraw draw = epilogue.dropout;
+  const bool relu = epilogue.relu;
+  const int32_t below = KeepBelow(draw.rate);
+  const float scale = KeepScale(draw.rate);
+  ForPieces(b, RowGrain(n), 2 * b * n, [=](size_t begin, size_t end) {
+    uint16_t half[kDropoutChunk];
+    for (size_t r = begin; r < end; ++r) {
+      const T* in = x + r * n;
+      T* out = y + r * n;
+      if (draw.rate == 0.0f) {
+        NormalizeRow(in, mean, inv_std, gamma, beta, relu, out, n);
+        continue;
+      }
+      for (size_t c = 0; c < n; c += kDropoutChunk) {
+        const size_t width = std::min(kDropoutChunk, n - c);
+        DrawHalfWords(draw, n, r, c, width, half);
+        NormalizeDropRow(in + c, mean + c, inv_std + c, gamma + c, beta + c, half, below, scale,
+                         out + c, width);
+      }
+    }
+  });
+}
+
+template <typename T>
+void InferenceOf(const T* x, const float* running_mean, const float* running_var, float eps,
+                 const float* gamma, const float* beta, bool relu, T* y, size_t b, size_t n) {
+  ForPieces(b, RowGrain(n), 2 * b * n, [=](size_t begin, size_t end) {
+    float inv_std[kColumnChunk];
+    for (size_t first = 0; first < n; first += kColumnChunk) {
+      const size_t width = std::min(kColumnChunk, n - first);
+      for (size_t c = 0; c < width; ++c) {
+        inv_std[c] = 1.0f / std::sqrt(running_var[first + c] + eps);
+      }
+      for (size_t r = begin; r < end; ++r) {
+        NormalizeRow(x + r * n + first, running_mean + first, inv_std, gamma + first, beta + first,
+                     relu, y + r * n + first, width);
+      }
+    }
+  });
+}
+
 }  // namespace
 
-void BatchNormStatistics(const float* x, float factor, float eps, float* mean, float* inv_std,
+void BatchNormStatistics(ConstValues x, float factor, float eps, float* mean, float* inv_std,
                          float* running_mean, float* running_var, size_t b, size_t n,
                          float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(BatchNormStatistics, x, factor, eps, mean, inv_std, running_mean, running_var,
@@ -176,9 +225,12 @@ void BatchNormStatistics(const float* x, float factor, float eps, float* mean, f
   if (n == 0) return;
   CISTERN_CHECK(b > 0);
   float *means = scratch, *m2s = scratch + RowBlocks(b) * n;
-  ForPieces(b, kRowsPerBlock, b * n, [=](size_t begin, size_t end) {
-    const size_t k = begin / kRowsPerBlock;
-    BlockMoments(x + begin * n, end - begin, n, means + k * n, m2s + k * n);
+  ForType(x.type, [&]<typename T>() {
+    const T* from = As<T>(x);
+    ForPieces(b, kRowsPerBlock, b * n, [=](size_t begin, size_t end) {
+      const size_t k = begin / kRowsPerBlock;
+      BlockMoments(from + begin * n, end - begin, n, means + k * n, m2s + k * n);
+    });
   });
   const double rows = static_cast<double>(b);
   ForPieces(n, kColumnChunk, 2 * RowBlocks(b) * n, [=](size_t begin, size_t end) {
@@ -195,63 +247,39 @@ void BatchNormStatistics(const float* x, float factor, float eps, float* mean, f
   });
 }
 
-void BatchNormForward(const float* x, const float* mean, const float* inv_std, const float* gamma,
-                      const float* beta, const BatchNormEpilogue& epilogue, float* y, size_t b,
+void BatchNormForward(ConstValues x, const float* mean, const float* inv_std, const float* gamma,
+                      const float* beta, const BatchNormEpilogue& epilogue, Values y, size_t b,
                       size_t n, Stream& stream) {
   CISTERN_RUN_ON_GPU(BatchNormForward, x, mean, inv_std, gamma, beta, epilogue, y, b, n);
   const DropoutDraw draw = epilogue.dropout;
   CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
   CISTERN_CHECK(draw.rate == 0.0f || epilogue.relu);
-  const bool relu = epilogue.relu;
-  const int32_t below = KeepBelow(draw.rate);
-  const float scale = KeepScale(draw.rate);
-  ForPieces(b, RowGrain(n), 2 * b * n, [=](size_t begin, size_t end) {
-    uint16_t half[kDropoutChunk];
-    for (size_t r = begin; r < end; ++r) {
-      const float* in = x + r * n;
-      float* out = y + r * n;
-      if (draw.rate == 0.0f) {
-        NormalizeRow(in, mean, inv_std, gamma, beta, relu, out, n);
-        continue;
-      }
-      for (size_t c = 0; c < n; c += kDropoutChunk) {
-        const size_t width = std::min(kDropoutChunk, n - c);
-        DrawHalfWords(draw, n, r, c, width, half);
-        NormalizeDropRow(in + c, mean + c, inv_std + c, gamma + c, beta + c, half, below, scale,
-                         out + c, width);
-      }
-    }
+  ForType(x.type, [&]<typename T>() {
+    ForwardOf(As<T>(x), mean, inv_std, gamma, beta, epilogue, As<T>(y), b, n);
   });
 }
 
-void BatchNormBackward(const float* x, const float* y, const float* dy, const float* mean,
+void BatchNormBackward(ConstValues x, ConstValues y, ConstValues dy, const float* mean,
                        const float* inv_std, const float* gamma, const BatchNormEpilogue& epilogue,
-                       Write dx_write, float* dx, float* dgamma, float* dbeta, size_t b, size_t n,
+                       Write dx_write, Values dx, float* dgamma, float* dbeta, size_t b, size_t n,
                        float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(BatchNormBackward, x, y, dy, mean, inv_std, gamma, epilogue, dx_write, dx,
                      dgamma, dbeta, b, n, scratch);
   const float scale = KeepScale(epilogue.dropout.rate);
-  const auto backward = epilogue.relu ? Backward<true> : Backward<false>;
-  backward({x, y, dy}, mean, inv_std, gamma, scale, dx_write, dx, dgamma, dbeta, b, n, scratch);
+  ForType(x.type, [&]<typename T>() {
+    const auto backward = epilogue.relu ? Backward<true, T> : Backward<false, T>;
+    backward({As<T>(x), As<T>(y), As<T>(dy)}, mean, inv_std, gamma, scale, dx_write, As<T>(dx),
+             dgamma, dbeta, b, n, scratch);
+  });
 }
 
-void BatchNormInference(const float* x, const float* running_mean, const float* running_var,
-                        float eps, const float* gamma, const float* beta, bool relu, float* y,
+void BatchNormInference(ConstValues x, const float* running_mean, const float* running_var,
+                        float eps, const float* gamma, const float* beta, bool relu, Values y,
                         size_t b, size_t n, Stream& stream) {
   CISTERN_RUN_ON_GPU(BatchNormInference, x, running_mean, running_var, eps, gamma, beta, relu, y, b,
                      n);
-  ForPieces(b, RowGrain(n), 2 * b * n, [=](size_t begin, size_t end) {
-    float inv_std[kColumnChunk];
-    for (size_t first = 0; first < n; first += kColumnChunk) {
-      const size_t width = std::min(kColumnChunk, n - first);
-      for (size_t c = 0; c < width; ++c) {
-        inv_std[c] = 1.0f / std::sqrt(running_var[first + c] + eps);
-      }
-      for (size_t r = begin; r < end; ++r) {
-        NormalizeRow(x + r * n + first, running_mean + first, inv_std, gamma + first, beta + first,
-                     relu, y + r * n + first, width);
-      }
-    }
+  ForType(x.type, [&]<typename T>() {
+    InferenceOf(As<T>(x), running_mean, running_var, eps, gamma, beta, relu, As<T>(y), b, n);
   });
 }
 

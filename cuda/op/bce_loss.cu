@@ -1,27 +1,45 @@
-// Bytes that must move, a logit: BceLoss 12 (8 without dlogits), Sigmoid 8. About 60 FLOPs in
-// double: two exponentials and a logarithm.
+// Bytes that must move, a logit of s bytes: BceLoss 4 + 2 s (4 + s without dlogits), Sigmoid 4 + s.
+// About 60 FLOPs in double: two exponentials and a logarithm.
 #include "cuda/op/bce_loss.h"
 
 #include "cuda/op/log_loss.h"
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
+namespace {
 
-void BceLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t count,
-             float* scratch, Stream& stream) {
+template <typename T>
+void LossOf(const T* logits, const float* labels, double* loss, T* dlogits, const float* scale,
+            size_t count, float* scratch, Stream& stream) {
   const double share = ShareOf(count);
   SumInPieces("BceLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
-    const double x = logits[i], label = labels[i];
+    const double x = float{logits[i]}, label = labels[i];
     if (dlogits != nullptr) {
-      dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * share);
+      const double factor = scale == nullptr ? 1.0 : double{*scale};
+      dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * share * factor);
     }
     return LogLossOf(x, label);
   });
 }
 
-void Sigmoid(const float* x, float* y, size_t count, Stream& stream) {
+template <typename T>
+void SigmoidOfAll(const T* x, float* y, size_t count, Stream& stream) {
   Map("Sigmoid", count, Write::kOverwrite, y, stream,
-      [=] __device__(size_t i) { return static_cast<float>(SigmoidOf(x[i])); });
+      [=] __device__(size_t i) { return static_cast<float>(SigmoidOf(float{x[i]})); });
+}
+
+}  // namespace
+
+void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+             size_t count, float* scratch, Stream& stream) {
+  ForType(logits.type, [&]<typename T>() {
+    LossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, count, scratch,
+           stream);
+  });
+}
+
+void Sigmoid(ConstValues x, float* y, size_t count, Stream& stream) {
+  ForType(x.type, [&]<typename T>() { SigmoidOfAll(As<T>(x), y, count, stream); });
 }
 
 }  // namespace cistern::op::gpu

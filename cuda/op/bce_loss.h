@@ -9,13 +9,15 @@ namespace cistern::op {
 // overflows nor loses a small loss; dlogit(i) = (sigmoid(x(i)) - label(i)) / count.
 //
 // logits, labels: [count]; labels in [0, 1]. loss: one double, overwritten; 0 when count is 0.
-// dlogits: [count], overwritten; null: not needed. scratch: BceLossScratchFloats(count).
-// A logit that is not finite makes *loss not finite: a caller can rely on looking at it.
-void BceLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t count,
-             float* scratch, Stream& stream);
+// dlogits: [count], of the logits' type, overwritten; null: not needed. scratch:
+// BceLossScratchFloats(count). A logit that is not finite makes *loss not finite: a caller can rely
+// on looking at it.
+void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+             size_t count, float* scratch, Stream& stream);
 size_t BceLossScratchFloats(size_t count);
 
-// y = 1 / (1 + exp(-x)). x, y: [count], may be the same array. In [0, 1], never NaN for a number.
-void Sigmoid(const float* x, float* y, size_t count, Stream& stream);
+// y = 1 / (1 + exp(-x)). x: [count]. y: [count] floats, may be x. In [0, 1], never NaN for a
+// number.
+void Sigmoid(ConstValues x, float* y, size_t count, Stream& stream);
 
 }  // namespace cistern::op

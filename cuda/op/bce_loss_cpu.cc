@@ -1,5 +1,6 @@
 #include "cuda/op/bce_loss.h"
 
+#include "cuda/op/element.h"
 #include "cuda/op/log_loss_cpu.h"
 
 namespace cistern::op {
@@ -9,26 +10,45 @@ decltype(op::BceLoss) BceLoss;
 decltype(op::Sigmoid) Sigmoid;
 }  // namespace gpu
 
-void BceLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t count,
-             float* scratch, Stream& stream) {
-  CISTERN_RUN_ON_GPU(BceLoss, logits, labels, loss, dlogits, count, scratch);
+namespace {
+
+template <typename T>
+double SumOf(const T* logits, const float* labels, T* dlogits, double scale, size_t count,
+             float* scratch) {
   const double share = ShareOf(count);
-  *loss = share * SumOfLosses(count, scratch, [=](size_t i) {
-            if (dlogits != nullptr) {
-              dlogits[i] = static_cast<float>((SigmoidOf(logits[i]) - labels[i]) * share);
-            }
-            return LogLossOf(logits[i], labels[i]);
-          });
+  return share * SumOfLosses(count, scratch, [=](size_t i) {
+           const float x = logits[i];
+           if (dlogits != nullptr) {
+             dlogits[i] = static_cast<float>((SigmoidOf(x) - labels[i]) * share * scale);
+           }
+           return LogLossOf(x, labels[i]);
+         });
+}
+
+}  // namespace
+
+void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+             size_t count, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(BceLoss, logits, labels, loss, dlogits, count, scratch);
+  const double scale = dlogits.scale == nullptr ? 1.0 : double{*dlogits.scale};
+  ForType(logits.type, [&]<typename T>() {
+    *loss = SumOf(As<T>(logits), labels, As<T>(dlogits.values), scale, count, scratch);
+  });
 }
 
 size_t BceLossScratchFloats(size_t count) {
   return LossScratchFloats(count);
 }
 
-void Sigmoid(const float* x, float* y, size_t count, Stream& stream) {
+void Sigmoid(ConstValues x, float* y, size_t count, Stream& stream) {
   CISTERN_RUN_ON_GPU(Sigmoid, x, y, count);
-  ForPieces(count, kLossGrain, 16 * count, [=](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) y[i] = static_cast<float>(SigmoidOf(x[i]));
+  ForType(x.type, [&]<typename T>() {
+    const T* from = As<T>(x);
+    ForPieces(count, kLossGrain, 16 * count, [=](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        y[i] = static_cast<float>(SigmoidOf(float{from[i]}));
+      }
+    });
   });
 }
 

@@ -1,14 +1,25 @@
-// Bytes that must move, a float of the block: 8, or 12 where it accumulates.
+// Bytes that must move, for an element of s bytes in the block: 2 s, or 3 s where it accumulates.
 #include "cuda/op/copy_columns.h"
 
 #include "cuda/op/map.cuh"
 
 namespace cistern::op::gpu {
+namespace {
 
-void CopyColumns(const float* x, size_t x_stride, Write write, float* y, size_t y_stride, size_t b,
-                 size_t n, Stream& stream) {
+template <typename T>
+void CopyBlock(const T* x, size_t x_stride, Write write, T* y, size_t y_stride, size_t b, size_t n,
+               Stream& stream) {
   MapRows("CopyColumns", b, n, write, y, y_stride, stream,
-          [=] __device__(size_t r, size_t c) { return x[r * x_stride + c]; });
+          [=] __device__(size_t r, size_t c) { return float{x[r * x_stride + c]}; });
+}
+
+}  // namespace
+
+void CopyColumns(ConstValues x, size_t x_stride, Write write, Values y, size_t y_stride, size_t b,
+                 size_t n, Stream& stream) {
+  ForType(x.type, [&]<typename T>() {
+    CopyBlock(As<T>(x), x_stride, write, As<T>(y), y_stride, b, n, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

@@ -9,7 +9,7 @@ namespace cistern::op {
 //
 // x: row r begins at x + r * x_stride; y likewise; both strides >= n. To take columns [lo, hi) of a
 // matrix pass its pointer + lo and n = hi - lo.
-void CopyColumns(const float* x, size_t x_stride, Write write, float* y, size_t y_stride, size_t b,
+void CopyColumns(ConstValues x, size_t x_stride, Write write, Values y, size_t y_stride, size_t b,
                  size_t n, Stream& stream);
 
 }  // namespace cistern::op

@@ -121,7 +121,7 @@ void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, s
           });
 }
 
-void AddCtrL2(float l2, const CtrRule& rule, const uint32_t* rows, const float* values,
+void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const float* values,
               size_t stride, float* grads, double* square_sum, size_t distinct, float* scratch,
               Stream& stream) {
   const size_t width = rule.dim + 1;
@@ -130,7 +130,7 @@ void AddCtrL2(float l2, const CtrRule& rule, const uint32_t* rows, const float* 
               stream, [=] __device__(size_t at) {
                 const size_t r = at / width, c = at % width;
                 const float w = values[rows[r] * stride + (c == 0 ? embed_w : embedx_w + c - 1)];
-                grads[at] += l2 * w;
+                grads[at] += l2.product() * w;
                 return double{w} * double{w};
               });
 }

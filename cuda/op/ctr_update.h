@@ -30,7 +30,7 @@ void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, s
 // grads(i) += l2 * w of rows[i], w = [embed_w, embedx_w] (zeros, where there is no embedx).
 //
 // square_sum: one double, overwritten with the sum of w^2. scratch: AddCtrL2ScratchFloats.
-void AddCtrL2(float l2, const CtrRule& rule, const uint32_t* rows, const float* values,
+void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const float* values,
               size_t stride, float* grads, double* square_sum, size_t distinct, float* scratch,
               Stream& stream);
 size_t AddCtrL2ScratchFloats(size_t distinct);

@@ -44,17 +44,18 @@ void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, s
   });
 }
 
-void AddCtrL2(float l2, const CtrRule& rule, const uint32_t* rows, const float* values,
+void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const float* values,
               size_t stride, float* grads, double* square_sum, size_t distinct, float* scratch,
               Stream& stream) {
   CISTERN_RUN_ON_GPU(AddCtrL2, l2, rule, rows, values, stride, grads, square_sum, distinct,
                      scratch);
   const size_t dim = rule.dim;
+  const float factor = l2.product();
   double* partial = reinterpret_cast<double*>(scratch);
   ForPieces(distinct, kRowGrain, 2 * distinct * (dim + 1), [=](size_t begin, size_t end) {
     double sum = 0;
     const auto add = [&](float w, float* grad) {
-      *grad += l2 * w;
+      *grad += factor * w;
       sum += double{w} * double{w};
     };
     for (size_t i = begin; i < end; ++i) {

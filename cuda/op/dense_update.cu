@@ -42,14 +42,17 @@ void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, flo
          dim3(kBlockThreads), 0, stream, rule, step_size, fields, grad, weight, state, count, gate);
 }
 
-void AddL2Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
+void AddL2Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
+                   Stream& stream) {
   Map("AddL2Gradient", count, Write::kAccumulate, grad, stream,
-      [=] __device__(size_t i) { return lambda * weight[i]; });
+      [=] __device__(size_t i) { return lambda.product() * weight[i]; });
 }
 
-void AddL1Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
+void AddL1Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
+                   Stream& stream) {
   Map("AddL1Gradient", count, Write::kAccumulate, grad, stream, [=] __device__(size_t i) {
-    return weight[i] > 0.0f ? lambda : (weight[i] < 0.0f ? -lambda : 0.0f);
+    const float factor = lambda.product();
+    return weight[i] > 0.0f ? factor : (weight[i] < 0.0f ? -factor : 0.0f);
   });
 }
 

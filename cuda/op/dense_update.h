@@ -17,10 +17,12 @@ void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, flo
                  float* state, size_t count, const StepGate* gate, Stream& stream);
 
 // grad += lambda * weight: the gradient of (lambda / 2) |w|^2. weight, grad: [count].
-void AddL2Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream);
+void AddL2Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
+                   Stream& stream);
 
 // grad += lambda * sign(weight): the gradient of lambda |w|; zero at zero. (HugeCTR takes -lambda
 // there.) weight, grad: [count].
-void AddL1Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream);
+void AddL1Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
+                   Stream& stream);
 
 }  // namespace cistern::op

@@ -40,20 +40,24 @@ void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, flo
   });
 }
 
-void AddL2Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
+void AddL2Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
+                   Stream& stream) {
   CISTERN_RUN_ON_GPU(AddL2Gradient, lambda, weight, grad, count);
+  const float factor = lambda.product();
   ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
-    for (size_t i = begin; i < end; ++i) grad[i] += lambda * weight[i];
+    for (size_t i = begin; i < end; ++i) grad[i] += factor * weight[i];
   });
 }
 
-void AddL1Gradient(float lambda, const float* weight, float* grad, size_t count, Stream& stream) {
+void AddL1Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
+                   Stream& stream) {
   CISTERN_RUN_ON_GPU(AddL1Gradient, lambda, weight, grad, count);
+  const float factor = lambda.product();
   ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
     for (size_t i = begin; i < end; ++i) {
-      grad[i] += weight[i] > 0.0f ? lambda : (weight[i] < 0.0f ? -lambda : 0.0f);
+      grad[i] += weight[i] > 0.0f ? factor : (weight[i] < 0.0f ? -factor : 0.0f);
     }
   });
 }

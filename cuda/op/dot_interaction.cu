@@ -1,25 +1,26 @@
-// Bytes that must move, a sample of V = slots + 1 vectors: forward 4 (V dim + dim + V (V - 1) / 2 +
-// 1); backward 4 (2 V dim + dim + V (V - 1) / 2), and 4 V dim more where it accumulates. FLOPs:
-// forward V (V - 1) dim, backward 2 V (V - 1) dim.
+// Bytes that must move, a sample of V = slots + 1 vectors of elements of s bytes: forward s (V dim
+// + dim + V (V - 1) / 2 + 1); backward s (2 V dim + dim + V (V - 1) / 2), and s V dim more where it
+// accumulates. FLOPs: forward V (V - 1) dim, backward 2 V (V - 1) dim.
 //
-// A block makes one sample, with its vectors in shared memory. There a thread's work is a tile, so
-// that a value that it loads takes part in 4 (forward) or 8 (backward) products.
+// A block makes one sample, with its vectors in shared memory, as floats. There a thread's work is
+// a tile, so that a value that it loads takes part in 4 (forward) or 8 (backward) products.
 #include "cuda/op/dot_interaction.h"
 
 #include <algorithm>
 
 #include "cuda/op/map.cuh"
+#include "cuda/op/quad.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
 // The vectors of one sample: number 0 is the mlp's, number 1 the first slot's.
-template <typename Float>
+template <typename Element>
 struct Vectors {
-  Float* mlp;
-  Float* embedding;
+  Element* mlp;
+  Element* embedding;
   size_t dim;
-  __device__ Float* at(size_t i) const { return i == 0 ? mlp : embedding + (i - 1) * dim; }
+  __device__ Element* at(size_t i) const { return i == 0 ? mlp : embedding + (i - 1) * dim; }
 };
 
 // Where pair (i, j), i > j, lies among the pairs.
@@ -29,7 +30,8 @@ __host__ __device__ inline unsigned PairIndex(unsigned i, unsigned j) {
 
 // Copies columns [first, first + chunk) of the vectors to `to`, row by row at `pitch`; zeros beyond
 // the vectors and their last column. chunk, pitch: multiples of 4.
-__device__ inline void LoadVectors(const Vectors<const float>& in, unsigned vectors, unsigned rows,
+template <typename T>
+__device__ inline void LoadVectors(const Vectors<const T>& in, unsigned vectors, unsigned rows,
                                    size_t first, unsigned chunk, unsigned pitch, bool aligned,
                                    float* to) {
   const unsigned quads = chunk / 4;
@@ -38,9 +40,9 @@ __device__ inline void LoadVectors(const Vectors<const float>& in, unsigned vect
     const size_t column = first + 4 * q;
     float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (i < vectors && aligned && column < in.dim) {
-      value = *reinterpret_cast<const float4*>(in.at(i) + column);
+      value = LoadQuad(in.at(i) + column);
     } else if (i < vectors) {
-      const float* from = in.at(i);
+      const T* from = in.at(i);
       if (column < in.dim) value.x = from[column];
       if (column + 1 < in.dim) value.y = from[column + 1];
       if (column + 2 < in.dim) value.z = from[column + 2];
@@ -88,16 +90,17 @@ __device__ inline void AddProducts(const float* vectors, unsigned chunk, unsigne
 // With side = ceil(V / 4) a tile (r, c) holds the pairs of the vectors r + k side with the vectors
 // c + k side, so that neighbouring threads read neighbouring rows, which lie in different banks
 // (pitch = chunk + 4).
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    PairsKernel(const float* mlp, const float* embedding, float* y, unsigned vectors, size_t dim,
+    PairsKernel(const T* mlp, const T* embedding, T* y, unsigned vectors, size_t dim,
                 size_t columns, unsigned chunk, bool aligned) {
   CISTERN_DYNAMIC_SHARED(float4, shared_quads);
   auto* shared = reinterpret_cast<float*>(shared_quads);
   const size_t r = blockIdx.x;
-  const Vectors<const float> in = {mlp + r * dim, embedding + r * (vectors - 1) * dim, dim};
+  const Vectors<const T> in = {mlp + r * dim, embedding + r * (vectors - 1) * dim, dim};
   const unsigned side = (vectors + kTile - 1) / kTile, tiles = side * (side + 1) / 2;
   const unsigned pitch = chunk + 4;
-  float* out = y + r * columns;
+  T* out = y + r * columns;
   for (unsigned first = 0; first < tiles; first += blockDim.x) {
     const unsigned tile = first + threadIdx.x;
     unsigned row = 0, column = 0;
@@ -129,38 +132,41 @@ __global__ void __launch_bounds__(kBlockThreads)
 constexpr unsigned kRows = 8;  // a thread's tile of gradients is kRows vectors x 4 columns
 
 // Where a gradient goes, and how.
+template <typename T>
 struct Gradients {
-  float *mlp, *embedding;  // null: not needed
+  T *mlp, *embedding;  // null: not needed
   bool add_mlp, add_embedding;
 };
 
-__device__ inline void WriteGradient(float* at, bool accumulate, float value) {
+template <typename T>
+__device__ inline void WriteGradient(T* at, bool accumulate, float value) {
   *at = accumulate ? *at + value : value;
 }
 
 // The gradient of pair (i, j), from a row of dy; zero on the diagonal and beyond the vectors.
-__device__ inline float PairGradient(const float* pairs, unsigned vectors, unsigned i, unsigned j) {
+template <typename T>
+__device__ inline float PairGradient(const T* pairs, unsigned vectors, unsigned i, unsigned j) {
   if (i >= vectors || j >= vectors || i == j) return 0.0f;
   return pairs[i > j ? PairIndex(i, j) : PairIndex(j, i)];
 }
 
 // dT = G T with the symmetric G of the pairs' gradients: with kKept in shared memory, [vectors,
 // width], else (many slots) looked up in dy for each product.
-template <bool kKept>
+template <bool kKept, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BackwardKernel(const float* mlp, const float* embedding, const float* dy, Gradients gradients,
+    BackwardKernel(const T* mlp, const T* embedding, const T* dy, Gradients<T> gradients,
                    unsigned vectors, size_t dim, size_t columns, unsigned chunk, bool aligned) {
   CISTERN_DYNAMIC_SHARED(float4, shared_quads);
   const size_t r = blockIdx.x;
-  const Vectors<const float> in = {mlp + r * dim, embedding + r * (vectors - 1) * dim, dim};
-  const Vectors<float> out = {
+  const Vectors<const T> in = {mlp + r * dim, embedding + r * (vectors - 1) * dim, dim};
+  const Vectors<T> out = {
       gradients.mlp == nullptr ? nullptr : gradients.mlp + r * dim,
       gradients.embedding == nullptr ? nullptr : gradients.embedding + r * (vectors - 1) * dim,
       dim};
   const unsigned row_tiles = (vectors + kRows - 1) / kRows, width = row_tiles * kRows;
   auto* pairs = reinterpret_cast<float*>(shared_quads);
   float* rows = pairs + (kKept ? vectors * width : 0);  // [vectors, chunk]
-  const float* grad = dy + r * columns;
+  const T* grad = dy + r * columns;
   if (kKept) {
     for (unsigned item = threadIdx.x; item < vectors * width; item += blockDim.x) {
       pairs[item] = PairGradient(grad + dim, vectors, item / width, item % width);
@@ -204,7 +210,7 @@ __global__ void __launch_bounds__(kBlockThreads)
         for (unsigned e = 0; e < 4; ++e) {
           const size_t c = first + 4 * q + e;
           if (c >= dim) continue;
-          WriteGradient(out.at(i) + c, add, sum[k][e] + (i == 0 ? grad[c] : 0.0f));
+          WriteGradient(out.at(i) + c, add, sum[k][e] + (i == 0 ? float{grad[c]} : 0.0f));
         }
       }
     }
@@ -213,10 +219,6 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 constexpr size_t kSharedBytes = 48 << 10;       // of a block without asking for more
 constexpr size_t kMostSharedBytes = 160 << 10;  // what every GPU since sm_80 has
-
-bool IsVector(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
 
 // The widest chunk of columns, a multiple of 4, with which fixed + rows * (chunk + extra) floats
 // fit; 0 if none does.
@@ -242,23 +244,22 @@ unsigned ThreadsFor(size_t items) {
       std::min<size_t>(kBlockThreads, CeilDivide(std::max<size_t>(items, 1), kWarp) * kWarp));
 }
 
-}  // namespace
-
-void DotInteraction(const float* mlp, const float* embedding, float* y, size_t b, size_t slots,
-                    size_t dim, Stream& stream) {
+template <typename T>
+void ForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots, size_t dim,
+               Stream& stream) {
   const size_t side = CeilDivide(slots + 1, kTile);
   const unsigned chunk = ChunkOf(dim, side * kTile, 4, 0);
   if (chunk == 0) return RecordTooMany(slots, stream);
-  const bool aligned = dim % 4 == 0 && IsVector(mlp) && IsVector(embedding);
-  Launch("DotInteraction", PairsKernel, dim3(static_cast<unsigned>(b)),
+  const bool aligned = dim % 4 == 0 && HoldsQuads(mlp) && HoldsQuads(embedding);
+  Launch("DotInteraction", PairsKernel<T>, dim3(static_cast<unsigned>(b)),
          dim3(ThreadsFor(side * (side + 1) / 2)), side * kTile * (chunk + 4) * sizeof(float),
          stream, mlp, embedding, y, static_cast<unsigned>(slots + 1), dim,
          DotInteractionColumns(slots, dim), chunk, aligned);
 }
 
-void DotInteractionBackward(const float* mlp, const float* embedding, const float* dy,
-                            Write mlp_write, float* dmlp, Write embedding_write, float* dembedding,
-                            size_t b, size_t slots, size_t dim, Stream& stream) {
+template <typename T>
+void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradients<T>& gradients,
+                size_t b, size_t slots, size_t dim, Stream& stream) {
   const size_t vectors = slots + 1, row_tiles = CeilDivide(vectors, kRows);
   size_t kept = vectors * row_tiles * kRows;
   unsigned chunk = ChunkOf(dim, vectors, 0, kept);
@@ -267,13 +268,30 @@ void DotInteractionBackward(const float* mlp, const float* embedding, const floa
     chunk = ChunkOf(dim, vectors, 0, 0);
   }
   if (chunk == 0) return RecordTooMany(slots, stream);
-  const bool aligned = dim % 4 == 0 && IsVector(mlp) && IsVector(embedding);
-  const Gradients gradients = {dmlp, dembedding, mlp_write == Write::kAccumulate,
-                               embedding_write == Write::kAccumulate};
-  Launch("DotInteractionBackward", kept > 0 ? BackwardKernel<true> : BackwardKernel<false>,
+  const bool aligned = dim % 4 == 0 && HoldsQuads(mlp) && HoldsQuads(embedding);
+  Launch("DotInteractionBackward", kept > 0 ? BackwardKernel<true, T> : BackwardKernel<false, T>,
          dim3(static_cast<unsigned>(b)), dim3(ThreadsFor(row_tiles * (chunk / 4))),
          (kept + vectors * chunk) * sizeof(float), stream, mlp, embedding, dy, gradients,
          static_cast<unsigned>(vectors), dim, DotInteractionColumns(slots, dim), chunk, aligned);
+}
+
+}  // namespace
+
+void DotInteraction(ConstValues mlp, ConstValues embedding, Values y, size_t b, size_t slots,
+                    size_t dim, Stream& stream) {
+  ForType(y.type, [&]<typename T>() {
+    ForwardOf(As<T>(mlp), As<T>(embedding), As<T>(y), b, slots, dim, stream);
+  });
+}
+
+void DotInteractionBackward(ConstValues mlp, ConstValues embedding, ConstValues dy, Write mlp_write,
+                            Values dmlp, Write embedding_write, Values dembedding, size_t b,
+                            size_t slots, size_t dim, Stream& stream) {
+  ForType(dy.type, [&]<typename T>() {
+    const Gradients<T> gradients = {As<T>(dmlp), As<T>(dembedding), mlp_write == Write::kAccumulate,
+                                    embedding_write == Write::kAccumulate};
+    BackwardOf(As<T>(mlp), As<T>(embedding), As<T>(dy), gradients, b, slots, dim, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

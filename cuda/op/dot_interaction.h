@@ -13,7 +13,7 @@ size_t DotInteractionColumns(size_t slots, size_t dim);
 // T T^T row by row: (1, 0), (2, 0), (2, 1), (3, 0) ..., one 0 that HugeCTR pads with].
 //
 // mlp: [b, dim]. embedding: [b, slots, dim]. y: [b, DotInteractionColumns], overwritten.
-void DotInteraction(const float* mlp, const float* embedding, float* y, size_t b, size_t slots,
+void DotInteraction(ConstValues mlp, ConstValues embedding, Values y, size_t b, size_t slots,
                     size_t dim, Stream& stream);
 
 // dT(i) = sum over j != i of dpair(i, j) T(j), where pairs have no order; dmlp = dT(0) + the first
@@ -21,8 +21,8 @@ void DotInteraction(const float* mlp, const float* embedding, float* y, size_t b
 //
 // dy: [b, DotInteractionColumns], its last column is not read. dmlp, dembedding: as mlp and
 // embedding; either may be null: not needed.
-void DotInteractionBackward(const float* mlp, const float* embedding, const float* dy,
-                            Write mlp_write, float* dmlp, Write embedding_write, float* dembedding,
-                            size_t b, size_t slots, size_t dim, Stream& stream);
+void DotInteractionBackward(ConstValues mlp, ConstValues embedding, ConstValues dy, Write mlp_write,
+                            Values dmlp, Write embedding_write, Values dembedding, size_t b,
+                            size_t slots, size_t dim, Stream& stream);
 
 }  // namespace cistern::op

@@ -1,6 +1,7 @@
 #include "cuda/op/dot_interaction.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/float_row.h"
 #include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
@@ -13,12 +14,11 @@ decltype(op::DotInteractionBackward) DotInteractionBackward;
 namespace {
 
 // The vectors of one sample: number 0 is the mlp's, number 1 the first slot's.
-template <typename Float>
 struct Vectors {
-  Float* mlp;
-  Float* embedding;
+  const float* mlp;
+  const float* embedding;
   size_t dim;
-  Float* at(size_t i) const { return i == 0 ? mlp : embedding + (i - 1) * dim; }
+  const float* at(size_t i) const { return i == 0 ? mlp : embedding + (i - 1) * dim; }
 };
 
 // Where pair (i, j), i > j, lies among the pairs.
@@ -36,14 +36,17 @@ size_t DotInteractionColumns(size_t slots, size_t dim) {
   return dim + PairIndex(slots + 1, 0) + 1;
 }
 
-void DotInteraction(const float* mlp, const float* embedding, float* y, size_t b, size_t slots,
-                    size_t dim, Stream& stream) {
-  CISTERN_RUN_ON_GPU(DotInteraction, mlp, embedding, y, b, slots, dim);
+namespace {
+
+template <typename T>
+void ForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots, size_t dim) {
   const size_t columns = DotInteractionColumns(slots, dim);
   ForPieces(b, RowGrain(slots * columns), Cost(b, slots, dim), [=](size_t begin, size_t end) {
+    FloatRow<T> mlp_row(dim), embedding_row(slots * dim);
     for (size_t r = begin; r < end; ++r) {
-      const Vectors<const float> in = {mlp + r * dim, embedding + r * slots * dim, dim};
-      float* out = y + r * columns;
+      const Vectors in = {mlp_row.Read(mlp + r * dim),
+                          embedding_row.Read(embedding + r * slots * dim), dim};
+      T* out = y + r * columns;
       std::copy_n(in.mlp, dim, out);
       for (size_t i = 1; i <= slots; ++i) {
         for (size_t j = 0; j < i; ++j) {
@@ -55,16 +58,24 @@ void DotInteraction(const float* mlp, const float* embedding, float* y, size_t b
   });
 }
 
-void DotInteractionBackward(const float* mlp, const float* embedding, const float* dy,
-                            Write mlp_write, float* dmlp, Write embedding_write, float* dembedding,
-                            size_t b, size_t slots, size_t dim, Stream& stream) {
-  CISTERN_RUN_ON_GPU(DotInteractionBackward, mlp, embedding, dy, mlp_write, dmlp, embedding_write,
-                     dembedding, b, slots, dim);
+// Where a gradient goes; null: not needed.
+template <typename T>
+struct Gradient {
+  T* to;
+  Write write;
+};
+
+template <typename T>
+void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradient<T>& dmlp,
+                const Gradient<T>& dembedding, size_t b, size_t slots, size_t dim) {
   const size_t columns = DotInteractionColumns(slots, dim);
   ForPieces(b, RowGrain(slots * columns), 2 * Cost(b, slots, dim), [=](size_t begin, size_t end) {
+    FloatRow<T> mlp_row(dim), embedding_row(slots * dim), grad_row(columns), out_row(dim);
     for (size_t r = begin; r < end; ++r) {
-      const Vectors<const float> in = {mlp + r * dim, embedding + r * slots * dim, dim};
-      const float* pairs = dy + r * columns + dim;
+      const Vectors in = {mlp_row.Read(mlp + r * dim),
+                          embedding_row.Read(embedding + r * slots * dim), dim};
+      const float* grad = grad_row.Read(dy + r * columns);
+      const float* pairs = grad + dim;
       const auto add_pairs = [&](size_t i, Write write, float* out) {
         if (write == Write::kOverwrite) std::fill_n(out, dim, 0.0f);
         for (size_t j = 0; j <= slots; ++j) {
@@ -72,15 +83,39 @@ void DotInteractionBackward(const float* mlp, const float* embedding, const floa
           AddScaled(in.at(j), pairs[i > j ? PairIndex(i, j) : PairIndex(j, i)], out, dim);
         }
       };
-      if (dmlp != nullptr) {
-        add_pairs(0, mlp_write, dmlp + r * dim);
-        AddScaled(dy + r * columns, 1.0f, dmlp + r * dim, dim);
+      if (dmlp.to != nullptr) {
+        float* out = out_row.Open(dmlp.to + r * dim, dmlp.write);
+        add_pairs(0, dmlp.write, out);
+        AddScaled(grad, 1.0f, out, dim);
+        out_row.Close(dmlp.to + r * dim);
       }
-      if (dembedding == nullptr) continue;
+      if (dembedding.to == nullptr) continue;
       for (size_t s = 0; s < slots; ++s) {
-        add_pairs(s + 1, embedding_write, dembedding + (r * slots + s) * dim);
+        T* to = dembedding.to + (r * slots + s) * dim;
+        add_pairs(s + 1, dembedding.write, out_row.Open(to, dembedding.write));
+        out_row.Close(to);
       }
     }
+  });
+}
+
+}  // namespace
+
+void DotInteraction(ConstValues mlp, ConstValues embedding, Values y, size_t b, size_t slots,
+                    size_t dim, Stream& stream) {
+  CISTERN_RUN_ON_GPU(DotInteraction, mlp, embedding, y, b, slots, dim);
+  ForType(y.type,
+          [&]<typename T>() { ForwardOf(As<T>(mlp), As<T>(embedding), As<T>(y), b, slots, dim); });
+}
+
+void DotInteractionBackward(ConstValues mlp, ConstValues embedding, ConstValues dy, Write mlp_write,
+                            Values dmlp, Write embedding_write, Values dembedding, size_t b,
+                            size_t slots, size_t dim, Stream& stream) {
+  CISTERN_RUN_ON_GPU(DotInteractionBackward, mlp, embedding, dy, mlp_write, dmlp, embedding_write,
+                     dembedding, b, slots, dim);
+  ForType(dy.type, [&]<typename T>() {
+    BackwardOf<T>(As<T>(mlp), As<T>(embedding), As<T>(dy), {As<T>(dmlp), mlp_write},
+                  {As<T>(dembedding), embedding_write}, b, slots, dim);
   });
 }
 

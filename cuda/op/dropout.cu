@@ -1,15 +1,17 @@
-// Bytes that must move, a float of x: Dropout 9 (x, y, mask), DropoutBackward 9 (13 where it
-// accumulates). About 25 integer operations a float for the draw, an eighth of a Philox block.
+// Bytes that must move, for an element of s bytes: Dropout 2 s + 1 (x, y, mask), DropoutBackward
+// 2 s + 1 (3 s + 1 where it accumulates). About 25 integer operations an element for the draw, an
+// eighth of a Philox block.
 #include "cuda/op/dropout.h"
 
 #include "common/check.h"
 #include "cuda/op/dropout_draw.cuh"
 
 namespace cistern::op::gpu {
+namespace {
 
-void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, size_t b, size_t n,
-             Stream& stream) {
-  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
+template <typename T>
+void DropoutOf(const T* x, const DropoutDraw& draw, T* y, uint8_t* mask, size_t b, size_t n,
+               Stream& stream) {
   const int32_t below = KeepBelow(draw.rate);
   const float scale = KeepScale(draw.rate);
   DropoutRows("Dropout", x, draw, y, mask, b, n, stream,
@@ -18,11 +20,26 @@ void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, s
               });
 }
 
-void DropoutBackward(const float* dy, const uint8_t* mask, float rate, Write write, float* dx,
-                     size_t b, size_t n, Stream& stream) {
-  const float scale = KeepScale(rate);
-  Map("DropoutBackward", b * n, write, dx, stream,
+template <typename T>
+void BackwardOf(const T* dy, const uint8_t* mask, float scale, Write write, T* dx, size_t count,
+                Stream& stream) {
+  Map("DropoutBackward", count, write, dx, stream,
       [=] __device__(size_t i) { return dy[i] * KeepFactor(mask[i] != 0, scale); });
+}
+
+}  // namespace
+
+void Dropout(ConstValues x, const DropoutDraw& draw, Values y, uint8_t* mask, size_t b, size_t n,
+             Stream& stream) {
+  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
+  ForType(x.type, [&]<typename T>() { DropoutOf(As<T>(x), draw, As<T>(y), mask, b, n, stream); });
+}
+
+void DropoutBackward(ConstValues dy, const uint8_t* mask, float rate, Write write, Values dx,
+                     size_t b, size_t n, Stream& stream) {
+  ForType(dy.type, [&]<typename T>() {
+    BackwardOf(As<T>(dy), mask, KeepScale(rate), write, As<T>(dx), b * n, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

@@ -20,11 +20,11 @@ struct DropoutDraw {
 // y = x * mask / (1 - rate).
 //
 // x, y: [b, n], may be the same array. mask: [b, n] bytes, 1 = kept, for the backward pass.
-void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, size_t b, size_t n,
+void Dropout(ConstValues x, const DropoutDraw& draw, Values y, uint8_t* mask, size_t b, size_t n,
              Stream& stream);
 
 // dx = dy * mask / (1 - rate). dy and dx may be the same array (with kOverwrite).
-void DropoutBackward(const float* dy, const uint8_t* mask, float rate, Write write, float* dx,
+void DropoutBackward(ConstValues dy, const uint8_t* mask, float rate, Write write, Values dx,
                      size_t b, size_t n, Stream& stream);
 
 }  // namespace cistern::op

@@ -10,6 +10,7 @@
 #include "common/philox.h"
 #include "cuda/op/cpu.h"
 #include "cuda/op/dropout_cpu.h"
+#include "cuda/op/element.h"
 
 namespace cistern::op {
 
@@ -76,10 +77,10 @@ void DrawHalfWords(const DropoutDraw& draw, size_t n, size_t row, size_t first, 
   }
 }
 
-void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, size_t b, size_t n,
-             Stream& stream) {
-  CISTERN_RUN_ON_GPU(Dropout, x, draw, y, mask, b, n);
-  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
+namespace {
+
+template <typename T>
+void DropoutOf(const T* x, const DropoutDraw& draw, T* y, uint8_t* mask, size_t b, size_t n) {
   const int32_t below = KeepBelow(draw.rate);
   const float scale = KeepScale(draw.rate);
   ForPieces(b, RowGrain(n), 4 * b * n, [=](size_t begin, size_t end) {
@@ -88,8 +89,8 @@ void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, s
       for (size_t first = 0; first < n; first += kDropoutChunk) {
         const size_t width = std::min(kDropoutChunk, n - first);
         DrawHalfWords(draw, n, r, first, width, half);
-        const float* in = x + r * n + first;
-        float* out = y + r * n + first;
+        const T* in = x + r * n + first;
+        T* out = y + r * n + first;
         uint8_t* kept = mask + r * n + first;
 #pragma omp simd
         for (size_t c = 0; c < width; ++c) {
@@ -101,11 +102,9 @@ void Dropout(const float* x, const DropoutDraw& draw, float* y, uint8_t* mask, s
   });
 }
 
-void DropoutBackward(const float* dy, const uint8_t* mask, float rate, Write write, float* dx,
-                     size_t b, size_t n, Stream& stream) {
-  CISTERN_RUN_ON_GPU(DropoutBackward, dy, mask, rate, write, dx, b, n);
-  const float scale = KeepScale(rate);
-  ForPieces(b * n, kElementGrain, 3 * b * n, [=](size_t begin, size_t end) {
+template <typename T>
+void BackwardOf(const T* dy, const uint8_t* mask, float scale, Write write, T* dx, size_t count) {
+  ForPieces(count, kElementGrain, 3 * count, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {
 #pragma omp simd
       for (size_t i = begin; i < end; ++i) dx[i] = dy[i] * KeepFactor(mask[i] != 0, scale);
@@ -113,6 +112,23 @@ void DropoutBackward(const float* dy, const uint8_t* mask, float rate, Write wri
 #pragma omp simd
       for (size_t i = begin; i < end; ++i) dx[i] += dy[i] * KeepFactor(mask[i] != 0, scale);
     }
+  });
+}
+
+}  // namespace
+
+void Dropout(ConstValues x, const DropoutDraw& draw, Values y, uint8_t* mask, size_t b, size_t n,
+             Stream& stream) {
+  CISTERN_RUN_ON_GPU(Dropout, x, draw, y, mask, b, n);
+  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
+  ForType(x.type, [&]<typename T>() { DropoutOf(As<T>(x), draw, As<T>(y), mask, b, n); });
+}
+
+void DropoutBackward(ConstValues dy, const uint8_t* mask, float rate, Write write, Values dx,
+                     size_t b, size_t n, Stream& stream) {
+  CISTERN_RUN_ON_GPU(DropoutBackward, dy, mask, rate, write, dx, b, n);
+  ForType(dy.type, [&]<typename T>() {
+    BackwardOf(As<T>(dy), mask, KeepScale(rate), write, As<T>(dx), b * n);
   });
 }
 

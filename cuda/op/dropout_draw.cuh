@@ -1,25 +1,22 @@
 // A sweep over a matrix that draws for each element whether dropout keeps it. Internal to x.cu.
 //
 // One Philox block decides eight neighbouring elements of a row (dropout.h), so a thread makes
-// eight: with two 16-byte loads where alignment allows it.
+// eight: with two loads of four where alignment allows it.
 #pragma once
 
 #include "common/philox.h"
 #include "cuda/op/dropout_element.h"
 #include "cuda/op/map.cuh"
+#include "cuda/op/quad.cuh"
 
 namespace cistern::op {
 
 inline constexpr unsigned kOctet = 8;
 
-inline bool IsAligned(const void* pointer, size_t bytes) {
-  return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
-}
-
-template <typename Element>
+template <typename Element, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    DropoutKernel(const float* x, DropoutDraw draw, int32_t below, float* y, uint8_t* mask,
-                  size_t b, size_t n, bool vectors, Element element) {
+    DropoutKernel(const T* x, DropoutDraw draw, int32_t below, T* y, uint8_t* mask, size_t b,
+                  size_t n, bool vectors, Element element) {
   const size_t row = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (row >= b) return;
   const size_t octets = CeilDivide(n, kOctet);
@@ -30,13 +27,11 @@ __global__ void __launch_bounds__(kBlockThreads)
     const unsigned width = n - first < kOctet ? static_cast<unsigned>(n - first) : kOctet;
     float in[kOctet];
     if (vectors) {  // n is a multiple of 4
-      *reinterpret_cast<float4*>(in) = *reinterpret_cast<const float4*>(x + at);
-      if (width > 4) {
-        *reinterpret_cast<float4*>(in + 4) = *reinterpret_cast<const float4*>(x + at + 4);
-      }
+      *reinterpret_cast<float4*>(in) = LoadQuad(x + at);
+      if (width > 4) *reinterpret_cast<float4*>(in + 4) = LoadQuad(x + at + 4);
     } else {
 #pragma unroll
-      for (unsigned e = 0; e < kOctet; ++e) in[e] = e < width ? x[at + e] : 0.0f;
+      for (unsigned e = 0; e < kOctet; ++e) in[e] = e < width ? float{x[at + e]} : 0.0f;
     }
     const PhiloxBlock block = Philox(draw.seed, row * octets + o, draw.sequence);
     float out[kOctet];
@@ -47,10 +42,8 @@ __global__ void __launch_bounds__(kBlockThreads)
       if (mask != nullptr && e < width) mask[at + e] = half < below;
     }
     if (vectors) {
-      *reinterpret_cast<float4*>(y + at) = *reinterpret_cast<const float4*>(out);
-      if (width > 4) {
-        *reinterpret_cast<float4*>(y + at + 4) = *reinterpret_cast<const float4*>(out + 4);
-      }
+      StoreQuad(y + at, *reinterpret_cast<const float4*>(out));
+      if (width > 4) StoreQuad(y + at + 4, *reinterpret_cast<const float4*>(out + 4));
     } else {
 #pragma unroll
       for (unsigned e = 0; e < kOctet; ++e) {
@@ -61,16 +54,16 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 // y(r, c) = element(x(r, c), c, half-word of (r, c)). mask: as op::Dropout writes it, or null.
-template <typename Element>
-void DropoutRows(const char* op, const float* x, const DropoutDraw& draw, float* y, uint8_t* mask,
-                 size_t b, size_t n, Stream& stream, const Element& element) {
-  const bool vectors = n % 4 == 0 && IsAligned(x, sizeof(float4)) && IsAligned(y, sizeof(float4));
+template <typename Element, typename T>
+void DropoutRows(const char* op, const T* x, const DropoutDraw& draw, T* y, uint8_t* mask, size_t b,
+                 size_t n, Stream& stream, const Element& element) {
+  const bool vectors = n % 4 == 0 && HoldsQuads(x) && HoldsQuads(y);
   const size_t octets = CeilDivide(n, kOctet);
   const dim3 block = RowBlock(octets);
   const dim3 grid(static_cast<unsigned>(CeilDivide(b, block.y)),
                   static_cast<unsigned>(std::min(CeilDivide(octets, block.x), kMaxGridY)));
-  Launch(op, DropoutKernel<Element>, grid, block, 0, stream, x, draw, KeepBelow(draw.rate), y, mask,
-         b, n, vectors, element);
+  Launch(op, DropoutKernel<Element, T>, grid, block, 0, stream, x, draw, KeepBelow(draw.rate), y,
+         mask, b, n, vectors, element);
 }
 
 }  // namespace cistern::op

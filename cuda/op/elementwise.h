@@ -6,15 +6,18 @@
 namespace cistern::op {
 
 // x = value. x: [count].
-void Fill(float value, float* x, size_t count, Stream& stream);
+void Fill(float value, Values x, size_t count, Stream& stream);
 
 // x *= factor. x: [count].
 void Scale(float factor, float* x, size_t count, Stream& stream);
 
 // y += x. x, y: [count].
-void Accumulate(const float* x, float* y, size_t count, Stream& stream);
+void Accumulate(ConstValues x, Values y, size_t count, Stream& stream);
 
 // y = a + b. a, b, y: [count]; y may be a or b.
-void Add(const float* a, const float* b, float* y, size_t count, Stream& stream);
+void Add(ConstValues a, ConstValues b, Values y, size_t count, Stream& stream);
+
+// y = x, of another type: from float, or to it. x, y: [count].
+void Convert(ConstValues x, Values y, size_t count, Stream& stream);
 
 }  // namespace cistern::op

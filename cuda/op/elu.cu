@@ -1,20 +1,40 @@
-// Bytes that must move, a float of x: Elu 8, backward 12 (16 where it accumulates). An exponential
-// each, about 10 FLOPs.
+// Bytes that must move, for an element of s bytes: Elu 2 s, backward 3 s (4 s where it
+// accumulates). An exponential each, about 10 FLOPs.
 #include "cuda/op/elu.h"
 
 #include "cuda/op/map.cuh"
 
 namespace cistern::op::gpu {
+namespace {
 
-void Elu(const float* x, float alpha, float* y, size_t count, Stream& stream) {
-  Map("Elu", count, Write::kOverwrite, y, stream,
-      [=] __device__(size_t i) { return x[i] < 0.0f ? alpha * expm1f(x[i]) : x[i]; });
+template <typename T>
+void EluOf(const T* x, float alpha, T* y, size_t count, Stream& stream) {
+  Map("Elu", count, Write::kOverwrite, y, stream, [=] __device__(size_t i) {
+    const float in = x[i];
+    return in < 0.0f ? alpha * expm1f(in) : in;
+  });
 }
 
-void EluBackward(const float* x, float alpha, const float* dy, Write write, float* dx, size_t count,
+template <typename T>
+void BackwardOf(const T* x, float alpha, const T* dy, Write write, T* dx, size_t count,
+                Stream& stream) {
+  Map("EluBackward", count, write, dx, stream, [=] __device__(size_t i) {
+    const float in = x[i], g = dy[i];
+    return in < 0.0f ? alpha * expf(in) * g : g;
+  });
+}
+
+}  // namespace
+
+void Elu(ConstValues x, float alpha, Values y, size_t count, Stream& stream) {
+  ForType(x.type, [&]<typename T>() { EluOf(As<T>(x), alpha, As<T>(y), count, stream); });
+}
+
+void EluBackward(ConstValues x, float alpha, ConstValues dy, Write write, Values dx, size_t count,
                  Stream& stream) {
-  Map("EluBackward", count, write, dx, stream,
-      [=] __device__(size_t i) { return x[i] < 0.0f ? alpha * expf(x[i]) * dy[i] : dy[i]; });
+  ForType(x.type, [&]<typename T>() {
+    BackwardOf(As<T>(x), alpha, As<T>(dy), write, As<T>(dx), count, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

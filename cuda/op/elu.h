@@ -6,10 +6,10 @@
 namespace cistern::op {
 
 // y = x < 0 ? alpha * (exp(x) - 1) : x; NaN stays NaN. x, y: [count], may be the same array.
-void Elu(const float* x, float alpha, float* y, size_t count, Stream& stream);
+void Elu(ConstValues x, float alpha, Values y, size_t count, Stream& stream);
 
 // dx = x < 0 ? alpha * exp(x) * dy : dy. dy and dx may be the same array (kOverwrite).
-void EluBackward(const float* x, float alpha, const float* dy, Write write, float* dx, size_t count,
+void EluBackward(ConstValues x, float alpha, ConstValues dy, Write write, Values dx, size_t count,
                  Stream& stream);
 
 }  // namespace cistern::op

@@ -1,12 +1,13 @@
 // Bytes that must move, with L occurrences of U distinct rows and O outputs (gpu.md's formulas):
-//   EmbeddingPool          4 U dim from memory (repeats come from the cache) + 4 L + 4 O + 4 O dim
-//   EmbeddingPoolBackward  4 O dim (repeats from the cache) + 4 L + 4 U + 4 U dim, kMean 8 L more
-// One FLOP a float of an occurrence.
+//   EmbeddingPool          4 U dim from memory (repeats come from the cache) + 4 L + 4 O + s O dim
+//   EmbeddingPoolBackward  s O dim (repeats from the cache) + 4 L + 4 U + 4 U dim, kMean 8 L more
+// s: bytes of an element of the activations. One FLOP an element of an occurrence.
 #include "cuda/op/embedding_pool.h"
 
 #include <algorithm>
 
 #include "cuda/op/map.cuh"
+#include "cuda/op/quad.cuh"
 
 namespace cistern::op::gpu {
 namespace {
@@ -31,9 +32,22 @@ __device__ inline void ScaleBy(float4& x, float factor) {
   x = make_float4(x.x * factor, x.y * factor, x.z * factor, x.w * factor);
 }
 
-template <typename V>
-__device__ inline V Load(const float* x, size_t column) {
-  return reinterpret_cast<const V*>(x)[column];
+// Element or quad number `column`, as floats.
+template <typename V, typename T>
+__device__ inline V Load(const T* x, size_t column) {
+  if constexpr (kFloatsOf<V> == 4) {
+    return LoadQuad(x + 4 * column);
+  } else {
+    return x[column];
+  }
+}
+template <typename T>
+__device__ inline void Store(T* x, size_t column, float value) {
+  x[column] = value;
+}
+template <typename T>
+__device__ inline void Store(T* x, size_t column, float4 value) {
+  StoreQuad(x + 4 * column, value);
 }
 
 // The factor of an output with `count` rows.
@@ -51,11 +65,10 @@ constexpr unsigned kOutputs = 4;  // outputs of a thread, whose first rows are i
 
 // threadIdx.x runs over the vector, threadIdx.y over outputs. The second launch bound is how many
 // blocks a multiprocessor must hold: left to itself the compiler aims at more, and spills.
-template <typename V>
+template <typename V, typename T>
 __global__ void __launch_bounds__(kBlockThreads, 3)
     PoolKernel(const float* weights, size_t stride, const uint32_t* rows, const uint32_t* offsets,
-               bool mean, float* out, size_t out_stride, uint32_t outputs, uint32_t slots,
-               size_t dim) {
+               bool mean, T* out, size_t out_stride, uint32_t outputs, uint32_t slots, size_t dim) {
   const uint32_t first = blockIdx.x * kOutputs * blockDim.y + threadIdx.y;
   uint32_t from[kOutputs], count[kOutputs], row[kOutputs];
 #pragma unroll
@@ -81,14 +94,15 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
         AddTo(sum[k], Load<V>(weights + rows[from[k] + j] * stride, c), 1.0f);
       }
       ScaleBy(sum[k], PoolFactor(mean, count[k]));
-      reinterpret_cast<V*>(out + PlaceOf(o, slots, out_stride, dim))[c] = sum[k];
+      Store(out + PlaceOf(o, slots, out_stride, dim), c, sum[k]);
     }
   }
 }
 
 // What a gradient is made of: one occurrence after the other.
+template <typename T>
 struct Occurrences {
-  const float* dout;
+  const T* dout;
   size_t stride;
   const uint32_t* offsets;  // null: not kMean
   const uint32_t* segment_outputs;
@@ -96,8 +110,8 @@ struct Occurrences {
   size_t dim;
 };
 
-template <typename V>
-__device__ inline V SumOver(const Occurrences& in, uint32_t begin, uint32_t end, size_t column) {
+template <typename V, typename T>
+__device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t end, size_t column) {
   V sum{};
 #pragma unroll 4
   for (uint32_t j = begin; j < end; ++j) {
@@ -113,16 +127,16 @@ __device__ inline V SumOver(const Occurrences& in, uint32_t begin, uint32_t end,
 constexpr uint32_t kLongSegment = 128;
 
 // threadIdx.x runs over the vector, threadIdx.y over distinct rows.
-template <typename V>
+template <typename V, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ShortSegmentsKernel(Occurrences in, const uint32_t* segment_offsets, float* grads,
+    ShortSegmentsKernel(Occurrences<T> in, const uint32_t* segment_offsets, float* grads,
                         size_t distinct) {
   const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (i >= distinct) return;
   const uint32_t begin = segment_offsets[i], end = segment_offsets[i + 1];
   if (end - begin > kLongSegment) return;
   for (size_t c = threadIdx.x; c < in.dim / kFloatsOf<V>; c += blockDim.x) {
-    reinterpret_cast<V*>(grads + i * in.dim)[c] = SumOver<V>(in, begin, end, c);
+    Store(grads + i * in.dim, c, SumOver<V>(in, begin, end, c));
   }
 }
 
@@ -134,9 +148,9 @@ constexpr unsigned kLongBlocks = 132;                // that share the long segm
 // A block sums the columns of slice blockIdx.y of every long segment among rows blockIdx.x,
 // blockIdx.x + gridDim.x ...: neighbours, which are often long together, go to different blocks. A
 // segment is cut into kPieces equal parts; their sums are added as a tree.
-template <typename V>
+template <typename V, typename T>
 __global__ void __launch_bounds__(kLongThreads, 1)
-    LongSegmentsKernel(Occurrences in, const uint32_t* segment_offsets, float* grads,
+    LongSegmentsKernel(Occurrences<T> in, const uint32_t* segment_offsets, float* grads,
                        size_t distinct) {
   __shared__ uint32_t found[kLongThreads];
   __shared__ unsigned found_num;
@@ -167,7 +181,7 @@ __global__ void __launch_bounds__(kLongThreads, 1)
         if (piece < half) AddTo(sums[threadIdx.x], sums[threadIdx.x + half * kLanes], 1.0f);
       }
       if (piece == 0 && has_column) {
-        reinterpret_cast<V*>(grads + row * in.dim)[c] = sums[lane];
+        Store(grads + row * in.dim, c, sums[lane]);
       }
       __syncthreads();
     }
@@ -175,21 +189,17 @@ __global__ void __launch_bounds__(kLongThreads, 1)
   }
 }
 
-bool IsVector(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-template <typename V>
-void LaunchBackward(const Occurrences& in, const uint32_t* segment_offsets, float* grads,
+template <typename V, typename T>
+void LaunchBackward(const Occurrences<T>& in, const uint32_t* segment_offsets, float* grads,
                     size_t distinct, Stream& stream) {
   const size_t width = in.dim / kFloatsOf<V>;
   const dim3 block = RowBlock(width, kWarp);
-  Launch("EmbeddingPoolBackward", ShortSegmentsKernel<V>,
+  Launch("EmbeddingPoolBackward", ShortSegmentsKernel<V, T>,
          dim3(static_cast<unsigned>(CeilDivide(distinct, block.y))), block, 0, stream, in,
          segment_offsets, grads, distinct);
   const auto blocks =
       static_cast<unsigned>(std::min<size_t>(kLongBlocks, CeilDivide(distinct, 64)));
-  Launch("EmbeddingPoolBackward: long segments", LongSegmentsKernel<V>,
+  Launch("EmbeddingPoolBackward: long segments", LongSegmentsKernel<V, T>,
          dim3(blocks, static_cast<unsigned>(CeilDivide(width, kLanes))), dim3(kLongThreads), 0,
          stream, in, segment_offsets, grads, distinct);
 }
@@ -197,35 +207,38 @@ void LaunchBackward(const Occurrences& in, const uint32_t* segment_offsets, floa
 }  // namespace
 
 void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
-                   const uint32_t* offsets, Pool pool, float* out, size_t out_stride, size_t b,
+                   const uint32_t* offsets, Pool pool, Values out, size_t out_stride, size_t b,
                    size_t slots, size_t dim, Stream& stream) {
   if (dim == 0) return;
-  const bool vectors =
-      dim % 4 == 0 && stride % 4 == 0 && out_stride % 4 == 0 && IsVector(weights) && IsVector(out);
   const size_t outputs = b * slots;
-  const dim3 block = RowBlock(vectors ? dim / 4 : dim, kWarp);
-  const auto blocks = static_cast<unsigned>(CeilDivide(outputs, kOutputs * block.y));
-  Launch("EmbeddingPool", vectors ? PoolKernel<float4> : PoolKernel<float>, dim3(blocks), block, 0,
-         stream, weights, stride, rows, offsets, pool == Pool::kMean, out, out_stride,
-         static_cast<uint32_t>(outputs), static_cast<uint32_t>(slots), dim);
+  ForType(out.type, [&]<typename T>() {
+    const bool vectors = dim % 4 == 0 && stride % 4 == 0 && out_stride % 4 == 0 &&
+                         HoldsQuads(weights) && HoldsQuads(As<T>(out));
+    const dim3 block = RowBlock(vectors ? dim / 4 : dim, kWarp);
+    const auto blocks = static_cast<unsigned>(CeilDivide(outputs, kOutputs * block.y));
+    Launch("EmbeddingPool", vectors ? PoolKernel<float4, T> : PoolKernel<float, T>, dim3(blocks),
+           block, 0, stream, weights, stride, rows, offsets, pool == Pool::kMean, As<T>(out),
+           out_stride, static_cast<uint32_t>(outputs), static_cast<uint32_t>(slots), dim);
+  });
 }
 
-void EmbeddingPoolBackward(const float* dout, size_t dout_stride, const uint32_t* offsets,
-                           Pool pool, const uint32_t* segment_offsets,
-                           const uint32_t* segment_outputs, float* grads, size_t distinct,
-                           size_t slots, size_t dim, Stream& stream) {
-  const Occurrences in = {dout,
-                          dout_stride,
-                          pool == Pool::kMean ? offsets : nullptr,
-                          segment_outputs,
-                          static_cast<uint32_t>(slots),
-                          dim};
-  const bool vectors = dim % 4 == 0 && dout_stride % 4 == 0 && IsVector(dout) && IsVector(grads);
-  if (vectors) {
-    LaunchBackward<float4>(in, segment_offsets, grads, distinct, stream);
-  } else {
-    LaunchBackward<float>(in, segment_offsets, grads, distinct, stream);
-  }
+void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
+                           const uint32_t* segment_offsets, const uint32_t* segment_outputs,
+                           float* grads, size_t distinct, size_t slots, size_t dim,
+                           Stream& stream) {
+  ForType(dout.type, [&]<typename T>() {
+    const Occurrences<T> in = {As<T>(dout),
+                               dout_stride,
+                               pool == Pool::kMean ? offsets : nullptr,
+                               segment_outputs,
+                               static_cast<uint32_t>(slots),
+                               dim};
+    if (dim % 4 == 0 && dout_stride % 4 == 0 && HoldsQuads(in.dout) && HoldsQuads(grads)) {
+      LaunchBackward<float4>(in, segment_offsets, grads, distinct, stream);
+    } else {
+      LaunchBackward<float>(in, segment_offsets, grads, distinct, stream);
+    }
+  });
 }
 
 }  // namespace cistern::op::gpu

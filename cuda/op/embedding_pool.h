@@ -18,7 +18,7 @@ enum class Pool { kSum, kMean };
 // out: output o begins at out + (o / slots) * out_stride + (o % slots) * dim, with out_stride at
 // least slots * dim: the vectors may be written into a wider matrix, whose other columns stay.
 void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
-                   const uint32_t* offsets, Pool pool, float* out, size_t out_stride, size_t b,
+                   const uint32_t* offsets, Pool pool, Values out, size_t out_stride, size_t b,
                    size_t slots, size_t dim, Stream& stream);
 
 // grads(i) = sum of dout(o) over the outputs o that distinct row i occurs in, which are
@@ -30,9 +30,8 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
 // segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs:
 // [segment_offsets[distinct]].
 // grads: [distinct, dim], overwritten; grads(i) belongs to row segment_rows[i] of the batch.
-void EmbeddingPoolBackward(const float* dout, size_t dout_stride, const uint32_t* offsets,
-                           Pool pool, const uint32_t* segment_offsets,
-                           const uint32_t* segment_outputs, float* grads, size_t distinct,
-                           size_t slots, size_t dim, Stream& stream);
+void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
+                           const uint32_t* segment_offsets, const uint32_t* segment_outputs,
+                           float* grads, size_t distinct, size_t slots, size_t dim, Stream& stream);
 
 }  // namespace cistern::op

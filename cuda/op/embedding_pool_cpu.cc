@@ -1,6 +1,7 @@
 #include "cuda/op/embedding_pool.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/float_row.h"
 
 namespace cistern::op {
 
@@ -20,7 +21,8 @@ inline void PrefetchRow(const float* row, size_t dim) {
   for (size_t c = 0; c < dim; c += kLineFloats) __builtin_prefetch(row + c);
 }
 
-inline void AddRow(const float* from, float factor, float* to, size_t dim) {
+template <typename T>
+inline void AddRow(const T* from, float factor, float* to, size_t dim) {
 #pragma omp simd
   for (size_t e = 0; e < dim; ++e) to[e] += factor * from[e];
 }
@@ -35,20 +37,16 @@ size_t OutputGrain(size_t dim) {
   return std::max<size_t>(16, RowGrain(dim));
 }
 
-}  // namespace
-
-void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
-                   const uint32_t* offsets, Pool pool, float* out, size_t out_stride, size_t b,
-                   size_t slots, size_t dim, Stream& stream) {
-  CISTERN_RUN_ON_GPU(EmbeddingPool, weights, stride, rows, offsets, pool, out, out_stride, b, slots,
-                     dim);
-  if (b == 0 || slots == 0) return;
+template <typename T>
+void PoolOf(const float* weights, size_t stride, const uint32_t* rows, const uint32_t* offsets,
+            Pool pool, T* out, size_t out_stride, size_t b, size_t slots, size_t dim) {
   const size_t last = offsets[b * slots];
   ForPieces(b, RowGrain(slots * dim), 4 * b * slots * dim, [=](size_t begin, size_t end) {
+    FloatRow<T> out_row(dim);
     for (size_t i = begin; i < end; ++i) {
       for (size_t s = 0; s < slots; ++s) {
         const size_t from = offsets[i * slots + s], to = offsets[i * slots + s + 1];
-        float* sum = out + i * out_stride + s * dim;
+        float* sum = out_row.Open(out + i * out_stride + s * dim, Write::kOverwrite);
         for (size_t j = from; j < to; ++j) {
           if (j + kAhead < last) PrefetchRow(weights + rows[j + kAhead] * stride, dim);
           const float* row = weights + rows[j] * stride;
@@ -60,21 +58,20 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
         }
         if (from == to) std::fill_n(sum, dim, 0.0f);
         const float factor = PoolFactor(pool, to - from);
-        if (factor == 1.0f) continue;
+        if (factor != 1.0f) {
 #pragma omp simd
-        for (size_t e = 0; e < dim; ++e) sum[e] *= factor;
+          for (size_t e = 0; e < dim; ++e) sum[e] *= factor;
+        }
+        out_row.Close(out + i * out_stride + s * dim);
       }
     }
   });
 }
 
-void EmbeddingPoolBackward(const float* dout, size_t dout_stride, const uint32_t* offsets,
-                           Pool pool, const uint32_t* segment_offsets,
-                           const uint32_t* segment_outputs, float* grads, size_t distinct,
-                           size_t slots, size_t dim, Stream& stream) {
-  CISTERN_RUN_ON_GPU(EmbeddingPoolBackward, dout, dout_stride, offsets, pool, segment_offsets,
-                     segment_outputs, grads, distinct, slots, dim);
-  if (distinct == 0) return;
+template <typename T>
+void BackwardOf(const T* dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
+                const uint32_t* segment_offsets, const uint32_t* segment_outputs, float* grads,
+                size_t distinct, size_t slots, size_t dim) {
   const size_t occurrences = segment_offsets[distinct];
   const auto add = [=](size_t j, float* sum) {
     const size_t o = segment_outputs[j];
@@ -91,6 +88,32 @@ void EmbeddingPoolBackward(const float* dout, size_t dout_stride, const uint32_t
       std::fill_n(sum, dim, 0.0f);
       for (size_t j = segment_offsets[i]; j < segment_offsets[i + 1]; ++j) add(j, sum);
     }
+  });
+}
+
+}  // namespace
+
+void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
+                   const uint32_t* offsets, Pool pool, Values out, size_t out_stride, size_t b,
+                   size_t slots, size_t dim, Stream& stream) {
+  CISTERN_RUN_ON_GPU(EmbeddingPool, weights, stride, rows, offsets, pool, out, out_stride, b, slots,
+                     dim);
+  if (b == 0 || slots == 0) return;
+  ForType(out.type, [&]<typename T>() {
+    PoolOf(weights, stride, rows, offsets, pool, As<T>(out), out_stride, b, slots, dim);
+  });
+}
+
+void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
+                           const uint32_t* segment_offsets, const uint32_t* segment_outputs,
+                           float* grads, size_t distinct, size_t slots, size_t dim,
+                           Stream& stream) {
+  CISTERN_RUN_ON_GPU(EmbeddingPoolBackward, dout, dout_stride, offsets, pool, segment_offsets,
+                     segment_outputs, grads, distinct, slots, dim);
+  if (distinct == 0) return;
+  ForType(dout.type, [&]<typename T>() {
+    BackwardOf(As<T>(dout), dout_stride, offsets, pool, segment_offsets, segment_outputs, grads,
+               distinct, slots, dim);
   });
 }
 

@@ -9,12 +9,12 @@ namespace cistern::op {
 // y(i, e) = ((sum over s of x(i, s, e))^2 - sum over s of x(i, s, e)^2) / 2.
 //
 // x: [b, slots * dim]. y: [b, dim], overwritten.
-void FmOrder2(const float* x, float* y, size_t b, size_t slots, size_t dim, Stream& stream);
+void FmOrder2(ConstValues x, Values y, size_t b, size_t slots, size_t dim, Stream& stream);
 
 // dx(i, s, e) = dy(i, e) * (sum over t of x(i, t, e) - x(i, s, e)).
 //
 // dy: [b, dim]. dx: [b, slots * dim].
-void FmOrder2Backward(const float* x, const float* dy, Write write, float* dx, size_t b,
-                      size_t slots, size_t dim, Stream& stream);
+void FmOrder2Backward(ConstValues x, ConstValues dy, Write write, Values dx, size_t b, size_t slots,
+                      size_t dim, Stream& stream);
 
 }  // namespace cistern::op

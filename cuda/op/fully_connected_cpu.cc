@@ -3,6 +3,7 @@
 #include "cuda/op/cpu.h"
 #include "cuda/op/gemm_cpu.h"
 #include "cuda/op/vector_cpu.h"
+#include "cuda/op/wide_array.h"
 
 namespace cistern::op {
 
@@ -16,18 +17,19 @@ namespace {
 // The last layer of a model has one output: matrix libraries are slow there, and it is bound by
 // memory.
 
-void DotRows(const float* x, const float* weight, float bias, float* y, size_t b, size_t k) {
+template <typename T>
+void DotRows(const T* x, const T* weight, float bias, T* y, size_t b, size_t k) {
   ForPieces(b, RowGrain(k), b * k, [=](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) y[r] = Dot(x + r * k, weight, k) + bias;
   });
 }
 
-void OuterProduct(const float* dy, const float* weight, Write write, float* dx, size_t b,
-                  size_t k) {
+template <typename T>
+void OuterProduct(const T* dy, const T* weight, Write write, T* dx, size_t b, size_t k) {
   ForPieces(b, RowGrain(k), 2 * b * k, [=](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       const float factor = dy[r];
-      float* row = dx + r * k;
+      T* row = dx + r * k;
       if (write == Write::kOverwrite) {
 #pragma omp simd
         for (size_t c = 0; c < k; ++c) row[c] = factor * weight[c];
@@ -40,14 +42,15 @@ void OuterProduct(const float* dy, const float* weight, Write write, float* dx, 
 }
 
 // out(c) = sum over the rows of factor(r) * x(r, c); factor null: 1. scratch: [RowBlocks(b), n].
-void WeightedColumnSums(const float* x, const float* factor, size_t b, size_t n, float* scratch,
+template <typename T>
+void WeightedColumnSums(const T* x, const T* factor, size_t b, size_t n, float* scratch,
                         float* out) {
   ForPieces(b, kRowsPerBlock, b * n, [=](size_t begin, size_t end) {
     float* sum = scratch + begin / kRowsPerBlock * n;
     std::fill_n(sum, n, 0.0f);
     for (size_t r = begin; r < end; ++r) {
-      const float* row = x + r * n;
-      const float weight = factor == nullptr ? 1.0f : factor[r];
+      const T* row = x + r * n;
+      const float weight = factor == nullptr ? 1.0f : float{factor[r]};
 #pragma omp simd
       for (size_t c = 0; c < n; ++c) sum[c] += weight * row[c];
     }
@@ -57,33 +60,45 @@ void WeightedColumnSums(const float* x, const float* factor, size_t b, size_t n,
 
 }  // namespace
 
-void FullyConnected(const float* x, const float* weight, const float* bias, float* y, size_t b,
+void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
                     size_t k, size_t n, Stream& stream) {
   CISTERN_RUN_ON_GPU(FullyConnected, x, weight, bias, y, b, k, n);
-  if (n == 1) return DotRows(x, weight, bias == nullptr ? 0.0f : bias[0], y, b, k);
-  const Product product = {false, false, b, n, k, x, k, weight, n, false, y, n};
-  MultiplyInBlocks(product, [bias](const Product& done, size_t first_column) {
+  if (n == 1) {
+    return ForType(x.type, [&]<typename T>() {
+      const float shift = bias == nullptr ? 0.0f : float{As<T>(bias)[0]};
+      DotRows(As<T>(x), As<T>(weight), shift, As<T>(y), b, k);
+    });
+  }
+  const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
+  WideResult out(y, b * n, Write::kOverwrite);
+  const Product product = {false, false,        b, n, k, in.floats(), k, weights.floats(), n,
+                           false, out.floats(), n};
+  MultiplyInBlocks(product, [&](const Product& done, size_t first_column) {
     if (bias == nullptr) return;
-    const float* add = bias + first_column;
+    const float* add = shift.floats() + first_column;
     for (size_t r = 0; r < done.m; ++r) {
       float* row = done.c + r * done.ldc;
 #pragma omp simd
       for (size_t c = 0; c < done.n; ++c) row[c] += add[c];
     }
   });
+  out.Round();
 }
 
-void FullyConnectedBackward(const float* x, const float* weight, const float* dy, Write dx_write,
-                            float* dx, float* dweight, float* dbias, size_t b, size_t k, size_t n,
+void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
+                            Values dx, float* dweight, float* dbias, size_t b, size_t k, size_t n,
                             float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(FullyConnectedBackward, x, weight, dy, dx_write, dx, dweight, dbias, b, k, n,
                      scratch);
-  if (dbias != nullptr) WeightedColumnSums(dy, nullptr, b, n, scratch, dbias);
-  if (n == 1) {
-    WeightedColumnSums(x, dy, b, k, scratch, dweight);
-    if (dx != nullptr) OuterProduct(dy, weight, dx_write, dx, b, k);
-    return;
-  }
+  ForType(x.type, [&]<typename T>() {
+    const T* none = nullptr;
+    if (dbias != nullptr) WeightedColumnSums(As<T>(dy), none, b, n, scratch, dbias);
+    if (n != 1) return;
+    WeightedColumnSums(As<T>(x), As<T>(dy), b, k, scratch, dweight);
+    if (dx == nullptr) return;
+    OuterProduct(As<T>(dy), As<T>(weight), dx_write, As<T>(dx), b, k);
+  });
+  if (n == 1) return;
   Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, dy, Write::kOverwrite, dweight, stream);
   if (dx == nullptr) return;
   Gemm(Transpose::kNo, Transpose::kYes, b, k, n, dy, weight, dx_write, dx, stream);

@@ -1,45 +1,80 @@
-// Bytes that must move: TwoClassLoss 20 a sample, TwoClassProbability 12, MultiLabelLoss 12 a
-// logit. About 60 FLOPs in double each.
+// Bytes that must move, for logits of s bytes: TwoClassLoss 4 + 4 s a sample, TwoClassProbability 4
+// + 2 s, MultiLabelLoss 4 + 2 s a logit. About 60 FLOPs in double each.
 #include "cuda/op/label_loss.h"
 
 #include "cuda/op/log_loss.h"
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
+namespace {
 
-void TwoClassLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t b,
-                  float* scratch, Stream& stream) {
+template <typename T>
+__device__ inline double MarginAt(const T* logits, size_t i) {
+  return double{float{logits[2 * i + 1]}} - double{float{logits[2 * i]}};
+}
+
+__device__ inline double ScaleOf(const float* scale) {
+  return scale == nullptr ? 1.0 : double{*scale};
+}
+
+template <typename T>
+void TwoClassLossOf(const T* logits, const float* labels, double* loss, T* dlogits,
+                    const float* scale, size_t b, float* scratch, Stream& stream) {
   const double share = ShareOf(b);
   SumInPieces("TwoClassLoss", b, kLossGrain, share, scratch, loss, stream,
               [=] __device__(size_t i) {
-                const double margin = MarginOf(logits + 2 * i);
+                const double margin = MarginAt(logits, i);
                 const double label = labels[i] < 0.5f ? 0 : 1;
-                const double slope = (SigmoidOf(margin) - label) * share;
+                const double slope = (SigmoidOf(margin) - label) * share * ScaleOf(scale);
                 dlogits[2 * i] = static_cast<float>(-slope);
                 dlogits[2 * i + 1] = static_cast<float>(slope);
                 return LogLossOf(margin, label);
               });
 }
 
-void TwoClassProbability(const float* logits, float* p, size_t b, Stream& stream) {
+template <typename T>
+void ProbabilityOf(const T* logits, float* p, size_t b, Stream& stream) {
   Map("TwoClassProbability", b, Write::kOverwrite, p, stream,
-      [=] __device__(size_t i) { return static_cast<float>(SigmoidOf(MarginOf(logits + 2 * i))); });
+      [=] __device__(size_t i) { return static_cast<float>(SigmoidOf(MarginAt(logits, i))); });
 }
 
-void MultiLabelLoss(const float* logits, const float* labels, const float* target_weight,
-                    double* loss, float* dlogits, size_t b, size_t labels_num, float* scratch,
-                    Stream& stream) {
-  const size_t count = b * labels_num;
+template <typename T>
+void MultiLabelLossOf(const T* logits, const float* labels, const float* target_weight,
+                      double* loss, T* dlogits, const float* scale, size_t count, size_t labels_num,
+                      float* scratch, Stream& stream) {
   const double share = ShareOf(count);
-  SumInPieces("MultiLabelLoss", count, kLossGrain, share, scratch, loss, stream,
-              [=] __device__(size_t i) {
-                dlogits[i] = 0.0f;
-                if (labels[i] < kMaskedBelow) return 0.0;
-                const double x = logits[i], label = labels[i];
-                const double weight = target_weight[i % labels_num];
-                dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share);
-                return weight * LogLossOf(x, label);
-              });
+  SumInPieces(
+      "MultiLabelLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
+        dlogits[i] = 0.0f;
+        if (labels[i] < kMaskedBelow) return 0.0;
+        const double x = float{logits[i]}, label = labels[i];
+        const double weight = target_weight[i % labels_num];
+        dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * ScaleOf(scale));
+        return weight * LogLossOf(x, label);
+      });
+}
+
+}  // namespace
+
+void TwoClassLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+                  size_t b, float* scratch, Stream& stream) {
+  ForType(logits.type, [&]<typename T>() {
+    TwoClassLossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, b, scratch,
+                   stream);
+  });
+}
+
+void TwoClassProbability(ConstValues logits, float* p, size_t b, Stream& stream) {
+  ForType(logits.type, [&]<typename T>() { ProbabilityOf(As<T>(logits), p, b, stream); });
+}
+
+void MultiLabelLoss(ConstValues logits, const float* labels, const float* target_weight,
+                    double* loss, ScaledValues dlogits, size_t b, size_t labels_num, float* scratch,
+                    Stream& stream) {
+  ForType(logits.type, [&]<typename T>() {
+    MultiLabelLossOf(As<T>(logits), labels, target_weight, loss, As<T>(dlogits.values),
+                     dlogits.scale, b * labels_num, labels_num, scratch, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

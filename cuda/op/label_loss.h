@@ -9,13 +9,13 @@ namespace cistern::op {
 // Softmax over two classes: *loss = mean over i of -log(softmax(x(i))(class of i)), where a label
 // below 0.5 is class 0 and any other class 1; dlogit = (softmax - one-hot) / b.
 //
-// logits, dlogits: [b, 2]. labels: [b]. loss: one double, overwritten; 0 when b is 0. scratch:
-// LabelLossScratchFloats(b). A logit that is not finite makes *loss not finite.
-void TwoClassLoss(const float* logits, const float* labels, double* loss, float* dlogits, size_t b,
-                  float* scratch, Stream& stream);
+// logits, dlogits: [b, 2], of one type. labels: [b]. loss: one double, overwritten; 0 when b is 0.
+// scratch: LabelLossScratchFloats(b). A logit that is not finite makes *loss not finite.
+void TwoClassLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+                  size_t b, float* scratch, Stream& stream);
 
 // p(i) = softmax(x(i))(class 1). logits: [b, 2]. p: [b].
-void TwoClassProbability(const float* logits, float* p, size_t b, Stream& stream);
+void TwoClassProbability(ConstValues logits, float* p, size_t b, Stream& stream);
 
 // A label below this is masked: it has no loss and no gradient.
 inline constexpr float kMaskedBelow = -0.5f;
@@ -27,8 +27,8 @@ inline constexpr float kMaskedBelow = -0.5f;
 // logits, labels, dlogits: [b, labels_num]. target_weight: [labels_num]. The rest as above, with
 // LabelLossScratchFloats(b * labels_num). A logit that is not finite makes *loss not finite unless
 // its label is masked.
-void MultiLabelLoss(const float* logits, const float* labels, const float* target_weight,
-                    double* loss, float* dlogits, size_t b, size_t labels_num, float* scratch,
+void MultiLabelLoss(ConstValues logits, const float* labels, const float* target_weight,
+                    double* loss, ScaledValues dlogits, size_t b, size_t labels_num, float* scratch,
                     Stream& stream);
 
 size_t LabelLossScratchFloats(size_t count);

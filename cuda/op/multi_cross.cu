@@ -1,6 +1,6 @@
-// Bytes that must move, for b samples of n: forward 8 b n; backward 12 b n (16 where dx
-// accumulates) if the second read of x and dy comes from the cache, and 4 (layers + 1) n for each
-// 64 samples twice. FLOPs: forward 2 b n (layers + 1), backward 2 b n (3 layers + 3).
+// Bytes that must move, for b samples of n elements of s bytes: forward 2 s b n; backward 3 s b n
+// (4 s where dx accumulates) if the second read of x and dy comes from the cache, and 4 (layers +
+// 1) n for each 64 samples twice. FLOPs: forward 2 b n (layers + 1), backward 2 b n (3 layers + 3).
 #include "cuda/op/multi_cross.h"
 
 #include "cuda/op/reduce.cuh"
@@ -35,7 +35,8 @@ __global__ void __launch_bounds__(kBlockThreads) SharedTermsKernel(CrossNet net)
   }
 }
 
-__device__ inline float WarpDot(const float* a, const float* b, size_t n) {
+template <typename A, typename B>
+__device__ inline float WarpDot(const A* a, const B* b, size_t n) {
   float dot = 0.0f;
 #pragma unroll 4
   for (size_t c = threadIdx.x % kWarp; c < n; c += kWarp) dot += a[c] * b[c];
@@ -43,11 +44,12 @@ __device__ inline float WarpDot(const float* a, const float* b, size_t n) {
 }
 
 // A warp to a sample.
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ForwardKernel(CrossNet net, const float* x, float* y, size_t b) {
+    ForwardKernel(CrossNet net, const T* x, T* y, size_t b) {
   const size_t r = size_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   if (r >= b) return;
-  const float* in = x + r * net.n;
+  const T* in = x + r * net.n;
   float coefficient = 1.0f;
   for (size_t l = 0; l < net.layers; ++l) {
     coefficient += coefficient * WarpDot(in, net.w(l), net.n) + net.bias_dots[l];
@@ -66,8 +68,9 @@ struct SampleTerms {
 };
 
 // One warp: the terms of one sample.
-__device__ inline void FindTerms(const CrossNet& net, const float* x, const float* dy, float* t,
-                                 float* tc, float* last) {
+template <typename T>
+__device__ inline void FindTerms(const CrossNet& net, const T* x, const T* dy, float* t, float* tc,
+                                 float* last) {
   const bool leads = threadIdx.x % kWarp == 0;
   float coefficient = 1.0f;
   for (size_t l = 0; l < net.layers; ++l) {
@@ -92,7 +95,8 @@ __device__ inline void FindTerms(const CrossNet& net, const float* x, const floa
 constexpr unsigned kLayersTogether = 4;
 
 // Column c of the sums over the block's rows: of t(l) c(l) x, then of dy.
-__device__ inline void SumColumn(const CrossNet& net, const float* x, const float* dy,
+template <typename T>
+__device__ inline void SumColumn(const CrossNet& net, const T* x, const T* dy,
                                  const SampleTerms& terms, size_t rows, size_t c, float* sums) {
   for (size_t first = 0; first < net.layers; first += kLayersTogether) {
     float sum[kLayersTogether] = {};
@@ -116,17 +120,18 @@ __device__ inline void SumColumn(const CrossNet& net, const float* x, const floa
 
 // A block to kRowsOfBlock samples: their terms, a warp to a sample; then, a thread to a column, dx
 // and the sums that the parameters' gradients are made of. sums: [blocks, layers n + n + layers].
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BackwardKernel(CrossNet net, const float* x, const float* dy, bool accumulate, float* dx,
-                   float* sums, size_t b) {
+    BackwardKernel(CrossNet net, const T* x, const T* dy, bool accumulate, T* dx, float* sums,
+                   size_t b) {
   CISTERN_DYNAMIC_SHARED(float, shared);
   const size_t layers = net.layers, n = net.n;
   const SampleTerms terms = {shared, shared + kRowsOfBlock * layers,
                              shared + 2 * kRowsOfBlock * layers};
   const size_t first = size_t{blockIdx.x} * kRowsOfBlock;
   const size_t rows = b - first < kRowsOfBlock ? b - first : kRowsOfBlock;
-  const float* in = x + first * n;
-  const float* grad = dy + first * n;
+  const T* in = x + first * n;
+  const T* grad = dy + first * n;
   for (size_t r = threadIdx.x / kWarp; r < rows; r += kWarps) {
     FindTerms(net, in + r * n, grad + r * n, terms.t + r * layers, terms.tc + r * layers,
               terms.last + r);
@@ -139,7 +144,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     for (size_t r = 0; r < rows; ++r) {
       float value = terms.last[r] * grad[r * n + c];
       for (size_t l = 0; l < layers; ++l) value += terms.tc[r * layers + l] * net.w(l)[c];
-      float* at = dx + (first + r) * n + c;
+      T* at = dx + (first + r) * n + c;
       *at = accumulate ? *at + value : value;
     }
   }
@@ -183,16 +188,18 @@ constexpr size_t kMaxLayers = 300;
 
 }  // namespace
 
-void MultiCross(const float* x, const float* parameters, float* y, size_t b, size_t layers,
-                size_t n, float* scratch, Stream& stream) {
+void MultiCross(ConstValues x, const float* parameters, Values y, size_t b, size_t layers, size_t n,
+                float* scratch, Stream& stream) {
   float* rest = nullptr;
   const CrossNet net = MakeCrossNet(parameters, layers, n, scratch, &rest, stream);
-  Launch("MultiCross", ForwardKernel, dim3(static_cast<unsigned>(CeilDivide(b, kWarps))),
-         dim3(kBlockThreads), 0, stream, net, x, y, b);
+  ForType(x.type, [&]<typename T>() {
+    Launch("MultiCross", ForwardKernel<T>, dim3(static_cast<unsigned>(CeilDivide(b, kWarps))),
+           dim3(kBlockThreads), 0, stream, net, As<T>(x), As<T>(y), b);
+  });
 }
 
-void MultiCrossBackward(const float* x, const float* parameters, const float* dy, Write dx_write,
-                        float* dx, float* dparameters, size_t b, size_t layers, size_t n,
+void MultiCrossBackward(ConstValues x, const float* parameters, ConstValues dy, Write dx_write,
+                        Values dx, float* dparameters, size_t b, size_t layers, size_t n,
                         float* scratch, Stream& stream) {
   if (layers > kMaxLayers) {
     return stream.Record(absl::UnimplementedError(
@@ -203,9 +210,11 @@ void MultiCrossBackward(const float* x, const float* parameters, const float* dy
   float* sums = total + SumFloats(layers, n);
   const size_t blocks = CeilDivide(b, kRowsOfBlock);
   const size_t shared_bytes = kRowsOfBlock * (2 * layers + 1) * sizeof(float);
-  Launch("MultiCrossBackward", BackwardKernel, dim3(static_cast<unsigned>(blocks)),
-         dim3(kBlockThreads), shared_bytes, stream, net, x, dy, dx_write == Write::kAccumulate, dx,
-         sums, b);
+  ForType(x.type, [&]<typename T>() {
+    Launch("MultiCrossBackward", BackwardKernel<T>, dim3(static_cast<unsigned>(blocks)),
+           dim3(kBlockThreads), shared_bytes, stream, net, As<T>(x), As<T>(dy),
+           dx_write == Write::kAccumulate, As<T>(dx), sums, b);
+  });
   AddBlocks("MultiCrossBackward: sums", sums, 1, blocks, SumFloats(layers, n), total, nullptr,
             stream);
   Launch("MultiCrossBackward: parameters", ParameterGradientsKernel,

@@ -13,8 +13,8 @@ namespace cistern::op {
 //
 // x: [b, n]. parameters: w(0), bias(0), w(1), bias(1) ..., each [n]. y: [b, n], overwritten.
 // scratch: MultiCrossScratchFloats(b, layers, n).
-void MultiCross(const float* x, const float* parameters, float* y, size_t b, size_t layers,
-                size_t n, float* scratch, Stream& stream);
+void MultiCross(ConstValues x, const float* parameters, Values y, size_t b, size_t layers, size_t n,
+                float* scratch, Stream& stream);
 
 // With t(l) = x . (the gradient by x(l + 1)), which needs only x . dy and the x . w(k), k > l:
 //   dx = c(layers) dy + sum over l of t(l) c(l) w(l)
@@ -23,8 +23,8 @@ void MultiCross(const float* x, const float* parameters, float* y, size_t b, siz
 //
 // dx: [b, n], written as dx_write says; null: not needed. dparameters: as parameters, overwritten.
 // scratch: as above.
-void MultiCrossBackward(const float* x, const float* parameters, const float* dy, Write dx_write,
-                        float* dx, float* dparameters, size_t b, size_t layers, size_t n,
+void MultiCrossBackward(ConstValues x, const float* parameters, ConstValues dy, Write dx_write,
+                        Values dx, float* dparameters, size_t b, size_t layers, size_t n,
                         float* scratch, Stream& stream);
 size_t MultiCrossScratchFloats(size_t b, size_t layers, size_t n);
 

@@ -1,6 +1,7 @@
 #include "cuda/op/multi_cross.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/float_row.h"
 #include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
@@ -111,42 +112,66 @@ void ParameterGradients(const CrossNet& net, const float* sums, float* dparamete
   }
 }
 
-}  // namespace
-
-void MultiCross(const float* x, const float* parameters, float* y, size_t b, size_t layers,
-                size_t n, float* scratch, Stream& stream) {
-  CISTERN_RUN_ON_GPU(MultiCross, x, parameters, y, b, layers, n, scratch);
-  const CrossNet net = MakeCrossNet(parameters, layers, n, scratch);
-  float* rest = scratch + SharedFloats(layers, n);
-  const size_t blocks = RowBlocks(b);
+template <typename T>
+void ForwardOf(const CrossNet& net, const T* x, T* y, size_t b, float* rest) {
+  const size_t layers = net.layers, n = net.n, blocks = RowBlocks(b);
   ForPieces(b, kRowsPerBlock, b * (layers + 2) * n, [=](size_t begin, size_t end) {
     const BlockScratch block = ScratchOf(rest, begin / kRowsPerBlock, blocks, layers, n);
+    FloatRow<T> in_row(n), out_row(n);
     for (size_t r = begin; r < end; ++r) {
-      Coefficients(net, x + r * n, block.c, block.p);
-      std::copy_n(net.bias_sums + layers * n, n, y + r * n);
-      AddScaled(x + r * n, block.c[layers], y + r * n, n);
+      const float* in = in_row.Read(x + r * n);
+      float* out = out_row.Open(y + r * n, Write::kOverwrite);
+      Coefficients(net, in, block.c, block.p);
+      std::copy_n(net.bias_sums + layers * n, n, out);
+      AddScaled(in, block.c[layers], out, n);
+      out_row.Close(y + r * n);
     }
   });
 }
 
-void MultiCrossBackward(const float* x, const float* parameters, const float* dy, Write dx_write,
-                        float* dx, float* dparameters, size_t b, size_t layers, size_t n,
+// sums: [RowBlocks(b)] of SumFloats, and the numbers.
+template <typename T>
+void BackwardOf(const CrossNet& net, const T* x, const T* dy, Write write, T* dx, size_t b,
+                float* sums) {
+  const size_t layers = net.layers, n = net.n, blocks = RowBlocks(b);
+  ForPieces(b, kRowsPerBlock, b * (3 * layers + 4) * n, [=](size_t begin, size_t end) {
+    const BlockScratch block = ScratchOf(sums, begin / kRowsPerBlock, blocks, layers, n);
+    std::fill_n(block.dw, SumFloats(layers, n), 0.0f);
+    FloatRow<T> in_row(n), grad_row(n), out_row(n);
+    for (size_t r = begin; r < end; ++r) {
+      const float *in = in_row.Read(x + r * n), *grad = grad_row.Read(dy + r * n);
+      if (dx == nullptr) {
+        BackwardSample(net, in, grad, write, nullptr, block);
+        continue;
+      }
+      BackwardSample(net, in, grad, write, out_row.Open(dx + r * n, write), block);
+      out_row.Close(dx + r * n);
+    }
+  });
+}
+
+}  // namespace
+
+void MultiCross(ConstValues x, const float* parameters, Values y, size_t b, size_t layers, size_t n,
+                float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(MultiCross, x, parameters, y, b, layers, n, scratch);
+  const CrossNet net = MakeCrossNet(parameters, layers, n, scratch);
+  float* rest = scratch + SharedFloats(layers, n);
+  ForType(x.type, [&]<typename T>() { ForwardOf(net, As<T>(x), As<T>(y), b, rest); });
+}
+
+void MultiCrossBackward(ConstValues x, const float* parameters, ConstValues dy, Write dx_write,
+                        Values dx, float* dparameters, size_t b, size_t layers, size_t n,
                         float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(MultiCrossBackward, x, parameters, dy, dx_write, dx, dparameters, b, layers, n,
                      scratch);
   const CrossNet net = MakeCrossNet(parameters, layers, n, scratch);
   float* total = scratch + SharedFloats(layers, n);
   float* rest = total + SumFloats(layers, n);
-  const size_t blocks = RowBlocks(b);
-  ForPieces(b, kRowsPerBlock, b * (3 * layers + 4) * n, [=](size_t begin, size_t end) {
-    const BlockScratch block = ScratchOf(rest, begin / kRowsPerBlock, blocks, layers, n);
-    std::fill_n(block.dw, SumFloats(layers, n), 0.0f);
-    for (size_t r = begin; r < end; ++r) {
-      BackwardSample(net, x + r * n, dy + r * n, dx_write, dx == nullptr ? nullptr : dx + r * n,
-                     block);
-    }
+  ForType(x.type, [&]<typename T>() {
+    BackwardOf(net, As<T>(x), As<T>(dy), dx_write, As<T>(dx), b, rest);
   });
-  AddPartials(rest, blocks, SumFloats(layers, n), total);
+  AddPartials(rest, RowBlocks(b), SumFloats(layers, n), total);
   ParameterGradients(net, total, dparameters);
 }
 

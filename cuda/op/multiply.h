@@ -8,15 +8,15 @@ namespace cistern::op {
 // y(i, s, e) = x(i, s) * w(s, e).
 //
 // x: [b, slots]. weight: [slots, dim]. y: [b, slots * dim], overwritten.
-void Multiply(const float* x, const float* weight, float* y, size_t b, size_t slots, size_t dim,
+void Multiply(ConstValues x, const float* weight, Values y, size_t b, size_t slots, size_t dim,
               Stream& stream);
 
 // dx(i, s) = sum over e of dy(i, s, e) w(s, e); dw(s, e) = sum over i of dy(i, s, e) x(i, s).
 //
 // dx: [b, slots], null: not needed. dweight: [slots, dim], overwritten.
 // scratch: MultiplyScratchFloats(b, slots, dim).
-void MultiplyBackward(const float* x, const float* weight, const float* dy, Write dx_write,
-                      float* dx, float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
+void MultiplyBackward(ConstValues x, const float* weight, ConstValues dy, Write dx_write, Values dx,
+                      float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
                       Stream& stream);
 size_t MultiplyScratchFloats(size_t b, size_t slots, size_t dim);
 

@@ -1,6 +1,7 @@
 #include "cuda/op/multiply.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/element.h"
 
 namespace cistern::op {
 
@@ -9,15 +10,16 @@ decltype(op::Multiply) Multiply;
 decltype(op::MultiplyBackward) MultiplyBackward;
 }  // namespace gpu
 
-void Multiply(const float* x, const float* weight, float* y, size_t b, size_t slots, size_t dim,
-              Stream& stream) {
-  CISTERN_RUN_ON_GPU(Multiply, x, weight, y, b, slots, dim);
+namespace {
+
+template <typename T>
+void ForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, size_t dim) {
   ForPieces(b, RowGrain(slots * dim), b * slots * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       for (size_t s = 0; s < slots; ++s) {
         const float factor = x[i * slots + s];
         const float* w = weight + s * dim;
-        float* out = y + (i * slots + s) * dim;
+        T* out = y + (i * slots + s) * dim;
 #pragma omp simd
         for (size_t e = 0; e < dim; ++e) out[e] = factor * w[e];
       }
@@ -25,11 +27,9 @@ void Multiply(const float* x, const float* weight, float* y, size_t b, size_t sl
   });
 }
 
-void MultiplyBackward(const float* x, const float* weight, const float* dy, Write dx_write,
-                      float* dx, float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
-                      Stream& stream) {
-  CISTERN_RUN_ON_GPU(MultiplyBackward, x, weight, dy, dx_write, dx, dweight, b, slots, dim,
-                     scratch);
+template <typename T>
+void BackwardOf(const T* x, const float* weight, const T* dy, Write dx_write, T* dx, float* dweight,
+                size_t b, size_t slots, size_t dim, float* scratch) {
   const size_t n = slots * dim;
   ForPieces(b, kRowsPerBlock, 2 * b * n, [=](size_t begin, size_t end) {
     float* partial = scratch + begin / kRowsPerBlock * n;
@@ -37,7 +37,7 @@ void MultiplyBackward(const float* x, const float* weight, const float* dy, Writ
     for (size_t i = begin; i < end; ++i) {
       for (size_t s = 0; s < slots; ++s) {
         const float factor = x[i * slots + s];
-        const float* g = dy + i * n + s * dim;
+        const T* g = dy + i * n + s * dim;
         const float* w = weight + s * dim;
         float* dw = partial + s * dim;
         float dot = 0.0f;
@@ -47,12 +47,30 @@ void MultiplyBackward(const float* x, const float* weight, const float* dy, Writ
           dot += g[e] * w[e];
         }
         if (dx == nullptr) continue;
-        float& out = dx[i * slots + s];
+        T& out = dx[i * slots + s];
         out = dx_write == Write::kAccumulate ? out + dot : dot;
       }
     }
   });
   AddPartials(scratch, RowBlocks(b), n, dweight);
+}
+
+}  // namespace
+
+void Multiply(ConstValues x, const float* weight, Values y, size_t b, size_t slots, size_t dim,
+              Stream& stream) {
+  CISTERN_RUN_ON_GPU(Multiply, x, weight, y, b, slots, dim);
+  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), weight, As<T>(y), b, slots, dim); });
+}
+
+void MultiplyBackward(ConstValues x, const float* weight, ConstValues dy, Write dx_write, Values dx,
+                      float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
+                      Stream& stream) {
+  CISTERN_RUN_ON_GPU(MultiplyBackward, x, weight, dy, dx_write, dx, dweight, b, slots, dim,
+                     scratch);
+  ForType(x.type, [&]<typename T>() {
+    BackwardOf(As<T>(x), weight, As<T>(dy), dx_write, As<T>(dx), dweight, b, slots, dim, scratch);
+  });
 }
 
 size_t MultiplyScratchFloats(size_t b, size_t slots, size_t dim) {

@@ -1,5 +1,5 @@
-// Bytes that must move: Product 4 (factors + 1) a float of y; ProductBackward 4 (factors + 1), and
-// 4 more where it accumulates. factors FLOPs.
+// Bytes that must move, for elements of s bytes: Product s (factors + 1) an element of y;
+// ProductBackward s (factors + 1), and s more where it accumulates. factors FLOPs.
 #include "cuda/op/product.h"
 
 #include "cuda/op/map.cuh"
@@ -7,54 +7,65 @@
 namespace cistern::op::gpu {
 namespace {
 
-// Pointers that travel in a kernel's arguments; more factors take several launches.
-constexpr size_t kMaxFactors = 16;
+// Pointers that travel in a kernel's arguments.
+constexpr size_t kMaxFactors = 17;
 
+template <typename T>
 struct Factors {
-  const float* x[kMaxFactors];
+  const T* x[kMaxFactors];
   unsigned size;
 };
 
-// The factors from number *next on but for number `by`, as many as fit; *next moves behind them.
-Factors TakeFactors(const float* const* x, size_t factors, size_t by, size_t* next) {
-  Factors taken{};
-  for (; *next < factors && taken.size < kMaxFactors; ++*next) {
-    if (*next != by) taken.x[taken.size++] = x[*next];
+// All factors but number `by`.
+template <typename T>
+Factors<T> FactorsBut(const ConstValues* x, size_t factors, size_t by) {
+  Factors<T> taken{};
+  for (size_t f = 0; f < factors; ++f) {
+    if (f != by) taken.x[taken.size++] = As<T>(x[f]);
   }
   return taken;
 }
 
-__device__ inline float Times(float value, const Factors& factors, size_t i) {
-  for (unsigned f = 0; f < factors.size; ++f) value *= factors.x[f][i];
+template <typename T>
+__device__ inline float Times(float value, const Factors<T>& factors, size_t i) {
+  for (unsigned f = 0; f < factors.size; ++f) value *= float{factors.x[f][i]};
   return value;
+}
+
+bool TooMany(size_t factors, Stream& stream) {
+  if (factors <= kMaxFactors) return false;
+  stream.Record(absl::UnimplementedError(
+      absl::StrCat("a product of ", factors, " tensors: on a GPU there may be ", kMaxFactors)));
+  return true;
+}
+
+template <typename T>
+void ProductOf(const ConstValues* x, size_t factors, T* y, size_t count, Stream& stream) {
+  const Factors<T> all = FactorsBut<T>(x, factors, factors);
+  Map("Product", count, Write::kOverwrite, y, stream,
+      [=] __device__(size_t i) { return Times(1.0f, all, i); });
+}
+
+template <typename T>
+void BackwardOf(const Factors<T>& others, const T* dy, Write write, T* dx, size_t count,
+                Stream& stream) {
+  Map("ProductBackward", count, write, dx, stream,
+      [=] __device__(size_t i) { return Times(float{dy[i]}, others, i); });
 }
 
 }  // namespace
 
-void Product(const float* const* x, size_t factors, float* y, size_t count, Stream& stream) {
-  size_t next = 0;
-  const Factors first = TakeFactors(x, factors, factors, &next);
-  Map("Product", count, Write::kOverwrite, y, stream,
-      [=] __device__(size_t i) { return Times(1.0f, first, i); });
-  while (next < factors) {
-    const Factors more = TakeFactors(x, factors, factors, &next);
-    Map("Product", count, Write::kOverwrite, y, stream,
-        [=] __device__(size_t i) { return Times(y[i], more, i); });
-  }
+void Product(const ConstValues* x, size_t factors, Values y, size_t count, Stream& stream) {
+  if (TooMany(factors, stream)) return;
+  ForType(y.type, [&]<typename T>() { ProductOf(x, factors, As<T>(y), count, stream); });
 }
 
-void ProductBackward(const float* const* x, size_t factors, size_t by, const float* dy, Write write,
-                     float* dx, size_t count, Stream& stream) {
-  size_t next = 0;
-  const Factors others = TakeFactors(x, factors, by, &next);
-  if (next < factors) {
-    stream.Record(absl::UnimplementedError(absl::StrCat("the gradient of a product of ", factors,
-                                                        " tensors: on a GPU there may be ",
-                                                        kMaxFactors + 1)));
-    return;
-  }
-  Map("ProductBackward", count, write, dx, stream,
-      [=] __device__(size_t i) { return Times(dy[i], others, i); });
+void ProductBackward(const ConstValues* x, size_t factors, size_t by, ConstValues dy, Write write,
+                     Values dx, size_t count, Stream& stream) {
+  if (TooMany(factors, stream)) return;
+  ForType(dy.type, [&]<typename T>() {
+    BackwardOf(FactorsBut<T>(x, factors, by), As<T>(dy), write, As<T>(dx), count, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

@@ -6,13 +6,13 @@
 
 namespace cistern::op {
 
-// y(i) = x(0)(i) * ... * x(factors - 1)(i). x: `factors` >= 1 pointers to [count]; the pointers are
-// read before Product returns. y: [count], overwritten.
-void Product(const float* const* x, size_t factors, float* y, size_t count, Stream& stream);
+// y(i) = x(0)(i) * ... * x(factors - 1)(i). x: `factors` >= 1 arrays [count]; the pointers are read
+// before Product returns. y: [count], overwritten.
+void Product(const ConstValues* x, size_t factors, Values y, size_t count, Stream& stream);
 
 // dx(i) = dy(i) * the product of all factors but number `by`. Nothing is divided, so a factor may
 // be zero.
-void ProductBackward(const float* const* x, size_t factors, size_t by, const float* dy, Write write,
-                     float* dx, size_t count, Stream& stream);
+void ProductBackward(const ConstValues* x, size_t factors, size_t by, ConstValues dy, Write write,
+                     Values dx, size_t count, Stream& stream);
 
 }  // namespace cistern::op

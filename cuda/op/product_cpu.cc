@@ -1,6 +1,7 @@
 #include "cuda/op/product.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/float_row.h"
 
 namespace cistern::op {
 
@@ -9,28 +10,48 @@ decltype(op::Product) Product;
 decltype(op::ProductBackward) ProductBackward;
 }  // namespace gpu
 
-void Product(const float* const* x, size_t factors, float* y, size_t count, Stream& stream) {
-  CISTERN_RUN_ON_GPU(Product, x, factors, y, count);
+namespace {
+
+template <typename T>
+void ProductOf(const ConstValues* x, size_t factors, T* y, size_t count) {
   ForPieces(count, kElementGrain, (factors + 1) * count, [=](size_t begin, size_t end) {
-    std::copy(x[0] + begin, x[0] + end, y + begin);
+    FloatRow<T> row(end - begin);
+    float* product = row.Open(y + begin, Write::kOverwrite);
+    const T* first = As<T>(x[0]) + begin;
+    std::copy(first, first + (end - begin), product);
     for (size_t f = 1; f < factors; ++f) {
-      const float* factor = x[f];
+      const T* factor = As<T>(x[f]) + begin;
 #pragma omp simd
-      for (size_t i = begin; i < end; ++i) y[i] *= factor[i];
+      for (size_t i = 0; i < end - begin; ++i) product[i] *= factor[i];
+    }
+    row.Close(y + begin);
+  });
+}
+
+template <typename T>
+void BackwardOf(const ConstValues* x, size_t factors, size_t by, const T* dy, Write write, T* dx,
+                size_t count) {
+  ForPieces(count, kElementGrain, (factors + 1) * count, [=](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      float grad = dy[i];
+      for (size_t f = 0; f < factors; ++f) grad *= f == by ? 1.0f : float{As<T>(x[f])[i]};
+      dx[i] = write == Write::kAccumulate ? dx[i] + grad : grad;
     }
   });
 }
 
-void ProductBackward(const float* const* x, size_t factors, size_t by, const float* dy, Write write,
-                     float* dx, size_t count, Stream& stream) {
+}  // namespace
+
+void Product(const ConstValues* x, size_t factors, Values y, size_t count, Stream& stream) {
+  CISTERN_RUN_ON_GPU(Product, x, factors, y, count);
+  ForType(y.type, [&]<typename T>() { ProductOf(x, factors, As<T>(y), count); });
+}
+
+void ProductBackward(const ConstValues* x, size_t factors, size_t by, ConstValues dy, Write write,
+                     Values dx, size_t count, Stream& stream) {
   CISTERN_RUN_ON_GPU(ProductBackward, x, factors, by, dy, write, dx, count);
-  ForPieces(count, kElementGrain, (factors + 1) * count, [=](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      float grad = dy[i];
-      for (size_t f = 0; f < factors; ++f) grad *= f == by ? 1.0f : x[f][i];
-      dx[i] = write == Write::kAccumulate ? dx[i] + grad : grad;
-    }
-  });
+  ForType(dy.type,
+          [&]<typename T>() { BackwardOf(x, factors, by, As<T>(dy), write, As<T>(dx), count); });
 }
 
 }  // namespace cistern::op

@@ -1,5 +1,5 @@
-// Bytes that must move: ReduceSum 4 a float of x and 4 a float of y; backward 4 a float of dx (8
-// where it accumulates) and 4 of dy. One FLOP a float.
+// Bytes that must move, for elements of s bytes: ReduceSum s an element of x and of y; backward s
+// an element of dx (2 s where it accumulates) and of dy. One FLOP an element.
 #include "cuda/op/reduce_sum.h"
 
 #include "cuda/op/reduce.cuh"
@@ -8,11 +8,12 @@ namespace cistern::op::gpu {
 namespace {
 
 // A thread adds one y(o, i).
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ThreadSumsKernel(const float* x, float* y, size_t outputs, size_t n, size_t inner) {
+    ThreadSumsKernel(const T* x, T* y, size_t outputs, size_t n, size_t inner) {
   const size_t at = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
   if (at >= outputs) return;
-  const float* from = x + at / inner * n * inner + at % inner;
+  const T* from = x + at / inner * n * inner + at % inner;
   float sum = 0.0f;
 #pragma unroll 8
   for (size_t a = 0; a < n; ++a) sum += from[a * inner];
@@ -20,8 +21,9 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 // A group of blockDim.x threads adds one row; inner is 1.
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    RowSumsKernel(const float* x, float* y, size_t outer, size_t n) {
+    RowSumsKernel(const T* x, T* y, size_t outer, size_t n) {
   const size_t o = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   float sum = 0.0f;
   if (o < outer) {
@@ -35,10 +37,11 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 // A block adds the columns blockIdx.x * blockDim.x ... of one o = blockIdx.y: few outputs, many
 // terms each.
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BlockSumsKernel(const float* x, float* y, size_t n, size_t inner) {
+    BlockSumsKernel(const T* x, T* y, size_t n, size_t inner) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const float* from = x + blockIdx.y * n * inner + i;
+  const T* from = x + blockIdx.y * n * inner + i;
   double sum[1] = {};
   if (i < inner) {
 #pragma unroll 8
@@ -52,33 +55,45 @@ __global__ void __launch_bounds__(kBlockThreads)
 // output cannot be shared among blocks.)
 constexpr size_t kEnoughThreads = 32768;
 
-}  // namespace
-
-void ReduceSum(const float* x, float* y, size_t outer, size_t n, size_t inner, Stream& stream) {
+template <typename T>
+void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner, Stream& stream) {
   const size_t outputs = outer * inner;
   if (outputs == 0) return;
   if (inner > 1 && outputs < kEnoughThreads && outer <= kMaxGridY && n > 32) {
     const dim3 block = RowBlock(inner, kSumWidth);
     const dim3 grid(static_cast<unsigned>(CeilDivide(inner, block.x)),
                     static_cast<unsigned>(outer));
-    return Launch("ReduceSum", BlockSumsKernel, grid, block, 0, stream, x, y, n, inner);
+    return Launch("ReduceSum", BlockSumsKernel<T>, grid, block, 0, stream, x, y, n, inner);
   }
   if (inner == 1 && n > 8) {
     const dim3 block = RowBlock(n, kWarp);
-    return Launch("ReduceSum", RowSumsKernel,
+    return Launch("ReduceSum", RowSumsKernel<T>,
                   dim3(static_cast<unsigned>(CeilDivide(outer, block.y))), block, 0, stream, x, y,
                   outer, n);
   }
-  Launch("ReduceSum", ThreadSumsKernel,
+  Launch("ReduceSum", ThreadSumsKernel<T>,
          dim3(static_cast<unsigned>(CeilDivide(outputs, kBlockThreads))), dim3(kBlockThreads), 0,
          stream, x, y, outputs, n, inner);
 }
 
-void ReduceSumBackward(const float* dy, Write write, float* dx, size_t outer, size_t n,
-                       size_t inner, Stream& stream) {
+template <typename T>
+void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner,
+                Stream& stream) {
   // Row r of dx, [outer * n, inner], is row r / n of dy.
   MapRows("ReduceSumBackward", outer * n, inner, write, dx, inner, stream,
-          [=] __device__(size_t r, size_t c) { return dy[r / n * inner + c]; });
+          [=] __device__(size_t r, size_t c) { return float{dy[r / n * inner + c]}; });
+}
+
+}  // namespace
+
+void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
+  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), As<T>(y), outer, n, inner, stream); });
+}
+
+void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
+                       Stream& stream) {
+  ForType(dy.type,
+          [&]<typename T>() { BackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner, stream); });
 }
 
 }  // namespace cistern::op::gpu

@@ -8,10 +8,10 @@
 namespace cistern::op {
 
 // y(o, i) = sum over a of x(o, a, i). x: [outer, n, inner]. y: [outer, inner], overwritten.
-void ReduceSum(const float* x, float* y, size_t outer, size_t n, size_t inner, Stream& stream);
+void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream);
 
 // dx(o, a, i) = dy(o, i). dy: [outer, inner]. dx: [outer, n, inner].
-void ReduceSumBackward(const float* dy, Write write, float* dx, size_t outer, size_t n,
-                       size_t inner, Stream& stream);
+void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
+                       Stream& stream);
 
 }  // namespace cistern::op

@@ -1,6 +1,7 @@
 #include "cuda/op/reduce_sum.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/float_row.h"
 
 namespace cistern::op {
 
@@ -12,26 +13,29 @@ decltype(op::ReduceSumBackward) ReduceSumBackward;
 namespace {
 
 // y(i) = sum over a < n of x(a, i) for i in [begin, end) of rows `inner` wide.
-void SumRows(const float* x, size_t n, size_t inner, size_t begin, size_t end, float* y) {
-  std::fill(y + begin, y + end, 0.0f);
+template <typename T>
+void SumRows(const T* x, size_t n, size_t inner, size_t begin, size_t end, T* y) {
+  FloatRow<T> row(end - begin);
+  float* sum = row.Open(y + begin, Write::kOverwrite);
+  std::fill(sum, sum + (end - begin), 0.0f);
   for (size_t a = 0; a < n; ++a) {
-    const float* row = x + a * inner;
+    const T* from = x + a * inner + begin;
 #pragma omp simd
-    for (size_t i = begin; i < end; ++i) y[i] += row[i];
+    for (size_t i = 0; i < end - begin; ++i) sum[i] += from[i];
   }
+  row.Close(y + begin);
 }
 
-float SumRow(const float* x, size_t n) {
+template <typename T>
+float SumRow(const T* x, size_t n) {
   float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
   for (size_t a = 0; a < n; ++a) sum += x[a];
   return sum;
 }
 
-}  // namespace
-
-void ReduceSum(const float* x, float* y, size_t outer, size_t n, size_t inner, Stream& stream) {
-  CISTERN_RUN_ON_GPU(ReduceSum, x, y, outer, n, inner);
+template <typename T>
+void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner) {
   const size_t cost = outer * n * inner;
   if (inner == 1) {
     ForPieces(outer, RowGrain(n), cost, [=](size_t begin, size_t end) {
@@ -52,14 +56,12 @@ void ReduceSum(const float* x, float* y, size_t outer, size_t n, size_t inner, S
   });
 }
 
-void ReduceSumBackward(const float* dy, Write write, float* dx, size_t outer, size_t n,
-                       size_t inner, Stream& stream) {
-  CISTERN_RUN_ON_GPU(ReduceSumBackward, dy, write, dx, outer, n, inner);
-  if (n == 0) return;
+template <typename T>
+void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner) {
   ForPieces(outer * n, RowGrain(inner), outer * n * inner, [=](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
-      const float* from = dy + row / n * inner;
-      float* to = dx + row * inner;
+      const T* from = dy + row / n * inner;
+      T* to = dx + row * inner;
       if (write == Write::kOverwrite) {
         std::copy(from, from + inner, to);
       } else {
@@ -68,6 +70,20 @@ void ReduceSumBackward(const float* dy, Write write, float* dx, size_t outer, si
       }
     }
   });
+}
+
+}  // namespace
+
+void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
+  CISTERN_RUN_ON_GPU(ReduceSum, x, y, outer, n, inner);
+  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), As<T>(y), outer, n, inner); });
+}
+
+void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
+                       Stream& stream) {
+  CISTERN_RUN_ON_GPU(ReduceSumBackward, dy, write, dx, outer, n, inner);
+  if (n == 0) return;
+  ForType(dy.type, [&]<typename T>() { BackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner); });
 }
 
 }  // namespace cistern::op

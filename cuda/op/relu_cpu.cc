@@ -3,6 +3,7 @@
 #include "common/check.h"
 #include "cuda/op/cpu.h"
 #include "cuda/op/dropout_cpu.h"
+#include "cuda/op/element.h"
 
 namespace cistern::op {
 
@@ -12,23 +13,18 @@ decltype(op::ReluDropout) ReluDropout;
 decltype(op::ReluDropoutBackward) ReluDropoutBackward;
 }  // namespace gpu
 
-void Relu(const float* x, float* y, size_t count, Stream& stream) {
-  CISTERN_RUN_ON_GPU(Relu, x, y, count);
+namespace {
+
+template <typename T>
+void ReluOf(const T* x, T* y, size_t count) {
   ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
 #pragma omp simd
-    for (size_t i = begin; i < end; ++i) y[i] = x[i] < 0.0f ? 0.0f : x[i];
+    for (size_t i = begin; i < end; ++i) y[i] = float{x[i]} < 0.0f ? 0.0f : float{x[i]};
   });
 }
 
-void ReluBackward(const float* y, const float* dy, Write write, float* dx, size_t count,
-                  Stream& stream) {
-  ReluDropoutBackward(y, dy, 0.0f, write, dx, count, stream);
-}
-
-void ReluDropout(const float* x, const DropoutDraw& draw, float* y, size_t b, size_t n,
-                 Stream& stream) {
-  CISTERN_RUN_ON_GPU(ReluDropout, x, draw, y, b, n);
-  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
+template <typename T>
+void ReluDropoutOf(const T* x, const DropoutDraw& draw, T* y, size_t b, size_t n) {
   const int32_t below = KeepBelow(draw.rate);
   const float scale = KeepScale(draw.rate);
   ForPieces(b, RowGrain(n), 4 * b * n, [=](size_t begin, size_t end) {
@@ -37,8 +33,8 @@ void ReluDropout(const float* x, const DropoutDraw& draw, float* y, size_t b, si
       for (size_t first = 0; first < n; first += kDropoutChunk) {
         const size_t width = std::min(kDropoutChunk, n - first);
         DrawHalfWords(draw, n, r, first, width, half);
-        const float* in = x + r * n + first;
-        float* out = y + r * n + first;
+        const T* in = x + r * n + first;
+        T* out = y + r * n + first;
 #pragma omp simd
         for (size_t c = 0; c < width; ++c) {
           out[c] = DroppedRelu(in[c], half[c], below, scale);
@@ -48,10 +44,8 @@ void ReluDropout(const float* x, const DropoutDraw& draw, float* y, size_t b, si
   });
 }
 
-void ReluDropoutBackward(const float* y, const float* dy, float rate, Write write, float* dx,
-                         size_t count, Stream& stream) {
-  CISTERN_RUN_ON_GPU(ReluDropoutBackward, y, dy, rate, write, dx, count);
-  const float scale = KeepScale(rate);
+template <typename T>
+void BackwardOf(const T* y, const T* dy, float scale, Write write, T* dx, size_t count) {
   ForPieces(count, kElementGrain, 3 * count, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {
 #pragma omp simd
@@ -60,6 +54,33 @@ void ReluDropoutBackward(const float* y, const float* dy, float rate, Write writ
 #pragma omp simd
       for (size_t i = begin; i < end; ++i) dx[i] += BehindRelu(y[i], dy[i], scale);
     }
+  });
+}
+
+}  // namespace
+
+void Relu(ConstValues x, Values y, size_t count, Stream& stream) {
+  CISTERN_RUN_ON_GPU(Relu, x, y, count);
+  ForType(x.type, [&]<typename T>() { ReluOf(As<T>(x), As<T>(y), count); });
+}
+
+void ReluBackward(ConstValues y, ConstValues dy, Write write, Values dx, size_t count,
+                  Stream& stream) {
+  ReluDropoutBackward(y, dy, 0.0f, write, dx, count, stream);
+}
+
+void ReluDropout(ConstValues x, const DropoutDraw& draw, Values y, size_t b, size_t n,
+                 Stream& stream) {
+  CISTERN_RUN_ON_GPU(ReluDropout, x, draw, y, b, n);
+  CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
+  ForType(x.type, [&]<typename T>() { ReluDropoutOf(As<T>(x), draw, As<T>(y), b, n); });
+}
+
+void ReluDropoutBackward(ConstValues y, ConstValues dy, float rate, Write write, Values dx,
+                         size_t count, Stream& stream) {
+  CISTERN_RUN_ON_GPU(ReluDropoutBackward, y, dy, rate, write, dx, count);
+  ForType(y.type, [&]<typename T>() {
+    BackwardOf(As<T>(y), As<T>(dy), KeepScale(rate), write, As<T>(dx), count);
   });
 }
 

@@ -67,16 +67,17 @@ __global__ void __launch_bounds__(kBlockThreads, 5)
 // A block adds the gradients of kRowsOfPartial rows, and their squares; `lanes` threads, a power of
 // two, to a row.
 __global__ void __launch_bounds__(kBlockThreads)
-    RowL2Kernel(float l2, const uint32_t* rows, const float* weights, size_t stride, float* grads,
-                double* partial, size_t distinct, size_t dim, unsigned lanes) {
+    RowL2Kernel(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
+                float* grads, double* partial, size_t distinct, size_t dim, unsigned lanes) {
   const size_t begin = size_t{blockIdx.x} * kRowsOfPartial;
   const size_t end = begin + kRowsOfPartial < distinct ? begin + kRowsOfPartial : distinct;
   const unsigned lane = threadIdx.x % lanes;
+  const float factor = l2.product();
   double sum = 0;
   for (size_t i = begin + threadIdx.x / lanes; i < end; i += kBlockThreads / lanes) {
     const float* w = weights + rows[i] * stride;
     for (size_t e = lane; e < dim; e += lanes) {
-      grads[i * dim + e] += l2 * w[e];
+      grads[i * dim + e] += factor * w[e];
       sum += double{w[e]} * double{w[e]};
     }
   }
@@ -103,8 +104,9 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
          rows, grads, weights, states, stride, distinct, dim, gate);
 }
 
-void AddRowL2(float l2, const uint32_t* rows, const float* weights, size_t stride, float* grads,
-              double* square_sum, size_t distinct, size_t dim, float* scratch, Stream& stream) {
+void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
+              float* grads, double* square_sum, size_t distinct, size_t dim, float* scratch,
+              Stream& stream) {
   const size_t pieces = CeilDivide(distinct, kRowsOfPartial);
   auto* partial = reinterpret_cast<double*>(scratch);
   Launch("AddRowL2", RowL2Kernel, dim3(static_cast<unsigned>(pieces)), dim3(kBlockThreads), 0,

@@ -23,8 +23,9 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
 // rows, grads, weights, stride: as above; weights are only read. square_sum: one double,
 // overwritten with the sum of w^2 over these rows; null: not needed. scratch:
 // AddRowL2ScratchFloats(distinct).
-void AddRowL2(float l2, const uint32_t* rows, const float* weights, size_t stride, float* grads,
-              double* square_sum, size_t distinct, size_t dim, float* scratch, Stream& stream);
+void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
+              float* grads, double* square_sum, size_t distinct, size_t dim, float* scratch,
+              Stream& stream);
 size_t AddRowL2ScratchFloats(size_t distinct);
 
 }  // namespace cistern::op

@@ -43,11 +43,13 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
   });
 }
 
-void AddRowL2(float l2, const uint32_t* rows, const float* weights, size_t stride, float* grads,
-              double* square_sum, size_t distinct, size_t dim, float* scratch, Stream& stream) {
+void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
+              float* grads, double* square_sum, size_t distinct, size_t dim, float* scratch,
+              Stream& stream) {
   CISTERN_RUN_ON_GPU(AddRowL2, l2, rows, weights, stride, grads, square_sum, distinct, dim,
                      scratch);
   double* partial = reinterpret_cast<double*>(scratch);
+  const float factor = l2.product();
   ForPieces(distinct, kRowGrain, 2 * distinct * dim, [=](size_t begin, size_t end) {
     double sum = 0;
     for (size_t i = begin; i < end; ++i) {
@@ -56,7 +58,7 @@ void AddRowL2(float l2, const uint32_t* rows, const float* weights, size_t strid
       float squares = 0.0f;
 #pragma omp simd reduction(+ : squares)
       for (size_t e = 0; e < dim; ++e) {
-        grad[e] += l2 * w[e];
+        grad[e] += factor * w[e];
         squares += w[e] * w[e];
       }
       sum += squares;

@@ -6,7 +6,8 @@
 namespace cistern::op {
 
 // A function of its own: gcc 12 does not vectorize a reduction inside a parallel lambda.
-inline float Dot(const float* a, const float* b, size_t n) {
+template <typename T>
+inline float Dot(const T* a, const T* b, size_t n) {
   float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
   for (size_t i = 0; i < n; ++i) sum += a[i] * b[i];

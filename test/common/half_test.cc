@@ -48,5 +48,25 @@ TEST(Half, WhatIsTooLargeIsInfinite) {
   EXPECT_EQ(FloatToHalf(-1e30f), 0xFC00);
 }
 
+TEST(Bfloat16, IsTheUpperHalfOfAFloat) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<HalfBits>(bits);
+    const float value = Bfloat16ToFloat(half);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(Bfloat16ToFloat(FloatToBfloat16(value)))) << bits;
+      continue;
+    }
+    ASSERT_EQ(FloatToBfloat16(value), half);
+    if (std::isinf(value) || (half & 0x7FFF) == 0x7F7F) continue;
+    // The float in the middle goes to the even one, its neighbours to the nearest.
+    const auto next = static_cast<HalfBits>(half + 1);
+    const auto middle = static_cast<float>((double{value} + double{Bfloat16ToFloat(next)}) / 2);
+    ASSERT_EQ(FloatToBfloat16(middle), bits % 2 == 0 ? half : next) << bits;
+    ASSERT_EQ(FloatToBfloat16(std::nextafter(middle, value)), half) << bits;
+    ASSERT_EQ(FloatToBfloat16(std::nextafter(middle, Bfloat16ToFloat(next))), next) << bits;
+  }
+  EXPECT_TRUE(std::isinf(Bfloat16ToFloat(FloatToBfloat16(std::numeric_limits<float>::max()))));
+}
+
 }  // namespace
 }  // namespace cistern

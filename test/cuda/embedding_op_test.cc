@@ -1,6 +1,8 @@
 // The ops on the rows of a pass table: pooling, its gradient, L2, and the optimizer.
 #include <map>
 
+#include "common/half.h"
+#include "cuda/op/elementwise.h"
 #include "cuda/op/embedding_pool.h"
 #include "cuda/op/sparse_update.h"
 #include "test/cuda/op_test.h"
@@ -79,6 +81,42 @@ TEST_P(EmbeddingOpTest, PoolsRowsIntoAWiderMatrix) {
       EXPECT_EQ(row[-1], kUnset);
       EXPECT_EQ(row[k() * dim()], kUnset);
       EXPECT_EQ(row[k() * dim() + 1], kUnset);
+    }
+  }
+}
+
+// Sums are of floats: what is pooled is rounded once, and the sums of gradients are not at all.
+TEST_P(EmbeddingOpTest, PoolsIntoHalves) {
+  const SparseCase batch = RandomBatch();
+  const Doubles table = Random(kTableRows * stride());
+  const Floats values(table);
+  const size_t size = outputs() * dim(), width = k() * dim();
+  const size_t distinct = batch.segment_rows.size();
+  for (const ElementType type : {ElementType::kHalf, ElementType::kBfloat16}) {
+    for (const Pool pool : {Pool::kSum, Pool::kMean}) {
+      Array<HalfBits> out(size, HalfBits{7});
+      Floats expected(size, kUnset), wide(size, kUnset);
+      EmbeddingPool(values.data() + 1, stride(), Rows(batch.rows).data(),
+                    Rows(batch.offsets).data(), pool, Values(out.data(), type), width, b(), k(),
+                    dim(), stream());
+      EmbeddingPool(values.data() + 1, stride(), Rows(batch.rows).data(),
+                    Rows(batch.offsets).data(), pool, expected.data(), width, b(), k(), dim(),
+                    stream());
+      const std::vector<float>& sums = expected.Read();
+      const std::vector<HalfBits>& bits = out.Read();
+      for (size_t i = 0; i < size; ++i) {
+        ASSERT_EQ(bits[i],
+                  type == ElementType::kHalf ? FloatToHalf(sums[i]) : FloatToBfloat16(sums[i]));
+      }
+      Convert(ConstValues(out.data(), type), wide.data(), size, stream());
+      Floats grads(distinct * dim(), kUnset), float_grads(distinct * dim(), kUnset);
+      for (const auto& [dout, to] : {std::pair(ConstValues(out.data(), type), &grads),
+                                     std::pair(ConstValues(wide.data()), &float_grads)}) {
+        EmbeddingPoolBackward(
+            dout, width, Rows(batch.offsets).data(), pool, Rows(batch.segment_offsets).data(),
+            Rows(batch.segment_outputs).data(), to->data(), distinct, k(), dim(), stream());
+      }
+      ExpectNear(Doubles(float_grads.Read().begin(), float_grads.Read().end()), grads, 1e-6);
     }
   }
 }

@@ -104,8 +104,8 @@ TEST_P(InteractionOpTest, ProductMultipliesEveryFactor) {
     return y;
   };
   std::vector<Floats> held(x.begin(), x.end());
-  std::vector<const float*> pointers;
-  for (const Floats& factor : held) pointers.push_back(factor.data());
+  std::vector<ConstValues> pointers;
+  for (const Floats& factor : held) pointers.emplace_back(factor.data());
   Floats y(size, kUnset);
   Product(pointers.data(), factors, y.data(), size, stream());
   ExpectNear(forward(x), y, 1e-6);

@@ -54,7 +54,7 @@ class AddLayer : public Layer {
 class ProductLayer : public Layer {
  public:
   ProductLayer(std::vector<Tensor*> ins, Tensor* out) : Layer(std::move(ins), {out}) {
-    factors_.resize(inputs().size());
+    factors_.assign(inputs().size(), op::ConstValues(nullptr));
   }
 
   void Forward(const Step& step) override {
@@ -72,12 +72,12 @@ class ProductLayer : public Layer {
 
  private:
   // Where the inputs lie in this step.
-  const float* const* Factors() {
+  const op::ConstValues* Factors() {
     for (size_t i = 0; i < factors_.size(); ++i) factors_[i] = input(i).value();
     return factors_.data();
   }
 
-  std::vector<const float*> factors_;
+  std::vector<op::ConstValues> factors_;
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ std::vector<char> Encode(const std::vector<double>& numbers, ElementType type) {
     const auto put = [at](auto x) { std::memcpy(at, &x, sizeof(x)); };
     if (type == ElementType::kFloat) put(static_cast<float>(numbers[i] / 1024));
     if (type == ElementType::kHalf) put(FloatToHalf(static_cast<float>(numbers[i] / 1048576)));
+    if (type == ElementType::kBfloat16) put(FloatToBfloat16(static_cast<float>(numbers[i])));
     if (type == ElementType::kDouble) put(numbers[i] / 3);
     if (type == ElementType::kInt64) put(static_cast<int64_t>(numbers[i]));
   }
@@ -48,16 +49,18 @@ double Decode(const char* at, ElementType type) {
   };
   if (type == ElementType::kFloat) return double{get(0.0f)};
   if (type == ElementType::kHalf) return double{HalfToFloat(get(HalfBits{0}))};
+  if (type == ElementType::kBfloat16) return double{Bfloat16ToFloat(get(HalfBits{0}))};
   if (type == ElementType::kDouble) return get(0.0);
   return static_cast<double>(get(int64_t{0}));
 }
 
 // The largest error of a sum of `size` numbers that is rounded once.
 double Tolerance(double sum, ElementType type) {
-  const double share = type == ElementType::kFloat    ? 0x1p-24
-                       : type == ElementType::kHalf   ? 0x1p-11
-                       : type == ElementType::kDouble ? 0x1p-50
-                                                      : 0;
+  const double share = type == ElementType::kFloat      ? 0x1p-24
+                       : type == ElementType::kHalf     ? 0x1p-11
+                       : type == ElementType::kBfloat16 ? 0x1p-8
+                       : type == ElementType::kDouble   ? 0x1p-50
+                                                        : 0;
   return std::abs(sum) * share * 1.01 + share * 1e-3;
 }
 
@@ -67,8 +70,8 @@ class GroupTest : public testing::TestWithParam<int> {
 };
 
 TEST_P(GroupTest, SumsAreThoseOfADoubleReferenceAndTheSameEverywhereAndEveryTime) {
-  for (const ElementType type :
-       {ElementType::kFloat, ElementType::kHalf, ElementType::kDouble, ElementType::kInt64}) {
+  for (const ElementType type : {ElementType::kFloat, ElementType::kHalf, ElementType::kBfloat16,
+                                 ElementType::kDouble, ElementType::kInt64}) {
     const std::vector<size_t> counts = {0, 1, 3, 1000, 100003};
     size_t all = 0;
     for (const size_t count : counts) all += count;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cuda/blas.h"
+#include "cuda/op/element.h"
 #include "test/cuda/emulator/cuda_runtime.h"
 
 namespace cistern {
@@ -21,18 +22,23 @@ double Rounded(float x, ProductPrecision precision) {
   return static_cast<double>(x);
 }
 
+// a and b are of type T, c of type C.
+template <typename T, typename C>
 void MultiplyNow(const BlasProduct& p) {
+  const auto *left = static_cast<const T*>(p.a.data), *right = static_cast<const T*>(p.b.data);
+  const auto* bias = static_cast<const C*>(p.bias.data);
+  auto* out = static_cast<C*>(p.c.data);
   for (size_t i = 0; i < p.m; ++i) {
     for (size_t j = 0; j < p.n; ++j) {
       double sum = 0;
       for (size_t l = 0; l < p.k; ++l) {
-        const float a = p.a[p.transpose_a ? l * p.m + i : i * p.k + l];
-        const float b = p.b[p.transpose_b ? j * p.k + l : l * p.n + j];
+        const float a = left[p.transpose_a ? l * p.m + i : i * p.k + l];
+        const float b = right[p.transpose_b ? j * p.k + l : l * p.n + j];
         sum += Rounded(a, p.precision) * Rounded(b, p.precision);
       }
-      if (p.bias != nullptr) sum += static_cast<double>(p.bias[j]);
-      float& c = p.c[i * p.n + j];
-      c = static_cast<float>(p.accumulate ? static_cast<double>(c) + sum : sum);
+      if (bias != nullptr) sum += double{bias[j]};
+      C& c = out[i * p.n + j];
+      c = static_cast<float>(p.accumulate ? double{c} + sum : sum);
     }
   }
 }
@@ -40,7 +46,13 @@ void MultiplyNow(const BlasProduct& p) {
 class LoopBlas : public Blas {
  public:
   absl::Status Multiply(const BlasProduct& product, cudaStream_t stream) override {
-    emulator::Launch(stream, [product] { MultiplyNow(product); });
+    op::ForType(product.a.type, [&]<typename T>() {
+      const bool floats = product.c.type == ElementType::kFloat;
+      emulator::Launch(stream,
+                       [product, multiply = floats ? MultiplyNow<T, float> : MultiplyNow<T, T>] {
+                         multiply(product);
+                       });
+    });
     return absl::OkStatus();
   }
 };

@@ -1,0 +1,199 @@
+// Products, interactions, batch normalization and losses of 16-bit elements.
+#include "cuda/op/batch_norm.h"
+#include "cuda/op/bce_loss.h"
+#include "cuda/op/dot_interaction.h"
+#include "cuda/op/elementwise.h"
+#include "cuda/op/fully_connected.h"
+#include "cuda/op/gemm.h"
+#include "cuda/op/label_loss.h"
+#include "cuda/op/multi_cross.h"
+#include "test/cuda/half_op.h"
+
+namespace cistern::op {
+namespace {
+
+class HalfLayerTest : public HalfOpTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, HalfLayerTest, testing::ValuesIn(OpCases()), OpCaseName);
+
+TEST_P(HalfLayerTest, Interactions) {
+  if (b() * k() * k() * n() > 4000000) GTEST_SKIP();
+  const size_t slots = std::min<size_t>(k(), 20), columns = DotInteractionColumns(slots, n());
+  ForWrites([&](ElementType type, Write write, float before) {
+    const Typed mlp = RandomOf(type, b() * n()), slot = RandomOf(type, b() * slots * n());
+    const Typed dy = RandomOf(type, b() * columns);
+    Typed y(type, b() * columns, 100), dmlp(type, mlp.size(), before),
+        dslot(type, slot.size(), before);
+    DotInteraction(mlp.half(), slot.half(), y.half(), b(), slots, n(), stream());
+    DotInteraction(mlp.floats(), slot.floats(), y.floats(), b(), slots, n(), stream());
+    y.ExpectRounded();
+    DotInteractionBackward(mlp.half(), slot.half(), dy.half(), write, dmlp.half(), write,
+                           dslot.half(), b(), slots, n(), stream());
+    DotInteractionBackward(mlp.floats(), slot.floats(), dy.floats(), write, dmlp.floats(), write,
+                           dslot.floats(), b(), slots, n(), stream());
+    dmlp.ExpectRounded();
+    dslot.ExpectRounded();
+  });
+}
+
+TEST_P(HalfLayerTest, Crosses) {
+  constexpr size_t kLayers = 3;
+  const size_t width = n();
+  ForWrites([&](ElementType type, Write write, float before) {
+    const Typed x = RandomOf(type, b() * width), dy = RandomOf(type, b() * width);
+    const double size = 1 / std::sqrt(static_cast<double>(width) + 1);
+    const Floats parameters(Random(2 * kLayers * width, -size, size));
+    Floats scratch(MultiCrossScratchFloats(b(), kLayers, width));
+    Floats grads(parameters.size(), kUnset), expected = grads;
+    Typed y(type, x.size(), 100), dx(type, x.size(), before);
+    MultiCross(x.half(), parameters.data(), y.half(), b(), kLayers, width, scratch.data(),
+               stream());
+    MultiCross(x.floats(), parameters.data(), y.floats(), b(), kLayers, width, scratch.data(),
+               stream());
+    y.ExpectRounded();
+    MultiCrossBackward(x.half(), parameters.data(), dy.half(), write, dx.half(), grads.data(), b(),
+                       kLayers, width, scratch.data(), stream());
+    MultiCrossBackward(x.floats(), parameters.data(), dy.floats(), write, dx.floats(),
+                       expected.data(), b(), kLayers, width, scratch.data(), stream());
+    dx.ExpectRounded();
+    ExpectSame(expected, grads);
+  });
+}
+
+TEST_P(HalfLayerTest, MatrixProducts) {
+  ForWrites([&](ElementType type, Write write, float before) {
+    const Typed a = RandomOf(type, b() * k()), w = RandomOf(type, k() * n());
+    for (const Transpose ta : {Transpose::kNo, Transpose::kYes}) {
+      for (const Transpose tb : {Transpose::kNo, Transpose::kYes}) {
+        Typed c(type, b() * n(), before);
+        Floats wide(c.size(), before);
+        Gemm(ta, tb, b(), n(), k(), a.half(), w.half(), write, c.half(), stream());
+        Gemm(ta, tb, b(), n(), k(), a.half(), w.half(), write, wide.data(), stream());
+        Gemm(ta, tb, b(), n(), k(), a.floats(), w.floats(), write, c.floats(), stream());
+        c.ExpectRounded();
+        const Floats expected(std::vector<float>(c.size(), 0));
+        Convert(ConstValues(c.floats()), const_cast<float*>(expected.data()), c.size(), stream());
+        ExpectSame(expected, wide);
+      }
+    }
+  });
+}
+
+TEST_P(HalfLayerTest, FullyConnectedLayers) {
+  ForWrites([&](ElementType type, Write write, float before) {
+    const Typed x = RandomOf(type, b() * k()), weight = RandomOf(type, k() * n());
+    const Typed bias = RandomOf(type, n()), dy = RandomOf(type, b() * n());
+    Typed y(type, dy.size(), 100), dx(type, x.size(), before);
+    FullyConnected(x.half(), weight.half(), bias.half(), y.half(), b(), k(), n(), stream());
+    FullyConnected(x.floats(), weight.floats(), bias.floats(), y.floats(), b(), k(), n(), stream());
+    y.ExpectRounded();
+    Floats scratch(FullyConnectedScratchFloats(b(), k(), n()));
+    Floats dw(weight.size(), kUnset), dbias(n(), kUnset), expected_dw = dw, expected_dbias = dbias;
+    FullyConnectedBackward(x.half(), weight.half(), dy.half(), write, dx.half(), dw.data(),
+                           dbias.data(), b(), k(), n(), scratch.data(), stream());
+    FullyConnectedBackward(x.floats(), weight.floats(), dy.floats(), write, dx.floats(),
+                           expected_dw.data(), expected_dbias.data(), b(), k(), n(), scratch.data(),
+                           stream());
+    dx.ExpectRounded();
+    ExpectSame(expected_dw, dw);
+    ExpectSame(expected_dbias, dbias);
+  });
+}
+
+TEST_P(HalfLayerTest, BatchNormalization) {
+  const size_t width = n();
+  if (b() == 0) GTEST_SKIP();
+  ForWrites([&](ElementType type, Write write, float before) {
+    for (const BatchNormEpilogue& epilogue : {BatchNormEpilogue{}, BatchNormEpilogue{true, {}},
+                                              BatchNormEpilogue{true, {0.4f, 3, 4}}}) {
+      const Typed x = RandomOf(type, b() * width), dy = RandomOf(type, x.size());
+      const Floats gamma(Random(width, 0.5, 2)), beta(Random(width));
+      Floats mean(width), inv_std(width), running_mean(width), running_var(width, 1.0f);
+      Floats half_mean(width), half_std(width), half_running(width), half_var(width, 1.0f);
+      Floats scratch(BatchNormScratchFloats(b(), width));
+      BatchNormStatistics(x.half(), 0.1f, 1e-5f, half_mean.data(), half_std.data(),
+                          half_running.data(), half_var.data(), b(), width, scratch.data(),
+                          stream());
+      BatchNormStatistics(x.floats(), 0.1f, 1e-5f, mean.data(), inv_std.data(), running_mean.data(),
+                          running_var.data(), b(), width, scratch.data(), stream());
+      ExpectSame(mean, half_mean);
+      ExpectSame(running_var, half_var);
+      Typed y(type, x.size(), 100), dx(type, x.size(), before);
+      BatchNormForward(x.half(), mean.data(), inv_std.data(), gamma.data(), beta.data(), epilogue,
+                       y.half(), b(), width, stream());
+      BatchNormForward(x.floats(), mean.data(), inv_std.data(), gamma.data(), beta.data(), epilogue,
+                       y.floats(), b(), width, stream());
+      y.ExpectRounded();
+      // Where the rounded y is zero and the other is not, they would cut differently.
+      Convert(std::as_const(y).half(), y.floats(), y.size(), stream());
+      Floats dgamma(width), dbeta(width), half_dgamma(width), half_dbeta(width);
+      BatchNormBackward(x.half(), y.half(), dy.half(), mean.data(), inv_std.data(), gamma.data(),
+                        epilogue, write, dx.half(), half_dgamma.data(), half_dbeta.data(), b(),
+                        width, scratch.data(), stream());
+      BatchNormBackward(x.floats(), y.floats(), dy.floats(), mean.data(), inv_std.data(),
+                        gamma.data(), epilogue, write, dx.floats(), dgamma.data(), dbeta.data(),
+                        b(), width, scratch.data(), stream());
+      ExpectSame(dbeta, half_dbeta);
+      dx.ExpectRounded();
+      Typed inferred(type, x.size(), 100);
+      BatchNormInference(x.half(), running_mean.data(), running_var.data(), 1e-5f, gamma.data(),
+                         beta.data(), epilogue.relu, inferred.half(), b(), width, stream());
+      BatchNormInference(x.floats(), running_mean.data(), running_var.data(), 1e-5f, gamma.data(),
+                         beta.data(), epilogue.relu, inferred.floats(), b(), width, stream());
+      inferred.ExpectRounded();
+    }
+  });
+}
+
+// The scale multiplies before the rounding: what is too small for a half is not lost.
+TEST_P(HalfLayerTest, LossesScaleTheirGradients) {
+  const Floats scale(1, 1024.0f);
+  const size_t labels_num = n(), size = b() * labels_num;
+  ForTypes([&](ElementType type) {
+    const Typed x = RandomOf(type, 2 * size, -8, 8);
+    Doubles label(size);
+    for (double& v : label) v = static_cast<double>(RandomIndex(2));
+    const Floats labels(label), weights(Random(labels_num, 0.5, 2));
+    Floats scratch(BceLossScratchFloats(2 * size) + LabelLossScratchFloats(2 * size));
+    const auto check = [&](size_t logits, const auto& loss) {
+      Typed dx(type, logits, 100);
+      Array<double> half_loss(1, 7.0), float_loss(1, 7.0);
+      loss(std::as_const(x).half(), half_loss.data(), ScaledValues(dx.half(), scale.data()));
+      loss(x.floats(), float_loss.data(), ScaledValues(dx.floats(), scale.data()));
+      dx.ExpectRounded();
+      EXPECT_NEAR(half_loss.Read()[0], float_loss.Read()[0], 1e-9);
+      Floats plain(logits, kUnset);
+      loss(x.floats(), float_loss.data(), ScaledValues(plain.data()));
+      Scale(1024.0f, plain.data(), logits, stream());
+      Floats scaled(logits, kUnset);
+      Convert(ConstValues(dx.floats()), scaled.data(), logits, stream());
+      ExpectSame(scaled, plain);
+    };
+    check(size, [&](ConstValues logits, double* loss, ScaledValues dx) {
+      BceLoss(logits, labels.data(), loss, dx, size, scratch.data(), stream());
+    });
+    check(2 * size, [&](ConstValues logits, double* loss, ScaledValues dx) {
+      TwoClassLoss(logits, labels.data(), loss, dx, size, scratch.data(), stream());
+    });
+    if (labels_num == 0) return;
+    check(size, [&](ConstValues logits, double* loss, ScaledValues dx) {
+      MultiLabelLoss(logits, labels.data(), weights.data(), loss, dx, b(), labels_num,
+                     scratch.data(), stream());
+    });
+  });
+}
+
+TEST_P(HalfLayerTest, Probabilities) {
+  ForTypes([&](ElementType type) {
+    const Typed x = RandomOf(type, 2 * b(), -8, 8);
+    Floats p(2 * b(), kUnset), expected(2 * b(), kUnset);
+    Sigmoid(x.half(), p.data(), 2 * b(), stream());
+    Sigmoid(x.floats(), expected.data(), 2 * b(), stream());
+    ExpectSame(expected, p);
+    TwoClassProbability(x.half(), p.data(), b(), stream());
+    TwoClassProbability(x.floats(), expected.data(), b(), stream());
+    ExpectSame(expected, p);
+  });
+}
+
+}  // namespace
+}  // namespace cistern::op
