@@ -10,10 +10,30 @@ namespace cistern::op {
 struct StepGate {
   double loss = 0;       // mean over the batch, regularizers included
   double grad_norm = 0;  // of all gradients, before clipping
-  float factor = 1;      // of all gradients: below 1 where the norm is clipped
+  // Of all gradients: 1 over their scale, and less where the norm is clipped.
+  float factor = 1;
   // 0: the loss is not a finite number, or the norm none whose square a float holds; no update
   // happens.
   uint32_t open = 1;
+
+  // What the gradients of the next step are multiplied by from the loss on, so that small ones are
+  // not lost to float16. Sums of gradients are of scaled ones; loss, norm and factor are not.
+  float loss_scale = 1;
+  uint32_t good_steps = 0;  // since the scale last changed
+  uint32_t overflowed = 0;  // 1: closed only because scaled gradients were not finite
+};
+
+// A scale that follows the gradients, with the numbers of torch.amp.GradScaler: half after a step
+// that overflowed, twice after so many in a row that did not. It stays a power of two from 1 to a
+// largest one.
+inline constexpr float kFirstLossScale = 65536;
+inline constexpr float kLargestLossScale = 16777216;
+inline constexpr uint32_t kStepsToDoubleScale = 2000;
+
+enum class LossScaling {
+  kNone,      // the scale is 1
+  kConstant,  // what it was when the gate was made
+  kDynamic,
 };
 
 // How the sums of a step make its loss and norm.
@@ -23,6 +43,9 @@ struct StepRule {
   double clip_norm = 0;          // gradients are scaled down to this norm; 0: never
   // A gate that is closed stays so, until its owner opens it: nothing follows a step that failed.
   bool stays_closed = true;
+  // With a scale, gradients that are not finite close the gate for one step: they say that the
+  // scale is too large, unless a dynamic one is 1. A loss that is not finite is never forgiven.
+  LossScaling scaling = LossScaling::kNone;
 };
 
 // Sets *gate from sums: loss, dense penalty, dense squares, then of each embedding its penalty and

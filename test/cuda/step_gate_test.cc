@@ -60,6 +60,80 @@ TEST_P(StepGateTest, ClosesOnANormThatIsTooLargeToBeSquared) {
   EXPECT_EQ(Judged({1, 1, 1e39}, rule).open, 1u);
 }
 
+TEST_P(StepGateTest, NormAndFactorAreOfUnscaledGradients) {
+  StepGate before;
+  before.loss_scale = 1024;
+  StepRule rule;
+  rule.scaling = LossScaling::kConstant;
+  const StepGate gate = Judged({1, 0, 25.0 * 1024 * 1024}, rule, before);
+  EXPECT_EQ(gate.grad_norm, 5);
+  EXPECT_EQ(gate.factor, 1.0f / 1024);
+  EXPECT_EQ(gate.open, 1u);
+  EXPECT_EQ(gate.loss_scale, 1024);
+  rule.clip_norm = 2;
+  EXPECT_EQ(Judged({1, 0, 25.0 * 1024 * 1024}, rule, before).factor,
+            static_cast<float>(2 / (5 + 1e-6)) / 1024);
+}
+
+TEST_P(StepGateTest, ADynamicScaleHalvesOnOverflowAndDoublesAfterGoodSteps) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  StepRule rule;
+  rule.scaling = LossScaling::kDynamic;
+  StepGate gate;
+  gate.loss_scale = kFirstLossScale;
+  gate.good_steps = 7;
+  gate = Judged({1, 0, infinity}, rule, gate);
+  EXPECT_EQ(gate.open, 0u);
+  EXPECT_EQ(gate.overflowed, 1u);
+  EXPECT_EQ(gate.loss_scale, kFirstLossScale / 2);
+  EXPECT_EQ(gate.good_steps, 0u);
+  // The gate opens again although it stays closed after a failure.
+  gate = Judged({1, 0, 1}, rule, gate);
+  EXPECT_EQ(gate.open, 1u);
+  EXPECT_EQ(gate.overflowed, 0u);
+  EXPECT_EQ(gate.good_steps, 1u);
+  gate.good_steps = kStepsToDoubleScale - 1;
+  gate = Judged({1, 0, 1}, rule, gate);
+  EXPECT_EQ(gate.loss_scale, kFirstLossScale);
+  EXPECT_EQ(gate.factor, 2 / kFirstLossScale);  // of the step that was, not of the next
+  EXPECT_EQ(gate.good_steps, 0u);
+  gate.loss_scale = kLargestLossScale;
+  gate.good_steps = kStepsToDoubleScale - 1;
+  EXPECT_EQ(Judged({1, 0, 1}, rule, gate).loss_scale, kLargestLossScale);
+}
+
+TEST_P(StepGateTest, WhatNoScaleCausedIsNotForgiven) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  StepRule rule;
+  rule.scaling = LossScaling::kDynamic;
+  StepGate gate;
+  gate.loss_scale = 2;
+  const StepGate by_loss = Judged({infinity, 0, infinity}, rule, gate);
+  EXPECT_EQ(by_loss.overflowed, 0u);
+  EXPECT_EQ(by_loss.loss_scale, 2);
+  EXPECT_EQ(Judged({1, 0, 1}, rule, by_loss).open, 0u);
+  gate = Judged({1, 0, infinity}, rule, gate);
+  EXPECT_EQ(gate.overflowed, 1u);
+  gate = Judged({1, 0, infinity}, rule, gate);  // with a scale of 1
+  EXPECT_EQ(gate.loss_scale, 1);
+  EXPECT_EQ(gate.open, 0u);
+  EXPECT_EQ(gate.overflowed, 0u);
+  EXPECT_EQ(Judged({1, 0, 1}, rule, gate).open, 0u);
+  // Without scaling nothing is.
+  EXPECT_EQ(Judged({1, 0, infinity}, StepRule()).overflowed, 0u);
+}
+
+TEST_P(StepGateTest, AConstantScaleStaysAndOnlySkips) {
+  StepRule rule;
+  rule.scaling = LossScaling::kConstant;
+  StepGate gate;
+  gate.loss_scale = 128;
+  gate = Judged({1, 0, std::nan("")}, rule, gate);
+  EXPECT_EQ(gate.open, 0u);
+  EXPECT_EQ(gate.loss_scale, 128);
+  EXPECT_EQ(Judged({1, 0, 1}, rule, gate).open, 1u);
+}
+
 TEST_P(StepGateTest, StaysClosedWhereItIsToldTo) {
   StepGate closed;
   closed.open = 0;

@@ -86,8 +86,8 @@ TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {
   std::string notes;
   for (const std::string& note : config.notes) absl::StrAppend(&notes, note, "\n");
   for (const char* expected :
-       {"solver.gpu: ignored", "solver.dense model_file: read as", "solver.mixed_precision: half",
-        "solver.seed: 0", "layers[1].plan_file: ignored", "layers[0].slot_size_array: ignored"}) {
+       {"solver.gpu: ignored", "solver.dense model_file: read as", "solver.seed: 0",
+        "layers[1].plan_file: ignored", "layers[0].slot_size_array: ignored"}) {
     EXPECT_THAT(notes, HasSubstr(expected));
   }
   EXPECT_NE(config.solver.seed, 0u);

@@ -21,7 +21,7 @@ TEST(LayerSite, AMatrixIsAskedForWithBothShapes) {
 }
 
 TEST(TensorSet, ViewsShareStorage) {
-  TensorSet tensors;
+  TensorSet tensors{ElementType::kFloat};
   Tensor* a = tensors.Define("a", {1, {6}});
   Tensor* b = tensors.DefineView("b", {2, {3}}, *a);
   EXPECT_EQ(a->storage, b->storage);

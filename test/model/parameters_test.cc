@@ -12,7 +12,7 @@ namespace {
 constexpr WeightInit kOnes = {WeightInit::Kind::kConstant, 1};
 
 void Allocate(const RuleParams& rule, Parameters& parameters) {
-  const absl::Status status = parameters.Allocate(rule, 1, TestDevice());
+  const absl::Status status = parameters.Allocate(rule, 1, ElementType::kFloat, TestDevice());
   ASSERT_TRUE(status.ok()) << status;
 }
 std::vector<float> Read(const Parameters& parameters, size_t i) {

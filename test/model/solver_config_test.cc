@@ -98,6 +98,30 @@ TEST(SolverConfig, ASnapshotThatHugeCtrsFilesCannotHoldIsNoted) {
   EXPECT_THAT(notes("101"), Not(HasSubstr("solver.snapshot")));  // never comes
 }
 
+TEST(SolverConfig, PrecisionIsThatOfTheSolverOrOfCistern) {
+  const auto precision = [](const std::vector<std::string>& overrides) {
+    return ParseOrDie(overrides).precision;
+  };
+  EXPECT_EQ(precision({}).activations, Activations::kFloat32);
+  EXPECT_EQ(precision({"solver.mixed_precision=512"}).activations, Activations::kFloat16);
+  EXPECT_EQ(precision({"solver.mixed_precision=512"}).loss_scale, 512);
+  EXPECT_EQ(precision({"cistern.activations=float16"}).activations, Activations::kFloat16);
+  EXPECT_EQ(precision({"cistern.activations=float16"}).loss_scale, 0);  // dynamic
+  EXPECT_EQ(precision({"cistern.activations=float16", "cistern.loss_scale=dynamic"}).loss_scale, 0);
+  EXPECT_EQ(precision({"cistern.activations=float16", "cistern.loss_scale=65536"}).loss_scale,
+            65536);
+  EXPECT_EQ(precision({"cistern.activations=bfloat16"}).activations, Activations::kBfloat16);
+  EXPECT_EQ(precision({"solver.mixed_precision=128", "cistern.activations=float16"}).loss_scale,
+            128);
+  EXPECT_THAT(ErrorOf({"solver.mixed_precision=512", "cistern.activations=bfloat16"}),
+              HasSubstr("cistern.activations: solver.mixed_precision says float16"));
+  EXPECT_THAT(ErrorOf({"solver.mixed_precision=512", "cistern.loss_scale=dynamic"}),
+              HasSubstr("cistern.loss_scale: is solver.mixed_precision once more"));
+  EXPECT_THAT(ErrorOf({"cistern.activations=bfloat16", "cistern.loss_scale=128"}),
+              HasSubstr("cistern.loss_scale: is of float16 alone"));
+  EXPECT_THAT(ErrorOf({"cistern.loss_scale=128"}), HasSubstr("cistern.loss_scale: is of float16"));
+}
+
 TEST(SolverConfig, TheFrappeRecipeIsExpressible) {
   const ModelConfig config = ParseOrDie(
       {"solver.max_iter=0", "solver.num_epochs=100", "cistern.embedding_l2=0.05",

@@ -13,9 +13,9 @@ TEST(TensorShape, CountsAndDescribesItself) {
   const TensorShape vectors = {26, {11}};
   EXPECT_EQ(vectors.ToString(), "[26b, 11]");
   EXPECT_EQ(vectors.columns(), 11u);
-  EXPECT_EQ(vectors.floats(), embedding.floats());
+  EXPECT_EQ(vectors.size(), embedding.size());
   EXPECT_NE(vectors, embedding);
-  EXPECT_EQ((TensorShape{1, {0}}.floats()), 0u);
+  EXPECT_EQ((TensorShape{1, {0}}.size()), 0u);
 }
 
 }  // namespace

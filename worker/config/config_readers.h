@@ -22,6 +22,9 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes);
 
 CisternConfig ReadCistern(const Json& json);
 
+// solver.mixed_precision, cistern.activations and cistern.loss_scale.
+absl::StatusOr<PrecisionConfig> ReadPrecision(const Json& solver, const Json& cistern);
+
 // cistern.gauc_slot, which names a sparse input of `data`.
 absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data);
 

@@ -43,9 +43,10 @@ ObjectGrammar SolverGrammar() {
        Count("seed", "of every random number of a run; 0: a fixed one")
            .Default("0")
            .AtMost(kAnySize),
-       Word("mixed_precision", {"128", "256", "512", "1024"}, "loss scale of half precision")
-           .Otherwise("single precision")
-           .Note("half precision is not of this release; training uses single precision"),
+       Word("mixed_precision", {"128", "256", "512", "1024"},
+            "activations are float16, and this is the loss scale (cistern.activations, "
+            "cistern.loss_scale)")
+           .Otherwise("single precision"),
        Strings("dense_model_file",
                "dense weights that a fresh run starts from, a file of HugeCTR's; the `.ntp.json` "
                "beside it is read if there")
@@ -196,6 +197,19 @@ const ObjectGrammar& CisternGrammar() {
             "what matrix products on a GPU may round their inputs to: 24, 11 or 8 bits, sums are "
             "float32; the CPU computes in float32")
            .Otherwise("float32, or tf32 with enable_tf32_compute"),
+       Word(
+           "activations", {"float32", "float16", "bfloat16"},
+           "what flows between layers, forward and back; weights, optimizer state and all sums are "
+           "float32")
+           .Otherwise("float32, or float16 with mixed_precision"),
+       Word(
+           "loss_scale",
+           {"dynamic", "1", "128", "256", "512", "1024", "2048", "4096", "8192", "16384", "32768",
+            "65536"},
+           "what gradients of float16 are multiplied by, so that small ones are not lost; dynamic: "
+           "65536 at first, half after a step that overflows, twice after 2000 that do not. A step "
+           "that overflows is left out and counted (skipped_steps)")
+           .Otherwise("mixed_precision, or dynamic"),
        Word("init_scheme", {"hugectr", "exact"},
             "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
            .Default("\"hugectr\""),

@@ -160,6 +160,10 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   if (!optimizer.ok()) return optimizer.status();
   config->optimizer = *std::move(optimizer);
   config->cistern = ReadCistern(root->at("cistern"));
+  absl::StatusOr<PrecisionConfig> precision =
+      ReadPrecision(root->at("solver"), root->at("cistern"));
+  if (!precision.ok()) return precision.status();
+  config->precision = *precision;
   CISTERN_RETURN_IF_ERROR(ReadLayers(*root, config));
   config->optimizer.rule.missed = MissedRule::kLocal;  // every step moves all dense parameters
   return CheckModelFiles(config);

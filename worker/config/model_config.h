@@ -144,8 +144,16 @@ struct CisternConfig {
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
 };
 
+// What flows between layers: solver.mixed_precision, cistern.activations, cistern.loss_scale.
+enum class Activations { kFloat32, kFloat16, kBfloat16 };
+struct PrecisionConfig {
+  Activations activations = Activations::kFloat32;
+  double loss_scale = 0;  // of kFloat16; 0: dynamic
+};
+
 struct ModelConfig {
   std::string path;  // of the file, for messages
+  PrecisionConfig precision;
   SolverConfig solver;
   OptimizerConfig optimizer;  // dense parameters; default of the embeddings
   DataConfig data;

@@ -53,7 +53,7 @@ class DropoutLayer : public Layer {
   bool can_replace_input() const override { return true; }
   bool can_replace_grad() const override { return true; }
   absl::Status Allocate(size_t batch, DeviceContext& device) override {
-    return mask_.Grow(batch * output().shape.floats(), device, "dropout masks");
+    return mask_.Grow(batch * output().shape.size(), device, "dropout masks");
   }
 
   void Forward(const Step& step) override {
@@ -62,7 +62,7 @@ class DropoutLayer : public Layer {
   }
 
   void Infer(const Step& step) override {
-    if (input().value() == output().value()) return;
+    if (input().value().data == output().value().data) return;
     const size_t rows = RowsOf(output(), step);
     op::CopyColumns(input().value(), columns_, op::Write::kOverwrite, output().value(), columns_,
                     rows, columns_, step.stream);
@@ -87,13 +87,13 @@ class EluLayer : public Layer {
   bool can_replace_grad() const override { return true; }
 
   void Forward(const Step& step) override {
-    op::Elu(input().value(), alpha_, output().value(), step.size * output().shape.floats(),
+    op::Elu(input().value(), alpha_, output().value(), step.size * output().shape.size(),
             step.stream);
   }
 
   void Backward(const Step& step) override {
     op::EluBackward(input().value(), alpha_, output().grad(), input().write, input().grad(),
-                    step.size * output().shape.floats(), step.stream);
+                    step.size * output().shape.size(), step.stream);
   }
 
  private:

@@ -48,8 +48,9 @@ void CtrEmbeddingLayer::Backward(const Step& step) {
 void CtrEmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
   const SparseView& in = sparse(step);
   const PassTable& rows = table(step);
-  op::AddCtrL2(l2, MakeCtrRule(rows.layout()), in.segment_rows, rows.values(), rows.stride(),
-               gradients(), square_sum, in.distinct, l2_scratch_.data(), step.stream);
+  op::AddCtrL2({l2, step.loss_scale}, MakeCtrRule(rows.layout()), in.segment_rows, rows.values(),
+               rows.stride(), gradients(), square_sum, in.distinct, l2_scratch_.data(),
+               step.stream);
 }
 
 void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {

@@ -94,9 +94,9 @@ void EmbeddingLayer::Backward(const Step& step) {
 void EmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
   const SparseView& in = sparse(step);
   const PassTable& rows = table(step);
-  op::AddRowL2(l2, in.segment_rows, rows.values() + rows.layout().weight_index(), rows.stride(),
-               gradients_.data(), square_sum, in.distinct, config_.vec_size, scratch_.data(),
-               step.stream);
+  op::AddRowL2({l2, step.loss_scale}, in.segment_rows, rows.values() + rows.layout().weight_index(),
+               rows.stride(), gradients_.data(), square_sum, in.distinct, config_.vec_size,
+               scratch_.data(), step.stream);
 }
 
 void EmbeddingLayer::SumOfSquares(double* sum, const Step& step) {

@@ -26,9 +26,9 @@ class FullyConnectedLayer : public Layer {
   }
 
   void Forward(const Step& step) override {
-    op::FullyConnected(input().value(), step.parameters.weight(weight_),
-                       step.parameters.weight(bias_), output().value(), RowsOf(output(), step), in_,
-                       out_, step.stream);
+    op::FullyConnected(input().value(), step.parameters.rounded(weight_),
+                       step.parameters.rounded(bias_), output().value(), RowsOf(output(), step),
+                       in_, out_, step.stream);
     if (!relu_) return;
     op::Relu(output().value(), output().value(), RowsOf(output(), step) * out_, step.stream);
   }
@@ -40,7 +40,7 @@ class FullyConnectedLayer : public Layer {
       op::ReluBackward(output().value(), output().grad(), op::Write::kOverwrite, output().grad(),
                        RowsOf(output(), step) * out_, step.stream);
     }
-    op::FullyConnectedBackward(input().value(), parameters.weight(weight_), output().grad(),
+    op::FullyConnectedBackward(input().value(), parameters.rounded(weight_), output().grad(),
                                input().write, input().grad(), parameters.grad(weight_),
                                parameters.grad(bias_), RowsOf(output(), step), in_, out_,
                                step.scratch, step.stream);

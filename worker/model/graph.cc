@@ -66,6 +66,7 @@ absl::Status Graph::Build(Parameters* parameters) {
 void Graph::AddInputs() {
   label_ = tensors_.Define(config_.data.label_top, {1, {config_.data.label_dim}});
   label_->storage->external = true;
+  label_->storage->type = ElementType::kFloat;
   if (!config_.data.dense_top.empty()) {
     dense_ = tensors_.Define(config_.data.dense_top, {1, {config_.data.dense_dim}});
     dense_->storage->external = true;

@@ -15,6 +15,7 @@
 #include "worker/model/loss.h"
 #include "worker/model/memory_plan.h"
 #include "worker/model/model_summary.h"
+#include "worker/model/precision.h"
 
 namespace cistern {
 
@@ -55,7 +56,7 @@ class Graph {
   const std::vector<LayerSummary>& layers() const { return summaries_; }
 
  private:
-  explicit Graph(const ModelConfig& config) : config_(config) {}
+  explicit Graph(const ModelConfig& config) : config_(config), tensors_(ActivationsOf(config)) {}
   absl::Status Build(Parameters* parameters);
   void AddInputs();
   absl::Status AddLayers(Parameters* parameters);
@@ -76,6 +77,10 @@ class Graph {
   void PlanOverlap();
   void Compute(const Step& step, void (Layer::*direction)(const Step&));
   void Bind(const Step& step);
+  // The dense features of the batch are floats, and the activations are not.
+  bool converts_dense() const {
+    return dense_ != nullptr && dense_->storage->type != ElementType::kFloat;
+  }
 
   const ModelConfig& config_;
   TensorSet tensors_;

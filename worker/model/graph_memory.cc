@@ -7,6 +7,15 @@
 
 namespace cistern {
 
+namespace {
+
+// Floats that hold the values of `samples` samples.
+size_t FloatsOf(const Storage& storage, size_t samples) {
+  return (storage.size * samples * BytesOf(storage.type) + sizeof(float) - 1) / sizeof(float);
+}
+
+}  // namespace
+
 absl::Status Graph::Allocate(DeviceContext& device) {
   const Placement values = PlaceValues(), gradients = PlaceGradients();
   CISTERN_RETURN_IF_ERROR(values_.Grow(values.plan.floats, device, "values"));
@@ -53,8 +62,12 @@ Graph::Placement Graph::PlaceValues() const {
         continue;
       }
       place[out->storage] = buffers.size();
-      buffers.push_back({out->storage->floats * planned_batch_, 0, 0});
+      buffers.push_back({FloatsOf(*out->storage, planned_batch_), 0, 0});
     }
+  }
+  if (converts_dense()) {
+    place[dense_->storage] = buffers.size();
+    buffers.push_back({FloatsOf(*dense_->storage, planned_batch_), 0, 0});
   }
   return {PlanMemory(buffers), std::move(place)};
 }
@@ -66,7 +79,7 @@ Graph::Placement Graph::PlaceGradients() const {
   std::map<Storage*, size_t> place;
   const auto add = [&](Storage* storage, size_t now) {
     place[storage] = buffers.size();
-    buffers.push_back({storage->floats * config_.solver.batchsize, now, now});
+    buffers.push_back({FloatsOf(*storage, config_.solver.batchsize), now, now});
   };
   add(logit_->storage, 0);
   for (size_t now = 0; now < backward_.size(); ++now) {

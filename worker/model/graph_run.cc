@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cuda/op/elementwise.h"
 #include "worker/model/graph.h"
 
 namespace cistern {
@@ -61,13 +62,19 @@ void Graph::Backward(const Step& step) {
   }
 }
 
-// Layers never write to their inputs' values, and the plan never puts an output there.
+// Layers never write to their inputs' values, and the plan never puts an output there. Dense
+// features are converted here, once.
 void Graph::Bind(const Step& step) {
   label_->storage->value =
       const_cast<float*>(step.batch.label) + step.first * config_.data.label_dim;
   if (dense_ == nullptr) return;
-  dense_->storage->value =
-      const_cast<float*>(step.batch.dense) + step.first * config_.data.dense_dim;
+  const size_t width = config_.data.dense_dim;
+  const float* dense = step.batch.dense + step.first * width;
+  if (converts_dense()) {
+    op::Convert(dense, dense_->value(), step.size * width, step.stream);
+  } else {
+    dense_->storage->value = const_cast<float*>(dense);
+  }
 }
 
 }  // namespace cistern

@@ -29,12 +29,15 @@ struct Step {
   Parameters& parameters;
   float* scratch = nullptr;            // as much as the greediest layer asked for
   const op::StepGate* gate = nullptr;  // of a training step
+  // What the gradients of the step are multiplied by, on the device; null: 1.
+  const float* loss_scale = nullptr;
   Stream& stream;
   SideStream& side;  // where embeddings work beside the other layers
 
   // The same for what works on the side; scratch is not its own there.
   Step Beside() const {
-    return {batch, first, size, tables, number, parameters, nullptr, gate, side.stream(), side};
+    return {batch,   first, size,       tables,        number, parameters,
+            nullptr, gate,  loss_scale, side.stream(), side};
   }
 };
 
@@ -45,9 +48,9 @@ struct Input {
   bool wants_grad = false;
   op::Write write = op::Write::kOverwrite;
 
-  const float* value() const { return tensor->value(); }
+  op::ConstValues value() const { return tensor->value(); }
   // Null: nobody needs the derivative by this input.
-  float* grad() const { return wants_grad ? tensor->grad() : nullptr; }
+  op::Values grad() const { return wants_grad ? tensor->grad() : op::Values(nullptr); }
 };
 
 // Threads: one at a time.

@@ -6,13 +6,14 @@ namespace cistern {
 
 Tensor* TensorSet::Define(const std::string& name, const TensorShape& shape) {
   Storage& storage = storages_.emplace_back();
-  storage.floats = shape.floats();
+  storage.size = shape.size();
+  storage.type = activations_;
   tensors_.push_back({name, shape, &storage});
   return &tensors_.back();
 }
 
 Tensor* TensorSet::DefineView(const std::string& name, const TensorShape& shape, const Tensor& of) {
-  CISTERN_CHECK(shape.floats() == of.shape.floats());
+  CISTERN_CHECK(shape.size() == of.shape.size());
   tensors_.push_back({name, shape, of.storage});
   return &tensors_.back();
 }

@@ -16,6 +16,8 @@ namespace cistern {
 // Owns tensors and their storage; addresses hold.
 class TensorSet {
  public:
+  // activations: the type of what is defined.
+  explicit TensorSet(ElementType activations) : activations_(activations) {}
   Tensor* Define(const std::string& name, const TensorShape& shape);
   // Another name and shape for the storage of `of`; as many floats.
   Tensor* DefineView(const std::string& name, const TensorShape& shape, const Tensor& of);
@@ -23,6 +25,7 @@ class TensorSet {
   std::deque<Storage>& storages() { return storages_; }
 
  private:
+  const ElementType activations_;
   std::deque<Tensor> tensors_;
   std::deque<Storage> storages_;
 };

@@ -12,14 +12,14 @@ class BinaryLoss : public Loss {
  public:
   explicit BinaryLoss(size_t labels) : labels_(labels) {}
 
-  void Compute(const float* logits, const float* labels, size_t size, double* loss, float* dlogits,
-               float* scratch, Stream& stream) override {
+  void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
+               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
     op::BceLoss(logits, labels, loss, dlogits, size * labels_, scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::BceLossScratchFloats(size * labels_);
   }
-  void Predict(const float* logits, size_t size, float* predictions, Stream& stream) override {
+  void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) override {
     op::Sigmoid(logits, predictions, size * labels_, stream);
   }
 
@@ -29,12 +29,12 @@ class BinaryLoss : public Loss {
 
 class TwoClassLoss : public Loss {
  public:
-  void Compute(const float* logits, const float* labels, size_t size, double* loss, float* dlogits,
-               float* scratch, Stream& stream) override {
+  void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
+               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
     op::TwoClassLoss(logits, labels, loss, dlogits, size, scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override { return op::LabelLossScratchFloats(size); }
-  void Predict(const float* logits, size_t size, float* predictions, Stream& stream) override {
+  void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) override {
     op::TwoClassProbability(logits, predictions, size, stream);
   }
 };
@@ -51,8 +51,8 @@ class MultiLabelLoss : public BinaryLoss {
     return device.stream().Wait();
   }
 
-  void Compute(const float* logits, const float* labels, size_t size, double* loss, float* dlogits,
-               float* scratch, Stream& stream) override {
+  void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
+               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
     op::MultiLabelLoss(logits, labels, weights_.data(), loss, dlogits, size, target_weight_.size(),
                        scratch, stream);
   }

@@ -27,11 +27,11 @@ class Loss {
 
   // *loss = the mean over `size` samples; not finite if a logit is not. dlogits is overwritten.
   // loss: one double of the device, as all that ops write. scratch: ScratchFloats(size).
-  virtual void Compute(const float* logits, const float* labels, size_t size, double* loss,
-                       float* dlogits, float* scratch, Stream& stream) = 0;
+  virtual void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
+                       op::ScaledValues dlogits, float* scratch, Stream& stream) = 0;
   virtual size_t ScratchFloats(size_t size) const = 0;
   // Probabilities of label 1: [size, label_dim].
-  virtual void Predict(const float* logits, size_t size, float* predictions, Stream& stream) = 0;
+  virtual void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) = 0;
 };
 
 }  // namespace cistern

@@ -19,18 +19,14 @@
 namespace cistern {
 namespace {
 
-// What the model file lets products on a GPU round their inputs to.
-ProductPrecision PrecisionOf(const ModelConfig& config) {
-  const std::string& word = config.cistern.gpu_products;
-  if (word == "bfloat16") return ProductPrecision::kBfloat16;
-  const bool tf32 = word.empty() ? config.solver.enable_tf32 : word == "tf32";
-  return tf32 ? ProductPrecision::kTf32 : ProductPrecision::kFloat32;
-}
-
 class GraphModel : public Model {
  public:
   GraphModel(const ModelConfig& config, DeviceContext& device)
-      : config_(config), device_(device), stream_(device.stream()), stage_(device) {}
+      : config_(config),
+        device_(device),
+        stream_(device.stream()),
+        scaling_(ScalingOf(config)),
+        stage_(device) {}
   absl::Status Build();
 
   const v1::Schema& schema() const override { return schema_; }
@@ -42,6 +38,8 @@ class GraphModel : public Model {
   v1::StepClock clock() const override;
   void SetClock(const v1::StepClock& clock) override;
   absl::Status BringUp(absl::Span<PassTable* const> tables) override;
+  LossScale loss_scale() const override { return LossScaleOf(last_gate_, scaling_); }
+  absl::Status SetLossScale(const LossScale& at) override;
   absl::StatusOr<std::vector<float>> ReadDense(size_t i) const override {
     return parameters_.Read(i, stream_);
   }
@@ -66,11 +64,11 @@ class GraphModel : public Model {
   void ScaleGradients(const Step& step);
   absl::Status OpenGate();
   void Update(const Step& step, double lr_scale);
-  absl::Status NotFinite(const op::StepGate& gate, uint64_t step) const;
 
   const ModelConfig config_;
   DeviceContext& device_;
   Stream& stream_;
+  const op::LossScaling scaling_;
   BatchStage stage_;
   Parameters parameters_;
   std::unique_ptr<Graph> graph_;
@@ -79,7 +77,9 @@ class GraphModel : public Model {
   DeviceFloats scratch_;       // of the loss and of sums over the parameters
   DeviceFloats predictions_;   // [planned_batch, label_dim]
   DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares
+  DeviceFloats logits_;        // of Predict, where the graph's are not floats
   DeviceBuffer<op::StepGate> gate_;
+  op::StepGate last_gate_;  // of the last step that was finished
   // Steps that are not finished: what their gates held, for the host.
   struct InFlight {
     uint64_t number = 0;
@@ -110,13 +110,18 @@ absl::Status GraphModel::Allocate() {
   CISTERN_ASSIGN_OR_RETURN(side_, SideStream::Create(device_));
   CISTERN_RETURN_IF_ERROR(graph_->Allocate(device_));
   CISTERN_RETURN_IF_ERROR(graph_->loss().Allocate(device_));
-  CISTERN_RETURN_IF_ERROR(parameters_.Allocate(
-      config_.optimizer.rule, MixKey(config_.solver.seed ^ HashBytes("dense")), device_));
+  CISTERN_RETURN_IF_ERROR(parameters_.Allocate(config_.optimizer.rule,
+                                               MixKey(config_.solver.seed ^ HashBytes("dense")),
+                                               ActivationsOf(config_), device_));
   const size_t scratch = std::max(graph_->loss().ScratchFloats(graph_->planned_batch()),
                                   op::SumScratchFloats(parameters_.count()));
   CISTERN_RETURN_IF_ERROR(scratch_.Grow(scratch, device_, "scratch"));
   CISTERN_RETURN_IF_ERROR(
       predictions_.Grow(graph_->planned_batch() * config_.data.label_dim, device_, "predictions"));
+  if (ActivationsOf(config_) != ElementType::kFloat) {
+    CISTERN_RETURN_IF_ERROR(logits_.Grow(graph_->planned_batch() * graph_->logit().shape.columns(),
+                                         device_, "predictions"));
+  }
   CISTERN_RETURN_IF_ERROR(sums_.Grow(sums(), device_, "sums"));
   CISTERN_RETURN_IF_ERROR(gate_.Grow(1, device_, "sums"));
   for (InFlight& step : in_flight_) {
@@ -125,6 +130,7 @@ absl::Status GraphModel::Allocate() {
     CISTERN_ASSIGN_OR_RETURN(Event done, Event::Create(device_.kind()));
     step.done.push_back(std::move(done));
   }
+  last_gate_ = FirstGate(config_);
   return OpenGate();
 }
 
@@ -146,7 +152,9 @@ absl::Status GraphModel::CheckMemory() const {
 }
 
 absl::Status GraphModel::OpenGate() {
-  const op::StepGate open;
+  op::StepGate open;
+  open.loss_scale = last_gate_.loss_scale;
+  open.good_steps = last_gate_.good_steps;
   CopyToDevice(&open, gate_.data(), sizeof(open), stream_);
   return stream_.Wait();
 }
@@ -155,7 +163,7 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
                                 uint64_t number, double lr_scale, const Batch* next) {
   CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
-  stream_.set_product_precision(PrecisionOf(config_));  // models may share a device
+  stream_.set_product_precision(ProductsOf(config_));  // models may share a device
   if (batch.size == 0 || batch.size > config_.solver.batchsize) {
     return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
                                                    " samples; solver.batchsize is ",
@@ -166,9 +174,10 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
     const SparseView& rows = view.sparse[embedding->config().input];
     CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.distinct, device_));
   }
-  const Step step = {view,    0,           batch.size,        tables,
-                     number,  parameters_, graph_->scratch(), gate_.data(),
-                     stream_, *side_};
+  const float* scale = scaling_ == op::LossScaling::kNone ? nullptr : &gate_.data()->loss_scale;
+  const Step step = {
+      view,         0,     batch.size, tables, number, parameters_, graph_->scratch(),
+      gate_.data(), scale, stream_,    *side_};
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     CISTERN_RETURN_IF_ERROR(embedding->MakeUp(step, lr_scale, device_));
   }
@@ -195,8 +204,8 @@ void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) 
   parameters_.StartStep(stream_);
   graph_->Forward(step);
   const Tensor& logit = graph_->logit();
-  graph_->loss().Compute(logit.value(), step.batch.label, step.size, sum(kLoss), logit.grad(),
-                         scratch_.data(), stream_);
+  graph_->loss().Compute(logit.value(), step.batch.label, step.size, sum(kLoss),
+                         {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
   if (graph_->has_dead_parameters()) {
     op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
   }
@@ -220,6 +229,7 @@ void GraphModel::Judge(const Step& step, op::StepGate* gate) {
   if (config.regularizer.empty()) rule.dense_penalty = 0;
   rule.clip_norm = config_.cistern.clip_norm;
   rule.stays_closed = !config_.cistern.skips_not_finite;
+  rule.scaling = scaling_;
   op::JudgeStep(sums_.data(), graph_->live_embeddings().size(), rule, gate_.data(), stream_);
   CopyToHost(gate_.data(), gate, sizeof(op::StepGate), stream_);
 }
@@ -232,12 +242,13 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
   CISTERN_RETURN_IF_ERROR(step.done.front().Wait());
   CISTERN_RETURN_IF_ERROR(stream_.status());
   const auto gate = *static_cast<const op::StepGate*>(step.gate.data());
+  last_gate_ = gate;
   StepResult result = {gate.loss, gate.grad_norm, gate.open == 0};
-  if (!result.skipped || config_.cistern.skips_not_finite) return result;
+  if (!result.skipped || gate.overflowed != 0 || config_.cistern.skips_not_finite) return result;
   in_flight_num_ = 0;  // the others have done nothing, either
   CISTERN_RETURN_IF_ERROR(stream_.Wait());
   CISTERN_RETURN_IF_ERROR(OpenGate());
-  return NotFinite(gate, step.number);
+  return NotFinite(config_, gate, step.number);
 }
 
 // Adds the gradients of the regularizers.
@@ -252,10 +263,10 @@ void GraphModel::Regularize(const Step& step) {
   const float* weights = parameters_.weights();
   const size_t count = parameters_.count();
   if (config.regularizer == "L2") {
-    op::AddL2Gradient(lambda, weights, parameters_.grads(), count, stream_);
+    op::AddL2Gradient({lambda, step.loss_scale}, weights, parameters_.grads(), count, stream_);
     op::SumOfSquares(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
   } else if (config.regularizer == "L1") {
-    op::AddL1Gradient(lambda, weights, parameters_.grads(), count, stream_);
+    op::AddL1Gradient({lambda, step.loss_scale}, weights, parameters_.grads(), count, stream_);
     op::SumOfMagnitudes(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
   }
 }
@@ -271,7 +282,7 @@ void GraphModel::AddSquares(const Step& step) {
 }
 
 void GraphModel::ScaleGradients(const Step& step) {
-  if (config_.cistern.clip_norm == 0) return;
+  if (config_.cistern.clip_norm == 0 && step.loss_scale == nullptr) return;
   op::ScaleByGate(gate_.data(), parameters_.grads(), parameters_.count(), stream_);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     embedding->ScaleGradients(step);
@@ -288,7 +299,15 @@ void GraphModel::Update(const Step& step, double lr_scale) {
                   StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
                   parameters_.grads(), parameters_.weights(), parameters_.states(),
                   parameters_.count(), gate_.data(), stream_);
+  parameters_.Round(stream_);
   side_->Join(stream_);
+}
+
+absl::Status GraphModel::SetLossScale(const LossScale& at) {
+  CISTERN_CHECK(in_flight_num_ == 0);
+  if (scaling_ != op::LossScaling::kDynamic || at.scale == 0) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(last_gate_, GateWith(at));
+  return OpenGate();
 }
 
 v1::StepClock GraphModel::clock() const {
@@ -323,7 +342,7 @@ absl::Status GraphModel::BringUp(absl::Span<PassTable* const> tables) {
 absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const> tables,
                                  std::vector<float>* predictions, std::vector<float>* logits) {
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
-  stream_.set_product_precision(PrecisionOf(config_));
+  stream_.set_product_precision(ProductsOf(config_));
   const size_t labels = config_.data.label_dim, most = graph_->planned_batch();
   const Tensor& logit = graph_->logit();
   const size_t columns = logit.shape.columns();
@@ -332,14 +351,16 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch, BatchStage::Use::kPredict));
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
-    graph_->Infer(
-        {view, first, size, tables, 0, parameters_, graph_->scratch(), nullptr, stream_, *side_});
+    graph_->Infer({view, first, size, tables, 0, parameters_, graph_->scratch(), nullptr, nullptr,
+                   stream_, *side_});
     graph_->loss().Predict(logit.value(), size, predictions_.data(), stream_);
     CopyToHost(predictions_.data(), predictions->data() + first * labels,
                size * labels * sizeof(float), stream_);
     if (logits == nullptr) continue;
-    CopyToHost(logit.value(), logits->data() + first * columns, size * columns * sizeof(float),
-               stream_);
+    const bool floats = logit.value().type == ElementType::kFloat;
+    if (!floats) op::Convert(logit.value(), logits_.data(), size * columns, stream_);
+    CopyToHost(floats ? logit.value().data : logits_.data(), logits->data() + first * columns,
+               size * columns * sizeof(float), stream_);
   }
   stage_.Release();
   return stream_.Wait();
@@ -364,18 +385,6 @@ absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* co
         " slots; the model reads ", data.sparse[i].slot_num));
   }
   return absl::OkStatus();
-}
-
-absl::Status GraphModel::NotFinite(const op::StepGate& gate, uint64_t step) const {
-  const bool is_loss = !std::isfinite(gate.loss);
-  return absl::DataLossError(absl::StrCat(
-      config_.path, ": the ", is_loss ? "loss" : "gradient", " of step ", step,
-      is_loss || !std::isfinite(gate.grad_norm)
-          ? " is not a finite number"
-          : absl::StrCat(" has a norm of ", gate.grad_norm, ", too large to be squared"),
-      ", so nothing was updated; a lower learning rate, a warm-up or cistern.clip_norm may help, "
-      "or "
-      "the dense features hold such a number; cistern.not_finite=\"skip\" leaves such steps out"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "proto/checkpoint.pb.h"
 #include "proto/schema.pb.h"
 #include "worker/config/model_config.h"
+#include "worker/model/precision.h"
 #include "worker/pass/batch.h"
 #include "worker/pass/pass_table.h"
 
@@ -64,6 +65,12 @@ class Model {
   // must be given that run's. Unset if no table makes anything up.
   virtual v1::StepClock clock() const = 0;
   virtual void SetClock(const v1::StepClock& clock) = 0;
+  // The dynamic loss scale after the last step that was finished, or since SetLossScale; a run that
+  // goes on must be given that of the run before. SetLossScale: no step may be in flight; one that
+  // is no power of two in its range is kDataLoss; nothing happens where the scale is not dynamic.
+  virtual LossScale loss_scale() const = 0;
+  virtual absl::Status SetLossScale(const LossScale& at) = 0;
+
   // Makes up what the rows of `tables`, all of them, have missed up to there: before Predict.
   virtual absl::Status BringUp(absl::Span<PassTable* const> tables) = 0;
 

@@ -42,6 +42,10 @@ absl::StatusOr<ModelSummary> Summarize(const ModelConfig& config) {
   summary.running = parameters.running_count();
   const size_t columns = 2 + RuleStateFloats(config.optimizer.rule.kind, 1);
   summary.parameter_bytes = (parameters.count() * columns + 2 * summary.running) * sizeof(float);
+  const ElementType activations = ActivationsOf(config);
+  if (activations != ElementType::kFloat) {
+    summary.parameter_bytes += parameters.count() * BytesOf(activations);
+  }
   for (const EmbeddingConfig& embedding : config.embeddings) {
     CISTERN_ASSIGN_OR_RETURN(TableSummary table, SummarizeTable(config, embedding));
     summary.tables.push_back(std::move(table));

@@ -39,9 +39,10 @@ struct ModelSummary {
   std::vector<LayerSummary> layers;  // in the order of the file; embeddings first
   std::vector<TableSummary> tables;
   size_t batchsize = 0;
-  size_t parameters = 0;       // dense, trainable
-  size_t running = 0;          // statistics of BatchNorm
-  size_t parameter_bytes = 0;  // weights, gradients and optimizer state; statistics twice
+  size_t parameters = 0;  // dense, trainable
+  size_t running = 0;     // statistics of BatchNorm
+  size_t parameter_bytes =
+      0;  // weights (and rounded ones), gradients, optimizer state; statistics twice
   StepMemory step;
   size_t step_bytes() const {
     return (step.values + step.gradients + step.scratch) * sizeof(float);

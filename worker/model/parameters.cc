@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "cuda/op/elementwise.h"
+
 namespace cistern {
 namespace {
 
@@ -53,14 +55,19 @@ Parameter Parameters::AddRunning(size_t count, float first) {
   return running_blocks_.back().where;
 }
 
-absl::Status Parameters::Allocate(const RuleParams& rule, uint64_t seed, DeviceContext& device) {
+absl::Status Parameters::Allocate(const RuleParams& rule, uint64_t seed, ElementType activations,
+                                  DeviceContext& device) {
   rule_ = rule;
+  activations_ = activations;
   CISTERN_RETURN_IF_ERROR(weights_.Grow(count_, device, "parameters"));
   CISTERN_RETURN_IF_ERROR(grads_.Grow(count_, device, "parameters"));
   CISTERN_RETURN_IF_ERROR(
       states_.Grow(count_ * RuleStateFloats(rule.kind, 1), device, "parameters"));
   CISTERN_RETURN_IF_ERROR(running_.Grow(running_count_, device, "parameters"));
   CISTERN_RETURN_IF_ERROR(next_running_.Grow(running_count_, device, "parameters"));
+  if (activations_ != ElementType::kFloat) {
+    CISTERN_RETURN_IF_ERROR(rounded_.Grow(count_, device, "parameters"));
+  }
   return FillFirst(seed, device.stream());
 }
 
@@ -77,7 +84,18 @@ absl::Status Parameters::FillFirst(uint64_t seed, Stream& stream) {
   const std::vector<float> running = fill(running_blocks_, running_count_);
   CopyToDevice(weights.data(), weights_.data(), count_ * sizeof(float), stream);
   CopyToDevice(running.data(), running_.data(), running_count_ * sizeof(float), stream);
+  Round(stream);
   return stream.Wait();
+}
+
+op::ConstValues Parameters::rounded(Parameter p) const {
+  if (activations_ == ElementType::kFloat) return weights_.data() + p.offset;
+  return {rounded_.data() + p.offset, activations_};
+}
+
+void Parameters::Round(Stream& stream) {
+  if (activations_ == ElementType::kFloat) return;
+  op::Convert(weights_.data(), op::Values(rounded_.data(), activations_), count_, stream);
 }
 
 void Parameters::StartStep(Stream& stream) {
@@ -138,6 +156,7 @@ absl::Status Parameters::Write(size_t i, absl::Span<const float> values, Stream&
   }
   CopyToDevice(weights.data(), weights_.data(), weights.size() * sizeof(float), stream);
   CopyToDevice(states.data(), states_.data(), states.size() * sizeof(float), stream);
+  Round(stream);
   return stream.Wait();
 }
 

@@ -23,6 +23,9 @@ struct Parameter {
 // Trainable parameters with gradient and optimizer state, and running statistics, which no gradient
 // moves. Layers register what they need while the graph is built; then Allocate.
 //
+// Where activations are of 16 bits, the products read a copy of the weights that is rounded to
+// their type: what moves, and what is kept, are the floats.
+//
 // Running statistics have two copies: a training step writes the next one, and Advance makes it the
 // current one if the step is good.
 //
@@ -31,7 +34,9 @@ class Parameters {
  public:
   Parameter Add(size_t count, const WeightInit& init);
   Parameter AddRunning(size_t count, float first);
-  absl::Status Allocate(const RuleParams& rule, uint64_t seed, DeviceContext& device);
+  // activations: of the layers.
+  absl::Status Allocate(const RuleParams& rule, uint64_t seed, ElementType activations,
+                        DeviceContext& device);
 
   size_t count() const { return count_; }
   size_t running_count() const { return running_count_; }
@@ -40,6 +45,9 @@ class Parameters {
   float* weight(Parameter p) { return weights_.data() + p.offset; }
   float* grad(Parameter p) { return grads_.data() + p.offset; }
   float* weights() { return weights_.data(); }
+  // In the type of the activations, as of the last Round.
+  op::ConstValues rounded(Parameter p) const;
+  void Round(Stream& stream);
   float* grads() { return grads_.data(); }
   float* states() { return states_.data(); }
 
@@ -65,7 +73,9 @@ class Parameters {
   RuleParams rule_;
   size_t count_ = 0, running_count_ = 0;
   std::vector<Block> blocks_, running_blocks_;
+  ElementType activations_ = ElementType::kFloat;
   DeviceFloats weights_, grads_, states_;
+  DeviceBuffer<uint16_t> rounded_;  // empty where activations are floats
   DeviceFloats running_, next_running_;
 };
 

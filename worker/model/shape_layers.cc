@@ -37,7 +37,7 @@ class SelectColumnsLayer : public Layer {
 
   // Blocks may overlap and may leave columns out, so the sum starts from zero.
   void Backward(const Step& step) override {
-    float* grad = input().grad();
+    const op::Values grad = input().grad();
     const size_t rows = RowsOf(output(), step);
     if (input().write == op::Write::kOverwrite) op::Fill(0, grad, rows * columns_, step.stream);
     for (size_t i = 0; i < outputs().size(); ++i) {
@@ -123,15 +123,15 @@ LayerOr MakeReshapeLayer(const LayerSite& site) {
   if (last == 0 || leading < last || leading % last != 0) {
     return site.Error(context + "it must be a multiple of the last dimension");
   }
-  if (in.floats() % leading != 0) {
+  if (in.size() % leading != 0) {
     return site.Error(
-        absl::StrCat(context, "it must divide the ", in.floats(), " elements of a sample"));
+        absl::StrCat(context, "it must divide the ", in.size(), " elements of a sample"));
   }
-  site.DefineView({in.floats() / leading, {leading}});
+  site.DefineView({in.size() / leading, {leading}});
   return nullptr;
 }
 
-// Half precision is HugeCTR's; here all tensors are float32 and Cast is another name.
+// HugeCTR's conversion to half precision; here all tensors have one type and Cast is another name.
 LayerOr MakeCastLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   site.DefineView(site.shape());

@@ -33,7 +33,7 @@ class AddLayer : public Layer {
   AddLayer(std::vector<Tensor*> ins, Tensor* out) : Layer(std::move(ins), {out}) {}
 
   void Forward(const Step& step) override {
-    const size_t count = step.size * output().shape.floats();
+    const size_t count = step.size * output().shape.size();
     op::Add(input(0).value(), input(1).value(), output().value(), count, step.stream);
     for (size_t i = 2; i < inputs().size(); ++i) {
       op::Accumulate(input(i).value(), output().value(), count, step.stream);
@@ -41,7 +41,7 @@ class AddLayer : public Layer {
   }
 
   void Backward(const Step& step) override {
-    const size_t columns = output().shape.floats();
+    const size_t columns = output().shape.size();
     for (const Input& in : inputs()) {
       if (in.grad() == nullptr) continue;
       op::CopyColumns(output().grad(), columns, in.write, in.grad(), columns, step.size, columns,
@@ -58,7 +58,7 @@ class ProductLayer : public Layer {
   }
 
   void Forward(const Step& step) override {
-    op::Product(Factors(), factors_.size(), output().value(), step.size * output().shape.floats(),
+    op::Product(Factors(), factors_.size(), output().value(), step.size * output().shape.size(),
                 step.stream);
   }
 
@@ -66,7 +66,7 @@ class ProductLayer : public Layer {
     for (size_t i = 0; i < factors_.size(); ++i) {
       if (input(i).grad() == nullptr) continue;
       op::ProductBackward(Factors(), factors_.size(), i, output().grad(), input(i).write,
-                          input(i).grad(), step.size * output().shape.floats(), step.stream);
+                          input(i).grad(), step.size * output().shape.size(), step.stream);
     }
   }
 

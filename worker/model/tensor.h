@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda/op/values.h"
+
 namespace cistern {
 
 // Dimension 0 is `rows` times the batch, so that a graph is shaped once for every batch size: an
@@ -14,21 +16,22 @@ struct TensorShape {
   std::vector<size_t> dims;  // those behind dimension 0
 
   size_t rank() const { return dims.size() + 1; }
-  size_t columns() const;                             // product of dims
-  size_t floats() const { return rows * columns(); }  // of one sample
-  std::string ToString() const;                       // "[b, 26, 11]"
+  size_t columns() const;                           // product of dims
+  size_t size() const { return rows * columns(); }  // elements of one sample
+  std::string ToString() const;                     // "[b, 26, 11]"
   bool operator==(const TensorShape&) const = default;
 };
 
 // Memory that one layer writes and others read, under one or several names and shapes: a Reshape is
 // another view of the same storage, not a copy.
 struct Storage {
-  size_t floats = 0;            // of one sample
+  size_t size = 0;  // elements of one sample
+  ElementType type = ElementType::kFloat;
   bool external = false;        // belongs to the batch: bound at each step, never written
   bool differentiable = false;  // some parameter stands behind it
   int readers = 0;              // inputs of live layers
-  float* value = nullptr;       // [batch, floats]
-  float* grad = nullptr;        // [batch, floats]; null where nobody wants it
+  void* value = nullptr;        // [batch, size]
+  void* grad = nullptr;         // [batch, size]; null where nobody wants it
 };
 
 struct Tensor {
@@ -36,8 +39,8 @@ struct Tensor {
   TensorShape shape;
   Storage* storage = nullptr;
 
-  float* value() const { return storage->value; }
-  float* grad() const { return storage->grad; }
+  op::Values value() const { return {storage->value, storage->type}; }
+  op::Values grad() const { return {storage->grad, storage->type}; }
 };
 
 }  // namespace cistern

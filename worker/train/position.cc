@@ -113,6 +113,8 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Object("finished", position.finished, kEndFields);
   fields.Value("config", position.config);
   fields.Later("skipped_steps", position.skipped_steps);
+  fields.Later("loss_scale", position.loss_scale.scale);
+  fields.Later("good_steps", position.loss_scale.good_steps);
 };
 
 // An AUC is never above 1, so thresholds of 1 and more are all the same: none.

@@ -20,6 +20,7 @@
 #include "common/types.h"
 #include "worker/config/model_config.h"
 #include "worker/metric/metric_name.h"
+#include "worker/model/precision.h"
 #include "worker/pass/pass_cursor.h"
 #include "worker/train/plateau.h"
 
@@ -88,7 +89,8 @@ struct Position {
   uint64_t pass_rows = 0;  // distinct keys of the pass
   Plateau::State plateau;
   double loss = 0;             // of the last step that was not skipped
-  uint64_t skipped_steps = 0;  // cistern.not_finite
+  uint64_t skipped_steps = 0;  // cistern.not_finite, or a loss scale that was too large
+  LossScale loss_scale;        // where it is dynamic
   LossSum since_train_line, since_pass_line;
   double epoch_samples = 0;  // mean of the epochs that ended; 0: none has
   Score score;               // of the last evaluation

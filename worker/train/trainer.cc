@@ -52,6 +52,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& conf
   v1::StepClock clock = client.clock();
   clock.set_step(trainer->at_.steps());
   trainer->model_->SetClock(clock);
+  CISTERN_RETURN_IF_ERROR(trainer->model_->SetLossScale(trainer->at_.loss_scale));
   if (!config.data.eval_source.empty()) {
     trainer->evaluator_ = std::make_unique<Evaluator>(
         config, client, *trainer->model_, trainer->stage_, device, LabelRuleOf(config),
@@ -249,6 +250,7 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
   next.cursor = ready.pass->CursorAfter(trained);
   next.epoch_ended = ready.pass->ends_epoch && trained == ready.pass->batches.size();
   next.plateau = plateau_.state();
+  next.loss_scale = model_->loss_scale();
   ++next.passes;
   next.pass_rows = 0;
   for (const auto& table : ready.tables) next.pass_rows += table->rows();
