@@ -31,6 +31,14 @@ struct DeviceQuery {
 // Any thread.
 DeviceQuery QueryGpus();
 
+// What stands between a driver and this build: that there is none, or that it is of an older CUDA;
+// empty where it is neither. Versions as in DeviceQuery.
+std::string DriverTrouble(int driver_version, int runtime_version);
+
+// Whether this build has code for a GPU. kFailedPrecondition: it is older than compute capability
+// 8.0.
+absl::Status CheckGpu(const GpuInfo& gpu);
+
 // Lines for a person: one a GPU, or "no GPU: <reason>".
 std::string DescribeGpus(const DeviceQuery& query);
 

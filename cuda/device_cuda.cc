@@ -51,7 +51,9 @@ DeviceQuery QueryGpus() {
   }
   if (error != cudaSuccess) {
     query.gpus.clear();
-    query.reason = absl::StrCat(cudaGetErrorString(error), " (cudaError ", int{error}, ")");
+    query.reason = DriverTrouble(query.driver_version, query.runtime_version);
+    if (query.reason.empty()) query.reason = cudaGetErrorString(error);
+    absl::StrAppend(&query.reason, " (cudaError ", int{error}, ")");
   } else if (count == 0) {
     query.reason = "the driver lists no device";
   }

@@ -30,7 +30,8 @@ class Stream {
   explicit Stream(DeviceKind device = DeviceKind::kCpu) : device_(device) {}
 
   // A new stream of GPU number `gpu` (cuda/device.h). kNotFound, with the reason, if there is no
-  // such GPU; kInternal with CUDA's words if it cannot be used.
+  // such GPU; kFailedPrecondition if it is too old (CheckGpu); kInternal with CUDA's words if it
+  // cannot be used.
   static absl::StatusOr<Stream> OnGpu(int gpu);
 
   DeviceKind device() const { return device_; }

@@ -54,6 +54,7 @@ absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
         "GPU ", gpu, ": ",
         query.gpus.empty() ? query.reason : absl::StrCat("there are ", query.gpus.size())));
   }
+  CISTERN_RETURN_IF_ERROR(CheckGpu(query.gpus[static_cast<size_t>(gpu)]));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<CudaQueue> queue, CudaQueue::Create(gpu));
   Stream stream(DeviceKind::kCuda);
   stream.queue_.reset(queue.release());

@@ -43,6 +43,22 @@ TEST(TestGpu, PassesOnEveryGpuAndRefusesOthers) {
   }
 }
 
+TEST(DriverTrouble, SaysWhatIsMissing) {
+  EXPECT_EQ(DriverTrouble(0, 13000), "this machine has no CUDA driver");
+  EXPECT_EQ(DriverTrouble(12040, 13000),
+            "the driver is for CUDA 12.4, and this build needs 13.0: update the driver");
+  EXPECT_EQ(DriverTrouble(13000, 13000), "");
+  EXPECT_EQ(DriverTrouble(13010, 13000), "");
+}
+
+TEST(CheckGpu, RefusesWhatThisBuildHasNoCodeFor) {
+  EXPECT_TRUE(CheckGpu({0, "A100", 1, 8, 0, 108}).ok());
+  EXPECT_TRUE(CheckGpu({0, "H200", 1, 9, 0, 132}).ok());
+  const absl::Status old = CheckGpu({1, "V100", 1, 7, 0, 80});
+  EXPECT_EQ(old.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(old.message()), HasSubstr("GPU 1 (V100) has compute capability 7.0"));
+}
+
 TEST(DescribeGpus, IsOneLineAGpu) {
   DeviceQuery query;
   query.gpus.push_back({0, "H100", uint64_t{80} << 30, 9, 0, 132});
