@@ -53,6 +53,26 @@ std::string TotalsText(const ModelSummary& summary) {
                       BytesText(step.scratch * sizeof(float)), "\n");
 }
 
+std::string NameOf(Activations activations) {
+  return activations == Activations::kFloat16    ? "float16"
+         : activations == Activations::kBfloat16 ? "bfloat16"
+                                                 : "float32";
+}
+
+std::string LossScaleText(const PrecisionConfig& precision) {
+  return precision.loss_scale == 0 ? "dynamic" : absl::StrCat(precision.loss_scale);
+}
+
+// "" in single precision.
+std::string PrecisionText(const PrecisionConfig& precision) {
+  if (precision.activations == Activations::kFloat32) return "";
+  std::string text = absl::StrCat("activations       ", NameOf(precision.activations));
+  if (precision.activations == Activations::kFloat16) {
+    absl::StrAppend(&text, ", loss scale ", LossScaleText(precision));
+  }
+  return text + "; weights and sums are float32\n";
+}
+
 // "" where it starts from first weights.
 std::string StartText(const HugectrStart& start, const ModelSummary& summary) {
   std::vector<std::vector<std::string>> rows = {{"starts from", "holds", "for"}};
@@ -118,8 +138,9 @@ absl::StatusOr<Report> DryRun(const ModelConfig& config) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const HugectrStart start, LookAtHugectrModel(files, config));
   Report report;
-  report.text = absl::StrCat(GraphText(summary), "\n", TablesText(summary), "\n",
-                             TotalsText(summary), StartText(start, summary));
+  report.text =
+      absl::StrCat(GraphText(summary), "\n", TablesText(summary), "\n", TotalsText(summary),
+                   PrecisionText(config.precision), StartText(start, summary));
   nlohmann::ordered_json& json = report.json;
   json["model"] = config.path;
   json["notes"] = config.notes;
@@ -129,6 +150,10 @@ absl::StatusOr<Report> DryRun(const ModelConfig& config) {
   for (const TableSummary& table : summary.tables) json["tables"].push_back(JsonOf(table));
   json["dense_parameters"] = summary.parameters;
   json["dense_parameter_bytes"] = summary.parameter_bytes;
+  json["activations"] = NameOf(config.precision.activations);
+  if (config.precision.activations == Activations::kFloat16) {
+    json["loss_scale"] = LossScaleText(config.precision);
+  }
   json["batchsize"] = summary.batchsize;
   json["step_value_bytes"] = summary.step.values * sizeof(float);
   json["step_gradient_bytes"] = summary.step.gradients * sizeof(float);

@@ -114,7 +114,7 @@ class HugeCtrConfigs(ProgramTest):
         self.assertRegex(shown.out, r"fc4 +FusedInnerProduct +interaction1 +\[b, 1024\] +492544")
         self.assertIn("memory of a step", shown.out)
         self.assertIn("FusedInnerProduct is InnerProduct and ReLU", shown.err)
-        self.assertIn("half precision", shown.err)
+        self.assertRegex(shown.out, r"activations +float16, loss scale 1024")
 
     def test_oddities_of_real_files_are_taken(self):
         self.write("two_embeddings")

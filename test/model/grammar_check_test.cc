@@ -68,8 +68,8 @@ TEST(GrammarCheck, TypesOfHalfPrecisionAreAcceptedAndNotedOnce) {
   const ModelConfig config =
       ParseOrDie({"layers.fc1.type=FusedInnerProduct", "layers.fc2.type=FusedInnerProduct"});
   EXPECT_EQ(std::count(config.notes.begin(), config.notes.end(),
-                       "layers[4].type: FusedInnerProduct is InnerProduct and ReLU, in single "
-                       "precision and of any size"),
+                       "layers[4].type: FusedInnerProduct is InnerProduct and ReLU, of any "
+                       "size and in any precision"),
             1);
 }
 

@@ -216,7 +216,7 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
             {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()}),
       Dense("InnerProduct", FullyConnectedKeys()),
       Dense("FusedInnerProduct", FullyConnectedKeys(),
-            "FusedInnerProduct is InnerProduct and ReLU, in single precision and of any size"),
+            "FusedInnerProduct is InnerProduct and ReLU, of any size and in any precision"),
       Dense("BatchNorm",
             {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")}),
       Dense("ReLU", {}),
