@@ -74,10 +74,12 @@ inline PassOptions SmallPasses(size_t batchsize) {
   return options;
 }
 
+// keys: who collects them; null: the host.
 inline std::vector<Pass> AllPasses(const PassOptions& options, const std::vector<Sample>& samples,
-                                   size_t step = 1000, const PassCursor& start = {}) {
+                                   size_t step = 1000, const PassCursor& start = {},
+                                   std::unique_ptr<KeyCollector> keys = nullptr) {
   PassSource source(
-      options, [&] { return std::make_unique<ListReader>(samples, step); }, start);
+      options, [&] { return std::make_unique<ListReader>(samples, step); }, start, std::move(keys));
   std::vector<Pass> passes;
   while (true) {
     auto pass = source.Next();

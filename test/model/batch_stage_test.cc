@@ -7,14 +7,6 @@
 namespace cistern {
 namespace {
 
-template <typename T>
-std::vector<T> Here(const T* there, size_t count) {
-  std::vector<T> here(count);
-  CopyToHost(there, here.data(), count * sizeof(T), TestDevice().stream());
-  EXPECT_TRUE(TestDevice().stream().Wait().ok());
-  return here;
-}
-
 Batch RandomBatch(size_t size, uint32_t seed) {
   DataConfig data;
   data.label_dim = 2;

@@ -18,16 +18,7 @@ namespace {
 std::vector<Pass> PassesOnDevice(const PassOptions& options, const std::vector<Sample>& samples) {
   auto collector = CollectKeysOn(TestDevice(), kSlots.size());
   EXPECT_TRUE(collector.ok()) << collector.status();
-  PassSource source(
-      options, [&] { return std::make_unique<ListReader>(samples, 1000); }, {},
-      *std::move(collector));
-  std::vector<Pass> passes;
-  while (true) {
-    auto pass = source.Next();
-    EXPECT_TRUE(pass.ok()) << pass.status();
-    if (!pass.ok() || *pass == nullptr) return passes;
-    passes.push_back(std::move(**pass));
-  }
+  return AllPasses(options, samples, 1000, {}, *std::move(collector));
 }
 
 // Finds the rows of a batch as the host would.
@@ -76,14 +67,6 @@ TEST(DeviceKeys, OneBatchThatDoesNotFitIsRefused) {
       options, [&] { return std::make_unique<ListReader>(samples, 1000); }, {},
       *std::move(collector));
   EXPECT_EQ(source.Next().status().code(), absl::StatusCode::kResourceExhausted);
-}
-
-template <typename T>
-std::vector<T> Here(const T* there, size_t count) {
-  std::vector<T> here(count);
-  CopyToHost(there, here.data(), count * sizeof(T), TestDevice().stream());
-  EXPECT_TRUE(TestDevice().stream().Wait().ok());
-  return here;
 }
 
 TEST(DeviceKeys, RowsAndSegmentsAreMadeWhereABatchIsBrought) {

@@ -1,9 +1,12 @@
 // The device that the tests of models compute on.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cuda/device_context.h"
 
@@ -18,6 +21,15 @@ inline DeviceContext& TestDevice() {
     return DeviceContext::Open(cuda ? DeviceKind::kCuda : DeviceKind::kCpu).value().release();
   }();
   return *device;
+}
+
+// An array of that device, where the test can read it.
+template <typename T>
+std::vector<T> Here(const T* there, size_t count) {
+  std::vector<T> here(count);
+  CopyToHost(there, here.data(), count * sizeof(T), TestDevice().stream());
+  EXPECT_TRUE(TestDevice().stream().Wait().ok());
+  return here;
 }
 
 }  // namespace cistern
