@@ -133,6 +133,7 @@ absl::Status BatchStage::MakeRows(const Batch& batch, Use use, Place* place) {
     const size_t count = sparse.keys.size();
     bytes += Rounded(sizeof(uint32_t)) + 3 * Rounded(count * sizeof(Row)) +
              Rounded((count + 1) * sizeof(uint32_t));
+    if (use == Use::kPredict) continue;
     scratch = std::max(scratch, op::MakeSegmentsScratchBytes(count, copies));
   }
   if (bytes == 0) return absl::OkStatus();
