@@ -2,13 +2,16 @@
 
     scikit_learn_test.py build/release/bin/metric_figures
 
-Exit code 77 (skipped) where scikit-learn is not installed.
+scikit-learn is the system's, or the one that scripts/test.sh gets from pip into build/scikit_learn.
+Exit code 77 (skipped) where there is neither.
 """
 
 import json
+import pathlib
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "build" / "scikit_learn"))
 try:
     import reference_metrics
 except ImportError as missing:
