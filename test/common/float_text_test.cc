@@ -94,6 +94,30 @@ TEST(FloatText, ReadsTheNearestFloat) {
   EXPECT_GT(answered, kTries * 9 / 10);
 }
 
+// Words of eight characters are read where they are there: what follows a number, and how near the
+// end of the text is, change nothing.
+TEST(FloatText, FractionsOfEveryLengthAtEveryDistanceFromTheEnd) {
+  constexpr size_t kLongest = 18, kMost = 16;  // characters: longer ones may have no answer
+  const std::string digits = "314159265358979323", behind = " 0.27182818284590452";
+  for (const char* before : {"0.", "-0.", "2.", "-7.", "0.000", "12."}) {
+    for (size_t length = 0; length <= kLongest; ++length) {
+      for (size_t rest = 0; rest <= behind.size(); ++rest) {
+        const std::string number = before + digits.substr(0, length);
+        const std::string text = number + behind.substr(0, rest);
+        float ours = 0, theirs = 0;
+        std::from_chars(number.data(), number.data() + number.size(), theirs);
+        const std::ptrdiff_t end = Read(text, &ours);
+        if (end < 0) {
+          EXPECT_TRUE(number.size() > kMost || length == 0) << text;
+          continue;
+        }
+        ASSERT_EQ(end, static_cast<std::ptrdiff_t>(number.size())) << text;
+        ASSERT_EQ(std::bit_cast<uint32_t>(ours), std::bit_cast<uint32_t>(theirs)) << text;
+      }
+    }
+  }
+}
+
 // The middle between two floats goes to the even one; a hair above it, up.
 TEST(FloatText, MiddlesAreLeftToTheSlowerReader) {
   float x = 7;
