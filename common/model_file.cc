@@ -14,6 +14,7 @@ namespace cistern {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t kAheadBytes = 4 * kBufferBytes;  // are read while others are worked on
 constexpr char kUnfinished[] = ".tmp";
 
 // Only two plain names are taken, so that no file of a model can lie outside its folder.
@@ -131,10 +132,11 @@ absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
   }
   std::vector<char> buffer(kBufferBytes);
   const uint64_t bytes = opened.bytes();
+  opened.Expect(0, kAheadBytes);
   for (uint64_t offset = 0; offset < bytes; offset += buffer.size()) {
     const size_t size = std::min<uint64_t>(buffer.size(), bytes - offset);
+    opened.Expect(offset + kAheadBytes, buffer.size());
     CISTERN_RETURN_IF_ERROR(opened.Read(offset, size, buffer.data()));
-    opened.Expect(offset + size, buffer.size());
     if (hash != nullptr) XXH3_64bits_update(hash, buffer.data(), size);
     const absl::string_view block(buffer.data(), size);
     CISTERN_RETURN_IF_ERROR(gzip ? inflater->Append(block) : cutter.Add(block));
@@ -177,6 +179,11 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFileOf(FileSystem& files,
 }
 
 }  // namespace
+
+void ExpectModelFile(FileSystem& files, const std::string& folder, const std::string& name) {
+  const auto opened = OpenFileOf(files, folder, name);
+  if (opened.ok()) (*opened)->Expect(0, kAheadBytes);
+}
 
 absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view row)>& row) {

@@ -114,6 +114,10 @@ absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const M
 absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
                              const std::function<absl::Status(absl::string_view row)>& row);
 
+// Has the system read the beginning of a file that one of both is asked for soon. Says nothing of
+// errors: the reading will.
+void ExpectModelFile(FileSystem& files, const std::string& folder, const std::string& name);
+
 // kAlreadyExists if `folder` holds the json file of this part already, or one of a save by another
 // number of servers: a saved model never changes. To be asked before the files are written.
 absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32_t server,

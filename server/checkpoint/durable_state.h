@@ -130,6 +130,8 @@ class DurableState {
   absl::Status LoadShard(SparseTable& table, TableId id, uint32_t local,
                          const std::vector<std::unique_ptr<RowFileReader>>& files,
                          ShardTotals* totals) const;
+  void ExpectShard(const SparseTable& table, TableId id, uint32_t local,
+                   const std::vector<std::unique_ptr<RowFileReader>>& files) const;
   bool FollowsByDelta(const ParsedManifest& newest) const;
   // Reads the manifests before `newest` that stay readable, so that their files stay too.
   absl::Status KeepOlderManifests(uint64_t newest);

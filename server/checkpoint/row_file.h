@@ -155,6 +155,8 @@ class RowFileReader {
   absl::Status ReadDense(const RowSection& section, std::vector<float>* out) const;
   // Reads and checks every block.
   absl::Status Verify() const;
+  // Has the system read the beginning of a section that is asked for soon.
+  void Expect(const RowSection& section) const;
 
   // Walks a sparse section row by row: what a merge needs.
   //
@@ -201,7 +203,9 @@ class RowFileReader {
   absl::Status ReadFooter(const v1::RowFile& expected);
   // Checks the hash of block `block` of the file.
   absl::Status ReadBlock(uint64_t block, std::string* out) const;
-  // Has blocks that come some way behind `block`, but in its section, fetched meanwhile.
+  // Has blocks from .. to-1 of a section, as far as it has them, read by the system meanwhile.
+  void ExpectBlocks(const RowSection& section, uint64_t from, uint64_t to) const;
+  // The same for those that come some way behind `block`, but in its section.
   void ExpectAfter(uint64_t block, const RowSection& section) const;
   absl::Status Bad(uint64_t block, const std::string& why) const;
 

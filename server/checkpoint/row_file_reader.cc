@@ -14,6 +14,7 @@ namespace cistern {
 namespace {
 
 constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
+constexpr uint64_t kAheadBlocks = 64;  // 4 MB that are read while others are worked on
 
 template <typename T>
 T At(absl::string_view bytes, size_t offset) {
@@ -182,14 +183,22 @@ absl::Status RowFileReader::ReadBlock(uint64_t block, std::string* out) const {
                                  " as when it was written; restore the file from a copy"));
 }
 
-void RowFileReader::ExpectAfter(uint64_t block, const RowSection& section) const {
-  constexpr uint64_t kPiece = 16;  // blocks: a megabyte
-  const uint64_t number = block - section.first_block;
-  if (number % kPiece != 0) return;
-  const uint64_t end = section.first_block + section.block_num;
-  const uint64_t from = std::min(end, number == 0 ? block + 1 : block + kPiece);
-  const uint64_t to = std::min(end, block + 2 * kPiece);
+void RowFileReader::ExpectBlocks(const RowSection& section, uint64_t from, uint64_t to) const {
+  from = section.first_block + std::min(from, section.block_num);
+  to = section.first_block + std::min(to, section.block_num);
   if (from < to) file_->Expect(block_offsets_[from], block_offsets_[to] - block_offsets_[from]);
+}
+
+void RowFileReader::Expect(const RowSection& section) const {
+  ExpectBlocks(section, 0, kAheadBlocks);
+}
+
+void RowFileReader::ExpectAfter(uint64_t block, const RowSection& section) const {
+  constexpr uint64_t kPiece = kAheadBlocks / 4;
+  const uint64_t number = block - section.first_block;
+  if (number == 0) Expect(section);
+  if (number % kPiece != 0) return;
+  ExpectBlocks(section, number + kAheadBlocks, number + kAheadBlocks + kPiece);
 }
 
 absl::Status RowFileReader::Cursor::LoadBlock() {

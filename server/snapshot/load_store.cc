@@ -12,8 +12,11 @@
 namespace cistern {
 namespace {
 
-// Loads one file; returns the rows that were kept.
-using LoadFile = std::function<absl::StatusOr<uint64_t>()>;
+// Loads one shard, or a server's rows of a dense table.
+struct LoadTask {
+  std::string first_file;                         // of a shard
+  std::function<absl::StatusOr<uint64_t>()> run;  // returns the rows that were kept
+};
 
 v1::SaveFormat::Kind KindOf(const LoadPlan::File& file) {
   return FormOfName(file.record.name).kind();
@@ -84,36 +87,46 @@ absl::StatusOr<uint64_t> LoadDense(FileSystem& disk, const std::string& folder,
   return own.end - own.begin;
 }
 
-// One function for each shard and dense table of this server.
-std::vector<LoadFile> FilesToLoad(FileSystem& disk, const std::string& folder, const LoadPlan& plan,
-                                  TableStore& store) {
-  std::vector<LoadFile> loads;
+// One task for each shard and dense table of this server.
+std::vector<LoadTask> TasksOf(FileSystem& disk, const std::string& folder, const LoadPlan& plan,
+                              TableStore& store) {
+  std::vector<LoadTask> loads;
   for (size_t t = 0; t < plan.sparse.size(); ++t) {
     SparseTable& table = *store.sparse_tables()[t];
     if (plan.sparse[t].by_shard.empty()) continue;
     for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
-      loads.push_back([&disk, &folder, &sparse = plan.sparse[t], &table, local] {
-        return LoadShard(disk, folder, sparse, table, local);
-      });
+      const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
+      loads.push_back({plan.sparse[t].by_shard[shard].record.name,
+                       [&disk, &folder, &sparse = plan.sparse[t], &table, local] {
+                         return LoadShard(disk, folder, sparse, table, local);
+                       }});
     }
   }
   for (size_t t = 0; t < plan.dense.size(); ++t) {
     DenseTable& table = *store.dense_tables()[t];
     if (plan.dense[t].files.empty() || table.range().begin == table.range().end) continue;
-    loads.push_back([&disk, &folder, &dense = plan.dense[t], &table] {
-      return LoadDense(disk, folder, dense, table);
-    });
+    loads.push_back({"", [&disk, &folder, &dense = plan.dense[t], &table] {
+                       return LoadDense(disk, folder, dense, table);
+                     }});
   }
   return loads;
 }
 
-// Runs all of `loads` on `pool`, the rest skipped after an error; returns the rows that were kept.
-absl::StatusOr<uint64_t> LoadAll(const std::vector<LoadFile>& loads, ThreadPool& pool) {
+// Runs all of `loads`, the rest skipped after an error; returns the rows that were kept. Twice as
+// many at a time as `pool` has threads, because some wait for the disk, which reads the beginning
+// of a file while those before it are still worked on.
+absl::StatusOr<uint64_t> LoadAll(FileSystem& disk, const std::string& folder,
+                                 const std::vector<LoadTask>& loads, const ThreadPool& pool) {
   std::vector<absl::StatusOr<uint64_t>> results(loads.size(), uint64_t{0});
   std::atomic<bool> failed{false};
-  pool.ParallelFor(loads.size(), [&](size_t i) {
+  ThreadPool readers(2 * pool.thread_num());
+  readers.ParallelFor(loads.size(), [&](size_t i) {
     if (failed) return;
-    results[i] = loads[i]();
+    const size_t next = i + static_cast<size_t>(readers.thread_num());
+    if (next < loads.size() && !loads[next].first_file.empty()) {
+      ExpectModelFile(disk, folder, loads[next].first_file);
+    }
+    results[i] = loads[i].run();
     if (!results[i].ok()) failed = true;
   });
   uint64_t rows = 0;
@@ -145,7 +158,8 @@ absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const 
                                      ThreadPool& pool, const LoadOptions& options) {
   CISTERN_RETURN_IF_ERROR(CheckEmpty(store));
   CISTERN_ASSIGN_OR_RETURN(const LoadPlan plan, PlanLoad(disk, store, folder, options));
-  const absl::StatusOr<uint64_t> rows = LoadAll(FilesToLoad(disk, folder, plan, store), pool);
+  const absl::StatusOr<uint64_t> rows =
+      LoadAll(disk, folder, TasksOf(disk, folder, plan, store), pool);
   if (!rows.ok()) {
     store.Clear();
     return AddContext(rows.status(), absl::StrCat("loading server ", store.rank()));

@@ -7,7 +7,7 @@
 //
 // Threads: any; the caller keeps the store as it is until the call returns (no commit, clear or
 // other load meanwhile). Work is spread over `pool`, of which the caller is not a
-// thread; a save starts twice as many of its own, most of which wait for the disk.
+// thread; saves and loads start twice as many of their own, some of which wait for the disk.
 #pragma once
 
 #include <string>
