@@ -50,11 +50,19 @@ std::vector<Stored> OldByKey(const RowMap& table, const std::vector<Stored>& sta
 // Calls visit(staged, old) for every key of either list, in order; both sorted, no cells where a
 // list has no such key.
 template <typename Visit>
-void WalkBoth(const std::vector<Stored>& staged, const std::vector<Stored>& old, Visit visit) {
+void WalkBoth(const ValueLayout& layout, const std::vector<Stored>& staged,
+              const std::vector<Stored>& old, Visit visit) {
   constexpr size_t kAhead = 16;  // rows that the next ones are fetched for
+  const auto fetch = [&](const Stored& row) {
+    if (row.cells == nullptr) return;
+    const char* const cells = reinterpret_cast<const char*>(row.cells);
+    __builtin_prefetch(cells);
+    __builtin_prefetch(cells + layout.floats(row.full) * sizeof(float) - 1);
+  };
   size_t s = 0, o = 0;
   while (s < staged.size() || o < old.size()) {
-    if (o + kAhead < old.size()) __builtin_prefetch(old[o + kAhead].cells);
+    if (o + kAhead < old.size()) fetch(old[o + kAhead]);
+    if (s + kAhead < staged.size()) fetch(staged[s + kAhead]);
     const bool has_staged = s < staged.size() && (o == old.size() || staged[s].key <= old[o].key);
     const bool has_old = o < old.size() && (!has_staged || old[o].key == staged[s].key);
     visit(has_staged ? staged[s] : Stored(), has_old ? old[o] : Stored());
@@ -99,8 +107,8 @@ ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRo
   table.ReadShard(local, [&](const RowMap& rows) {
     const absl::Span<const Key> others =
         kind == ImageKind::kDelta ? touched : absl::Span<const Key>();
-    WalkBoth(staged, kind == ImageKind::kBase ? AllByKey(rows) : OldByKey(rows, staged, others),
-             take);
+    WalkBoth(table.layout(), staged,
+             kind == ImageKind::kBase ? AllByKey(rows) : OldByKey(rows, staged, others), take);
   });
   image.rows = builder.rows();
   image.blocks = builder.Take(/*finish=*/true);
