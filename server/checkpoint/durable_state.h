@@ -118,9 +118,9 @@ class DurableState {
   absl::Status WriteRows(const TableStore& store, const Staging& staging, Epoch epoch,
                          v1::PreparedPart* part);
   absl::Status WriteSparse(const TableStore& store, const Staging& staging, RowFileWriter* writer);
-  // The sections of some shards, from local shard `first_local` on; nothing without a writer.
-  absl::Status WriteImages(const std::vector<ShardImage>& images, TableId table, size_t first_local,
-                           const ValueLayout& layout, RowFileWriter* writer) const;
+  // The section of a shard; nothing without a writer.
+  absl::Status WriteImage(const ShardImage& image, TableId table, uint32_t local,
+                          const ValueLayout& layout, RowFileWriter* writer) const;
   absl::Status WriteDense(const TableStore& store, const Staging& staging, RowFileWriter* writer,
                           v1::PreparedPart* part);
   absl::StatusOr<std::unique_ptr<RowFileWriter>> NewFile(const RowFileHeader& header);

@@ -6,6 +6,7 @@
 #include "server/checkpoint/compaction.h"
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/durable_state.h"
+#include "server/checkpoint/in_order.h"
 
 namespace cistern {
 namespace {
@@ -104,52 +105,36 @@ absl::Status DurableState::WriteSparse(const TableStore& store, const Staging& s
   for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
     const SparseTable& table = *store.sparse_tables()[t];
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
-    // A few shards at a time, because their rows are in memory twice; while some are made, those
-    // before them are written. Two a thread: with one, all wait in every round for whoever got one
-    // task more.
-    const size_t group = 2 * static_cast<size_t>(std::max(2, pool_->thread_num()));
-    std::vector<ShardImage> images, before;
-    for (size_t begin = 0, written = 0; written < ranges.size(); begin += group) {
-      images.assign(std::min(group, ranges.size() - std::min(begin, ranges.size())), ShardImage());
-      absl::Status status;
-      pool_->ParallelFor(images.size() + 1, [&](size_t i) {
-        if (i == 0) {
-          status = WriteImages(before, static_cast<TableId>(t), written, table.layout(), writer);
-          return;
-        }
-        const size_t local = begin + i - 1;
-        images[i - 1] =
-            ImageOfShard(table, static_cast<uint32_t>(local), {staged[t], ranges[local]},
-                         touched_[t][local], kind, totals_[t][local]);
-      });
-      CISTERN_RETURN_IF_ERROR(status);
-      for (size_t i = 0; i < images.size(); ++i) {
-        prepared_totals_[t][begin + i] = images[i].after;
-      }
-      written += before.size();
-      before.swap(images);
-    }
+    // A few shards at a time, because their rows are in memory twice.
+    const size_t window = 4 * static_cast<size_t>(std::max(2, pool_->thread_num()));
+    InOrder<ShardImage> images(
+        window,
+        [&](size_t local) {
+          return ImageOfShard(table, static_cast<uint32_t>(local), {staged[t], ranges[local]},
+                              touched_[t][local], kind, totals_[t][local]);
+        },
+        [&](size_t local, const ShardImage& image) {
+          prepared_totals_[t][local] = image.after;
+          return WriteImage(image, static_cast<TableId>(t), static_cast<uint32_t>(local),
+                            table.layout(), writer);
+        });
+    CISTERN_RETURN_IF_ERROR(images.Run(ranges.size(), *pool_));
   }
   return absl::OkStatus();
 }
 
-absl::Status DurableState::WriteImages(const std::vector<ShardImage>& images, TableId table,
-                                       size_t first_local, const ValueLayout& layout,
-                                       RowFileWriter* writer) const {
-  for (size_t i = 0; i < images.size() && writer != nullptr; ++i) {
-    const ShardImage& image = images[i];
-    if (!base_needed_ && image.rows == 0) continue;
-    RowSection section;
-    section.table = table;
-    section.shard = map_.global_shard(rank_, static_cast<uint32_t>(first_local + i));
-    section.stride = layout.full_floats();
-    CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
-    for (const RowBlockBuilder::Block& block : image.blocks) {
-      CISTERN_RETURN_IF_ERROR(writer->Append(block));
-    }
-    CISTERN_RETURN_IF_ERROR(writer->EndSection(image.after.rows, image.after.digest));
+absl::Status DurableState::WriteImage(const ShardImage& image, TableId table, uint32_t local,
+                                      const ValueLayout& layout, RowFileWriter* writer) const {
+  if (writer == nullptr || (!base_needed_ && image.rows == 0)) return absl::OkStatus();
+  RowSection section;
+  section.table = table;
+  section.shard = map_.global_shard(rank_, local);
+  section.stride = layout.full_floats();
+  CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
+  for (const RowBlockBuilder::Block& block : image.blocks) {
+    CISTERN_RETURN_IF_ERROR(writer->Append(block));
   }
-  return absl::OkStatus();
+  return writer->EndSection(image.after.rows, image.after.digest);
 }
 
 absl::Status DurableState::WriteDense(const TableStore& store, const Staging& staging,

@@ -1,0 +1,93 @@
+// Pieces that several threads make and one after the other is taken, in order, as a file wants
+// them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "common/status.h"
+#include "common/thread_pool.h"
+
+namespace cistern {
+
+// Whoever has made a piece takes those whose turn it is, while others make the next ones: nobody
+// waits but for a piece that would be more than `window` ahead of the first that is not taken.
+//
+// Threads: Run once, from a thread that is not of the pool.
+template <typename Piece>
+class InOrder {
+ public:
+  using Make = std::function<Piece(size_t i)>;
+  using Take = std::function<absl::Status(size_t i, Piece piece)>;
+
+  // window: pieces that may be there at a time, at least 1.
+  InOrder(size_t window, Make make, Take take)
+      : make_(std::move(make)), take_(std::move(take)), made_(std::max<size_t>(window, 1)) {}
+
+  // Makes and takes pieces 0 .. n-1. The first error of `take` ends it; exceptions are passed on.
+  absl::Status Run(size_t n, ThreadPool& pool) {
+    pool.ParallelFor(n, [&](size_t i) {
+      try {
+        RunOne(i);
+      } catch (...) {
+        absl::MutexLock lock(&mutex_);
+        stopped_ = true;  // nobody waits for a piece that will not come
+        throw;
+      }
+    });
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  void RunOne(size_t i) {
+    const auto has_room = [&] { return stopped_ || i < taken_ + made_.size(); };
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&has_room));
+      if (stopped_) return;
+    }
+    Piece piece = make_(i);
+    absl::MutexLock lock(&mutex_);
+    made_[i % made_.size()] = std::move(piece);
+    if (taking_) return;  // whoever takes looks again
+    taking_ = true;
+    while (!stopped_ && made_[taken_ % made_.size()].has_value()) TakeNext();
+    taking_ = false;
+  }
+
+  // Lets go of the lock while it takes.
+  void TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Piece next = *std::exchange(made_[taken_ % made_.size()], std::nullopt);
+    const size_t i = taken_;
+    mutex_.Unlock();
+    absl::Status status;
+    try {
+      status = take_(i, std::move(next));
+    } catch (...) {
+      mutex_.Lock();
+      throw;
+    }
+    mutex_.Lock();
+    ++taken_;
+    if (status.ok()) return;
+    status_ = std::move(status);
+    stopped_ = true;
+  }
+
+  const Make make_;
+  const Take take_;
+  absl::Mutex mutex_;
+  std::vector<std::optional<Piece>> made_ ABSL_GUARDED_BY(mutex_);  // piece i at i % size
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;                        // and all before it
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace cistern
