@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/exit_code.h"
@@ -128,14 +129,18 @@ void Command::Flag(const std::string& name, std::string* value, const FlagText& 
 }
 
 void Command::Flag(const std::string& name, uint64_t* value, const FlagText& text) {
-  // CLI11 reads -1 as 2^64 - 1.
+  // CLI11 reads -1 as 2^64 - 1, and so what is above it.
   AddOption(app_, name, value, text, absl::StrCat(*value))->check([](const std::string& word) {
-    return absl::StartsWith(word, "-") ? word + " is not a whole number of 0 or more" : "";
+    uint64_t ignored = 0;
+    return absl::SimpleAtoi(word, &ignored) ? "" : word + " is not a whole number of 0 or more";
   });
 }
 
 void Command::Flag(const std::string& name, double* value, const FlagText& text) {
-  AddOption(app_, name, value, text, absl::StrCat(*value));
+  AddOption(app_, name, value, text, absl::StrCat(*value))->check([](const std::string& word) {
+    double ignored = 0;
+    return absl::SimpleAtod(word, &ignored) ? "" : word + " is not a number";
+  });
 }
 
 void Command::Choice(const std::string& name, std::string* value, const FlagText& text) {

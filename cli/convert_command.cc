@@ -138,6 +138,10 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
     return !interrupted->load();
   });
   console.Update("");
+  // A file that is not there is a mistake of who named it.
+  if (absl::IsNotFound(summary.status())) {
+    return absl::InvalidArgumentError(summary.status().message());
+  }
   if (!summary.ok()) return summary.status();
   return Report{JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
 }

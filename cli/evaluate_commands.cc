@@ -5,6 +5,8 @@
 #include "absl/strings/str_format.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "worker/data/file_list.h"
+#include "worker/data/output_file.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {
@@ -60,6 +62,12 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
 }
 
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) {
+  std::vector<std::string> read = {flags.model.config};
+  for (const std::string& source : flags.data) {
+    const std::vector<std::string> files = FilesOfSource(source);
+    read.insert(read.end(), files.begin(), files.end());
+  }
+  CISTERN_RETURN_IF_ERROR(AddContext(OutputFile::Check(flags.output, read), "--output"));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,

@@ -4,9 +4,12 @@
 
 #include "absl/strings/numbers.h"
 #include "cli/data_commands.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "worker/config/model_config.h"
 #include "worker/data/generate.h"
 #include "worker/data/norm_format.h"
+#include "worker/data/output_folder.h"
 
 namespace cistern {
 namespace {
@@ -19,6 +22,29 @@ struct GenerateFlags {
   uint64_t labels = 1, dense = 0, slots = 0, keys_per_slot = 1000, max_nnz = 1;
   std::vector<std::string> slot_sizes;
 };
+
+// Flags that would have no effect.
+absl::Status CheckFlags(const GenerateFlags& flags) {
+  const GenerateFlags untouched;
+  if (flags.model.empty()) {
+    return flags.set.empty() ? absl::OkStatus()
+                             : absl::InvalidArgumentError("--set changes a --model; there is none");
+  }
+  const std::pair<const char*, bool> given[] = {
+      {"--format", flags.format != untouched.format},
+      {"--labels", flags.labels != untouched.labels},
+      {"--dense", flags.dense != untouched.dense},
+      {"--slots", flags.slots != untouched.slots},
+      {"--check", flags.check != untouched.check},
+      {"--key-bits", flags.key_bits != untouched.key_bits},
+      {"--float-label-dense", flags.options.data.float_label_dense}};
+  for (const auto& [flag, is_given] : given) {
+    if (!is_given) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": with --model the model's Data layer says it; change it with --set"));
+  }
+  return OutputFolder::CheckSpares(flags.options.out, {flags.model});
+}
 
 // Shape and format of a model's Data layer.
 absl::Status TakeModel(const GenerateFlags& flags, DataSetOptions* data) {
@@ -119,7 +145,8 @@ std::string TextOf(const GenerateOptions& options, const GenerateSummary& summar
   return text + "\n";
 }
 
-absl::StatusOr<Report> RunGenerate(const GenerateFlags& flags) {
+absl::StatusOr<Report> RunGenerate(const GenerateFlags& flags, Console& console) {
+  CISTERN_RETURN_IF_ERROR(CheckFlags(flags));
   GenerateOptions options = flags.options;
   const bool float_raw = options.data.float_label_dense;
   CISTERN_RETURN_IF_ERROR(flags.model.empty() ? TakeFlags(flags, &options.data)
@@ -129,8 +156,14 @@ absl::StatusOr<Report> RunGenerate(const GenerateFlags& flags) {
   options.keys = flags.keys == "uniform" ? KeyDistribution::kUniform : KeyDistribution::kPowerLaw;
   if (flags.max_nnz > 1000000) return absl::InvalidArgumentError("--max-nnz goes up to 1000000");
   options.max_nnz = static_cast<uint32_t>(flags.max_nnz);
-  CISTERN_ASSIGN_OR_RETURN(const GenerateSummary summary, Generate(options));
-  return Report{JsonOf(options, summary), TextOf(options, summary), absl::OkStatus()};
+  const std::atomic<bool>* interrupted = CatchInterrupts();
+  const absl::StatusOr<GenerateSummary> summary = Generate(options, [&](uint64_t samples) {
+    console.Update(absl::StrCat("writing  ", CountText(static_cast<double>(samples)), " samples"));
+    return !interrupted->load();
+  });
+  console.Update("");
+  if (!summary.ok()) return summary.status();
+  return Report{JsonOf(options, *summary), TextOf(options, *summary), absl::OkStatus()};
 }
 
 void AddShapeFlags(Command& command, GenerateFlags* flags) {
@@ -206,7 +239,7 @@ void AddGenerateCommand(Command& data) {
   AddShapeFlags(command, flags.get());
   AddKeyFlags(command, flags.get());
   AddOutcomeFlags(command, flags.get());
-  command.Does([flags](Console&) { return RunGenerate(*flags); });
+  command.Does([flags](Console& console) { return RunGenerate(*flags, console); });
 }
 
 }  // namespace cistern

@@ -5,6 +5,7 @@
 #include "cli/data_commands.h"
 #include "worker/config/model_config.h"
 #include "worker/data/inspect.h"
+#include "worker/data/norm_format.h"
 
 namespace cistern {
 namespace {
@@ -37,7 +38,16 @@ absl::StatusOr<Report> InspectAs(const InspectFlags& flags, InspectOptions optio
   if (data.format == DataFormat::kNorm) {
     options.key_bits = data.wide_keys ? 64 : 32;
     CISTERN_ASSIGN_OR_RETURN(const NormSummary norm, InspectNorm(options));
-    return ReportOf(norm);
+    if (norm.shape.label_dim == data.shape.label_dim &&
+        norm.shape.dense_dim == data.shape.dense_dim &&
+        SlotNum(norm.shape) == SlotNum(data.shape)) {
+      return ReportOf(norm);
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.source, " has label_dim ", norm.shape.label_dim, ", dense_dim ",
+        norm.shape.dense_dim, ", slot_num ", SlotNum(norm.shape), ", but ", flags.model, " has ",
+        data.shape.label_dim, ", ", data.shape.dense_dim, ", ", SlotNum(data.shape),
+        ": make the two agree; without --model the files are shown as they are"));
   }
   CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectDataSet(options, data));
   return ReportOf(summary);

@@ -5,6 +5,7 @@
 #include "cli/data_commands.h"
 #include "worker/config/model_config.h"
 #include "worker/data/keyset.h"
+#include "worker/data/output_file.h"
 
 namespace cistern {
 namespace {
@@ -46,6 +47,7 @@ absl::StatusOr<Report> RunKeyset(const KeysetFlags& flags) {
         "name either a keyset to write (--out) or one to check (--check)");
   }
   CISTERN_ASSIGN_OR_RETURN(const KeysetOptions options, OptionsOf(flags));
+  if (!flags.out.empty()) CISTERN_RETURN_IF_ERROR(OutputFile::Check(flags.out, {flags.model}));
   const std::string& path = flags.out.empty() ? flags.check : flags.out;
   LocalFileSystem files;
   absl::StatusOr<KeysetSummary> summary =

@@ -126,5 +126,19 @@ TEST(Keyset, DataAreReadUpToTheFirstKeyThatItMisses) {
   EXPECT_EQ(OpenDataSet(data).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(Keyset, TheFirstRecordThatItMissesIsRefusedWhicheverInputItIsOf) {
+  Scratch scratch;
+  DataSetOptions data = Options(scratch, {{9, 0, 4}, {9, 0, 2}, {1, 0, 4}}).data;
+  // Neither the second record's 22 of input 1 nor the third one's 1 of input 0.
+  data.keysets = {scratch.Write("a", Keys<uint32_t>({9, 10, 24}))};
+  const auto reader = OpenDataSet(data);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  SampleBlock block;
+  block.Reset(2);
+  EXPECT_THAT(std::string((*reader)->Read(10, &block).status().message()),
+              HasSubstr("record 1: slot 0 of input 1: key 22 is not in the keyset"));
+  EXPECT_EQ(block.size, 1u);
+}
+
 }  // namespace
 }  // namespace cistern

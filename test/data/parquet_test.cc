@@ -162,7 +162,7 @@ TEST(Parquet, WorkersSplitTheFiles) {
 }
 
 TEST(Parquet, RefusesNullsAndBadValuesWhereTheyLie) {
-  EXPECT_THAT(ErrorOf("null.parquet", absl::StatusCode::kInvalidArgument),
+  EXPECT_THAT(ErrorOf("null.parquet", absl::StatusCode::kDataLoss),
               AllOf(HasSubstr("null.parquet: row group 1, row 2: column 'C2': is null"),
                     HasSubstr("fill")));
   EXPECT_THAT(ErrorOf("key.parquet", absl::StatusCode::kOutOfRange),
@@ -205,7 +205,8 @@ TEST(Parquet, APageThatAsksForMoreThanItsFileCouldNeedIsCorrupt) {
 }
 
 // The error of _metadata.json with `from` replaced.
-std::string MetadataError(const std::string& from, const std::string& to) {
+std::string MetadataError(const std::string& from, const std::string& to,
+                          absl::StatusCode code = absl::StatusCode::kDataLoss) {
   Scratch scratch;
   std::string metadata = Contents(Golden("metadata/_metadata.json"));
   const size_t at = metadata.find(from);
@@ -213,8 +214,7 @@ std::string MetadataError(const std::string& from, const std::string& to) {
   metadata.replace(at, from.size(), to);
   scratch.Write("_metadata.json", metadata);
   return ErrorOf(
-      Options(scratch.Write("part_0.parquet", Contents(Golden("metadata/part_0.parquet")))),
-      absl::StatusCode::kInvalidArgument);
+      Options(scratch.Write("part_0.parquet", Contents(Golden("metadata/part_0.parquet")))), code);
 }
 
 TEST(Parquet, RefusesMetadataThatDisagrees) {
@@ -226,7 +226,7 @@ TEST(Parquet, RefusesMetadataThatDisagrees) {
               HasSubstr("file_stats says that part_0.parquet has 11 rows, but it has 10"));
   EXPECT_THAT(MetadataError("part_0.parquet", "part_9.parquet"),
               HasSubstr("_metadata.json: file_stats has no part_0.parquet, which lies beside it"));
-  EXPECT_THAT(MetadataError("\"labels\"", "\"lables\""),
+  EXPECT_THAT(MetadataError("\"labels\"", "\"lables\"", absl::StatusCode::kInvalidArgument),
               HasSubstr("labels names 0 columns, but label_dim of the model is 1"));
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": \"C1\""), HasSubstr("cats[0]: expected"));
   EXPECT_THAT(MetadataError("{", ""), HasSubstr("is not a JSON object"));

@@ -4,6 +4,9 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "worker/data/column_list.h"
 
@@ -26,6 +29,7 @@ class Planner {
   absl::Status ChooseSlots();
   absl::Status CheckLabels() const;
   absl::Status MarkSlots(ColumnPlan* plan) const;
+  absl::Status NoColumn(const char* flag, const std::string& name) const;
   std::string Name(size_t column) const { return absl::StrCat("'", columns_[column], "'"); }
 
   const ConvertOptions& options_;
@@ -42,13 +46,37 @@ absl::StatusOr<std::vector<size_t>> Planner::Find(const char* flag,
   std::vector<size_t> found;
   for (const std::string& name : expanded) {
     const auto place = places_.find(name);
-    if (place == places_.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--", flag, ": no column '", name, "'; the columns are ", absl::StrJoin(columns_, ", ")));
-    }
+    if (place == places_.end()) return NoColumn(flag, name);
     found.push_back(place->second);
   }
   return found;
+}
+
+// Names what is there, and the mistake that it looks like.
+absl::Status Planner::NoColumn(const char* flag, const std::string& name) const {
+  constexpr size_t kNamesMost = 60, kNameBytesMost = 40;
+  std::vector<std::string> shown;
+  bool holds_number = false;
+  std::string cure;
+  for (const std::string& column : columns_) {
+    double ignored = 0;
+    holds_number |= absl::SimpleAtod(column, &ignored);
+    if (absl::StripAsciiWhitespace(column) == name) {
+      cure = absl::StrCat(": '", column, "' has a blank, which is part of its name");
+    }
+    if (shown.size() < kNamesMost) {
+      const bool is_text = std::none_of(column.begin(), column.end(), [](char c) {
+        return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+      });
+      const std::string begin = column.substr(0, kNameBytesMost);
+      shown.push_back(is_text ? begin : absl::CHexEscape(begin));
+    }
+  }
+  if (columns_.size() == 1) cure = ": is --delimiter right?";
+  if (holds_number) cure = ": of a file without a header line, --columns names them";
+  if (shown.size() < columns_.size()) shown.push_back("...");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, ": no column '", name, "'; the columns are ", absl::StrJoin(shown, ", "), cure));
 }
 
 absl::Status Planner::FindAll() {
@@ -93,6 +121,12 @@ absl::Status Planner::ChooseSlots() {
     const bool extra_slot = options_.sparse.empty() && bucket_.count(column) > 0;
     if ((named.count(column) > 0 && !extra_slot) || ignore_.count(column) > 0) continue;
     if (options_.sparse.empty() && (!ignore_rest_ || extra_slot)) {
+      if (columns_[column].empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("column ", column + 1,
+                         " has no name in the header line, as row numbers have, or where "
+                         "lines end in the delimiter: --ignore '' passes over it"));
+      }
       sparse_.push_back(column);
     } else if (!ignore_rest_) {
       return absl::InvalidArgumentError(absl::StrCat(

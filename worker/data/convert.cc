@@ -1,11 +1,16 @@
 #include "worker/data/convert.h"
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_join.h"
+#include "worker/data/column_list.h"
 #include "worker/data/column_plan.h"
 #include "worker/data/norm_set_writer.h"
+#include "worker/data/output_file.h"
 #include "worker/data/output_folder.h"
 #include "worker/data/row_encoder.h"
 #include "worker/data/text_table.h"
@@ -16,16 +21,24 @@ namespace {
 
 constexpr size_t kRowsPerBlock = 4096;
 
+KeyMode KeysOf(const ConvertOptions& options) {
+  if (options.keys != KeyMode::kAuto) return options.keys;
+  return options.format == TextFormat::kLibsvm ? KeyMode::kRaw : KeyMode::kHash;
+}
+
 // Replaces what the format and the defaults decide.
-ConvertOptions Resolved(ConvertOptions options) {
+absl::StatusOr<ConvertOptions> Resolved(ConvertOptions options) {
   const bool libsvm = options.format == TextFormat::kLibsvm;
   const bool criteo = options.format == TextFormat::kCriteo;
   if (options.delimiter == 0) options.delimiter = options.format == TextFormat::kCsv ? ',' : '\t';
-  if (options.keys == KeyMode::kAuto) options.keys = libsvm ? KeyMode::kRaw : KeyMode::kHash;
+  options.keys = KeysOf(options);
+  while (options.out.size() > 1 && options.out.back() == '/') options.out.pop_back();
   if (options.dense_transform == DenseTransform::kAuto) {
     options.dense_transform = criteo ? DenseTransform::kLog1p : DenseTransform::kNone;
   }
-  if (criteo) options.columns = CriteoColumns();
+  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
+  if (!columns.ok()) return AddContext(columns.status(), "--columns");
+  options.columns = criteo ? CriteoColumns() : *std::move(columns);
   if (criteo || libsvm) options.label = {"label"};
   if (libsvm && options.libsvm_slots == LibsvmSlots::kSingle) {
     options.multi = {"features"};
@@ -39,12 +52,57 @@ bool WantsVocabulary(const ConvertOptions& options) {
          !options.vocab_out.empty();
 }
 
+// Flags that a format of fixed columns would pass over without a word.
+absl::Status CheckFormat(const ConvertOptions& options) {
+  const bool libsvm = options.format == TextFormat::kLibsvm;
+  if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
+  const char* const flag = !options.columns.empty()                             ? "--columns"
+                           : options.label != std::vector<std::string>{"label"} ? "--label"
+                           : libsvm && options.delimiter != 0                   ? "--delimiter"
+                                                                                : "";
+  if (*flag == '\0') return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " says nothing to --format=", libsvm ? "libsvm" : "criteo",
+                   ", which has its own: leave it out, or use --format=csv or tsv"));
+}
+
+absl::Status CheckNumbers(const ConvertOptions& options) {
+  if (!(std::abs(options.dense_missing) <= std::numeric_limits<float>::max())) {
+    return absl::InvalidArgumentError("--dense-missing is a number that a float can hold");
+  }
+  if (options.label_threshold.has_value() && std::isnan(*options.label_threshold)) {
+    return absl::InvalidArgumentError("--label-threshold is a number that labels can be above");
+  }
+  for (const char part : {options.delimiter, options.separator}) {
+    if (part != '"' && part != '\n' && part != '\r') continue;
+    return absl::InvalidArgumentError(
+        "--delimiter and --separator are neither a quote nor a line end");
+  }
+  return absl::OkStatus();
+}
+
+// What the conversion would replace is none of what it reads.
+absl::Status CheckFiles(const ConvertOptions& options) {
+  std::vector<std::string> read;
+  for (const std::string& input : options.input) {
+    if (input != "-") read.push_back(input);
+  }
+  if (!options.vocab_in.empty()) read.push_back(options.vocab_in);
+  CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, read));
+  if (options.vocab_out.empty()) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, {options.vocab_out}));
+  return AddContext(OutputFile::Check(options.vocab_out, read), "--vocab-out");
+}
+
 absl::Status Check(const ConvertOptions& options) {
   const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
-  const bool raw = options.keys == KeyMode::kRaw;
+  const bool raw = KeysOf(options) == KeyMode::kRaw;
   if (options.input.empty()) return invalid("no input was named: use --input=FILE");
   if (options.key_bits != 32 && options.key_bits != 64) return invalid("--key-bits is 32 or 64");
   if (options.samples_per_file == 0) return invalid("--samples-per-file must be at least 1");
+  CISTERN_RETURN_IF_ERROR(CheckFormat(options));
+  CISTERN_RETURN_IF_ERROR(CheckNumbers(options));
+  CISTERN_RETURN_IF_ERROR(CheckFiles(options));
   if (raw && !options.bucket.empty()) return invalid("--bucket makes text: it needs --keys=hash");
   if (raw && options.missing == StandIn::kKey) {
     return invalid("--missing=key makes a hashed key: it needs --keys=hash");
@@ -202,8 +260,11 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, out->Subfolder(""));
   CISTERN_RETURN_IF_ERROR(Write(folder, &summary));
   if (summary.samples == 0) {
-    return absl::DataLossError(absl::StrCat(absl::StrJoin(options_.input, ", "),
-                                            ": no row to convert: look at --skip-rows"));
+    return absl::DataLossError(absl::StrCat(
+        absl::StrJoin(options_.input, ", "), ": no row to convert: ",
+        options_.skip_rows > 0     ? "--skip-rows passes over all of them"
+        : options_.columns.empty() ? "no line follows the header line (lines end in LF or CR LF)"
+                                   : "there is no line"));
   }
   if (vocabulary_ != nullptr) summary.vocabulary = vocabulary_->size();
   if (!options_.vocab_out.empty()) {
@@ -218,8 +279,8 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
 
 absl::StatusOr<ConvertSummary> Convert(const ConvertOptions& options,
                                        const ConvertProgressCallback& progress) {
-  const ConvertOptions resolved = Resolved(options);
-  CISTERN_RETURN_IF_ERROR(Check(resolved));
+  CISTERN_RETURN_IF_ERROR(Check(options));
+  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions resolved, Resolved(options));
   return Conversion(resolved, progress).Run();
 }
 

@@ -6,7 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "common/gzip.h"
+#include "worker/data/file_list.h"
 #include "worker/data/output_file.h"
+#include "worker/data/output_folder.h"
 
 namespace cistern {
 namespace {
@@ -15,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint64_t{64} << 20;
 constexpr uint64_t kBlocksWanted = 1024;
+constexpr uint32_t kMultiHotMost = 1000;  // DLRM-v2 has 100
 constexpr size_t kGzipBytesAtOnce = size_t{4} << 20;
 constexpr char kGzipMagic[] = "\x1f\x8b";
 
@@ -43,6 +46,9 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("a slot of a ", FormatName(options.format),
                                                    " file holds one key; multi-hot needs Norm"));
   }
+  if (options.multi_hot.has_value() && options.multi_hot->size > kMultiHotMost) {
+    return absl::InvalidArgumentError(absl::StrCat("--multi-hot-size goes up to ", kMultiHotMost));
+  }
   if (options.memory_mb == 0 || options.samples_per_file == 0) {
     return absl::InvalidArgumentError("memory and samples of a file are at least 1");
   }
@@ -60,7 +66,7 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": no such file"));
     }
   }
-  return absl::OkStatus();
+  return OutputFolder::CheckSpares(options.out, options.days);
 }
 
 std::string CriteoPlan(const CriteoOptions& options) {
@@ -83,7 +89,12 @@ absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& op
                                       const std::function<absl::Status()>& step) {
   const std::string& path = options.days[day];
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
-  if (!absl::StartsWith(file->bytes(), kGzipMagic)) return path;
+  if (file->bytes().empty()) return absl::DataLossError(absl::StrCat(path, " is empty: no row"));
+  if (!absl::StartsWith(file->bytes(), kGzipMagic)) {
+    const std::string kind = BinaryHint(file->bytes().substr(0, 64));
+    if (kind.empty()) return path;
+    return absl::DataLossError(absl::StrCat(path, " is not a text file", kind));
+  }
   const std::string text =
       work.Path(absl::StrCat("day-", day, "-", fs::path(path).stem().string()));
   std::error_code ignored;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string>
 
+#include "absl/strings/escaping.h"
+
 namespace cistern {
 namespace {
 
@@ -20,15 +22,18 @@ absl::Status ParseField(absl::string_view text, size_t field, CriteoLine* line) 
   if (field > kCriteoDense) {
     const size_t column = field - 1 - kCriteoDense;
     if (ParseNumber(text, 16, &line->values[column])) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("column C", column + 1, " '", text.substr(0, 40),
+    return absl::DataLossError(absl::StrCat("column C", column + 1, " '",
+                                            absl::CHexEscape(text.substr(0, 40)),
                                             "' is not a hexadecimal number"));
   }
   if (ParseNumber(text, 10, field == 0 ? &line->label : &line->dense[field - 1])) {
-    return absl::OkStatus();
+    if (field > 0 || line->label == 0 || line->label == 1) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat("the label is ", line->label, "; a row of Criteo begins with 0 or 1"));
   }
   const std::string name = field == 0 ? "the label" : absl::StrCat("column I", field);
   return absl::DataLossError(
-      absl::StrCat(name, " '", text.substr(0, 40), "' is not a whole number"));
+      absl::StrCat(name, " '", absl::CHexEscape(text.substr(0, 40)), "' is not a whole number"));
 }
 
 }  // namespace

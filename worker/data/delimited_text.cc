@@ -45,7 +45,9 @@ absl::Status DelimitedText::ReadHeader() {
   std::set<absl::string_view> names;
   for (const std::string& name : columns_) {
     if (!names.insert(name).second) {
-      return lines_->DataLoss(absl::StrCat("column '", name, "' is named twice"));
+      const std::string twice = absl::StrCat("column '", name, "' is named twice");
+      return options_.columns.empty() ? lines_->DataLoss(twice)
+                                      : absl::InvalidArgumentError("--columns: " + twice);
     }
   }
   return absl::OkStatus();

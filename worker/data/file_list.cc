@@ -110,17 +110,35 @@ absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source)
   return paths;
 }
 
-std::string KindHint(absl::string_view begin) {
+std::vector<std::string> FilesOfSource(const std::string& source) {
+  std::vector<std::string> files = absl::StrSplit(source, ',');
+  files.push_back(source);
+  const absl::StatusOr<std::vector<std::string>> named = ReadFileList(source);
+  if (named.ok()) files.insert(files.end(), named->begin(), named->end());
+  return files;
+}
+
+std::string BinaryHint(absl::string_view begin) {
   const auto begins_with = [&](absl::string_view bytes) {
     return begin.substr(0, bytes.size()) == bytes;
   };
   if (begins_with("\x1f\x8b")) return "; it is packed by gzip: unpack it";
   if (begins_with("\x28\xb5\x2f\xfd")) return "; it is packed by zstd: unpack it";
+  if (begins_with("\xfd"
+                  "7zXZ"))
+    return "; it is packed by xz: unpack it";
+  if (begins_with("BZh")) return "; it is packed by bzip2: unpack it";
   if (begins_with("PK\x03\x04")) return "; it is a zip archive: unpack it";
   if (begins_with("PAR1")) return "; it is a Parquet file: set \"format\": \"Parquet\"";
   if (begins_with("\xff\xfe") || begins_with("\xfe\xff")) {
-    return "; it may be text of UTF-16: save a file list as UTF-8";
+    return "; it may be text of UTF-16: save it as UTF-8";
   }
+  return "";
+}
+
+std::string KindHint(absl::string_view begin) {
+  std::string binary = BinaryHint(begin);
+  if (!binary.empty()) return binary;
   const bool is_text = std::all_of(begin.begin(), begin.end(), [](char c) {
     return absl::ascii_isprint(static_cast<unsigned char>(c)) ||
            absl::ascii_isspace(static_cast<unsigned char>(c));

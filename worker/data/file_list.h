@@ -21,9 +21,15 @@ namespace cistern {
 // agree with the paths that follow; kInvalidArgument: an empty source.
 absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source);
 
+// `source` and what its lists name: the files that a reader of it opens. Errors are left to that
+// reader.
+std::vector<std::string> FilesOfSource(const std::string& source);
+
 // What a file that is no data file may be, from its first bytes: "; it is packed by gzip: unpack
 // it", to be put behind an error; "" where they say nothing.
 std::string KindHint(absl::string_view begin);
+// The same for what is not even text of one byte a character.
+std::string BinaryHint(absl::string_view begin);
 
 // Writes a list of `names`, usually bare names of files beside it, at `path`; complete or not at
 // all.

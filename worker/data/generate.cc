@@ -96,6 +96,25 @@ class Generator {
   const double bias_;
 };
 
+// The largest key fits what the format has for it: keys of Norm files count on from slot to slot.
+absl::Status CheckWidth(const DataSetOptions& data) {
+  const bool is_norm = data.format == DataFormat::kNorm;
+  if (data.format == DataFormat::kParquet || (is_norm && data.wide_keys)) return absl::OkStatus();
+  uint64_t keys = 0;
+  for (const uint64_t size : data.slot_sizes) keys = is_norm ? keys + size : std::max(keys, size);
+  for (const std::vector<Key>& starts : data.slot_starts) {
+    if (is_norm && !starts.empty()) keys = std::max(keys, starts.back());
+  }
+  if (keys <= kReservedKey32) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      is_norm ? absl::StrCat("the slots have ", keys,
+                             " keys in all, more than 32 bits hold: use "
+                             "--key-bits 64, or the model's \"input_key_type\": \"I64\"")
+              : absl::StrCat("a slot has ", keys,
+                             " keys, more than the 32 bits of a Raw file hold: "
+                             "lower --slot-sizes, or use another format"));
+}
+
 absl::Status Check(const GenerateOptions& options) {
   const auto invalid = [](const std::string& why) { return absl::InvalidArgumentError(why); };
   const SampleShape& shape = options.data.shape;
@@ -107,6 +126,7 @@ absl::Status Check(const GenerateOptions& options) {
   }
   if (options.data.slot_sizes.empty()) return invalid("the number of keys of each slot is missing");
   CISTERN_RETURN_IF_ERROR(SlotSizes::Create(shape, options.data.slot_sizes).status());
+  CISTERN_RETURN_IF_ERROR(CheckWidth(options.data));
   if (!(options.alpha > 0)) return invalid("alpha must be above 0");
   if (!(options.click_rate > 0 && options.click_rate < 1)) {
     return invalid("the click rate must lie between 0 and 1");
@@ -142,6 +162,7 @@ void AddOffsets(const SlotSizes& sizes, const DataSetOptions& data, SampleBlock*
 
 // Writes samples [first, first + count) and returns the source inside `folder`.
 absl::StatusOr<std::string> WriteSamples(FileSystem& files, const GenerateOptions& options,
+                                         const std::function<bool(uint64_t)>& progress,
                                          const std::string& folder, uint64_t first, uint64_t count,
                                          uint64_t* positives) {
   CISTERN_ASSIGN_OR_RETURN(
@@ -152,6 +173,9 @@ absl::StatusOr<std::string> WriteSamples(FileSystem& files, const GenerateOption
   const Generator generator(options);
   SampleBlock block;
   for (uint64_t done = 0; done < count;) {
+    if (progress && !progress(first + done)) {
+      return absl::CancelledError("interrupted: nothing was written");
+    }
     block.Reset(options.data.shape.slot_nums.size());
     for (; done < count && block.size < kSamplesPerBlock; ++done) {
       generator.Append(first + done, &block);
@@ -166,7 +190,8 @@ absl::StatusOr<std::string> WriteSamples(FileSystem& files, const GenerateOption
 
 }  // namespace
 
-absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options) {
+absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options,
+                                         const std::function<bool(uint64_t)>& progress) {
   CISTERN_RETURN_IF_ERROR(Check(options));
   LocalFileSystem own;
   FileSystem& files = options.files == nullptr ? own : *options.files;
@@ -175,11 +200,11 @@ absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(const std::string train, out->Subfolder("train"));
   CISTERN_ASSIGN_OR_RETURN(const std::string test, out->Subfolder("test"));
   GenerateSummary summary;
-  CISTERN_ASSIGN_OR_RETURN(
-      const std::string train_source,
-      WriteSamples(files, options, train, 0, options.train_samples, &summary.train_positives));
+  CISTERN_ASSIGN_OR_RETURN(const std::string train_source,
+                           WriteSamples(files, options, progress, train, 0, options.train_samples,
+                                        &summary.train_positives));
   CISTERN_ASSIGN_OR_RETURN(const std::string test_source,
-                           WriteSamples(files, options, test, options.train_samples,
+                           WriteSamples(files, options, progress, test, options.train_samples,
                                         options.test_samples, &summary.test_positives));
   CISTERN_RETURN_IF_ERROR(out->Publish());
   summary.train_source = options.out + "/train/" + train_source;

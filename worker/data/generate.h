@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "common/file_system.h"
@@ -48,7 +49,9 @@ struct GenerateSummary {
 };
 
 // Dense features are uniform in [0, 1), or whole in [0, 100) for Raw files of whole numbers.
-// kInvalidArgument: options out of range, or an output folder in the way.
-absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options);
+// progress: called every thousand samples with how many are done; false stops: kCancelled, nothing
+// is left. kInvalidArgument: options out of range, or an output folder in the way.
+absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options,
+                                         const std::function<bool(uint64_t)>& progress = nullptr);
 
 }  // namespace cistern

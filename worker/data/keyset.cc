@@ -8,6 +8,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "worker/data/checked_reader.h"
+#include "worker/data/file_list.h"
 #include "worker/data/mapped_file.h"
 #include "worker/data/output_file.h"
 
@@ -75,52 +77,40 @@ absl::StatusOr<Keyset> ReadKeyset(const std::string& path, bool wide, KeysetSumm
   return keys;
 }
 
-class KeysetReader : public SampleReader {
+class KeysetReader : public CheckedReader {
  public:
   KeysetReader(std::unique_ptr<SampleReader> reader, const DataSetOptions& data,
                absl::flat_hash_set<Key> keys)
-      : reader_(std::move(reader)), data_(data), keys_(std::move(keys)) {}
+      : CheckedReader(std::move(reader)), data_(data), keys_(std::move(keys)) {}
 
-  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
-    const size_t before = block->size;
-    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader_->Read(max_samples, block));
-    for (size_t input = 0; input < block->sparse.size(); ++input) {
-      const SparseColumn& column = block->sparse[input];
+ protected:
+  std::optional<BadSample> FindBad(const SampleBlock& block, size_t begin) const override {
+    std::optional<BadSample> bad;
+    for (size_t input = 0; input < block.sparse.size(); ++input) {
+      const SparseColumn& column = block.sparse[input];
       const size_t slots = data_.shape.slot_nums[input];
-      for (size_t i = before * slots; i + 1 < column.offsets.size(); ++i) {
+      for (size_t i = begin * slots; i + 1 < column.offsets.size(); ++i) {
+        if (bad.has_value() && i / slots >= bad->sample) break;
         for (uint32_t k = column.offsets[i]; k < column.offsets[i + 1]; ++k) {
           if (keys_.contains(column.keys[k])) continue;
-          const Place place = {samples_ + i / slots - before, input, i % slots};
-          const absl::Status refused = Refuse(column.keys[k], place);
-          block->Truncate(i / slots);
-          return refused;
+          bad = BadSample{i / slots, Refusal(column.keys[k], input, i % slots)};
+          break;
         }
       }
     }
-    samples_ += got;
-    return got;
+    return bad;
   }
-
-  absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
-    CISTERN_ASSIGN_OR_RETURN(const uint64_t skipped, reader_->Skip(max_samples, scratch));
-    samples_ += skipped;
-    return skipped;
-  }
-
-  std::string PlaceOf(uint64_t sample) const override { return reader_->PlaceOf(sample); }
 
  private:
-  absl::Status Refuse(Key key, const Place& place) const {
-    return absl::OutOfRangeError(absl::StrCat(
-        reader_->PlaceOf(place.sample), ": slot ", place.slot, " of input ", place.input, ": key ",
-        key, " is not in the keyset ", absl::StrJoin(data_.keysets, ", "),
-        ": write it anew from these data (cistern data keyset), or train without it"));
+  std::string Refusal(Key key, size_t input, size_t slot) const {
+    return absl::StrCat(
+        "slot ", slot, " of input ", input, ": key ", key, " is not in the keyset ",
+        absl::StrJoin(data_.keysets, ", "),
+        ": write it anew from these data (cistern data keyset), or train without it");
   }
 
-  const std::unique_ptr<SampleReader> reader_;
   const DataSetOptions data_;
   const absl::flat_hash_set<Key> keys_;
-  uint64_t samples_ = 0;
 };
 
 }  // namespace
@@ -138,6 +128,7 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithKeyset(std::unique_ptr<Sam
 
 absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions& options,
                                           const std::string& path) {
+  CISTERN_RETURN_IF_ERROR(OutputFile::Check(path, FilesOfSource(options.data.source)));
   Keyset seen;
   const Key limit = options.wide_keys ? kReservedKey64 : kReservedKey32;
   KeysetSummary summary;

@@ -1,13 +1,25 @@
 #include "worker/data/line_reader.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/strip.h"
+#include "worker/data/file_list.h"
 
 namespace cistern {
+namespace {
+
+constexpr size_t kKindBytes = 64;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
+  CISTERN_RETURN_IF_ERROR(stream->Fill(kKindBytes));
+  const std::string kind = BinaryHint({stream->data(), std::min(kKindBytes, stream->available())});
+  if (!kind.empty()) {
+    return absl::DataLossError(absl::StrCat(path, " is not a text file", kind));
+  }
   return std::unique_ptr<LineReader>(new LineReader(std::move(stream)));
 }
 

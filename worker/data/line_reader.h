@@ -17,6 +17,7 @@ class LineReader {
   // Longer lines are refused, so that a file without line ends cannot ask for all memory.
   static constexpr size_t kLineBytesMax = size_t{16} << 20;
 
+  // kDataLoss: a packed or binary file, by its first bytes, with the cure.
   static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path);
 
   // Reads the next line into `line`, without its line end (LF or CR LF) and, in line 1, without a

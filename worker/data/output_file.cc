@@ -1,5 +1,6 @@
 #include "worker/data/output_file.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "common/check.h"
@@ -10,6 +11,25 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
 }  // namespace
+
+absl::Status OutputFile::Check(const std::string& path, const std::vector<std::string>& read) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto invalid = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat(path, why));
+  };
+  if (fs::is_directory(path, ignored)) return invalid(" is a folder: name a file in it");
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    return invalid(absl::StrCat(": there is no folder ", folder.string(), ": make it first"));
+  }
+  for (const std::string& other : read) {
+    if (fs::equivalent(path, other, ignored)) {
+      return invalid(" is read here, and would be replaced: name another file");
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(FileSystem& files,
                                                                const std::string& path) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "common/file_system.h"
@@ -18,6 +19,9 @@ namespace cistern {
 // Threads: one at a time.
 class OutputFile {
  public:
+  // kInvalidArgument, before any work: `path` is a folder, lies in none, or is one of the files
+  // `read`, which it would replace.
+  static absl::Status Check(const std::string& path, const std::vector<std::string>& read);
   // Replaces what stands at `path` at Close, in one step. files: outlives this.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(FileSystem& files,
                                                             const std::string& path);

@@ -45,6 +45,21 @@ absl::Status OutputFolder::Check(const std::string& path, bool overwrite) {
   return absl::OkStatus();
 }
 
+absl::Status OutputFolder::CheckSpares(const std::string& path,
+                                       const std::vector<std::string>& read) {
+  std::error_code ignored;
+  for (const std::string& file : read) {
+    fs::path above = fs::weakly_canonical(file, ignored);
+    while (above.has_relative_path()) {
+      above = above.parent_path();
+      if (!fs::equivalent(above, path, ignored)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, " lies in ", path, ", which would be replaced: name another folder"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(FileSystem& files,
                                                                    const std::string& path,
                                                                    bool overwrite,

@@ -26,6 +26,9 @@ class OutputFolder {
                                                               const std::string& temporary = "");
   // The same check, and nothing is made.
   static absl::Status Check(const std::string& path, bool overwrite);
+  // kInvalidArgument: one of the files `read` lies below `path`, and would be gone with what stands
+  // there.
+  static absl::Status CheckSpares(const std::string& path, const std::vector<std::string>& read);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;

@@ -27,10 +27,10 @@ struct ParquetOutline {
 // cats say which columns these are, each by its index, in the order of the list. Where there is
 // none, the columns are labels, dense features and slots in this order, and nothing else.
 //
-// kInvalidArgument names file, column and cure: a _metadata.json that is not what it should be,
-// that contradicts the file (a column of another name or number, another number of rows) or the
-// shape, or that gives a column two uses; without one, another number of columns than the shape
-// has.
+// kDataLoss names file, column and cure: a _metadata.json that is not what it should be, that
+// contradicts the file (a column of another name or number, another number of rows), or that gives
+// a column two uses. kInvalidArgument: another number of columns, in it or without one, than the
+// shape has.
 absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
                                                   const SampleShape& shape);
 

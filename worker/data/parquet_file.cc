@@ -298,7 +298,7 @@ absl::Status ParquetFile::ReadTyped(Column* column, size_t count) {
     const int64_t rows = optional ? levels : got;
     for (int64_t i = 0; optional && i < rows; ++i) {
       if (levels_[i] == reader.descr()->max_definition_level()) continue;
-      return Refuse(absl::StatusCode::kInvalidArgument, done + i, *column,
+      return Refuse(absl::StatusCode::kDataLoss, done + i, *column,
                     "is null: fill the column's missing values, or drop such rows");
     }
     if (rows <= 0 || static_cast<size_t>(rows) > count - done) {

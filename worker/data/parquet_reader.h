@@ -27,8 +27,8 @@ struct ParquetOptions {
 // FindParquetColumns refuses; kNotFound: no such file; kDataLoss: not a Parquet file, or a corrupt
 // one; kUnimplemented: this program was built without Parquet.
 //
-// Read refuses (file, row group, row in it, column): a null (kInvalidArgument), a label or dense
-// feature that is not a finite number (kDataLoss), a key outside its slot's size (kOutOfRange).
+// Read refuses (file, row group, row in it, column): a null, a label or dense feature that is
+// not a finite number (kDataLoss), a key outside its slot's size (kOutOfRange).
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options);
 
 // The library that reads Parquet, "Arrow 26.0.1"; empty: this program was built without.

@@ -6,22 +6,37 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "common/hash.h"
 
 namespace cistern {
 namespace {
 
-// Reads the whole of `text`, blanks around it aside, as a finite number.
+// Reads the whole of `text`, blanks around it aside, as a number; one that no double holds becomes
+// 0 or infinite, as it is too small or too large.
 bool ParseNumber(absl::string_view text, double* value) {
   text = absl::StripAsciiWhitespace(text);
   if (!text.empty() && text[0] == '+') text.remove_prefix(1);
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, *value);
-  return error == std::errc() && stop == end && std::isfinite(*value);
+  if (stop != end) return false;
+  if (error == std::errc::result_out_of_range) return absl::SimpleAtod(text, value);
+  return error == std::errc() && std::isfinite(*value);
 }
 
 absl::Status NotANumber(absl::string_view text) {
-  return absl::DataLossError(absl::StrCat("'", text.substr(0, 40), "' is not a number"));
+  return absl::DataLossError(
+      absl::StrCat("'", absl::CHexEscape(text.substr(0, 40)), "' is not a number"));
+}
+
+bool FitsFloat(double value) {
+  return std::abs(value) <= std::numeric_limits<float>::max();
+}
+
+absl::Status BeyondFloat(absl::string_view text) {
+  return absl::OutOfRangeError(
+      absl::StrCat("'", text.substr(0, 40), "' is beyond what a float can hold"));
 }
 
 }  // namespace
@@ -122,7 +137,7 @@ absl::Status RowEncoder::AppendLabel(absl::string_view field, std::vector<float>
     return absl::OutOfRangeError(absl::StrCat(
         "the label is ", field, ", below 0: --label-threshold=0 makes labels 0 and 1"));
   }
-  if (std::abs(value) > std::numeric_limits<float>::max()) return NotANumber(field);
+  if (!FitsFloat(value)) return BeyondFloat(field);
   labels->push_back(static_cast<float>(value));
   return absl::OkStatus();
 }
@@ -137,9 +152,7 @@ absl::Status RowEncoder::AppendDense(absl::string_view field, size_t place,
   } else if (options_.dense_transform == DenseTransform::kLog1p) {
     value = std::log1p(std::max(0.0, value));
   }
-  if (std::abs(value) > std::numeric_limits<float>::max()) {
-    return absl::OutOfRangeError(absl::StrCat("'", field, "' is beyond what a float can hold"));
-  }
+  if (!FitsFloat(value)) return BeyondFloat(field);
   dense->push_back(static_cast<float>(value));
   return absl::OkStatus();
 }
@@ -199,20 +212,24 @@ absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
   Key key = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, key);
   if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) {
-    return absl::DataLossError(absl::StrCat("'", value.substr(0, 40),
+    return absl::DataLossError(absl::StrCat("'", absl::CHexEscape(value.substr(0, 40)),
                                             "' is not an integer from 0: for text use "
                                             "--keys=hash"));
   }
   if (error == std::errc() && key < reserved) return key;
   return absl::OutOfRangeError(
-      absl::StrCat("key ", text.substr(0, 40), " does not lie in [0, ", reserved - 1, "]",
-                   options_.key_bits == 32 ? ": use --key-bits=64 or --keys=hash" : ""));
+      absl::StrCat("key ", text.substr(0, 40), " does not lie in [0, ", reserved - 1, "]: use ",
+                   options_.key_bits == 32 ? "--key-bits=64 or " : "", "--keys=hash"));
 }
 
 // The bucket of a count, as in the winning entry of Criteo's contest: fine where counts are small.
 absl::Status RowEncoder::BucketText(absl::string_view value) {
   double x = 0;
-  if (!ParseNumber(value, &x) || std::abs(x) > 1e15) return NotANumber(value);
+  if (!ParseNumber(value, &x)) return NotANumber(value);
+  if (std::abs(x) > 1e15) {
+    return absl::OutOfRangeError(
+        absl::StrCat("'", value.substr(0, 40), "' is beyond 1e15, the last bucket"));
+  }
   const bool large = x > 2;
   const double bucket = large ? std::log(x) * std::log(x) : x;
   bucket_ = absl::StrCat(large ? "b" : "", static_cast<int64_t>(std::floor(bucket)));
