@@ -290,6 +290,30 @@ Reading ReadExponent(Reading reading, const char* end) {
   return reading;
 }
 
+// What ReadFloat does: here, to be part of the loop of ReadFloats.
+inline const char* ReadOne(const char* begin, const char* end, float* x) {
+  if (begin == end) return nullptr;
+  const uint32_t negative = *begin == '-' ? 1 : 0;  // not a branch: nobody can predict it
+  const char* const first = begin + negative;
+  Reading reading = ReadOneAndFraction(first, end);
+  if (reading.end == nullptr) reading = ReadDigits(first, end);
+  if (reading.end == nullptr) return nullptr;
+  if (reading.end != end && *reading.end == 'e') reading = ReadExponent(reading, end);
+  const auto [at, digits, exponent] = reading;
+  if (at == nullptr) return nullptr;
+  // A double that is at most two of its last bits off ...
+  if (digits >> 53 != 0 || exponent < kMinDoublePower || exponent > kMaxDoublePower) return nullptr;
+  const double value =
+      static_cast<double>(digits) * kDoublePowers[static_cast<size_t>(exponent - kMinDoublePower)];
+  // ... rounds to the float that the exact number does unless it lies next to the middle between
+  // two floats. (Far from the ends of a float's range: 1e-30 to 1e38.)
+  const uint64_t below_float = std::bit_cast<uint64_t>(value) & 0x1FFFFFFF;
+  if (below_float - (0x10000000 - 4) <= 8) return nullptr;
+  const auto magnitude = std::bit_cast<uint32_t>(static_cast<float>(value));
+  *x = std::bit_cast<float>(magnitude | negative << 31);
+  return at;
+}
+
 }  // namespace
 
 char* WriteFloat(float x, char* begin) {
@@ -332,26 +356,24 @@ char* WriteFloat(float x, char* begin) {
 }
 
 const char* ReadFloat(const char* begin, const char* end, float* x) {
-  if (begin == end) return nullptr;
-  const uint32_t negative = *begin == '-' ? 1 : 0;  // not a branch: nobody can predict it
-  const char* const first = begin + negative;
-  Reading reading = ReadOneAndFraction(first, end);
-  if (reading.end == nullptr) reading = ReadDigits(first, end);
-  if (reading.end == nullptr) return nullptr;
-  if (reading.end != end && *reading.end == 'e') reading = ReadExponent(reading, end);
-  const auto [at, digits, exponent] = reading;
-  if (at == nullptr) return nullptr;
-  // A double that is at most two of its last bits off ...
-  if (digits >> 53 != 0 || exponent < kMinDoublePower || exponent > kMaxDoublePower) return nullptr;
-  const double value =
-      static_cast<double>(digits) * kDoublePowers[static_cast<size_t>(exponent - kMinDoublePower)];
-  // ... rounds to the float that the exact number does unless it lies next to the middle between
-  // two floats. (Far from the ends of a float's range: 1e-30 to 1e38.)
-  const uint64_t below_float = std::bit_cast<uint64_t>(value) & 0x1FFFFFFF;
-  if (below_float - (0x10000000 - 4) <= 8) return nullptr;
-  const auto magnitude = std::bit_cast<uint32_t>(static_cast<float>(value));
-  *x = std::bit_cast<float>(magnitude | negative << 31);
-  return at;
+  return ReadOne(begin, end, x);
+}
+
+size_t ReadFloats(const char** at, const char* end, float* out, size_t num) {
+  const char* next = *at;
+  size_t read = 0;
+  for (; read < num; ++read) {
+    const char* const after = ReadOne(next, end, out + read);
+    if (after == nullptr) break;
+    if (after == end) {
+      *at = end;
+      return read + 1;
+    }
+    if (*after != ' ') break;
+    next = after + 1;
+  }
+  *at = next;
+  return read;
 }
 
 }  // namespace cistern

@@ -25,4 +25,9 @@ char* WriteFloat(float x, char* begin);
 // Null: it is not an ordinary number, and *x is as it was; a slower reader says what it is.
 const char* ReadFloat(const char* begin, const char* end, float* x);
 
+// Reads up to `num` numbers, each up to the blank or the end behind it, into out[], as long as they
+// are ordinary ones with one blank between them; returns how many. *at: of the first, and then
+// behind the blank of the last.
+size_t ReadFloats(const char** at, const char* end, float* out, size_t num);
+
 }  // namespace cistern

@@ -117,7 +117,11 @@ class FieldReader {
   }
 
   void ReadCells(float* begin, float* end) {
-    for (float* cell = begin; cell != end; ++cell) *cell = ReadReal<float>();
+    // Nearly always that is all of them.
+    const size_t num = ReadFloats(&next_, end_, begin, static_cast<size_t>(end - begin));
+    SkipBlanks();
+    index_ += num;
+    for (float* cell = begin + num; cell != end; ++cell) *cell = ReadReal<float>();
   }
 
   // OK if every field was read and nothing is left. name(i): what field i of the line is called.

@@ -140,6 +140,26 @@ TEST(FloatText, EndsWhereTheNumberDoes) {
   EXPECT_EQ(Read(".5", &x), 2);
 }
 
+TEST(FloatText, ManyAreReadUpToTheFirstThatIsNoOrdinaryOne) {
+  struct Case {
+    const char* text;
+    size_t read;
+    std::ptrdiff_t end;
+  };
+  for (const Case& c : {Case{"0.5 -1.25 3", 3, 11}, Case{"0.5 -1.25 3 4", 3, 12},
+                        Case{"0.5 -1.25", 2, 9}, Case{"0.5 -1.25 ", 2, 10}, Case{"", 0, 0},
+                        Case{"0.5  -1.25 3", 1, 4}, Case{"0.5 x 3", 1, 4}, Case{"0.5 1x 3", 1, 4},
+                        Case{"0.5\t1 3", 0, 0}, Case{"nan 1 2", 0, 0}}) {
+    const std::string text = c.text;
+    const char* at = text.data();
+    float read[3] = {};
+    EXPECT_EQ(ReadFloats(&at, text.data() + text.size(), read, 3), c.read) << text;
+    EXPECT_EQ(at - text.data(), c.end) << text;
+    const float expected[] = {0.5f, -1.25f, 3.0f};
+    for (size_t i = 0; i < c.read; ++i) EXPECT_EQ(read[i], expected[i]) << text;
+  }
+}
+
 TEST(FloatText, OtherWordsHaveNoAnswer) {
   for (const char* text : {"", "-", ".", "-.", "e5", "x", "nan", "inf", "+1", " 1", "--1", "1e",
                            "1e+", "1e-", "1e999", "123456789012345678901", "1e-46", "1e39"}) {
