@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "common/check.h"
 #include "common/row_digest.h"
 #include "common/schema.h"
 #include "server/checkpoint/compaction.h"
@@ -31,7 +32,13 @@ class ShardLoader {
     for (size_t i = 0; i < rows.keys.size(); ++i) {
       totals_->digest += digest_(rows.keys[i], &rows.values[i * stride], rows.full[i] != 0);
     }
-    table_.WriteShard(local_, rows.keys, rows.values, rows.full);
+    if (all_new_) {
+      // The keys of a section ascend, so none is there yet.
+      CISTERN_CHECK(table_.CreateRows(local_, rows.keys, rows.values, rows.full) ==
+                    rows.keys.size());
+    } else {
+      table_.WriteShard(local_, rows.keys, rows.values, rows.full);
+    }
     return absl::OkStatus();
   }
 
