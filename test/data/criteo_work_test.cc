@@ -12,6 +12,7 @@
 #include "common/gzip.h"
 #include "test/common/temp_folder.h"
 #include "test/data/criteo_fixture.h"
+#include "test/support/fault_file_system.h"
 #include "worker/data/criteo_ids.h"
 #include "worker/data/work_folder.h"
 
@@ -96,29 +97,35 @@ TEST(Criteo, ThreadsAndPiecesChangeNoByte) {
   }
 }
 
-TEST(Criteo, PortionsOfValuesChangeNoId) {
-  Scratch scratch;
+// The values of some blocks of one day, of about 3100 distinct values in the first column.
+std::vector<std::string> BlockValues(const Scratch& scratch) {
   std::mt19937 random(5);
   std::string text;
   for (int i = 0; i < 6000; ++i) {
     text += Line(0, "1", absl::StrCat(absl::Hex(random() % 4000)), "2");
   }
   const auto day = MappedFile::Open(scratch.Write("day", text));
-  ASSERT_TRUE(day.ok());
+  EXPECT_TRUE(day.ok());
   std::vector<std::string> values;
   for (uint64_t begin = 0; begin < text.size(); begin += 60000) {
     values.push_back(scratch.Path(absl::StrCat("values-", begin)));
-    ASSERT_TRUE(ReadCriteoBlock(Disk(), **day,
+    EXPECT_TRUE(ReadCriteoBlock(Disk(), **day,
                                 {0, begin, std::min<uint64_t>(begin + 60000, text.size())},
                                 CriteoDense::kLog3, {}, scratch.Path("rows"), values.back())
                     .ok());
   }
-  ASSERT_GT(values.size(), 5u);
+  EXPECT_GT(values.size(), 5u);
+  return values;
+}
+
+TEST(Criteo, PortionsOfValuesChangeNoId) {
+  Scratch scratch;
+  const std::vector<std::string> values = BlockValues(scratch);
   CriteoIdOptions options;
   options.min_count = 2;
   const auto at_once =
       MakeCriteoIds(Disk(), 0, values, options, scratch.Path("map-1"), scratch.Path("ids-1"));
-  options.memory_bytes = 10000;  // 3100 distinct values want 20 times that
+  options.memory_bytes = 10000;  // the distinct values want 20 times that
   const auto in_portions =
       MakeCriteoIds(Disk(), 0, values, options, scratch.Path("map-2"), scratch.Path("ids-2"));
   ASSERT_TRUE(at_once.ok() && in_portions.ok()) << in_portions.status();
@@ -126,6 +133,33 @@ TEST(Criteo, PortionsOfValuesChangeNoId) {
   EXPECT_EQ(*at_once, *in_portions);
   EXPECT_TRUE(scratch.Read("map-1") == scratch.Read("map-2"));
   EXPECT_TRUE(scratch.Read("ids-1") == scratch.Read("ids-2"));
+}
+
+// In portions, so that what one wrote is read for the next.
+TEST(Criteo, IdsAreThoseOfAllValuesOrAnError) {
+  Scratch scratch;
+  const std::vector<std::string> values = BlockValues(scratch);
+  CriteoIdOptions options;
+  options.memory_bytes = 100000;
+  const std::string map = scratch.Path("map"), ids = scratch.Path("ids");
+  ASSERT_TRUE(MakeCriteoIds(Disk(), 0, values, options, map, ids).ok());
+  const std::string whole_map = scratch.Read("map"), whole_ids = scratch.Read("ids");
+  LocalFileSystem disk;
+  FaultFileSystem faults(&disk);
+  for (const Fault fault : {Fault::kNoSpace, Fault::kShortWrite, Fault::kLostReply}) {
+    size_t failed = 0;
+    for (uint64_t call = 1;; ++call) {
+      faults.FailCall(call, fault);
+      const auto made = MakeCriteoIds(faults, 0, values, options, map, ids);
+      if (faults.hits().empty()) break;
+      failed += !made.ok();
+      if (!made.ok()) continue;  // whoever asked asks again: nothing of this run counts
+      EXPECT_TRUE(scratch.Read("map") == whole_map) << faults.hits()[0];
+      EXPECT_TRUE(scratch.Read("ids") == whole_ids) << faults.hits()[0];
+    }
+    EXPECT_GT(failed, 20u);
+    EXPECT_TRUE(scratch.Read("map") == whole_map && scratch.Read("ids") == whole_ids);
+  }
 }
 
 // Stopped at its first moment, its second, and so on: the next call goes on each time, and what

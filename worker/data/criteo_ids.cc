@@ -1,10 +1,6 @@
 #include "worker/data/criteo_ids.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -13,7 +9,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
-#include "common/file.h"
 #include "common/hash.h"
 #include "worker/data/criteo_block.h"
 #include "worker/data/output_file.h"
@@ -24,52 +19,6 @@ namespace {
 constexpr uint64_t kBytesOfValue = 64;
 constexpr size_t kSample = 1024;
 constexpr uint64_t kRankWords = 8;  // words of the bit set between two known ranks
-
-// A file that is written out of order.
-//
-// Threads: one at a time.
-class ScratchFile {
- public:
-  explicit ScratchFile(const std::string& path)
-      : path_(path), fd_(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {}
-  ~ScratchFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-
-  // Resizes `ids` is the caller's. Places and sizes are in ids.
-  absl::Status Read(uint64_t first, std::vector<uint32_t>* ids) const {
-    return Move(first, ids,
-                [this](char* bytes, size_t size, off_t at) { return pread(fd_, bytes, size, at); });
-  }
-  absl::Status Write(uint64_t first, std::vector<uint32_t>* ids) {
-    return Move(first, ids, [this](char* bytes, size_t size, off_t at) {
-      return pwrite(fd_, bytes, size, at);
-    });
-  }
-  absl::Status Sync() { return SyncToDisk(fd_, path_); }
-
- private:
-  template <typename MoveBytes>
-  absl::Status Move(uint64_t first, std::vector<uint32_t>* ids, const MoveBytes& move) const {
-    char* bytes = reinterpret_cast<char*>(ids->data());
-    size_t size = ids->size() * sizeof(uint32_t);
-    auto at = static_cast<off_t>(first * sizeof(uint32_t));
-    while (size > 0) {
-      const ssize_t moved = fd_ < 0 ? -1 : move(bytes, size, at);
-      if (moved < 0 && errno == EINTR) continue;
-      if (moved <= 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot use ", path_));
-      bytes += moved;
-      size -= static_cast<size_t>(moved);
-      at += moved;
-    }
-    return absl::OkStatus();
-  }
-
-  const std::string path_;
-  const int fd_;
-};
 
 // A set of places, and how many of them lie before one.
 class RankedPlaces {
@@ -124,12 +73,10 @@ class ColumnIds {
       return absl::ResourceExhaustedError(absl::StrCat(
           "column ", column_ + 1, " has more values than 32 bits count: raise --min-count"));
     }
-    ScratchFile map(map_path);
     for (uint64_t portion = 0; portion < portions_; ++portion) {
       if (portions_ > 1) CISTERN_RETURN_IF_ERROR(FillTable(portion));
-      CISTERN_RETURN_IF_ERROR(WritePortion(portion, first, &map));
+      CISTERN_RETURN_IF_ERROR(WritePortion(portion, first, map_path));
     }
-    CISTERN_RETURN_IF_ERROR(map.Sync());
     CISTERN_RETURN_IF_ERROR(WriteValues(first, values_path));
     return kFirstCriteoId + kept;
   }
@@ -192,21 +139,38 @@ class ColumnIds {
     });
   }
 
-  absl::Status WritePortion(uint64_t portion, const RankedPlaces& first, ScratchFile* map) const {
+  // The ids of a portion's values, and those of the portions before it, which stand in the file
+  // that this one replaces.
+  absl::Status WritePortion(uint64_t portion, const RankedPlaces& first,
+                            const std::string& map_path) const {
+    std::unique_ptr<ReadableFile> before;
+    if (portion > 0) {
+      CISTERN_ASSIGN_OR_RETURN(before, files_.Open(map_path));
+    }
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> map,
+                             OutputFile::Create(files_, map_path));
     std::vector<uint32_t> ids;
-    return EachBlock([&](const BlockValuesFile& block, uint64_t place) -> absl::Status {
-      ids.assign(block.distinct(column_), 0);
-      if (portion > 0) CISTERN_RETURN_IF_ERROR(map->Read(place, &ids));
-      for (uint32_t i = 0; i < ids.size(); ++i) {
-        const uint64_t value = block.value(column_, i);
-        if (!IsIn(portion, value)) continue;
-        const Seen& seen = table_.at(value);
-        ids[i] = seen.times < options_.min_count
-                     ? kRareCriteoId
-                     : kFirstCriteoId + static_cast<uint32_t>(first.Rank(seen.first));
-      }
-      return map->Write(place, &ids);
-    });
+    CISTERN_RETURN_IF_ERROR(
+        EachBlock([&](const BlockValuesFile& block, uint64_t place) -> absl::Status {
+          ids.assign(block.distinct(column_), 0);
+          const size_t size = ids.size() * sizeof(uint32_t);
+          char* const bytes = reinterpret_cast<char*>(ids.data());
+          if (before != nullptr) {
+            CISTERN_RETURN_IF_ERROR(before->Read(place * sizeof(uint32_t), size, bytes));
+          }
+          for (uint32_t i = 0; i < ids.size(); ++i) {
+            const uint64_t value = block.value(column_, i);
+            if (IsIn(portion, value)) ids[i] = IdOf(table_.at(value), first);
+          }
+          return map->Append({bytes, size});
+        }));
+    return map->Close();
+  }
+
+  uint32_t IdOf(const Seen& seen, const RankedPlaces& first) const {
+    return seen.times < options_.min_count
+               ? kRareCriteoId
+               : kFirstCriteoId + static_cast<uint32_t>(first.Rank(seen.first));
   }
 
   absl::Status WriteValues(const RankedPlaces& first, const std::string& path) const {
