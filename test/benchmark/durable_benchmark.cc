@@ -24,6 +24,7 @@
 
 #include "common/check.h"
 #include "common/file_system.h"
+#include "common/thread_pool.h"
 #include "server/service/server_node.h"
 #include "test/benchmark/disk_run.h"
 #include "worker/client/parameter_client.h"
@@ -41,7 +42,27 @@ uint64_t BytesIn(const std::string& folder) {
 
 struct Disk {
   double write = 0, read = 0;  // bytes a second
+  double load = 0;             // read into memory that is new, by several threads
 };
+
+void* NewMemory(uint64_t bytes) {
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CISTERN_CHECK(memory != MAP_FAILED);
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+// Touches `bytes` of new memory, gives them back, and returns the rate. The host of a virtual
+// machine may take free pages away and bring them back slowly, which is nothing that a server could
+// help; after this, for a second or two, the system has that much at hand.
+double MemoryRate(uint64_t bytes) {
+  const auto start = Clock::now();
+  void* const memory = NewMemory(bytes);
+  for (uint64_t at = 0; at < bytes; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
+  munmap(memory, bytes);
+  return static_cast<double>(bytes) / SecondsSince(start);
+}
 
 // What a step took.
 struct Cost {
@@ -51,20 +72,6 @@ struct Cost {
 
 double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
-
-// Touches `bytes` of new memory, gives them back, and returns the rate. The host of a virtual
-// machine may take free pages away and bring them back slowly, which is nothing that a server could
-// help; after this, for a second or two, the system has that much at hand.
-double MemoryRate(uint64_t bytes) {
-  const auto start = Clock::now();
-  void* const memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return 0;
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  for (uint64_t at = 0; at < bytes; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
-  munmap(memory, bytes);
-  return static_cast<double>(bytes) / SecondsSince(start);
 }
 
 template <typename Step>
@@ -79,6 +86,27 @@ Cost Measure(Step step) {
   cost.user = Seconds(after.ru_utime) - Seconds(before.ru_utime);
   cost.system = Seconds(after.ru_stime) - Seconds(before.ru_stime);
   return cost;
+}
+
+// What a recovery cannot be faster than: as many threads as it has move the bytes of a file, and do
+// nothing else, into memory that is new.
+double LoadRate(FileSystem& files, const std::string& path, uint64_t bytes, size_t block_bytes) {
+  MemoryRate(2 * bytes);
+  DropCaches();
+  const auto start = Clock::now();
+  const auto file = files.Open(path);
+  Must(file.status());
+  char* const memory = static_cast<char*>(NewMemory(bytes));
+  ThreadPool threads(4);
+  (*file)->Expect(0, 8 * block_bytes);
+  threads.ParallelFor(bytes / block_bytes, [&](size_t i) {
+    const uint64_t at = i * block_bytes;
+    (*file)->Expect(at + 8 * block_bytes, block_bytes);
+    Must((*file)->Read(at, block_bytes, memory + at));
+  });
+  const double rate = static_cast<double>(bytes) / SecondsSince(start);
+  munmap(memory, bytes);
+  return rate;
 }
 
 // Sequential, through the interface that the server uses; synced, and read from the disk.
@@ -110,6 +138,7 @@ Disk MeasureDisk(const std::string& folder, uint64_t bytes) {
     }
   }
   disk.read = static_cast<double>(bytes) / SecondsSince(start);
+  disk.load = LoadRate(files, path, bytes, block.size());
   std::filesystem::remove(path);
   return disk;
 }
@@ -156,11 +185,12 @@ class Bench {
     };
     std::printf(
         "{\"rows\": %llu, \"disk_write_mb_s\": %.1f, \"disk_read_mb_s\": %.1f, "
+        "\"disk_to_new_memory_mb_s\": %.1f, "
         "\"new_memory_mb_s\": %.1f,\n \"commit\": %s,\n "
         "\"save_text\": %s,\n \"save_binary\": %s,\n \"load_text\": %s,\n \"load_binary\": %s,\n "
         "\"recover\": %s,\n "
         "\"pull_p99_ms\": {\"quiet\": %.3f, \"while_merging\": %.3f, \"ratio\": %.2f}}\n",
-        static_cast<unsigned long long>(rows_), disk.write / 1e6, disk.read / 1e6,
+        static_cast<unsigned long long>(rows_), disk.write / 1e6, disk.read / 1e6, disk.load / 1e6,
         memory_rate_ / 1e6, rate(commit_bytes, commit, disk.write).c_str(),
         rate(text_bytes, text, disk.write).c_str(), rate(binary_bytes, binary, disk.write).c_str(),
         rate(text_bytes, load_text, load_roof(text_bytes)).c_str(),
