@@ -46,7 +46,9 @@ class InOrder {
 
  private:
   void RunOne(size_t i) {
-    const auto has_room = [&] { return stopped_ || i < taken_ + made_.size(); };
+    const auto has_room = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return stopped_ || i < taken_ + made_.size();
+    };
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(&has_room));
