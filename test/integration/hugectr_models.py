@@ -225,7 +225,41 @@ def two_classes():
         loss("fc2", "CrossEntropyLoss")])
 
 
-ALL = {make.__name__: make for make in (criteo, dcn, dcn_parquet, deepfm, dlrm, dlrm_fp16,
+def mixed_inputs():
+    """Not a sample either: three inputs whose rows follow rules of their own, a schedule that decays,
+    words of HugeCTR 3.x, and the layers' options that no sample names."""
+    rates = {"warmup_steps": 5, "decay_start": 20, "decay_steps": 30, "decay_power": 1, "end_lr": 0.001}
+    return model({"type": "Nesterov", "update_type": "LazyGlobal",
+                  "nesterov_hparam": {"learning_rate": 0.02, "momentum_factor": 0.9, **rates}}, [
+        data(4, [sparse("wide", 1, 3), sparse("deep", 5, 20, "LocalizedSlot", max_nnz=4),
+                 {"top": "fixed", "slot_num": 2, "is_fixed_length": False, "nnz_per_slot": [2, 3],
+                  "max_feature_num_per_sample": 5}], cache_eval_data=True),
+        embedding("wide1", "wide", 1, optimizer={"type": "Ftrl", "ftrl_hparam": {"learning_rate": 0.1}}),
+        embedding("deep1", "deep", 8, 1, "LocalizedSlotSparseEmbeddingHash", optimizer={
+            "type": "AdaGrad", "adagrad_hparam": {"learning_rate": 0.05, "initial_accu_value": 0.1,
+                                                  "epsilon": 1e-6}}),
+        embedding("fixed1", "fixed", 8, "mean"),
+        fc("low", "dense", 8, "FusedInnerProduct"), layer("Interaction", "pairs", ["low", "deep1"]),
+        layer("ReduceSum", "sums", "deep1", axis=2), layer("Reshape", "flat", "sums", leading_dim=5),
+        layer("Reshape", "whole", "fixed1"), layer("Reshape", "bias", "wide1", leading_dim=1),
+        layer("Concat", "all", ["pairs", "flat", "whole", "dense"]),
+        layer("Slice", ["a", "b", "c"], "all", ranges=[[0, 20], [10, 40], [10, 49]]),
+        {**fc("a1", "a", 6), "fc_param": {"num_output": 6, "weight_init": "XavierUniform",
+                                          "bias_init": "Zero"}},
+        layer("BatchNorm", "a2", "a1", bn_param={"factor": 1.0, "eps": 0.001, "beta_init": "Uniform"}),
+        fc("b1", "b", 6), layer("ELU", "b2", "b1", elu_param={"alpha": 0.5}), fc("c1", "c", 6),
+        layer("DotProduct", "product", ["a2", "b2", "c1"]),
+        layer("MultiCross", "cross", "a2", mc_param={"num_layers": 3, "weight_init": "XavierNorm",
+                                                     "bias_init": "Uniform"}),
+        layer("Multiply", "wider", "dense", weight_dims=[4, 3], weight_init="Uniform"),
+        layer("FmOrder2", "second", "wider", out_dim=3), layer("ReduceSum", "one", "second", axis=1),
+        layer("Concat", "last", ["product", "cross"]), layer("Dropout", "drop", "last", rate=0.1),
+        fc("top", "drop", 1), layer("Add", "logit", ["top", "bias", "one"]), loss("logit")],
+                 enable_overlap=True, gpu=[[0, 1], [2, 3]], eval_metrics=["AUC:0.9999", "AverageLoss"],
+                 mixed_precision=256)
+
+
+ALL = {make.__name__: make for make in (criteo, dcn, dcn_parquet, deepfm, dlrm, dlrm_fp16, mixed_inputs,
                                         two_embeddings, wdl, several_labels, two_classes)}
 
 

@@ -21,8 +21,6 @@ TEST(DataConfig, RawHasItsOwnKeys) {
 }
 
 TEST(DataConfig, RawRefusesWhatItsFilesCannotHold) {
-  EXPECT_THAT(ErrorOf({"layers.data.format=Raw"}),
-              HasSubstr("layers[0].check: Raw files carry no checksums"));
   const std::vector<std::string> raw = {"layers.data.format=Raw", "layers.data.check=None"};
   EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.slot_size_array=[10]"}),
               HasSubstr("slot_size_array has 1 sizes, but the sparse inputs have 2 slots"));
@@ -41,6 +39,17 @@ TEST(DataConfig, ParquetHasSlotSizesAndNoNumberOfSamples) {
   EXPECT_THAT(
       config.notes,
       ::testing::Contains("layers[0].num_samples: ignored: the format Parquet does not use it"));
+}
+
+TEST(DataConfig, AChecksumOfFilesThatHaveNoneIsNoted) {
+  for (const std::string format : {"Raw", "Parquet"}) {
+    const ModelConfig config =
+        ParseOrDie({"layers.data.format=" + format, "layers.data.check=Sum"});
+    EXPECT_EQ(config.data.check, NormCheck::kNone);
+    EXPECT_THAT(config.notes, ::testing::Contains("layers[0].check: ignored: " + format +
+                                                  " files carry no checksums"));
+  }
+  EXPECT_EQ(ParseOrDie({"layers.data.check=Sum"}).data.check, NormCheck::kSum);
 }
 
 TEST(DataConfig, KeysOfOtherFormatsAreNoted) {

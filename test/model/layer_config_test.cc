@@ -15,6 +15,8 @@ TEST(LayerConfig, ALossWithRegularizerNeedsLambda) {
   const ModelConfig config = ParseOrDie({"layers.loss.regularizer=L1", "layers.loss.lambda=0.01"});
   EXPECT_EQ(config.layers.back().regularizer, "L1");
   EXPECT_EQ(config.layers.back().lambda, 0.01);
+  EXPECT_THAT(ParseOrDie({"layers.loss.lambda=0.01"}).notes,
+              ::testing::Contains("layers[7].lambda: ignored: no regularizer is named"));
 }
 
 TEST(LayerConfig, ReadsTheParametersOfItsType) {

@@ -43,7 +43,7 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
                                               const OptimizerConfig& default_optimizer,
                                               uint64_t seed, const Json* extras, Notes* notes);
 
-absl::StatusOr<LayerConfig> ReadLayer(const Json& json, const std::string& path);
+absl::StatusOr<LayerConfig> ReadLayer(const Json& json, const std::string& path, Notes* notes);
 
 inline absl::Status ConfigError(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));

@@ -68,6 +68,12 @@ void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data,
     ignored(key, raw);
   }
   ignored("slot_size_array", data->format != DataFormat::kNorm);
+  // HugeCTR wants the key in every format and looks at it in one.
+  if (data->check != NormCheck::kNone && data->format != DataFormat::kNorm) {
+    notes->push_back(absl::StrCat(path, ".check: ignored: ", FormatName(data->format),
+                                  " files carry no checksums"));
+    data->check = NormCheck::kNone;
+  }
   if (raw) {
     data->num_samples = json.value("num_samples", uint64_t{0});
     data->eval_num_samples = json.value("eval_num_samples", uint64_t{0});
@@ -81,11 +87,6 @@ void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data,
 // Formats of one key a slot.
 absl::Status CheckOneHot(const DataConfig& data, const std::string& path) {
   if (data.format == DataFormat::kNorm) return absl::OkStatus();
-  if (data.check != NormCheck::kNone) {
-    return ConfigError(path + ".check", absl::StrCat(FormatName(data.format),
-                                                     " files carry no checksums: set None, or "
-                                                     "leave it out"));
-  }
   for (size_t i = 0; i < data.sparse.size(); ++i) {
     const SparseInputConfig& input = data.sparse[i];
     if (input.max_feature_num == 0 || input.max_feature_num >= input.slot_num) continue;

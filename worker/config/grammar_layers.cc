@@ -237,7 +237,8 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
             {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and first weights")
                  .Required()}),
       Dense("Interaction", {}),
-      Dense("Cast", {}, "Cast changes nothing: training uses single precision throughout"),
+      Dense("Cast", {},
+            "Cast changes nothing: the precision of activations is that of the whole model"),
       Loss("BinaryCrossEntropyLoss", "logit, label", {}),
       Loss("CrossEntropyLoss", "logits of two classes, label", {}),
       Loss(

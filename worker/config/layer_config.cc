@@ -87,7 +87,7 @@ absl::Status ReadParameters(const Json& json, const std::string& path, LayerConf
 
 }  // namespace
 
-absl::StatusOr<LayerConfig> ReadLayer(const Json& json, const std::string& path) {
+absl::StatusOr<LayerConfig> ReadLayer(const Json& json, const std::string& path, Notes* notes) {
   LayerConfig layer;
   layer.name = LayerName(json);
   layer.type = json.at("type");
@@ -95,6 +95,9 @@ absl::StatusOr<LayerConfig> ReadLayer(const Json& json, const std::string& path)
   layer.bottoms = json.at("bottom").get<std::vector<std::string>>();
   layer.tops = json.at("top").get<std::vector<std::string>>();
   CISTERN_RETURN_IF_ERROR(ReadParameters(json, path, &layer));
+  if (json.contains("lambda") && layer.regularizer.empty()) {
+    notes->push_back(path + ".lambda: ignored: no regularizer is named");
+  }
   return layer;
 }
 

@@ -105,7 +105,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
       CISTERN_RETURN_IF_ERROR(TakeDay(config->cistern.day, &*embedding));
       config->embeddings.push_back(*std::move(embedding));
     } else {
-      absl::StatusOr<LayerConfig> layer = ReadLayer(layers[i], path);
+      absl::StatusOr<LayerConfig> layer = ReadLayer(layers[i], path, &config->notes);
       if (!layer.ok()) return layer.status();
       config->layers.push_back(*std::move(layer));
     }
