@@ -28,6 +28,7 @@ absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetFlags& flags) {
   }
   ClientOptions options;
   options.cluster = flags.cluster;
+  options.worker = flags.worker;
   options.retry_limit = absl::Seconds(flags.connect_timeout);
   return options;
 }

@@ -15,6 +15,7 @@ struct FleetFlags {
   std::string cluster = "cistern";
   uint64_t embedded_servers = 1;
   double connect_timeout = 20;  // seconds
+  uint32_t worker = 0;          // rank of this process among the workers of a run
 };
 
 // --servers, --cluster, --connect-timeout; and --embedded-servers where servers may be embedded.

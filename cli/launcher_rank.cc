@@ -36,20 +36,27 @@ absl::Status CheckRank(const WorkerRank& worker) {
 
 absl::StatusOr<WorkerRank> RankFromEnvironment(
     const std::function<const char*(const char*)>& variable) {
+  WorkerRank worker;
+  worker.source = "none";
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    const char* local = variable(name);
+    if (local == nullptr) continue;
+    CISTERN_ASSIGN_OR_RETURN(worker.local_rank, ParseCount(name, local));
+    break;
+  }
+  const char *host = variable("MASTER_ADDR"), *port = variable("MASTER_PORT");
+  if (host != nullptr && port != nullptr) worker.peers = absl::StrCat(host, ":", port);
   for (const Launcher& launcher : kLaunchers) {
     const char* rank = variable(launcher.rank);
     const char* world_size = variable(launcher.world_size);
     if (rank == nullptr || world_size == nullptr) continue;
-    WorkerRank worker;
     worker.source = launcher.rank;
     CISTERN_ASSIGN_OR_RETURN(worker.rank, ParseCount(launcher.rank, rank));
     CISTERN_ASSIGN_OR_RETURN(worker.world_size, ParseCount(launcher.world_size, world_size));
     CISTERN_RETURN_IF_ERROR(CheckRank(worker));
     return worker;
   }
-  WorkerRank alone;
-  alone.source = "none";
-  return alone;
+  return worker;
 }
 
 }  // namespace cistern

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "common/file_system.h"
+#include "cuda/device.h"
 #include "cuda/device_context.h"
 #include "worker/client/backoff.h"
 #include "worker/model/model_summary.h"
@@ -43,6 +44,11 @@ absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerR
   options.save_model = !flags.no_save_model;
   options.rank = worker.rank;
   options.world_size = worker.world_size;
+  options.peers = worker.peers;
+  if (options.device == DeviceKind::kCuda) {
+    // A launcher may show each worker only its own GPU.
+    options.gpu = static_cast<int>(worker.local_rank % QueryGpus().gpus.size());
+  }
   options.resume = flags.resume;
   options.recovery_seconds = flags.recovery_limit;
   return options;
@@ -226,7 +232,8 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
   CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
   const RunFolder run = RunFolderOf(flags);
-  CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+  const bool leads = worker.rank == 0;  // writes what there is to be written
+  if (leads) CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenFleet(flags, run.state_root(), *interrupted, console));
   const PassId pass = fleet->client().committed_pass();
@@ -247,8 +254,10 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   const bool durable = fleet->client().durable();
   if (!summary.ok()) return WithTrainFix(summary.status(), flags, durable);
   printer.Finish();
-  CISTERN_RETURN_IF_ERROR(
-      WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, durable));
+  if (leads) {
+    CISTERN_RETURN_IF_ERROR(
+        WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, durable));
+  }
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
   if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);
   return report;

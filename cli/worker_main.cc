@@ -5,6 +5,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/train_command.h"
+#include "cuda/collective/socket.h"
 
 namespace cistern {
 namespace {
@@ -14,7 +15,8 @@ constexpr char kExample[] =
 
 struct WorkerFlags {
   TrainFlags train;
-  std::string rank, world_size;
+  std::string rank, world_size, peers;
+  bool insecure_remote = false;
 };
 
 // Flags win over the environment of the launcher.
@@ -22,24 +24,43 @@ absl::StatusOr<WorkerRank> RankOf(const WorkerFlags& flags) {
   if (flags.rank.empty() && flags.world_size.empty()) return RankFromEnvironment(std::getenv);
   return RankFromEnvironment([&flags](const char* name) -> const char* {
     if (std::string(name) == "RANK") return flags.rank.empty() ? "0" : flags.rank.c_str();
-    if (std::string(name) != "WORLD_SIZE") return nullptr;
-    return flags.world_size.empty() ? "1" : flags.world_size.c_str();
+    if (std::string(name) == "WORLD_SIZE") {
+      return flags.world_size.empty() ? "1" : flags.world_size.c_str();
+    }
+    return std::getenv(name);
   });
 }
 
-absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const WorkerRank worker, RankOf(flags));
-  if (worker.world_size != 1) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat("this release trains with one worker; the world size is ",
-                                    worker.world_size, " (from ", worker.source, ")")),
-                   "start one cistern-worker; several servers are fine");
+absl::Status CheckPeers(const WorkerRank& worker, bool insecure_remote) {
+  if (worker.world_size == 1) return absl::OkStatus();
+  if (worker.peers.empty()) {
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat("worker ", worker.rank, " of ", worker.world_size,
+                                                " does not know where worker 0 is")),
+        "give all workers --peers HOST:PORT: a host of worker 0 that the others reach, and "
+        "a free port there (or MASTER_ADDR and MASTER_PORT)");
   }
+  CISTERN_ASSIGN_OR_RETURN(const HostAndPort place, ParseAddress(worker.peers));
+  if (insecure_remote || IsLoopback(place.host)) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat("--peers ", worker.peers,
+                                  ": the workers' connections have no password, and everyone who "
+                                  "reaches that port could take part")),
+                 "use 127.0.0.1 for workers of one machine, or add --insecure-remote on a network "
+                 "of your own");
+}
+
+absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
+  CISTERN_ASSIGN_OR_RETURN(WorkerRank worker, RankOf(flags));
+  if (!flags.peers.empty()) worker.peers = flags.peers;
+  CISTERN_RETURN_IF_ERROR(CheckPeers(worker, flags.insecure_remote));
   if (flags.train.model.fleet.servers.empty()) {
     return WithFix(absl::InvalidArgumentError("cistern-worker needs --servers host:port,..."),
                    "for servers in the same process: cistern train");
   }
-  return RunTrain(flags.train, worker, console);
+  TrainFlags train = flags.train;
+  train.model.fleet.worker = worker.rank;
+  return RunTrain(train, worker, console);
 }
 
 }  // namespace
@@ -57,7 +78,15 @@ int main(int argc, char** argv) {
              "OMPI_COMM_WORLD_RANK, SLURM_PROCID, PADDLE_TRAINER_ID, JOB_COMPLETION_INDEX).",
              "--rank 0"});
   root.Flag("--world-size", &flags->world_size,
-            {"INT", "Number of workers; else from the launcher's environment.", "--world-size 1"});
+            {"INT", "Number of workers; else from the launcher's environment.", "--world-size 4"});
+  root.Flag("--peers", &flags->peers,
+            {"HOST:PORT",
+             "Several workers: where worker 0 listens for the others, the same for all; else "
+             "MASTER_ADDR:MASTER_PORT.",
+             "--peers 127.0.0.1:7790"});
+  root.Switch("--insecure-remote", &flags->insecure_remote,
+              {"", "Allows --peers on another machine: whoever reaches that port could take part.",
+               "--insecure-remote"});
   root.Example(cistern::kExample);
   root.Does([flags](cistern::Console& console) { return cistern::RunWorker(*flags, console); });
   return line.Run(argc, argv);

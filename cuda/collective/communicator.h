@@ -1,7 +1,7 @@
 // What processes that train one model compute together: sums of gradients, exchanges of rows.
 //
-// Two builds of one interface: on the CPU over TCP, on a GPU over NCCL. All processes of a group
-// make the same calls in the same order, with the same sizes.
+// Three builds of one interface: on the CPU over TCP, on a GPU over NCCL, and on a GPU by way of
+// the host. All processes of a group make the same calls in the same order, with the same sizes.
 //
 //   PeerGroup group{.rank = 1, .size = 4, .address = "worker0:7200", .run = "ctr-20261122"};
 //   CISTERN_ASSIGN_OR_RETURN(auto peers, Communicator::OnCpu(std::move(group)));
@@ -9,7 +9,8 @@
 //
 // The memory lies where the stream's device has it. On the CPU a call has ended when it returns. On
 // a GPU it is enqueued, and Wait says how it ended. Errors name the rank that is at fault:
-//   kUnavailable         it has ended, was killed, or has given up
+//   kUnavailable         it has ended or was killed
+//   the code of GiveUp   it has given up
 //   kDeadlineExceeded    it has not come to the call within PeerGroup::deadline
 //   kFailedPrecondition  it is in another call, or in one of another size (on the CPU alone)
 // After an error every later call answers with it: a group is not mended, a new one is made.
@@ -24,20 +25,27 @@
 
 #include "absl/types/span.h"
 #include "cuda/collective/peer_group.h"
+#include "cuda/device_context.h"
 #include "cuda/element_type.h"
 #include "cuda/stream.h"
 
 namespace cistern {
 
-// Threads: one at a time.
+// Threads: one at a time; Interrupt from any.
 class Communicator {
  public:
   // Waits until all of the group have come (PeerGroup). kInvalidArgument for a group that cannot
   // be.
   static absl::StatusOr<std::unique_ptr<Communicator>> OnCpu(PeerGroup group);
-  // On the GPU of `stream`, one process a GPU. kUnimplemented in a build without NCCL, kNotFound if
-  // this machine has none.
+  // On the GPU of `stream`, one process a GPU. Errors of CheckGpuGroups.
   static absl::StatusOr<std::unique_ptr<Communicator>> OnGpu(PeerGroup group, Stream& stream);
+
+  // kUnimplemented in a build without NCCL, kNotFound if this machine has none.
+  static absl::Status CheckGpuGroups();
+  // On the GPU of `device` through this machine's memory and `peers`, which it takes: where there
+  // is no NCCL. Every call waits for what its stream was given before.
+  static std::unique_ptr<Communicator> ThroughHost(std::unique_ptr<Communicator> peers,
+                                                   DeviceContext& device);
 
   virtual ~Communicator() = default;
 
@@ -61,6 +69,11 @@ class Communicator {
 
   // Waits until what was enqueued has run. On the CPU nothing is left.
   virtual absl::Status Wait(Stream& stream) = 0;
+
+  // Ends the group: ranks that wait for this one, or come to a call, hear `why`.
+  virtual void GiveUp(const absl::Status& why) = 0;
+  // The same from any thread, on the CPU: a call that waits, or the next one, ends with `why`.
+  virtual void Interrupt(const absl::Status& why) {}
 
  protected:
   Communicator(int rank, int size) : rank_(rank), size_(size) {}

@@ -90,6 +90,9 @@ class CpuCommunicator : public Communicator {
 
   absl::Status Wait(Stream& stream) override { return Check(stream); }
 
+  void GiveUp(const absl::Status& why) override { peers_->GiveUp(why); }
+  void Interrupt(const absl::Status& why) override { peers_->Interrupt(why); }
+
  private:
   size_t Ranks() const { return static_cast<size_t>(size()); }
   size_t Own() const { return static_cast<size_t>(rank()); }

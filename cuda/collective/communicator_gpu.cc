@@ -173,6 +173,13 @@ class GpuCommunicator : public Communicator {
     }
   }
 
+  void GiveUp(const absl::Status& why) override {
+    if (comm_ != nullptr) library_.CommAbort(comm_);
+    comm_ = nullptr;
+    if (status_.ok()) status_ = why;
+    peers_->GiveUp(why);
+  }
+
  private:
   static void Pause() { poll(nullptr, 0, 1); }
 
@@ -228,6 +235,10 @@ class GpuCommunicator : public Communicator {
 };
 
 }  // namespace
+
+absl::Status Communicator::CheckGpuGroups() {
+  return Load().status();
+}
 
 absl::StatusOr<std::unique_ptr<Communicator>> Communicator::OnGpu(PeerGroup group, Stream& stream) {
   if (stream.queue() == nullptr) {

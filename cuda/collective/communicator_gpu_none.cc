@@ -3,10 +3,13 @@
 
 namespace cistern {
 
-absl::StatusOr<std::unique_ptr<Communicator>> Communicator::OnGpu(PeerGroup group, Stream& stream) {
+absl::Status Communicator::CheckGpuGroups() {
   return absl::UnimplementedError(
-      "this build has no NCCL, so GPUs cannot compute together; build where nccl.h is found beside "
-      "the CUDA toolkit");
+      "this build has no NCCL; build where nccl.h is found beside the CUDA toolkit");
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> Communicator::OnGpu(PeerGroup group, Stream& stream) {
+  return CheckGpuGroups();
 }
 
 }  // namespace cistern

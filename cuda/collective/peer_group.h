@@ -14,7 +14,9 @@ struct PeerGroup {
   int rank = 0, size = 1;
   std::string address;  // "host:port" of rank 0; not read where size is 1
   std::string run;      // the same for all: a process of another run is turned away
-  // The longest that a call waits for a peer, and that all may take to come.
+  // The longest that all may take to come, and that a call waits for a peer that is there. (One
+  // that ends is noticed at once.)
+  std::chrono::milliseconds gather_limit{60000};
   std::chrono::milliseconds deadline{60000};
   // Rank 0: where it listens, if that was opened before (a port of the system's choice).
   Listener listener;

@@ -16,7 +16,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kMagic = 0x43505231;    // "CPR1"
 constexpr uint32_t kGivesUp = 0xFFFFFFFF;  // a message's kind: its bytes are a reason, and the last
+constexpr uint64_t kLastCode = static_cast<uint64_t>(absl::StatusCode::kUnauthenticated);
 constexpr size_t kReasonBytes = 512;
+constexpr std::chrono::milliseconds kLook{100};  // for an Interrupt
 // Once a peer has failed: the longest that the messages of the others are still waited for, so that
 // none of those takes this process for the one that failed.
 constexpr std::chrono::seconds kGrace{5};
@@ -52,6 +54,7 @@ Peers::Peers(int rank, int size, std::chrono::milliseconds deadline)
 
 absl::Status Peers::Exchange(const CallShape& call, absl::Span<const SentPart> send,
                              absl::Span<const ReceivedPart> receive) {
+  if (const absl::Status stop = Interruption(); !stop.ok()) GiveUp(stop);
   CISTERN_RETURN_IF_ERROR(status_);
   CISTERN_CHECK(send.size() == others_.size() && receive.size() == others_.size());
   ++calls_;
@@ -95,9 +98,16 @@ void Peers::Carry(const CallShape& call, absl::Span<Transfer> transfers) {
       ranks.push_back(r);
     }
     if (waits.empty()) return;
-    const int ready = poll(waits.data(), waits.size(), MillisecondsUntil(deadline));
+    const Deadline next_look = std::min<Deadline>(deadline, Clock::now() + kLook);
+    const int ready = poll(waits.data(), waits.size(), MillisecondsUntil(next_look));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return;
+    if (ready < 0 || (ready == 0 && next_look == deadline)) return;
+    if (const absl::Status stop = Interruption(); !stop.ok()) {
+      for (Transfer& transfer : transfers) {
+        if (transfer.status.ok()) transfer.status = stop;
+      }
+      return;
+    }
     for (size_t i = 0; i < waits.size(); ++i) {
       Transfer& transfer = transfers[static_cast<size_t>(ranks[i])];
       const int events = waits[i].revents;
@@ -173,8 +183,9 @@ void Peers::Receive(int rank, const CallShape& call, Transfer* transfer) {
   }
   // A reason is received in the place of the message, and is the end.
   if (transfer->status.ok() && transfer->in.kind == kGivesUp && !transfer->wants_to_receive()) {
-    transfer->status = absl::UnavailableError(absl::StrCat(
-        call.name, " (call ", calls_, "): ", other.name, " gave up: ", transfer->reason));
+    transfer->status = absl::Status(static_cast<absl::StatusCode>(transfer->in.elements),
+                                    absl::StrCat(call.name, " (call ", calls_, "): ", other.name,
+                                                 " gave up: ", transfer->reason));
   }
 }
 
@@ -187,7 +198,7 @@ absl::Status Peers::CheckHeader(int rank, const CallShape& call, const Header& o
         call.name, " (call ", calls_, "): ", name,
         " sent what is no message of this program; the group's port may be used by another"));
   }
-  if (in.kind == kGivesUp) {
+  if (in.kind == kGivesUp && in.elements > 0 && in.elements <= kLastCode) {
     transfer->receive = {transfer->reason, std::min<size_t>(in.bytes, kReasonBytes - 1)};
     transfer->cannot_send = true;
     return absl::OkStatus();
@@ -203,15 +214,36 @@ absl::Status Peers::CheckHeader(int rank, const CallShape& call, const Header& o
       transfer->receive.bytes, " bytes"));
 }
 
+void Peers::Interrupt(const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  interruption_.Update(why);
+}
+
+absl::Status Peers::Interruption() const {
+  absl::MutexLock lock(&mutex_);
+  return interruption_;
+}
+
+void Peers::GiveUp(const absl::Status& why) {
+  if (!status_.ok()) return;
+  status_ = why;
+  std::vector<Transfer> transfers(others_.size());  // none is in the middle of a message
+  for (Transfer& transfer : transfers) transfer.sent = transfer.received = ~size_t{0};
+  GiveUp(why, transfers);
+}
+
 void Peers::GiveUp(const absl::Status& status, absl::Span<const Transfer> transfers) {
   Header last;
   last.kind = kGivesUp;
+  last.elements = static_cast<uint64_t>(status.code());
   const std::string reason(status.message().substr(0, kReasonBytes - 1));
   last.bytes = reason.size();
   const std::string text = std::string(reinterpret_cast<const char*>(&last), sizeof(last)) + reason;
   for (size_t r = 0; r < others_.size(); ++r) {
     // A message that was begun cannot be followed by a reason.
-    if (!transfers[r].wants_to_send() && !transfers[r].cannot_send && others_[r].socket.is_open()) {
+    const bool between =
+        transfers[r].sent == 0 || transfers[r].sent >= sizeof(Header) + transfers[r].send.bytes;
+    if (between && !transfers[r].cannot_send && others_[r].socket.is_open()) {
       const ssize_t ignored = send(others_[r].socket.descriptor(), text.data(), text.size(),
                                    MSG_NOSIGNAL | MSG_DONTWAIT);
       static_cast<void>(ignored);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "cuda/collective/peer_group.h"
 
@@ -31,7 +32,7 @@ struct ReceivedPart {
   size_t bytes = 0;
 };
 
-// Threads: one at a time.
+// Threads: one at a time; Interrupt from any.
 class Peers {
  public:
   // Waits until all have come. kInvalidArgument for a group that cannot be; kUnavailable or
@@ -41,9 +42,16 @@ class Peers {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(others_.size()); }
 
+  // Ends the group: those who wait for this process hear why, and so does every later call. code:
+  // kUnavailable unless the reason is one that going on elsewhere does not mend.
+  void GiveUp(const absl::Status& why);
+  // The same from any thread: a call that waits, or the next one, ends with `why`.
+  void Interrupt(const absl::Status& why);
+
   // send: what each rank gets; receive: what comes from each; [size], the own place is not looked
   // at. Errors name the rank, and what it was last seen to do:
-  //   kUnavailable         its connection is gone, or it has given up (with its reason)
+  //   kUnavailable         its connection is gone
+  //   the code of GiveUp   it has given up (with its reason)
   //   kDeadlineExceeded    it has not come to this call, or stopped in it
   //   kFailedPrecondition  it is in another call, or in one of another size
   absl::Status Exchange(const CallShape& call, absl::Span<const SentPart> send,
@@ -83,6 +91,10 @@ class Peers {
   std::vector<Other> others_;  // by rank
   uint64_t calls_ = 0;
   absl::Status status_;
+
+  absl::Status Interruption() const;
+  mutable absl::Mutex mutex_;
+  absl::Status interruption_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace cistern

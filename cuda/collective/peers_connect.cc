@@ -54,10 +54,6 @@ absl::StatusOr<std::string> ReceiveTable(const Socket& socket, Deadline deadline
   return text;
 }
 
-bool IsLoopback(const std::string& host) {
-  return host.rfind("127.", 0) == 0 || host == "::1";
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(PeerGroup group) {
@@ -71,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(PeerGroup group) {
   }
   std::unique_ptr<Peers> peers(new Peers(group.rank, group.size, group.deadline));
   if (group.size == 1) return peers;
-  const Deadline deadline = Clock::now() + group.deadline;
+  const Deadline deadline = Clock::now() + group.gather_limit;
   absl::Status status =
       group.rank == 0 ? peers->Gather(group, deadline) : peers->Join(group, deadline);
   if (status.ok()) return peers;
@@ -144,7 +140,7 @@ absl::Status Peers::Gather(const PeerGroup& group, Deadline deadline) {
   const Listener* listener = &group.listener;
   if (!listener->is_open()) {
     CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(group.address));
-    CISTERN_ASSIGN_OR_RETURN(own, Listener::Open(address.port));
+    CISTERN_ASSIGN_OR_RETURN(own, Listener::Open(address.port, IsLoopback(address.host)));
     listener = &own;
   }
   std::vector<std::string> places(others_.size());
@@ -164,7 +160,7 @@ absl::Status Peers::Gather(const PeerGroup& group, Deadline deadline) {
 
 absl::Status Peers::Join(const PeerGroup& group, Deadline deadline) {
   CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(group.address));
-  CISTERN_ASSIGN_OR_RETURN(const Listener listener, Listener::Open(0));
+  CISTERN_ASSIGN_OR_RETURN(const Listener listener, Listener::Open(0, IsLoopback(address.host)));
   absl::StatusOr<Socket> first = ConnectTo(address, deadline);
   if (!first.ok()) return AddContext(first.status(), "rank 0");
   const Hello hello = HelloOf(group, listener.port());

@@ -73,7 +73,11 @@ int MillisecondsUntil(Deadline deadline) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
 }
 
-absl::StatusOr<Listener> Listener::Open(uint16_t port) {
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+}
+
+absl::StatusOr<Listener> Listener::Open(uint16_t port, bool only_loopback) {
   Listener listener;
   sockaddr_in6 v6{};  // both kinds of addresses
   v6.sin6_family = AF_INET6;
@@ -81,7 +85,8 @@ absl::StatusOr<Listener> Listener::Open(uint16_t port) {
   sockaddr_in v4{};  // where the machine has no IPv6
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);
-  listener.socket_ = Socket(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (only_loopback) v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (!only_loopback) listener.socket_ = Socket(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const bool has_v6 = listener.socket_.is_open();
   if (!has_v6) listener.socket_ = Socket(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int descriptor = listener.socket_.descriptor(), on = 1, off = 0;

@@ -32,11 +32,15 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// Accepts connections on a port of all of this machine's addresses.
+// Whether a host is this machine for itself: "localhost", 127.x, ::1.
+bool IsLoopback(const std::string& host);
+
+// Accepts connections on a port.
 class Listener {
  public:
-  // port 0: one that is free. kUnavailable if the port is taken.
-  static absl::StatusOr<Listener> Open(uint16_t port);
+  // port 0: one that is free. only_loopback: nobody comes from another machine; else on all of this
+  // machine's addresses. kUnavailable if the port is taken.
+  static absl::StatusOr<Listener> Open(uint16_t port, bool only_loopback = false);
 
   bool is_open() const { return socket_.is_open(); }
   uint16_t port() const { return port_; }

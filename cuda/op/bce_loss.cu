@@ -10,8 +10,8 @@ namespace {
 
 template <typename T>
 void LossOf(const T* logits, const float* labels, double* loss, T* dlogits, const float* scale,
-            size_t count, float* scratch, Stream& stream) {
-  const double share = ShareOf(count);
+            size_t count, size_t all, float* scratch, Stream& stream) {
+  const double share = ShareOf(all);
   SumInPieces("BceLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
     const double x = float{logits[i]}, label = labels[i];
     if (dlogits != nullptr) {
@@ -31,9 +31,9 @@ void SigmoidOfAll(const T* x, float* y, size_t count, Stream& stream) {
 }  // namespace
 
 void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
-             size_t count, float* scratch, Stream& stream) {
+             size_t count, size_t all, float* scratch, Stream& stream) {
   ForType(logits.type, [&]<typename T>() {
-    LossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, count, scratch,
+    LossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, count, all, scratch,
            stream);
   });
 }

@@ -14,8 +14,8 @@ namespace {
 
 template <typename T>
 double SumOf(const T* logits, const float* labels, T* dlogits, double scale, size_t count,
-             float* scratch) {
-  const double share = ShareOf(count);
+             size_t all, float* scratch) {
+  const double share = ShareOf(all);
   return share * SumOfLosses(count, scratch, [=](size_t i) {
            const float x = logits[i];
            if (dlogits != nullptr) {
@@ -28,11 +28,11 @@ double SumOf(const T* logits, const float* labels, T* dlogits, double scale, siz
 }  // namespace
 
 void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
-             size_t count, float* scratch, Stream& stream) {
-  CISTERN_RUN_ON_GPU(BceLoss, logits, labels, loss, dlogits, count, scratch);
+             size_t count, size_t all, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(BceLoss, logits, labels, loss, dlogits, count, all, scratch);
   const double scale = dlogits.scale == nullptr ? 1.0 : double{*dlogits.scale};
   ForType(logits.type, [&]<typename T>() {
-    *loss = SumOf(As<T>(logits), labels, As<T>(dlogits.values), scale, count, scratch);
+    *loss = SumOf(As<T>(logits), labels, As<T>(dlogits.values), scale, count, all, scratch);
   });
 }
 

@@ -10,11 +10,12 @@ namespace cistern::op {
 //
 // u of element (row, column) of a [b, n] matrix is (h + 1) / 65536, in (0, 1], where h is 16 bits
 // of one Philox block: half-word column % 8 (the low half of word 0 is half-word 0) of Philox(seed,
-// row * ceil(n / 8) + column / 8, sequence).
+// (first_row + row) * ceil(n / 8) + column / 8, sequence).
 struct DropoutDraw {
   float rate = 0.0f;  // 0 <= rate < 1; 0: nothing is dropped
   uint64_t seed = 0;
-  uint64_t sequence = 0;  // differs for every layer and step
+  uint64_t sequence = 0;   // differs for every layer and step
+  uint64_t first_row = 0;  // rows of the same draw that other processes have, before these
 };
 
 // y = x * mask / (1 - rate).

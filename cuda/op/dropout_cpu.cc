@@ -70,7 +70,7 @@ void DrawGroup(uint64_t seed, uint64_t counter, uint64_t stream, uint16_t* half)
 
 void DrawHalfWords(const DropoutDraw& draw, size_t n, size_t row, size_t first, size_t width,
                    uint16_t* half) {
-  const uint64_t counter = row * CeilDiv(n, kBlockWords) + first / kBlockWords;
+  const uint64_t counter = (draw.first_row + row) * CeilDiv(n, kBlockWords) + first / kBlockWords;
   const size_t blocks = CeilDiv(width, kBlockWords);
   for (size_t i = 0; i < blocks; i += kGroupBlocks) {
     DrawGroup(draw.seed, counter + i, draw.sequence, half + i * kBlockWords);

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 #pragma unroll
       for (unsigned e = 0; e < kOctet; ++e) in[e] = e < width ? float{x[at + e]} : 0.0f;
     }
-    const PhiloxBlock block = Philox(draw.seed, row * octets + o, draw.sequence);
+    const PhiloxBlock block = Philox(draw.seed, (draw.first_row + row) * octets + o, draw.sequence);
     float out[kOctet];
 #pragma unroll
     for (unsigned e = 0; e < kOctet; ++e) {

@@ -19,8 +19,8 @@ __device__ inline double ScaleOf(const float* scale) {
 
 template <typename T>
 void TwoClassLossOf(const T* logits, const float* labels, double* loss, T* dlogits,
-                    const float* scale, size_t b, float* scratch, Stream& stream) {
-  const double share = ShareOf(b);
+                    const float* scale, size_t b, size_t all, float* scratch, Stream& stream) {
+  const double share = ShareOf(all);
   SumInPieces("TwoClassLoss", b, kLossGrain, share, scratch, loss, stream,
               [=] __device__(size_t i) {
                 const double margin = MarginAt(logits, i);
@@ -40,9 +40,9 @@ void ProbabilityOf(const T* logits, float* p, size_t b, Stream& stream) {
 
 template <typename T>
 void MultiLabelLossOf(const T* logits, const float* labels, const float* target_weight,
-                      double* loss, T* dlogits, const float* scale, size_t count, size_t labels_num,
-                      float* scratch, Stream& stream) {
-  const double share = ShareOf(count);
+                      double* loss, T* dlogits, const float* scale, size_t count, size_t all,
+                      size_t labels_num, float* scratch, Stream& stream) {
+  const double share = ShareOf(all);
   SumInPieces(
       "MultiLabelLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
         dlogits[i] = 0.0f;
@@ -57,10 +57,10 @@ void MultiLabelLossOf(const T* logits, const float* labels, const float* target_
 }  // namespace
 
 void TwoClassLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
-                  size_t b, float* scratch, Stream& stream) {
+                  size_t b, size_t all, float* scratch, Stream& stream) {
   ForType(logits.type, [&]<typename T>() {
-    TwoClassLossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, b, scratch,
-                   stream);
+    TwoClassLossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, b, all,
+                   scratch, stream);
   });
 }
 
@@ -69,11 +69,11 @@ void TwoClassProbability(ConstValues logits, float* p, size_t b, Stream& stream)
 }
 
 void MultiLabelLoss(ConstValues logits, const float* labels, const float* target_weight,
-                    double* loss, ScaledValues dlogits, size_t b, size_t labels_num, float* scratch,
-                    Stream& stream) {
+                    double* loss, ScaledValues dlogits, size_t b, size_t all, size_t labels_num,
+                    float* scratch, Stream& stream) {
   ForType(logits.type, [&]<typename T>() {
     MultiLabelLossOf(As<T>(logits), labels, target_weight, loss, As<T>(dlogits.values),
-                     dlogits.scale, b * labels_num, labels_num, scratch, stream);
+                     dlogits.scale, b * labels_num, all * labels_num, labels_num, scratch, stream);
   });
 }
 

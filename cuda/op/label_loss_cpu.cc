@@ -25,8 +25,8 @@ double MarginAt(const T* logits, size_t i) {
 
 template <typename T>
 double TwoClassSum(const T* logits, const float* labels, T* dlogits, double scale, size_t b,
-                   float* scratch) {
-  const double share = ShareOf(b);
+                   size_t all, float* scratch) {
+  const double share = ShareOf(all);
   return share * SumOfLosses(b, scratch, [=](size_t i) {
            const double margin = MarginAt(logits, i);
            const double label = labels[i] < 0.5f ? 0 : 1;
@@ -39,8 +39,8 @@ double TwoClassSum(const T* logits, const float* labels, T* dlogits, double scal
 
 template <typename T>
 double MultiLabelSum(const T* logits, const float* labels, const float* target_weight, T* dlogits,
-                     double scale, size_t count, size_t labels_num, float* scratch) {
-  const double share = ShareOf(count);
+                     double scale, size_t count, size_t all, size_t labels_num, float* scratch) {
+  const double share = ShareOf(all);
   return share * SumOfLosses(count, scratch, [=](size_t i) {
            dlogits[i] = 0.0f;
            if (labels[i] < kMaskedBelow) return 0.0;
@@ -54,10 +54,11 @@ double MultiLabelSum(const T* logits, const float* labels, const float* target_w
 }  // namespace
 
 void TwoClassLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
-                  size_t b, float* scratch, Stream& stream) {
-  CISTERN_RUN_ON_GPU(TwoClassLoss, logits, labels, loss, dlogits, b, scratch);
+                  size_t b, size_t all, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(TwoClassLoss, logits, labels, loss, dlogits, b, all, scratch);
   ForType(logits.type, [&]<typename T>() {
-    *loss = TwoClassSum(As<T>(logits), labels, As<T>(dlogits.values), ScaleOf(dlogits), b, scratch);
+    *loss = TwoClassSum(As<T>(logits), labels, As<T>(dlogits.values), ScaleOf(dlogits), b, all,
+                        scratch);
   });
 }
 
@@ -74,13 +75,13 @@ void TwoClassProbability(ConstValues logits, float* p, size_t b, Stream& stream)
 }
 
 void MultiLabelLoss(ConstValues logits, const float* labels, const float* target_weight,
-                    double* loss, ScaledValues dlogits, size_t b, size_t labels_num, float* scratch,
-                    Stream& stream) {
-  CISTERN_RUN_ON_GPU(MultiLabelLoss, logits, labels, target_weight, loss, dlogits, b, labels_num,
-                     scratch);
+                    double* loss, ScaledValues dlogits, size_t b, size_t all, size_t labels_num,
+                    float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(MultiLabelLoss, logits, labels, target_weight, loss, dlogits, b, all,
+                     labels_num, scratch);
   ForType(logits.type, [&]<typename T>() {
     *loss = MultiLabelSum(As<T>(logits), labels, target_weight, As<T>(dlogits.values),
-                          ScaleOf(dlogits), b * labels_num, labels_num, scratch);
+                          ScaleOf(dlogits), b * labels_num, all * labels_num, labels_num, scratch);
   });
 }
 

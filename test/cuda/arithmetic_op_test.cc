@@ -188,12 +188,12 @@ TEST_P(ArithmeticOpTest, BceLossIsTheMeanAndItsGradient) {
   Floats dlogits(samples, kUnset), scratch(BceLossScratchFloats(samples), kUnset);
   Array<double> actual(1, -1), alone(1, -1);
   BceLoss(Floats(logits).data(), Floats(labels).data(), actual.data(), dlogits.data(), samples,
-          scratch.data(), stream());
+          samples, scratch.data(), stream());
   EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
-  BceLoss(Floats(logits).data(), Floats(labels).data(), alone.data(), nullptr, samples,
+  BceLoss(Floats(logits).data(), Floats(labels).data(), alone.data(), nullptr, samples, 4 * samples,
           scratch.data(), stream());
-  EXPECT_NEAR(loss(logits), alone.Read()[0], 1e-6);
+  EXPECT_NEAR(loss(logits) / 4, alone.Read()[0], 1e-6);
 }
 
 TEST_P(ArithmeticOpTest, DenseUpdateIsAdamOverTheWholeBuffer) {
@@ -239,7 +239,7 @@ TEST(BceLoss, IsStableAtTheEndsAndShowsWhatIsNotFinite) {
   const auto loss = [&](float logit, float label) {
     double value = -1;
     std::vector<float> scratch(BceLossScratchFloats(1));
-    BceLoss(&logit, &label, &value, nullptr, 1, scratch.data(), stream);
+    BceLoss(&logit, &label, &value, nullptr, 1, 1, scratch.data(), stream);
     return value;
   };
   EXPECT_EQ(loss(1000, 1), 0);

@@ -87,8 +87,8 @@ TEST_P(DeterminismTest, Sums) {
     Array<double> squares(1), magnitudes(1), loss(1);
     SumOfSquares(x.data(), squares.data(), x.size(), scratch.data(), stream());
     SumOfMagnitudes(x.data(), magnitudes.data(), x.size(), scratch.data(), stream());
-    BceLoss(x.data(), labels.data(), loss.data(), dlogits.data(), x.size(), scratch.data(),
-            stream());
+    BceLoss(x.data(), labels.data(), loss.data(), dlogits.data(), x.size(), x.size(),
+            scratch.data(), stream());
     ReduceSum(x.data(), columns.data(), 1, b(), n(), stream());
     MultiplyBackward(x.data(), weight.data(), wide.data(), Write::kOverwrite, nullptr,
                      dweight.data(), b(), n(), 3, scratch.data(), stream());
@@ -121,7 +121,7 @@ TEST_P(DeterminismTest, CrossesInteractionsAndLabelLosses) {
                            Write::kOverwrite, dslots.data(), b(), k(), n(), stream());
     Floats dlogits(2 * b()), loss_scratch(LabelLossScratchFloats(b()));
     Array<double> loss(1);
-    TwoClassLoss(logits.data(), labels.data(), loss.data(), dlogits.data(), b(),
+    TwoClassLoss(logits.data(), labels.data(), loss.data(), dlogits.data(), b(), b(),
                  loss_scratch.data(), stream());
     Written written = {static_cast<float>(loss.Read()[0])};
     for (const Floats* out : {&y, &dx, &dparameters, &pairs, &dslots, &dlogits}) {

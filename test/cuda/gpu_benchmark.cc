@@ -218,7 +218,7 @@ void DenseOps(Figures& figures) {
   });
   Memory loss = figures.Take(8);
   figures.Measure("BceLoss 65536", 12.0 * kB, 60.0 * kB, [&](size_t) {
-    BceLoss(F(x), F(y), loss.view<double>().data, F(dy), kB, F(scratch), stream);
+    BceLoss(F(x), F(y), loss.view<double>().data, F(dy), kB, kB, F(scratch), stream);
   });
   RuleParams adam;
   adam.kind = RuleKind::kAdam;

@@ -169,14 +169,14 @@ TEST_P(HalfLayerTest, LossesScaleTheirGradients) {
       ExpectSame(scaled, plain);
     };
     check(size, [&](ConstValues logits, double* loss, ScaledValues dx) {
-      BceLoss(logits, labels.data(), loss, dx, size, scratch.data(), stream());
+      BceLoss(logits, labels.data(), loss, dx, size, size, scratch.data(), stream());
     });
     check(2 * size, [&](ConstValues logits, double* loss, ScaledValues dx) {
-      TwoClassLoss(logits, labels.data(), loss, dx, size, scratch.data(), stream());
+      TwoClassLoss(logits, labels.data(), loss, dx, size, size, scratch.data(), stream());
     });
     if (labels_num == 0) return;
     check(size, [&](ConstValues logits, double* loss, ScaledValues dx) {
-      MultiLabelLoss(logits, labels.data(), weights.data(), loss, dx, b(), labels_num,
+      MultiLabelLoss(logits, labels.data(), weights.data(), loss, dx, b(), b(), labels_num,
                      scratch.data(), stream());
     });
   });

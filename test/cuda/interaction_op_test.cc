@@ -158,7 +158,7 @@ TEST_P(InteractionOpTest, TwoClassLossIsTheSoftmaxs) {
   Floats dlogits(logits.size(), kUnset), scratch(LabelLossScratchFloats(count()), kUnset);
   Array<double> actual(1, -1);
   TwoClassLoss(Floats(logits).data(), Floats(labels).data(), actual.data(), dlogits.data(), count(),
-               scratch.data(), stream());
+               count(), scratch.data(), stream());
   EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
   Floats p(count(), kUnset);
@@ -185,7 +185,7 @@ TEST_P(InteractionOpTest, MultiLabelLossWeighsLabelsAndLeavesMaskedOnesOut) {
   Floats dlogits(size, kUnset), scratch(LabelLossScratchFloats(size), kUnset);
   Array<double> actual(1, -1);
   MultiLabelLoss(Floats(logits).data(), Floats(labels).data(), Floats(weight).data(), actual.data(),
-                 dlogits.data(), b(), labels_num, scratch.data(), stream());
+                 dlogits.data(), b(), b(), labels_num, scratch.data(), stream());
   EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
 }
@@ -199,10 +199,10 @@ TEST(LabelLoss, ShowsALogitThatIsNotFinite) {
       const float logits[2] = {0, bad};
       float dlogits[2];
       double loss = 0;
-      TwoClassLoss(logits, &label, &loss, dlogits, 1, scratch.data(), stream);
+      TwoClassLoss(logits, &label, &loss, dlogits, 1, 1, scratch.data(), stream);
       EXPECT_FALSE(std::isfinite(loss)) << bad << " " << label;
       loss = 0;
-      MultiLabelLoss(logits + 1, &label, &one, &loss, dlogits, 1, 1, scratch.data(), stream);
+      MultiLabelLoss(logits + 1, &label, &one, &loss, dlogits, 1, 1, 1, scratch.data(), stream);
       EXPECT_FALSE(std::isfinite(loss)) << bad << " " << label;
     }
   }

@@ -145,26 +145,34 @@ absl::Status ParameterClient::BeginPass() {
     v1::PassReply reply;
     return server.BeginPass(request, &reply);
   }));
-  open_ = committed_ + 1;
-  std::fill(sequences_.begin(), sequences_.end(), 0);
+  JoinPass();
   return absl::OkStatus();
 }
 
-absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
+void ParameterClient::JoinPass() {
+  open_ = committed_ + 1;
+  std::fill(sequences_.begin(), sequences_.end(), 0);
+}
+
+absl::Status ParameterClient::SealPass() {
   if (open_ == 0) return absl::FailedPreconditionError("no pass is open");
-  v1::CommitPassRequest pass;
-  *pass.mutable_identity() = identity();
-  pass.set_pass(open_);
-  if (commit.clock.step() > 0) *pass.mutable_clock() = commit.clock;
-  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {
+  return Repeat([&](size_t rank, ControlPlane& server) {
     v1::SealPassRequest seal;
-    *seal.mutable_identity() = pass.identity();
+    *seal.mutable_identity() = identity();
     seal.set_pass(open_);
     seal.set_worker(options_.worker);
     seal.set_push_count(sequences_[rank]);
     v1::PassReply reply;
     return server.SealPass(seal, &reply);
-  }));
+  });
+}
+
+absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
+  CISTERN_RETURN_IF_ERROR(SealPass());
+  v1::CommitPassRequest pass;
+  *pass.mutable_identity() = identity();
+  pass.set_pass(open_);
+  if (commit.clock.step() > 0) *pass.mutable_clock() = commit.clock;
   const bool durable = durable_ && commit.durable;
   std::vector<v1::PreparePassReply> prepared(servers_.size());
   CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {

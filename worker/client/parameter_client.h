@@ -69,6 +69,27 @@ class ParameterClient {
   // number, and the worker's position in it. Empty (commit 0) if there is none.
   const v1::Manifest& manifest() const { return manifest_; }
 
+  // Several workers of one run: worker 0 claims, begins and commits; the others push and pull under
+  // its epoch, and follow where it goes.
+  struct Writer {
+    uint64_t epoch = 0;
+    PassId committed = 0;
+    v1::StepClock clock;
+    v1::Manifest manifest;
+    std::string Pack() const;
+    // kInternal: not what Pack made.
+    static absl::StatusOr<Writer> Unpack(const std::string& packed);
+  };
+  // Of worker 0, after ClaimEpoch or a commit.
+  Writer writer() const;
+  // Of another worker: goes on as `writer`. (No pass is open then.)
+  void Follow(const Writer& writer);
+  // The pass that worker 0 has begun, of another worker: for its pushes.
+  void JoinPass();
+  // All of this worker's pushes of the open pass have been made. CommitPass, of worker 0, comes
+  // after this of all the others.
+  absl::Status SealPass();
+
   // Reads committed values, as they are kept: tables that make up missed steps have not yet.
   // keys: [n] distinct. values: [n, layout.full_floats()]. full: [n], as in SparseTable::Pull.
   absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,

@@ -21,7 +21,7 @@ class ReluLayer : public Layer {
 
   void Forward(const Step& step) override {
     if (dropout_.rate() == 0) return Infer(step);
-    op::ReluDropout(input().value(), dropout_.At(step.number), output().value(),
+    op::ReluDropout(input().value(), dropout_.At(step, output().shape.rows), output().value(),
                     RowsOf(output(), step), columns_, step.stream);
   }
 
@@ -57,8 +57,8 @@ class DropoutLayer : public Layer {
   }
 
   void Forward(const Step& step) override {
-    op::Dropout(input().value(), dropout_.At(step.number), output().value(), mask_.data(),
-                RowsOf(output(), step), columns_, step.stream);
+    op::Dropout(input().value(), dropout_.At(step, output().shape.rows), output().value(),
+                mask_.data(), RowsOf(output(), step), columns_, step.stream);
   }
 
   void Infer(const Step& step) override {

@@ -66,7 +66,7 @@ class BatchNormLayer : public Layer {
 
  private:
   op::BatchNormEpilogue EpilogueOf(const Step& step) const {
-    return {relu_, dropout_.At(step.number)};
+    return {relu_, dropout_.At(step, output().shape.rows)};
   }
 
   const BatchNormParameters parameters_;

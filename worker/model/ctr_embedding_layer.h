@@ -16,17 +16,19 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
 
   absl::Status Allocate(size_t batch, DeviceContext& device) override;
   absl::Status Reserve(size_t distinct, DeviceContext& device) override;
-  void Forward(const Step& step) override;
-  void Backward(const Step& step) override;
   void AddL2(float l2, double* square_sum, const Step& step) override;
 
  protected:
   void MoveRows(float step_size, const Step& step) override;
+  void PoolRows(const PassTable& rows, const SparseView& in, size_t first, size_t size,
+                size_t slots, op::Pool pool, op::Values out, Stream& stream) const override;
+  void GradientsMade(const Step& step) override;
 
  private:
   FirstWeights first_weights_;  // of the table; the sizes of slots lie in slot_sizes_
   DeviceBuffer<uint64_t> slot_sizes_;
   DeviceFloats l2_scratch_;
+  DeviceFloats clicks_;  // {0, 1}: the label of a sample that was not clicked, and of one that was
 };
 
 }  // namespace cistern

@@ -8,7 +8,8 @@
 namespace cistern {
 
 // A pure function of (solver.seed, position of the Dropout layer, step): whether the layer is
-// computed alone or within another makes no difference.
+// computed alone or within another makes no difference, nor whether other workers have the rest of
+// the batch.
 class DropoutSeries {
  public:
   // The Dropout of the site's epilogue (rate 0 where there is none), or the site itself.
@@ -22,7 +23,10 @@ class DropoutSeries {
   }
 
   float rate() const { return rate_; }
-  op::DropoutDraw At(uint64_t step) const { return {rate_, seed_, step << 16 | index_}; }
+  // rows: of the matrix, a sample.
+  op::DropoutDraw At(const Step& step, size_t rows) const {
+    return {rate_, seed_, step.number << 16 | index_, step.first_of_all() * rows};
+  }
 
  private:
   uint64_t seed_;

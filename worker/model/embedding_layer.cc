@@ -1,6 +1,7 @@
 #include "worker/model/embedding_layer.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cuda/op/embedding_pool.h"
 #include "cuda/op/make_up_steps.h"
@@ -11,8 +12,8 @@
 namespace cistern {
 namespace {
 
-op::Pool PoolOf(const EmbeddingConfig& config) {
-  return config.combiner == Combiner::kMean ? op::Pool::kMean : op::Pool::kSum;
+size_t TotalOf(absl::Span<const uint32_t> by_worker) {
+  return std::accumulate(by_worker.begin(), by_worker.end(), size_t{0});
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ absl::Status EmbeddingLayer::MakeUp(const Step& step, double lr_scale, DeviceCon
   if (!makes_up()) return absl::OkStatus();
   step_sizes_.Advance(step.number - 1, config_.optimizer.schedule, lr_scale);
   CISTERN_ASSIGN_OR_RETURN(const float* sizes, SizesOn(device));
-  const SparseView& in = sparse(step);
+  const SparseView& in = moved(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();
   op::MakeUpSteps(layout.rule(), sizes, step_sizes_.fading_steps(), step.number - 1, step.number,
@@ -76,23 +77,72 @@ absl::Status EmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) {
                        device, "embedding gradients");
 }
 
+absl::Status EmbeddingLayer::ReserveExchange(const BatchView& batch, DeviceContext& device) {
+  if (batch.exchanged.empty()) return absl::OkStatus();
+  const ExchangeView& rows = batch.exchanged[config_.input];
+  CISTERN_RETURN_IF_ERROR(taken_.Grow(TotalOf(rows.taken) * config_.vec_size, device, "exchanges"));
+  return given_.Grow(TotalOf(rows.given) * config_.vec_size, device, "exchanges");
+}
+
+void EmbeddingLayer::Exchange(const float* from, absl::Span<const uint32_t> send, float* to,
+                              absl::Span<const uint32_t> receive, const Step& step) const {
+  if (!step.peers->status.ok()) return;
+  std::vector<size_t> send_bytes, receive_bytes;
+  for (const uint32_t rows : send) send_bytes.push_back(rows * config_.vec_size * sizeof(float));
+  for (const uint32_t rows : receive) {
+    receive_bytes.push_back(rows * config_.vec_size * sizeof(float));
+  }
+  step.peers->status =
+      step.peers->communicator.AllToAll(from, send_bytes, to, receive_bytes, step.stream);
+}
+
+void EmbeddingLayer::TakeRows(const Step& step) {
+  const ExchangeView& rows = exchanged(step);
+  PoolRows(table(step), rows.served, 0, TotalOf(rows.given), 1, op::Pool::kSum, given_.data(),
+           step.stream);
+  Exchange(given_.data(), rows.given, taken_.data(), rows.taken, step);
+}
+
+void EmbeddingLayer::GiveGradients(const Step& step) {
+  const ExchangeView& rows = exchanged(step);
+  Exchange(taken_.data(), rows.taken, given_.data(), rows.given, step);
+  op::EmbeddingPoolBackward(given_.data(), config_.vec_size, rows.served.offsets, op::Pool::kSum,
+                            rows.served.segment_offsets, rows.served.segment_outputs,
+                            gradients_.data(), rows.served.distinct, 1, config_.vec_size,
+                            step.stream);
+  GradientsMade(step);
+}
+
+void EmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, size_t first,
+                              size_t size, size_t slots, op::Pool pool, op::Values out,
+                              Stream& stream) const {
+  op::EmbeddingPool(rows.values() + rows.layout().weight_index(), rows.stride(), in.rows,
+                    in.offsets + first * slots, pool, out, slots * config_.vec_size, size, slots,
+                    config_.vec_size, stream);
+}
+
 void EmbeddingLayer::Forward(const Step& step) {
   const SparseView& in = sparse(step);
-  const PassTable& rows = table(step);
-  op::EmbeddingPool(rows.values() + rows.layout().weight_index(), rows.stride(), in.rows,
-                    in.offsets + step.first * slots_, PoolOf(config_), output().value(),
-                    slots_ * config_.vec_size, step.size, slots_, config_.vec_size, step.stream);
+  if (step.peers == nullptr) {
+    return PoolRows(table(step), in, step.first, step.size, slots_, pool(), output().value(),
+                    step.stream);
+  }
+  op::EmbeddingPool(taken_.data(), config_.vec_size, in.rows, in.offsets + step.first * slots_,
+                    pool(), output().value(), slots_ * config_.vec_size, step.size, slots_,
+                    config_.vec_size, step.stream);
 }
 
 void EmbeddingLayer::Backward(const Step& step) {
   const SparseView& in = sparse(step);
-  op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, PoolOf(config_),
-                            in.segment_offsets, in.segment_outputs, gradients_.data(), in.distinct,
+  op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, pool(),
+                            in.segment_offsets, in.segment_outputs,
+                            step.peers == nullptr ? gradients_.data() : taken_.data(), in.distinct,
                             slots_, config_.vec_size, step.stream);
+  if (step.peers == nullptr) GradientsMade(step);
 }
 
 void EmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
-  const SparseView& in = sparse(step);
+  const SparseView& in = moved(step);
   const PassTable& rows = table(step);
   op::AddRowL2({l2, step.loss_scale}, in.segment_rows, rows.values() + rows.layout().weight_index(),
                rows.stride(), gradients_.data(), square_sum, in.distinct, config_.vec_size,
@@ -100,12 +150,12 @@ void EmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
 }
 
 void EmbeddingLayer::SumOfSquares(double* sum, const Step& step) {
-  op::SumOfSquares(gradients_.data(), sum, sparse(step).distinct * config_.vec_size,
-                   scratch_.data(), step.stream);
+  op::SumOfSquares(gradients_.data(), sum, moved(step).distinct * config_.vec_size, scratch_.data(),
+                   step.stream);
 }
 
 void EmbeddingLayer::ScaleGradients(const Step& step) {
-  op::ScaleByGate(step.gate, gradients_.data(), sparse(step).distinct * config_.vec_size,
+  op::ScaleByGate(step.gate, gradients_.data(), moved(step).distinct * config_.vec_size,
                   step.stream);
 }
 
@@ -117,7 +167,7 @@ void EmbeddingLayer::Update(const Step& step, double lr_scale) {
 }
 
 void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
-  const SparseView& in = sparse(step);
+  const SparseView& in = moved(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();
   op::SparseUpdate(layout.rule(), step_size, in.segment_rows, gradients_.data(),

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/step_clock.h"
+#include "cuda/op/embedding_pool.h"
 #include "worker/config/model_config.h"
 #include "worker/model/layer.h"
 
@@ -12,6 +13,10 @@ namespace cistern {
 // Forward: [b, slots, vec_size]. Backward: one gradient for each distinct row of the batch, in the
 // order of its segments. What follows the backward pass (regularizer, norm, clipping, update) works
 // on those.
+//
+// With other workers (Step::peers) the rows of a batch come from those that hold them, before the
+// forward pass (TakeRows), and their gradients go back there (GiveGradients), where those of all
+// workers are summed, worker by worker. From there on each moves the rows that it holds.
 //
 // Threads: one at a time.
 class EmbeddingLayer : public Layer {
@@ -29,8 +34,12 @@ class EmbeddingLayer : public Layer {
   void SetClock(const v1::RateHistory& rates, uint64_t step);
   bool makes_up() const { return config_.optimizer.rule.missed != MissedRule::kLocal; }
 
-  // Takes memory for the backward pass of a training batch of `distinct` rows.
+  // Takes memory for what a step of this batch exchanges; nothing where the worker is alone.
+  absl::Status ReserveExchange(const BatchView& batch, DeviceContext& device);
+  // Takes memory for the backward pass of a training batch in which `distinct` rows move.
   virtual absl::Status Reserve(size_t distinct, DeviceContext& device);
+  void TakeRows(const Step& step);
+  void GiveGradients(const Step& step);
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;
   bool has_parameters() const override { return true; }
@@ -51,12 +60,30 @@ class EmbeddingLayer : public Layer {
  protected:
   // step_size: StepSize of the rule.
   virtual void MoveRows(float step_size, const Step& step);
+  // Pools rows of the table: `size` samples of `in` from `first` on, of so many slots.
+  virtual void PoolRows(const PassTable& rows, const SparseView& in, size_t first, size_t size,
+                        size_t slots, op::Pool pool, op::Values out, Stream& stream) const;
+  // The gradients of all rows that move have been summed.
+  virtual void GradientsMade(const Step& step) {}
   const SparseView& sparse(const Step& step) const { return step.batch.sparse[config_.input]; }
+  const ExchangeView& exchanged(const Step& step) const {
+    return step.batch.exchanged[config_.input];
+  }
+  // Whose segments say which rows of the table move.
+  const SparseView& moved(const Step& step) const {
+    return step.peers == nullptr ? sparse(step) : exchanged(step).served;
+  }
   PassTable& table(const Step& step) const { return *step.tables[index_]; }
   size_t slots() const { return slots_; }
   float* gradients() { return gradients_.data(); }  // [distinct, vec_size]
+  op::Pool pool() const {
+    return config_.combiner == Combiner::kMean ? op::Pool::kMean : op::Pool::kSum;
+  }
 
  private:
+  // Sends `from`, rows [sum of send, vec_size] by worker, and receives `to` likewise.
+  void Exchange(const float* from, absl::Span<const uint32_t> send, float* to,
+                absl::Span<const uint32_t> receive, const Step& step) const;
   // step_sizes_.sizes() where ops can read them.
   absl::StatusOr<const float*> SizesOn(DeviceContext& device);
 
@@ -66,6 +93,7 @@ class EmbeddingLayer : public Layer {
   DeviceFloats sizes_;  // on a GPU: those of the first sizes_brought_ steps
   size_t sizes_brought_ = 0;
   DeviceFloats gradients_, scratch_;
+  DeviceFloats taken_, given_;  // with peers: rows from and for each of them, then their gradients
 };
 
 // The layer that the accessor of the table asks for.

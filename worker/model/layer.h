@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "common/status.h"
+#include "cuda/collective/communicator.h"
 #include "cuda/device_context.h"
 #include "cuda/op/op.h"
 #include "cuda/op/step_gate.h"
@@ -19,6 +20,13 @@
 #include "worker/pass/pass_table.h"
 
 namespace cistern {
+
+// The other workers of a run, in a step. Layers return nothing, so an error stays here, and nothing
+// more is exchanged after it.
+struct StepPeers {
+  Communicator& communicator;
+  absl::Status status;
+};
 
 // What a step works on: samples first .. first + size of a batch.
 struct Step {
@@ -32,13 +40,17 @@ struct Step {
   // What the gradients of the step are multiplied by, on the device; null: 1.
   const float* loss_scale = nullptr;
   Stream& stream;
-  SideStream& side;  // where embeddings work beside the other layers
+  SideStream& side;            // where embeddings work beside the other layers
+  StepPeers* peers = nullptr;  // null: this worker is alone
 
   // The same for what works on the side; scratch is not its own there.
   Step Beside() const {
     return {batch,   first, size,       tables,        number, parameters,
-            nullptr, gate,  loss_scale, side.stream(), side};
+            nullptr, gate,  loss_scale, side.stream(), side,   peers};
   }
+  // Samples of the batch with those of other workers, and how many of them come before these.
+  size_t all() const { return batch.all; }
+  size_t first_of_all() const { return batch.first + first; }
 };
 
 // A tensor as one layer reads it. The graph decides who of several readers writes the gradient

@@ -12,9 +12,9 @@ class BinaryLoss : public Loss {
  public:
   explicit BinaryLoss(size_t labels) : labels_(labels) {}
 
-  void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
+  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
                op::ScaledValues dlogits, float* scratch, Stream& stream) override {
-    op::BceLoss(logits, labels, loss, dlogits, size * labels_, scratch, stream);
+    op::BceLoss(logits, labels, loss, dlogits, size * labels_, all * labels_, scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::BceLossScratchFloats(size * labels_);
@@ -29,9 +29,9 @@ class BinaryLoss : public Loss {
 
 class TwoClassLoss : public Loss {
  public:
-  void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
+  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
                op::ScaledValues dlogits, float* scratch, Stream& stream) override {
-    op::TwoClassLoss(logits, labels, loss, dlogits, size, scratch, stream);
+    op::TwoClassLoss(logits, labels, loss, dlogits, size, all, scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override { return op::LabelLossScratchFloats(size); }
   void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) override {
@@ -51,10 +51,10 @@ class MultiLabelLoss : public BinaryLoss {
     return device.stream().Wait();
   }
 
-  void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
+  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
                op::ScaledValues dlogits, float* scratch, Stream& stream) override {
-    op::MultiLabelLoss(logits, labels, weights_.data(), loss, dlogits, size, target_weight_.size(),
-                       scratch, stream);
+    op::MultiLabelLoss(logits, labels, weights_.data(), loss, dlogits, size, all,
+                       target_weight_.size(), scratch, stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::LabelLossScratchFloats(size * target_weight_.size());

@@ -25,10 +25,11 @@ class Loss {
   // Takes the memory of what the loss itself holds on the device.
   virtual absl::Status Allocate(DeviceContext& device) { return absl::OkStatus(); }
 
-  // *loss = the mean over `size` samples; not finite if a logit is not. dlogits is overwritten.
+  // *loss = the sum over `size` samples, over `all`: the mean of a batch of which other workers
+  // have the rest. Not finite if a logit is not. dlogits is overwritten.
   // loss: one double of the device, as all that ops write. scratch: ScratchFloats(size).
-  virtual void Compute(op::ConstValues logits, const float* labels, size_t size, double* loss,
-                       op::ScaledValues dlogits, float* scratch, Stream& stream) = 0;
+  virtual void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all,
+                       double* loss, op::ScaledValues dlogits, float* scratch, Stream& stream) = 0;
   virtual size_t ScratchFloats(size_t size) const = 0;
   // Probabilities of label 1: [size, label_dim].
   virtual void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) = 0;

@@ -21,12 +21,14 @@ namespace {
 
 class GraphModel : public Model {
  public:
-  GraphModel(const ModelConfig& config, DeviceContext& device)
+  GraphModel(const ModelConfig& config, DeviceContext& device, Communicator* peers)
       : config_(config),
         device_(device),
         stream_(device.stream()),
         scaling_(ScalingOf(config)),
-        stage_(device) {}
+        stage_(device) {
+    if (peers != nullptr) peers_.emplace(StepPeers{*peers, absl::OkStatus()});
+  }
   absl::Status Build();
 
   const v1::Schema& schema() const override { return schema_; }
@@ -58,8 +60,12 @@ class GraphModel : public Model {
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
   // Enqueues all of a step; `gate`: where the host reads its verdict.
   void Compute(const Step& step, double lr_scale, op::StepGate* gate);
-  void Regularize(const Step& step);
-  void AddSquares(const Step& step);
+  void ForwardAndBackward(const Step& step);
+  // With peers: gradients and sums become those of all workers.
+  void GatherGradients(const Step& step);
+  void SumOverPeers(void* data, size_t count, ElementType type);
+  void FinishEmbeddings(const Step& step);
+  void FinishDense(const Step& step);
   void Judge(const Step& step, op::StepGate* gate);
   void ScaleGradients(const Step& step);
   absl::Status OpenGate();
@@ -73,6 +79,7 @@ class GraphModel : public Model {
   Parameters parameters_;
   std::unique_ptr<Graph> graph_;
   std::optional<SideStream> side_;  // set by Allocate
+  std::optional<StepPeers> peers_;
   WorkCapture capture_;
   DeviceFloats scratch_;       // of the loss and of sums over the parameters
   DeviceFloats predictions_;   // [planned_batch, label_dim]
@@ -164,26 +171,38 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
   CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   stream_.set_product_precision(ProductsOf(config_));  // models may share a device
-  if (batch.size == 0 || batch.size > config_.solver.batchsize) {
+  if ((batch.size == 0 && !peers_) || batch.size > config_.solver.batchsize) {
     return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
                                                    " samples; solver.batchsize is ",
                                                    config_.solver.batchsize));
   }
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    const SparseView& rows = view.sparse[embedding->config().input];
+    const uint32_t input = embedding->config().input;
+    const SparseView& rows = peers_ ? view.exchanged[input].served : view.sparse[input];
+    CISTERN_RETURN_IF_ERROR(embedding->ReserveExchange(view, device_));
     CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.distinct, device_));
   }
   const float* scale = scaling_ == op::LossScaling::kNone ? nullptr : &gate_.data()->loss_scale;
-  const Step step = {
-      view,         0,     batch.size, tables, number, parameters_, graph_->scratch(),
-      gate_.data(), scale, stream_,    *side_};
+  const Step step = {view,
+                     0,
+                     batch.size,
+                     tables,
+                     number,
+                     parameters_,
+                     graph_->scratch(),
+                     gate_.data(),
+                     scale,
+                     stream_,
+                     *side_,
+                     peers_ ? &*peers_ : nullptr};
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     CISTERN_RETURN_IF_ERROR(embedding->MakeUp(step, lr_scale, device_));
   }
   InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
   auto* gate = static_cast<op::StepGate*>(place.gate.data());
-  if (config_.solver.cuda_graph) {
+  // A graph would hold exchanges of other sizes at every step.
+  if (config_.solver.cuda_graph && !peers_) {
     const bool was_ok = capture_.status().ok();
     capture_.Run(stream_, [&] { Compute(step, lr_scale, gate); });
     if (was_ok && !capture_.status().ok()) {
@@ -193,6 +212,7 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
     Compute(step, lr_scale, gate);
   }
   place.number = number;
+  if (peers_) CISTERN_RETURN_IF_ERROR(peers_->status);
   place.done.front().Record(stream_);
   ++in_flight_num_;
   stage_.Release();
@@ -202,16 +222,16 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
 
 void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) {
   parameters_.StartStep(stream_);
-  graph_->Forward(step);
-  const Tensor& logit = graph_->logit();
-  graph_->loss().Compute(logit.value(), step.batch.label, step.size, sum(kLoss),
-                         {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
-  if (graph_->has_dead_parameters()) {
-    op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
+  if (peers_) {
+    for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->TakeRows(step);
   }
-  graph_->Backward(step);
-  Regularize(step);
-  AddSquares(step);
+  ForwardAndBackward(step);
+  if (peers_) {
+    GatherGradients(step);
+  } else {
+    FinishEmbeddings(step);
+  }
+  FinishDense(step);
   side_->Join(stream_);
   Judge(step, gate);
   ScaleGradients(step);
@@ -219,10 +239,47 @@ void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) 
   Update(step, lr_scale);
 }
 
+void GraphModel::ForwardAndBackward(const Step& step) {
+  if (graph_->has_dead_parameters() || step.size == 0) {
+    op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
+  }
+  if (step.size == 0) {  // other workers have all of the batch
+    op::Fill(0, reinterpret_cast<float*>(sum(kLoss)), sizeof(double) / sizeof(float), stream_);
+    return;
+  }
+  graph_->Forward(step);
+  const Tensor& logit = graph_->logit();
+  graph_->loss().Compute(logit.value(), step.batch.label, step.size, step.all(), sum(kLoss),
+                         {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
+  graph_->Backward(step);
+}
+
+void GraphModel::GatherGradients(const Step& step) {
+  side_->Join(stream_);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->GiveGradients(step);
+  side_->Fork(stream_);
+  FinishEmbeddings(step);
+  side_->Join(stream_);
+  // With places that are not written yet, and that FinishDense writes for all workers alike.
+  SumOverPeers(sums_.data(), sums(), ElementType::kDouble);
+  SumOverPeers(parameters_.grads(), parameters_.count(), ElementType::kFloat);
+  const size_t running = parameters_.running_count();
+  if (running == 0) return;
+  float* statistics = parameters_.next_running({0, running});
+  const double share = static_cast<double>(step.size) / static_cast<double>(step.all());
+  op::Scale(static_cast<float>(share), statistics, running, stream_);
+  SumOverPeers(statistics, running, ElementType::kFloat);
+}
+
+void GraphModel::SumOverPeers(void* data, size_t count, ElementType type) {
+  if (!peers_->status.ok()) return;
+  peers_->status = peers_->communicator.AllReduce(data, count, type, stream_);
+}
+
 // What the sums say goes to the host; the updates follow it.
 void GraphModel::Judge(const Step& step, op::StepGate* gate) {
   const LayerConfig& config = graph_->loss_config();
-  const double lambda = config.lambda / static_cast<double>(step.size);
+  const double lambda = config.lambda / static_cast<double>(step.all());
   op::StepRule rule;
   rule.embedding_penalty = config_.cistern.embedding_l2 / 2;
   rule.dense_penalty = config.regularizer == "L2" ? lambda / 2 : lambda;
@@ -239,6 +296,7 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
   InFlight& step = in_flight_[first_in_flight_];
   first_in_flight_ = (first_in_flight_ + 1) % kStepsInFlight;
   --in_flight_num_;
+  if (peers_) CISTERN_RETURN_IF_ERROR(peers_->communicator.Wait(stream_));
   CISTERN_RETURN_IF_ERROR(step.done.front().Wait());
   CISTERN_RETURN_IF_ERROR(stream_.status());
   const auto gate = *static_cast<const op::StepGate*>(step.gate.data());
@@ -251,34 +309,31 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
   return NotFinite(config_, gate, step.number);
 }
 
-// Adds the gradients of the regularizers.
-void GraphModel::Regularize(const Step& step) {
-  const double l2 = config_.cistern.embedding_l2;
-  for (size_t e = 0; l2 > 0 && e < graph_->live_embeddings().size(); ++e) {
-    graph_->live_embeddings()[e]->AddL2(static_cast<float>(l2), sum(kOfEmbeddings + 2 * e),
-                                        step.Beside());
-  }
-  const LayerConfig& config = graph_->loss_config();
-  const auto lambda = static_cast<float>(config.lambda / static_cast<double>(step.size));
-  const float* weights = parameters_.weights();
-  const size_t count = parameters_.count();
-  if (config.regularizer == "L2") {
-    op::AddL2Gradient({lambda, step.loss_scale}, weights, parameters_.grads(), count, stream_);
-    op::SumOfSquares(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
-  } else if (config.regularizer == "L1") {
-    op::AddL1Gradient({lambda, step.loss_scale}, weights, parameters_.grads(), count, stream_);
-    op::SumOfMagnitudes(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
+// Regularizers, and the squares of all gradients of the step, which are taken at every step,
+// clipped or not: they are also what keeps a gradient that is not finite away from the tables.
+void GraphModel::FinishEmbeddings(const Step& step) {
+  const auto l2 = static_cast<float>(config_.cistern.embedding_l2);
+  for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
+    EmbeddingLayer& embedding = *graph_->live_embeddings()[e];
+    if (l2 > 0) embedding.AddL2(l2, sum(kOfEmbeddings + 2 * e), step.Beside());
+    embedding.SumOfSquares(sum(kOfEmbeddings + 2 * e + 1), step.Beside());
   }
 }
 
-// Of all gradients of the step, dense and sparse. Taken at every step, clipped or not: they are
-// also what keeps a gradient that is not finite away from the tables.
-void GraphModel::AddSquares(const Step& step) {
-  op::SumOfSquares(parameters_.grads(), sum(kDenseSquares), parameters_.count(), scratch_.data(),
-                   stream_);
-  for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
-    graph_->live_embeddings()[e]->SumOfSquares(sum(kOfEmbeddings + 2 * e + 1), step.Beside());
+void GraphModel::FinishDense(const Step& step) {
+  const LayerConfig& config = graph_->loss_config();
+  const auto lambda = static_cast<float>(config.lambda / static_cast<double>(step.all()));
+  const float* weights = parameters_.weights();
+  float* grads = parameters_.grads();
+  const size_t count = parameters_.count();
+  if (config.regularizer == "L2") {
+    op::AddL2Gradient({lambda, step.loss_scale}, weights, grads, count, stream_);
+    op::SumOfSquares(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
+  } else if (config.regularizer == "L1") {
+    op::AddL1Gradient({lambda, step.loss_scale}, weights, grads, count, stream_);
+    op::SumOfMagnitudes(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
   }
+  op::SumOfSquares(grads, sum(kDenseSquares), count, scratch_.data(), stream_);
 }
 
 void GraphModel::ScaleGradients(const Step& step) {
@@ -349,10 +404,29 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   predictions->resize(batch.size * labels);
   if (logits != nullptr) logits->resize(batch.size * columns);
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch, BatchStage::Use::kPredict));
+  const auto step_of = [&](size_t first, size_t size) -> Step {
+    return {view,
+            first,
+            size,
+            tables,
+            0,
+            parameters_,
+            graph_->scratch(),
+            nullptr,
+            nullptr,
+            stream_,
+            *side_,
+            peers_ ? &*peers_ : nullptr};
+  };
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    if (!peers_) break;
+    CISTERN_RETURN_IF_ERROR(embedding->ReserveExchange(view, device_));
+    embedding->TakeRows(step_of(0, batch.size));
+    CISTERN_RETURN_IF_ERROR(peers_->status);
+  }
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
-    graph_->Infer({view, first, size, tables, 0, parameters_, graph_->scratch(), nullptr, nullptr,
-                   stream_, *side_});
+    graph_->Infer(step_of(first, size));
     graph_->loss().Predict(logit.value(), size, predictions_.data(), stream_);
     CopyToHost(predictions_.data(), predictions->data() + first * labels,
                size * labels * sizeof(float), stream_);
@@ -390,8 +464,8 @@ absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* co
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(const ModelConfig& config,
-                                                     DeviceContext& device) {
-  auto model = std::make_unique<GraphModel>(config, device);
+                                                     DeviceContext& device, Communicator* peers) {
+  auto model = std::make_unique<GraphModel>(config, device, peers);
   CISTERN_RETURN_IF_ERROR(model->Build());
   return model;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "common/status.h"
+#include "cuda/collective/communicator.h"
 #include "cuda/device_context.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/schema.pb.h"
@@ -28,14 +29,21 @@ struct StepResult {
 // layer order) and, if some layer has any, "dense_state" (column w: running statistics of
 // BatchNorm). A model without trainable parameters outside its embeddings has no table "dense".
 //
+// Several workers train one model: each has a part of every batch, rows of its own, and a copy of
+// the dense parameters, which stay the same bit for bit; they sum gradients and losses, and
+// exchange rows (Batch::exchanged), in every step. BatchNorm takes its statistics from the worker's
+// own part, as HugeCTR does, and the running ones are the mean over the workers, by samples.
+//
 // Threads: one at a time.
 class Model {
  public:
   // Builds the graph and checks every shape. kInvalidArgument names layer, path and both shapes: an
   // undefined bottom (with the nearest defined name), a wrong dim, a missing loss. device, on which
-  // the model computes, outlives this.
+  // the model computes, outlives this, and so do the peers of several workers, which make the same
+  // calls of Launch and Predict in the same order; null: one worker.
   static absl::StatusOr<std::unique_ptr<Model>> Create(const ModelConfig& config,
-                                                       DeviceContext& device);
+                                                       DeviceContext& device,
+                                                       Communicator* peers = nullptr);
   virtual ~Model() = default;
 
   // Embedding tables in the order of config.embeddings, then the dense tables.
@@ -45,7 +53,8 @@ class Model {
   // gives its result; at most kStepsInFlight are enqueued and not finished.
   // tables: by embedding; rows are updated in place. step: 1, 2, ... ; lr_scale multiplies the
   // learning rates of the schedule. next: the batch of the next call, which comes to the device
-  // while this one is computed; null: not known.
+  // while this one is computed; null: not known. With peers, an error of theirs is returned here or
+  // by Finish, and the rows and parameters are of no use any more.
   static constexpr size_t kStepsInFlight = 2;
   virtual absl::Status Launch(const Batch& batch, absl::Span<PassTable* const> tables,
                               uint64_t step, double lr_scale, const Batch* next) = 0;

@@ -32,16 +32,36 @@ struct SparseBatch {
   std::vector<uint32_t> segment_outputs;  // [offsets.back()]
 };
 
+// Where several workers train, each holds a share of a pass's rows, and of every batch reads what
+// the others hold. What of one input goes where is known before the batch is trained
+// (worker/pass/row_exchange.h). By worker; its own rows go the same way.
+struct ExchangedRows {
+  // Rows that each gives to this one. They lie one behind the other, and SparseBatch::rows and
+  // segment_rows count in them.
+  std::vector<uint32_t> taken;
+  std::vector<uint32_t> given;  // rows of the pass table that this one gives to each
+  // The rows that are given: output i is rows[i] alone. Its segments say which rows of the pass
+  // table the batch, of all workers, reads, and which of the given ones each of them is.
+  SparseBatch served;
+  // Ctr: what of these segments CtrUpdate has to know of the samples of all workers, each
+  // occurrence as click * slot_num + slot: segment i is occurrences[occurrence_offsets[i] ..
+  // occurrence_offsets[i + 1]).
+  std::vector<uint32_t> occurrence_offsets, occurrences;
+};
+
 struct Batch {
   size_t size = 0;
-  std::vector<float> label;         // [size, label_dim]
-  std::vector<float> dense;         // [size, dense_dim]
-  std::vector<SparseBatch> sparse;  // by input
+  // With the samples of other workers, and how many of them come before these.
+  size_t all = 0, first = 0;
+  std::vector<float> label;              // [size, label_dim]
+  std::vector<float> dense;              // [size, dense_dim]
+  std::vector<SparseBatch> sparse;       // by input
+  std::vector<ExchangedRows> exchanged;  // by input; empty where this worker is alone
 };
 
 // A pass: its batches, and the distinct keys whose rows they index.
 struct Pass {
-  size_t samples = 0;
+  size_t samples = 0;          // of all workers
   uint32_t epoch = 0;          // 0, 1, ...: of the data, of the first sample
   bool ends_epoch = false;     // the last batch is the last of its epoch
   bool is_last = false;        // no pass follows

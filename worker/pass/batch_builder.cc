@@ -45,6 +45,8 @@ void AppendSample(const SparseBatch& from, size_t sample, SparseBatch* to) {
 // An empty batch with `shape`'s inputs and room for its samples.
 Batch EmptyLike(const Batch& shape) {
   Batch batch;
+  batch.all = shape.all;
+  batch.first = shape.first;
   batch.label.reserve(shape.label.size());
   batch.dense.reserve(shape.dense.size());
   for (const SparseBatch& sparse : shape.sparse) {
@@ -78,9 +80,8 @@ size_t BatchBytes(const SampleBlock& block, bool segments) {
 }
 
 Batch MakeBatch(SampleBlock&& block) {
-  CISTERN_CHECK(block.size > 0);
   Batch batch;
-  batch.size = block.size;
+  batch.size = batch.all = block.size;
   batch.label = std::move(block.label);
   batch.dense = std::move(block.dense);
   batch.label.shrink_to_fit();
@@ -89,6 +90,7 @@ Batch MakeBatch(SampleBlock&& block) {
     SparseBatch& sparse = batch.sparse.emplace_back();
     sparse.offsets = std::move(column.offsets);
     sparse.offsets.shrink_to_fit();
+    if (batch.size == 0) continue;
     sparse.slot_num = static_cast<uint32_t>((sparse.offsets.size() - 1) / batch.size);
   }
   return batch;

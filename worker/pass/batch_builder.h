@@ -15,7 +15,8 @@ namespace cistern {
 // in their place takes less; both count the same, so that passes are cut alike on all devices.)
 size_t BatchBytes(const SampleBlock& block, bool segments);
 
-// Makes a batch of `block`, whose memory it takes, without rows or keys.
+// Makes a batch of `block`, whose memory it takes, without rows or keys. (One of no sample does not
+// know its slots.)
 Batch MakeBatch(SampleBlock&& block);
 
 // Puts the samples of all batches into an order that is a pure function of (seed, stream); sizes of
@@ -28,9 +29,9 @@ void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<Batch>* batches)
 class SegmentBuilder {
  public:
   void Build(Batch* batch);
+  void Build(SparseBatch* sparse);
 
  private:
-  void Build(SparseBatch* sparse);
   void Sort(Row row_max);
 
   // (row << 32 | output) of each occurrence, and room to sort.

@@ -17,15 +17,21 @@ template <typename Visit>
 void ForEachArray(const Batch& batch, BatchView* view, const Visit& visit) {
   visit(batch.label, &view->label);
   visit(batch.dense, &view->dense);
-  for (size_t i = 0; i < batch.sparse.size(); ++i) {
-    const SparseBatch& from = batch.sparse[i];
-    SparseView& to = view->sparse[i];
-    visit(from.offsets, &to.offsets);
-    visit(from.rows, &to.rows);
-    visit(from.keys, &to.keys);
-    visit(from.segment_rows, &to.segment_rows);
-    visit(from.segment_offsets, &to.segment_offsets);
-    visit(from.segment_outputs, &to.segment_outputs);
+  const auto visit_sparse = [&visit](const SparseBatch& from, SparseView* to) {
+    visit(from.offsets, &to->offsets);
+    visit(from.rows, &to->rows);
+    visit(from.keys, &to->keys);
+    visit(from.segment_rows, &to->segment_rows);
+    visit(from.segment_offsets, &to->segment_offsets);
+    visit(from.segment_outputs, &to->segment_outputs);
+  };
+  for (size_t i = 0; i < batch.sparse.size(); ++i) visit_sparse(batch.sparse[i], &view->sparse[i]);
+  for (size_t i = 0; i < batch.exchanged.size(); ++i) {
+    const ExchangedRows& from = batch.exchanged[i];
+    ExchangeView& to = view->exchanged[i];
+    visit_sparse(from.served, &to.served);
+    visit(from.occurrence_offsets, &to.occurrence_offsets);
+    visit(from.occurrences, &to.occurrences);
   }
 }
 
@@ -33,8 +39,16 @@ BatchView SizesOf(const Batch& batch) {
   BatchView view;
   view.size = batch.size;
   view.label_dim = batch.size == 0 ? 0 : batch.label.size() / batch.size;
+  view.all = batch.exchanged.empty() ? batch.size : batch.all;
+  view.first = batch.exchanged.empty() ? 0 : batch.first;
   for (const SparseBatch& sparse : batch.sparse) {
     view.sparse.emplace_back().distinct = sparse.segment_rows.size();
+  }
+  for (const ExchangedRows& rows : batch.exchanged) {
+    ExchangeView& to = view.exchanged.emplace_back();
+    to.taken = rows.taken;
+    to.given = rows.given;
+    to.served.distinct = rows.served.segment_rows.size();
   }
   return view;
 }

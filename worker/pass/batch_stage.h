@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "common/status.h"
 #include "cuda/device_context.h"
 #include "cuda/event.h"
@@ -23,12 +24,22 @@ struct SparseView {
   size_t distinct = 0;  // segment_rows
 };
 
+// The arrays of ExchangedRows where ops can read them; the numbers of rows stay with the host.
+struct ExchangeView {
+  absl::Span<const uint32_t> taken, given;  // by worker
+  SparseView served;
+  const uint32_t* occurrence_offsets = nullptr;
+  const uint32_t* occurrences = nullptr;
+};
+
 // The arrays of a Batch where ops can read them.
 struct BatchView {
   size_t size = 0, label_dim = 0;
+  size_t all = 0, first = 0;
   const float* label = nullptr;
   const float* dense = nullptr;
   std::vector<SparseView> sparse;  // by input
+  std::vector<ExchangeView> exchanged;
 };
 
 // On the CPU a view points into the batch itself. On a GPU a batch is packed into pinned memory and

@@ -11,9 +11,19 @@ namespace {
 // load. (On a GPU the same: a key here and there, and its share of the index.)
 constexpr size_t kKeyBytes = 24;
 
+// What others take of this worker's rows, and the places of rows that others hold, an occurrence of
+// a key: of a batch with partners (worker/pass/row_exchange.h).
+constexpr size_t kExchangeBytes = 24;
+
+size_t PartBegin(size_t batchsize, uint64_t part, uint64_t parts) {
+  return batchsize * part / parts;
+}
+
 SampleCursor::Options CursorOptions(const PassOptions& options) {
   SampleCursor::Options cursor;
   cursor.batchsize = options.batchsize;
+  cursor.part_begin = PartBegin(options.batchsize, options.part, options.parts);
+  cursor.part_end = PartBegin(options.batchsize, options.part + 1, options.parts);
   cursor.inputs = options.shape.slot_nums.size();
   cursor.wrap = options.max_batches > 0 && options.repeat;
   cursor.epochs = options.max_batches == 0 ? options.num_epochs : options.repeat ? 0 : 1;
@@ -24,8 +34,9 @@ SampleCursor::Options CursorOptions(const PassOptions& options) {
 
 struct PassSource::State {
   State(const PassOptions& given, OpenReader open, const PassCursor& start,
-        std::unique_ptr<KeyCollector> collector)
+        std::unique_ptr<KeyCollector> collector, std::unique_ptr<PassPartners> others)
       : options(given),
+        partners(std::move(others)),
         keys(collector != nullptr ? std::move(collector)
                                   : KeyCollector::OnHost(given.shape.slot_nums.size())),
         cursor(CursorOptions(given), std::move(open), start.next),
@@ -36,9 +47,13 @@ struct PassSource::State {
         batches_done(start.batches_done) {}
 
   absl::StatusOr<std::unique_ptr<Pass>> MakePass();
+  // Reads the next batch where none is pending, and adds its keys.
+  absl::StatusOr<PassPartners::Claim> Claim();
+  // The same, as all workers see it.
+  absl::StatusOr<PassPartners::Claim> AgreedClaim();
   // Adds the pending samples to `pass` as a batch; false, and nothing is changed, if that is over
   // the budget.
-  absl::StatusOr<bool> Stage(Pass* pass);
+  bool Stage(const PassPartners::Claim& claim, Pass* pass);
   // Where the pass that would be made now begins.
   PassCursor Cursor() const;
   bool Ends(const Pass& pass) const;
@@ -46,6 +61,7 @@ struct PassSource::State {
   // Leaves out the batches that are trained already.
   void DropDone(Pass* pass);
   size_t KeyBytes() const;
+  size_t PendingBytes() const;  // of the pending samples as a batch
   absl::Status TooLarge() const;
   absl::Status CutShort(size_t batches) const;
   bool AllMade() const {
@@ -54,6 +70,7 @@ struct PassSource::State {
   }
 
   const PassOptions options;
+  const std::unique_ptr<PassPartners> partners;
   const std::unique_ptr<KeyCollector> keys;
   SampleCursor cursor;
   BatchSamples samples;  // of the next batch, where pending
@@ -61,7 +78,7 @@ struct PassSource::State {
   DataPlace pending_place;  // where it begins
   uint64_t batches_made;
   size_t batch_bytes = 0;                 // of the pass being made
-  size_t wanted_bytes = 0;                // of the batch that did not fit
+  size_t wanted_bytes = 0, budget = 0;    // of the batch that did not fit
   uint32_t shuffle_epoch, shuffle_place;  // the next pass's place among those that begin in it
   uint64_t forced_batches, batches_done;  // of a first pass that the start stands inside; or 0
   SegmentBuilder segments;
@@ -69,8 +86,9 @@ struct PassSource::State {
 };
 
 PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start,
-                       std::unique_ptr<KeyCollector> keys)
-    : state_(std::make_unique<State>(options, std::move(open), start, std::move(keys))) {
+                       std::unique_ptr<KeyCollector> keys, std::unique_ptr<PassPartners> partners)
+    : state_(std::make_unique<State>(options, std::move(open), start, std::move(keys),
+                                     std::move(partners))) {
   CISTERN_CHECK(start.pass_batches == 0 || start.batches_done < start.pass_batches);
   CISTERN_CHECK(options.batchsize > 0);
   CISTERN_CHECK(options.value_bytes.size() == options.shape.slot_nums.size());
@@ -90,13 +108,9 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
   pass->begin = Cursor();
   batch_bytes = 0;
   while (forced_batches > 0 || !AllMade()) {
-    if (!pending) {
-      pending_place = cursor.place();
-      CISTERN_ASSIGN_OR_RETURN(pending, cursor.Next(&samples));
-      if (!pending) break;
-    }
-    CISTERN_ASSIGN_OR_RETURN(const bool staged, Stage(pass.get()));
-    if (!staged) {
+    CISTERN_ASSIGN_OR_RETURN(const PassPartners::Claim claim, AgreedClaim());
+    if (claim.samples == 0) break;
+    if (!Stage(claim, pass.get())) {
       if (pass->batches.empty() || forced_batches > 0) return TooLarge();
       break;
     }
@@ -127,19 +141,46 @@ PassCursor PassSource::State::Cursor() const {
   return at;
 }
 
-absl::StatusOr<bool> PassSource::State::Stage(Pass* pass) {
-  const size_t bytes = BatchBytes(samples.block, options.segments);
+absl::StatusOr<PassPartners::Claim> PassSource::State::Claim() {
+  if (!pending) {
+    pending_place = cursor.place();
+    CISTERN_ASSIGN_OR_RETURN(pending, cursor.Next(&samples));
+    if (!pending) return PassPartners::Claim{};
+  }
   CISTERN_RETURN_IF_ERROR(keys->Add(samples.block));
-  wanted_bytes = KeyBytes() + batch_bytes + bytes;
-  if (wanted_bytes > options.byte_budget) {
+  return PassPartners::Claim{samples.all, KeyBytes(), batch_bytes + PendingBytes(),
+                             options.byte_budget};
+}
+
+absl::StatusOr<PassPartners::Claim> PassSource::State::AgreedClaim() {
+  return partners == nullptr ? Claim() : partners->Agree(Claim());
+}
+
+bool PassSource::State::Stage(const PassPartners::Claim& claim, Pass* pass) {
+  wanted_bytes = claim.key_bytes + claim.batch_bytes;
+  budget = claim.budget;
+  if (wanted_bytes > budget) {
     keys->Drop();
     return false;
   }
   if (pass->batches.empty()) pass->epoch = samples.epoch;
-  batch_bytes += bytes;
-  pass->samples += samples.block.size;
-  pass->batches.push_back(keys->Take(std::move(samples.block)));
+  batch_bytes += PendingBytes();
+  pass->samples += samples.all;
+  Batch& batch = pass->batches.emplace_back(keys->Take(std::move(samples.block)));
+  batch.all = samples.all;
+  batch.first = PartBegin(options.batchsize, options.part, options.parts);
+  for (size_t i = 0; i < batch.sparse.size(); ++i) {
+    batch.sparse[i].slot_num = options.shape.slot_nums[i];
+  }
   return true;
+}
+
+size_t PassSource::State::PendingBytes() const {
+  size_t bytes = BatchBytes(samples.block, options.segments);
+  if (options.parts == 1) return bytes;
+  for (const SparseColumn& column : samples.block.sparse)
+    bytes += column.keys.size() * kExchangeBytes;
+  return bytes;
 }
 
 absl::Status PassSource::State::Finish(Pass* pass) {
@@ -153,13 +194,14 @@ absl::Status PassSource::State::Finish(Pass* pass) {
   pass->is_last = AllMade() || (!pending && cursor.at_end());
   CISTERN_ASSIGN_OR_RETURN(pass->keys, keys->Finish(&pass->batches));
   if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
+  if (partners != nullptr) return absl::OkStatus();  // rows are still to get their places
   for (Batch& batch : pass->batches) segments.Build(&batch);
   return absl::OkStatus();
 }
 
 void PassSource::State::DropDone(Pass* pass) {
   const auto first = pass->batches.begin();
-  for (size_t i = 0; i < batches_done; ++i) pass->samples -= first[i].size;
+  for (size_t i = 0; i < batches_done; ++i) pass->samples -= first[i].all;
   pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
 }
 
@@ -183,12 +225,12 @@ absl::Status PassSource::State::TooLarge() const {
     return absl::ResourceExhaustedError(
         absl::StrCat("the run stopped inside a pass of ", forced_batches,
                      " batches, which has to be made again as it was; it takes more than ",
-                     wanted_bytes, " bytes, and a pass may take ", options.byte_budget,
+                     wanted_bytes, " bytes, and a pass may take ", budget,
                      ": give cistern.pass_memory_mb the value that it had"));
   }
   const std::string what =
-      absl::StrCat("one batch of ", samples.block.size, " samples takes ", wanted_bytes,
-                   " bytes with the rows of its keys, and a pass may take ", options.byte_budget);
+      absl::StrCat("one batch of ", samples.all, " samples takes ", wanted_bytes,
+                   " bytes with the rows of its keys, and a pass may take ", budget);
   if (options.device_bound) {
     return absl::ResourceExhaustedError(absl::StrCat(
         what, ", a quarter of what the GPU has left beside the model: lower solver.batchsize"));

@@ -15,6 +15,8 @@ namespace cistern {
 struct PassOptions {
   SampleShape shape;
   size_t batchsize = 1;
+  // Of `parts` workers this is the part-th: its samples of a batch lie side by side.
+  uint32_t part = 0, parts = 1;
   // Either: this many batches in all, going around the data as often as needed, each batch full
   // (a batch may hold the end of one epoch and the start of the next). 0: by epochs.
   size_t max_batches = 0;
@@ -37,6 +39,24 @@ struct PassOptions {
   std::vector<size_t> value_bytes;
 };
 
+// The workers of a run make their passes side by side: of each batch every one takes its part of
+// the samples, and a pass ends for all of them with the same batch. This is what one asks of the
+// others before it adds a batch.
+class PassPartners {
+ public:
+  // The next batch as one worker sees it; `samples` 0: there is none.
+  struct Claim {
+    uint64_t samples = 0;      // of all workers
+    uint64_t key_bytes = 0;    // of the distinct keys of the pass with it, and their values
+    uint64_t batch_bytes = 0;  // of the batches of the pass with it
+    uint64_t budget = 0;       // what both may take
+  };
+  virtual ~PassPartners() = default;
+  // What the pass takes of each worker's memory with the batch, and may: the same for all, or the
+  // same error. own: an error is that of all.
+  virtual absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own) = 0;
+};
+
 // Threads: one at a time.
 class PassSource {
  public:
@@ -45,9 +65,11 @@ class PassSource {
   // start: the `begin` or `end` of a pass, or its CursorAfter, of a source with the same options
   // and data: the passes from there on are made as that one would have made them. Of a pass that
   // the cursor stands inside, the batches that are done are left out.
-  // keys: who collects them; null: the host.
+  // keys: who collects them; null: the host. partners: where there are several parts; used by the
+  // thread that calls Next.
   PassSource(const PassOptions& options, OpenReader open, const PassCursor& start = {},
-             std::unique_ptr<KeyCollector> keys = nullptr);
+             std::unique_ptr<KeyCollector> keys = nullptr,
+             std::unique_ptr<PassPartners> partners = nullptr);
   ~PassSource();
 
   // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget,

@@ -10,33 +10,49 @@ absl::StatusOr<bool> SampleCursor::Next(BatchSamples* out) {
   block.Reset(options_.inputs);
   if (ahead_.size > 0) block.Append(ahead_, 0, 1);
   ahead_.Reset(options_.inputs);
+  out->all = std::exchange(has_ahead_, false) ? 1 : 0;
   out->epoch = opened_ - 1;
   out->ends_epoch = false;
-  while (block.size <= options_.batchsize) {
+  while (!has_ahead_) {
     if (reader_ == nullptr) {
       CISTERN_ASSIGN_OR_RETURN(const bool opened, OpenEpoch(*out));
       if (!opened) break;
-      if (block.size == 0) out->epoch = opened_ - 1;
+      if (out->all == 0) out->epoch = opened_ - 1;
     }
-    CISTERN_ASSIGN_OR_RETURN(const size_t got,
-                             reader_->Read(options_.batchsize + 1 - block.size, &block));
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, Take(out));
     epoch_samples_ += got;
     if (got > 0) continue;
     if (epoch_samples_ == 0) return absl::DataLossError("the data source holds no sample");
     reader_.reset();
     out->ends_epoch = true;
   }
-  if (block.size > options_.batchsize) {
-    ahead_.Append(block, options_.batchsize, 1);
-    block.Truncate(options_.batchsize);
+  return out->all > 0;
+}
+
+absl::StatusOr<size_t> SampleCursor::Take(BatchSamples* out) {
+  const size_t at = out->all, begin = options_.part_begin, end = options_.part_end;
+  if (at == options_.batchsize) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader_->Read(1, &ahead_));
+    has_ahead_ = got > 0;
+    if (begin > 0) ahead_.Reset(options_.inputs);  // it begins a batch, and another takes it
+    return got;
   }
-  return block.size > 0;
+  size_t got = 0;
+  if (begin <= at && at < end) {
+    CISTERN_ASSIGN_OR_RETURN(got, reader_->Read(end - at, &out->block));
+  } else {
+    passed_over_.Reset(options_.inputs);
+    const size_t next = at < begin ? begin : options_.batchsize;
+    CISTERN_ASSIGN_OR_RETURN(got, reader_->Skip(next - at, &passed_over_));
+  }
+  out->all += got;
+  return got;
 }
 
 absl::StatusOr<bool> SampleCursor::OpenEpoch(const BatchSamples& out) {
   if (AllOpened()) return false;
-  if (out.block.size == options_.batchsize) return false;
-  if (out.block.size > 0 && !options_.wrap) return false;
+  if (out.all == options_.batchsize) return false;
+  if (out.all > 0 && !options_.wrap) return false;
   CISTERN_ASSIGN_OR_RETURN(reader_, open_());
   ++opened_;
   epoch_samples_ = 0;
@@ -66,7 +82,7 @@ absl::Status SampleCursor::SkipToStart() {
 DataPlace SampleCursor::place() const {
   if (skip_ > 0) return {opened_, skip_};
   if (reader_ == nullptr) return {opened_, 0};
-  return {opened_ - 1, epoch_samples_ - ahead_.size};
+  return {opened_ - 1, epoch_samples_ - (has_ahead_ ? 1 : 0)};
 }
 
 }  // namespace cistern

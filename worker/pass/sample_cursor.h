@@ -10,10 +10,11 @@
 
 namespace cistern {
 
-// The samples of one batch.
+// The samples of one batch that this worker takes.
 struct BatchSamples {
   SampleBlock block;
-  uint32_t epoch = 0;       // of the first sample
+  size_t all = 0;           // of the batch, with those of other workers
+  uint32_t epoch = 0;       // of the first sample of all
   bool ends_epoch = false;  // holds the last sample of an epoch
 };
 
@@ -25,6 +26,8 @@ class SampleCursor {
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
   struct Options {
     size_t batchsize = 1;
+    // The samples of each batch that are taken, from and to; the others are passed over.
+    size_t part_begin = 0, part_end = 1;
     size_t inputs = 0;
     uint32_t epochs = 1;  // 0: without end
     // A batch that an epoch cannot fill takes its missing samples from the next.
@@ -42,6 +45,9 @@ class SampleCursor {
   bool at_end() const { return reader_ == nullptr && skip_ == 0 && AllOpened(); }
 
  private:
+  // Goes on in the batch with as many samples as are alike, read or passed over; 0 at the end of
+  // the epoch.
+  absl::StatusOr<size_t> Take(BatchSamples* out);
   // Opens the next epoch unless the batch in `out` is to do without it; false then.
   absl::StatusOr<bool> OpenEpoch(const BatchSamples& out);
   absl::Status SkipToStart();
@@ -53,7 +59,9 @@ class SampleCursor {
   std::unique_ptr<SampleReader> reader_;  // of epoch opened_ - 1; null between epochs
   uint32_t opened_;
   uint64_t epoch_samples_ = 0;  // read by reader_
-  SampleBlock ahead_;           // at most one sample, of reader_
+  bool has_ahead_ = false;      // one more sample of reader_ was read
+  SampleBlock ahead_;           // that sample, where it will be taken
+  SampleBlock passed_over_;
 };
 
 }  // namespace cistern

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "worker/pass/device_keys.h"
+#include "worker/pass/pass_team.h"
 
 namespace cistern {
 namespace {
@@ -32,17 +33,23 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& da
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const DataSetOptions& data,
                                                  const PassMemory& memory, DeviceContext& device,
-                                                 PassOptions options, const PassCursor& start) {
+                                                 Team* team, PassOptions options,
+                                                 const PassCursor& start) {
   options.shape = data.shape;
   options.byte_budget = memory.bytes;
   options.device_bound = memory.device_bound;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
   std::unique_ptr<KeyCollector> keys;
-  if (device.kind() == DeviceKind::kCuda) {
+  std::unique_ptr<PassPartners> partners;
+  if (team != nullptr) {  // whose owners find rows on the host
+    options.part = team->rank();
+    options.parts = team->size();
+    partners = PartnersOf(*team);
+  } else if (device.kind() == DeviceKind::kCuda) {
     CISTERN_ASSIGN_OR_RETURN(keys, CollectKeysOn(device, data.shape.slot_nums.size()));
   }
   return std::make_unique<PassSource>(
-      options, [data] { return OpenNamed(data); }, start, std::move(keys));
+      options, [data] { return OpenNamed(data); }, start, std::move(keys), std::move(partners));
 }
 
 DataSetOptions TrainingDataOf(const ModelConfig& config) {
@@ -91,8 +98,7 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) 
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
                                                              const PassMemory& memory,
-                                                             DeviceContext& device, uint32_t rank,
-                                                             uint32_t world_size,
+                                                             DeviceContext& device, Team* team,
                                                              const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize;
@@ -101,15 +107,13 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   options.shuffle = config.cistern.shuffle;
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
-  DataSetOptions data = TrainingDataOf(config);
-  data.worker = rank;
-  data.worker_num = world_size;
-  return Open(config, data, memory, device, options, start);
+  return Open(config, TrainingDataOf(config), memory, device, team, options, start);
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, LabelRule labels,
-    const std::vector<std::string>& files, uint64_t max_batches, const PassCursor& start) {
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, Team* team,
+    LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
+    const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
   options.max_batches = max_batches;
@@ -124,7 +128,28 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   DataSetOptions data = DataSetOf(config, source);
   data.labels = labels;
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
-  return Open(config, data, memory, device, options, start);
+  return Open(config, data, memory, device, team, options, start);
+}
+
+absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
+                                               Team* team, PassUse use) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
+  if (team == nullptr || pass == nullptr) return pass;
+  ExchangeOptions options;
+  options.segments = use == PassUse::kTrain;
+  options.keep_keys.resize(config.data.sparse.size());
+  options.count_clicks.resize(config.data.sparse.size());
+  if (use == PassUse::kTrain) {
+    for (const EmbeddingConfig& embedding : config.embeddings) {
+      if (embedding.spec.accessor() == v1::TableSpec::CTR) {
+        options.count_clicks[embedding.input] = true;
+      }
+    }
+  } else if (config.cistern.gauc_slot) {
+    options.keep_keys[config.cistern.gauc_slot->input] = true;
+  }
+  CISTERN_RETURN_IF_ERROR(ExchangeRows(*team, options, pass.get()));
+  return pass;
 }
 
 }  // namespace cistern

@@ -10,6 +10,7 @@
 #include "worker/data/label_check.h"
 #include "worker/metric/metric_set.h"
 #include "worker/train/score_sort.h"
+#include "worker/train/scored_batch.h"
 
 namespace cistern {
 namespace {
@@ -49,8 +50,8 @@ absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const Grou
                        "'; the slot of a group holds one at most"));
     }
     if (offset[1] == offset[0]) continue;
-    groups[i] = sparse.rows.empty() ? sparse.keys[*offset]
-                                    : pass.keys[group.input].keys()[sparse.rows[*offset]];
+    groups[i] = sparse.keys.empty() ? pass.keys[group.input].keys()[sparse.rows[*offset]]
+                                    : sparse.keys[*offset];
   }
   return groups;
 }
@@ -80,13 +81,14 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
 }  // namespace
 
 Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
-                     RowStage& stage, DeviceContext& device, LabelRule labels,
+                     RowStage& stage, DeviceContext& device, Team* team, LabelRule labels,
                      std::vector<std::string> files, uint64_t max_batches)
     : config_(config),
       client_(client),
       model_(model),
       stage_(stage),
       device_(device),
+      team_(team),
       memory_(PassMemoryOn(device, config)),
       labels_(labels),
       files_(std::move(files)),
@@ -147,7 +149,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     options.sort = [this](std::vector<float>* scores) { SortScoresOn(device_, scores); };
   }
   MetricSet metrics(options);
-  std::vector<float> predictions, logits;
+  std::vector<float> logits;
   const auto score = [&](const Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
     CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary.unseen_keys));
@@ -155,17 +157,21 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
     for (const Batch& batch : pass.batches) {
-      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &predictions, &logits));
-      Groups groups;
+      ScoredBatch scored;
+      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &scored.predictions, &logits));
+      if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, scored.predictions));
+      scored.samples = batch.size;
+      scored.labels = batch.label;
+      scored.margins = MarginsOf(logits, scored.predictions.size());
       if (config_.cistern.gauc_slot) {
-        CISTERN_ASSIGN_OR_RETURN(groups,
+        CISTERN_ASSIGN_OR_RETURN(scored.groups,
                                  GroupsOf(pass, batch, *config_.cistern.gauc_slot, config_));
       }
+      if (team_ != nullptr) CISTERN_RETURN_IF_ERROR(scored.GatherFrom(*team_));
       CISTERN_RETURN_IF_ERROR(
-          metrics.Add(batch.label, predictions, groups, MarginsOf(logits, predictions.size())));
-      summary.samples += batch.size;
-      for (float label : batch.label) summary.positives += label > 0.5f ? 1 : 0;
-      if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, predictions));
+          metrics.Add(scored.labels, scored.predictions, scored.groups, scored.margins));
+      summary.samples += scored.samples;
+      for (float label : scored.labels) summary.positives += label > 0.5f ? 1 : 0;
     }
     return absl::OkStatus();
   };
@@ -173,15 +179,19 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   if (!all_kept_) {
     CISTERN_ASSIGN_OR_RETURN(
         std::unique_ptr<PassSource> source,
-        OpenEvaluationData(config_, memory_, device_, labels_, files_, max_batches_,
+        OpenEvaluationData(config_, memory_, device_, team_, labels_, files_, max_batches_,
                            kept_.empty() ? PassCursor() : kept_.back()->end));
-    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source->Next());
+    const auto next_pass = [&] { return NextPass(*source, config_, team_, PassUse::kEvaluate); };
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, next_pass());
     while (pass != nullptr) {
       CISTERN_RETURN_IF_ERROR(score(*pass));
-      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> next, source->Next());
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> next, next_pass());
       Keep(std::move(pass), /*is_last=*/next == nullptr);
       pass = std::move(next);
     }
+  }
+  if (team_ != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(summary.unseen_keys, SumOver(*team_, summary.unseen_keys));
   }
   Summarize(metrics.Values(), &summary);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

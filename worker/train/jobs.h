@@ -47,12 +47,17 @@ struct JobOptions {
   DeviceKind device = DeviceKind::kCpu;           // that the model computes on
   bool check_ops = false;                         // a GPU's error names its op; slow
   int threads = 0;                                // of the CPU device; 0: all cores
+  int gpu = 0;                                    // which of the machine's
+  // Train: this is worker `rank` of so many, which all train the same model from the same files, in
+  // the same way (these options included), and each take a part of every batch.
   uint32_t rank = 0, world_size = 1;
+  std::string peers;  // "host:port" where worker 0 listens for the others; world_size > 1
   // The disk of models; not owned, outlives the job. Null: the machine's own.
   FileSystem* files = nullptr;
   // Go on from the position of the newest commit, if there is one; durable servers only.
   bool resume = false;
-  // Durable servers: how long lost ones are waited for, before the job fails.
+  // Durable servers: how long lost ones are waited for, before the job fails. Several workers: how
+  // long all of them are, at the start and after one was lost.
   double recovery_seconds = 300;
 };
 
@@ -88,6 +93,11 @@ absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config);
 // once the server is back; no sample is trained twice into the state. options.resume continues a
 // run whose worker ended: kInvalidArgument if `config` would train something else. Errors: those of
 // model, data and client; whatever was committed before stays on the servers.
+//
+// Of several workers each pulls, holds and pushes the rows of its share of the keys; worker 0
+// claims and commits, writes metrics and models, and what it decides all do. The passes commit
+// together or not at all. On durable servers a worker that is lost is waited for like a server:
+// started again with `resume`, it goes on with the others from the last commit.
 absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
                                    const JobOptions& options);
 

@@ -1,5 +1,7 @@
 #include "worker/train/pass_pipeline.h"
 
+#include "worker/train/data_source.h"
+
 namespace cistern {
 
 absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now) {
@@ -11,10 +13,11 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 }
 
 PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
-                           DeviceContext& device, std::unique_ptr<PassSource> source)
+                           DeviceContext& device, Team* team, std::unique_ptr<PassSource> source)
     : config_(config),
       client_(client),
       device_(device),
+      team_(team),
       source_(std::move(source)),
       stage_(device) {
   thread_.Run([this] { Run(); });
@@ -51,7 +54,7 @@ void PassPipeline::Run() {
 
 absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(const ReadyPass* before) {
   auto ready = std::make_shared<ReadyPass>();
-  CISTERN_ASSIGN_OR_RETURN(ready->pass, source_->Next());
+  CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, team_, PassUse::kTrain));
   if (ready->pass == nullptr) return std::shared_ptr<ReadyPass>();
   ready->carried.resize(config_.embeddings.size());
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {

@@ -18,6 +18,7 @@
 #include "worker/pass/pass_source.h"
 #include "worker/pass/pass_table.h"
 #include "worker/pass/row_stage.h"
+#include "worker/team/team.h"
 
 namespace cistern {
 
@@ -38,9 +39,11 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 // Threads: Next is called by one thread; the pipeline has one thread of its own.
 class PassPipeline {
  public:
-  // config, client and device outlive this; source is used by the pipeline's thread only.
+  // config, client, device and team (that of `source`; may be null) outlive this; source and team
+  // are used by the pipeline's thread only. A thread that waits for its team keeps the destructor
+  // waiting, until the team is interrupted.
   PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
-               std::unique_ptr<PassSource> source);
+               Team* team, std::unique_ptr<PassSource> source);
   ~PassPipeline();
 
   // Waits for the next pass; null at the end of the data. Call it only when the pass that it
@@ -57,6 +60,7 @@ class PassPipeline {
   const ModelConfig& config_;
   ParameterClient& client_;
   DeviceContext& device_;
+  Team* const team_;
   const std::unique_ptr<PassSource> source_;
   RowStage stage_;  // of the pipeline's thread
 

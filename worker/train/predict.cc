@@ -86,7 +86,7 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                            ServedModel(config, client, options, *device));
   RowStage stage(*device);
-  Evaluator evaluator(config, client, *model, stage, *device, LabelRuleOf(config), files,
+  Evaluator evaluator(config, client, *model, stage, *device, nullptr, LabelRuleOf(config), files,
                       /*max_batches=*/0);
   return evaluator.Run(nullptr);
 }
@@ -100,7 +100,8 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                            ServedModel(config, client, options, *device));
   RowStage stage(*device);
   // Who asks for predictions may not know the labels yet.
-  Evaluator evaluator(config, client, *model, stage, *device, LabelRule::kProbabilityOrNone, files,
+  Evaluator evaluator(config, client, *model, stage, *device, nullptr,
+                      LabelRule::kProbabilityOrNone, files,
                       /*max_batches=*/0);
   LocalFileSystem local;
   LineFile file(options.files != nullptr ? *options.files : local, output);

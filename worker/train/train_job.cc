@@ -27,10 +27,12 @@ MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
 
 absl::StatusOr<TrainSummary> TrainJob::Run() {
   CISTERN_ASSIGN_OR_RETURN(device_,
-                           DeviceContext::Open(options_.device, /*gpu=*/0, options_.check_ops));
+                           DeviceContext::Open(options_.device, options_.gpu, options_.check_ops));
   CISTERN_ASSIGN_OR_RETURN(schema_, SchemaOf(config_));
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
-  CISTERN_ASSIGN_OR_RETURN(log_, MetricsLog::Create(files, options_.out_dir, options_.progress));
+  CISTERN_ASSIGN_OR_RETURN(log_,
+                           leads() ? MetricsLog::Create(files, options_.out_dir, options_.progress)
+                                   : MetricsLog::Create(files, "", nullptr));
   absl::Status status = Begin();
   while (true) {
     if (status.ok()) {
@@ -38,7 +40,9 @@ absl::StatusOr<TrainSummary> TrainJob::Run() {
       if (summary.ok()) return WithHistory(*std::move(summary));
       status = summary.status();
     }
+    Disband(status);
     if (!IsLostPass(client_, status)) return status;
+    if (options_.world_size > 1 && !gathered_) return status;
     CISTERN_RETURN_IF_ERROR(Recover(status));
     status = absl::OkStatus();
   }
@@ -55,22 +59,65 @@ TrainSummary TrainJob::WithHistory(TrainSummary summary) const {
 }
 
 absl::Status TrainJob::Begin() {
+  CISTERN_RETURN_IF_ERROR(GatherTeam());
+  CISTERN_RETURN_IF_ERROR(Lead(trainers(), [this] { return Claim(); }));
+  if (team_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowLeader());
+  epoch_ = client_.identity().epoch();
+  if (!std::exchange(began_, true)) {
+    start_ = last_start_;
+    first_commit_ = client_.manifest().commit();
+  }
+  CISTERN_ASSIGN_OR_RETURN(trainer_, Trainer::Create(config_, client_, options_, last_start_,
+                                                     *device_, team_.get(), *log_));
+  return absl::OkStatus();
+}
+
+absl::Status TrainJob::Claim() {
   // A model that is not that of the tables is refused before anyone is fenced. Later a server may
   // have lost its tables, and has to be claimed first.
   if (!began_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   CISTERN_RETURN_IF_ERROR(client_.ClaimEpoch());
   if (began_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   CISTERN_ASSIGN_OR_RETURN(last_start_, began_ ? NextStart() : FirstStart());
-  epoch_ = client_.identity().epoch();
   if (!began_) CISTERN_RETURN_IF_ERROR(CheckSnapshots());
-  if (!std::exchange(began_, true)) {
-    start_ = last_start_;
-    first_commit_ = client_.manifest().commit();
-  }
-  CISTERN_RETURN_IF_ERROR(StartLog(last_start_));
+  return StartLog(last_start_);
+}
+
+absl::Status TrainJob::GatherTeam() {
+  if (options_.world_size == 1) return absl::OkStatus();
+  const TeamPlace place = {options_.rank, options_.world_size, options_.peers, "cistern train"};
   CISTERN_ASSIGN_OR_RETURN(
-      trainer_, Trainer::Create(config_, client_, options_, last_start_, *device_, *log_));
+      team_,
+      TrainTeam::Form(
+          place, std::chrono::milliseconds(static_cast<int64_t>(options_.recovery_seconds * 1000)),
+          *device_));
+  gathered_ = true;
+  std::string job = absl::StrCat(options_.resume, options_.save_model, options_.out_dir.empty(),
+                                 client_.durable(), "\n");
+  for (const auto& [name, value] : config_.values) absl::StrAppend(&job, name, "=", value, "\n");
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, trainers()->Gather(job));
+  for (size_t r = 0; r < jobs.size(); ++r) {
+    if (jobs[r] == job) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", r, " and worker ", options_.rank,
+                     " were started with different models, flags or servers; give all workers of "
+                     "a run the same"));
+  }
   return absl::OkStatus();
+}
+
+absl::Status TrainJob::FollowLeader() {
+  CISTERN_RETURN_IF_ERROR(FollowWriter(*trainers(), client_));
+  if (!leads()) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  CISTERN_ASSIGN_OR_RETURN(last_start_, StartOfLeader(*trainers(), last_start_));
+  if (!leads()) CISTERN_RETURN_IF_ERROR(StartLog(last_start_));
+  return absl::OkStatus();
+}
+
+void TrainJob::Disband(const absl::Status& why) {
+  if (team_ != nullptr) team_->GiveUp(why);
+  trainer_.reset();
+  team_.reset();
 }
 
 absl::StatusOr<TrainStart> TrainJob::FirstStart() {
@@ -150,7 +197,7 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
   // Only now: a job that the servers refuse leaves the lines of the one before it alone.
   CISTERN_ASSIGN_OR_RETURN(const bool has_line,
                            log_->StartAt(PlaceOf(start, client_.committed_pass())));
-  start.write_pass_line = !has_line;
+  if (leads()) start.write_pass_line = !has_line;
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
   Tell("resume", start.is_over        ? "the run is over: nothing is left to train"
                  : start.after_commit ? "goes on after the last commit"
@@ -159,7 +206,6 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
 }
 
 absl::Status TrainJob::Recover(const absl::Status& lost) {
-  trainer_.reset();
   epoch_ = client_.identity().epoch();  // the trainer may have claimed one
   const std::string redo = absl::StrCat("pass ", client_.committed_pass() + 1);
   if (interrupted()) {
@@ -194,7 +240,9 @@ absl::Status TrainJob::WaitAndBegin(const absl::Status& lost) {
           absl::StrCat("interrupted while waiting for the servers (", last.message(), ")"));
     }
     last = Begin();
-    if (last.ok() || !IsLostPass(client_, last)) return last;
+    if (last.ok()) return last;
+    Disband(last);
+    if (!IsLostPass(client_, last)) return last;
   }
 }
 
@@ -216,10 +264,11 @@ void TrainJob::Tell(const char* event, const std::string& message) {
 
 absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
                                    const JobOptions& options) {
-  if (options.world_size != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("world_size is ", options.world_size,
-                     "; this version trains with one worker: start it with --world_size 1"));
+  if (options.rank >= options.world_size || (options.world_size > 1 && options.peers.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker ", options.rank, " of ", options.world_size, ", met at '", options.peers,
+        "': ranks begin at 0, and several workers need the address of "
+        "worker 0"));
   }
   if (options.threads > 0) omp_set_num_threads(options.threads);
   return TrainJob(config, client, options).Run();

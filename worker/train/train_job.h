@@ -11,6 +11,7 @@
 #include "worker/config/model_config.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
+#include "worker/train/train_team.h"
 #include "worker/train/trainer.h"
 
 namespace cistern {
@@ -33,6 +34,15 @@ class TrainJob {
   TrainSummary WithHistory(TrainSummary summary) const;
   // Makes a trainer that stands at the servers' last commit.
   absl::Status Begin();
+  // Waits for the other workers, if there are any, and checks that they run the same job.
+  absl::Status GatherTeam();
+  Team* trainers() const { return team_ == nullptr ? nullptr : team_->trainers.get(); }
+  bool leads() const { return options_.rank == 0; }
+  // What the servers are told, and what they say of the start; by worker 0 for all.
+  absl::Status Claim();
+  absl::Status FollowLeader();
+  // Ends the team and the trainer, whatever their threads wait for.
+  void Disband(const absl::Status& why);
   absl::StatusOr<TrainStart> FirstStart();
   // solver.dense_model_file and sparse_model_file, into servers that hold nothing.
   absl::Status ReadModelFiles();
@@ -61,10 +71,12 @@ class TrainJob {
   v1::Schema schema_;
   std::unique_ptr<MetricsLog> log_;
   std::unique_ptr<DeviceContext> device_;  // of every trainer
+  std::unique_ptr<TrainTeam> team_;        // of several workers
   std::unique_ptr<Trainer> trainer_;
   TrainStart start_;       // of the job
   TrainStart last_start_;  // of trainer_
   bool began_ = false;     // start_ is known
+  bool gathered_ = false;  // all workers have once been there
   bool reading_files_ = false;
   uint64_t first_commit_ = 0;  // newest one when the job began
   uint64_t epoch_ = 0;         // newest one that this job claimed and used

@@ -25,7 +25,7 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
 }
 
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-                 const TrainStart& start, DeviceContext& device, MetricsLog& log)
+                 const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log)
     : config_(config),
       client_(client),
       options_(options),
@@ -33,20 +33,21 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
       log_(log),
       files_(options.files != nullptr ? *options.files : local_files_),
       device_(device),
+      team_(team),
       stage_(device),
       plateau_(PlateauRule(config), start.position.plateau),
       best_(files_, options.out_dir),
       at_(start.position),
       committed_(start.position) {}
 
-absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& config,
-                                                         ParameterClient& client,
-                                                         const JobOptions& options,
-                                                         const TrainStart& start,
-                                                         DeviceContext& device, MetricsLog& log) {
-  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, log));
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
+    const ModelConfig& config, ParameterClient& client, const JobOptions& options,
+    const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log) {
+  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, team, log));
   trainer->at_.config = TrainingValues(config);
-  CISTERN_ASSIGN_OR_RETURN(trainer->model_, Model::Create(config, device));
+  CISTERN_ASSIGN_OR_RETURN(
+      trainer->model_,
+      Model::Create(config, device, team == nullptr ? nullptr : team->steps.get()));
   trainer->pass_memory_ = PassMemoryOn(device, config);
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
   v1::StepClock clock = client.clock();
@@ -55,8 +56,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& conf
   CISTERN_RETURN_IF_ERROR(trainer->model_->SetLossScale(trainer->at_.loss_scale));
   if (!config.data.eval_source.empty()) {
     trainer->evaluator_ = std::make_unique<Evaluator>(
-        config, client, *trainer->model_, trainer->stage_, device, LabelRuleOf(config),
-        std::vector<std::string>{}, config.solver.eval_batches);
+        config, client, *trainer->model_, trainer->stage_, device, trainer->trainers(),
+        LabelRuleOf(config), std::vector<std::string>{}, config.solver.eval_batches);
   }
   return trainer;
 }
@@ -82,8 +83,10 @@ absl::StatusOr<TrainSummary> Trainer::Run() {
 
 absl::Status Trainer::MakeUp() {
   if (!start_.after_commit) {
-    best_.RemoveAll();  // of a run before this one
-    return absl::OkStatus();
+    return AsLeader([this] {
+      best_.RemoveAll();  // of a run before this one
+      return absl::OkStatus();
+    });
   }
   if (start_.is_over) {
     const RunEnd& end = *at_.finished;
@@ -107,25 +110,31 @@ absl::Status Trainer::MakeUp() {
   if (at_.finished) at_.best.reset();
   at_.finished.reset();
   committed_.finished.reset();
-  if (at_.best) {
-    best_.KeepOnly(at_.best->pass);
-  } else {
-    best_.RemoveAll();
-  }
+  CISTERN_RETURN_IF_ERROR(AsLeader([this] {
+    if (at_.best) {
+      best_.KeepOnly(at_.best->pass);
+    } else {
+      best_.RemoveAll();
+    }
+    return absl::OkStatus();
+  }));
   CISTERN_RETURN_IF_ERROR(AfterCommit(start_.write_pass_line));
   // Now, not when it is wanted. (The end of an epoch may have made a better one.)
-  return at_.best ? best_.PositionOf(at_.best->pass).status() : absl::OkStatus();
+  return AsLeader(
+      [this] { return at_.best ? best_.PositionOf(at_.best->pass).status() : absl::OkStatus(); });
 }
 
 absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
+  Team* stagers = team_ == nullptr ? nullptr : team_->stagers.get();
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                           OpenTrainingData(config_, pass_memory_, device_, options_.rank,
-                                            options_.world_size, at_.cursor));
-  PassPipeline pipeline(config_, client_, device_, std::move(source));
+                           OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor));
+  PassPipeline pipeline(config_, client_, device_, stagers, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
-    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<ReadyPass> ready, pipeline.Next());
+    absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline.Next();
+    CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
+    std::shared_ptr<ReadyPass> ready = *std::move(next);
     if (ready == nullptr) break;
     if (before != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, *ready));
     before = nullptr;  // its memory is wanted
@@ -151,16 +160,27 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
     // its rows, or its loss.
     const bool wait = next == nullptr || IsMilestone(at_.iterations + (launched - trained));
     while (launched - trained > (wait ? 0 : 1)) {
-      CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].size));
+      CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].all));
       ++trained;
     }
     if (trained == launched) CISTERN_RETURN_IF_ERROR(AfterStep(ready));
-    if (options_.interrupted != nullptr && options_.interrupted->load()) Stop("interrupt");
+    CISTERN_ASSIGN_OR_RETURN(const bool interrupted,
+                             Interrupted(at_.iterations + (launched - trained)));
+    if (interrupted) Stop("interrupt");
   }
   for (; trained < launched; ++trained) {  // interrupted
-    CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].size));
+    CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].all));
   }
   return trained;
+}
+
+absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
+  constexpr uint64_t kWithOthers = 8;  // they need not be asked at every step
+  const bool here = options_.interrupted != nullptr && options_.interrupted->load();
+  if (team_ == nullptr) return here;
+  if (iteration % kWithOthers != 0) return false;
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t workers, SumOver(*trainers(), here ? 1 : 0));
+  return workers > 0;
 }
 
 bool Trainer::IsMilestone(uint64_t iteration) const {
@@ -252,30 +272,48 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
   next.plateau = plateau_.state();
   next.loss_scale = model_->loss_scale();
   ++next.passes;
-  next.pass_rows = 0;
-  for (const auto& table : ready.tables) next.pass_rows += table->rows();
+  CISTERN_ASSIGN_OR_RETURN(next.pass_rows, RowsOf(ready));
   const bool durable = MustBeDurable(next, *ready.pass);
 
   CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
-  CISTERN_RETURN_IF_ERROR(client_.BeginPass());
+  CISTERN_RETURN_IF_ERROR(BeginPass());
   const absl::Status committed = [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(PushAll(ready));
-    return client_.CommitPass({durable ? FormatPosition(next) : "", durable, model_->clock()});
+    CISTERN_RETURN_IF_ERROR(Agree(trainers(), PushAll(ready)));
+    return CommitPass({durable ? FormatPosition(next) : "", durable, model_->clock()});
   }();
   if (!committed.ok()) {
     // The cause is what the caller has to see. A pass that is lost is dropped by the next claim.
-    if (!IsLostPass(client_, committed)) client_.AbortPass().IgnoreError();
+    if (leads() && !IsLostPass(client_, committed)) client_.AbortPass().IgnoreError();
     return AddContext(committed, absl::StrCat("pass ", client_.committed_pass() + 1));
   }
   at_ = committed_ = std::move(next);
   best_is_last_ = false;
   if (durable && best_to_keep_) {
-    best_.KeepOnly(*best_to_keep_);
+    if (leads()) best_.KeepOnly(*best_to_keep_);
     best_to_keep_.reset();
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<uint64_t> Trainer::RowsOf(const ReadyPass& ready) {
+  uint64_t rows = 0;
+  for (const auto& table : ready.tables) rows += table->rows();
+  if (team_ == nullptr) return rows;
+  return SumOver(*trainers(), rows);
+}
+
+absl::Status Trainer::BeginPass() {
+  CISTERN_RETURN_IF_ERROR(AsLeader([this] { return client_.BeginPass(); }));
+  if (!leads()) client_.JoinPass();
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::CommitPass(const ParameterClient::CommitOptions& commit) {
+  CISTERN_RETURN_IF_ERROR(AsLeader([&] { return client_.CommitPass(commit); }));
+  return team_ == nullptr ? absl::OkStatus() : FollowWriter(*trainers(), client_);
+}
+
+// The rows that this worker holds; worker 0 also what all hold alike.
 absl::Status Trainer::PushAll(const ReadyPass& ready) {
   for (size_t e = 0; e < ready.tables.size(); ++e) {
     const PassTable& table = *ready.tables[e];
@@ -285,6 +323,7 @@ absl::Status Trainer::PushAll(const ReadyPass& ready) {
                               full);
         }));
   }
+  if (!leads()) return client_.SealPass();
   for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<float> dense,
                              model_->ReadDense(static_cast<size_t>(i)));
@@ -318,13 +357,15 @@ absl::Status Trainer::SaveSnapshot(bool only_if_missing) {
   if (snapshot == 0 || at_.iterations % snapshot != 0 || options_.out_dir.empty()) {
     return absl::OkStatus();
   }
-  CISTERN_RETURN_IF_ERROR(SaveHugectrFiles());
-  const std::string folder = absl::StrCat(options_.out_dir, "/snapshot-", at_.iterations);
-  if (only_if_missing) {
-    CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(folder));
-    if (there) return absl::OkStatus();
-  }
-  return SaveModel(files_, client_, folder);
+  return AsLeader([&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(SaveHugectrFiles());
+    const std::string folder = absl::StrCat(options_.out_dir, "/snapshot-", at_.iterations);
+    if (only_if_missing) {
+      CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(folder));
+      if (there) return absl::OkStatus();
+    }
+    return SaveModel(files_, client_, folder);
+  });
 }
 
 // After a resume they are written again: files of that name may be of another run.
@@ -350,7 +391,7 @@ absl::Status Trainer::EndEpoch() {
   // Without an AUC (one class only) the log loss decides.
   const bool best = plateau_.Observe(at_.score.auc ? *at_.score.auc : -*at_.score.logloss);
   if (best && rules.keep_best) {
-    CISTERN_RETURN_IF_ERROR(best_.Save(client_, committed_));
+    CISTERN_RETURN_IF_ERROR(AsLeader([this] { return best_.Save(client_, committed_); }));
     at_.best = BestEpoch{client_.committed_pass(), at_.score};
     best_to_keep_ = client_.committed_pass();
     best_is_last_ = true;

@@ -19,17 +19,10 @@
 #include "worker/train/pass_pipeline.h"
 #include "worker/train/plateau.h"
 #include "worker/train/position.h"
+#include "worker/train/train_start.h"
+#include "worker/train/train_team.h"
 
 namespace cistern {
-
-// Where a trainer begins. The servers' committed state is that of `position`.
-struct TrainStart {
-  Position position;
-  bool after_commit = false;    // `position` is that of a commit; else of the beginning
-  bool write_pass_line = true;  // after_commit: metrics.jsonl does not hold the commit's line yet
-  // after_commit: the run was over, and nothing allows it to go on; it only has to end properly.
-  bool is_over = false;
-};
 
 // Whether the servers have lost a pass that can be trained again, from the last durable commit on:
 // one of them is gone, or is back without what was staged.
@@ -44,18 +37,17 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status);
 class Trainer {
  public:
   // The client has the tables of `config` and is their only writer. device, on which the model
-  // trains, and log, which has been started where the trainer begins, outlive this.
-  static absl::StatusOr<std::unique_ptr<Trainer>> Create(const ModelConfig& config,
-                                                         ParameterClient& client,
-                                                         const JobOptions& options,
-                                                         const TrainStart& start,
-                                                         DeviceContext& device, MetricsLog& log);
+  // trains, team (null: this worker is alone), and log, which has been started where the trainer
+  // begins, outlive this.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(
+      const ModelConfig& config, ParameterClient& client, const JobOptions& options,
+      const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log);
   // An error with IsLostPass is for another trainer to go on from: see TrainJob.
   absl::StatusOr<TrainSummary> Run();
 
  private:
   Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-          const TrainStart& start, DeviceContext& device, MetricsLog& log);
+          const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log);
 
   // The dense parameters that the servers hold, where they hold any.
   absl::Status RestoreDense();
@@ -73,7 +65,19 @@ class Trainer {
   absl::Status EvaluateNow(const ReadyPass* live, const char* event);
   // Pushes the rows of `ready` and the dense tables, and commits them with the position.
   absl::Status Commit(const ReadyPass& ready, size_t trained);
+  absl::Status BeginPass();
   absl::Status PushAll(const ReadyPass& ready);
+  absl::Status CommitPass(const ParameterClient::CommitOptions& commit);
+  // Distinct keys of a pass, over all workers.
+  absl::StatusOr<uint64_t> RowsOf(const ReadyPass& ready);
+  // Whether a signal asks any worker to stop; all of them ask at the same iteration.
+  absl::StatusOr<bool> Interrupted(uint64_t iteration);
+  // Worker 0 does it, and all wait.
+  absl::Status AsLeader(const std::function<absl::Status()>& work) {
+    return Lead(trainers(), work);
+  }
+  Team* trainers() const { return team_ == nullptr ? nullptr : team_->trainers.get(); }
+  bool leads() const { return team_ == nullptr || team_->trainers->leads(); }
   bool MustBeDurable(const Position& next, const Pass& pass) const;
   absl::Status AfterCommit(bool write_pass_line);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
@@ -82,6 +86,7 @@ class Trainer {
   absl::Status SaveHugectrFiles();
   // Makes the best epoch's state the final one.
   absl::Status EndWithBest();
+  absl::Status RestoreBest();
   absl::Status Finish();
   TrainSummary Summary() const;
 
@@ -103,6 +108,7 @@ class Trainer {
   LocalFileSystem local_files_;
   FileSystem& files_;
   DeviceContext& device_;
+  TrainTeam* const team_;
   RowStage stage_;
   std::unique_ptr<Model> model_;
   PassMemory pass_memory_;

@@ -3,19 +3,24 @@
 
 namespace cistern {
 
+// The position is the one of that epoch's end: who goes on from here goes on from there.
+absl::Status Trainer::RestoreBest() {
+  CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
+  position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.iterations, at_.samples,
+                             at_.epochs,        at_.passes,     at_.loss,       at_.best->score};
+  v1::StepClock clock = model_->clock();
+  if (clock.step() > 0) clock.set_step(position.steps());
+  return best_.Restore(client_, at_.best->pass, position, clock);
+}
+
 absl::Status Trainer::EndWithBest() {
   if (!best_is_last_) {
-    // The position is the one of that epoch's end: who goes on from here goes on from there.
-    CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
-    position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.iterations, at_.samples,
-                               at_.epochs,        at_.passes,     at_.loss,       at_.best->score};
-    v1::StepClock clock = model_->clock();
-    if (clock.step() > 0) clock.set_step(position.steps());
-    CISTERN_RETURN_IF_ERROR(best_.Restore(client_, at_.best->pass, position, clock));
-    model_->SetClock(clock);
+    CISTERN_RETURN_IF_ERROR(AsLeader([this] { return RestoreBest(); }));
+    if (team_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowWriter(*trainers(), client_));
+    model_->SetClock(client_.clock());
     CISTERN_RETURN_IF_ERROR(RestoreDense());
   }
-  best_.RemoveAll();
+  if (leads()) best_.RemoveAll();
   return absl::OkStatus();
 }
 
@@ -25,11 +30,13 @@ absl::Status Trainer::Finish() {
   const bool goes_on = interrupted && client_.durable();
   const std::optional<BestEpoch> best = at_.best;
   if (best && !goes_on) CISTERN_RETURN_IF_ERROR(EndWithBest());
-  if (start_.is_over) best_.RemoveAll();
+  if (start_.is_over && leads()) best_.RemoveAll();
   if (best) at_.score = best->score;
   if (options_.save_model && !options_.out_dir.empty()) {
-    CISTERN_RETURN_IF_ERROR(best && goes_on ? best_.CopyTo(best->pass, ModelDir())
-                                            : SaveModel(files_, client_, ModelDir()));
+    CISTERN_RETURN_IF_ERROR(AsLeader([&] {
+      return best && goes_on ? best_.CopyTo(best->pass, ModelDir())
+                             : SaveModel(files_, client_, ModelDir());
+    }));
     model_dir_ = ModelDir();
   }
   // The best epoch's figures stand, and so do those of an evaluation after the last step.

@@ -1,0 +1,300 @@
+#include "worker/pass/pass_team.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "common/hash.h"
+#include "worker/pass/batch_builder.h"
+
+namespace cistern {
+namespace {
+
+// Arrays of numbers one behind the other in a message.
+template <typename T>
+void Put(absl::Span<const T> values, std::string* message) {
+  message->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+// Reads them back.
+class Reader {
+ public:
+  Reader(const std::string& message, size_t worker) : rest_(message), worker_(worker) {}
+
+  template <typename T>
+  absl::Status Take(size_t count, std::vector<T>* values) {
+    if (count > rest_.size() / sizeof(T)) return TooShort();
+    values->resize(count);
+    std::memcpy(values->data(), rest_.data(), count * sizeof(T));
+    rest_.remove_prefix(count * sizeof(T));
+    return absl::OkStatus();
+  }
+  template <typename T>
+  absl::Status TakeRest(std::vector<T>* values) {
+    return Take(rest_.size() / sizeof(T), values);
+  }
+  absl::StatusOr<uint32_t> TakeNumber() {
+    std::vector<uint32_t> number;
+    CISTERN_RETURN_IF_ERROR(Take(1, &number));
+    return number[0];
+  }
+
+ private:
+  absl::Status TooShort() const {
+    return absl::InternalError(absl::StrCat("worker ", worker_, " sent too little of a pass"));
+  }
+
+  absl::string_view rest_;
+  const size_t worker_;
+};
+
+uint32_t OwnerOf(Key key, uint32_t workers) {
+  return static_cast<uint32_t>((MixKey(key) >> 32) * workers >> 32);
+}
+
+class TeamPartners : public PassPartners {
+ public:
+  explicit TeamPartners(Team& team) : team_(team) {}
+
+  absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own) override {
+    CISTERN_RETURN_IF_ERROR(team_.Agree(own.status()));
+    std::string message;
+    Put<Claim>({&*own, 1}, &message);
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, team_.Gather(message));
+    Claim all = *own;
+    all.key_bytes = all.batch_bytes = 0;
+    for (size_t r = 0; r < said.size(); ++r) {
+      std::vector<Claim> one;
+      CISTERN_RETURN_IF_ERROR(Reader(said[r], r).Take(1, &one));
+      all.key_bytes += one[0].key_bytes;
+      all.batch_bytes = std::max(all.batch_bytes, one[0].batch_bytes);
+      all.budget = std::min(all.budget, one[0].budget);
+      if (one[0].samples != own->samples) return OtherData(r, one[0].samples, own->samples);
+    }
+    all.key_bytes /= said.size();
+    return all;
+  }
+
+ private:
+  absl::Status OtherData(size_t other, uint64_t there, uint64_t here) const {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", other, " reads other data: its next batch has ", there,
+                     " samples, that of worker ", team_.rank(), " has ", here,
+                     "; give all workers the same files"));
+  }
+
+  Team& team_;
+};
+
+// One input of a pass.
+class InputExchange {
+ public:
+  InputExchange(Team& team, const ExchangeOptions& options, size_t input, Pass* pass)
+      : team_(team), options_(options), input_(input), pass_(*pass) {}
+
+  absl::Status Run() {
+    CISTERN_RETURN_IF_ERROR(FindOwners());
+    for (Batch& batch : pass_.batches) batch.exchanged.resize(batch.sparse.size());
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> asked, team_.Exchange(AskForRows()));
+    return Serve(asked);
+  }
+
+ private:
+  ExchangedRows& exchanged(Batch& batch) const { return batch.exchanged[input_]; }
+  bool counts() const { return options_.count_clicks[input_]; }
+
+  // Asks the owner of every key for its row there, and gives rows to keys that are asked for here.
+  absl::Status FindOwners();
+  // Puts the keys into the order in which their rows will lie side by side: by owner, then by row
+  // there. rows: by key; keys: those asked of each owner.
+  void Order(const std::vector<std::vector<Row>>& rows,
+             const std::vector<std::vector<uint32_t>>& keys);
+  // The messages to the owners: which rows the batches take.
+  std::vector<std::string> AskForRows();
+  // Rows of the batch become places among those that it takes, which are returned, ascending.
+  std::vector<uint32_t> Compact(SparseBatch* sparse);
+  void CountClicks(const Batch& batch, const std::vector<uint32_t>& taken,
+                   std::vector<std::string>* messages) const;
+  // From the messages of the others: what the batches give.
+  absl::Status Serve(const std::vector<std::string>& asked);
+  absl::Status TakeRows(Reader* reader, ExchangedRows* out) const;
+  // occurrences: by row that is given.
+  static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
+                             ExchangedRows* out);
+
+  Team& team_;
+  const ExchangeOptions& options_;
+  const size_t input_;
+  Pass& pass_;
+  SegmentBuilder segments_;
+  std::vector<uint32_t> place_;    // by row of the pass as it was made: its place in that order
+  std::vector<uint32_t> owner_;    // by place
+  std::vector<Row> there_;         // by place: the row at the owner
+  std::vector<uint32_t> compact_;  // by place: among the rows that a batch takes
+  std::vector<uint32_t> stamp_;    // by place: the last batch that has it, counted from 1
+  uint32_t batch_ = 0;
+};
+
+absl::Status InputExchange::FindOwners() {
+  const absl::Span<const Key> keys = pass_.keys[input_].keys();
+  std::vector<std::string> to(team_.size());
+  std::vector<std::vector<uint32_t>> asked(team_.size());
+  for (size_t k = 0; k < keys.size(); ++k) {
+    const uint32_t owner = OwnerOf(keys[k], team_.size());
+    Put<Key>({&keys[k], 1}, &to[owner]);
+    asked[owner].push_back(static_cast<uint32_t>(k));
+  }
+  if (options_.keep_keys[input_]) {
+    for (Batch& batch : pass_.batches) {
+      SparseBatch& sparse = batch.sparse[input_];
+      for (const Row row : sparse.rows) sparse.keys.push_back(keys[row]);
+    }
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> from, team_.Exchange(to));
+  KeyIndex held;
+  std::vector<std::string> answers(team_.size());
+  for (size_t r = 0; r < from.size(); ++r) {
+    std::vector<Key> wanted;
+    CISTERN_RETURN_IF_ERROR(Reader(from[r], r).TakeRest(&wanted));
+    std::vector<Row> rows(wanted.size());
+    held.Add(wanted, rows.data());
+    Put<Row>(rows, &answers[r]);
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> answered, team_.Exchange(answers));
+  std::vector<std::vector<Row>> rows(team_.size());
+  for (size_t r = 0; r < answered.size(); ++r) {
+    CISTERN_RETURN_IF_ERROR(Reader(answered[r], r).Take(asked[r].size(), &rows[r]));
+  }
+  Order(rows, asked);
+  pass_.keys[input_] = PassKeys(std::move(held));
+  return absl::OkStatus();
+}
+
+void InputExchange::Order(const std::vector<std::vector<Row>>& rows,
+                          const std::vector<std::vector<uint32_t>>& keys) {
+  size_t count = 0;
+  for (const std::vector<uint32_t>& some : keys) count += some.size();
+  place_.resize(count);
+  for (uint32_t owner = 0; owner < rows.size(); ++owner) {
+    std::vector<uint32_t> order(rows[owner].size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return rows[owner][a] < rows[owner][b]; });
+    for (const uint32_t k : order) {
+      place_[keys[owner][k]] = static_cast<uint32_t>(there_.size());
+      there_.push_back(rows[owner][k]);
+      owner_.push_back(owner);
+    }
+  }
+  compact_.resize(count);
+  stamp_.assign(count, 0);
+}
+
+std::vector<std::string> InputExchange::AskForRows() {
+  std::vector<std::string> messages(team_.size());
+  for (Batch& batch : pass_.batches) {
+    SparseBatch& sparse = batch.sparse[input_];
+    const std::vector<uint32_t> taken = Compact(&sparse);
+    if (options_.segments) segments_.Build(&sparse);
+    std::vector<std::vector<Row>> rows(team_.size());
+    for (const uint32_t place : taken) rows[owner_[place]].push_back(there_[place]);
+    std::vector<uint32_t>& counts = exchanged(batch).taken;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      counts.push_back(static_cast<uint32_t>(rows[r].size()));
+      Put<uint32_t>({&counts.back(), 1}, &messages[r]);
+      Put<Row>(rows[r], &messages[r]);
+    }
+    if (this->counts()) CountClicks(batch, taken, &messages);
+  }
+  return messages;
+}
+
+std::vector<uint32_t> InputExchange::Compact(SparseBatch* sparse) {
+  ++batch_;
+  std::vector<uint32_t> taken;
+  for (Row& row : sparse->rows) {
+    row = place_[row];
+    if (std::exchange(stamp_[row], batch_) != batch_) taken.push_back(row);
+  }
+  std::sort(taken.begin(), taken.end());
+  for (size_t i = 0; i < taken.size(); ++i) compact_[taken[i]] = static_cast<uint32_t>(i);
+  for (Row& row : sparse->rows) row = compact_[row];
+  return taken;
+}
+
+// Of each row that is taken: how often the batch holds it, and each time its slot and its label.
+void InputExchange::CountClicks(const Batch& batch, const std::vector<uint32_t>& taken,
+                                std::vector<std::string>* messages) const {
+  const SparseBatch& sparse = batch.sparse[input_];
+  const size_t label_dim = batch.size == 0 ? 1 : batch.label.size() / batch.size;
+  for (size_t i = 0; i < taken.size(); ++i) {
+    std::string* message = &(*messages)[owner_[taken[i]]];
+    const uint32_t begin = sparse.segment_offsets[i], end = sparse.segment_offsets[i + 1];
+    std::vector<uint32_t> numbers = {end - begin};
+    for (uint32_t k = begin; k < end; ++k) {
+      const uint32_t output = sparse.segment_outputs[k];
+      const bool click = batch.label[output / sparse.slot_num * label_dim] > 0;
+      numbers.push_back((click ? sparse.slot_num : 0) + output % sparse.slot_num);
+    }
+    Put<uint32_t>(numbers, message);
+  }
+}
+
+absl::Status InputExchange::TakeRows(Reader* reader, ExchangedRows* out) const {
+  CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader->TakeNumber());
+  std::vector<Row> rows;
+  CISTERN_RETURN_IF_ERROR(reader->Take(count, &rows));
+  out->given.push_back(count);
+  out->served.rows.insert(out->served.rows.end(), rows.begin(), rows.end());
+  return absl::OkStatus();
+}
+
+absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
+  std::vector<Reader> readers;
+  for (size_t r = 0; r < asked.size(); ++r) readers.emplace_back(asked[r], r);
+  for (Batch& batch : pass_.batches) {
+    ExchangedRows& out = exchanged(batch);
+    std::vector<std::vector<uint32_t>> occurrences;
+    for (Reader& reader : readers) {
+      CISTERN_RETURN_IF_ERROR(TakeRows(&reader, &out));
+      while (counts() && occurrences.size() < out.served.rows.size()) {
+        CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader.TakeNumber());
+        CISTERN_RETURN_IF_ERROR(reader.Take(count, &occurrences.emplace_back()));
+      }
+    }
+    out.served.slot_num = 1;
+    out.served.offsets.resize(out.served.rows.size() + 1);
+    std::iota(out.served.offsets.begin(), out.served.offsets.end(), 0u);
+    if (options_.segments) segments_.Build(&out.served);
+    if (counts()) SumOccurrences(occurrences, &out);
+  }
+  return absl::OkStatus();
+}
+
+void InputExchange::SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
+                                   ExchangedRows* out) {
+  const SparseBatch& served = out->served;
+  out->occurrence_offsets.push_back(0);
+  for (size_t i = 0; i < served.segment_rows.size(); ++i) {
+    for (uint32_t k = served.segment_offsets[i]; k < served.segment_offsets[i + 1]; ++k) {
+      const std::vector<uint32_t>& some = occurrences[served.segment_outputs[k]];
+      out->occurrences.insert(out->occurrences.end(), some.begin(), some.end());
+    }
+    out->occurrence_offsets.push_back(static_cast<uint32_t>(out->occurrences.size()));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<PassPartners> PartnersOf(Team& team) {
+  return std::make_unique<TeamPartners>(team);
+}
+
+absl::Status ExchangeRows(Team& team, const ExchangeOptions& options, Pass* pass) {
+  for (size_t i = 0; i < pass->keys.size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(InputExchange(team, options, i, pass).Run());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

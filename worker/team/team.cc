@@ -1,0 +1,159 @@
+#include "worker/team/team.h"
+
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "common/log.h"
+
+namespace cistern {
+namespace {
+
+// A worker that is there may be busy for long: worker 0 saves a model, another waits for its data.
+constexpr std::chrono::milliseconds kPatience = std::chrono::hours(6);
+// A group beside one that stands has all its workers at hand.
+constexpr std::chrono::milliseconds kNextLimit = std::chrono::seconds(60);
+// Steps follow each other; what takes long stands between passes, and the team waits for it there.
+constexpr std::chrono::milliseconds kStepPatience = std::chrono::minutes(5);
+
+std::string WithCode(const absl::Status& status) {
+  if (status.ok()) return "";
+  return absl::StrCat(static_cast<int>(status.code()), " ", status.message());
+}
+
+absl::Status FromCode(const std::string& text, uint32_t rank) {
+  if (text.empty()) return absl::OkStatus();
+  const size_t space = text.find(' ');
+  int code = 0;
+  if (space == std::string::npos || !absl::SimpleAtoi(text.substr(0, space), &code)) {
+    return absl::InternalError(absl::StrCat("worker ", rank, " said '", text, "'"));
+  }
+  return absl::Status(static_cast<absl::StatusCode>(code),
+                      absl::StrCat("worker ", rank, ": ", text.substr(space + 1)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Team>> Team::Form(const TeamPlace& place,
+                                                 std::chrono::milliseconds limit) {
+  PeerGroup group;
+  group.rank = static_cast<int>(place.rank);
+  group.size = static_cast<int>(place.size);
+  group.address = place.address;
+  group.run = place.run;
+  group.gather_limit = limit;
+  group.deadline = kPatience;
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers,
+                           Communicator::OnCpu(std::move(group)));
+  return std::unique_ptr<Team>(new Team(place, std::move(peers)));
+}
+
+absl::StatusOr<std::vector<std::string>> Team::Exchange(const std::vector<std::string>& to) {
+  std::vector<uint64_t> sent(size()), received(size());
+  std::string all_sent;
+  for (size_t r = 0; r < size(); ++r) {
+    sent[r] = to[r].size();
+    all_sent += to[r];
+  }
+  const std::vector<size_t> each(size(), sizeof(uint64_t));
+  CISTERN_RETURN_IF_ERROR(peers_->AllToAll(sent.data(), each, received.data(), each, host_));
+  size_t total = 0;
+  for (const uint64_t bytes : received) total += bytes;
+  std::string all_received(total, '\0');
+  const std::vector<size_t> send_bytes(sent.begin(), sent.end());
+  const std::vector<size_t> receive_bytes(received.begin(), received.end());
+  CISTERN_RETURN_IF_ERROR(
+      peers_->AllToAll(all_sent.data(), send_bytes, all_received.data(), receive_bytes, host_));
+  std::vector<std::string> from;
+  size_t at = 0;
+  for (const size_t bytes : receive_bytes) {
+    from.push_back(all_received.substr(at, bytes));
+    at += bytes;
+  }
+  return from;
+}
+
+absl::StatusOr<std::vector<std::string>> Team::Gather(const std::string& own) {
+  return Exchange(std::vector<std::string>(size(), own));
+}
+
+absl::StatusOr<std::string> Team::FromLeader(const std::string& own) {
+  std::vector<std::string> to(size());
+  if (leads()) to.assign(size(), own);
+  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> from, Exchange(to));
+  return std::move(from[0]);
+}
+
+absl::Status Team::Agree(const absl::Status& own) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, Gather(WithCode(own)));
+  if (!own.ok()) return own;
+  for (uint32_t r = 0; r < size(); ++r) CISTERN_RETURN_IF_ERROR(FromCode(said[r], r));
+  return absl::OkStatus();
+}
+
+absl::Status Team::Lead(const std::function<absl::Status()>& work) {
+  return Agree(leads() ? work() : absl::OkStatus());
+}
+
+absl::StatusOr<uint64_t> SumOver(Team& team, uint64_t own) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, team.Gather(absl::StrCat(own)));
+  uint64_t sum = 0;
+  for (const std::string& text : said) {
+    uint64_t one = 0;
+    if (!absl::SimpleAtoi(text, &one)) {
+      return absl::InternalError(absl::StrCat("a worker said '", text, "' for a number"));
+    }
+    sum += one;
+  }
+  return sum;
+}
+
+absl::StatusOr<PeerGroup> Team::NextGroup() {
+  PeerGroup group;
+  group.rank = static_cast<int>(rank());
+  group.size = static_cast<int>(size());
+  group.run = place_.run;
+  group.gather_limit = kNextLimit;
+  group.deadline = kPatience;
+  if (size() == 1) return group;
+  std::string port;
+  absl::Status opened;
+  if (leads()) {
+    CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(place_.address));
+    absl::StatusOr<Listener> listener = Listener::Open(0, IsLoopback(address.host));
+    opened = listener.status();
+    if (opened.ok()) {
+      group.listener = *std::move(listener);
+      port = absl::StrCat(group.listener.port());
+    }
+  }
+  CISTERN_RETURN_IF_ERROR(Agree(opened));
+  CISTERN_ASSIGN_OR_RETURN(port, FromLeader(port));
+  group.address = absl::StrCat(place_.address.substr(0, place_.address.rfind(':')), ":", port);
+  return group;
+}
+
+absl::StatusOr<std::unique_ptr<Team>> Team::Another() {
+  CISTERN_ASSIGN_OR_RETURN(PeerGroup group, NextGroup());
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers,
+                           Communicator::OnCpu(std::move(group)));
+  return std::unique_ptr<Team>(new Team(place_, std::move(peers)));
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> Team::OnDevice(DeviceContext& device) {
+  CISTERN_ASSIGN_OR_RETURN(PeerGroup group, NextGroup());
+  if (device.kind() == DeviceKind::kCpu) return Communicator::OnCpu(std::move(group));
+  // All of them or none: a group is of one kind.
+  absl::Status has_nccl = Communicator::CheckGpuGroups();
+  const absl::Status all_have = Agree(has_nccl);
+  if (all_have.ok()) {
+    group.deadline = kStepPatience;
+    return Communicator::OnGpu(std::move(group), device.stream());
+  }
+  LogWarning(
+      absl::StrCat("workers exchange through the host, which is slow: ", all_have.message()));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers,
+                           Communicator::OnCpu(std::move(group)));
+  return Communicator::ThroughHost(std::move(peers), device);
+}
+
+}  // namespace cistern

@@ -1,0 +1,28 @@
+// What an evaluation knows of the samples of a batch, for its metrics.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "common/types.h"
+#include "worker/team/team.h"
+
+namespace cistern {
+
+struct ScoredBatch {
+  size_t samples = 0;
+  std::vector<float> labels, predictions;  // [samples, label_dim]
+  std::vector<double> margins;             // log-odds, likewise
+  std::vector<std::optional<Key>> groups;  // [samples], or empty
+
+  // One behind the other, in the order of workers, which is that of the data.
+  absl::Status GatherFrom(Team& team);
+
+ private:
+  std::string Pack() const;
+  absl::Status Append(const std::string& packed);
+};
+
+}  // namespace cistern

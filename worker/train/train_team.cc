@@ -1,0 +1,47 @@
+#include "worker/train/train_team.h"
+
+namespace cistern {
+
+absl::StatusOr<std::unique_ptr<TrainTeam>> TrainTeam::Form(const TeamPlace& place,
+                                                           std::chrono::milliseconds limit,
+                                                           DeviceContext& device) {
+  auto team = std::make_unique<TrainTeam>();
+  CISTERN_ASSIGN_OR_RETURN(team->trainers, Team::Form(place, limit));
+  CISTERN_ASSIGN_OR_RETURN(team->stagers, team->trainers->Another());
+  CISTERN_ASSIGN_OR_RETURN(team->steps, team->trainers->OnDevice(device));
+  return team;
+}
+
+void TrainTeam::GiveUp(const absl::Status& why) {
+  trainers->GiveUp(why);
+  steps->GiveUp(why);
+  stagers->Interrupt(why);
+}
+
+absl::Status FollowWriter(Team& team, ParameterClient& client) {
+  CISTERN_ASSIGN_OR_RETURN(const std::string packed,
+                           team.FromLeader(team.leads() ? client.writer().Pack() : ""));
+  if (team.leads()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const ParameterClient::Writer writer,
+                           ParameterClient::Writer::Unpack(packed));
+  client.Follow(writer);
+  return absl::OkStatus();
+}
+
+// Three letters, y or n, and the position.
+absl::StatusOr<TrainStart> StartOfLeader(Team& team, const TrainStart& own) {
+  std::string said;
+  for (const bool flag : {own.after_commit, own.write_pass_line, own.is_over}) {
+    said += flag ? 'y' : 'n';
+  }
+  CISTERN_ASSIGN_OR_RETURN(said, team.FromLeader(said + FormatPosition(own.position)));
+  if (said.size() < 3) return absl::InternalError("worker 0 sent no start");
+  TrainStart start;
+  CISTERN_ASSIGN_OR_RETURN(start.position, ParsePosition(said.substr(3)));
+  start.after_commit = said[0] == 'y';
+  start.write_pass_line = said[1] == 'y';
+  start.is_over = said[2] == 'y';
+  return start;
+}
+
+}  // namespace cistern

@@ -1,0 +1,32 @@
+// The workers of a training run, as the run's parts use them: each thread, and the steps, talk
+// among themselves.
+#pragma once
+
+#include <memory>
+
+#include "worker/client/parameter_client.h"
+#include "worker/team/team.h"
+#include "worker/train/train_start.h"
+
+namespace cistern {
+
+struct TrainTeam {
+  std::unique_ptr<Team> trainers;       // of the thread that trains
+  std::unique_ptr<Team> stagers;        // of the thread that makes passes
+  std::unique_ptr<Communicator> steps;  // of the model
+
+  // Waits until all are there, and joins them on `device`.
+  static absl::StatusOr<std::unique_ptr<TrainTeam>> Form(const TeamPlace& place,
+                                                         std::chrono::milliseconds limit,
+                                                         DeviceContext& device);
+  // Tells the others, whatever they wait for, why this worker does not go on. Any thread may be in
+  // a call of the stagers.
+  void GiveUp(const absl::Status& why);
+};
+
+// The state of the fleet as worker 0 sees it becomes that of all.
+absl::Status FollowWriter(Team& team, ParameterClient& client);
+// The start of worker 0.
+absl::StatusOr<TrainStart> StartOfLeader(Team& team, const TrainStart& own);
+
+}  // namespace cistern
