@@ -34,7 +34,8 @@ absl::StatusOr<size_t> SampleCursor::Take(BatchSamples* out) {
   if (at == options_.batchsize) {
     CISTERN_ASSIGN_OR_RETURN(const size_t got, reader_->Read(1, &ahead_));
     has_ahead_ = got > 0;
-    if (begin > 0) ahead_.Reset(options_.inputs);  // it begins a batch, and another takes it
+    // It begins a batch, which another worker may take.
+    if (begin > 0 || end == 0) ahead_.Reset(options_.inputs);
     return got;
   }
   size_t got = 0;
