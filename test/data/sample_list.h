@@ -89,8 +89,9 @@ inline std::vector<Pass> AllPasses(const PassOptions& options, const std::vector
   }
 }
 
-// The samples of a batch, its rows turned back into keys.
-inline std::vector<Sample> SamplesOf(const Pass& pass, const Batch& batch) {
+// The samples of a batch, its rows turned back into keys by key_of(input, row).
+template <typename KeyOf>
+std::vector<Sample> SamplesOf(const Batch& batch, const KeyOf& key_of) {
   std::vector<Sample> samples(batch.size);
   EXPECT_EQ(batch.label.size(), batch.size);
   EXPECT_EQ(batch.dense.size(), 2 * batch.size);
@@ -104,12 +105,16 @@ inline std::vector<Sample> SamplesOf(const Pass& pass, const Batch& batch) {
       for (size_t slot = 0; slot < kSlots[i]; ++slot) {
         const size_t output = n * kSlots[i] + slot;
         for (uint32_t k = sparse.offsets[output]; k < sparse.offsets[output + 1]; ++k) {
-          input[slot].push_back(pass.keys[i].keys()[sparse.rows[k]]);
+          input[slot].push_back(key_of(i, sparse.rows[k]));
         }
       }
     }
   }
   return samples;
+}
+
+inline std::vector<Sample> SamplesOf(const Pass& pass, const Batch& batch) {
+  return SamplesOf(batch, [&pass](size_t i, Row row) { return pass.keys[i].keys()[row]; });
 }
 
 inline std::vector<std::vector<Sample>> BatchesOf(const std::vector<Pass>& passes) {

@@ -1,0 +1,269 @@
+// Passes that several workers make side by side, against those of one.
+#include "worker/pass/pass_team.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "absl/synchronization/mutex.h"
+#include "test/data/sample_list.h"
+#include "test/team/team_threads.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+// By worker.
+using TeamPasses = std::vector<std::vector<Pass>>;
+
+TeamPasses MakeTeamPasses(uint32_t size, const PassOptions& options,
+                          const std::vector<Sample>& samples, const PassCursor& start = {}) {
+  TeamPasses passes(size);
+  ExpectAllWell(RunTeam(size, [&](Team& team) -> absl::Status {
+    PassOptions own = options;
+    own.part = team.rank();
+    own.parts = size;
+    PassSource source(
+        own, [&] { return std::make_unique<ListReader>(samples, 7); }, start, nullptr,
+        PartnersOf(team));
+    while (true) {
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
+      if (pass == nullptr) return absl::OkStatus();
+      const ExchangeOptions exchange = {options.segments, {false, true}, {options.segments, false}};
+      CISTERN_RETURN_IF_ERROR(ExchangeRows(team, exchange, pass.get()));
+      passes[team.rank()].push_back(std::move(*pass));
+    }
+  }));
+  return passes;
+}
+
+size_t Sum(const std::vector<uint32_t>& numbers, size_t count) {
+  return std::accumulate(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count),
+                         size_t{0});
+}
+
+// The key of row `row` of an input in worker w's batch: found where its owner keeps it.
+Key KeyBehind(const TeamPasses& passes, size_t w, size_t pass, size_t batch, size_t input,
+              size_t row) {
+  const std::vector<uint32_t>& taken = passes[w][pass].batches[batch].exchanged[input].taken;
+  size_t owner = 0;
+  while (row >= taken[owner]) row -= taken[owner++];
+  const Pass& there = passes[owner][pass];
+  const ExchangedRows& rows = there.batches[batch].exchanged[input];
+  EXPECT_EQ(rows.given[w], taken[owner]);
+  return there.keys[input].keys()[rows.served.rows[Sum(rows.given, w) + row]];
+}
+
+// All samples of a batch, worker after worker.
+std::vector<Sample> SamplesOfAll(const TeamPasses& passes, size_t pass, size_t batch) {
+  std::vector<Sample> all;
+  for (size_t w = 0; w < passes.size(); ++w) {
+    const Batch& own = passes[w][pass].batches[batch];
+    if (own.size > 0) {
+      EXPECT_EQ(own.first, all.size());
+    }
+    const std::vector<Sample> part = SamplesOf(
+        own, [&](size_t input, Row row) { return KeyBehind(passes, w, pass, batch, input, row); });
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+void ExpectSamePasses(const TeamPasses& passes, const std::vector<Pass>& expected) {
+  for (const std::vector<Pass>& own : passes) ASSERT_EQ(own.size(), expected.size());
+  for (size_t p = 0; p < expected.size(); ++p) {
+    for (const std::vector<Pass>& own : passes) {
+      ASSERT_EQ(own[p].batches.size(), expected[p].batches.size());
+      EXPECT_EQ(own[p].samples, expected[p].samples);
+      EXPECT_EQ(own[p].end, expected[p].end);
+      EXPECT_EQ(own[p].ends_epoch, expected[p].ends_epoch);
+      EXPECT_EQ(own[p].is_last, expected[p].is_last);
+    }
+    for (size_t b = 0; b < expected[p].batches.size(); ++b) {
+      EXPECT_EQ(SamplesOfAll(passes, p, b), SamplesOf(expected[p], expected[p].batches[b]));
+      for (const auto& own : passes) {
+        EXPECT_EQ(own[p].batches[b].all, expected[p].batches[b].size);
+      }
+    }
+  }
+}
+
+TEST(PassTeam, WorkersHaveTheSamplesOfOneInItsOrder) {
+  const std::vector<Sample> samples = MakeSamples(103);
+  for (const uint32_t size : {1u, 2u, 3u}) {
+    PassOptions options = SmallPasses(10);
+    options.num_epochs = 2;
+    ExpectSamePasses(MakeTeamPasses(size, options, samples), AllPasses(options, samples));
+    options.max_batches = 25;  // batches over the end of an epoch
+    ExpectSamePasses(MakeTeamPasses(size, options, samples), AllPasses(options, samples));
+    options.segments = false;
+    ExpectSamePasses(MakeTeamPasses(size, options, samples), AllPasses(options, samples));
+  }
+}
+
+TEST(PassTeam, MoreWorkersThanSamplesOfTheLastBatch) {
+  const std::vector<Sample> samples = MakeSamples(9);
+  const PassOptions options = SmallPasses(4);
+  ExpectSamePasses(MakeTeamPasses(4, options, samples), AllPasses(options, samples));
+}
+
+TEST(PassTeam, GoesOnFromACursorAsOneWorkerWould) {
+  const std::vector<Sample> samples = MakeSamples(100);
+  const PassOptions options = SmallPasses(10);
+  const std::vector<Pass> whole = AllPasses(options, samples);
+  const PassCursor inside = whole[0].CursorAfter(4);
+  ExpectSamePasses(MakeTeamPasses(3, options, samples, inside),
+                   AllPasses(options, samples, 1000, inside));
+}
+
+TEST(PassTeam, EveryKeyHasOneOwner) {
+  const std::vector<Sample> samples = MakeSamples(200);
+  const std::vector<Pass> expected = AllPasses(SmallPasses(20), samples);
+  const TeamPasses passes = MakeTeamPasses(3, SmallPasses(20), samples);
+  for (size_t i = 0; i < kSlots.size(); ++i) {
+    std::multiset<Key> held;
+    for (const auto& own : passes) {
+      const auto keys = own[0].keys[i].keys();
+      EXPECT_GT(keys.size(), expected[0].keys[i].size() / 6);
+      held.insert(keys.begin(), keys.end());
+    }
+    const auto keys = expected[0].keys[i].keys();
+    EXPECT_EQ(held, std::multiset<Key>(keys.begin(), keys.end()));
+  }
+}
+
+// What the owner's segments say of a batch: places of the rows that it gives, by row.
+TEST(PassTeam, SegmentsOfServedRowsAreTheirPlacesByRow) {
+  const TeamPasses passes = MakeTeamPasses(3, SmallPasses(50), MakeSamples(200, 40));
+  for (const auto& own : passes) {
+    for (const Batch& batch : own[0].batches) {
+      for (const ExchangedRows& rows : batch.exchanged) {
+        std::map<Row, std::vector<uint32_t>> places;
+        for (uint32_t k = 0; k < rows.served.rows.size(); ++k) {
+          places[rows.served.rows[k]].push_back(k);
+        }
+        std::vector<Row> moved;
+        std::vector<uint32_t> all;
+        for (const auto& [row, some] : places) {
+          moved.push_back(row);
+          all.insert(all.end(), some.begin(), some.end());
+        }
+        EXPECT_EQ(rows.served.segment_rows, moved);
+        EXPECT_EQ(rows.served.segment_outputs, all);
+      }
+    }
+  }
+}
+
+TEST(PassTeam, OccurrencesAreCountedWithTheirSlotAndLabel) {
+  std::vector<Sample> samples = MakeSamples(120, 30);
+  for (size_t i = 0; i < samples.size(); ++i) samples[i].label = i % 3 == 0 ? 1 : 0;
+  const TeamPasses passes = MakeTeamPasses(3, SmallPasses(40), samples);
+  std::map<Key, std::vector<uint32_t>> expected, counted;  // of input 0, in all batches
+  for (const Sample& sample : samples) {
+    for (uint32_t slot = 0; slot < kSlots[0]; ++slot) {
+      for (const Key key : sample.keys[0][slot]) {
+        expected[key].push_back((sample.label > 0 ? kSlots[0] : 0) + slot);
+      }
+    }
+  }
+  for (const auto& own : passes) {
+    for (const Batch& batch : own[0].batches) {
+      const ExchangedRows& rows = batch.exchanged[0];
+      EXPECT_TRUE(batch.exchanged[1].occurrences.empty());
+      for (size_t s = 0; s < rows.served.segment_rows.size(); ++s) {
+        std::vector<uint32_t>& some = counted[own[0].keys[0].keys()[rows.served.segment_rows[s]]];
+        some.insert(some.end(), rows.occurrences.begin() + rows.occurrence_offsets[s],
+                    rows.occurrences.begin() + rows.occurrence_offsets[s + 1]);
+      }
+    }
+  }
+  EXPECT_EQ(counted, expected);  // in the order of the data, too
+}
+
+TEST(PassTeam, KeysOfBatchesAreKeptWhereTheyAreWanted) {
+  const std::vector<Sample> samples = MakeSamples(50);
+  const TeamPasses passes = MakeTeamPasses(2, SmallPasses(50), samples);
+  std::vector<Key> expected, kept;
+  for (const Sample& sample : samples) {
+    expected.insert(expected.end(), sample.keys[1][0].begin(), sample.keys[1][0].end());
+  }
+  for (const auto& own : passes) {
+    const SparseBatch& sparse = own[0].batches[0].sparse[1];
+    kept.insert(kept.end(), sparse.keys.begin(), sparse.keys.end());
+    EXPECT_TRUE(own[0].batches[0].sparse[0].keys.empty());
+  }
+  EXPECT_EQ(kept, expected);
+}
+
+TEST(PassTeam, PassesEndForAllWithTheSameBatch) {
+  const std::vector<Sample> samples = MakeSamples(400, 100000);
+  PassOptions options = SmallPasses(20);
+  options.byte_budget = 30000;
+  const TeamPasses passes = MakeTeamPasses(3, options, samples);
+  EXPECT_GT(passes[0].size(), 2u);
+  std::vector<Sample> all;
+  for (size_t p = 0; p < passes[0].size(); ++p) {
+    for (const auto& own : passes) {
+      ASSERT_EQ(own.size(), passes[0].size());
+      ASSERT_EQ(own[p].batches.size(), passes[0][p].batches.size());
+    }
+    for (size_t b = 0; b < passes[0][p].batches.size(); ++b) {
+      const std::vector<Sample> some = SamplesOfAll(passes, p, b);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  }
+  EXPECT_EQ(all, samples);
+}
+
+TEST(PassTeam, AnErrorOfOneReaderIsThatOfAll) {
+  const std::vector<Sample> samples = MakeSamples(100);
+  class BadReader : public ListReader {
+   public:
+    using ListReader::ListReader;
+    absl::StatusOr<size_t> Read(size_t, SampleBlock*) override {
+      return absl::DataLossError("a.norm: record 3");
+    }
+  };
+  const auto ends = RunTeam(3, [&](Team& team) -> absl::Status {
+    PassOptions options = SmallPasses(10);
+    options.part = team.rank();
+    options.parts = 3;
+    PassSource source(
+        options,
+        [&]() -> std::unique_ptr<SampleReader> {
+          if (team.rank() == 1) return std::make_unique<BadReader>(samples, 7);
+          return std::make_unique<ListReader>(samples, 7);
+        },
+        {}, nullptr, PartnersOf(team));
+    return source.Next().status();
+  });
+  for (const absl::Status& end : ends) {
+    EXPECT_EQ(end.code(), absl::StatusCode::kDataLoss) << end;
+    EXPECT_THAT(end.message(), HasSubstr("record 3"));
+  }
+}
+
+TEST(PassTeam, OtherDataIsNoticed) {
+  const std::vector<Sample> samples = MakeSamples(100), fewer = MakeSamples(99);
+  const auto ends = RunTeam(2, [&](Team& team) -> absl::Status {
+    PassOptions options = SmallPasses(10);
+    options.part = team.rank();
+    options.parts = 2;
+    PassSource source(
+        options,
+        [&] { return std::make_unique<ListReader>(team.rank() == 0 ? samples : fewer, 7); }, {},
+        nullptr, PartnersOf(team));
+    return source.Next().status();
+  });
+  for (const absl::Status& end : ends) {
+    EXPECT_EQ(end.code(), absl::StatusCode::kFailedPrecondition) << end;
+    EXPECT_THAT(end.message(), HasSubstr("give all workers the same files"));
+  }
+}
+
+}  // namespace
+}  // namespace cistern
