@@ -5,11 +5,13 @@ The program is cistern-emulated, whose GPU runs on the CPU (test/cuda/emulator).
 
 import json
 import os
+import socket
 import unittest
 
-from programs import BIN, ProgramTest, Samples, Servers, run
+from programs import BIN, ProgramTest, Samples, Servers, finish, run, start
 
 PROGRAM = "cistern-emulated"
+WORKER = "cistern-worker-emulated"
 SMALL_PASSES = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.batchsize=50",
                 "--set", "solver.batchsize_eval=60")
 
@@ -110,6 +112,35 @@ class Device(ProgramTest):
                       "cuda", "--check-ops", *SMALL_PASSES, env=fault)
         self.expect(checked, 1, "illegal memory access")
         self.assertRegex(checked.err, r"[A-Z]\w+: an illegal memory access")  # the op's name
+
+    def train_together(self, workers, device):
+        """Several workers of one run; they exchange through the host, as GPUs without NCCL do."""
+        self.runs += 1
+        out = self.folder / f"run-{self.runs}"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            peers = f"127.0.0.1:{free.getsockname()[1]}"
+        with Servers(2, self.folder) as servers:
+            processes = [start(WORKER, self.config, "--servers", servers.addresses, "--out", out,
+                               "--device", device, "--threads", "1", "--rank", str(rank),
+                               "--world-size", str(workers), "--peers", peers, *SMALL_PASSES)
+                         for rank in range(workers)]
+            for process in processes:
+                self.expect(finish(process), 0)
+        return out
+
+    def test_several_workers_train_what_one_does(self):
+        def change(content):  # ctr rows, too: what counts in them comes with the batches
+            content["cistern"] = {"embeddings": {"deep": {
+                "accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": "AdaGradShared"}}}}
+        for model, workers in ((lambda content: None, 3), (change, 2)):
+            self.write_model(model)
+            alone = self.lines(self.train_together(1, "cpu"))[-1]
+            lines = self.lines(self.train_together(workers, "cuda"))[-1]
+            self.assertEqual(lines["iter"], alone["iter"])
+            self.assertEqual(lines["samples"], alone["samples"])
+            for name in ("loss", "auc", "logloss"):
+                self.assertAlmostEqual(lines[name], alone[name], delta=2e-4)
 
     def test_the_same_bits_twice_and_from_a_fleet(self):
         expected = self.predict(self.train("cuda"), "cuda")
