@@ -30,6 +30,7 @@ ALLOWED = {
     "worker/config": ["proto", "common", "worker/data", "worker/metric"],
     "worker/pass": ["proto", "common", "cuda", "worker/data"],
     "worker/model": ["proto", "common", "cuda", "worker/config", "worker/pass"],
+    "worker/team": ["proto", "common", "cuda", "worker/data", "worker/pass"],
     "cli": ["proto", "common", "common/rpc", "server", "worker", "cuda"],
     "test": ["proto", "common", "common/rpc", "server", "worker", "cuda", "cli"],
 }

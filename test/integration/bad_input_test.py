@@ -274,11 +274,11 @@ class BadFleet(ProgramTest):
         self.assertNotEqual(result.code, 0, str(result))
         self.assertIn(str(port), result.err, str(result))
 
-    def test_several_workers_are_refused(self):
+    def test_several_workers_need_a_place_to_meet(self):
         with Servers(1, self.folder) as servers:
             result = run("cistern-worker", self.config, "--servers", servers.addresses, "--out",
                          self.folder / "run", "--rank", 1, "--world-size", 2)
-            self.expect(result, 2, "one worker")
+            self.expect(result, 2, "where worker 0 is", "--peers HOST:PORT")
 
 
 if __name__ == "__main__":

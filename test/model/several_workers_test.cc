@@ -2,7 +2,7 @@
 // train together is tested with real processes (test/integration).
 #include "test/model/model_bench.h"
 #include "test/model/model_texts.h"
-#include "worker/pass/pass_team.h"
+#include "worker/team/shared_pass.h"
 
 namespace cistern {
 namespace {

@@ -34,7 +34,7 @@ struct SparseBatch {
 
 // Where several workers train, each holds a share of a pass's rows, and of every batch reads what
 // the others hold. What of one input goes where is known before the batch is trained
-// (worker/pass/row_exchange.h). By worker; its own rows go the same way.
+// (worker/team/shared_pass.h). By worker; its own rows go the same way.
 struct ExchangedRows {
   // Rows that each gives to this one. They lie one behind the other, and SparseBatch::rows and
   // segment_rows count in them.

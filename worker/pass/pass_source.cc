@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kKeyBytes = 24;
 
 // What others take of this worker's rows, and the places of rows that others hold, an occurrence of
-// a key: of a batch with partners (worker/pass/row_exchange.h).
+// a key: of a batch with partners (worker/team/shared_pass.h).
 constexpr size_t kExchangeBytes = 24;
 
 size_t PartBegin(size_t batchsize, uint64_t part, uint64_t parts) {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "worker/pass/device_keys.h"
-#include "worker/pass/pass_team.h"
+#include "worker/team/shared_pass.h"
 
 namespace cistern {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/pass/pass_team.h"
+#include "worker/team/shared_pass.h"
 
 #include <algorithm>
 #include <cstring>

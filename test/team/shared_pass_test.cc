@@ -1,5 +1,5 @@
 // Passes that several workers make side by side, against those of one.
-#include "worker/pass/pass_team.h"
+#include "worker/team/shared_pass.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ void ExpectSamePasses(const TeamPasses& passes, const std::vector<Pass>& expecte
   }
 }
 
-TEST(PassTeam, WorkersHaveTheSamplesOfOneInItsOrder) {
+TEST(SharedPass, WorkersHaveTheSamplesOfOneInItsOrder) {
   const std::vector<Sample> samples = MakeSamples(103);
   for (const uint32_t size : {1u, 2u, 3u}) {
     PassOptions options = SmallPasses(10);
@@ -104,13 +104,13 @@ TEST(PassTeam, WorkersHaveTheSamplesOfOneInItsOrder) {
   }
 }
 
-TEST(PassTeam, MoreWorkersThanSamplesOfTheLastBatch) {
+TEST(SharedPass, MoreWorkersThanSamplesOfTheLastBatch) {
   const std::vector<Sample> samples = MakeSamples(9);
   const PassOptions options = SmallPasses(4);
   ExpectSamePasses(MakeTeamPasses(4, options, samples), AllPasses(options, samples));
 }
 
-TEST(PassTeam, GoesOnFromACursorAsOneWorkerWould) {
+TEST(SharedPass, GoesOnFromACursorAsOneWorkerWould) {
   const std::vector<Sample> samples = MakeSamples(100);
   const PassOptions options = SmallPasses(10);
   const std::vector<Pass> whole = AllPasses(options, samples);
@@ -119,7 +119,7 @@ TEST(PassTeam, GoesOnFromACursorAsOneWorkerWould) {
                    AllPasses(options, samples, 1000, inside));
 }
 
-TEST(PassTeam, EveryKeyHasOneOwner) {
+TEST(SharedPass, EveryKeyHasOneOwner) {
   const std::vector<Sample> samples = MakeSamples(200);
   const std::vector<Pass> expected = AllPasses(SmallPasses(20), samples);
   const TeamPasses passes = MakeTeamPasses(3, SmallPasses(20), samples);
@@ -136,7 +136,7 @@ TEST(PassTeam, EveryKeyHasOneOwner) {
 }
 
 // What the owner's segments say of a batch: places of the rows that it gives, by row.
-TEST(PassTeam, SegmentsOfServedRowsAreTheirPlacesByRow) {
+TEST(SharedPass, SegmentsOfServedRowsAreTheirPlacesByRow) {
   const TeamPasses passes = MakeTeamPasses(3, SmallPasses(50), MakeSamples(200, 40));
   for (const auto& own : passes) {
     for (const Batch& batch : own[0].batches) {
@@ -158,7 +158,7 @@ TEST(PassTeam, SegmentsOfServedRowsAreTheirPlacesByRow) {
   }
 }
 
-TEST(PassTeam, OccurrencesAreCountedWithTheirSlotAndLabel) {
+TEST(SharedPass, OccurrencesAreCountedWithTheirSlotAndLabel) {
   std::vector<Sample> samples = MakeSamples(120, 30);
   for (size_t i = 0; i < samples.size(); ++i) samples[i].label = i % 3 == 0 ? 1 : 0;
   const TeamPasses passes = MakeTeamPasses(3, SmallPasses(40), samples);
@@ -184,7 +184,7 @@ TEST(PassTeam, OccurrencesAreCountedWithTheirSlotAndLabel) {
   EXPECT_EQ(counted, expected);  // in the order of the data, too
 }
 
-TEST(PassTeam, KeysOfBatchesAreKeptWhereTheyAreWanted) {
+TEST(SharedPass, KeysOfBatchesAreKeptWhereTheyAreWanted) {
   const std::vector<Sample> samples = MakeSamples(50);
   const TeamPasses passes = MakeTeamPasses(2, SmallPasses(50), samples);
   std::vector<Key> expected, kept;
@@ -199,7 +199,7 @@ TEST(PassTeam, KeysOfBatchesAreKeptWhereTheyAreWanted) {
   EXPECT_EQ(kept, expected);
 }
 
-TEST(PassTeam, PassesEndForAllWithTheSameBatch) {
+TEST(SharedPass, PassesEndForAllWithTheSameBatch) {
   const std::vector<Sample> samples = MakeSamples(400, 100000);
   PassOptions options = SmallPasses(20);
   options.byte_budget = 30000;
@@ -219,7 +219,7 @@ TEST(PassTeam, PassesEndForAllWithTheSameBatch) {
   EXPECT_EQ(all, samples);
 }
 
-TEST(PassTeam, AnErrorOfOneReaderIsThatOfAll) {
+TEST(SharedPass, AnErrorOfOneReaderIsThatOfAll) {
   const std::vector<Sample> samples = MakeSamples(100);
   class BadReader : public ListReader {
    public:
@@ -247,7 +247,7 @@ TEST(PassTeam, AnErrorOfOneReaderIsThatOfAll) {
   }
 }
 
-TEST(PassTeam, OtherDataIsNoticed) {
+TEST(SharedPass, OtherDataIsNoticed) {
   const std::vector<Sample> samples = MakeSamples(100), fewer = MakeSamples(99);
   const auto ends = RunTeam(2, [&](Team& team) -> absl::Status {
     PassOptions options = SmallPasses(10);

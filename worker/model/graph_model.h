@@ -1,0 +1,94 @@
+// The one kind of model there is: a graph of layers with its parameters, its steps and its peers.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cuda/op/step_gate.h"
+#include "cuda/side_stream.h"
+#include "cuda/work_capture.h"
+#include "worker/model/device_buffer.h"
+#include "worker/model/graph.h"
+#include "worker/model/model.h"
+#include "worker/pass/batch_stage.h"
+
+namespace cistern {
+
+// model.cc makes it and predicts with it; model_step.cc trains.
+//
+// Threads: one at a time.
+class GraphModel : public Model {
+ public:
+  GraphModel(const ModelConfig& config, DeviceContext& device, Communicator* peers);
+  absl::Status Build();
+
+  const v1::Schema& schema() const override { return schema_; }
+  absl::Status Launch(const Batch& batch, absl::Span<PassTable* const> tables, uint64_t step,
+                      double lr_scale, const Batch* next) override;
+  absl::StatusOr<StepResult> Finish() override;
+  absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
+                       std::vector<float>* predictions, std::vector<float>* logits) override;
+  v1::StepClock clock() const override;
+  void SetClock(const v1::StepClock& clock) override;
+  absl::Status BringUp(absl::Span<PassTable* const> tables) override;
+  LossScale loss_scale() const override { return LossScaleOf(last_gate_, scaling_); }
+  absl::Status SetLossScale(const LossScale& at) override;
+  absl::StatusOr<std::vector<float>> ReadDense(size_t i) const override {
+    return parameters_.Read(i, stream_);
+  }
+  absl::Status WriteDense(size_t i, absl::Span<const float> values) override {
+    return AddContext(parameters_.Write(i, values, stream_), config_.path);
+  }
+
+ private:
+  // The sums of a step, in one array: sums() of them, in the order of op::JudgeStep.
+  enum Sum { kLoss, kDensePenalty, kDenseSquares, kOfEmbeddings };
+  double* sum(size_t i) { return sums_.data() + i; }
+  size_t sums() const { return kOfEmbeddings + 2 * graph_->live_embeddings().size(); }
+
+  absl::Status Allocate();
+  absl::Status CheckMemory() const;
+  absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
+  // Enqueues all of a step; `gate`: where the host reads its verdict.
+  void Compute(const Step& step, double lr_scale, op::StepGate* gate);
+  void ForwardAndBackward(const Step& step);
+  // With peers: gradients and sums become those of all workers.
+  void GatherGradients(const Step& step);
+  void SumOverPeers(void* data, size_t count, ElementType type);
+  void FinishEmbeddings(const Step& step);
+  void FinishDense(const Step& step);
+  void Judge(const Step& step, op::StepGate* gate);
+  void ScaleGradients(const Step& step);
+  absl::Status OpenGate();
+  void Update(const Step& step, double lr_scale);
+
+  const ModelConfig config_;
+  DeviceContext& device_;
+  Stream& stream_;
+  const op::LossScaling scaling_;
+  BatchStage stage_;
+  Parameters parameters_;
+  std::unique_ptr<Graph> graph_;
+  std::optional<SideStream> side_;  // set by Allocate
+  std::optional<StepPeers> peers_;
+  WorkCapture capture_;
+  DeviceFloats scratch_;       // of the loss and of sums over the parameters
+  DeviceFloats predictions_;   // [planned_batch, label_dim]
+  DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares
+  DeviceFloats logits_;        // of Predict, where the graph's are not floats
+  DeviceBuffer<op::StepGate> gate_;
+  op::StepGate last_gate_;  // of the last step that was finished
+  // Steps that are not finished: what their gates held, for the host.
+  struct InFlight {
+    uint64_t number = 0;
+    Memory gate;  // a StepGate, pinned
+    std::vector<Event> done;
+  };
+  std::array<InFlight, kStepsInFlight> in_flight_;
+  size_t first_in_flight_ = 0, in_flight_num_ = 0;
+  v1::Schema schema_;
+};
+
+}  // namespace cistern
