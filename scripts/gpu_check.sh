@@ -3,7 +3,7 @@
 #
 # usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
-#   --bin FOLDER   holds op_test, device_test, model_test, gpu_benchmark, model_benchmark
+#   --bin FOLDER   holds op_test, device_test, model_test, collective_test, gpu_benchmark, model_benchmark
 #                  (default build/release/bin; those of the preset gpu_check load few libraries)
 #   --out FILE     the report                                  (default gpu_check.json beside them)
 #   --pack FOLDER  copies these programs, stripped, with the libraries that they load, into FOLDER,
@@ -28,7 +28,7 @@ done
 root="$(cd "$(dirname "$0")/.." && pwd)"
 bin="${bin:-$root/build/release/bin}"
 out="${out:-$bin/gpu_check.json}"
-programs=(op_test device_test model_test gpu_benchmark model_benchmark)
+programs=(op_test device_test model_test collective_test gpu_benchmark model_benchmark)
 for program in "${programs[@]}"; do
   if [ ! -x "$bin/$program" ]; then
     echo "gpu_check: $bin/$program is missing; scripts/build.sh gpu_check ${programs[*]}" >&2
@@ -114,6 +114,7 @@ measure() {  # NAME LIMIT_S COMMAND...: its JSON goes into the report
   if [ ! -s "$work/$name.json" ]; then echo null >"$work/$name.json"; fi
 }
 step device_test 20 "$bin/device_test"
+step collective_test 20 "$bin/collective_test" --gtest_filter='Gpu*'
 step op_test_on_gpu 70 "$bin/op_test" --gtest_filter='*cuda_*:Gpu*:StreamOfGpu*'
 step model_test_on_gpu 50 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
 sanitize memcheck
