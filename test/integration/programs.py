@@ -43,13 +43,13 @@ def start(*words, **options):
         **options)
 
 
-def finish(process):
+def finish(process, seconds=LIMIT_SECONDS):
     try:
-        out, err = process.communicate(timeout=LIMIT_SECONDS)
+        out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
-        raise AssertionError(f"no end after {LIMIT_SECONDS} s\n{out}\n{err}")
+        raise AssertionError(f"no end after {seconds} s\n{out}\n{err}")
     return Result(process, out, err)
 
 

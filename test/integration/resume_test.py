@@ -12,7 +12,8 @@ import sys
 import time
 import unittest
 
-from programs import ProgramTest, Samples, Server, Servers, finish, run, start, wait_for
+from programs import (
+    LIMIT_SECONDS, ProgramTest, Samples, Server, Servers, finish, run, start, wait_for)
 
 CYCLES = int(os.environ.get("CISTERN_CYCLES", "20"))
 SEED = int(os.environ.get("CISTERN_SEED", "1"))
@@ -60,9 +61,14 @@ class Resume(ProgramTest):
         return sum(float(line.split()[4]) for name, content in files.items()
                    if name.startswith("deep/") for line in content.decode().splitlines())
 
+    def end_of(self, worker):
+        """The result of a run that may have all of its passes before it: with many cycles, many."""
+        return finish(worker, LIMIT_SECONDS + self.epochs)
+
     def undisturbed(self):
         with Servers(1, self.folder) as servers:
-            self.run_ok(*self.words("undisturbed", "--servers", servers.addresses))
+            worker = start(*self.words("undisturbed", "--servers", servers.addresses))
+            self.expect(self.end_of(worker), 0)
             return self.outcome("undisturbed", servers)
 
     def await_passes(self, worker, name, count):
@@ -94,7 +100,7 @@ class Resume(ProgramTest):
                     continue
                 self.restart(servers, self.random.randrange(self.SERVERS))
                 restarted += 1
-            summary = self.expect(finish(worker), 0).json()
+            summary = self.expect(self.end_of(worker), 0).json()
             self.assertEqual(killed, (CYCLES + 1) // 2)
             self.assertEqual(summary["samples"], self.epochs * self.SAMPLES)
             outcome = self.outcome("run", servers)
@@ -113,7 +119,7 @@ class Resume(ProgramTest):
         with Servers(2, self.folder, durability="commit") as servers:
             words = self.words("run", "--servers", servers.addresses, "--connect-timeout", 1,
                                "--recovery-limit", 60, "--json")
-            self.expect(run(*words), 0)
+            self.expect(self.end_of(start(*words)), 0)
             old = servers.all[1]
             old.stop()
             worker = start(*words, "--resume")
@@ -122,7 +128,7 @@ class Resume(ProgramTest):
                 said = worker.stderr.readline()
                 self.assertTrue(said, "the worker ended")
             servers.all[1] = Server(1, 2, self.folder, port=old.port, durability="commit")
-            self.assertEqual(self.expect(finish(worker), 0).json()["stopped_by"], "epochs")
+            self.assertEqual(self.expect(self.end_of(worker), 0).json()["stopped_by"], "epochs")
 
     def restart(self, servers, rank):
         """kill -9, a random pause, and the same server again under its port."""
@@ -144,7 +150,7 @@ class Resume(ProgramTest):
             finish(worker)
             # On other numbers of servers, too.
             worker = start(*words, "--resume", "--embedded-servers", 1 + cycle % 3)
-        self.expect(finish(worker), 0)
+        self.expect(self.end_of(worker), 0)
         model = self.folder / "run" / "model"
         self.assertEqual({name: (model / name).read_bytes() for name in expected}, expected)
 
