@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Criteo: trains a DeepFM on 60,000 rows of real click logs through a fleet of 2 servers and scores it
+# Criteo: trains a model on 60,000 rows of real click logs through a fleet of 2 servers and scores it
 # on the 20,000 that follow.
 #
-#   examples/criteo/run.sh DATA_DIR [--seeds 3] [--out DIR] [-- WORKER-FLAGS]
+#   examples/criteo/run.sh DATA_DIR [--seeds 3] [--out DIR] [--model wdl|deepfm|dcn|dlrm] [-- WORKER-FLAGS]
 #
 # DATA_DIR holds criteo_first80k.csv, plain or as .xz (see README.md here). --out (default:
 # criteo_out) gets the converted data and a folder a seed. Exit code 1 if the mean test AUC is below
@@ -12,20 +12,22 @@ here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 usage() { echo "criteo: $*; see --help" >&2; exit 2; }
 
-data_dir="" seeds=3 out=criteo_out worker_flags=()
+data_dir="" seeds=3 out=criteo_out model=deepfm worker_flags=()
 while [ $# -gt 0 ]; do
   case "$1" in
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     --) shift; worker_flags=("$@"); break ;;
-    --seeds | --out) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --seeds | --out | --model) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
     --seeds) seeds="$2" ;;
     --out) out="$2" ;;
+    --model) model="$2" ;;
     -*) usage "unknown argument '$1'" ;;
     *) data_dir="$1"; shift; continue ;;
   esac
   shift 2
 done
 [ -n "$data_dir" ] || usage "which data folder?"
+[[ "$model" =~ ^(wdl|deepfm|dcn|dlrm)$ ]] || usage "--model is wdl, deepfm, dcn or dlrm"
 
 cistern="${CISTERN_BIN:-$root/build/release/bin}/cistern"
 [ -x "$cistern" ] || { echo "criteo: $cistern is missing: scripts/build.sh" >&2; exit 1; }
@@ -49,5 +51,5 @@ convert train --max-rows 60000 --min-count 5 --vocab-out "$out/vocabulary.txt"
 convert test --skip-rows 60000 --vocab-in "$out/vocabulary.txt"
 
 # Published for this sample: nothing. 0.768 / 0.446 is logistic regression on the same rows and keys.
-exec "$root/examples/train_and_score.sh" "$here/deepfm.json" --data "$out/data" --out "$out/deepfm" \
+exec "$root/examples/train_and_score.sh" "$here/$model.json" --data "$out/data" --out "$out/$model" \
   --seeds "$seeds" --beside "LR 0.768 0.446" --bar "0.768 0.450" -- "${worker_flags[@]}"
