@@ -1,6 +1,7 @@
 // Which processes compute together, and how they find each other.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 
@@ -18,6 +19,8 @@ struct PeerGroup {
   // that ends is noticed at once.)
   std::chrono::milliseconds gather_limit{60000};
   std::chrono::milliseconds deadline{60000};
+  // Set by a signal handler: who gathers waits no longer (kCancelled). May be null.
+  const std::atomic<bool>* interrupted = nullptr;
   // Rank 0: where it listens, if that was opened before (a port of the system's choice).
   Listener listener;
 };

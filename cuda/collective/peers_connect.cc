@@ -24,6 +24,24 @@ struct Hello {
   char run[64] = {};
 };
 
+// The longest that a signal goes unnoticed.
+constexpr std::chrono::milliseconds kSlice{500};
+
+// Waits for something in parts, between which a signal ends it. `wait` may be called again after
+// the deadline that it is given.
+template <typename Wait>
+auto UntilInterrupted(const PeerGroup& group, Deadline deadline, const Wait& wait)
+    -> decltype(wait(deadline)) {
+  for (;;) {
+    auto result = wait(std::min<Deadline>(deadline, Clock::now() + kSlice));
+    if (result.ok() || Clock::now() >= deadline) return result;
+    if (group.interrupted != nullptr && group.interrupted->load()) {
+      return absl::CancelledError("interrupted");
+    }
+    if (!absl::IsDeadlineExceeded(result.status())) return result;
+  }
+}
+
 Hello HelloOf(const PeerGroup& group, uint16_t port) {
   Hello hello;
   hello.rank = group.rank;
@@ -33,7 +51,8 @@ Hello HelloOf(const PeerGroup& group, uint16_t port) {
   return hello;
 }
 
-// A reply begins with a letter: 'T' the table of places, 'E' an error.
+// A reply begins with a letter: 'T' the table of places, 'E' an error, 'U' one that another try may
+// not meet.
 absl::Status Reply(const Socket& socket, char kind, const std::string& text, Deadline deadline) {
   const auto bytes = static_cast<uint32_t>(text.size());
   std::string message(1, kind);
@@ -42,15 +61,23 @@ absl::Status Reply(const Socket& socket, char kind, const std::string& text, Dea
   return SendAll(socket, message.data(), message.size(), deadline);
 }
 
-absl::StatusOr<std::string> ReceiveTable(const Socket& socket, Deadline deadline) {
-  char kind = 0;
+// Until all others have come to rank 0.
+absl::StatusOr<std::string> ReceiveTable(const PeerGroup& group, const Socket& socket,
+                                         Deadline deadline) {
+  CISTERN_ASSIGN_OR_RETURN(
+      const char kind,
+      UntilInterrupted(group, deadline, [&](Deadline slice) -> absl::StatusOr<char> {
+        char letter = 0;
+        CISTERN_RETURN_IF_ERROR(ReceiveAll(socket, &letter, 1, slice));
+        return letter;
+      }));
   uint32_t bytes = 0;
-  CISTERN_RETURN_IF_ERROR(ReceiveAll(socket, &kind, 1, deadline));
   CISTERN_RETURN_IF_ERROR(ReceiveAll(socket, &bytes, sizeof(bytes), deadline));
   if (bytes > kLongestReply) return absl::DataLossError("its answer is none of this program");
   std::string text(bytes, ' ');
   CISTERN_RETURN_IF_ERROR(ReceiveAll(socket, text.data(), bytes, deadline));
   if (kind == 'E') return absl::FailedPreconditionError(text);
+  if (kind == 'U') return absl::UnavailableError(text);
   return text;
 }
 
@@ -75,7 +102,8 @@ absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(PeerGroup group) {
                       absl::StrCat("rank ", group.rank, " of ", group.size, " joining its group"));
   for (const Other& other : peers->others_) {  // those who wait for the table
     if (group.rank != 0 || !other.socket.is_open()) continue;
-    Reply(other.socket, 'E', std::string(status.message()), Clock::now() + kHelloTime)
+    Reply(other.socket, absl::IsFailedPrecondition(status) ? 'E' : 'U',
+          std::string(status.message()), Clock::now() + kHelloTime)
         .IgnoreError();
   }
   return status;
@@ -122,7 +150,8 @@ absl::Status Peers::Welcome(const PeerGroup& group, Socket socket, bool is_first
                          " processes, rank ", rank_, " says ", size());
   } else if (hello.rank <= (is_first ? 0 : rank_) || hello.rank >= size()) {
     wrong = absl::StrCat("rank ", hello.rank, " came to rank ", rank_, ", which did not expect it");
-  } else if (others_[static_cast<size_t>(hello.rank)].socket.is_open()) {
+  } else if (const Socket& before = others_[static_cast<size_t>(hello.rank)].socket;
+             before.is_open() && !HasEnded(before)) {
     wrong = absl::StrCat("two processes say that they are rank ", hello.rank);
   }
   if (!wrong.empty()) {
@@ -145,7 +174,8 @@ absl::Status Peers::Gather(const PeerGroup& group, Deadline deadline) {
   }
   std::vector<std::string> places(others_.size());
   for (std::string missing = Missing(); !missing.empty(); missing = Missing()) {
-    absl::StatusOr<Socket> socket = listener->Accept(deadline);
+    absl::StatusOr<Socket> socket =
+        UntilInterrupted(group, deadline, [&](Deadline slice) { return listener->Accept(slice); });
     if (!socket.ok()) return AddContext(socket.status(), missing + " did not come");
     CISTERN_RETURN_IF_ERROR(Welcome(group, *std::move(socket), true, deadline, &places));
   }
@@ -161,11 +191,16 @@ absl::Status Peers::Gather(const PeerGroup& group, Deadline deadline) {
 absl::Status Peers::Join(const PeerGroup& group, Deadline deadline) {
   CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(group.address));
   CISTERN_ASSIGN_OR_RETURN(const Listener listener, Listener::Open(0, IsLoopback(address.host)));
-  absl::StatusOr<Socket> first = ConnectTo(address, deadline);
+  absl::StatusOr<Socket> first =
+      UntilInterrupted(group, deadline, [&](Deadline slice) -> absl::StatusOr<Socket> {
+        absl::StatusOr<Socket> socket = ConnectTo(address, slice);
+        if (socket.ok()) return socket;
+        return absl::DeadlineExceededError(socket.status().message());
+      });
   if (!first.ok()) return AddContext(first.status(), "rank 0");
   const Hello hello = HelloOf(group, listener.port());
   CISTERN_RETURN_IF_ERROR(AddContext(SendAll(*first, &hello, sizeof(hello), deadline), "rank 0"));
-  absl::StatusOr<std::string> table = ReceiveTable(*first, deadline);
+  absl::StatusOr<std::string> table = ReceiveTable(group, *first, deadline);
   if (!table.ok()) {
     return AddContext(table.status(), absl::StrCat("rank 0 at ", group.address));
   }
@@ -189,7 +224,8 @@ absl::Status Peers::Join(const PeerGroup& group, Deadline deadline) {
     Take(r, *std::move(socket));
   }
   for (std::string missing = Missing(); !missing.empty(); missing = Missing()) {
-    absl::StatusOr<Socket> socket = listener.Accept(deadline);
+    absl::StatusOr<Socket> socket =
+        UntilInterrupted(group, deadline, [&](Deadline slice) { return listener.Accept(slice); });
     if (!socket.ok()) return AddContext(socket.status(), missing + " did not come");
     CISTERN_RETURN_IF_ERROR(Welcome(group, *std::move(socket), false, deadline, nullptr));
   }

@@ -204,4 +204,10 @@ absl::Status ReceiveAll(const Socket& socket, void* bytes, size_t count, Deadlin
   return absl::OkStatus();
 }
 
+bool HasEnded(const Socket& socket) {
+  char byte = 0;
+  const ssize_t received = recv(socket.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 }  // namespace cistern

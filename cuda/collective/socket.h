@@ -69,6 +69,9 @@ std::string HostOf(const Socket& socket);
 absl::Status SendAll(const Socket& socket, const void* bytes, size_t count, Deadline deadline);
 absl::Status ReceiveAll(const Socket& socket, void* bytes, size_t count, Deadline deadline);
 
+// Whether the other side has closed it. (Nothing that it sent is lost.)
+bool HasEnded(const Socket& socket);
+
 // Milliseconds from now, rounded up, for poll(); 0 once it has passed.
 int MillisecondsUntil(Deadline deadline);
 

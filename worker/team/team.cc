@@ -40,6 +40,7 @@ absl::StatusOr<std::unique_ptr<Team>> Team::Form(const TeamPlace& place,
   group.size = static_cast<int>(place.size);
   group.address = place.address;
   group.run = place.run;
+  group.interrupted = place.interrupted;
   group.gather_limit = limit;
   group.deadline = kPatience;
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers,
@@ -112,6 +113,7 @@ absl::StatusOr<PeerGroup> Team::NextGroup() {
   group.rank = static_cast<int>(rank());
   group.size = static_cast<int>(size());
   group.run = place_.run;
+  group.interrupted = place_.interrupted;
   group.gather_limit = kNextLimit;
   group.deadline = kPatience;
   if (size() == 1) return group;

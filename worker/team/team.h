@@ -2,6 +2,7 @@
 // steps. What a step sums and exchanges goes through a Communicator (cuda/collective).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -18,6 +19,8 @@ struct TeamPlace {
   uint32_t rank = 0, size = 1;
   std::string address;  // "host:port" of worker 0, who listens there
   std::string run;      // the same for all: a worker of another run is turned away
+  // Set by a signal handler: nobody is waited for any more (kCancelled). May be null.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 // All workers make the same calls in the same order. An error names the worker that is at fault,
