@@ -115,8 +115,16 @@ absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, b
 }
 
 // What to do about a run that failed.
-absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags, bool durable) {
+absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags,
+                          const WorkerRank& worker, bool durable) {
   const ExitCode code = ExitCodeOf(status);
+  if (worker.world_size > 1 && code == ExitCode::kUnreachable) {
+    return WithFix(status, absl::StrCat("see what the other workers say, and which server is down "
+                                        "(cistern status --servers ",
+                                        flags.model.fleet.servers, "); start what is missing, and ",
+                                        durable ? "repeat the command of every worker with --resume"
+                                                : "all workers again"));
+  }
   if (durable && code == ExitCode::kInterrupted) return WithFix(status, kResumeFix);
   if (!durable || code != ExitCode::kUnreachable) return WithFleetFix(status, flags.model.fleet);
   return WithFix(status, absl::StrCat("start the servers that are down (cistern status --servers ",
@@ -214,8 +222,9 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                   "--durability none"});
   command.Flag("--recovery-limit", &flags->recovery_limit,
                {"SECONDS",
-                "How long servers that were lost are waited for, where they keep their commits; "
-                "then the pass is trained again.",
+                "How long servers and workers that were lost are waited for, where servers keep "
+                "their commits; then the pass is trained again. Several workers: also how long "
+                "all may take to come.",
                 "--recovery-limit 60"});
 }
 
@@ -252,11 +261,11 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   options.progress = [&printer](const Progress& progress) { printer.Show(progress); };
   absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
   const bool durable = fleet->client().durable();
-  if (!summary.ok()) return WithTrainFix(summary.status(), flags, durable);
+  if (!summary.ok()) return WithTrainFix(summary.status(), flags, worker, durable);
   printer.Finish();
   if (leads) {
     CISTERN_RETURN_IF_ERROR(
-        WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, durable));
+        WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
   }
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
   if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);

@@ -2,7 +2,10 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "absl/time/clock.h"
 #include "worker/client/backoff.h"
@@ -13,6 +16,27 @@ namespace {
 
 // A pass that is lost so often is not lost by chance.
 constexpr uint64_t kMaxLosses = 20;
+
+// How long workers have to start in, where those that are lost are not waited for.
+constexpr double kGatheringSeconds = 60;
+
+using JobValues = std::map<std::string, std::string>;
+
+std::string ValueOf(const JobValues& values, const std::string& key) {
+  const auto it = values.find(key);
+  return it == values.end() ? "no such value" : it->second;
+}
+
+// Empty if there is none.
+std::string FirstDifference(const JobValues& a, const JobValues& b) {
+  for (const auto& [key, value] : a) {
+    if (ValueOf(b, key) != value) return key;
+  }
+  for (const auto& [key, value] : b) {
+    if (a.count(key) == 0) return key;
+  }
+  return "";
+}
 
 // A moment at the start of the job, or of what goes on.
 MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
@@ -85,23 +109,38 @@ absl::Status TrainJob::Claim() {
 
 absl::Status TrainJob::GatherTeam() {
   if (options_.world_size == 1) return absl::OkStatus();
-  const TeamPlace place = {options_.rank, options_.world_size, options_.peers, "cistern train"};
-  CISTERN_ASSIGN_OR_RETURN(
-      team_,
-      TrainTeam::Form(
-          place, std::chrono::milliseconds(static_cast<int64_t>(options_.recovery_seconds * 1000)),
-          *device_));
-  gathered_ = true;
-  std::string job = absl::StrCat(options_.resume, options_.save_model, options_.out_dir.empty(),
-                                 client_.durable(), "\n");
-  for (const auto& [name, value] : config_.values) absl::StrAppend(&job, name, "=", value, "\n");
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, trainers()->Gather(job));
-  for (size_t r = 0; r < jobs.size(); ++r) {
-    if (jobs[r] == job) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("worker ", r, " and worker ", options_.rank,
-                     " were started with different models, flags or servers; give all workers of "
-                     "a run the same"));
+  TeamPlace place = {options_.rank, options_.world_size, options_.peers, "cistern train",
+                     options_.interrupted};
+  const bool waits = gathered_ || options_.recovery_seconds > 0;
+  const double seconds = waits ? options_.recovery_seconds : kGatheringSeconds;
+  absl::StatusOr<std::unique_ptr<TrainTeam>> team = TrainTeam::Form(
+      place, std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)), *device_);
+  if (!team.ok() && interrupted()) {
+    return absl::CancelledError("interrupted while the workers were gathering");
+  }
+  CISTERN_RETURN_IF_ERROR(team.status());
+  team_ = *std::move(team);
+  return CheckSameJob();
+}
+
+// A worker that was started again goes on with those that did not end, so they resume like it.
+absl::Status TrainJob::CheckSameJob() {
+  JobValues own(config_.values.begin(), config_.values.end());
+  own["--resume"] = std::exchange(gathered_, true) || options_.resume ? "given" : "not given";
+  own["--no-save-model"] = options_.save_model ? "not given" : "given";
+  own["number of servers"] = absl::StrCat(client_.servers().size());
+  own["durability of the servers"] = client_.durable() ? "commit" : "none";
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
+                           trainers()->Gather(nlohmann::json(own).dump()));
+  const auto of_leader = nlohmann::json::parse(said[0]).get<JobValues>();
+  for (size_t r = 1; r < said.size(); ++r) {
+    const auto other = nlohmann::json::parse(said[r]).get<JobValues>();
+    const std::string key = FirstDifference(of_leader, other);
+    if (key.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker ", r, " was started with another model or other flags: ", key, ": ",
+        ValueOf(other, key), "; worker 0 has ", ValueOf(of_leader, key),
+        key == "--resume" ? " or was already training" : "", "; give all workers the same"));
   }
   return absl::OkStatus();
 }
@@ -213,8 +252,8 @@ absl::Status TrainJob::Recover(const absl::Status& lost) {
                                              lost.message(), "); the commit before it stands"));
   }
   CISTERN_RETURN_IF_ERROR(CheckProgress(lost));
-  Tell("lost", absl::StrCat(lost.message(), "; waits up to ", options_.recovery_seconds,
-                            " s for the servers"));
+  Tell("lost", absl::StrCat(lost.message(), "; waits up to ", options_.recovery_seconds, " s for ",
+                            Awaited()));
   ++recoveries_;
   CISTERN_RETURN_IF_ERROR(WaitAndBegin(lost));
   Tell("recover", absl::StrCat("trains again from pass ", client_.committed_pass() + 1,
@@ -234,10 +273,11 @@ absl::Status TrainJob::WaitAndBegin(const absl::Status& lost) {
   absl::Status last = lost;
   while (true) {
     const std::optional<absl::Duration> delay = backoff.Next(Backoff::Clock::now());
-    if (!delay) return AddContext(backoff.GaveUp(last), "the servers did not come back");
+    if (!delay)
+      return AddContext(backoff.GaveUp(last), absl::StrCat(Awaited(), " did not come back"));
     if (!Sleep(*delay)) {
       return absl::CancelledError(
-          absl::StrCat("interrupted while waiting for the servers (", last.message(), ")"));
+          absl::StrCat("interrupted while waiting for ", Awaited(), " (", last.message(), ")"));
     }
     last = Begin();
     if (last.ok()) return last;
@@ -259,7 +299,11 @@ void TrainJob::Tell(const char* event, const std::string& message) {
   progress.samples = last_start_.position.samples;
   progress.pass = client_.committed_pass();
   progress.message = message;
-  log_->Write(progress);
+  if (leads()) {
+    log_->Write(progress);
+  } else if (options_.progress) {  // no other line of its own, but who waits says for what
+    options_.progress(progress);
+  }
 }
 
 absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,

@@ -36,6 +36,7 @@ class TrainJob {
   absl::Status Begin();
   // Waits for the other workers, if there are any, and checks that they run the same job.
   absl::Status GatherTeam();
+  absl::Status CheckSameJob();
   Team* trainers() const { return team_ == nullptr ? nullptr : team_->trainers.get(); }
   bool leads() const { return options_.rank == 0; }
   // What the servers are told, and what they say of the start; by worker 0 for all.
@@ -57,6 +58,9 @@ class TrainJob {
   absl::Status Recover(const absl::Status& lost);
   absl::Status WaitAndBegin(const absl::Status& lost);
   absl::Status CheckProgress(const absl::Status& lost);
+  const char* Awaited() const {
+    return options_.world_size > 1 ? "the servers and the other workers" : "the servers";
+  }
   // Sleeps; false if the user does not want to wait.
   bool Sleep(absl::Duration time) const;
   bool interrupted() const {
