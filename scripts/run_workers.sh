@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
 # Trains a model with workers on this machine or on a host file, against running servers, and waits.
 #
-#   scripts/run_workers.sh MODEL.json --out DIR                    one worker here
+#   scripts/run_workers.sh MODEL.json --out DIR --workers 2        so many here
 #   scripts/run_workers.sh MODEL.json --out DIR --hosts hosts.txt  one a line of the file, by ssh
 #
 #   --workers M        how many (with --hosts: the number of lines)           default 1
+#   --peer-port P      where worker 0 listens for the others                  default a free one;
+#                                                                             with --hosts 7790
 #   --dir DIR          the run folder of launch_servers.sh; logs go there     default run
 #   --servers LIST     host:port,...                                          default DIR/servers.txt
 #   --bin DIR          where cistern-worker is; the same path on every host   default build/release/bin
 #   --grace SECONDS    what a worker may take to stop                         default 60
 #   -- FLAGS           passed to every worker
+#
+# They train one model together: each takes its part of every batch, and all must find the model and
+# the data under the same paths. Name a host once for each of its GPUs. Workers of one machine share
+# its cores, unless --threads is among the FLAGS. Workers of several machines talk to each other
+# without a password: on a network of your own, also give -- --insecure-remote.
 #
 # What worker 0 writes is shown; every worker's output is kept in DIR/worker-R.log. The first worker
 # that fails is named, the others are stopped, and its exit code is this script's. Ctrl-C stops all
@@ -22,16 +29,17 @@ source "$here/fleet.sh"
 fail() { echo "run_workers: $*" >&2; exit 1; }
 usage() { echo "run_workers: $*; see --help" >&2; exit 2; }
 
-workers="" dir=run servers="" hosts_file="" model="" out="" grace=60 extra=()
+workers="" peer_port="" dir=run servers="" hosts_file="" model="" out="" grace=60 extra=()
 bin="$(default_bin)"
 while [ $# -gt 0 ]; do
   if [[ "$1" == --?*=* ]]; then set -- "${1%%=*}" "${1#*=}" "${@:2}"; fi
   case "$1" in
     -h | --help) usage_of "$0"; exit 0 ;;
     --) shift; extra=("$@"); break ;;
-    --workers | --dir | --servers | --hosts | --bin | --out | --grace)
+    --workers | --peer-port | --dir | --servers | --hosts | --bin | --out | --grace)
       [ $# -ge 2 ] || usage "$1 needs a value" ;;&
     --workers) workers="$2" ;;
+    --peer-port) peer_port="$2" ;;
     --dir) dir="$2" ;;
     --servers) servers="$2" ;;
     --hosts) hosts_file="$2" ;;
@@ -70,13 +78,64 @@ mkdir -p "$dir"
 dir="$(cd "$dir" && pwd)"
 bin="$(cd "$bin" 2>/dev/null && pwd)" || fail "there is no folder $bin; build first: scripts/build.sh"
 
+has_flag() {  # NAME: whether it is among the FLAGS
+  local flag
+  for flag in "${extra[@]}"; do
+    if [[ "$flag" == "$1" || "$flag" == "$1="* ]]; then return 0; fi
+  done
+  return 1
+}
+
+# A port where nobody listens now; below those that the system hands out.
+free_port() {
+  local port tries
+  for ((tries = 0; tries < 100; ++tries)); do
+    port=$((20000 + RANDOM % 12000))
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+  done
+  return 1
+}
+
+# Where worker 0 is, and what the workers of one host share: words for each of them.
+declare -A on_host=() local_rank=() threads_on=()
+team=()
+remote=no
+for ((rank = 0; rank < workers; ++rank)); do
+  host="${hosts[$rank]}"
+  is_local "$host" && host=127.0.0.1 || remote=yes
+  local_rank[$rank]="${on_host[$host]:-0}"
+  on_host[$host]=$((local_rank[$rank] + 1))
+done
+if [ "$workers" -gt 1 ]; then
+  host=127.0.0.1
+  if [ $remote = yes ]; then
+    host="${hosts[0]}"
+    is_local "$host" && fail "worker 0 is on ${hosts[0]}, where the other hosts do not find it: name it as they do"
+    has_flag --insecure-remote ||
+      usage "workers of several machines need -- --insecure-remote, on a network of your own"
+    peer_port="${peer_port:-7790}"
+  fi
+  peer_port="${peer_port:-$(free_port)}" || fail "no free port was found: --peer-port"
+  [[ "$peer_port" =~ ^[1-9][0-9]*$ ]] || usage "--peer-port needs a number"
+  team=(--peers "$host:$peer_port")
+fi
+has_flag --threads || for host in "${!on_host[@]}"; do
+  [ "${on_host[$host]}" -gt 1 ] || continue
+  cores="$(on "$host" nproc)" || fail "cannot tell the cores of $host"
+  threads_on[$host]=$((cores > on_host[$host] ? cores / on_host[$host] : 1))
+done
+
 # A worker runs in the folder from which this script was called, so relative paths mean the same.
 # shellcheck disable=SC2016
 start_worker() {  # RANK: in the background; $! is what `wait` knows it by
+  local host="${hosts[$1]}" threads
+  is_local "$host" && host=127.0.0.1
+  threads="${threads_on[$host]:-}"
   on "${hosts[$1]}" bash -c 'cd "$0" && mkdir -p "$1" && echo "$2 $$" >"$1/$3.pid" &&
-    log="$1/$3.log" && shift 3 && exec "$@" >"$log" 2>&1' \
-    "$PWD" "$dir" "${hosts[$1]}" "worker-$1" "$bin/cistern-worker" "$model" --servers "$servers" \
-    --out "$out" --rank "$1" --world_size "$workers" "${extra[@]}" &
+    log="$1/$3.log" && export LOCAL_RANK="$4" && shift 4 && exec "$@" >"$log" 2>&1' \
+    "$PWD" "$dir" "${hosts[$1]}" "worker-$1" "${local_rank[$1]}" "$bin/cistern-worker" "$model" \
+    --servers "$servers" --out "$out" --rank "$1" --world_size "$workers" "${team[@]}" \
+    ${threads:+--threads "$threads"} "${extra[@]}" &
 }
 
 # A worker's pid file lies on its own host until it is fetched here.

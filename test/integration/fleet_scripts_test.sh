@@ -36,7 +36,7 @@ mkdir "$work/bin"
 cat >"$work/bin/cistern-worker" <<'WORKER'
 #!/usr/bin/env bash
 case "$*" in
-  *"--rank 1"*) echo "error: no such model"; exit 2 ;;
+  *"--rank 1"*) echo "error: no such model"; echo "words: $* LOCAL_RANK=$LOCAL_RANK"; exit 2 ;;
   *) trap 'exit 130' TERM; while :; do sleep 0.1; done ;;
 esac
 WORKER
@@ -47,6 +47,22 @@ expect_output "worker 1 on 127.0.0.1 failed with exit code 2"
 expect_output "error: no such model"
 expect_output "worker-0: stopped"
 expect_output "worker-2: stopped"
+
+echo "workers of one machine meet at a free port and share its cores"
+expect_output "words: .* --peers 127.0.0.1:[0-9]* --threads [0-9]* LOCAL_RANK=1"
+expect_code 2 "$root/scripts/run_workers.sh" model.json --out out --workers 3 --dir "$work/run" \
+  --bin "$work/bin" --peer-port 7791 -- --threads 5
+expect_output "words: .* --peers 127.0.0.1:7791 --threads 5 LOCAL_RANK=1"
+
+echo "workers of several machines are asked for by name, on a network of the user's own"
+printf 'localhost\nfar\n' >"$work/hosts.txt"
+expect_code 1 "$root/scripts/run_workers.sh" model.json --out out --hosts "$work/hosts.txt" \
+  --dir "$work/run" --bin "$work/bin" -- --insecure-remote
+expect_output "worker 0 is on localhost, where the other hosts do not find it"
+printf 'near\nfar\n' >"$work/hosts.txt"
+expect_code 2 "$root/scripts/run_workers.sh" model.json --out out --hosts "$work/hosts.txt" \
+  --dir "$work/run" --bin "$work/bin"
+expect_output "need -- --insecure-remote"
 
 echo "stop ends the servers and says so; a second time there is nothing to do"
 expect_code 0 "$root/scripts/stop.sh" --dir "$work/run"
