@@ -1,49 +1,59 @@
 #!/usr/bin/env bash
 # News clicks, day by day: every day is predicted by the model of the days before it, then trained.
 #
-#   examples/globo/run.sh CLICKS_DIR [--out DIR] [--days 16] [--negatives 4] [-- FLAGS]
+#   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm] [--out DIR] [--days 16]
+#                                    [--negatives 4] [-- FLAGS]
 #
 # CLICKS_DIR: see samples.py. One fleet of two servers holds the model all the time; a day is one
 # run of `cistern train`, which goes on from the rows that are there. Then a fresh fleet trains all
 # days but the last at once, shuffled, and predicts the last one, which the daily model had to do
-# without: --out (default globo_out) gets days.tsv. FLAGS go to every cistern train.
+# without: --out (default globo_out) gets days-MODEL.tsv. Samples that a run before has left in --out
+# are taken as they are. FLAGS go to every cistern train.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 usage() { echo "globo: $*; see --help" >&2; exit 2; }
 
-clicks="" out=globo_out days=16 negatives=4 flags=()
+clicks="" out=globo_out days=16 negatives=4 name=deepfm flags=()
 while [ $# -gt 0 ]; do
   case "$1" in
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     --) shift; flags=("$@"); break ;;
-    --out | --days | --negatives) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --out | --days | --negatives | --model) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
     --out) out="$2" ;;
     --days) days="$2" ;;
     --negatives) negatives="$2" ;;
+    --model) name="$2" ;;
     -*) usage "unknown argument '$1'" ;;
     *) clicks="$1"; shift; continue ;;
   esac
   shift 2
 done
 [ -n "$clicks" ] || usage "which folder of clicks?"
+case "$name" in wdl | deepfm | dcn | dlrm) ;; *) usage "--model is wdl, deepfm, dcn or dlrm" ;; esac
 [[ "$days" =~ ^[1-9][0-9]*$ ]] && [ "$days" -ge 2 ] || usage "--days needs a number, 2 or more"
 
 export CISTERN_BIN="${CISTERN_BIN:-$root/build/release/bin}"
-cistern="$CISTERN_BIN/cistern" model="$here/deepfm.json"
+cistern="$CISTERN_BIN/cistern" model="$here/$name.json"
 [ -x "$cistern" ] || { echo "globo: $cistern is missing: scripts/build.sh" >&2; exit 1; }
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
-python3 "$here/samples.py" "$clicks" "$out/csv" --negatives "$negatives"
+made="$out/data/made-of"  # what the samples in --out were made of, once they are all there
+if [ "$(cat "$made" 2>/dev/null)" != "$clicks $days $negatives" ]; then
+  rm -f "$made"
+  python3 "$here/samples.py" "$clicks" "$out/csv" --negatives "$negatives"
+  left="$days"
+  for csv in "$out"/csv/day*.csv; do
+    [ "$((left--))" -gt 0 ] || break
+    "$cistern" data convert --input "$csv" --out "$out/data/$(basename "$csv" .csv)" --overwrite \
+      --label label --samples-per-file 500000 >/dev/null
+  done
+  echo "$clicks $days $negatives" >"$made"
+fi
 names=()
-for csv in "$out"/csv/day*.csv; do
-  [ "${#names[@]}" -lt "$days" ] || break
-  name="$(basename "$csv" .csv)"
-  "$cistern" data convert --input "$csv" --out "$out/data/$name" --overwrite --label label \
-    --samples-per-file 500000 >/dev/null
-  names+=("$name")
-done
+for folder in "$out"/data/day*/; do names+=("$(basename "$folder")"); done
+names=("${names[@]:0:days}")
 days="${#names[@]}"
 last="${names[$((days - 1))]}"
 
@@ -65,12 +75,13 @@ score() {  # DAY: "AUC LOGLOSS" of the servers' model
     python3 -c 'import json, sys; t = json.load(sys.stdin); print(t["auc"], t["logloss"])'
 }
 
-printf 'day\tauc\tlogloss\n' >"$out/days.tsv"
+table="$out/days-$name.tsv"
+printf 'day\tauc\tlogloss\n' >"$table"
 start_fleet
 for ((day = 0; day < days; ++day)); do
   if [ "$day" -gt 0 ]; then
     read -r auc logloss < <(score "${names[day]}")
-    printf '%s\t%s\t%s\n' "${names[day]}" "$auc" "$logloss" >>"$out/days.tsv"
+    printf '%s\t%s\t%s\n' "${names[day]}" "$auc" "$logloss" >>"$table"
     printf '%s before it is trained: AUC %.5f, log loss %.5f\n' "${names[day]}" "$auc" "$logloss"
   fi
   if [ "$day" -lt "$((days - 1))" ]; then
@@ -91,5 +102,5 @@ PYTHON
 start_fleet
 train "$out/run/at_once" "$out/all_but_last.txt" --set cistern.shuffle=true
 read -r auc logloss < <(score "$last")
-printf 'at_once:%s\t%s\t%s\n' "$last" "$auc" "$logloss" >>"$out/days.tsv"
+printf 'at_once:%s\t%s\t%s\n' "$last" "$auc" "$logloss" >>"$table"
 printf '%s after all days before it at once: AUC %.5f, log loss %.5f\n' "$last" "$auc" "$logloss"

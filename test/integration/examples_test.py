@@ -88,7 +88,7 @@ class Globo(ProgramTest):
         result = script(ROOT / "examples/globo/run.sh", self.clicks, "--out", self.folder / "out",
                         "--days", "3", "--", "--threads", "1")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        lines = (self.folder / "out/days.tsv").read_text(encoding="utf-8").splitlines()
+        lines = (self.folder / "out/days-deepfm.tsv").read_text(encoding="utf-8").splitlines()
         self.assertEqual([line.split("\t")[0] for line in lines],
                          ["day", "day01", "day02", "at_once:day02"])
         for line in lines[1:]:
