@@ -125,13 +125,15 @@ absl::Status TrainJob::GatherTeam() {
 
 // A worker that was started again goes on with those that did not end, so they resume like it.
 absl::Status TrainJob::CheckSameJob() {
+  // A value may name a path, which may be no UTF-8.
   JobValues own(config_.values.begin(), config_.values.end());
   own["--resume"] = std::exchange(gathered_, true) || options_.resume ? "given" : "not given";
   own["--no-save-model"] = options_.save_model ? "not given" : "given";
   own["number of servers"] = absl::StrCat(client_.servers().size());
   own["durability of the servers"] = client_.durable() ? "commit" : "none";
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
-                           trainers()->Gather(nlohmann::json(own).dump()));
+                           trainers()->Gather(nlohmann::json(own).dump(
+                               -1, ' ', false, nlohmann::json::error_handler_t::replace)));
   const auto of_leader = nlohmann::json::parse(said[0]).get<JobValues>();
   for (size_t r = 1; r < said.size(); ++r) {
     const auto other = nlohmann::json::parse(said[r]).get<JobValues>();
