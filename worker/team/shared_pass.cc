@@ -1,52 +1,14 @@
 #include "worker/team/shared_pass.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "common/hash.h"
 #include "worker/pass/batch_builder.h"
+#include "worker/team/message.h"
 
 namespace cistern {
 namespace {
-
-// Arrays of numbers one behind the other in a message.
-template <typename T>
-void Put(absl::Span<const T> values, std::string* message) {
-  message->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
-
-// Reads them back.
-class Reader {
- public:
-  Reader(const std::string& message, size_t worker) : rest_(message), worker_(worker) {}
-
-  template <typename T>
-  absl::Status Take(size_t count, std::vector<T>* values) {
-    if (count > rest_.size() / sizeof(T)) return TooShort();
-    values->resize(count);
-    std::memcpy(values->data(), rest_.data(), count * sizeof(T));
-    rest_.remove_prefix(count * sizeof(T));
-    return absl::OkStatus();
-  }
-  template <typename T>
-  absl::Status TakeRest(std::vector<T>* values) {
-    return Take(rest_.size() / sizeof(T), values);
-  }
-  absl::StatusOr<uint32_t> TakeNumber() {
-    std::vector<uint32_t> number;
-    CISTERN_RETURN_IF_ERROR(Take(1, &number));
-    return number[0];
-  }
-
- private:
-  absl::Status TooShort() const {
-    return absl::InternalError(absl::StrCat("worker ", worker_, " sent too little of a pass"));
-  }
-
-  absl::string_view rest_;
-  const size_t worker_;
-};
 
 uint32_t OwnerOf(Key key, uint32_t workers) {
   return static_cast<uint32_t>((MixKey(key) >> 32) * workers >> 32);
@@ -57,15 +19,18 @@ class TeamPartners : public PassPartners {
   explicit TeamPartners(Team& team) : team_(team) {}
 
   absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own) override {
-    CISTERN_RETURN_IF_ERROR(team_.Agree(own.status()));
-    std::string message;
-    Put<Claim>({&*own, 1}, &message);
+    absl::StatusOr<std::string> message("");
+    if (own.ok()) {
+      PutNumbers<Claim>({&*own, 1}, &*message);
+    } else {
+      message = own.status();
+    }
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, team_.Gather(message));
     Claim all = *own;
     all.key_bytes = all.batch_bytes = 0;
     for (size_t r = 0; r < said.size(); ++r) {
       std::vector<Claim> one;
-      CISTERN_RETURN_IF_ERROR(Reader(said[r], r).Take(1, &one));
+      CISTERN_RETURN_IF_ERROR(MessageReader(said[r], r).Take(1, &one));
       all.key_bytes += one[0].key_bytes;
       all.batch_bytes = std::max(all.batch_bytes, one[0].batch_bytes);
       all.budget = std::min(all.budget, one[0].budget);
@@ -117,7 +82,7 @@ class InputExchange {
                    std::vector<std::string>* messages) const;
   // From the messages of the others: what the batches give.
   absl::Status Serve(const std::vector<std::string>& asked);
-  absl::Status TakeRows(Reader* reader, ExchangedRows* out) const;
+  absl::Status TakeRows(MessageReader* reader, ExchangedRows* out) const;
   // occurrences: by row that is given.
   static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
                              ExchangedRows* out);
@@ -141,7 +106,7 @@ absl::Status InputExchange::FindOwners() {
   std::vector<std::vector<uint32_t>> asked(team_.size());
   for (size_t k = 0; k < keys.size(); ++k) {
     const uint32_t owner = OwnerOf(keys[k], team_.size());
-    Put<Key>({&keys[k], 1}, &to[owner]);
+    PutNumbers<Key>({&keys[k], 1}, &to[owner]);
     asked[owner].push_back(static_cast<uint32_t>(k));
   }
   if (options_.keep_keys[input_]) {
@@ -155,15 +120,15 @@ absl::Status InputExchange::FindOwners() {
   std::vector<std::string> answers(team_.size());
   for (size_t r = 0; r < from.size(); ++r) {
     std::vector<Key> wanted;
-    CISTERN_RETURN_IF_ERROR(Reader(from[r], r).TakeRest(&wanted));
+    CISTERN_RETURN_IF_ERROR(MessageReader(from[r], r).TakeRest(&wanted));
     std::vector<Row> rows(wanted.size());
     held.Add(wanted, rows.data());
-    Put<Row>(rows, &answers[r]);
+    PutNumbers<Row>(rows, &answers[r]);
   }
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> answered, team_.Exchange(answers));
   std::vector<std::vector<Row>> rows(team_.size());
   for (size_t r = 0; r < answered.size(); ++r) {
-    CISTERN_RETURN_IF_ERROR(Reader(answered[r], r).Take(asked[r].size(), &rows[r]));
+    CISTERN_RETURN_IF_ERROR(MessageReader(answered[r], r).Take(asked[r].size(), &rows[r]));
   }
   Order(rows, asked);
   pass_.keys[input_] = PassKeys(std::move(held));
@@ -201,8 +166,8 @@ std::vector<std::string> InputExchange::AskForRows() {
     std::vector<uint32_t>& counts = exchanged(batch).taken;
     for (size_t r = 0; r < rows.size(); ++r) {
       counts.push_back(static_cast<uint32_t>(rows[r].size()));
-      Put<uint32_t>({&counts.back(), 1}, &messages[r]);
-      Put<Row>(rows[r], &messages[r]);
+      PutNumbers<uint32_t>({&counts.back(), 1}, &messages[r]);
+      PutNumbers<Row>(rows[r], &messages[r]);
     }
     if (this->counts()) CountClicks(batch, taken, &messages);
   }
@@ -236,29 +201,27 @@ void InputExchange::CountClicks(const Batch& batch, const std::vector<uint32_t>&
       const bool click = batch.label[output / sparse.slot_num * label_dim] > 0;
       numbers.push_back((click ? sparse.slot_num : 0) + output % sparse.slot_num);
     }
-    Put<uint32_t>(numbers, message);
+    PutNumbers<uint32_t>(numbers, message);
   }
 }
 
-absl::Status InputExchange::TakeRows(Reader* reader, ExchangedRows* out) const {
-  CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader->TakeNumber());
-  std::vector<Row> rows;
-  CISTERN_RETURN_IF_ERROR(reader->Take(count, &rows));
+absl::Status InputExchange::TakeRows(MessageReader* reader, ExchangedRows* out) const {
+  CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader->TakeNumber<uint32_t>());
+  CISTERN_RETURN_IF_ERROR(reader->Take(count, &out->served.rows));
   out->given.push_back(count);
-  out->served.rows.insert(out->served.rows.end(), rows.begin(), rows.end());
   return absl::OkStatus();
 }
 
 absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
-  std::vector<Reader> readers;
+  std::vector<MessageReader> readers;
   for (size_t r = 0; r < asked.size(); ++r) readers.emplace_back(asked[r], r);
   for (Batch& batch : pass_.batches) {
     ExchangedRows& out = exchanged(batch);
     std::vector<std::vector<uint32_t>> occurrences;
-    for (Reader& reader : readers) {
+    for (MessageReader& reader : readers) {
       CISTERN_RETURN_IF_ERROR(TakeRows(&reader, &out));
       while (counts() && occurrences.size() < out.served.rows.size()) {
-        CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader.TakeNumber());
+        CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader.TakeNumber<uint32_t>());
         CISTERN_RETURN_IF_ERROR(reader.Take(count, &occurrences.emplace_back()));
       }
     }

@@ -15,20 +15,18 @@ constexpr std::chrono::milliseconds kNextLimit = std::chrono::seconds(60);
 // Steps follow each other; what takes long stands between passes, and the team waits for it there.
 constexpr std::chrono::milliseconds kStepPatience = std::chrono::minutes(5);
 
-std::string WithCode(const absl::Status& status) {
-  if (status.ok()) return "";
-  return absl::StrCat(static_cast<int>(status.code()), " ", status.message());
+// What a worker says begins with the code of its status: 0, and then what it has to say, or that of
+// an error, and then why.
+std::string WithCode(const absl::StatusOr<std::string>& said) {
+  const char code = static_cast<char>(said.status().code());
+  return std::string(1, code) + (said.ok() ? *said : std::string(said.status().message()));
 }
 
-absl::Status FromCode(const std::string& text, uint32_t rank) {
-  if (text.empty()) return absl::OkStatus();
-  const size_t space = text.find(' ');
-  int code = 0;
-  if (space == std::string::npos || !absl::SimpleAtoi(text.substr(0, space), &code)) {
-    return absl::InternalError(absl::StrCat("worker ", rank, " said '", text, "'"));
-  }
-  return absl::Status(static_cast<absl::StatusCode>(code),
-                      absl::StrCat("worker ", rank, ": ", text.substr(space + 1)));
+absl::StatusOr<std::string> FromCode(const std::string& text, size_t rank) {
+  if (text.empty()) return absl::InternalError(absl::StrCat("worker ", rank, " said nothing"));
+  const auto code = static_cast<absl::StatusCode>(text[0]);
+  if (code == absl::StatusCode::kOk) return text.substr(1);
+  return absl::Status(code, absl::StrCat("worker ", rank, ": ", text.substr(1)));
 }
 
 }  // namespace
@@ -73,8 +71,14 @@ absl::StatusOr<std::vector<std::string>> Team::Exchange(const std::vector<std::s
   return from;
 }
 
-absl::StatusOr<std::vector<std::string>> Team::Gather(const std::string& own) {
-  return Exchange(std::vector<std::string>(size(), own));
+absl::StatusOr<std::vector<std::string>> Team::Gather(const absl::StatusOr<std::string>& own) {
+  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> said,
+                           Exchange(std::vector<std::string>(size(), WithCode(own))));
+  CISTERN_RETURN_IF_ERROR(own.status());
+  for (size_t r = 0; r < said.size(); ++r) {
+    CISTERN_ASSIGN_OR_RETURN(said[r], FromCode(said[r], r));
+  }
+  return said;
 }
 
 absl::StatusOr<std::string> Team::FromLeader(const std::string& own) {
@@ -85,10 +89,7 @@ absl::StatusOr<std::string> Team::FromLeader(const std::string& own) {
 }
 
 absl::Status Team::Agree(const absl::Status& own) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, Gather(WithCode(own)));
-  if (!own.ok()) return own;
-  for (uint32_t r = 0; r < size(); ++r) CISTERN_RETURN_IF_ERROR(FromCode(said[r], r));
-  return absl::OkStatus();
+  return Gather(own.ok() ? absl::StatusOr<std::string>("") : own).status();
 }
 
 absl::Status Team::Lead(const std::function<absl::Status()>& work) {

@@ -41,11 +41,12 @@ class Team {
 
   // to[r] goes to worker r; returns what each sent here. [size], the own included.
   absl::StatusOr<std::vector<std::string>> Exchange(const std::vector<std::string>& to);
-  // What everybody says, by rank.
-  absl::StatusOr<std::vector<std::string>> Gather(const std::string& own);
+  // What everybody says, by rank; or, where some have an error to say, that of the first, with its
+  // name, at all others, and everybody's own at itself.
+  absl::StatusOr<std::vector<std::string>> Gather(const absl::StatusOr<std::string>& own);
   // What worker 0 says.
   absl::StatusOr<std::string> FromLeader(const std::string& own);
-  // OK if all say OK; else, at all of them, the error of the first that does not, with its name.
+  // OK if all say OK; else an error, as Gather.
   absl::Status Agree(const absl::Status& own);
   // `work` is done by worker 0 alone; the others wait for its end.
   absl::Status Lead(const std::function<absl::Status()>& work);

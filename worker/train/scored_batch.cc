@@ -1,33 +1,8 @@
 #include "worker/train/scored_batch.h"
 
-#include <cstring>
+#include "worker/team/message.h"
 
 namespace cistern {
-namespace {
-
-template <typename T>
-void Put(const std::vector<T>& values, std::string* packed) {
-  const uint64_t count = values.size();
-  packed->append(reinterpret_cast<const char*>(&count), sizeof(count));
-  packed->append(reinterpret_cast<const char*>(values.data()), count * sizeof(T));
-}
-
-template <typename T>
-bool Take(absl::string_view* packed, std::vector<T>* values) {
-  uint64_t count = 0;
-  if (packed->size() < sizeof(count)) return false;
-  std::memcpy(&count, packed->data(), sizeof(count));
-  packed->remove_prefix(sizeof(count));
-  if (count > packed->size() / sizeof(T)) return false;
-  const size_t before = values->size();
-  values->resize(before + count);
-  std::memcpy(values->data() + before, packed->data(), count * sizeof(T));
-  packed->remove_prefix(count * sizeof(T));
-  return true;
-}
-
-}  // namespace
-
 // Groups go as two arrays: whether there is one, and its key.
 std::string ScoredBatch::Pack() const {
   std::vector<uint8_t> has;
@@ -37,24 +12,29 @@ std::string ScoredBatch::Pack() const {
     keys.push_back(group.value_or(0));
   }
   std::string packed;
-  Put(std::vector<uint64_t>{samples}, &packed);
-  Put(labels, &packed);
-  Put(predictions, &packed);
-  Put(margins, &packed);
-  Put(has, &packed);
-  Put(keys, &packed);
+  PutArray(std::vector<uint64_t>{samples}, &packed);
+  PutArray(labels, &packed);
+  PutArray(predictions, &packed);
+  PutArray(margins, &packed);
+  PutArray(has, &packed);
+  PutArray(keys, &packed);
   return packed;
 }
 
-absl::Status ScoredBatch::Append(const std::string& packed) {
-  absl::string_view rest = packed;
+absl::Status ScoredBatch::Append(const std::string& packed, size_t worker) {
+  MessageReader reader(packed, worker);
   std::vector<uint64_t> more;
   std::vector<uint8_t> has;
   std::vector<Key> keys;
-  const bool whole = Take(&rest, &more) && Take(&rest, &labels) && Take(&rest, &predictions) &&
-                     Take(&rest, &margins) && Take(&rest, &has) && Take(&rest, &keys) &&
-                     more.size() == 1 && has.size() == keys.size() && rest.empty();
-  if (!whole) return absl::InternalError("another worker sent scores that cannot be read");
+  CISTERN_RETURN_IF_ERROR(reader.TakeArray(&more));
+  CISTERN_RETURN_IF_ERROR(reader.TakeArray(&labels));
+  CISTERN_RETURN_IF_ERROR(reader.TakeArray(&predictions));
+  CISTERN_RETURN_IF_ERROR(reader.TakeArray(&margins));
+  CISTERN_RETURN_IF_ERROR(reader.TakeArray(&has));
+  CISTERN_RETURN_IF_ERROR(reader.TakeArray(&keys));
+  if (more.size() != 1 || has.size() != keys.size() || !reader.at_end()) {
+    return absl::InternalError(absl::StrCat("worker ", worker, " sent scores of another form"));
+  }
   samples += more[0];
   for (size_t i = 0; i < keys.size(); ++i) {
     groups.push_back(has[i] != 0 ? std::optional<Key>(keys[i]) : std::nullopt);
@@ -65,7 +45,9 @@ absl::Status ScoredBatch::Append(const std::string& packed) {
 absl::Status ScoredBatch::GatherFrom(Team& team) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, team.Gather(Pack()));
   ScoredBatch all;
-  for (const std::string& part : parts) CISTERN_RETURN_IF_ERROR(all.Append(part));
+  for (size_t r = 0; r < parts.size(); ++r) {
+    CISTERN_RETURN_IF_ERROR(all.Append(parts[r], r));
+  }
   *this = std::move(all);
   return absl::OkStatus();
 }

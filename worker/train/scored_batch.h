@@ -22,7 +22,7 @@ struct ScoredBatch {
 
  private:
   std::string Pack() const;
-  absl::Status Append(const std::string& packed);
+  absl::Status Append(const std::string& packed, size_t worker);
 };
 
 }  // namespace cistern
