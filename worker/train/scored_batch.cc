@@ -3,6 +3,7 @@
 #include "worker/team/message.h"
 
 namespace cistern {
+
 // Groups go as two arrays: whether there is one, and its key.
 std::string ScoredBatch::Pack() const {
   std::vector<uint8_t> has;
