@@ -79,6 +79,10 @@ absl::Status Event::Wait() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> Event::HasHappened() const {
+  return true;
+}
+
 absl::StatusOr<double> Event::MillisecondsSince(const Event& earlier) const {
   return std::chrono::duration<double, std::milli>(at_ - earlier.at_).count();
 }

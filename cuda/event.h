@@ -25,6 +25,8 @@ class Event {
 
   // The host waits for the event.
   absl::Status Wait();
+  // Whether it has happened; an error that the stream ran into by then.
+  absl::StatusOr<bool> HasHappened() const;
 
   // Both have happened.
   absl::StatusOr<double> MillisecondsSince(const Event& earlier) const;

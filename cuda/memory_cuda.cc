@@ -98,6 +98,14 @@ absl::Status Event::Wait() {
   return WaitStatus(cudaEventSynchronize(gpu_->event));
 }
 
+absl::StatusOr<bool> Event::HasHappened() const {
+  if (gpu_ == nullptr) return true;
+  const cudaError_t asked = cudaEventQuery(gpu_->event);
+  if (asked == cudaErrorNotReady) return false;
+  CISTERN_RETURN_IF_ERROR(WaitStatus(asked));
+  return true;
+}
+
 absl::StatusOr<double> Event::MillisecondsSince(const Event& earlier) const {
   if (gpu_ == nullptr) {
     return std::chrono::duration<double, std::milli>(at_ - earlier.at_).count();

@@ -15,6 +15,10 @@
 //   kFailedPrecondition  it is in another call, or in one of another size (on the CPU alone)
 // After an error every later call answers with it: a group is not mended, a new one is made.
 //
+// Calls may be on several streams, if events let each run after the one before it (SideStream):
+// NCCL asks for one order on all ranks, and calls that nothing orders may wait for each other for
+// ever.
+//
 // Sums come out with the same bits at every rank and in every run: on the CPU the ranks' numbers
 // are added in the order of ranks, in double (halves in float), and rounded once; on a GPU in
 // NCCL's order.
@@ -27,6 +31,7 @@
 #include "cuda/collective/peer_group.h"
 #include "cuda/device_context.h"
 #include "cuda/element_type.h"
+#include "cuda/event.h"
 #include "cuda/stream.h"
 
 namespace cistern {
@@ -69,6 +74,8 @@ class Communicator {
 
   // Waits until what was enqueued has run. On the CPU nothing is left.
   virtual absl::Status Wait(Stream& stream) = 0;
+  // Waits for a place behind calls on `stream`; what was enqueued behind it may still run.
+  virtual absl::Status Wait(Event& event, Stream& stream) = 0;
 
   // Ends the group: ranks that wait for this one, or come to a call, hear `why`.
   virtual void GiveUp(const absl::Status& why) = 0;

@@ -89,6 +89,7 @@ class CpuCommunicator : public Communicator {
   }
 
   absl::Status Wait(Stream& stream) override { return Check(stream); }
+  absl::Status Wait(Event&, Stream& stream) override { return Check(stream); }
 
   void GiveUp(const absl::Status& why) override { peers_->GiveUp(why); }
   void Interrupt(const absl::Status& why) override { peers_->Interrupt(why); }

@@ -3,9 +3,10 @@
 // who is still there, which NCCL cannot answer.
 #include <dlfcn.h>
 #include <nccl.h>
-#include <poll.h>
 
 #include <algorithm>
+#include <functional>
+#include <thread>
 #include <vector>
 
 #include "cuda/collective/communicator.h"
@@ -15,6 +16,8 @@ namespace cistern {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLongestPause{1};
 
 // The library's functions under their own names.
 struct Library {
@@ -158,19 +161,16 @@ class GpuCommunicator : public Communicator {
   }
 
   absl::Status Wait(Stream& stream) override {
-    CISTERN_RETURN_IF_ERROR(Check(stream));
-    const Deadline deadline = Clock::now() + deadline_;
-    for (;;) {
-      const cudaError_t done = cudaStreamQuery(stream.queue()->stream());
-      if (done == cudaSuccess) return absl::OkStatus();
-      if (done != cudaErrorNotReady) {
-        stream.Record(CudaStatus(done, "waiting for other ranks"));
-        return Fail(stream.status());
-      }
-      CISTERN_RETURN_IF_ERROR(Ended(ncclSuccess, "waiting for other ranks"));
-      if (Clock::now() > deadline) return Fail(Late("waiting for other ranks"));
-      Pause();
-    }
+    return WaitUntil(stream, [&]() -> absl::StatusOr<bool> {
+      const cudaError_t asked = cudaStreamQuery(stream.queue()->stream());
+      if (asked == cudaErrorNotReady) return false;
+      CISTERN_RETURN_IF_ERROR(WaitStatus(asked));
+      return true;
+    });
+  }
+
+  absl::Status Wait(Event& event, Stream& stream) override {
+    return WaitUntil(stream, [&] { return event.HasHappened(); });
   }
 
   void GiveUp(const absl::Status& why) override {
@@ -181,7 +181,33 @@ class GpuCommunicator : public Communicator {
   }
 
  private:
-  static void Pause() { poll(nullptr, 0, 1); }
+  // Most calls are taken, and most steps end, within microseconds: who waits for less than a
+  // millisecond asks often, who waits for a rank that is late sleeps.
+  static void Pause(Clock::time_point since) {
+    const Clock::duration waited = Clock::now() - since;
+    if (waited < std::chrono::microseconds(200)) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::min<Clock::duration>(waited / 8, kLongestPause));
+    }
+  }
+
+  // happened: asks the GPU.
+  absl::Status WaitUntil(Stream& stream, const std::function<absl::StatusOr<bool>()>& happened) {
+    CISTERN_RETURN_IF_ERROR(Check(stream));
+    const Clock::time_point start = Clock::now();
+    for (;;) {
+      const absl::StatusOr<bool> done = happened();
+      if (!done.ok()) {
+        stream.Record(done.status());
+        return Fail(stream.status());
+      }
+      if (*done) return absl::OkStatus();
+      CISTERN_RETURN_IF_ERROR(Ended(ncclSuccess, "waiting for other ranks"));
+      if (Clock::now() > start + deadline_) return Fail(Late("waiting for other ranks"));
+      Pause(start);
+    }
+  }
 
   absl::Status Check(Stream& stream) const {
     CISTERN_RETURN_IF_ERROR(status_);
@@ -198,15 +224,15 @@ class GpuCommunicator : public Communicator {
 
   // Waits until NCCL has taken a call, and asks for what went wrong since the last.
   absl::Status Ended(ncclResult_t result, const char* what) {
-    const Deadline deadline = Clock::now() + deadline_;
+    const Clock::time_point start = Clock::now();
     if (comm_ != nullptr && (result == ncclSuccess || result == ncclInProgress)) {
       ncclResult_t now = result;
       for (;;) {
         const ncclResult_t asked = library_.CommGetAsyncError(comm_, &now);
         result = asked == ncclSuccess ? now : asked;
         if (result != ncclInProgress) break;
-        if (Clock::now() > deadline) return Fail(Late(what));
-        Pause();
+        if (Clock::now() > start + deadline_) return Fail(Late(what));
+        Pause(start);
       }
     }
     if (result == ncclSuccess) return absl::OkStatus();

@@ -46,6 +46,10 @@ class HostCommunicator : public Communicator {
   }
 
   absl::Status Wait(Stream& stream) override { return stream.Wait(); }
+  absl::Status Wait(Event& event, Stream& stream) override {
+    stream.Record(event.Wait());
+    return stream.status();
+  }
 
   void GiveUp(const absl::Status& why) override { peers_->GiveUp(why); }
 

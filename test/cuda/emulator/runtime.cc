@@ -305,6 +305,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   }
   return cistern::emulator::IsBroken() ? cudaErrorIllegalAddress : cudaSuccess;
 }
+cudaError_t cudaEventQuery(cudaEvent_t event) {  // who asks again and again waits
+  return cudaEventSynchronize(event);
+}
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
   *ms = 0;
   return cudaSuccess;
