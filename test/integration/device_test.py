@@ -113,7 +113,7 @@ class Device(ProgramTest):
         self.expect(checked, 1, "illegal memory access")
         self.assertRegex(checked.err, r"[A-Z]\w+: an illegal memory access")  # the op's name
 
-    def train_together(self, workers, device):
+    def train_together(self, workers, device, *flags):
         """Several workers of one run; they exchange through the host, as GPUs without NCCL do."""
         self.runs += 1
         out = self.folder / f"run-{self.runs}"
@@ -123,7 +123,8 @@ class Device(ProgramTest):
         with Servers(2, self.folder) as servers:
             processes = [start(WORKER, self.config, "--servers", servers.addresses, "--out", out,
                                "--device", device, "--threads", "1", "--rank", str(rank),
-                               "--world-size", str(workers), "--peers", peers, *SMALL_PASSES)
+                               "--world-size", str(workers), "--peers", peers, *SMALL_PASSES,
+                               *flags)
                          for rank in range(workers)]
             for process in processes:
                 self.expect(finish(process), 0)
@@ -141,6 +142,13 @@ class Device(ProgramTest):
             self.assertEqual(lines["samples"], alone["samples"])
             for name in ("loss", "auc", "logloss"):
                 self.assertAlmostEqual(lines[name], alone[name], delta=2e-4)
+
+    def test_steps_of_several_workers_have_the_same_bits_with_graphs_and_without(self):
+        captured, one_by_one = (self.train_together(2, "cuda", "--set", f"solver.cuda_graph={word}")
+                                for word in ("true", "false"))
+        self.assertEqual(self.predict(captured, "cpu"), self.predict(one_by_one, "cpu"))
+        losses = [[line.get("loss") for line in self.lines(run)] for run in (captured, one_by_one)]
+        self.assertEqual(*losses)
 
     def test_the_same_bits_twice_and_from_a_fleet(self):
         expected = self.predict(self.train("cuda"), "cuda")

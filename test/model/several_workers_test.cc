@@ -1,7 +1,11 @@
 // A model of one worker that exchanges with itself: the way of several, on one device. What several
 // train together is tested with real processes (test/integration).
+#include <functional>
+
+#include "cuda/op/elementwise.h"
 #include "test/model/model_bench.h"
 #include "test/model/model_texts.h"
+#include "worker/model/device_buffer.h"
 #include "worker/team/shared_pass.h"
 
 namespace cistern {
@@ -41,28 +45,133 @@ Batch Exchanged(Team& team, const ModelBench& bench, Batch batch) {
   return std::move(pass.batches[0]);
 }
 
+// Exchanges with itself as NCCL does with others: a call runs behind what its stream was given, and
+// behind nothing else.
+class QueuedSelf : public Communicator {
+ public:
+  QueuedSelf() : Communicator(0, 1) {
+    EXPECT_TRUE(ended_.Grow(kCalls, TestDevice(), "test").ok());
+    EXPECT_TRUE(seen_.Grow(kCalls * kCalls, TestDevice(), "test").ok());
+  }
+  absl::Status AllReduce(void*, size_t, ElementType, Stream& stream) override {
+    return Call(stream, [] {});
+  }
+  absl::Status AllToAll(const void* send, absl::Span<const size_t> bytes, void* receive,
+                        absl::Span<const size_t> receive_bytes, Stream& stream) override {
+    EXPECT_EQ(bytes, receive_bytes);
+    return Call(stream, [&] { CopyOnDevice(send, receive, bytes[0], stream); });
+  }
+  absl::Status Broadcast(void*, size_t, int, Stream& stream) override {
+    return Call(stream, [] {});
+  }
+  absl::Status Barrier(Stream& stream) override { return stream.Wait(); }
+  absl::Status Wait(Stream& stream) override { return stream.Wait(); }
+  absl::Status Wait(Event& event, Stream&) override {
+    ++waits_;
+    return event.Wait();
+  }
+  void GiveUp(const absl::Status&) override {}
+
+  size_t calls() const { return calls_; }
+  size_t waits() const { return waits_; }
+  // Every call ran once all calls before it had ended, whatever their streams.
+  void ExpectInOrder() const {
+    ASSERT_LE(calls_, kCalls);
+    const std::vector<float> seen = Here(seen_.data(), kCalls * kCalls);
+    for (size_t call = 0; call < calls_; ++call) {
+      for (size_t before = 0; before < call; ++before) {
+        ASSERT_EQ(seen[call * kCalls + before], 1) << call << " did not wait for " << before;
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kCalls = 128;
+
+  absl::Status Call(Stream& stream, const std::function<void()>& work) {
+    const size_t call = std::min(calls_++, kCalls - 1);
+    CopyOnDevice(ended_.data(), seen_.data() + call * kCalls, kCalls * sizeof(float), stream);
+    work();
+    op::Fill(1, ended_.data() + call, 1, stream);
+    return stream.status();
+  }
+
+  size_t calls_ = 0, waits_ = 0;
+  DeviceFloats ended_, seen_;  // by call: it has; by call, which calls had when it began
+};
+
+// With two steps in flight.
+std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<Batch>& batches) {
+  std::vector<StepResult> results;
+  const auto finish = [&] {
+    const absl::StatusOr<StepResult> result = bench.model->Finish();
+    EXPECT_TRUE(result.ok()) << result.status();
+    results.push_back(result.ok() ? *result : StepResult());
+  };
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const Batch* next = i + 1 < batches.size() ? &batches[i + 1] : nullptr;
+    const absl::Status launched = bench.model->Launch(batches[i], bench.pointers, i + 1, 1.0, next);
+    EXPECT_TRUE(launched.ok()) << launched;
+    if (i > 0) finish();
+  }
+  finish();
+  return results;
+}
+
+void ExpectSameModel(const ModelBench& found, const ModelBench& expected) {
+  for (int i = 0; i < expected.model->schema().dense_tables_size(); ++i) {
+    EXPECT_EQ(found.Dense(static_cast<size_t>(i)), expected.Dense(static_cast<size_t>(i)));
+  }
+  for (size_t i = 0; i < expected.tables.size(); ++i) {
+    EXPECT_EQ(found.Read(i).values, expected.Read(i).values) << i;
+    EXPECT_EQ(found.Read(i).full, expected.Read(i).full) << i;
+  }
+}
+
+void SetPeers(ModelBench& bench, Communicator& peers) {
+  auto model = Model::Create(bench.config, TestDevice(), &peers);
+  ASSERT_TRUE(model.ok()) << model.status();
+  bench.model = *std::move(model);
+}
+
+// What a worker alone trains is what one trains that exchanges, through the host or in the streams,
+// with its steps captured and not.
 void ExpectSameBits(const std::string& text, const std::vector<std::string>& overrides) {
   Team1 one;
-  ModelBench alone(text, overrides, kRows), exchanging(text, overrides, kRows);
-  auto model = Model::Create(exchanging.config, TestDevice(), one.steps.get());
-  ASSERT_TRUE(model.ok()) << model.status();
-  exchanging.model = *std::move(model);
+  ModelBench alone(text, overrides, kRows);
+  std::vector<Batch> batches;
+  std::vector<StepResult> expected;
   for (uint64_t step = 1; step <= 5; ++step) {
     const Batch batch = alone.batch(16 - step, static_cast<uint32_t>(step));
-    const StepResult expected = alone.Train(batch, step);
-    const StepResult result = exchanging.Train(Exchanged(*one.team, exchanging, batch), step);
-    EXPECT_EQ(result.loss, expected.loss) << step;
-    EXPECT_EQ(result.grad_norm, expected.grad_norm) << step;
+    expected.push_back(alone.Train(batch, step));
+    batches.push_back(Exchanged(*one.team, alone, batch));
   }
-  for (int i = 0; i < alone.model->schema().dense_tables_size(); ++i) {
-    EXPECT_EQ(exchanging.Dense(static_cast<size_t>(i)), alone.Dense(static_cast<size_t>(i)));
+  const Batch last = alone.batch(16, 77);
+  const std::vector<float> predictions = alone.Predict(last);
+  for (const bool captured : {true, false}) {
+    std::vector<std::string> flags = overrides;
+    flags.push_back(absl::StrCat("solver.cuda_graph=", captured ? "true" : "false"));
+    QueuedSelf queued;
+    for (Communicator* peers : {one.steps.get(), static_cast<Communicator*>(&queued)}) {
+      ModelBench exchanging(text, flags, kRows);
+      ASSERT_NO_FATAL_FAILURE(SetPeers(exchanging, *peers));
+      const std::vector<StepResult> results = TrainAll(exchanging, batches);
+      for (size_t i = 0; i < results.size(); ++i) {
+        EXPECT_EQ(results[i].loss, expected[i].loss) << i;
+        EXPECT_EQ(results[i].grad_norm, expected[i].grad_norm) << i;
+      }
+      ExpectSameModel(exchanging, alone);
+      EXPECT_EQ(exchanging.Predict(Exchanged(*one.team, exchanging, last)), predictions);
+      // The first step is none: its libraries load what they run.
+      const uint64_t parts = exchanging.model->graphs_launched() / (batches.size() - 1);
+      const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
+      EXPECT_GE(parts, on_gpu && captured ? 3u : 0u);
+      EXPECT_LE(parts, on_gpu && captured ? 5u : 0u);
+    }
+    EXPECT_EQ(queued.waits(), batches.size());
+    EXPECT_GE(queued.calls(), 4 * batches.size());
+    queued.ExpectInOrder();
   }
-  for (size_t i = 0; i < alone.tables.size(); ++i) {
-    EXPECT_EQ(exchanging.Read(i).values, alone.Read(i).values) << i;
-    EXPECT_EQ(exchanging.Read(i).full, alone.Read(i).full) << i;
-  }
-  const Batch batch = alone.batch(16, 77);
-  EXPECT_EQ(exchanging.Predict(Exchanged(*one.team, exchanging, batch)), alone.Predict(batch));
 }
 
 TEST(SeveralWorkers, OneThatExchangesWithItselfTrainsTheSameBits) {

@@ -106,10 +106,13 @@ void EmbeddingLayer::TakeRows(const Step& step) {
 void EmbeddingLayer::GiveGradients(const Step& step) {
   const ExchangeView& rows = exchanged(step);
   Exchange(taken_.data(), rows.taken, given_.data(), rows.given, step);
-  op::EmbeddingPoolBackward(given_.data(), config_.vec_size, rows.served.offsets, op::Pool::kSum,
-                            rows.served.segment_offsets, rows.served.segment_outputs,
-                            gradients_.data(), rows.served.distinct, 1, config_.vec_size,
-                            step.stream);
+}
+
+void EmbeddingLayer::SumGradients(const Step& step) {
+  const SparseView& served = exchanged(step).served;
+  op::EmbeddingPoolBackward(given_.data(), config_.vec_size, served.offsets, op::Pool::kSum,
+                            served.segment_offsets, served.segment_outputs, gradients_.data(),
+                            served.distinct, 1, config_.vec_size, step.stream);
   GradientsMade(step);
 }
 

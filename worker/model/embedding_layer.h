@@ -16,7 +16,8 @@ namespace cistern {
 //
 // With other workers (Step::peers) the rows of a batch come from those that hold them, before the
 // forward pass (TakeRows), and their gradients go back there (GiveGradients), where those of all
-// workers are summed, worker by worker. From there on each moves the rows that it holds.
+// workers are summed, worker by worker (SumGradients). From there on each moves the rows that it
+// holds.
 //
 // Threads: one at a time.
 class EmbeddingLayer : public Layer {
@@ -40,6 +41,7 @@ class EmbeddingLayer : public Layer {
   virtual absl::Status Reserve(size_t distinct, DeviceContext& device);
   void TakeRows(const Step& step);
   void GiveGradients(const Step& step);
+  void SumGradients(const Step& step);
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;
   bool has_parameters() const override { return true; }

@@ -42,6 +42,16 @@ class Graph {
   // on the step's side.
   void Backward(const Step& step);
 
+  // The same in parts and without the embeddings, for a step of several workers, whose rows come
+  // and whose gradients go beside the first and the last of them.
+  void ForwardAhead(const Step& step);    // layers before the first that reads an embedding
+  void ForwardRest(const Step& step);     // the others
+  void BackwardToRows(const Step& step);  // until the gradients of all embeddings are complete
+  void BackwardRest(const Step& step);
+  // The first and the last part are some layers.
+  bool works_ahead() const { return first_reader_ > live_embeddings_.size(); }
+  bool works_behind() const { return rows_complete_ + 1 < complete_after_.size(); }
+
   const Tensor& logit() const { return *logit_; }
   Loss& loss() { return *loss_; }
   const LayerConfig& loss_config() const { return *loss_config_; }
@@ -77,6 +87,9 @@ class Graph {
   void PlanOverlap();
   void Compute(const Step& step, void (Layer::*direction)(const Step&));
   void Bind(const Step& step);
+  // Layers first .. end of live_ forward, and of backward_ back.
+  void ForwardLayers(const Step& step, size_t first, size_t end);
+  void BackwardLayers(const Step& step, size_t first, size_t end);
   // The dense features of the batch are floats, and the activations are not.
   bool converts_dense() const {
     return dense_ != nullptr && dense_->storage->type != ElementType::kFloat;
@@ -96,6 +109,7 @@ class Graph {
   size_t first_reader_ = 0;       // in live_: of an embedding
   // Embeddings whose gradient is complete after the first i layers of backward_.
   std::vector<std::vector<EmbeddingLayer*>> complete_after_;
+  size_t rows_complete_ = 0;  // after so many those of all are
   std::vector<EmbeddingLayer*> live_embeddings_;
   bool has_dead_parameters_ = false;
   size_t planned_batch_ = 0;

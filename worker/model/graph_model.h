@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,7 +17,7 @@
 
 namespace cistern {
 
-// model.cc makes it and predicts with it; model_step.cc trains.
+// model.cc makes it and predicts with it; model_step.cc trains, shared_step.cc with other workers.
 //
 // Threads: one at a time.
 class GraphModel : public Model {
@@ -33,6 +34,7 @@ class GraphModel : public Model {
   v1::StepClock clock() const override;
   void SetClock(const v1::StepClock& clock) override;
   absl::Status BringUp(absl::Span<PassTable* const> tables) override;
+  uint64_t graphs_launched() const override;
   LossScale loss_scale() const override { return LossScaleOf(last_gate_, scaling_); }
   absl::Status SetLossScale(const LossScale& at) override;
   absl::StatusOr<std::vector<float>> ReadDense(size_t i) const override {
@@ -51,13 +53,21 @@ class GraphModel : public Model {
   absl::Status Allocate();
   absl::Status CheckMemory() const;
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
+  // Parts of a step that a GPU is given as one CUDA graph each: without peers one is all of it.
+  // With peers: see shared_step.cc.
+  enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };
+  // Enqueues `part` on `stream`, captured where the model says so.
+  void Give(Part part, Stream& stream, const std::function<void()>& enqueue);
   // Enqueues all of a step; `gate`: where the host reads its verdict.
   void Compute(const Step& step, double lr_scale, op::StepGate* gate);
-  void ForwardAndBackward(const Step& step);
-  // With peers: gradients and sums become those of all workers.
-  void GatherGradients(const Step& step);
+  void ComputeShared(const Step& step, double lr_scale, op::StepGate* gate);
+  void BeginStep(const Step& step);
+  void ComputeLoss(const Step& step);
+  void ShareStatistics(const Step& step);
   void SumOverPeers(void* data, size_t count, ElementType type);
   void FinishEmbeddings(const Step& step);
+  // What follows once all sums are there.
+  void JudgeAndUpdate(const Step& step, double lr_scale, op::StepGate* gate);
   void FinishDense(const Step& step);
   void Judge(const Step& step, op::StepGate* gate);
   void ScaleGradients(const Step& step);
@@ -73,7 +83,8 @@ class GraphModel : public Model {
   std::unique_ptr<Graph> graph_;
   std::optional<SideStream> side_;  // set by Allocate
   std::optional<StepPeers> peers_;
-  WorkCapture capture_;
+  std::vector<Event> exchanged_;  // one, set by Allocate: gradients of rows are where they belong
+  std::array<WorkCapture, kParts> captures_;
   DeviceFloats scratch_;       // of the loss and of sums over the parameters
   DeviceFloats predictions_;   // [planned_batch, label_dim]
   DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares

@@ -30,6 +30,7 @@ void Graph::PlanOverlap() {
       }
     }
     complete_after_[last].push_back(layer);
+    rows_complete_ = std::max(rows_complete_, last);
   }
 }
 
@@ -60,6 +61,31 @@ void Graph::Backward(const Step& step) {
     step.side.Fork(step.stream);
     for (EmbeddingLayer* layer : complete_after_[i]) layer->Backward(beside);
   }
+}
+
+void Graph::ForwardAhead(const Step& step) {
+  Bind(step);
+  ForwardLayers(step, live_embeddings_.size(), first_reader_);
+}
+
+void Graph::ForwardRest(const Step& step) {
+  ForwardLayers(step, first_reader_, live_.size());
+}
+
+void Graph::BackwardToRows(const Step& step) {
+  BackwardLayers(step, 0, rows_complete_);
+}
+
+void Graph::BackwardRest(const Step& step) {
+  BackwardLayers(step, rows_complete_, backward_.size() - live_embeddings_.size());
+}
+
+void Graph::ForwardLayers(const Step& step, size_t first, size_t end) {
+  for (size_t i = first; i < end; ++i) live_[i]->Forward(step);
+}
+
+void Graph::BackwardLayers(const Step& step, size_t first, size_t end) {
+  for (size_t i = first; i < end; ++i) backward_[i]->Backward(step);
 }
 
 // Layers never write to their inputs' values, and the plan never puts an output there. Dense

@@ -38,6 +38,8 @@ absl::Status GraphModel::Build() {
 
 absl::Status GraphModel::Allocate() {
   CISTERN_ASSIGN_OR_RETURN(side_, SideStream::Create(device_));
+  CISTERN_ASSIGN_OR_RETURN(Event exchanged, Event::Create(device_.kind()));
+  exchanged_.push_back(std::move(exchanged));
   CISTERN_RETURN_IF_ERROR(graph_->Allocate(device_));
   CISTERN_RETURN_IF_ERROR(graph_->loss().Allocate(device_));
   CISTERN_RETURN_IF_ERROR(parameters_.Allocate(config_.optimizer.rule,

@@ -80,6 +80,9 @@ class Model {
   virtual LossScale loss_scale() const = 0;
   virtual absl::Status SetLossScale(const LossScale& at) = 0;
 
+  // How many CUDA graphs the steps so far were given to a GPU as (solver.cuda_graph).
+  virtual uint64_t graphs_launched() const = 0;
+
   // Makes up what the rows of `tables`, all of them, have missed up to there: before Predict.
   virtual absl::Status BringUp(absl::Span<PassTable* const> tables) = 0;
 

@@ -1,4 +1,4 @@
-// A training step: what is enqueued for it, alone or with other workers, and how it ended.
+// A training step: what is enqueued for it, and how it ended.
 #include <algorithm>
 
 #include "common/check.h"
@@ -45,15 +45,10 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
   }
   InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
   auto* gate = static_cast<op::StepGate*>(place.gate.data());
-  // A graph would hold exchanges of other sizes at every step.
-  if (config_.solver.cuda_graph && !peers_) {
-    const bool was_ok = capture_.status().ok();
-    capture_.Run(stream_, [&] { Compute(step, lr_scale, gate); });
-    if (was_ok && !capture_.status().ok()) {
-      LogWarning(absl::StrCat("steps run without a CUDA graph: ", capture_.status().message()));
-    }
+  if (peers_) {
+    ComputeShared(step, lr_scale, gate);
   } else {
-    Compute(step, lr_scale, gate);
+    Give(kAll, stream_, [&] { Compute(step, lr_scale, gate); });
   }
   place.number = number;
   if (peers_) CISTERN_RETURN_IF_ERROR(peers_->status);
@@ -64,60 +59,50 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
   return stream_.status();
 }
 
+void GraphModel::Give(Part part, Stream& stream, const std::function<void()>& enqueue) {
+  if (!config_.solver.cuda_graph) return enqueue();
+  WorkCapture& capture = captures_[part];
+  const bool was_ok = capture.status().ok();
+  capture.Run(stream, enqueue);
+  if (was_ok && !capture.status().ok()) {
+    LogWarning(absl::StrCat("steps run without a CUDA graph: ", capture.status().message()));
+  }
+}
+
+uint64_t GraphModel::graphs_launched() const {
+  uint64_t graphs = 0;
+  for (const WorkCapture& capture : captures_) graphs += capture.graphs_launched();
+  return graphs;
+}
+
 void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) {
-  parameters_.StartStep(stream_);
-  if (peers_) {
-    for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->TakeRows(step);
-  }
-  ForwardAndBackward(step);
-  if (peers_) {
-    GatherGradients(step);
-  } else {
-    FinishEmbeddings(step);
-  }
+  BeginStep(step);
+  graph_->Forward(step);
+  ComputeLoss(step);
+  graph_->Backward(step);
+  FinishEmbeddings(step);
   FinishDense(step);
   side_->Join(stream_);
+  JudgeAndUpdate(step, lr_scale, gate);
+}
+
+void GraphModel::BeginStep(const Step& step) {
+  parameters_.StartStep(stream_);
+  if (!graph_->has_dead_parameters() && step.size > 0) return;
+  op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
+}
+
+void GraphModel::ComputeLoss(const Step& step) {
+  const Tensor& logit = graph_->logit();
+  graph_->loss().Compute(logit.value(), step.batch.label, step.size, step.all(), sum(kLoss),
+                         {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
+}
+
+void GraphModel::JudgeAndUpdate(const Step& step, double lr_scale, op::StepGate* gate) {
   Judge(step, gate);
   ScaleGradients(step);
   parameters_.Advance(gate_.data(), stream_);
   Update(step, lr_scale);
-}
-
-void GraphModel::ForwardAndBackward(const Step& step) {
-  if (graph_->has_dead_parameters() || step.size == 0) {
-    op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
-  }
-  if (step.size == 0) {  // other workers have all of the batch
-    op::Fill(0, reinterpret_cast<float*>(sum(kLoss)), sizeof(double) / sizeof(float), stream_);
-    return;
-  }
-  graph_->Forward(step);
-  const Tensor& logit = graph_->logit();
-  graph_->loss().Compute(logit.value(), step.batch.label, step.size, step.all(), sum(kLoss),
-                         {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
-  graph_->Backward(step);
-}
-
-void GraphModel::GatherGradients(const Step& step) {
-  side_->Join(stream_);
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->GiveGradients(step);
-  side_->Fork(stream_);
-  FinishEmbeddings(step);
-  side_->Join(stream_);
-  // With places that are not written yet, and that FinishDense writes for all workers alike.
-  SumOverPeers(sums_.data(), sums(), ElementType::kDouble);
-  SumOverPeers(parameters_.grads(), parameters_.count(), ElementType::kFloat);
-  const size_t running = parameters_.running_count();
-  if (running == 0) return;
-  float* statistics = parameters_.next_running({0, running});
-  const double share = static_cast<double>(step.size) / static_cast<double>(step.all());
-  op::Scale(static_cast<float>(share), statistics, running, stream_);
-  SumOverPeers(statistics, running, ElementType::kFloat);
-}
-
-void GraphModel::SumOverPeers(void* data, size_t count, ElementType type) {
-  if (!peers_->status.ok()) return;
-  peers_->status = peers_->communicator.AllReduce(data, count, type, stream_);
 }
 
 // What the sums say goes to the host; the updates follow it.
@@ -140,15 +125,16 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
   InFlight& step = in_flight_[first_in_flight_];
   first_in_flight_ = (first_in_flight_ + 1) % kStepsInFlight;
   --in_flight_num_;
-  if (peers_) CISTERN_RETURN_IF_ERROR(peers_->communicator.Wait(stream_));
-  CISTERN_RETURN_IF_ERROR(step.done.front().Wait());
+  Event& done = step.done.front();
+  // A peer that is gone leaves work behind that never ends: the communicator knows.
+  CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(done, stream_) : done.Wait());
   CISTERN_RETURN_IF_ERROR(stream_.status());
   const auto gate = *static_cast<const op::StepGate*>(step.gate.data());
   last_gate_ = gate;
   StepResult result = {gate.loss, gate.grad_norm, gate.open == 0};
   if (!result.skipped || gate.overflowed != 0 || config_.cistern.skips_not_finite) return result;
   in_flight_num_ = 0;  // the others have done nothing, either
-  CISTERN_RETURN_IF_ERROR(stream_.Wait());
+  CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(stream_) : stream_.Wait());
   CISTERN_RETURN_IF_ERROR(OpenGate());
   return NotFinite(config_, gate, step.number);
 }
