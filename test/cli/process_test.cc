@@ -7,23 +7,22 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "test/common/temp_folder.h"
+
 namespace cistern {
 namespace {
 
-std::string LogPath() {
-  return testing::TempDir() + "/process_test.log";
-}
-
 TEST(ChildProcess, GivesItsOutputLineByLine) {
-  auto child = ChildProcess::Start({"/bin/echo", "one\ntwo"}, LogPath());
+  const TempFolder folder;
+  auto child = ChildProcess::Start({"/bin/echo", "one\ntwo"}, folder / "process.log");
   ASSERT_TRUE(child.ok()) << child.status();
   EXPECT_EQ(*(*child)->ReadLine(absl::Seconds(30)), "one");
   EXPECT_EQ(*(*child)->ReadLine(absl::Seconds(30)), "two");
 }
 
 TEST(ChildProcess, ThatEndsSaysWhy) {
-  std::remove(LogPath().c_str());
-  auto child = ChildProcess::Start({"/bin/ls", "/no/such/folder"}, LogPath());
+  const TempFolder folder;
+  auto child = ChildProcess::Start({"/bin/ls", "/no/such/folder"}, folder / "process.log");
   ASSERT_TRUE(child.ok()) << child.status();
   const absl::Status status = (*child)->ReadLine(absl::Seconds(30)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
@@ -31,9 +30,10 @@ TEST(ChildProcess, ThatEndsSaysWhy) {
 }
 
 TEST(ChildProcess, IsStoppedWithItsOwner) {
+  const TempFolder folder;
   pid_t pid = 0;
   {
-    auto child = ChildProcess::Start({"/bin/sleep", "1000"}, LogPath());
+    auto child = ChildProcess::Start({"/bin/sleep", "1000"}, folder / "process.log");
     ASSERT_TRUE(child.ok()) << child.status();
     pid = (*child)->pid();
     EXPECT_TRUE((*child)->Running());
@@ -43,7 +43,8 @@ TEST(ChildProcess, IsStoppedWithItsOwner) {
 }
 
 TEST(ChildProcess, ThatIsMissingIsNamed) {
-  const auto child = ChildProcess::Start({"/no/such/program"}, LogPath());
+  const TempFolder folder;
+  const auto child = ChildProcess::Start({"/no/such/program"}, folder / "process.log");
   EXPECT_NE(child.status().message().find("/no/such/program"), std::string::npos);
 }
 

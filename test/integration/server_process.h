@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "cli/process.h"
 #include "common/rpc/fleet.h"
+#include "test/common/temp_folder.h"
 
 namespace cistern {
 
@@ -29,14 +29,12 @@ class ServerProcess {
  public:
   ServerProcess(uint32_t rank, uint32_t server_num, int port = 0,
                 const std::vector<std::string>& more = {}) {
-    static int count = 0;
     std::vector<std::string> argv = {ProgramPath("cistern-server"), absl::StrCat("--rank=", rank),
                                      absl::StrCat("--server_num=", server_num),
                                      absl::StrCat("--port=", port), "--threads=1"};
     argv.insert(argv.end(), more.begin(), more.end());
-    const std::string log =
-        absl::StrCat(testing::TempDir(), "/cistern-server-", getpid(), "-", ++count, ".log");
-    absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(argv, log);
+    absl::StatusOr<std::unique_ptr<ChildProcess>> started =
+        ChildProcess::Start(argv, folder_ / "server.log");
     EXPECT_TRUE(started.ok()) << started.status();
     process_ = *std::move(started);
     const absl::StatusOr<std::string> line = process_->ReadLine(absl::Seconds(30));
@@ -68,6 +66,7 @@ class ServerProcess {
   }
 
  private:
+  const TempFolder folder_;
   std::unique_ptr<ChildProcess> process_;
   std::string ready_line_;
   int port_ = 0;

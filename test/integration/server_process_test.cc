@@ -6,6 +6,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "test/client/embedded_fleet.h"
+#include "test/common/temp_folder.h"
 #include "test/integration/server_process.h"
 
 namespace cistern {
@@ -196,15 +197,9 @@ TEST(ProcessFleet, AServerThatIsStoppedInItsTracksDoesNotHoldAnyoneForever) {
   processes.servers[0]->process().Signal(SIGCONT);
 }
 
-// A folder of its own for each test run.
-std::string NewDataDir() {
-  std::string name = testing::TempDir() + "/cistern-data-XXXXXX";
-  EXPECT_NE(mkdtemp(name.data()), nullptr);
-  return name;
-}
-
 TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
-  const std::string data_dir = "--data_dir=" + NewDataDir();
+  const TempFolder folder;
+  const std::string data_dir = "--data_dir=" + folder.path();
   const std::vector<Key> keys = TestKeys(5000);
   std::vector<float> dense(3000);
   for (size_t i = 0; i < dense.size(); ++i) dense[i] = 0.1f * static_cast<float>(i);
@@ -250,7 +245,8 @@ TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
 }
 
 TEST(ProcessFleet, SaveNeedsADataDirAndASafeName) {
-  const std::string data_dir = "--data_dir=" + NewDataDir();
+  const TempFolder folder;
+  const std::string data_dir = "--data_dir=" + folder.path();
   for (const bool with_dir : {false, true}) {
     ProcessFleet processes(
         1, {}, with_dir ? std::vector<std::string>{data_dir} : std::vector<std::string>{});

@@ -16,12 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string NewDataDir() {
-  std::string name = testing::TempDir() + "/cistern-control-XXXXXX";
-  EXPECT_NE(mkdtemp(name.data()), nullptr);
-  return name;
-}
-
 v1::StatsReply StatsOf(ParameterClient& client, bool digest) {
   v1::StatsRequest request;
   *request.mutable_identity() = client.identity();
@@ -101,8 +95,9 @@ TEST(GetRow, ShowsFieldsAndText) {
 }
 
 TEST(SaveAndLoad, GoThroughAFolderOfTheDataDir) {
+  const TempFolder data_dir;
   ServerOptions options;
-  options.data_dir = NewDataDir();
+  options.data_dir = data_dir.path();
   EmbeddedFleet saver(2, options), loader(1, options);
   auto client = Writer(saver.Links());
   const std::vector<Key> keys = TestKeys(1000);
@@ -139,9 +134,10 @@ TEST(SaveAndLoad, GoThroughAFolderOfTheDataDir) {
 
 TEST(SaveAndLoad, DoNotFollowALinkOutOfTheDataDir) {
   namespace fs = std::filesystem;
+  const TempFolder data_dir, other;
   ServerOptions options;
-  options.data_dir = NewDataDir();
-  const fs::path root = options.data_dir, outside = NewDataDir();
+  options.data_dir = data_dir.path();
+  const fs::path root = options.data_dir, outside = other.path();
   EmbeddedFleet fleet(1, options);
   auto client = Writer(fleet.Links());
   ASSERT_EQ(CommitKeys(*client, TestKeys(100)), absl::OkStatus());
@@ -176,8 +172,9 @@ TEST(SaveAndLoad, DoNotFollowALinkOutOfTheDataDir) {
 }
 
 TEST(SaveAndLoad, ModesFormatsAndOptionsGoThrough) {
+  const TempFolder data_dir;
   ServerOptions options;
-  options.data_dir = NewDataDir();
+  options.data_dir = data_dir.path();
   EmbeddedFleet fleet(1, options), empty(1, options);
   auto client = Writer(fleet.Links());
   ASSERT_EQ(CommitKeys(*client, TestKeys(100)), absl::OkStatus());

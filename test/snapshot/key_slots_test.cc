@@ -41,7 +41,7 @@ TEST(KeySlots, FollowFromSizesOfAllInputs) {
 
 class KeySlotsInData : public testing::Test {
  protected:
-  KeySlotsInData() : path_(testing::TempDir() + "/key_slots.norm") {
+  KeySlotsInData() : path_(folder_ / "key_slots.norm") {
     NormWriterOptions options;
     options.shape.slot_nums = {2};
     options.shape.dense_dim = 3;
@@ -64,6 +64,7 @@ class KeySlotsInData : public testing::Test {
     return config;
   }
 
+  const TempFolder folder_;
   const std::string path_;
   LocalFileSystem files_;
 };
@@ -94,7 +95,7 @@ TEST_F(KeySlotsInData, OutsideTheSizesOfAHashTableAreTold) {
 }
 
 TEST_F(KeySlotsInData, OfRowsOfAnotherDayAreThoseOfTheirFile) {
-  const std::string file = testing::TempDir() + "/key_slots.model";
+  const std::string file = folder_ / "key_slots.model";
   const ModelConfig config = Config(path_, file);
   const SparseShape shape = SparseShapeOf(config, 0).value();
   auto writer = SparseWriter::Create(files_, file, HugectrForm::kV2, shape).value();

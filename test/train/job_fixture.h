@@ -58,10 +58,6 @@ std::unique_ptr<ParameterClient> Connect(Fleet& fleet, const ClientOptions& opti
 class JobFixture : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/train_job_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
     WriteSamples(folder_ + "/train.norm", 4000, 300, 1);
     WriteSamples(folder_ + "/test.norm", 1000, 300, 2);
   }
@@ -142,7 +138,8 @@ class JobFixture : public testing::Test {
     return found;
   }
 
-  std::string folder_;
+  const TempFolder temp_folder_;
+  const std::string folder_ = temp_folder_.path();
 };
 
 }  // namespace cistern

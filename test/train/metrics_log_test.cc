@@ -10,19 +10,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "test/common/temp_folder.h"
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 
 namespace cistern {
 namespace {
 
-FileSystem& Disk() {
-  static LocalFileSystem disk;
-  return disk;
-}
-
 TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
-  const std::string folder = testing::TempDir() + "/metrics_log_test/deep";
+  const TempFolder above;
+  const std::string folder = above / "metrics/deep";
   int seen = 0;
   auto log =
       MetricsLog::Create(Disk(), folder, [&](const Progress& p) { seen += p.event == "eval"; });
@@ -68,12 +65,6 @@ const std::vector<std::tuple<std::string, uint64_t, uint64_t>> kRun = {
 
 class MetricsFile : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/metrics_file_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-  }
-
   void Write(MetricsLog& log, const std::string& event, uint64_t iter, uint64_t pass) {
     Progress progress;
     progress.event = event;
@@ -109,7 +100,8 @@ class MetricsFile : public testing::Test {
     return lines;
   }
 
-  std::string folder_;
+  const TempFolder temp_folder_;
+  const std::string folder_ = temp_folder_ / "run";
 };
 
 TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
