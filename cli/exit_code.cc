@@ -1,6 +1,7 @@
 #include "cli/exit_code.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
 #include "absl/types/optional.h"
 
 namespace cistern {
@@ -17,6 +18,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
       return ExitCode::kDone;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:
       return ExitCode::kUsage;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
@@ -54,10 +56,19 @@ absl::Status AddContextAndMarks(const absl::Status& status, const std::string& c
   return result;
 }
 
+std::string OneLine(absl::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    line += is_control ? absl::CHexEscape(absl::string_view(&c, 1)) : std::string(1, c);
+  }
+  return line;
+}
+
 std::string ErrorText(const absl::Status& status) {
-  std::string text = absl::StrCat("error: ", status.message(), "\n");
+  std::string text = absl::StrCat("error: ", OneLine(status.message()), "\n");
   const std::string fix = FixOf(status);
-  if (!fix.empty()) absl::StrAppend(&text, "fix: ", fix, "\n");
+  if (!fix.empty()) absl::StrAppend(&text, "fix: ", OneLine(fix), "\n");
   return text;
 }
 

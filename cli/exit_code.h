@@ -20,9 +20,9 @@ enum class ExitCode : int {
   kInterrupted = 130,  // by a signal, with its state saved
 };
 
-// kInvalidArgument and kAlreadyExists are usage; kUnavailable and kDeadlineExceeded unreachable;
-// kDataLoss and kOutOfRange bad data, or a bad checkpoint after FromCheckpoint; kCancelled
-// interrupted; OK done; everything else failed.
+// kInvalidArgument, kAlreadyExists and kPermissionDenied are usage; kUnavailable and
+// kDeadlineExceeded unreachable; kDataLoss and kOutOfRange bad data, or a bad checkpoint after
+// FromCheckpoint; kCancelled interrupted; OK done; everything else failed.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Marks an error as one of reading a saved model. OK stays OK.
@@ -36,7 +36,10 @@ std::string FixOf(const absl::Status& status);
 // AddContext that keeps the marks of this header.
 absl::Status AddContextAndMarks(const absl::Status& status, const std::string& context);
 
-// "error: <message>\n", and "fix: <fix>\n" where there is one.
+// The text with its control characters as in C ("\n"): messages quote what people and files say.
+std::string OneLine(absl::string_view text);
+
+// "error: <message>\n", and "fix: <fix>\n" where there is one, each a line.
 std::string ErrorText(const absl::Status& status);
 
 }  // namespace cistern

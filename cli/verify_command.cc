@@ -34,6 +34,10 @@ void AddFaults(std::vector<absl::Status> faults, Report* report) {
   if (faults.empty()) return;
   const auto bad = std::find_if(faults.begin(), faults.end(), absl::IsDataLoss);
   const absl::Status& worst = bad == faults.end() ? faults[0] : *bad;
+  if (absl::IsPermissionDenied(worst)) {  // nothing is known about it
+    report->outcome = worst;
+    return;
+  }
   report->outcome = WithFix(
       FromCheckpoint(absl::Status(
           worst.code(),

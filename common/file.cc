@@ -62,7 +62,7 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
     case EACCES:
     case EPERM:
     case EROFS:
-      return absl::InternalError(
+      return absl::PermissionDeniedError(
           absl::StrCat(what, "; give this user the right to it or choose another place"));
     case EMFILE:
     case ENFILE:

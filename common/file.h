@@ -2,7 +2,7 @@
 //
 // Errors name the path and say what to do. kResourceExhausted: no space, quota or size limit;
 // kNotFound: it is not there; kAlreadyExists: its name is taken; kInvalidArgument: the path cannot
-// be used; kInternal: the rest.
+// be used; kPermissionDenied: this user may not; kInternal: the rest.
 //
 // Nothing here follows a symbolic link at the last component of a name below an open folder, so a
 // name that was checked (common/names.h) cannot lead out of its folder.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace cistern {
 namespace {
 
@@ -17,6 +19,7 @@ TEST(ExitCode, FollowsTheStatusCode) {
   EXPECT_EQ(CodeOf(absl::ResourceExhaustedError("x")), 1);
   EXPECT_EQ(CodeOf(absl::InvalidArgumentError("x")), 2);
   EXPECT_EQ(CodeOf(absl::AlreadyExistsError("x")), 2);
+  EXPECT_EQ(CodeOf(absl::PermissionDeniedError("x")), 2);
   EXPECT_EQ(CodeOf(absl::UnavailableError("x")), 3);
   EXPECT_EQ(CodeOf(absl::DeadlineExceededError("x")), 3);
   EXPECT_EQ(CodeOf(absl::DataLossError("x")), 4);
@@ -36,6 +39,12 @@ TEST(ExitCode, SurvivesContext) {
       WithFix(FromCheckpoint(absl::DataLossError("cut short")), "load another one"), "run/model");
   EXPECT_EQ(CodeOf(status), 5);
   EXPECT_EQ(ErrorText(status), "error: run/model: cut short\nfix: load another one\n");
+}
+
+TEST(ExitCode, TextIsALineWhateverItQuotes) {
+  using std::string_literals::operator""s;
+  EXPECT_EQ(ErrorText(absl::InternalError("'a\nb\x1b[2J\0\xc3\xbc'"s)),
+            "error: 'a\\nb\\x1b[2J\\x00\xc3\xbc'\n");
 }
 
 TEST(ExitCode, TextHasNoFixLineWithoutAFix) {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "test/common/temp_folder.h"
 
 namespace cistern {
@@ -231,6 +232,17 @@ TEST_F(LocalFiles, LockEndsWithItsProcess) {
   EXPECT_TRUE(files_.Lock(folder_ / "lock").ok());
   close(ready[0]);
   close(ready[1]);
+}
+
+TEST(ErrnoStatus, CodesSayWhoseFaultItIs) {
+  const auto code = [](int error) { return ErrnoStatus(error, "open", "x").code(); };
+  EXPECT_EQ(code(ENOSPC), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(code(EMFILE), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(code(ENOENT), absl::StatusCode::kNotFound);
+  for (const int error : {EACCES, EPERM, EROFS}) {
+    EXPECT_EQ(code(error), absl::StatusCode::kPermissionDenied);
+  }
+  EXPECT_EQ(code(EIO), absl::StatusCode::kInternal);
 }
 
 TEST_F(LocalFiles, ReadWholeIsBounded) {

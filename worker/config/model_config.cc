@@ -1,6 +1,8 @@
 #include "worker/config/model_config.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -183,9 +185,10 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides) {
   std::ifstream file(path, std::ios::binary);
   std::error_code none;
-  if (!file || std::filesystem::is_directory(path, none)) {
-    return absl::NotFoundError(
-        absl::StrCat(path, ": cannot be opened; give the path of a model file"));
+  const int error = std::filesystem::is_directory(path, none) ? EISDIR : errno;
+  if (!file || error == EISDIR) {
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be opened (", std::strerror(error),
+                                            "); give the path of a model file"));
   }
   std::ostringstream text;
   text << file.rdbuf();

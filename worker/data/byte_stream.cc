@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/file.h"
+
 namespace cistern {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr size_t kFirstBytes = 4096;
 absl::StatusOr<std::unique_ptr<ByteStream>> ByteStream::Open(const std::string& path) {
   if (path == "-") return std::unique_ptr<ByteStream>(new ByteStream(path, STDIN_FILENO));
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  if (fd < 0) return ErrnoStatus(errno, "open", path);
   std::unique_ptr<ByteStream> stream(new ByteStream(path, fd));
   struct stat status;
   if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
