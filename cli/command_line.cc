@@ -83,6 +83,18 @@ std::string UnknownWord(const CLI::App* app) {
   return words.empty() ? "" : words.front();
 }
 
+// "--out=" with nothing behind it, as of a shell's variable that is not set, would take the next
+// word for its value.
+absl::Status CheckValues(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (!absl::StartsWith(word, "--") || !absl::EndsWith(word, "=")) continue;
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(word, " has no value")),
+                   "write a value behind it, or leave the flag out");
+  }
+  return absl::OkStatus();
+}
+
 // Paths may hold any bytes, JSON takes UTF-8 only: what is none becomes U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -214,6 +226,7 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
 
 absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv, std::string* help) {
   std::vector<std::string> words = NormalizeFlags({argv + std::min(argc, 1), argv + argc});
+  CISTERN_RETURN_IF_ERROR(CheckValues(words));
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
     app_->parse(std::move(words));

@@ -3,8 +3,8 @@
 //   cistern-server --rank=0 --server_num=2 --port=7700 --data_dir=run/data
 //
 // Prints one line on standard output when it is ready to serve, and logs on standard error. SIGTERM
-// and SIGINT end it cleanly. Exit codes: 0 stopped, 2 usage or configuration (a taken port, too),
-// 5 its state on disk cannot be trusted, 1 anything else.
+// and SIGINT end it cleanly. Exit codes: 0 stopped, 2 usage or configuration (also a taken port, a
+// folder that it may not use), 5 its state on disk cannot be trusted, 1 anything else.
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -138,7 +138,8 @@ sigset_t BlockStopSignals() {
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "cistern-server: %s\n", std::string(status.message()).c_str());
   const bool usage = status.code() == absl::StatusCode::kInvalidArgument ||
-                     status.code() == absl::StatusCode::kFailedPrecondition;
+                     status.code() == absl::StatusCode::kFailedPrecondition ||
+                     status.code() == absl::StatusCode::kPermissionDenied;
   if (status.code() == absl::StatusCode::kDataLoss) return kBadCheckpoint;
   return usage ? kUsage : kFailed;
 }
@@ -166,7 +167,19 @@ int Serve(const Flags& flags) {
   return kStopped;
 }
 
+// "--data_dir=" with nothing behind it, as of a variable that is not set, would take the next word.
+absl::Status CheckWords(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view word = argv[i];
+    if (!absl::StartsWith(word, "--") || !absl::EndsWith(word, "=")) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(word, " has no value: write one behind it, or leave the flag out"));
+  }
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
+  if (const absl::Status status = CheckWords(argc, argv); !status.ok()) return Fail(status);
   Flags flags;
   CLI::App app("cistern-server: holds its shards of every table of a fleet");
   AddFlags(app, flags);

@@ -120,6 +120,15 @@ TEST(CommandLine, RefusesAMissingArgumentAndABadNumber) {
   EXPECT_EQ(example.Run({"train", "m.json", "--batch-size", "-1"}), 2);
 }
 
+TEST(CommandLine, AnEmptyValueDoesNotTakeTheNextFlag) {
+  Example empty;
+  EXPECT_EQ(empty.Run({"train", "m.json", "--out=", "--overwrite"}), 2);
+  EXPECT_THAT(empty.stderr_text, HasSubstr("--out= has no value"));
+  EXPECT_EQ(empty.out, "here");
+  Example ending;  // in the value of another
+  EXPECT_EQ(ending.Run({"train", "m.json", "--set", "a.b="}), 0);
+}
+
 TEST(CommandLine, ReportsAFailureInBothForms) {
   Example example;
   EXPECT_EQ(example.Run({"table", "show", "--json"}), 4);

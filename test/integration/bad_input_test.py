@@ -274,6 +274,12 @@ class BadFleet(ProgramTest):
         self.assertNotEqual(result.code, 0, str(result))
         self.assertIn(str(port), result.err, str(result))
 
+    def test_a_server_whose_flag_has_no_value(self):
+        """As of a variable that is not set: the next flag is not the name of its folder."""
+        self.expect(run("cistern-server", "--data_dir=", "--port=0", cwd=self.folder), 2,
+                    "--data_dir= has no value")
+        self.assertFalse((self.folder / "--port=0").exists())
+
     def test_several_workers_need_a_place_to_meet(self):
         with Servers(1, self.folder) as servers:
             result = run("cistern-worker", self.config, "--servers", servers.addresses, "--out",
