@@ -127,6 +127,10 @@ Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
 absl::StatusOr<Report> ShowRow(ParameterClient& client, const std::string& name,
                                const std::string& key_text) {
   CISTERN_ASSIGN_OR_RETURN(const Key key, ParseKey(key_text));
+  if (key == kReservedKey64) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "key ", key, " is reserved (it marks an empty place in hash tables): no table holds it"));
+  }
   const v1::Schema& schema = client.schema();
   int table = 0;
   while (table < schema.tables_size() && schema.tables(table).name() != name) ++table;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/dry_run.h"
@@ -102,6 +103,7 @@ std::string TextOf(const TrainSummary& summary) {
   return text;
 }
 
+constexpr char kOtherTables[] = "schema differs";  // a server's words
 constexpr char kResumeFix[] = "repeat this command with --resume to go on from the last commit";
 
 absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, bool durable) {
@@ -124,6 +126,11 @@ absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags,
                                         flags.model.fleet.servers, "); start what is missing, and ",
                                         durable ? "repeat the command of every worker with --resume"
                                                 : "all workers again"));
+  }
+  if (flags.resume && absl::StrContains(status.message(), kOtherTables)) {
+    return WithFix(status,
+                   "a run goes on with the model file, the seed and the --set that it "
+                   "began with: give it those, or name another --out");
   }
   if (durable && code == ExitCode::kInterrupted) return WithFix(status, kResumeFix);
   if (!durable || code != ExitCode::kUnreachable) return WithFleetFix(status, flags.model.fleet);

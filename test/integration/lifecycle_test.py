@@ -75,6 +75,7 @@ class Lifecycle(ProgramTest):
             self.expect(run("cistern", "table", "show", "deep", 123456, *flags), 1, "123456")
             self.expect(run("cistern", "table", "show", "depe", 1, *flags), 1, "did you mean 'deep'")
             self.expect(run("cistern", "table", "show", "deep", "x1", *flags), 2, "x1")
+            self.expect(run("cistern", "table", "show", "deep", 2**63 - 1, *flags), 2, "reserved")
 
     def test_interrupted_training_keeps_its_state(self):
         self.write_model(lambda content: content["solver"].update(num_epochs=100000))
