@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/check.h"
 #include "common/gzip.h"
 #include "common/model_folder.h"
@@ -195,7 +196,13 @@ absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const
                              const std::function<absl::Status(absl::string_view row)>& row) {
   CISTERN_ASSIGN_OR_RETURN(const auto opened, OpenFileOf(files, folder, name));
   const v1::SaveFormat form = FormOfName(name);
-  const std::unique_ptr<RowCutter> cutter = RowCutter::Create(form.kind(), row, UINT64_MAX);
+  const bool is_text = form.kind() != v1::SaveFormat::BINARY;
+  const RowCutter::Row without_return = [&](absl::string_view line) {
+    if (is_text) absl::ConsumeSuffix(&line, "\r");
+    return row(line);
+  };
+  const std::unique_ptr<RowCutter> cutter =
+      RowCutter::Create(form.kind(), without_return, UINT64_MAX);
   return AddContext(ReadRows(*opened, form.gzip(), *cutter, /*hash=*/nullptr),
                     ShownPath(PathBelow(folder, name)));
 }

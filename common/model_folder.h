@@ -110,7 +110,7 @@ class ModelFileWriter {
 absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view row)>& row);
 
-// The same for a file of which nothing is recorded.
+// The same for a file of which nothing is recorded. Lines may end as on Windows, too.
 absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
                              const std::function<absl::Status(absl::string_view row)>& row);
 

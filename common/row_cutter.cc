@@ -37,7 +37,8 @@ class LineCutter : public RowCutter {
 
   absl::Status Finish() const override {
     if (rest_.empty()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("line ", rows() + 1, " has no line end"));
+    return absl::DataLossError(absl::StrCat(
+        "line ", rows() + 1, " has no line end: the file is cut short, or that alone is missing"));
   }
 
  private:

@@ -68,11 +68,12 @@ absl::StatusOr<std::vector<LoadPlan::File>> InOrder(const FilesByNumber& files,
   return ordered;
 }
 
-// Strict parsers name the option that is less so.
-RowParser NamingUpgrade(RowParser parse) {
-  return [parse = std::move(parse)](absl::string_view row, Key* key, float* value, bool* full) {
+// A strict parser that names the option which is less so where that would read the row.
+RowParser NamingUpgrade(v1::SaveFormat::Kind kind, const v1::TableSpec& spec, RowParser parse) {
+  return [kind, spec, parse = std::move(parse)](absl::string_view row, Key* key, float* value,
+                                                bool* full) {
     const absl::Status status = parse(row, key, value, full);
-    if (status.ok()) return status;
+    if (status.ok() || !LegacyParser(kind, spec)(row, key, value, full).ok()) return status;
     return absl::Status(status.code(),
                         absl::StrCat(status.message(),
                                      "; rows of an older form or of another dim are converted by a "
@@ -85,7 +86,7 @@ LoadPlan::Sparse PlanSparse(const SparseTable& table, bool upgrade) {
   plan.parser = [spec = table.spec(), layout = table.layout(),
                  upgrade](v1::SaveFormat::Kind kind) -> absl::StatusOr<RowParser> {
     if (upgrade) return LegacyParser(kind, spec);
-    return NamingUpgrade(ParserOf(kind, layout));
+    return NamingUpgrade(kind, spec, ParserOf(kind, layout));
   };
   return plan;
 }

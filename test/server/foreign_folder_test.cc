@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 namespace fs = std::filesystem;
 
 constexpr uint64_t kDenseRows = 10;
@@ -172,6 +173,37 @@ TEST_F(ForeignFolder, LinesOfOlderFormsNeedTheOption) {
   ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &full));
   EXPECT_FALSE(full);
   EXPECT_EQ(value[8], -1.0f);
+}
+
+TEST_F(ForeignFolder, TheOptionIsNamedOnlyWhereItWouldHelp) {
+  Write("001/part-000-00001", "1 0 1 0.5 nan 1 0.25 0.125 101\n");
+  const auto store = Server(0, 1);
+  const std::string message(Load(*store).status().message());
+  EXPECT_THAT(message, HasSubstr("line 1: field 5 (show) 'nan' is not a finite number"));
+  EXPECT_THAT(message, Not(HasSubstr("--upgrade")));
+}
+
+TEST_F(ForeignFolder, LinesMayEndAsOnWindows) {
+  Write("001/part-000-00001", "1 0 1 0.5 3 1 0.25 0.125 101\r\n5 0 1 0.5 3 1 0.25 0.125 101\r\n");
+  const auto store = Server(0, 1);
+  ASSERT_TRUE(Load(*store).ok());
+  std::vector<float> value(14);
+  bool full = true;
+  ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &full));
+  EXPECT_EQ(value[8], 101.0f);
+  EXPECT_FALSE(full);
+}
+
+TEST_F(ForeignFolder, WhatIsNoRowIsRefusedWithItsLine) {
+  const std::string row = "1 0 1 0.5 3 1 0.25 0.125 101";
+  Write("001/part-000-00001", row + "\n\n");
+  ExpectRefused(absl::StatusCode::kDataLoss, "line 2: the line is empty", /*upgrade=*/true);
+  Write("001/part-000-00001", "# from 2026\n" + row + "\n");
+  ExpectRefused(absl::StatusCode::kDataLoss, "line 1: field 1 (key) '#' is not a whole number");
+  Write("001/part-000-00001", row);
+  ExpectRefused(absl::StatusCode::kDataLoss, "line 1 has no line end: the file is cut short");
+  Write("001/part-000-00001", row + "\n" + row + "\n");
+  ExpectRefused(absl::StatusCode::kDataLoss, "line 2: key 1 is there for the second time");
 }
 
 TEST_F(ForeignFolder, KeysOfAnotherShardAreRefused) {
