@@ -11,6 +11,7 @@
 #include "cli/model_source.h"
 #include "cli/progress.h"
 #include "common/check.h"
+#include "common/model_folder.h"
 
 namespace cistern {
 namespace {
@@ -78,13 +79,13 @@ absl::Status UpdateAfterSave(ParameterClient& client, const v1::SaveRequest& sav
 }
 
 // Servers without tables make them from the schema that the files carry, or from a model file.
-absl::Status LoadOnServers(const LoadFlags& flags, ParameterClient& client, v1::LoadReply* reply) {
+v1::LoadRequest LoadRequestOf(const LoadFlags& flags) {
   v1::LoadRequest request;
   request.set_name(flags.name);
   request.set_upgrade(flags.upgrade);
   request.set_foreign(flags.foreign);
   for (const std::string& table : flags.tables) request.add_tables(table);
-  return client.Load(request, reply);
+  return request;
 }
 
 // A fleet keeps the tables that it was made with, --replace or not.
@@ -112,7 +113,7 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::L
 // What a failed load says beside its error.
 absl::Status WithLoadFix(const absl::Status& status, const LoadFlags& flags) {
   if (absl::IsNotFound(status) && !flags.name.empty()) {
-    return WithFix(status,
+    return WithFix(absl::InvalidArgumentError(status.message()),
                    "--name is a folder below each server's --data_dir: see what is there with "
                    "cistern ckpt ls DATA_DIR, or copy the saved model there");
   }
@@ -128,14 +129,32 @@ absl::StatusOr<bool> IsLoaded(const LoadFlags& flags, ParameterClient& client) {
   return HoldsModel(files, client, folder);
 }
 
-// A load onto servers that hold something: OK once they are empty.
-absl::Status MakeEmpty(ParameterClient& client, bool replace) {
+absl::Status RefuseToReplace(ParameterClient& client) {
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
-  if (replace) return client.Clear(0);
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat("the servers hold ", rows, " rows (pass ",
                                               client.committed_pass(), ") and would lose them")),
       "add --replace to remove them first");
+}
+
+// Servers that hold something are emptied once it is known that there is a model to load: they say
+// so before they say that they hold rows.
+absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
+  if (!flags.model_dir.empty()) {
+    CISTERN_RETURN_IF_ERROR(ReadModelConfig(flags.model).status());
+    CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+    LocalFileSystem files;
+    CISTERN_RETURN_IF_ERROR(FromCheckpoint(ReadParts(files, folder).status()));
+  } else {
+    CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t, ControlPlane& server) {
+      v1::LoadRequest request = LoadRequestOf(flags);
+      *request.mutable_identity() = client.identity();
+      v1::LoadReply reply;
+      const absl::Status loaded = FromCheckpoint(server.Load(request, &reply));
+      return absl::IsFailedPrecondition(loaded) ? absl::OkStatus() : loaded;
+    }));
+  }
+  return client.Clear(0);
 }
 
 // After a load that failed. Durable servers go back to their last commit with the next claim. Of
@@ -265,19 +284,22 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   ParameterClient& client = fleet->client();
   CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
   CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
-  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
-  CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
-  CISTERN_ASSIGN_OR_RETURN(const bool empty, IsEmpty(client));
-  if (!empty && !flags.replace) {
+  CISTERN_ASSIGN_OR_RETURN(bool empty, IsEmpty(client));
+  if (!empty && !flags.replace) {  // while whoever trains there goes on
     CISTERN_ASSIGN_OR_RETURN(const bool same, IsLoaded(flags, client));
     if (same) return NothingToDo(client);
+    return RefuseToReplace(client);
   }
-  if (!empty) CISTERN_RETURN_IF_ERROR(MakeEmpty(client, flags.replace));
+  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
+  CISTERN_ASSIGN_OR_RETURN(empty, IsEmpty(client));  // nobody moves it any more
+  if (!empty && !flags.replace) return RefuseToReplace(client);
+  if (!empty) CISTERN_RETURN_IF_ERROR(WithLoadFix(MakeEmpty(flags, client), flags));
   const absl::Time start = absl::Now();
   v1::LoadReply reply;
   Activity activity(console, "loading", "models", 1);
   const absl::Status loaded = flags.model_dir.empty()
-                                  ? FromCheckpoint(LoadOnServers(flags, client, &reply))
+                                  ? FromCheckpoint(client.Load(LoadRequestOf(flags), &reply))
                                   : LoadFromHere(flags, client, &reply);
   if (!loaded.ok()) {
     UndoLoad(client);

@@ -156,8 +156,8 @@ absl::Status CheckEmpty(const TableStore& store) {
 
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool, const LoadOptions& options) {
-  CISTERN_RETURN_IF_ERROR(CheckEmpty(store));
   CISTERN_ASSIGN_OR_RETURN(const LoadPlan plan, PlanLoad(disk, store, folder, options));
+  CISTERN_RETURN_IF_ERROR(CheckEmpty(store));
   const absl::StatusOr<uint64_t> rows =
       LoadAll(disk, folder, TasksOf(disk, folder, plan, store), pool);
   if (!rows.ok()) {

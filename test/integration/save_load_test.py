@@ -6,7 +6,7 @@ import signal
 import subprocess
 import unittest
 
-from programs import ProgramTest, Servers, run
+from programs import ProgramTest, Servers, finish, run, start, wait_for
 
 
 class SaveAndLoad(ProgramTest):
@@ -66,7 +66,31 @@ class SaveAndLoad(ProgramTest):
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
             self.run_ok("cistern", "load", *flags, "--from", "a", "--replace")
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
-            self.assertNotEqual(run("cistern", "load", *flags, "--name", "b", "--replace").code, 0)
+            # Nothing is removed before there is something to load.
+            for wrong in (("--name", "b"), ("--name", "a", "--foreign"),
+                          ("--model", self.folder / "no", "--config", self.config)):
+                self.expect(run("cistern", "load", *flags, *wrong, "--replace"), 2)
+                self.assertEqual(self.status(servers, "--digest")["tables"], before)
+
+    def test_a_load_that_is_refused_ends_no_training(self):
+        with Servers(1, self.folder, durability="commit") as servers:
+            flags = ("--servers", servers.addresses)
+            self.train(servers)
+            self.run_ok("cistern", "save", *flags, "--name", "a")
+            worker = start("cistern", "train", self.config, "--out", self.folder / "on", *flags,
+                           "--set", "solver.num_epochs=100000", "--set",
+                           "cistern.pass_memory_mb=1")
+            self.addCleanup(worker.kill)
+
+            def passes():
+                return self.status(servers)["servers"][0]["committed_pass"]
+            before = wait_for(lambda: passes() > 3 and passes(), "passes")
+            self.expect(run("cistern", "load", *flags, "--name", "a"), 2, "--replace")
+            self.expect(run("cistern", "load", *flags, "--name", "a", "--expect-pass", 1,
+                            "--replace"), 1, "is at pass")
+            wait_for(lambda: passes() > before + 20, "more passes")
+            worker.send_signal(signal.SIGINT)
+            self.expect(finish(worker), 130)
 
     def test_corrupt_save_is_not_loaded(self):
         with Servers(2, self.folder) as servers:
