@@ -1,5 +1,6 @@
 """cistern data convert and inspect, and a model trained on what they made."""
 
+import fcntl
 import random
 import unittest
 
@@ -46,6 +47,20 @@ class Data(ProgramTest):
                               "--set", "solver.num_epochs=10", "--json").json()
         # Users alone tell clicks with AUC 0.8.
         self.assertGreater(trained["auc"], 0.75)
+
+    def test_what_a_killed_run_left_is_gone_after_the_next(self):
+        self.write_csv()
+        left = self.folder / "norm.partial-set"
+        left.mkdir()
+        (left / "part-0").write_text("half")
+        with open(left / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.expect(self.convert(), 2, "another process works in", "norm.partial-set")
+            self.assertTrue((left / "part-0").exists())
+        self.expect(self.convert(), 0)
+        self.assertEqual([path.name for path in self.folder.glob("norm*")], ["norm"])
+        self.assertFalse({"lock", "part-0"} & {path.name for path in
+                                               (self.folder / "norm").iterdir()})
 
     def test_unknown_column_is_named(self):
         self.write_csv()

@@ -199,9 +199,8 @@ class Preparation {
   }
 
   absl::Status Write() {
-    CISTERN_ASSIGN_OR_RETURN(
-        const std::unique_ptr<OutputFolder> out,
-        OutputFolder::Create(files_, options_.out, options_.overwrite, work_->path() + "-set"));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFolder> out,
+                             OutputFolder::Create(files_, options_.out, options_.overwrite));
     if (options_.multi_hot.has_value()) {
       CISTERN_ASSIGN_OR_RETURN(
           MultiHot made,

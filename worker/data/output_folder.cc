@@ -9,6 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kLock[] = "lock";
+
 bool HoldsDataSet(const fs::path& path) {
   std::error_code error;
   return fs::exists(path / "file_list.txt", error) ||
@@ -23,10 +25,8 @@ std::string NameOf(const std::string& path) {
 
 }  // namespace
 
-OutputFolder::OutputFolder(FileSystem& files, std::string path, const std::string& temporary)
-    : files_(files),
-      path_(std::move(path)),
-      temporary_(temporary.empty() ? absl::StrCat(path_, ".partial-", getpid()) : temporary) {}
+OutputFolder::OutputFolder(FileSystem& files, std::string path)
+    : files_(files), path_(std::move(path)), temporary_(path_ + ".partial-set") {}
 
 absl::Status OutputFolder::Check(const std::string& path, bool overwrite) {
   const std::string name = NameOf(path);
@@ -62,17 +62,35 @@ absl::Status OutputFolder::CheckSpares(const std::string& path,
 
 absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(FileSystem& files,
                                                                    const std::string& path,
-                                                                   bool overwrite,
-                                                                   const std::string& temporary) {
+                                                                   bool overwrite) {
   CISTERN_RETURN_IF_ERROR(Check(path, overwrite));
-  std::unique_ptr<OutputFolder> folder(new OutputFolder(files, NameOf(path), temporary));
-  CISTERN_RETURN_IF_ERROR(RemoveTree(files, folder->temporary_));
-  CISTERN_RETURN_IF_ERROR(files.MakeFolders(folder->temporary_));
+  std::unique_ptr<OutputFolder> folder(new OutputFolder(files, NameOf(path)));
+  CISTERN_RETURN_IF_ERROR(folder->Take());
   return folder;
 }
 
+// A process that was killed left its files here, and no lock.
+absl::Status OutputFolder::Take() {
+  CISTERN_RETURN_IF_ERROR(files_.MakeFolders(temporary_));
+  absl::StatusOr<std::unique_ptr<FileLock>> lock =
+      files_.Lock(absl::StrCat(temporary_, "/", kLock));
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return absl::InvalidArgumentError(absl::StrCat("another process works in ", temporary_,
+                                                   ": wait for it, or name another folder"));
+  }
+  CISTERN_RETURN_IF_ERROR(lock.status());
+  lock_ = *std::move(lock);
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(temporary_));
+  for (const std::string& name : names) {
+    if (name == kLock) continue;
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files_, absl::StrCat(temporary_, "/", name)));
+  }
+  return absl::OkStatus();
+}
+
 OutputFolder::~OutputFolder() {
-  if (!published_) RemoveTree(files_, temporary_).IgnoreError();  // the error that led here counts
+  // The error that led here counts.
+  if (lock_ != nullptr) RemoveTree(files_, temporary_).IgnoreError();
 }
 
 absl::StatusOr<std::string> OutputFolder::Subfolder(const std::string& name) {
@@ -84,6 +102,7 @@ absl::StatusOr<std::string> OutputFolder::Subfolder(const std::string& name) {
 }
 
 absl::Status OutputFolder::Publish() {
+  CISTERN_RETURN_IF_ERROR(files_.Remove(absl::StrCat(temporary_, "/", kLock)));
   for (const std::string& folder : subfolders_) CISTERN_RETURN_IF_ERROR(files_.SyncFolder(folder));
   CISTERN_RETURN_IF_ERROR(files_.SyncFolder(temporary_));
   const std::string old = absl::StrCat(path_, ".old-", getpid());
@@ -94,7 +113,7 @@ absl::Status OutputFolder::Publish() {
     if (moved.ok()) files_.Replace(old, path_).IgnoreError();  // the error is the one to report
     return placed;
   }
-  published_ = true;
+  lock_.reset();
   RemoveTree(files_, old).IgnoreError();  // a leftover folder is no failure
   return files_.SyncFolder(ParentFolder(path_));
 }

@@ -17,13 +17,12 @@ namespace cistern {
 class OutputFolder {
  public:
   // path: must not exist, or be an empty folder, or, with `overwrite`, hold a data set:
-  // file_list.txt or train/file_list.txt. kInvalidArgument otherwise, with what to do. temporary:
-  // where files are written, beside `path`; it is emptied first. Empty: a name of its own. files:
-  // outlives this.
+  // file_list.txt or train/file_list.txt. kInvalidArgument otherwise, with what to do. Files
+  // are written to `path`.partial-set, which is emptied first; kInvalidArgument while another
+  // process writes there. files: outlives this.
   static absl::StatusOr<std::unique_ptr<OutputFolder>> Create(FileSystem& files,
                                                               const std::string& path,
-                                                              bool overwrite,
-                                                              const std::string& temporary = "");
+                                                              bool overwrite);
   // The same check, and nothing is made.
   static absl::Status Check(const std::string& path, bool overwrite);
   // kInvalidArgument: one of the files `read` lies below `path`, and would be gone with what stands
@@ -39,12 +38,14 @@ class OutputFolder {
   absl::Status Publish();
 
  private:
-  OutputFolder(FileSystem& files, std::string path, const std::string& temporary);
+  OutputFolder(FileSystem& files, std::string path);
+  // Locks and empties temporary_.
+  absl::Status Take();
 
   FileSystem& files_;
   std::string path_, temporary_;
   std::vector<std::string> subfolders_;
-  bool published_ = false;
+  std::unique_ptr<FileLock> lock_;  // of temporary_; none once it is published
 };
 
 }  // namespace cistern
