@@ -209,7 +209,7 @@ absl::Status Peers::CheckHeader(int rank, const CallShape& call, const Header& o
   if (same && in.bytes == transfer->receive.bytes) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       name, " is in ", in.name, " (call ", in.number, ") of ", in.elements, " elements of kind ",
-      in.kind, " and sends ", in.bytes, " bytes; this one, rank ", rank_, ", is in ", call.name,
+      in.kind, " and sends ", in.bytes, " bytes; this one, worker ", rank_, ", is in ", call.name,
       " (call ", calls_, ") of ", call.elements, " elements of kind ", call.kind, " and expects ",
       transfer->receive.bytes, " bytes"));
 }

@@ -63,7 +63,7 @@ class Peers {
   // Another process; the own place has no connection.
   struct Other {
     Socket socket;
-    std::string name;  // "rank 2 (10.0.0.3)"
+    std::string name;  // "worker 2 (10.0.0.3)"
   };
 
   Peers(int rank, int size, std::chrono::milliseconds deadline);

@@ -76,7 +76,7 @@ absl::StatusOr<std::string> ReceiveTable(const PeerGroup& group, const Socket& s
   if (bytes > kLongestReply) return absl::DataLossError("its answer is none of this program");
   std::string text(bytes, ' ');
   CISTERN_RETURN_IF_ERROR(ReceiveAll(socket, text.data(), bytes, deadline));
-  if (kind == 'E') return absl::FailedPreconditionError(text);
+  if (kind == 'E') return absl::InvalidArgumentError(text);
   if (kind == 'U') return absl::UnavailableError(text);
   return text;
 }
@@ -85,8 +85,8 @@ absl::StatusOr<std::string> ReceiveTable(const PeerGroup& group, const Socket& s
 
 absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(PeerGroup group) {
   if (group.size < 1 || group.rank < 0 || group.rank >= group.size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", group.rank, " of ", group.size, " is none: ranks are 0 to size - 1"));
+    return absl::InvalidArgumentError(absl::StrCat("worker ", group.rank, " of ", group.size,
+                                                   " is none: they are 0 to size - 1"));
   }
   if (group.run.size() >= sizeof(Hello::run)) {
     return absl::InvalidArgumentError(
@@ -98,12 +98,12 @@ absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(PeerGroup group) {
   absl::Status status =
       group.rank == 0 ? peers->Gather(group, deadline) : peers->Join(group, deadline);
   if (status.ok()) return peers;
-  status = AddContext(status,
-                      absl::StrCat("rank ", group.rank, " of ", group.size, " joining its group"));
+  status = AddContext(
+      status, absl::StrCat("worker ", group.rank, " of ", group.size, " joining the others"));
   for (const Other& other : peers->others_) {  // those who wait for the table
     if (group.rank != 0 || !other.socket.is_open()) continue;
-    Reply(other.socket, absl::IsFailedPrecondition(status) ? 'E' : 'U',
-          std::string(status.message()), Clock::now() + kHelloTime)
+    Reply(other.socket, absl::IsInvalidArgument(status) ? 'E' : 'U', std::string(status.message()),
+          Clock::now() + kHelloTime)
         .IgnoreError();
   }
   return status;
@@ -111,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(PeerGroup group) {
 
 void Peers::Take(int rank, Socket socket) {
   Other& other = others_[static_cast<size_t>(rank)];
-  other.name = absl::StrCat("rank ", rank, " (", HostOf(socket), ")");
+  other.name = absl::StrCat("worker ", rank, " (", HostOf(socket), ")");
   other.socket = std::move(socket);
 }
 
@@ -119,7 +119,7 @@ std::string Peers::Missing() const {
   std::string ranks;
   for (int r = 0; r < size(); ++r) {
     if (r == rank_ || others_[static_cast<size_t>(r)].socket.is_open()) continue;
-    absl::StrAppend(&ranks, ranks.empty() ? "rank " : ", ", r);
+    absl::StrAppend(&ranks, ranks.empty() ? "worker " : ", ", r);
   }
   return ranks;
 }
@@ -146,17 +146,18 @@ absl::Status Peers::Welcome(const PeerGroup& group, Socket socket, bool is_first
   }
   std::string wrong;
   if (hello.size != size()) {
-    wrong = absl::StrCat("rank ", hello.rank, " says that the group has ", hello.size,
-                         " processes, rank ", rank_, " says ", size());
+    wrong = absl::StrCat("worker ", hello.rank, " says that the group has ", hello.size,
+                         " workers, worker ", rank_, " says ", size());
   } else if (hello.rank <= (is_first ? 0 : rank_) || hello.rank >= size()) {
-    wrong = absl::StrCat("rank ", hello.rank, " came to rank ", rank_, ", which did not expect it");
+    wrong =
+        absl::StrCat("worker ", hello.rank, " came to worker ", rank_, ", which did not expect it");
   } else if (const Socket& before = others_[static_cast<size_t>(hello.rank)].socket;
              before.is_open() && !HasEnded(before)) {
-    wrong = absl::StrCat("two processes say that they are rank ", hello.rank);
+    wrong = absl::StrCat("two processes say that they are worker ", hello.rank);
   }
   if (!wrong.empty()) {
     Reply(socket, 'E', wrong, soon).IgnoreError();
-    return absl::FailedPreconditionError(wrong);
+    return absl::InvalidArgumentError(wrong);
   }
   const auto place = static_cast<size_t>(hello.rank);
   if (is_first) (*places)[place] = absl::StrCat(HostOf(socket), " ", hello.port);
@@ -197,12 +198,12 @@ absl::Status Peers::Join(const PeerGroup& group, Deadline deadline) {
         if (socket.ok()) return socket;
         return absl::DeadlineExceededError(socket.status().message());
       });
-  if (!first.ok()) return AddContext(first.status(), "rank 0");
+  if (!first.ok()) return AddContext(first.status(), "worker 0");
   const Hello hello = HelloOf(group, listener.port());
-  CISTERN_RETURN_IF_ERROR(AddContext(SendAll(*first, &hello, sizeof(hello), deadline), "rank 0"));
+  CISTERN_RETURN_IF_ERROR(AddContext(SendAll(*first, &hello, sizeof(hello), deadline), "worker 0"));
   absl::StatusOr<std::string> table = ReceiveTable(group, *first, deadline);
   if (!table.ok()) {
-    return AddContext(table.status(), absl::StrCat("rank 0 at ", group.address));
+    return AddContext(table.status(), absl::StrCat("worker 0 at ", group.address));
   }
   Take(0, *std::move(first));
 
@@ -212,15 +213,15 @@ absl::Status Peers::Join(const PeerGroup& group, Deadline deadline) {
         absl::StrSplit(places[static_cast<size_t>(r) % places.size()], ' ');
     uint32_t port = 0;
     if (place.size() != 2 || !absl::SimpleAtoi(place[1], &port)) {
-      return absl::DataLossError("rank 0 sent a table of places that cannot be read");
+      return absl::DataLossError("worker 0 sent a table of places that cannot be read");
     }
     // A loopback is rank 0's own machine.
     const HostAndPort there = {IsLoopback(place[0]) ? address.host : place[0],
                                static_cast<uint16_t>(port)};
     absl::StatusOr<Socket> socket = ConnectTo(there, deadline);
-    if (!socket.ok()) return AddContext(socket.status(), absl::StrCat("rank ", r));
+    if (!socket.ok()) return AddContext(socket.status(), absl::StrCat("worker ", r));
     CISTERN_RETURN_IF_ERROR(
-        AddContext(SendAll(*socket, &hello, sizeof(hello), deadline), absl::StrCat("rank ", r)));
+        AddContext(SendAll(*socket, &hello, sizeof(hello), deadline), absl::StrCat("worker ", r)));
     Take(r, *std::move(socket));
   }
   for (std::string missing = Missing(); !missing.empty(); missing = Missing()) {

@@ -96,7 +96,12 @@ absl::StatusOr<Listener> Listener::Open(uint16_t port, bool only_loopback) {
       has_v6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
   socklen_t size = has_v6 ? sizeof(v6) : sizeof(v4);
   if (bind(descriptor, address, size) != 0 || listen(descriptor, kBacklog) != 0) {
-    return SystemError(absl::StrCat("listening on port ", port));
+    const bool is_taken = errno == EADDRINUSE;
+    const absl::Status failed = SystemError(absl::StrCat("listening on port ", port));
+    if (!is_taken) return failed;
+    return absl::Status(failed.code(),
+                        absl::StrCat(failed.message(), ": another process, perhaps another worker ",
+                                     "of this rank, is there; end it, or choose another port"));
   }
   Prepare(descriptor);
   sockaddr_storage bound{};
@@ -126,7 +131,7 @@ absl::StatusOr<HostAndPort> ParseAddress(const std::string& address) {
   if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
       port == 0 || port > 65535 || colon == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", address, "' is no address of rank 0; it must be host:port"));
+        absl::StrCat("'", address, "' is no address of worker 0; it must be host:port"));
   }
   parsed.host = address.substr(0, colon);
   if (parsed.host.size() > 2 && parsed.host.front() == '[' && parsed.host.back() == ']') {

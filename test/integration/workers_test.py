@@ -267,7 +267,7 @@ class Losses(WorkersTest):
                                                     "--resume"))
             leader, other = map(finish, workers)
             self.expect(leader, 0)
-            self.expect(other, 0, "event=lost", "rank 0 (127.0.0.1)", "event=recover",
+            self.expect(other, 0, "event=lost", "worker 0 (127.0.0.1)", "event=recover",
                         "waits up to 60 s for the servers and the other workers")
             self.assertEqual(leader.json()["samples"], self.EPOCHS * self.SAMPLES)
             self.assertEqual(self.passes("run"), self.EPOCHS)
@@ -304,7 +304,7 @@ class Losses(WorkersTest):
                 for rank, worker in enumerate(workers):
                     result = finish(worker)
                     if rank != victim:
-                        self.expect(result, 3, f"rank {victim} (127.0.0.1)", "all workers again")
+                        self.expect(result, 3, f"worker {victim} (127.0.0.1)", "all workers again")
 
 
 class Refusals(WorkersTest):
@@ -332,17 +332,29 @@ class Refusals(WorkersTest):
             self.expect(result, 2, "worker 2 was started with another model",
                         "solver.batchsize: 50; worker 0 has 100")
 
+    def test_of_a_worker_of_another_fleet(self):
+        (self.folder / "other").mkdir()
+        peers = f"127.0.0.1:{free_port()}"
+        with Servers(1, self.folder) as own, Servers(1, self.folder / "other") as other:
+            started = [start(*self.words("run", servers, rank, 2, peers))
+                       for rank, servers in enumerate((own, other))]
+            for worker in started:
+                self.addCleanup(self.end, worker)
+            for worker in started:
+                self.expect(finish(worker), 2, f"server {other.addresses} is at epoch 0",
+                            "give all workers the same --servers")
+
     def test_of_a_worker_that_does_not_come(self):
         leader, = self.results((0, 2), limit=1)
-        self.expect(leader, 3, "rank 1 did not come")
+        self.expect(leader, 3, "worker 1 did not come")
         other, = self.results((1, 2), limit=1)
-        self.expect(other, 3, "rank 0: 127.0.0.1:", "could not be reached")
+        self.expect(other, 3, "worker 0: 127.0.0.1:", "could not be reached")
 
     def test_of_two_with_one_rank_and_of_other_numbers(self):
         for result in self.results((0, 3), (1, 3), (1, 3)):
-            self.expect(result, 1, "two processes say that they are rank 1")
+            self.expect(result, 2, "two processes say that they are worker 1")
         for result in self.results((0, 3), (1, 2)):
-            self.expect(result, 1, "rank 1 says that the group has 2 processes")
+            self.expect(result, 2, "worker 1 says that the group has 2 workers")
 
     def test_of_a_place_that_cannot_be(self):
         def first(peers, *flags):
@@ -354,7 +366,7 @@ class Refusals(WorkersTest):
         self.expect(first(("--peers", "10.1.2.3:7790")), 2, "--insecure-remote")
         with Servers(1, self.folder) as servers:  # which listens there
             self.expect(run(*self.words("run", servers, 0, 2, servers.addresses)), 3,
-                        "Address already in use")
+                        "Address already in use", "choose another port")
 
     def test_of_an_interrupt_before_all_are_there(self):
         with Servers(1, self.folder) as servers:

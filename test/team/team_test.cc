@@ -85,7 +85,7 @@ TEST(Team, WhoGivesUpIsHeardWithItsReasonWhereverTheOthersWait) {
     EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
     EXPECT_THAT(end.message(), HasSubstr("a slot too many"));
   }
-  EXPECT_THAT(ends[0].message(), HasSubstr("rank 2"));
+  EXPECT_THAT(ends[0].message(), HasSubstr("worker 2"));
 }
 
 TEST(Team, AThreadThatWaitsForOthersCanBeInterrupted) {
@@ -122,7 +122,7 @@ TEST(Team, AWorkerThatIsMissingIsNamed) {
   *free = Listener();
   const auto team = Team::Form({0, 2, address, "test"}, std::chrono::milliseconds(200));
   EXPECT_EQ(team.status().code(), absl::StatusCode::kDeadlineExceeded) << team.status();
-  EXPECT_THAT(team.status().message(), HasSubstr("rank 1 did not come"));
+  EXPECT_THAT(team.status().message(), HasSubstr("worker 1 did not come"));
 }
 
 TEST(Team, StepsOnTheCpuSumInTheOrderOfWorkers) {

@@ -149,7 +149,10 @@ absl::Status TrainJob::CheckSameJob() {
 
 absl::Status TrainJob::FollowLeader() {
   CISTERN_RETURN_IF_ERROR(FollowWriter(*trainers(), client_));
-  if (!leads()) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  if (!leads()) {
+    CISTERN_RETURN_IF_ERROR(CheckFleetOfWriter(client_));
+    CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  }
   CISTERN_ASSIGN_OR_RETURN(last_start_, StartOfLeader(*trainers(), last_start_));
   if (!leads()) CISTERN_RETURN_IF_ERROR(StartLog(last_start_));
   return absl::OkStatus();

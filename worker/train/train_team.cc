@@ -28,6 +28,17 @@ absl::Status FollowWriter(Team& team, ParameterClient& client) {
   return absl::OkStatus();
 }
 
+absl::Status CheckFleetOfWriter(ParameterClient& client) {
+  const ServerLink& first = client.servers()[0];
+  v1::HelloReply hello;
+  CISTERN_RETURN_IF_ERROR(first.control->Hello({}, &hello));
+  const uint64_t writer = client.identity().epoch(), here = hello.identity().epoch();
+  if (here >= writer) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "server ", first.name, " is at epoch ", here, " and worker 0 writes at epoch ", writer,
+      ": it is of another fleet, or has lost its state; give all workers the same --servers"));
+}
+
 // Three letters, y or n, and the position.
 absl::StatusOr<TrainStart> StartOfLeader(Team& team, const TrainStart& own) {
   std::string said;

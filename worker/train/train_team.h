@@ -26,6 +26,9 @@ struct TrainTeam {
 
 // The state of the fleet as worker 0 sees it becomes that of all.
 absl::Status FollowWriter(Team& team, ParameterClient& client);
+// Of a worker that follows: kInvalidArgument if its server 0 never heard of the writer's epoch,
+// which it is the first to hear of. So it is of another fleet.
+absl::Status CheckFleetOfWriter(ParameterClient& client);
 // The start of worker 0.
 absl::StatusOr<TrainStart> StartOfLeader(Team& team, const TrainStart& own);
 
