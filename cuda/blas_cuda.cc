@@ -1,6 +1,7 @@
 #include <cublasLt.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -210,7 +211,9 @@ class CublasLt : public Blas {
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, bytes(p.b)));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, bytes(p.a)));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, bytes(p.c)));
-    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, bytes(p.c)));
+    // There is no such number for the bias, which is read beside D.
+    CISTERN_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::min(bytes(p.c), bytes(p.bias))));
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
     CISTERN_RETURN_IF_ERROR(

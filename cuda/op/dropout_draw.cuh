@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     const size_t first = o * kOctet;
     const size_t at = row * n + first;
     const unsigned width = n - first < kOctet ? static_cast<unsigned>(n - first) : kOctet;
-    float in[kOctet];
+    alignas(16) float in[kOctet];
     if (vectors) {  // n is a multiple of 4
       *reinterpret_cast<float4*>(in) = LoadQuad(x + at);
       if (width > 4) *reinterpret_cast<float4*>(in + 4) = LoadQuad(x + at + 4);
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kBlockThreads)
       for (unsigned e = 0; e < kOctet; ++e) in[e] = e < width ? float{x[at + e]} : 0.0f;
     }
     const PhiloxBlock block = Philox(draw.seed, (draw.first_row + row) * octets + o, draw.sequence);
-    float out[kOctet];
+    alignas(16) float out[kOctet];
 #pragma unroll
     for (unsigned e = 0; e < kOctet; ++e) {
       const auto half = static_cast<uint16_t>(block.word[e / 2] >> (e % 2 * 16));

@@ -183,8 +183,9 @@ CrossNet MakeCrossNet(const float* parameters, size_t layers, size_t n, float* s
   return net;
 }
 
-// Layers whose terms of kRowsOfBlock samples fit the shared memory of every GPU since sm_80.
-constexpr size_t kMaxLayers = 300;
+// Layers whose terms of kRowsOfBlock samples fit the shared memory of every GPU since sm_80: 99
+// KiB.
+constexpr size_t kMaxLayers = 190;
 
 }  // namespace
 
