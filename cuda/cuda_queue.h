@@ -25,7 +25,12 @@ class CudaQueue {
   CudaQueue& operator=(const CudaQueue&) = delete;
 
   int gpu() const { return gpu_; }
-  cudaStream_t stream() const { return stream_; }
+  // For what is enqueued next. CUDA wants a thread to be on the GPU of the stream that it gives
+  // work to, and threads begin on GPU 0: so this brings the calling one there.
+  cudaStream_t stream() const {
+    cudaSetDevice(gpu_);
+    return stream_;
+  }
   int multiprocessors() const { return multiprocessors_; }
   bool waits_after_each_launch() const { return waits_after_each_launch_; }
   void set_waits_after_each_launch() { waits_after_each_launch_ = true; }

@@ -14,10 +14,11 @@ namespace cistern {
 // Threads: one at a time.
 class Event {
  public:
-  // On the GPU of the calling thread's newest stream.
+  // On a GPU: that of the streams which record it, which must be of one.
   static absl::StatusOr<Event> Create(DeviceKind device);
 
-  // The event happens when all that `stream` was given until now has run.
+  // The event happens when all that `stream` was given until now has run. One that was never
+  // recorded has happened.
   void Record(Stream& stream);
 
   // What `stream` is given from now on runs after the event.

@@ -1,4 +1,6 @@
 // Memory, copies and events, with a CUDA toolkit.
+#include <cstring>
+
 #include "cuda/cuda_queue.h"
 #include "cuda/event.h"
 #include "cuda/gpu_memory.h"
@@ -15,25 +17,36 @@ bool HasQueue(Stream& stream) {
   return stream.status().ok();
 }
 
+// On a stream of its own, that of the thread: while another thread captures a step, CUDA refuses
+// to wait for the whole device, and what waits for its default stream.
+absl::Status ZeroAndWait(void* data, size_t bytes) {
+  CISTERN_RETURN_IF_ERROR(
+      CudaStatus(cudaMemsetAsync(data, 0, bytes, cudaStreamPerThread), "cudaMemsetAsync"));
+  return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), "zeroing memory");
+}
+
 }  // namespace
 
 absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes) {
   CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu), "cudaSetDevice"));
   void* data = nullptr;
-  cudaError_t error =
-      place == MemoryPlace::kDevice ? cudaMalloc(&data, bytes) : cudaMallocHost(&data, bytes);
+  const bool on_device = place == MemoryPlace::kDevice;
+  const cudaError_t error = on_device ? cudaMalloc(&data, bytes) : cudaMallocHost(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // it must not surface in a later call
-    return absl::ResourceExhaustedError(place == MemoryPlace::kDevice
-                                            ? "the GPU has not so much memory free"
-                                            : "the host has not so much memory to pin");
+    return absl::ResourceExhaustedError(on_device ? "the GPU has not so much memory free"
+                                                  : "the host has not so much memory to pin");
   }
   CISTERN_RETURN_IF_ERROR(CudaStatus(error, "taking memory"));
-  error = cudaMemset(data, 0, bytes);
-  if (error != cudaSuccess) Free(gpu, place, data);
-  CISTERN_RETURN_IF_ERROR(CudaStatus(error, "cudaMemset"));
-  // cudaMemset may return before it is done, and other streams would not wait for it.
-  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize"));
+  if (!on_device) {
+    std::memset(data, 0, bytes);
+    return data;
+  }
+  const absl::Status zeroed = ZeroAndWait(data, bytes);
+  if (!zeroed.ok()) {
+    Free(gpu, place, data);
+    return zeroed;
+  }
   return data;
 }
 
@@ -72,36 +85,42 @@ void Event::Delete::operator()(OnGpu* event) const {
 
 absl::StatusOr<Event> Event::Create(DeviceKind device) {
   Event event;
-  if (device == DeviceKind::kCpu) return event;
-  event.gpu_.reset(new OnGpu);
-  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaEventCreate(&event.gpu_->event), "cudaEventCreate"));
+  if (device == DeviceKind::kCuda) event.gpu_.reset(new OnGpu);
   return event;
 }
 
 void Event::Record(Stream& stream) {
   if (gpu_ == nullptr) {
     at_ = std::chrono::steady_clock::now();
-  } else if (gpu::HasQueue(stream)) {
-    stream.Record(
-        CudaStatus(cudaEventRecord(gpu_->event, stream.queue()->stream()), "cudaEventRecord"));
+    return;
   }
+  if (!gpu::HasQueue(stream)) return;
+  const cudaStream_t on = stream.queue()->stream();
+  if (gpu_->event == nullptr) {
+    stream.Record(CudaStatus(cudaEventCreate(&gpu_->event), "cudaEventCreate"));
+    if (!stream.status().ok()) return;
+  }
+  stream.Record(CudaStatus(cudaEventRecord(gpu_->event, on), "cudaEventRecord"));
 }
 
 void Event::LetWait(Stream& stream) {
-  if (gpu_ == nullptr || !gpu::HasQueue(stream)) return;
+  if (gpu_ == nullptr || gpu_->event == nullptr || !gpu::HasQueue(stream)) return;
   stream.Record(CudaStatus(cudaStreamWaitEvent(stream.queue()->stream(), gpu_->event, 0),
                            "cudaStreamWaitEvent"));
 }
 
 absl::Status Event::Wait() {
-  if (gpu_ == nullptr) return absl::OkStatus();
+  if (gpu_ == nullptr || gpu_->event == nullptr) return absl::OkStatus();
   return WaitStatus(cudaEventSynchronize(gpu_->event));
 }
 
 absl::StatusOr<bool> Event::HasHappened() const {
-  if (gpu_ == nullptr) return true;
+  if (gpu_ == nullptr || gpu_->event == nullptr) return true;
   const cudaError_t asked = cudaEventQuery(gpu_->event);
-  if (asked == cudaErrorNotReady) return false;
+  if (asked == cudaErrorNotReady) {
+    cudaGetLastError();  // the runtime keeps this, too, as an error (CudaStatus)
+    return false;
+  }
   CISTERN_RETURN_IF_ERROR(WaitStatus(asked));
   return true;
 }

@@ -7,6 +7,9 @@ namespace cistern {
 
 absl::Status CudaStatus(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return absl::OkStatus();
+  // The runtime keeps an error of this thread until somebody asks for it, as CUB does after its
+  // launches: whatever was enqueued next would be blamed for this one.
+  cudaGetLastError();
   return absl::InternalError(absl::StrCat(what, ": ", cudaGetErrorString(error), " (cudaError ",
                                           static_cast<int>(error), ")"));
 }

@@ -163,7 +163,10 @@ class GpuCommunicator : public Communicator {
   absl::Status Wait(Stream& stream) override {
     return WaitUntil(stream, [&]() -> absl::StatusOr<bool> {
       const cudaError_t asked = cudaStreamQuery(stream.queue()->stream());
-      if (asked == cudaErrorNotReady) return false;
+      if (asked == cudaErrorNotReady) {
+        cudaGetLastError();  // the runtime keeps this, too, as an error (CudaStatus)
+        return false;
+      }
       CISTERN_RETURN_IF_ERROR(WaitStatus(asked));
       return true;
     });

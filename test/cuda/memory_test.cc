@@ -7,6 +7,7 @@
 
 #include "cuda/event.h"
 #include "cuda/op/elementwise.h"
+#include "cuda/op/sort_scores.h"
 #include "cuda/stream.h"
 #include "test/cuda/op_test.h"
 
@@ -88,6 +89,20 @@ TEST_P(MemoryTest, EventsOrderStreamsAndTellTime) {
   const absl::StatusOr<double> ms = after->MillisecondsSince(*before);
   ASSERT_TRUE(ms.ok()) << ms.status();
   EXPECT_GE(*ms, 0);
+  EXPECT_TRUE(stream_.Wait().ok()) << stream_.status();
+}
+
+TEST_P(MemoryTest, AnErrorIsNotThatOfTheNextCall) {
+  const bool on_gpu = GetParam() == DeviceKind::kCuda;
+  absl::StatusOr<Event> before = Event::Create(GetParam()), after = Event::Create(GetParam());
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(after->MillisecondsSince(*before).ok(), !on_gpu);  // neither was recorded
+  Memory x = Take(MemoryPlace::kDevice, 4000, "x");
+  ZeroOnDevice(x.data(), 4000, stream_);
+  after->Record(stream_);
+  while (!after->HasHappened().value()) continue;
+  Memory scratch = Take(MemoryPlace::kDevice, op::SortScoresScratchBytes(1000, stream_), "scratch");
+  op::SortScores(x.view<float>().data, 1000, scratch.data(), stream_);
   EXPECT_TRUE(stream_.Wait().ok()) << stream_.status();
 }
 

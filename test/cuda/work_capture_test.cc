@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "cuda/event.h"
 #include "cuda/op/elementwise.h"
 #include "cuda/op/sum.h"
@@ -100,6 +102,27 @@ TEST_P(WorkCaptureTest, WorkThatCannotBeCapturedRunsWithoutAGraph) {
   EXPECT_THAT(x.Read(), ElementsAre(3));
   EXPECT_EQ(capture.graphs_launched(), 0u);
   EXPECT_EQ(capture.status().ok(), GetParam() == DeviceKind::kCpu);
+}
+
+// The next pass comes to the device while a step of this one is captured.
+TEST_P(WorkCaptureTest, OtherThreadsTakeMemoryMeanwhile) {
+  op::Array<float> x(1, 0.0f);
+  WorkCapture capture;
+  for (const float value : {1.0f, 2.0f, 3.0f}) {
+    capture.Run(stream(), [&] {
+      std::thread([] {
+        MemoryPool pool(GetParam(), 0, 1 << 20);
+        for (const MemoryPlace place : {MemoryPlace::kDevice, MemoryPlace::kPinned}) {
+          const absl::Status taken = pool.Take(place, 4096, "test").status();
+          EXPECT_TRUE(taken.ok()) << taken;
+        }
+      }).join();
+      op::Fill(value, x.data(), 1, stream());
+    });
+  }
+  EXPECT_THAT(x.Read(), ElementsAre(3));
+  EXPECT_TRUE(capture.status().ok()) << capture.status();
+  EXPECT_EQ(capture.graphs_launched(), OnGpu(2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, WorkCaptureTest, testing::ValuesIn(op::TestedDevices()),

@@ -7,9 +7,11 @@
 // that a barrier that is missing shows. Shared memory is filled with NaN before each block. Streams
 // run as late as they may (runtime.cc), and the host cannot touch the device's memory
 // (device_memory.h): a wait or a copy that is missing shows, too. Streams that are captured become
-// graphs (graphs.h), with CUDA's rules of what they may not do then. With CISTERN_EMULATED_FAULT=N
-// the N-th kernel runs into an illegal address, after which nothing works any more. What it cannot
-// show: races between blocks, and how fast anything is.
+// graphs (graphs.h), with CUDA's rules of what they may not do then, nor other threads. An error
+// stays until it is asked for, and meets the next call of CUB. With CISTERN_EMULATED_GPUS=N there
+// are several, and a thread must be on that of the stream or event that it uses. With
+// CISTERN_EMULATED_FAULT=N the N-th kernel runs into an illegal address, after which nothing works
+// any more. What it cannot show: races between blocks, and how fast anything is.
 #pragma once
 
 #include <cmath>
@@ -92,8 +94,10 @@ enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700
+  cudaErrorIllegalAddress = 700,
+  cudaErrorStreamCaptureUnsupported = 900
 };
 enum cudaMemcpyKind { cudaMemcpyDefault, cudaMemcpyDeviceToHost };
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
@@ -105,6 +109,7 @@ using cudaGraph_t = struct EmulatedGraph*;
 using cudaGraphExec_t = struct EmulatedGraphExec*;
 struct cudaGraphExecUpdateResultInfo {};
 inline constexpr unsigned cudaStreamNonBlocking = 1;
+#define cudaStreamPerThread (cistern::emulator::StreamOfThread())
 
 struct cudaDeviceProp {
   char name[32];
@@ -119,6 +124,7 @@ struct cudaLaunchConfig_t {
 
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
@@ -158,6 +164,11 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
 
 namespace cistern::emulator {
 
+cudaStream_t StreamOfThread();
+
+// Keeps an error for cudaGetLastError, and returns it.
+cudaError_t Keep(cudaError_t error);
+
 // Enqueues what runs a kernel.
 cudaError_t Launch(cudaStream_t stream, std::function<void()> run);
 
@@ -168,7 +179,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
                                Arguments&&... arguments) {
   if (config->dynamicSmemBytes >
       cistern::emulator::AllowedShared(reinterpret_cast<const void*>(kernel))) {
-    return cudaErrorInvalidValue;
+    return cistern::emulator::Keep(cudaErrorInvalidValue);
   }
   return cistern::emulator::Launch(
       config->stream,

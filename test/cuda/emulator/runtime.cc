@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "test/cuda/emulator/cuda_runtime.h"
@@ -14,6 +15,7 @@
 #include "test/cuda/emulator/graphs.h"
 
 struct EmulatedStream {
+  int gpu = 0;
   std::deque<std::function<void()>> queue;
   uint64_t enqueued = 0, done = 0;         // entries of the queue, ever
   std::shared_ptr<EmulatedGraph> capture;  // while it is captured: what its work becomes, and the
@@ -21,6 +23,7 @@ struct EmulatedStream {
 };
 
 struct EmulatedEvent {
+  int gpu = 0;
   EmulatedStream* stream = nullptr;  // where it was recorded last
   uint64_t after = 0;                // it happens once so many entries of that stream are done
   std::shared_ptr<EmulatedGraph> capture;  // or of that line of a graph
@@ -35,6 +38,13 @@ namespace cistern::emulator {
 namespace {
 
 constexpr size_t kSharedWithoutAsking = 48 << 10;
+
+const int gpus = [] {
+  const char* text = std::getenv("CISTERN_EMULATED_GPUS");
+  return text == nullptr ? 1 : std::atoi(text);
+}();
+thread_local int gpu_of_thread = 0;
+thread_local cudaError_t last_error = cudaSuccess;
 
 // The kernels that have run, and the one that runs into an illegal address; 0: none does.
 std::atomic<uint64_t> kernels = 0;
@@ -68,9 +78,17 @@ void RunAll() {
   for (const auto& [stream, owner] : streams) RunUntil(stream, stream->enqueued);
 }
 
+bool IsCapturing() {
+  return std::any_of(streams.begin(), streams.end(),
+                     [](const auto& stream) { return stream.first->capture != nullptr; });
+}
+
 cudaError_t Enqueue(EmulatedStream* stream, std::function<void()> entry,
                     const char* kind = "copy") {
   const auto lock = LockDevice();
+  if (stream != nullptr && stream->gpu != gpu_of_thread) {
+    return Keep(cudaErrorInvalidResourceHandle);
+  }
   if (stream != nullptr && stream->capture != nullptr) {
     stream->capture->lines[stream->line].entries.push_back(
         {kind, [entry = std::move(entry)](const EmulatedGraph::RunLine&) { entry(); }});
@@ -88,6 +106,17 @@ cudaError_t Enqueue(EmulatedStream* stream, std::function<void()> entry,
 
 }  // namespace
 
+cudaError_t Keep(cudaError_t error) {
+  return last_error = error;
+}
+
+cudaStream_t StreamOfThread() {
+  thread_local std::map<int, cudaStream_t> made;  // by GPU; never destroyed
+  cudaStream_t& stream = made[gpu_of_thread];
+  if (stream == nullptr) cudaStreamCreateWithFlags(&stream, 0);
+  return stream;
+}
+
 size_t AllowedShared(const void* kernel) {
   const auto lock = LockDevice();
   const auto found = allowed_shared.find(kernel);
@@ -95,7 +124,7 @@ size_t AllowedShared(const void* kernel) {
 }
 
 cudaError_t Launch(cudaStream_t stream, std::function<void()> run) {
-  if (IsBroken()) return cudaErrorIllegalAddress;
+  if (IsBroken()) return Keep(cudaErrorIllegalAddress);
   const auto kernel = [run = std::move(run)] {
     ++kernels;
     if (!IsBroken()) run();
@@ -124,6 +153,7 @@ void WaitInGraph(EmulatedStream* stream, const EmulatedEvent& event) {
 
 }  // namespace cistern::emulator
 
+using cistern::emulator::Keep;
 using cistern::emulator::LockDevice;
 using cistern::emulator::OpenMemory;
 
@@ -132,10 +162,13 @@ const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess ? "no error" : "the emulated GPU refuses";
 }
 cudaError_t cudaGetLastError() {
-  return cudaSuccess;
+  return std::exchange(cistern::emulator::last_error, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError() {
+  return cistern::emulator::last_error;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  *count = cistern::emulator::gpus;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
@@ -155,29 +188,34 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  return device == 0 ? cudaSuccess : cudaErrorInvalidValue;
+  if (device < 0 || device >= cistern::emulator::gpus) return Keep(cudaErrorInvalidValue);
+  cistern::emulator::gpu_of_thread = device;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  const auto lock = LockDevice();
+  if (cistern::emulator::IsCapturing()) return Keep(cudaErrorStreamCaptureUnsupported);
   cistern::emulator::RunAll();
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   *data = cistern::emulator::TakeDevice(bytes);
-  return *data == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  return *data == nullptr ? Keep(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 cudaError_t cudaMallocHost(void** data, size_t bytes) {
   *data = cistern::emulator::TakePinned(bytes);
-  return *data == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  return *data == nullptr ? Keep(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 cudaError_t cudaFree(void* data) {
   cistern::emulator::RunAll();  // as CUDA does
-  return cistern::emulator::GiveBack(data) ? cudaSuccess : cudaErrorInvalidValue;
+  return cistern::emulator::GiveBack(data) ? cudaSuccess : Keep(cudaErrorInvalidValue);
 }
 cudaError_t cudaFreeHost(void* data) {
   return cudaFree(data);
 }
 cudaError_t cudaMemset(void* data, int value, size_t bytes) {
   const OpenMemory open;
+  if (cistern::emulator::IsCapturing()) return Keep(cudaErrorStreamCaptureUnsupported);
   std::memset(data, value, bytes);
   return cudaSuccess;
 }
@@ -194,19 +232,22 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind)
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   if (!cistern::emulator::IsDeviceOrPinned(from)) {
-    if (stream->capture != nullptr) return cudaErrorInvalidValue;  // it would be read at a launch
+    if (stream->capture != nullptr)
+      return Keep(cudaErrorInvalidValue);  // it would be read at a launch
     const auto* begin = static_cast<const char*>(from);
     return cistern::emulator::Enqueue(stream, [to, held = std::vector<char>(begin, begin + bytes)] {
       std::memcpy(to, held.data(), held.size());
     });
   }
-  cistern::emulator::Enqueue(stream, [=] { std::memcpy(to, from, bytes); });
-  if (cistern::emulator::IsDeviceOrPinned(to)) return cudaSuccess;
+  const cudaError_t error =
+      cistern::emulator::Enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  if (error != cudaSuccess || cistern::emulator::IsDeviceOrPinned(to)) return error;
   return cudaStreamSynchronize(stream);
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const auto lock = LockDevice();
   auto made = std::make_unique<EmulatedStream>();
+  made->gpu = cistern::emulator::gpu_of_thread;
   *stream = made.get();
   cistern::emulator::streams[*stream] = std::move(made);
   return cudaSuccess;
@@ -218,9 +259,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (stream->capture != nullptr) return cudaErrorInvalidValue;
+  if (stream->capture != nullptr) return Keep(cudaErrorInvalidValue);
   cistern::emulator::RunUntil(stream, stream->enqueued);
-  return cistern::emulator::IsBroken() ? cudaErrorIllegalAddress : cudaSuccess;
+  return cistern::emulator::IsBroken() ? Keep(cudaErrorIllegalAddress) : cudaSuccess;
 }
 // The stream of the event may end before this entry runs: then the event has happened.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -229,12 +270,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (waited.capture != nullptr) {
     const auto lock = LockDevice();
     // The capture that the event is of must be going on.
-    if (waited.stream->capture != waited.capture) return cudaErrorInvalidValue;
+    if (waited.stream->capture != waited.capture) return Keep(cudaErrorInvalidValue);
     cistern::emulator::WaitInGraph(stream, waited);
     return cudaSuccess;
   }
   if (stream->capture != nullptr)
-    return cudaErrorInvalidValue;  // nothing outside may be waited for
+    return Keep(cudaErrorInvalidValue);  // nothing outside may be waited for
   return cistern::emulator::Enqueue(stream, [waited] {
     if (cistern::emulator::streams.count(waited.stream) > 0) {
       cistern::emulator::RunUntil(waited.stream, waited.after);
@@ -243,7 +284,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   const auto lock = LockDevice();
-  if (stream->capture != nullptr) return cudaErrorInvalidValue;
+  if (stream->capture != nullptr) return Keep(cudaErrorInvalidValue);
   stream->capture = std::make_shared<EmulatedGraph>();
   stream->capture->lines.emplace_back();
   stream->line = 0;
@@ -252,11 +293,11 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const auto lock = LockDevice();
   const std::shared_ptr<EmulatedGraph> made = stream->capture;
-  if (made == nullptr || stream->line != 0) return cudaErrorInvalidValue;
+  if (made == nullptr || stream->line != 0) return Keep(cudaErrorInvalidValue);
   for (const auto& [other, owner] : cistern::emulator::streams) {
     if (other->capture == made) other->capture = nullptr;
   }
-  if (!made->IsJoined()) return cudaErrorInvalidValue;
+  if (!made->IsJoined()) return Keep(cudaErrorInvalidValue);
   *graph = new EmulatedGraph(*made);
   return cudaSuccess;
 }
@@ -266,7 +307,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo*) {
-  if (!exec->graph->IsLike(*graph)) return cudaErrorInvalidValue;
+  if (!exec->graph->IsLike(*graph)) return Keep(cudaErrorInvalidValue);
   exec->graph = std::make_shared<EmulatedGraph>(*graph);  // launches before go on with theirs
   return cudaSuccess;
 }
@@ -283,6 +324,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new EmulatedEvent;
+  (*event)->gpu = cistern::emulator::gpu_of_thread;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -291,30 +333,38 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const auto lock = LockDevice();
+  if (event->gpu != stream->gpu) return Keep(cudaErrorInvalidResourceHandle);
   const bool captured = stream->capture != nullptr;
-  *event = {stream,
+  *event = {event->gpu, stream,
             captured ? stream->capture->lines[stream->line].entries.size() : stream->enqueued,
             stream->capture, stream->line};
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (event->capture != nullptr) return cudaErrorInvalidValue;
+  if (event->capture != nullptr) return Keep(cudaErrorInvalidValue);
   const auto lock = LockDevice();
   if (cistern::emulator::streams.count(event->stream) > 0) {
     cistern::emulator::RunUntil(event->stream, event->after);
   }
-  return cistern::emulator::IsBroken() ? cudaErrorIllegalAddress : cudaSuccess;
+  return cistern::emulator::IsBroken() ? Keep(cudaErrorIllegalAddress) : cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) {  // who asks again and again waits
-  return cudaEventSynchronize(event);
+// "Not ready" at first, where a GPU would not be; who asks again finds that it has happened.
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const auto lock = LockDevice();
+  const bool later = event->capture == nullptr &&
+                     cistern::emulator::streams.count(event->stream) > 0 &&
+                     event->stream->done < event->after;
+  const cudaError_t error = cudaEventSynchronize(event);
+  return error == cudaSuccess && later ? Keep(cudaErrorNotReady) : error;
 }
-cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+  if (from == nullptr || to == nullptr) return Keep(cudaErrorInvalidResourceHandle);
   *ms = 0;
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
-  constexpr int kSharedAtMost = 163 << 10;  // of sm_80, the least of the GPUs that are built for
-  if (value > kSharedAtMost) return cudaErrorInvalidValue;
+  constexpr int kSharedAtMost = 99 << 10;  // of sm_86 and sm_89; sm_80 has more
+  if (value > kSharedAtMost) return Keep(cudaErrorInvalidValue);
   const auto lock = LockDevice();
   cistern::emulator::allowed_shared[kernel] = static_cast<size_t>(value);
   return cudaSuccess;

@@ -31,6 +31,8 @@ cudaError_t Call(void* temporary, size_t& bytes, size_t count, size_t size, cuda
     return cudaSuccess;
   }
   if (bytes < needed) return cudaErrorInvalidValue;
+  // CUB asks after its launches, and finds what anybody left.
+  if (cudaPeekAtLastError() != cudaSuccess) return cudaPeekAtLastError();
   return cistern::emulator::Launch(stream, [temporary, needed, run = std::move(run)] {
     std::memset(temporary, kGarbage, needed);
     run();
