@@ -207,6 +207,11 @@ class CublasLt : public Blas {
     const auto bytes = [](const op::ConstValues& x) {
       return static_cast<uint32_t>(AlignmentOf(x.data));
     };
+    // Parts of a sum are added as floats: where c is of 16 bits, not in it.
+    const uint32_t reductions =
+        CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
+        (p.c.type == ElementType::kFloat ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0);
+    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, bytes(p.b)));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, bytes(p.a)));

@@ -72,7 +72,7 @@ TEST_P(HalfLayerTest, MatrixProducts) {
         c.ExpectRounded();
         const Floats expected(std::vector<float>(c.size(), 0));
         Convert(ConstValues(c.floats()), const_cast<float*>(expected.data()), c.size(), stream());
-        ExpectSame(expected, wide);
+        ExpectSame(expected, wide, k());
       }
     }
   });
@@ -94,7 +94,7 @@ TEST_P(HalfLayerTest, FullyConnectedLayers) {
                            expected_dw.data(), expected_dbias.data(), b(), k(), n(), scratch.data(),
                            stream());
     dx.ExpectRounded();
-    ExpectSame(expected_dw, dw);
+    ExpectSame(expected_dw, dw, b());
     ExpectSame(expected_dbias, dbias);
   });
 }
