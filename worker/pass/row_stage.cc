@@ -43,10 +43,13 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
     CISTERN_ASSIGN_OR_RETURN(Stream stream, device_.NewStream());
     streams_.push_back(std::move(stream));
   }
-  if (table.stride() == chunk_floats_) return absl::OkStatus();
+  // Pinning is slow: a table of a few rows takes chunks of so few.
+  const size_t most = std::max<size_t>(1, kChunkBytes / (table.stride() * sizeof(float)));
+  const size_t wanted = std::min(most, std::max<size_t>(1, table.rows()));
+  if (table.stride() == chunk_floats_ && wanted <= chunk_rows_) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(streams_.front().Wait());
   chunk_floats_ = 0;
-  chunk_rows_ = std::max<size_t>(1, kChunkBytes / (table.stride() * sizeof(float)));
+  chunk_rows_ = wanted;
   for (Chunk& chunk : pinned_) {
     CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kPinned, table.stride(), &chunk));
   }
