@@ -5,6 +5,9 @@
 // lookups, power law 1.05; DLRM's 26 tables at a batch of 65,536), then the dense ops at that
 // batch, and what stages a pass of such batches (gpu_staging.h). Without a GPU: "device": null with
 // the reason, and exit 0.
+//
+//   gpu_benchmark [--query]   only which GPU there is
+//                 [--small]   the same with little work: its figures say nothing
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -36,43 +39,45 @@ const uint32_t* U(const Memory& memory) {
 }
 
 void Copies(Figures& figures) {
-  constexpr double kBytes = 1 << 30;
-  Memory from = figures.Random(kBytes / 4), to = figures.Take(kBytes);
+  const auto bytes = static_cast<double>(figures.Small(size_t{1} << 30));
+  Memory from = figures.Random(bytes / 4), to = figures.Take(bytes);
   const auto copy = [&](size_t) {
     CopyOnDevice(from.data(), to.data(), from.bytes(), figures.stream());
   };
   const double ms = figures.Time(copy);
-  if (ms > 0) figures.set_copy_gb_s(2 * kBytes / ms * 1e-6);
-  figures.Measure("copy on the device, 1 GiB", 2 * kBytes, 0, copy);
-  Memory pinned = figures.Take(kBytes / 4, MemoryPlace::kPinned);
+  if (ms > 0) figures.set_copy_gb_s(2 * bytes / ms * 1e-6);
+  figures.Measure("copy on the device, 1 GiB", 2 * bytes, 0, copy);
+  Memory pinned = figures.Take(bytes / 4, MemoryPlace::kPinned);
   if (!figures.stream().status().ok()) return;
-  figures.Measure("pinned memory to the device, 256 MiB", kBytes / 4, 0, [&](size_t) {
+  figures.Measure("pinned memory to the device, 256 MiB", bytes / 4, 0, [&](size_t) {
     CopyToDevice(pinned.data(), to.data(), pinned.bytes(), figures.stream());
   });
-  figures.Measure("device to pinned memory, 256 MiB", kBytes / 4, 0, [&](size_t) {
+  figures.Measure("device to pinned memory, 256 MiB", bytes / 4, 0, [&](size_t) {
     CopyToHost(to.data(), pinned.data(), pinned.bytes(), figures.stream());
   });
 }
 
 // Rows anywhere, sixteen added to one output so that writing hardly counts.
 void RandomRows(Figures& figures) {
-  constexpr size_t kLookups = size_t{1} << 22, kHot = 16, kOutputs = kLookups / kHot;
-  std::vector<uint32_t> offsets(kOutputs + 1), rows(kLookups);
-  for (size_t o = 0; o <= kOutputs; ++o) offsets[o] = static_cast<uint32_t>(o * kHot);
+  constexpr size_t kHot = 16;
+  const size_t lookups = figures.Small(size_t{1} << 22), outputs = lookups / kHot;
+  std::vector<uint32_t> offsets(outputs + 1), rows(lookups);
+  for (size_t o = 0; o <= outputs; ++o) offsets[o] = static_cast<uint32_t>(o * kHot);
   const Memory places = figures.Upload(offsets);
-  Memory out = figures.Take(kOutputs * 512.0);
+  Memory out = figures.Take(static_cast<double>(outputs) * 512);
   std::mt19937 random(11);
   for (const double gib : {1.0, 8.0, 32.0}) {
-    Memory table = figures.Take(gib * (1 << 30));
+    Memory table =
+        figures.Take(static_cast<double>(figures.Small(static_cast<size_t>(gib * (1 << 30)))));
     for (const size_t row_bytes : {32, 64, 128, 256, 512}) {
       const size_t dim = row_bytes / 4, table_rows = table.bytes() / row_bytes;
       if (!figures.stream().status().ok()) return;
       for (uint32_t& row : rows) row = static_cast<uint32_t>(random() % table_rows);
       const Memory wanted = figures.Upload(rows);
       figures.Measure(absl::StrFormat("random rows of %d bytes in %g GiB", row_bytes, gib),
-                      static_cast<double>(kLookups * (row_bytes + 4)), 0, [&](size_t) {
+                      static_cast<double>(lookups * (row_bytes + 4)), 0, [&](size_t) {
                         EmbeddingPool(F(table), dim, U(wanted), U(places), Pool::kSum, F(out), dim,
-                                      kOutputs, 1, dim, figures.stream());
+                                      outputs, 1, dim, figures.stream());
                       });
     }
   }
@@ -181,85 +186,86 @@ void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t
 }
 
 void DenseOps(Figures& figures) {
-  constexpr size_t kB = 65536, kN = 1024, kSlots = 26;
-  constexpr double kElements = static_cast<double>(kB * kN);
+  constexpr size_t kSlots = 26;
+  const size_t b = figures.Small(65536), n = figures.Small(1024, 128), cross = figures.Small(432);
+  const auto samples = static_cast<double>(b), elements = static_cast<double>(b * n),
+             weights = static_cast<double>(n * n);
   Stream& stream = figures.stream();
-  Memory x = figures.Random(kElements), y = figures.Random(kElements),
-         dy = figures.Random(kElements);
-  Memory weight = figures.Random(kN * kN), dweight = figures.Take(4.0 * kN * kN);
+  Memory x = figures.Random(elements), y = figures.Random(elements), dy = figures.Random(elements);
+  Memory weight = figures.Random(weights), dweight = figures.Take(4 * weights);
   Memory v[6];
-  for (Memory& vector : v) vector = figures.Random(16 * kN);
+  for (Memory& vector : v) vector = figures.Random(16.0 * static_cast<double>(n));
   Memory scratch =
-      figures.Take(4.0 * static_cast<double>(std::max({BatchNormScratchFloats(kB, kN),
-                                                       FullyConnectedScratchFloats(kB, kN, kN),
-                                                       MultiCrossScratchFloats(kB, 3, 432)})));
+      figures.Take(4.0 * static_cast<double>(std::max({BatchNormScratchFloats(b, n),
+                                                       FullyConnectedScratchFloats(b, n, n),
+                                                       MultiCrossScratchFloats(b, 3, cross)})));
   if (!stream.status().ok()) return;
-  figures.Measure(
-      "FullyConnected 65536 x 1024 x 1024", 4 * (2 * kElements + kN * kN), 2 * kElements * kN,
-      [&](size_t) { FullyConnected(F(x), F(weight), F(v[0]), F(y), kB, kN, kN, stream); });
-  figures.Measure("FullyConnectedBackward 65536 x 1024 x 1024", 4 * (3 * kElements + 2 * kN * kN),
-                  4 * kElements * kN, [&](size_t) {
+  figures.Measure("FullyConnected 65536 x 1024 x 1024", 4 * (2 * elements + weights),
+                  2 * elements * static_cast<double>(n),
+                  [&](size_t) { FullyConnected(F(x), F(weight), F(v[0]), F(y), b, n, n, stream); });
+  figures.Measure("FullyConnectedBackward 65536 x 1024 x 1024", 4 * (3 * elements + 2 * weights),
+                  4 * elements * static_cast<double>(n), [&](size_t) {
                     FullyConnectedBackward(F(x), F(weight), F(dy), Write::kOverwrite, F(y),
-                                           F(dweight), F(v[1]), kB, kN, kN, F(scratch), stream);
+                                           F(dweight), F(v[1]), b, n, n, F(scratch), stream);
                   });
-  figures.Measure("ReluDropout 65536 x 1024", 8 * kElements, kElements, [&](size_t) {
-    ReluDropout(F(x), {0.5f, 1, 2}, F(y), kB, kN, stream);
+  figures.Measure("ReluDropout 65536 x 1024", 8 * elements, elements, [&](size_t) {
+    ReluDropout(F(x), {0.5f, 1, 2}, F(y), b, n, stream);
   });
-  figures.Measure("BatchNormStatistics 65536 x 1024", 4 * kElements, 4 * kElements, [&](size_t) {
-    BatchNormStatistics(F(x), 0.1f, 1e-5f, F(v[0]), F(v[1]), F(v[2]), F(v[3]), kB, kN, F(scratch),
+  figures.Measure("BatchNormStatistics 65536 x 1024", 4 * elements, 4 * elements, [&](size_t) {
+    BatchNormStatistics(F(x), 0.1f, 1e-5f, F(v[0]), F(v[1]), F(v[2]), F(v[3]), b, n, F(scratch),
                         stream);
   });
-  figures.Measure("BatchNormForward 65536 x 1024", 8 * kElements, 4 * kElements, [&](size_t) {
-    BatchNormForward(F(x), F(v[0]), F(v[1]), F(v[4]), F(v[5]), {}, F(y), kB, kN, stream);
+  figures.Measure("BatchNormForward 65536 x 1024", 8 * elements, 4 * elements, [&](size_t) {
+    BatchNormForward(F(x), F(v[0]), F(v[1]), F(v[4]), F(v[5]), {}, F(y), b, n, stream);
   });
-  figures.Measure("BatchNormBackward 65536 x 1024", 20 * kElements, 8 * kElements, [&](size_t) {
+  figures.Measure("BatchNormBackward 65536 x 1024", 20 * elements, 8 * elements, [&](size_t) {
     BatchNormBackward(F(x), nullptr, F(dy), F(v[0]), F(v[1]), F(v[4]), {}, Write::kOverwrite, F(y),
-                      F(v[2]), F(v[3]), kB, kN, F(scratch), stream);
+                      F(v[2]), F(v[3]), b, n, F(scratch), stream);
   });
   Memory loss = figures.Take(8);
-  figures.Measure("BceLoss 65536", 12.0 * kB, 60.0 * kB, [&](size_t) {
-    BceLoss(F(x), F(y), loss.view<double>().data, F(dy), kB, kB, F(scratch), stream);
+  figures.Measure("BceLoss 65536", 12 * samples, 60 * samples, [&](size_t) {
+    BceLoss(F(x), F(y), loss.view<double>().data, F(dy), b, b, F(scratch), stream);
   });
   RuleParams adam;
   adam.kind = RuleKind::kAdam;
   Fill(1, F(y), y.bytes() / 4, stream);
-  constexpr size_t kParameters = 2400000;
-  figures.Measure(
-      "DenseUpdate Adam, 2.4 million", 28.0 * kParameters, 10.0 * kParameters,
-      [&](size_t) { DenseUpdate(adam, 0, F(dy), F(x), F(y), kParameters, nullptr, stream); });
-  constexpr size_t kCross = 432;
-  constexpr double kCrossed = static_cast<double>(kB * kCross);
-  figures.Measure("MultiCross 65536 x 432, 3 layers", 8 * kCrossed, 8 * kCrossed, [&](size_t) {
-    MultiCross(F(x), F(weight), F(y), kB, 3, kCross, F(scratch), stream);
+  const size_t parameters = figures.Small(2400000);
+  figures.Measure("DenseUpdate Adam, 2.4 million", 28.0 * static_cast<double>(parameters),
+                  10.0 * static_cast<double>(parameters), [&](size_t) {
+                    DenseUpdate(adam, 0, F(dy), F(x), F(y), parameters, nullptr, stream);
+                  });
+  const auto crossed = static_cast<double>(b * cross);
+  figures.Measure("MultiCross 65536 x 432, 3 layers", 8 * crossed, 8 * crossed, [&](size_t) {
+    MultiCross(F(x), F(weight), F(y), b, 3, cross, F(scratch), stream);
   });
-  figures.Measure("MultiCrossBackward 65536 x 432, 3 layers", 12 * kCrossed, 24 * kCrossed,
+  figures.Measure("MultiCrossBackward 65536 x 432, 3 layers", 12 * crossed, 24 * crossed,
                   [&](size_t) {
                     MultiCrossBackward(F(x), F(weight), F(dy), Write::kOverwrite, F(y), F(dweight),
-                                       kB, 3, kCross, F(scratch), stream);
+                                       b, 3, cross, F(scratch), stream);
                   });
   for (const size_t dim : {16, 64, 128}) {
-    const double vectors = static_cast<double>(kB * (kSlots + 1) * dim), pairs = 351.0 * kB;
-    const double columns = static_cast<double>(kB * DotInteractionColumns(kSlots, dim));
-    Memory slots = figures.Random(static_cast<double>(kB * kSlots * dim));
+    const double vectors = static_cast<double>(b * (kSlots + 1) * dim), pairs = 351 * samples;
+    const double columns = static_cast<double>(b * DotInteractionColumns(kSlots, dim));
+    Memory slots = figures.Random(static_cast<double>(b * kSlots * dim));
     Memory wide = figures.Random(columns),
            dslots = figures.Take(static_cast<double>(slots.bytes()));
     if (!stream.status().ok()) return;
     const double flops = 2 * pairs * static_cast<double>(dim);
     figures.Measure(
         absl::StrFormat("DotInteraction, 26 slots, D=%d", dim), 4 * (vectors + columns), flops,
-        [&](size_t) { DotInteraction(F(x), F(slots), F(wide), kB, kSlots, dim, stream); });
+        [&](size_t) { DotInteraction(F(x), F(slots), F(wide), b, kSlots, dim, stream); });
     figures.Measure(absl::StrFormat("DotInteractionBackward, 26 slots, D=%d", dim),
                     4 * (2 * vectors + columns), 2 * flops, [&](size_t) {
                       DotInteractionBackward(F(x), F(slots), F(wide), Write::kOverwrite, F(y),
-                                             Write::kOverwrite, F(dslots), kB, kSlots, dim, stream);
+                                             Write::kOverwrite, F(dslots), b, kSlots, dim, stream);
                     });
     figures.Measure(absl::StrFormat("FmOrder2, 26 slots, D=%d", dim), 4 * vectors, 3 * vectors,
-                    [&](size_t) { FmOrder2(F(slots), F(y), kB, kSlots, dim, stream); });
+                    [&](size_t) { FmOrder2(F(slots), F(y), b, kSlots, dim, stream); });
   }
 }
 
 // Exit code.
-int Run(bool query_only) {
+int Run(bool query_only, bool small) {
   const DeviceQuery query = QueryGpus();
   if (query.gpus.empty()) {
     std::printf("{\n  \"device\": null,\n  \"reason\": \"%s\"\n}\n", query.reason.c_str());
@@ -276,15 +282,18 @@ int Run(bool query_only) {
   }
   const GpuInfo& gpu = query.gpus[0];
   MemoryPool pool(DeviceKind::kCuda, 0, gpu.memory_bytes);
-  Figures figures(*stream, pool);
+  Figures figures(*stream, pool, small ? 2048 : 1);
   Copies(figures);
-  Product(figures, 8192, 8192, 8192, true);
+  const size_t square = figures.Small(8192);
+  Product(figures, square, square, square, true);
   RandomRows(figures);
   const size_t shapes[][2] = {{13, 512},    {512, 256},  {479, 1024},
                               {1024, 1024}, {1024, 512}, {512, 256}};
-  for (const auto& [k, n] : shapes) Product(figures, 65536, k, n, false);
-  Embeddings(figures, "10 tables of 1.68 million rows", 10, 1680000, 104857, {128});
-  Embeddings(figures, "26 tables of 1 million rows", 26, 1000000, 65536, {16, 64, 128});
+  for (const auto& [k, n] : shapes) Product(figures, figures.Small(65536), k, n, false);
+  Embeddings(figures, "10 tables of 1.68 million rows", 10, figures.Small(1680000),
+             figures.Small(104857), {128});
+  Embeddings(figures, "26 tables of 1 million rows", 26, figures.Small(1000000),
+             figures.Small(65536), {16, 64, 128});
   DenseOps(figures);
   StagingOps(figures);
   const absl::Status status = stream->Wait();
@@ -298,12 +307,13 @@ int Run(bool query_only) {
 }
 
 }  // namespace
-int RunGpuBenchmark(bool query_only) {
-  return Run(query_only);
+int RunGpuBenchmark(bool query_only, bool small) {
+  return Run(query_only, small);
 }
 
 }  // namespace cistern::op
 
 int main(int argc, char** argv) {
-  return cistern::op::RunGpuBenchmark(argc > 1 && std::strcmp(argv[1], "--query") == 0);
+  const auto is = [&](const char* flag) { return argc > 1 && std::strcmp(argv[1], flag) == 0; };
+  return cistern::op::RunGpuBenchmark(is("--query"), is("--small"));
 }

@@ -20,13 +20,21 @@ namespace cistern {
 // Threads: one.
 class Figures {
  public:
-  Figures(Stream& stream, MemoryPool& pool) : stream_(stream), pool_(pool) {}
+  // shrink > 1: sizes are so many times smaller and there are few runs, to see that all of it
+  // works.
+  Figures(Stream& stream, MemoryPool& pool, size_t shrink)
+      : stream_(stream), pool_(pool), shrink_(shrink), runs_(shrink > 1 ? 2 : 20) {}
+
+  // A size of the benchmark, at least `least` where it is shrunk.
+  size_t Small(size_t n, size_t least = 32) const {
+    return std::max(n / shrink_, std::min(n, least));
+  }
 
   // Median milliseconds of call(run) over 20 runs after 3 to warm up; 0 after an error.
   double Time(const std::function<void(size_t run)>& call) {
-    constexpr size_t kWarmUp = 3, kRuns = 20;
+    constexpr size_t kWarmUp = 3;
     std::vector<Event> begins, ends;
-    for (size_t run = 0; run < kWarmUp + kRuns; ++run) {
+    for (size_t run = 0; run < kWarmUp + runs_; ++run) {
       absl::StatusOr<Event> begin = Event::Create(stream_.device());
       absl::StatusOr<Event> end = Event::Create(stream_.device());
       stream_.Record(begin.status());
@@ -114,6 +122,7 @@ class Figures {
  private:
   Stream& stream_;
   MemoryPool& pool_;
+  const size_t shrink_, runs_;
   double copy_gb_s_ = 0, product_tflop_s_ = 0;
   std::vector<std::string> lines_;
 };

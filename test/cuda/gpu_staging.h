@@ -16,40 +16,46 @@ namespace cistern::op {
 
 class StagingFigures {
  public:
-  explicit StagingFigures(Figures& figures) : figures_(figures), stream_(figures.stream()) {
+  explicit StagingFigures(Figures& figures)
+      : figures_(figures),
+        stream_(figures.stream()),
+        table_keys_(figures.Small(1000000)),
+        keys_(kTables * table_keys_),
+        batch_size_(kTables * figures.Small(65536)) {
     std::mt19937 random(3);
     std::uniform_real_distribution<double> draw(0, 1);
-    const double power = 1 - 1.05, most = std::pow(static_cast<double>(kTableKeys), power);
-    std::vector<Key> keys(kBatch);
-    for (size_t i = 0; i < kBatch; ++i) {
+    const double power = 1 - 1.05, most = std::pow(static_cast<double>(table_keys_), power);
+    std::vector<Key> keys(batch_size_);
+    for (size_t i = 0; i < batch_size_; ++i) {
       const auto rank = static_cast<size_t>(std::pow(1 + draw(random) * (most - 1), 1 / power));
       // A prime: every rank has a key of its own.
-      keys[i] = i % kTables * kTableKeys + std::min(rank, kTableKeys - 1) * 1000003 % kTableKeys;
+      keys[i] = i % kTables * table_keys_ + std::min(rank, table_keys_ - 1) * 1000003 % table_keys_;
     }
     batch_ = figures.Upload(keys);
-    std::vector<uint32_t> offsets(kBatch + 1);
+    std::vector<uint32_t> offsets(batch_size_ + 1);
     std::iota(offsets.begin(), offsets.end(), 0u);
     offsets_ = figures.Upload(offsets);
-    std::vector<Key> all(kKeys);
+    std::vector<Key> all(keys_);
     std::iota(all.begin(), all.end(), Key{0});
     const Memory all_keys = figures.Upload(all);
-    scratch_ = Take<uint8_t>(AddDistinctKeysScratchBytes(kKeys, kBatch, stream_));
-    held_ = Take<uint64_t>(kKeys);
-    merged_ = Take<uint64_t>(kKeys + kBatch);
+    scratch_ = Take<uint8_t>(AddDistinctKeysScratchBytes(keys_, batch_size_, stream_));
+    held_ = Take<uint64_t>(keys_);
+    merged_ = Take<uint64_t>(keys_ + batch_size_);
     count_ = Take<uint64_t>(1);
-    index_ = Take<uint32_t>(KeyIndexEntries(kKeys));
-    rows_ = Take<Row>(kBatch);
+    index_ = Take<uint32_t>(KeyIndexEntries(keys_));
+    rows_ = Take<Row>(batch_size_);
     if (!stream_.status().ok()) return;
-    AddDistinctKeys(all_keys.view<Key>().data, kKeys, nullptr, 0, At<uint64_t>(held_),
+    AddDistinctKeys(all_keys.view<Key>().data, keys_, nullptr, 0, At<uint64_t>(held_),
                     At<uint64_t>(count_), scratch_.data(), stream_);
     (void)stream_.Wait();  // all_keys ends here
   }
 
   void AddKeys() {
-    for (const size_t held : {size_t{0}, kKeys}) {
-      Measure(absl::StrFormat("AddDistinctKeys, %d to %d held", kBatch, held),
-              160.0 * kBatch + 32.0 * static_cast<double>(held), kBatch, [this, held](size_t) {
-                AddDistinctKeys(At<Key>(batch_), kBatch, At<uint64_t>(held_), held,
+    for (const size_t held : {size_t{0}, keys_}) {
+      Measure(absl::StrFormat("AddDistinctKeys, %d to %d held", batch_size_, held),
+              160.0 * static_cast<double>(batch_size_) + 32.0 * static_cast<double>(held),
+              batch_size_, [this, held](size_t) {
+                AddDistinctKeys(At<Key>(batch_), batch_size_, At<uint64_t>(held_), held,
                                 At<uint64_t>(merged_), At<uint64_t>(count_), scratch_.data(),
                                 stream_);
               });
@@ -57,32 +63,34 @@ class StagingFigures {
   }
 
   void Index() {
-    Measure(absl::StrFormat("BuildKeyIndex of %d", kKeys),
-            8.0 * kKeys + 4.0 * static_cast<double>(KeyIndexEntries(kKeys)), kKeys, [this](size_t) {
-              BuildKeyIndex(At<uint64_t>(held_), kKeys, At<uint32_t>(index_), stream_);
+    Measure(absl::StrFormat("BuildKeyIndex of %d", keys_),
+            8.0 * static_cast<double>(keys_) + 4.0 * static_cast<double>(KeyIndexEntries(keys_)),
+            keys_, [this](size_t) {
+              BuildKeyIndex(At<uint64_t>(held_), keys_, At<uint32_t>(index_), stream_);
             });
-    Measure(absl::StrFormat("FindKeys, %d of %d", kBatch, kKeys), 76.0 * kBatch, kBatch,
+    Measure(absl::StrFormat("FindKeys, %d of %d", batch_size_, keys_),
+            76.0 * static_cast<double>(batch_size_), static_cast<double>(batch_size_),
             [this](size_t) {
-              FindKeys(At<Key>(batch_), kBatch, At<uint64_t>(held_), kKeys, At<uint32_t>(index_),
-                       At<Row>(rows_), stream_);
+              FindKeys(At<Key>(batch_), batch_size_, At<uint64_t>(held_), keys_,
+                       At<uint32_t>(index_), At<Row>(rows_), stream_);
             });
   }
 
   // After Index, which finds the rows.
   void Segments() {
-    Memory segment_rows = Take<Row>(kBatch), segment_offsets = Take<uint32_t>(kBatch + 1),
-           outputs = Take<uint32_t>(kBatch), distinct = Take<uint32_t>(1),
-           scratch = Take<uint8_t>(MakeSegmentsScratchBytes(kBatch, stream_));
-    Measure(absl::StrFormat("MakeSegments of %d", kBatch), 104.0 * kBatch, kBatch, [&](size_t) {
-      MakeSegments(At<uint32_t>(offsets_), At<Row>(rows_), kBatch, kBatch, At<Row>(segment_rows),
-                   At<uint32_t>(segment_offsets), At<uint32_t>(outputs), At<uint32_t>(distinct),
-                   scratch.data(), stream_);
-    });
+    Memory segment_rows = Take<Row>(batch_size_), segment_offsets = Take<uint32_t>(batch_size_ + 1),
+           outputs = Take<uint32_t>(batch_size_), distinct = Take<uint32_t>(1),
+           scratch = Take<uint8_t>(MakeSegmentsScratchBytes(batch_size_, stream_));
+    Measure(absl::StrFormat("MakeSegments of %d", batch_size_),
+            104.0 * static_cast<double>(batch_size_), batch_size_, [&](size_t) {
+              MakeSegments(At<uint32_t>(offsets_), At<Row>(rows_), batch_size_, batch_size_,
+                           At<Row>(segment_rows), At<uint32_t>(segment_offsets),
+                           At<uint32_t>(outputs), At<uint32_t>(distinct), scratch.data(), stream_);
+            });
   }
 
  private:
-  static constexpr size_t kTables = 26, kTableKeys = 1000000, kKeys = kTables * kTableKeys,
-                          kBatch = 65536 * kTables;
+  static constexpr size_t kTables = 26;
 
   template <typename T>
   Memory Take(size_t count) {
@@ -99,6 +107,7 @@ class StagingFigures {
 
   Figures& figures_;
   Stream& stream_;
+  const size_t table_keys_, keys_, batch_size_;
   Memory batch_, offsets_, scratch_, held_, merged_, count_, index_, rows_;
 };
 
