@@ -1,25 +1,32 @@
 #!/usr/bin/env bash
 # Everything that only a GPU can tell, in one call under nine minutes, as one JSON.
 #
-# usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE]
+# usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE] [--limit SECONDS]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
-#   --bin FOLDER   holds op_test, device_test, model_test, collective_test, gpu_benchmark, model_benchmark
-#                  (default build/release/bin; those of the preset gpu_check load few libraries)
-#   --out FILE     the report                                  (default gpu_check.json beside them)
-#   --pack FOLDER  copies these programs, stripped, with the libraries that they load, into FOLDER,
-#                  for a machine that has no compiler: there, scripts/gpu_check.sh --bin FOLDER
+#   --bin FOLDER     holds op_test, device_test, model_test, collective_test, gpu_benchmark, model_benchmark
+#                    (default build/release/bin; those of the preset gpu_check load few libraries)
+#   --out FILE       the report                              (default gpu_check.json beside them)
+#   --limit SECONDS  of the whole; what there is no time for is left out, and said   (default 530)
+#   --pack FOLDER    copies these programs, stripped, with the libraries that they load, into FOLDER,
+#                    for a machine that has no compiler: there, scripts/gpu_check.sh --bin FOLDER
 #
-# It runs the tests of the ops and of whole models on the GPU, the short ones again under
-# compute-sanitizer (memcheck, racecheck), the benchmark of the ops, and steps of whole models beside
-# those of PyTorch, where python3 (or CISTERN_PYTHON) has it. Without a GPU the report says "device": null and the exit code is 0;
-# with one it is 1 if a test failed. cuBLASLt is looked for where PyTorch and the toolkit put it.
+# It runs the tests of the ops and of whole models on the GPU, the benchmark of the ops, steps of
+# whole models beside those of PyTorch, where python3 (or CISTERN_PYTHON) has it, and the short tests
+# again under compute-sanitizer (memcheck, racecheck), where that is installed and knows the GPU.
+# Each has a limit of its own, and the report is written again after each: what hangs or is killed
+# costs no more than itself. What the programs said is beside the report, in FILE without .json and
+# with .logs.tgz.
+#
+# Without a GPU the report says "device": null and the exit code is 0; with one it is 1 if anything
+# failed. cuBLASLt and NCCL are looked for where PyTorch and the toolkit put them.
 set -euo pipefail
 
-bin="" out="" pack=""
+bin="" out="" pack="" whole=530
 while [ $# -gt 0 ]; do
   case "$1" in
     --bin) bin=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
+    --limit) whole=$2; shift 2 ;;
     --pack) pack=$2; shift 2 ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "gpu_check: unknown argument '$1'; see --help" >&2; exit 2 ;;
@@ -50,99 +57,179 @@ if [ -n "$pack" ]; then
   exit 0
 fi
 
-if [ -d "$bin/lib" ]; then LD_LIBRARY_PATH="$bin/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; fi
-export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
+python="${CISTERN_PYTHON:-python3}"
 
-"$bin/gpu_benchmark" --query >"$out"
+# The libraries of the programs here are nobody else's: PyTorch brings its own, and wants them.
+libraries="$bin/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+own=(env "LD_LIBRARY_PATH=$libraries")
+
+# Runs a command for at most so many seconds: 124 or 137 if it was ended then. One that nothing can
+# end, as a program that waits inside a GPU's driver, is left behind: 125.
+limited() {
+  local limit="$1" until="$((SECONDS + $1 + 8))" process
+  shift
+  timeout -k 4 "$limit" "$@" &
+  process=$!
+  while kill -0 "$process" 2>/dev/null; do
+    if [ "$SECONDS" -ge "$until" ]; then return 125; fi
+    sleep 0.1
+  done
+  wait "$process"
+}
+
+if ! limited 60 "${own[@]}" "$bin/gpu_benchmark" --query >"$out"; then
+  printf '{\n  "device": null,\n  "reason": "gpu_benchmark --query failed"\n}\n' >"$out"
+  echo "gpu_check: $bin/gpu_benchmark --query failed: it does not run here, or the GPU hangs" >&2
+  exit 1
+fi
 if grep -q '"device": null' "$out"; then
   cat "$out"
   echo "gpu_check: no GPU here, nothing was checked" >&2
   exit 0
 fi
+device="$(sed -n 's/^  "device": \(.*"\),\{0,1\}$/\1/p' "$out")"
+driver="$(limited 20 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1 || true)"
 
-# The product library: where toolkits and PyTorch put it, for what the loader does not know.
-blas=""
-for library in /usr/local/cuda*/lib64/libcublasLt.so.1[2-9] \
-  /opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib/libcublasLt.so.1[2-9] \
-  /usr/lib/python3*/*-packages/nvidia/*/lib/libcublasLt.so.1[2-9] \
-  /usr/local/lib/python3*/*-packages/nvidia/*/lib/libcublasLt.so.1[2-9]; do
-  if [ -e "$library" ]; then blas="${blas:+$blas:}${library%/*}"; fi
+# The libraries that are loaded when they are used: in PyTorch's packages, in the toolkit, anywhere.
+site="$(limited 20 "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null || true)"
+found=""
+for library in 'libcublasLt.so.1[23]' libnccl.so.2; do
+  folder=""
+  for file in "$site"/nvidia/*/lib/$library /opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib/$library \
+    /usr/local/lib/python3*/*-packages/nvidia/*/lib/$library \
+    /usr/lib/python3*/*-packages/nvidia/*/lib/$library \
+    /usr/local/cuda*/lib64/$library /usr/local/cuda*/lib/$library; do
+    if [ -e "$file" ]; then folder="${file%/*}"; break; fi
+  done
+  if [ -z "$folder" ]; then
+    folder="$(timeout 30 find / -xdev -name "$library" -printf '%h' -quit 2>/dev/null || true)"
+  fi
+  found="$found${folder:+${found:+:}$folder}"
 done
-if [ -z "$blas" ]; then
-  blas="$(timeout 30 find / -xdev -name 'libcublasLt.so.1[2-9]' -printf '%h' -quit 2>/dev/null || true)"
-fi
-LD_LIBRARY_PATH="$LD_LIBRARY_PATH${blas:+:$blas}"
+own=(env "LD_LIBRARY_PATH=$libraries${found:+:$found}")
 
 failed=0
 steps=()
+parts=(models torch benchmark)
+report() {
+  local part
+  {
+    echo "{"
+    echo "  \"device\": ${device:-null},"
+    echo "  \"driver\": \"$driver\","
+    echo "  \"date\": \"$(date -u +%Y-%m-%dT%H:%M:%SZ)\","
+    echo "  \"seconds\": $SECONDS,"
+    echo "  \"libraries\": \"$found\","
+    echo "  \"steps\": ["
+    if [ "${#steps[@]}" -gt 0 ]; then printf '%s\n' "${steps[@]}" | sed '$!s/$/,/'; fi
+    echo "  ],"
+    for part in "${parts[@]}"; do
+      printf '  "%s": ' "$part"
+      if [ -s "$work/$part.json" ]; then sed '1!s/^/  /' "$work/$part.json"; else echo null; fi |
+        if [ "$part" = benchmark ]; then cat; else sed '$s/$/,/'; fi
+    done
+    echo "}"
+  } >"$out.new"
+  mv "$out.new" "$out"
+  tar -czf "${out%.json}.logs.tgz" -C "$work" . || true
+}
+trap 'report; exit 1' TERM INT
+
+# Text as it may stand between the quotes of a JSON.
+quoted() { tr -d '\000-\010\013-\037' | sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/ /g'; }
 note() {  # NAME RESULT SECONDS LOG
-  local last
-  last="$(grep -E '^\[  (PASSED|FAILED|SKIPPED) +\]|ERROR SUMMARY|RACECHECK SUMMARY' "$4" |
-    tail -n 12 | tr '"\\\t' "''  " | paste -sd ';' || true)"
-  steps+=("    {\"name\": \"$1\", \"result\": \"$2\", \"seconds\": $3, \"says\": \"$last\"}")
-  echo "== $1: $2, $3 s"
-}
-step() {  # NAME LIMIT_S COMMAND...
-  local name="$1" limit="$2" start="$SECONDS" result=passed
-  shift 2
-  timeout "$limit" "$@" >"$work/$name.log" 2>&1 || result="failed, exit code $?"
-  if [ "$result" != passed ]; then
-    failed=1
-    tail -n 40 "$work/$name.log"
+  local says=""
+  if [ -e "$4" ]; then
+    says="$(grep -aE '^\[  (PASSED|FAILED|SKIPPED) +\]|ERROR SUMMARY|RACECHECK SUMMARY' "$4" |
+      tail -n 12 | quoted | paste -sd ';' || true)"
   fi
-  note "$name" "$result" "$((SECONDS - start))" "$work/$name.log"
+  steps+=("    {\"name\": \"$1\", \"result\": \"$2\", \"seconds\": $3, \"says\": \"$says\"}")
+  echo "== $1: $2, $3 s"
+  report
 }
-sanitize() {  # TOOL: on the short cases
-  if ! command -v compute-sanitizer >/dev/null; then
-    steps+=("    {\"name\": \"$1\", \"result\": \"compute-sanitizer is not installed\"}")
+
+# Runs COMMAND within its limit and what is left of the whole: sets `code`, `result` and `took`. Its
+# output goes to $work/NAME.json (standard) and NAME.log (errors; both where it is no measurement).
+run() {  # NAME LIMIT_S OUTPUT COMMAND...
+  local name="$1" limit="$2" output="$3" start="$SECONDS" left="$((whole - SECONDS - 12))"
+  shift 3
+  if [ "$left" -lt 5 ]; then
+    code=0 took=0 result="left out: no time left of $whole s"
     return
   fi
-  step "$1" 50 compute-sanitizer --tool "$1" --error-exitcode 9 \
-    "$bin/op_test" --gtest_filter='*/cuda_33_32_31:*/cuda_3_0_5:*/cuda_64_3_65:-*Gemm*:*FullyConnected*'
+  if [ "$limit" -gt "$left" ]; then limit="$left"; fi
+  code=0
+  if [ "$output" = json ]; then
+    limited "$limit" "$@" >"$work/$name.json" 2>"$work/$name.log" || code=$?
+  else
+    limited "$limit" "$@" >"$work/$name.log" 2>&1 || code=$?
+  fi
+  took="$((SECONDS - start))"
+  case "$code" in
+    0) result=passed ;;
+    124 | 137) result="failed, not ended within $limit s" ;;
+    125) result="failed, cannot be ended" ;;
+    *) result="failed, exit code $code" ;;
+  esac
+}
+step() {  # NAME LIMIT_S COMMAND...
+  run "$1" "$2" log "${own[@]}" "${@:3}"
+  if [ "$code" -ne 0 ]; then
+    failed=1
+    tail -n 40 "$work/$1.log"
+  fi
+  note "$1" "$result" "$took" "$work/$1.log"
+}
+# Its JSON goes into the report; of one that did not come to its end, what it said until then.
+measure() {  # NAME LIMIT_S COMMAND...
+  run "$1" "$2" json "${@:3}"
+  if [ -e "$work/$1.log" ]; then tail -n 60 "$work/$1.log"; fi
+  if [ "$code" -ne 0 ]; then failed=1; fi
+  if [ "$code" -ne 0 ] && [ ! -s "$work/$1.json" ] && [ -e "$work/$1.log" ]; then
+    { echo "{\"ended_early\": ["; quoted <"$work/$1.log" | sed 's/.*/  "&"/; $!s/$/,/'; echo "]}"; } \
+      >"$work/$1.json"
+  fi
+  note "$1" "$result" "$took" "$work/$1.log"
+}
+# On the short cases. It is a tool of the machine: where it is missing, does not know the GPU (as in
+# some virtual machines) or is slow nothing has failed.
+sanitize() {  # TOOL
+  local tool
+  tool="$(command -v compute-sanitizer || ls -d /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1 || true)"
+  if [ -z "$tool" ]; then
+    note "$1" "not available: compute-sanitizer is not installed" 0 ""
+    return
+  fi
+  run "$1" 70 log "$tool" --tool "$1" --target-processes all --error-exitcode 9 \
+    "${own[@]}" "$bin/op_test" \
+    --gtest_filter='*/cuda_33_32_31:*/cuda_3_0_5:*/cuda_64_3_65:-*Gemm*:*FullyConnected*'
+  if [ "$code" -ne 0 ]; then tail -n 40 "$work/$1.log"; fi
+  if grep -qiE 'device not supported|unable to (attach|launch|inject)|not supported on' "$work/$1.log" 2>/dev/null; then
+    result="not available: compute-sanitizer does not know this GPU"
+  elif [ "$code" -eq 9 ] || grep -qa '^\[  FAILED  \]' "$work/$1.log" 2>/dev/null; then
+    failed=1
+  elif [ "$code" -ne 0 ]; then
+    result="not available: ${result#failed, }"
+  fi
+  note "$1" "$result" "$took" "$work/$1.log"
 }
 
 export CISTERN_REQUIRE_GPU=1
-measure() {  # NAME LIMIT_S COMMAND...: its JSON goes into the report
-  local name="$1" limit="$2" start="$SECONDS" result=passed
-  shift 2
-  timeout "$limit" "$@" >"$work/$name.json" 2>"$work/$name.log" || result="failed, exit code $?"
-  cat "$work/$name.log"
-  if [ "$result" != passed ]; then failed=1; fi
-  note "$name" "$result" "$((SECONDS - start))" "$work/$name.log"
-  if [ ! -s "$work/$name.json" ]; then echo null >"$work/$name.json"; fi
-}
-step device_test 20 "$bin/device_test"
-step collective_test 20 "$bin/collective_test" --gtest_filter='Gpu*'
-step op_test_on_gpu 70 "$bin/op_test" --gtest_filter='*cuda_*:Gpu*:StreamOfGpu*'
-step model_test_on_gpu 50 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
+step device_test 40 "$bin/device_test"
+step collective_test 40 "$bin/collective_test" --gtest_filter='Gpu*'
+step op_test_on_gpu 100 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
+step model_test_on_gpu 90 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
+measure benchmark 100 "${own[@]}" "$bin/gpu_benchmark"
+measure models 110 "${own[@]}" "$bin/model_benchmark" --device cuda
+if limited 60 "$python" -c 'import torch' >/dev/null 2>&1; then
+  measure torch 130 "$python" "$root/test/benchmark/torch_models.py" --device cuda --seconds 115
+else
+  echo "{\"error\": \"$python has no torch here\"}" >"$work/torch.json"
+fi
 sanitize memcheck
 sanitize racecheck
-measure benchmark 120 "$bin/gpu_benchmark"
-measure models 90 "$bin/model_benchmark" --device cuda
-python="${CISTERN_PYTHON:-python3}"
-if "$python" -c 'import torch' 2>/dev/null; then
-  measure torch 80 "$python" "$root/test/benchmark/torch_models.py" --device cuda
-else
-  echo '{"error": "python3 has no torch here"}' >"$work/torch.json"
-fi
-
-device="$(sed -n 's/^  "device": \(.*\),$/\1/p' "$work/benchmark.json")"
-{
-  echo "{"
-  echo "  \"device\": ${device:-null},"
-  echo "  \"driver\": \"$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)\","
-  echo "  \"date\": \"$(date -u +%Y-%m-%dT%H:%M:%SZ)\","
-  echo "  \"cublaslt\": \"$blas\","
-  echo "  \"steps\": ["
-  printf '%s\n' "${steps[@]}" | sed '$!s/$/,/'
-  echo "  ],"
-  for part in models torch benchmark; do
-    printf '  "%s": ' "$part"
-    sed '1!s/^/  /' "$work/$part.json" | if [ "$part" = benchmark ]; then cat; else sed '$s/$/,/'; fi
-  done
-  echo "}"
-} >"$out"
+report
 echo "gpu_check: the report is $out"
 exit "$failed"

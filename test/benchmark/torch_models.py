@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Training steps of whole models with PyTorch, beside test/model/model_benchmark.cc: JSON on stdout.
 
-usage: torch_models.py [--device cuda] [--batch 65536] [--rows 26000000] [--steps 20] [NAME ...]
+usage: torch_models.py [--device cuda] [--batch 65536] [--rows 26000000] [--steps 20] [--seconds 600]
+                       [NAME ...]
 
 The models and the data are those of model_benchmark: Criteo's shape, one table for all slots, keys
 by a power law, AdaGrad on rows and on dense weights. Batches wait on the device. Ways: "fp32"
 (eager, no TF32), "tf32", "bf16" (autocast), "compiled" (torch.compile of the dense part, bf16),
 "graphed" (forward and backward of the dense part as CUDA graphs, bf16; on a GPU only).
 The table's gradient is sparse, its update written by hand (sort, sum by row, AdaGrad on those rows):
-what PyTorch has of its own would touch the whole table. Python and torch only."""
+what PyTorch has of its own would touch the whole table. What is compiled comes last, and nothing
+begins after --seconds. Python and torch only."""
 import argparse
 import json
 import statistics
@@ -167,19 +169,24 @@ def main():
     parser.add_argument("--batch", type=int, default=65536)
     parser.add_argument("--rows", type=int, default=26000000)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=600)
     args = parser.parse_args()
+    end = time.monotonic() + args.seconds
     batches = [batch_of(args, seed) for seed in range(1, 5)]
     figures = []
-    for name in args.models or MODELS:
-        ways = ["fp32", "tf32", "bf16", "compiled"] + ["graphed"] * (args.device == "cuda")
-        for way in ways:
-            try:
-                figures.append(measure(args, name, way, batches))
-            except Exception as error:  # one way that does not work is a line of the report
-                figures.append({"model": name, "way": way, "error": str(error)[:200]})
-            print(json.dumps(figures[-1]), file=sys.stderr)
-            if args.device == "cuda":
-                torch.cuda.empty_cache()
+    names = args.models or ["dlrm128", "dlrm64", "dlrm16", "dcn", "deepfm", "wdl"]
+    ways = ["fp32", "tf32", "bf16"] + ["graphed"] * (args.device == "cuda")
+    for name, way in [(n, w) for n in names for w in ways] + [(n, "compiled") for n in names]:
+        if time.monotonic() > end:
+            figures.append({"model": name, "way": way, "error": f"not within {args.seconds:g} s"})
+            continue
+        try:
+            figures.append(measure(args, name, way, batches))
+        except Exception as error:  # one way that does not work is a line of the report
+            figures.append({"model": name, "way": way, "error": str(error)[:200]})
+        print(json.dumps(figures[-1]), file=sys.stderr, flush=True)
+        if args.device == "cuda":
+            torch.cuda.empty_cache()
     print(json.dumps({"torch": torch.__version__, "models": figures}, indent=1))
 
 

@@ -42,6 +42,50 @@ grep -q '"device": "pretended"' "$work/report.json" || fail "the report does not
 grep -q '"models": {"rows": 3}' "$work/report.json" || fail "the report lacks the models"
 if command -v python3 >/dev/null; then python3 -m json.tool "$work/report.json" >/dev/null; fi
 
+
+# What hangs costs its own limit; what it said until then is in the report, and the rest is left out.
+cat >"$work/hanging" <<'END'
+#!/bin/sh
+echo 'half a "figure"' >&2
+sleep 600
+END
+chmod +x "$work/hanging"
+ln -sf "$work/hanging" "$work/bin/model_benchmark"
+code=0
+CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" --limit 40 \
+  >"$work/said" 2>&1 || code=$?
+[ "$code" = 1 ] || fail "with a program that hangs it ended with $code: $(cat "$work/said")"
+grep -q '"models", "result": "failed, not ended within' "$work/report.json" ||
+  fail "the report does not name what hangs"
+grep -q 'half a \\"figure\\"' "$work/report.json" || fail "what it said is lost"
+if command -v python3 >/dev/null; then python3 -m json.tool "$work/report.json" >/dev/null; fi
+tar -tzf "$work/report.logs.tgz" | grep -q models.log || fail "there is no log of it"
+
+# The programs themselves, on the emulated GPU, with little work.
+if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benchmark_emulated" ]; then
+  emulate() {  # PROGRAM EMULATED FLAGS
+    rm -f "$work/bin/$1"
+    printf '#!/bin/sh\nexec "%s" "$@" %s\n' "$CISTERN_BIN/$2" "$3" >"$work/bin/$1"
+    chmod +x "$work/bin/$1"
+  }
+  printf '#!/bin/sh\n[ "$1" = --query ] || set -- --small\nexec "%s" "$@"\n' \
+    "$CISTERN_BIN/gpu_benchmark_emulated" >"$work/small"
+  chmod +x "$work/small"
+  ln -sf "$work/small" "$work/bin/gpu_benchmark"
+  emulate device_test op_emulated_test --gtest_filter=QueryGpus.*:TestGpu.*
+  emulate op_test op_emulated_test --gtest_filter=Gpu.*:*MemoryTest*cuda*:*ActivationTest*cuda_33*
+  emulate model_test model_emulated_test --gtest_filter=Model.*:MixedPrecisionModel.*
+  emulate collective_test collective_test ""
+  emulate model_benchmark model_benchmark_emulated "--batch 4 --rows 1000 --steps 1 deepfm"
+  CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||
+    fail "on the emulated GPU it failed: $(cat "$work/said")"
+  for part in '"device": "emulated GPU"' '"model": "deepfm", "way": "bf16, no graph"' \
+    '"name": "DotInteraction, 26 slots, D=128"' '"name": "model_test_on_gpu", "result": "passed"'; do
+    grep -qF "$part" "$work/report.json" || fail "the report lacks $part"
+  done
+  python3 -m json.tool "$work/report.json" >/dev/null
+fi
+
 code=0
 "$script" --bin "$work" >"$work/said" 2>&1 || code=$?
 [ "$code" = 2 ] || fail "without programs it ended with $code"
