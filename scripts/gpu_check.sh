@@ -222,7 +222,13 @@ step collective_test 40 "$bin/collective_test" --gtest_filter='Gpu*'
 step op_test_on_gpu 100 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
 step model_test_on_gpu 90 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
 measure benchmark 100 "${own[@]}" "$bin/gpu_benchmark"
-measure models 110 "${own[@]}" "$bin/model_benchmark" --device cuda
+# What the models are held against: copies and products as this machine made them just now.
+roofs=""
+for roof in copy_gb_s product_fp32_tflop_s product_tf32_tflop_s product_bf16_tflop_s; do
+  rate="$(sed -n "s/^ *\"$roof\": \([0-9.]*\),\{0,1\}$/\1/p" "$work/benchmark.json" 2>/dev/null | head -n 1)"
+  roofs="$roofs${roofs:+,}${rate:-0}"
+done
+measure models 110 "${own[@]}" "$bin/model_benchmark" --device cuda --roofs "$roofs"
 if limited 60 "$python" -c 'import torch' >/dev/null 2>&1; then
   measure torch 130 "$python" "$root/test/benchmark/torch_models.py" --device cuda --seconds 115
 else

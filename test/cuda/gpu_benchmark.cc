@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "cuda/device.h"
+#include "cuda/element_type.h"
 #include "cuda/op/batch_norm.h"
 #include "cuda/op/bce_loss.h"
 #include "cuda/op/dense_update.h"
@@ -83,21 +84,54 @@ void RandomRows(Figures& figures) {
   }
 }
 
-void Product(Figures& figures, size_t m, size_t k, size_t n, bool is_roof) {
-  Memory a = figures.Random(static_cast<double>(m * k)),
-         b = figures.Random(static_cast<double>(k * n));
-  Memory c = figures.Take(4.0 * static_cast<double>(m * n));
+// What a product reads and how: the last is what DenseOps computes in.
+struct Arithmetic {
+  const char* name;
+  ElementType type;
+  ProductPrecision precision;
+};
+constexpr Arithmetic kArithmetics[] = {{"bf16", ElementType::kBfloat16, ProductPrecision::kFloat32},
+                                       {"tf32", ElementType::kFloat, ProductPrecision::kTf32},
+                                       {"fp32", ElementType::kFloat, ProductPrecision::kFloat32}};
+
+Memory RandomOf(Figures& figures, size_t count, ElementType type) {
+  Memory floats = figures.Random(static_cast<double>(count));
+  if (type == ElementType::kFloat) return floats;
+  Memory halves = figures.Take(2.0 * static_cast<double>(count));
+  Convert(F(floats), Values(halves.data(), type), count, figures.stream());
+  (void)figures.stream().Wait();  // the floats end here
+  return halves;
+}
+
+void Product(Figures& figures, size_t m, size_t k, size_t n, const Arithmetic& in, bool is_roof) {
+  Memory a = RandomOf(figures, m * k, in.type), b = RandomOf(figures, k * n, in.type);
+  const auto elements = static_cast<double>(m * k + k * n + m * n);
+  const auto bytes = static_cast<double>(BytesOf(in.type));
+  Memory c = figures.Take(bytes * static_cast<double>(m * n));
+  if (!figures.stream().status().ok()) return;
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n * k);
   const auto multiply = [&](size_t) {
-    Gemm(Transpose::kNo, Transpose::kNo, m, n, k, F(a), F(b), Write::kOverwrite, F(c),
-         figures.stream());
+    Gemm(Transpose::kNo, Transpose::kNo, m, n, k, {a.data(), in.type}, {b.data(), in.type},
+         Write::kOverwrite, {c.data(), in.type}, figures.stream());
   };
+  figures.stream().set_product_precision(in.precision);
   if (is_roof) {
     const double ms = figures.Time(multiply);
-    if (ms > 0) figures.set_product_tflop_s(flops / ms * 1e-9);
+    if (ms > 0) figures.set_product_roof(in.name, flops / ms * 1e-9);
   }
-  figures.Measure(absl::StrFormat("product fp32 [%d, %d] [%d, %d]", m, k, k, n),
-                  4.0 * static_cast<double>(m * k + k * n + m * n), flops, multiply);
+  figures.Measure(absl::StrFormat("product %s [%d, %d] [%d, %d]", in.name, m, k, k, n),
+                  bytes * elements, flops, multiply);
+  figures.stream().set_product_precision(ProductPrecision::kFloat32);
+}
+
+void Products(Figures& figures) {
+  const size_t square = figures.Small(8192), samples = figures.Small(65536);
+  const size_t shapes[][2] = {{13, 512},    {512, 256},  {479, 1024},
+                              {1024, 1024}, {1024, 512}, {512, 256}};
+  for (const Arithmetic& in : kArithmetics) {
+    Product(figures, square, square, square, in, true);
+    for (const auto& [k, n] : shapes) Product(figures, samples, k, n, in, false);
+  }
 }
 
 // A batch of one row a slot; rank r of a table's rows is drawn with a probability of about r^-1.05.
@@ -284,12 +318,8 @@ int Run(bool query_only, bool small) {
   MemoryPool pool(DeviceKind::kCuda, 0, gpu.memory_bytes);
   Figures figures(*stream, pool, small ? 2048 : 1);
   Copies(figures);
-  const size_t square = figures.Small(8192);
-  Product(figures, square, square, square, true);
+  Products(figures);
   RandomRows(figures);
-  const size_t shapes[][2] = {{13, 512},    {512, 256},  {479, 1024},
-                              {1024, 1024}, {1024, 512}, {512, 256}};
-  for (const auto& [k, n] : shapes) Product(figures, figures.Small(65536), k, n, false);
   Embeddings(figures, "10 tables of 1.68 million rows", 10, figures.Small(1680000),
              figures.Small(104857), {128});
   Embeddings(figures, "26 tables of 1 million rows", 26, figures.Small(1000000),

@@ -80,6 +80,7 @@ if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benc
   CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||
     fail "on the emulated GPU it failed: $(cat "$work/said")"
   for part in '"device": "emulated GPU"' '"model": "deepfm", "way": "bf16, no graph"' \
+    '"share_of_roof": 0.0' '"way": "staging"' \
     '"name": "DotInteraction, 26 slots, D=128"' '"name": "model_test_on_gpu", "result": "passed"'; do
     grep -qF "$part" "$work/report.json" || fail "the report lacks $part"
   done

@@ -1,8 +1,11 @@
 // Training steps of whole models on one device: time, samples a second, and the share of distinct
 // rows, as JSON on standard output.
 //
-//   model_benchmark [--device cpu|cuda] [--batch 65536] [--rows 26000000] [--steps 30] [NAME ...]
+//   model_benchmark [--device cpu|cuda] [--batch 65536] [--rows 26000000] [--steps 30]
+//                   [--roofs COPY_GB_S,FP32,TF32,BF16] [NAME ...]
 //
+// With the machine's roofs (gpu_benchmark; of products in TFLOP/s) each line has the least time of
+// such a step (model_roof.h), and which share of it was reached.
 // Models of Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128, dcn,
 // deepfm, wdl. Rows lie in one pass table of --rows rows, shared among the slots as Criteo's are
 // (three quarters in five slots), keys of a slot by a power law. test/benchmark/torch_models.py
@@ -19,6 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "cuda/device.h"
 #include "cuda/device_context.h"
+#include "test/model/model_roof.h"
 #include "test/model/model_texts.h"
 #include "worker/model/model.h"
 #include "worker/pass/batch_builder.h"
@@ -36,7 +40,8 @@ constexpr double kSlotShares[kSlots] = {213000, 208,    92,     40,     108,  1,
 struct Flags {
   DeviceKind device = DeviceKind::kCpu;
   size_t batch = 65536, rows = 26000000, steps = 30;
-  std::vector<std::string> models = {"dlrm16", "dlrm64", "dlrm128", "dcn", "deepfm", "wdl"};
+  Roofs roofs;
+  std::vector<std::string> models = {"dlrm128", "dlrm64", "dlrm16", "dcn", "deepfm", "wdl"};
 };
 
 std::string Layers(const std::vector<std::string>& layers) {
@@ -193,13 +198,26 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
 struct Way {
   const char* name;
   std::vector<std::string> settings;
+  double element_bytes = 4;
+  double Roofs::*products = &Roofs::fp32_tflop_s;
 };
 std::vector<Way> WaysOn(DeviceKind device) {
-  if (device == DeviceKind::kCpu) return {{"fp32", {}}};
-  return {{"fp32", {}},
-          {"tf32", {"cistern.gpu_products=tf32"}},
-          {"bf16", {"cistern.activations=bfloat16"}},
-          {"bf16, no graph", {"cistern.activations=bfloat16", "solver.cuda_graph=false"}}};
+  if (device == DeviceKind::kCpu) return {{"fp32", {}, 4, &Roofs::fp32_tflop_s}};
+  const std::string halves = "cistern.activations=bfloat16";
+  return {{"fp32", {}, 4, &Roofs::fp32_tflop_s},
+          {"tf32", {"cistern.gpu_products=tf32"}, 4, &Roofs::tf32_tflop_s},
+          {"bf16", {halves}, 2, &Roofs::bf16_tflop_s},
+          {"bf16, no graph", {halves, "solver.cuda_graph=false"}, 2, &Roofs::bf16_tflop_s}};
+}
+
+// What the roofs say of a step that took so long; empty where they are not known.
+std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& flags,
+                        double distinct, double ms) {
+  const double tflop_s = flags.roofs.*way.products;
+  if (flags.roofs.copy_gb_s <= 0 || tflop_s <= 0) return "";
+  const double least = LeastStepMs(ShapeOf(name), static_cast<double>(flags.batch), distinct,
+                                   way.element_bytes, flags.roofs.copy_gb_s, tflop_s);
+  return absl::StrFormat(R"(, "roof_ms": %.3f, "share_of_roof": %.3f)", least, least / ms);
 }
 
 absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, const Flags& flags,
@@ -210,12 +228,37 @@ absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, 
   CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
   return absl::StrFormat(
       R"(    {"model": "%s", "way": "%s", "batch": %d, "ms": %.3f, "ms_min": %.3f, )"
-      R"("samples_per_s": %.0f, "distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f})",
+      R"("samples_per_s": %.0f, "distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f%s})",
       name, way.name, flags.batch, times.median(), times.ms.front(),
       static_cast<double>(flags.batch) / times.median() * 1000,
       static_cast<double>(batches[0].sparse[0].segment_rows.size()) /
           static_cast<double>(batches[0].sparse[0].rows.size()),
-      times.loss, times.gib);
+      times.loss, times.gib,
+      ShareOfRoof(name, way, flags, static_cast<double>(batches[0].sparse[0].segment_rows.size()),
+                  times.median()));
+}
+
+// How long the rows of a pass take to the host and back, without what the host does with them.
+absl::StatusOr<std::string> MeasureStaging(const std::string& name, PassTable* table,
+                                           DeviceContext& device) {
+  RowStage stage(device);
+  const auto seconds_since = [](std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const auto take = [](size_t, size_t, const float*, const uint8_t*) { return absl::OkStatus(); };
+  const auto fill = [](size_t, size_t, float*, uint8_t*) { return absl::OkStatus(); };
+  CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));  // chunks are taken
+  auto start = std::chrono::steady_clock::now();
+  CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));
+  const double read = seconds_since(start);
+  start = std::chrono::steady_clock::now();
+  CISTERN_RETURN_IF_ERROR(stage.Write(fill, *table));
+  const double write = seconds_since(start);
+  const double gb = static_cast<double>(table->rows() * table->stride() * sizeof(float)) * 1e-9;
+  return absl::StrFormat(
+      R"(    {"model": "%s", "way": "staging", "rows": %d, "gb": %.2f, "to_host_gb_s": %.2f, )"
+      R"("to_device_gb_s": %.2f})",
+      name, table->rows(), gb, gb / read, gb / write);
 }
 
 // A line for each way; an error is a line, too.
@@ -243,6 +286,10 @@ absl::Status Measure(const std::string& name, const Flags& flags, const std::vec
     std::fprintf(stderr, "%s\n", line.c_str());
     lines->push_back(std::move(line));
   }
+  if (device.kind() == DeviceKind::kCpu) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(std::string line, MeasureStaging(name, &table, device));
+  std::fprintf(stderr, "%s\n", line.c_str());
+  lines->push_back(std::move(line));
   return absl::OkStatus();
 }
 
@@ -276,6 +323,12 @@ bool Parse(int argc, char** argv, Flags* flags) {
     ++i;
     if (word == "--device") {
       flags->device = value == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+    } else if (word == "--roofs") {
+      Roofs& roofs = flags->roofs;
+      if (std::sscanf(value.c_str(), "%lf,%lf,%lf,%lf", &roofs.copy_gb_s, &roofs.fp32_tflop_s,
+                      &roofs.tf32_tflop_s, &roofs.bf16_tflop_s) != 4) {
+        return false;
+      }
     } else if (!((word == "--batch" && absl::SimpleAtoi(value, &flags->batch)) ||
                  (word == "--rows" && absl::SimpleAtoi(value, &flags->rows)) ||
                  (word == "--steps" && absl::SimpleAtoi(value, &flags->steps)))) {
@@ -294,7 +347,7 @@ int main(int argc, char** argv) {
   if (!cistern::Parse(argc, argv, &flags)) {
     std::fprintf(stderr,
                  "usage: model_benchmark [--device cpu|cuda] [--batch N] [--rows N] [--steps N] "
-                 "[NAME ...]\n");
+                 "[--roofs COPY_GB_S,FP32,TF32,BF16] [NAME ...]\n");
     return 2;
   }
   const absl::Status status = cistern::Run(flags);
