@@ -32,9 +32,11 @@ Batch Exchanged(Team& team, const ModelBench& bench, Batch batch) {
   Pass pass;
   batch.all = batch.size;
   for (size_t i = 0; i < batch.sparse.size(); ++i) {
-    KeyIndex keys;
-    for (const Key key : bench.keys) keys.Add(key);
-    pass.keys.emplace_back(std::move(keys));
+    OwnedKeys owned;
+    owned.asked.resize(1);
+    for (const Key key : bench.keys) owned.asked[0].push_back(owned.keys.Add(key));
+    pass.keys.emplace_back(owned.keys);
+    pass.owned.push_back(std::move(owned));
   }
   const size_t inputs = batch.sparse.size();
   pass.batches.push_back(std::move(batch));

@@ -10,6 +10,8 @@
 #include "absl/synchronization/mutex.h"
 #include "test/data/sample_list.h"
 #include "test/team/team_threads.h"
+#include "worker/team/key_owner.h"
+#include "worker/team/pass_partners.h"
 
 namespace cistern {
 namespace {
@@ -28,7 +30,7 @@ TeamPasses MakeTeamPasses(uint32_t size, const PassOptions& options,
     own.parts = size;
     PassSource source(
         own, [&] { return std::make_unique<ListReader>(samples, 7); }, start, nullptr,
-        PartnersOf(team));
+        PartnersOf(team, options.value_bytes));
     while (true) {
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
       if (pass == nullptr) return absl::OkStatus();
@@ -219,6 +221,83 @@ TEST(SharedPass, PassesEndForAllWithTheSameBatch) {
   EXPECT_EQ(all, samples);
 }
 
+// How many batches each pass has if no worker may own more than `most` keys, of all inputs.
+std::vector<size_t> CutsByOwnedKeys(const std::vector<Sample>& samples, size_t batchsize,
+                                    uint32_t workers, size_t most) {
+  std::vector<std::set<std::pair<size_t, Key>>> owned(workers);
+  std::vector<size_t> batches = {0};
+  for (size_t begin = 0; begin < samples.size(); begin += batchsize) {
+    const auto add = [&] {
+      for (size_t n = begin; n < std::min(samples.size(), begin + batchsize); ++n) {
+        for (size_t input = 0; input < kSlots.size(); ++input) {
+          for (const std::vector<Key>& slot : samples[n].keys[input]) {
+            for (const Key key : slot) owned[OwnerOf(key, workers)].insert({input, key});
+          }
+        }
+      }
+    };
+    add();
+    if (std::any_of(owned.begin(), owned.end(),
+                    [most](const auto& keys) { return keys.size() > most; })) {
+      batches.push_back(0);
+      for (auto& keys : owned) keys.clear();
+      add();
+    }
+    ++batches.back();
+  }
+  return batches;
+}
+
+// A value takes so much that nothing else counts.
+TEST(SharedPass, APassIsCutWhereAnOwnerHasNoRoomForItsKeys) {
+  constexpr size_t kValue = 1000000, kMost = 60;
+  // Many keys, of which a batch brings new ones always, and few, which soon all workers have named.
+  for (const uint64_t keys : {2000, 110}) {
+    const std::vector<Sample> samples = MakeSamples(300, keys);
+    for (const uint32_t size : {1u, 2u, 3u}) {
+      PassOptions options = SmallPasses(4);
+      options.value_bytes = {kValue, kValue};
+      options.byte_budget = kMost * kValue + kValue / 2;
+      const TeamPasses passes = MakeTeamPasses(size, options, samples);
+      std::vector<size_t> cuts;
+      for (const Pass& pass : passes[0]) cuts.push_back(pass.batches.size());
+      EXPECT_EQ(cuts, CutsByOwnedKeys(samples, 4, size, kMost)) << size << " " << keys;
+      EXPECT_GT(cuts.size(), 1u);
+      for (const auto& own : passes) {
+        for (size_t p = 0; p < own.size(); ++p) {
+          EXPECT_EQ(own[p].batches.size(), cuts[p]);
+          EXPECT_LE(own[p].keys[0].size() + own[p].keys[1].size(), kMost);
+        }
+      }
+    }
+  }
+}
+
+TEST(SharedPass, TheWorkerWithTheSmallestBudgetDecides) {
+  constexpr size_t kValue = 1000000;
+  const std::vector<Sample> samples = MakeSamples(300, 2000);
+  std::vector<size_t> cuts[2];
+  ExpectAllWell(RunTeam(2, [&](Team& team) -> absl::Status {
+    PassOptions options = SmallPasses(4);
+    options.value_bytes = {kValue, kValue};
+    options.part = team.rank();
+    options.parts = 2;
+    options.byte_budget = (team.rank() == 0 ? 1000 : 60) * kValue + kValue / 2;
+    PassSource source(
+        options, [&] { return std::make_unique<ListReader>(samples, 7); }, {}, nullptr,
+        PartnersOf(team, options.value_bytes));
+    while (true) {
+      CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Pass> pass, source.Next());
+      if (pass == nullptr) return absl::OkStatus();
+      cuts[team.rank()].push_back(pass->batches.size());
+      EXPECT_TRUE(team.rank() == 0 ||
+                  pass->owned[0].keys.size() + pass->owned[1].keys.size() <= 60);
+    }
+  }));
+  EXPECT_EQ(cuts[0], cuts[1]);
+  EXPECT_GT(cuts[0].size(), CutsByOwnedKeys(samples, 4, 2, 1000).size());
+}
+
 TEST(SharedPass, AnErrorOfOneReaderIsThatOfAll) {
   const std::vector<Sample> samples = MakeSamples(100);
   class BadReader : public ListReader {
@@ -238,7 +317,7 @@ TEST(SharedPass, AnErrorOfOneReaderIsThatOfAll) {
           if (team.rank() == 1) return std::make_unique<BadReader>(samples, 7);
           return std::make_unique<ListReader>(samples, 7);
         },
-        {}, nullptr, PartnersOf(team));
+        {}, nullptr, PartnersOf(team, options.value_bytes));
     return source.Next().status();
   });
   for (const absl::Status& end : ends) {
@@ -256,7 +335,7 @@ TEST(SharedPass, OtherDataIsNoticed) {
     PassSource source(
         options,
         [&] { return std::make_unique<ListReader>(team.rank() == 0 ? samples : fewer, 7); }, {},
-        nullptr, PartnersOf(team));
+        nullptr, PartnersOf(team, options.value_bytes));
     return source.Next().status();
   });
   for (const absl::Status& end : ends) {

@@ -59,13 +59,22 @@ struct Batch {
   std::vector<ExchangedRows> exchanged;  // by input; empty where this worker is alone
 };
 
+// Distinct keys of one input of a pass that one of several workers owns.
+struct OwnedKeys {
+  KeyIndex keys;
+  // By worker: the rows here of the keys that its part of the pass has, in the order in which it
+  // came upon them.
+  std::vector<std::vector<Row>> asked;
+};
+
 // A pass: its batches, and the distinct keys whose rows they index.
 struct Pass {
-  size_t samples = 0;          // of all workers
-  uint32_t epoch = 0;          // 0, 1, ...: of the data, of the first sample
-  bool ends_epoch = false;     // the last batch is the last of its epoch
-  bool is_last = false;        // no pass follows
-  std::vector<PassKeys> keys;  // by input: row r of the pass table holds the value of keys()[r]
+  size_t samples = 0;            // of all workers
+  uint32_t epoch = 0;            // 0, 1, ...: of the data, of the first sample
+  bool ends_epoch = false;       // the last batch is the last of its epoch
+  bool is_last = false;          // no pass follows
+  std::vector<PassKeys> keys;    // by input: row r of the pass table holds the value of keys()[r]
+  std::vector<OwnedKeys> owned;  // by input, of several workers, until they exchange rows
   std::vector<Batch> batches;
   PassCursor begin, end;  // where it was made from, and what is to follow it
 

@@ -19,6 +19,9 @@ class HostKeys : public KeyCollector {
     return absl::OkStatus();
   }
   size_t size(size_t input) const override { return keys_[input].size(); }
+  absl::Span<const Key> added(size_t input) const override {
+    return keys_[input].keys().subspan(before_[input]);
+  }
   void Drop() override {
     for (size_t i = 0; i < keys_.size(); ++i) keys_[i].Truncate(before_[i]);
   }

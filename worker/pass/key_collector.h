@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "common/status.h"
 #include "worker/data/sample_block.h"
 #include "worker/pass/batch.h"
@@ -24,6 +25,9 @@ class KeyCollector {
   virtual absl::Status Add(const SampleBlock& samples) = 0;
   // Distinct keys of an input, with those of the batch that was added last.
   virtual size_t size(size_t input) const = 0;
+  // Keys of an input that none of the pass before the batch that was added last had. On the host
+  // alone.
+  virtual absl::Span<const Key> added(size_t input) const { return {}; }
   // Forgets the batch that was added last.
   virtual void Drop() = 0;
   // Makes a batch of the one that was added last.

@@ -7,10 +7,6 @@
 namespace cistern {
 namespace {
 
-// What a distinct key takes beside its value: the key, and its share of the index at the worst
-// load. (On a GPU the same: a key here and there, and its share of the index.)
-constexpr size_t kKeyBytes = 24;
-
 // What others take of this worker's rows, and the places of rows that others hold, an occurrence of
 // a key: of a batch with partners (worker/team/shared_pass.h).
 constexpr size_t kExchangeBytes = 24;
@@ -148,19 +144,26 @@ absl::StatusOr<PassPartners::Claim> PassSource::State::Claim() {
     if (!pending) return PassPartners::Claim{};
   }
   CISTERN_RETURN_IF_ERROR(keys->Add(samples.block));
-  return PassPartners::Claim{samples.all, KeyBytes(), batch_bytes + PendingBytes(),
+  return PassPartners::Claim{samples.all, KeyBytes() + batch_bytes + PendingBytes(),
                              options.byte_budget};
 }
 
 absl::StatusOr<PassPartners::Claim> PassSource::State::AgreedClaim() {
-  return partners == nullptr ? Claim() : partners->Agree(Claim());
+  const absl::StatusOr<PassPartners::Claim> own = Claim();
+  if (partners == nullptr) return own;
+  std::vector<absl::Span<const Key>> added(options.value_bytes.size());
+  for (size_t i = 0; i < added.size() && own.ok() && own->samples > 0; ++i) {
+    added[i] = keys->added(i);
+  }
+  return partners->Agree(own, added);
 }
 
 bool PassSource::State::Stage(const PassPartners::Claim& claim, Pass* pass) {
-  wanted_bytes = claim.key_bytes + claim.batch_bytes;
+  wanted_bytes = claim.bytes;
   budget = claim.budget;
   if (wanted_bytes > budget) {
     keys->Drop();
+    if (partners != nullptr) partners->Drop();
     return false;
   }
   if (pass->batches.empty()) pass->epoch = samples.epoch;
@@ -193,6 +196,7 @@ absl::Status PassSource::State::Finish(Pass* pass) {
   pass->end = Cursor();
   pass->is_last = AllMade() || (!pending && cursor.at_end());
   CISTERN_ASSIGN_OR_RETURN(pass->keys, keys->Finish(&pass->batches));
+  if (partners != nullptr) pass->owned = partners->Take();
   if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
   if (partners != nullptr) return absl::OkStatus();  // rows are still to get their places
   for (Batch& batch : pass->batches) segments.Build(&batch);
@@ -205,10 +209,12 @@ void PassSource::State::DropDone(Pass* pass) {
   pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
 }
 
+// With partners the values are at the owners, who count them, and what is here is a key's index.
 size_t PassSource::State::KeyBytes() const {
   size_t bytes = 0;
   for (size_t i = 0; i < options.value_bytes.size(); ++i) {
-    bytes += keys->size(i) * (options.value_bytes[i] + kKeyBytes);
+    const size_t value_bytes = partners == nullptr ? options.value_bytes[i] : 0;
+    bytes += keys->size(i) * (value_bytes + kKeyBytes);
   }
   return bytes;
 }

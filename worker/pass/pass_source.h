@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "common/status.h"
 #include "worker/data/sample_reader.h"
 #include "worker/pass/batch.h"
@@ -40,22 +41,33 @@ struct PassOptions {
 };
 
 // The workers of a run make their passes side by side: of each batch every one takes its part of
-// the samples, and a pass ends for all of them with the same batch. This is what one asks of the
-// others before it adds a batch.
+// the samples, and a pass ends for all of them with the same batch. Every key of a pass is owned by
+// one of them, who learns of it here, so that they know what the pass takes: this is what one asks
+// of the others before it adds a batch.
 class PassPartners {
  public:
   // The next batch as one worker sees it; `samples` 0: there is none.
   struct Claim {
-    uint64_t samples = 0;      // of all workers
-    uint64_t key_bytes = 0;    // of the distinct keys of the pass with it, and their values
-    uint64_t batch_bytes = 0;  // of the batches of the pass with it
-    uint64_t budget = 0;       // what both may take
+    uint64_t samples = 0;  // of all workers
+    uint64_t bytes = 0;    // that the pass takes of the worker's memory with it
+    uint64_t budget = 0;   // what it may take
   };
   virtual ~PassPartners() = default;
-  // What the pass takes of each worker's memory with the batch, and may: the same for all, or the
-  // same error. own: an error is that of all.
-  virtual absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own) = 0;
+  // own: without the values of keys; an error is that of all. keys: those that the batch brings to
+  // this worker's part of the pass, by input. Returns what the pass takes of the worker whose
+  // memory is shortest, values of the keys that it owns included: the same for all, or the same
+  // error.
+  virtual absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own,
+                                      absl::Span<const absl::Span<const Key>> keys) = 0;
+  // The batch that was agreed on last is not of the pass, and its keys are not.
+  virtual void Drop() = 0;
+  // Ends the pass: the keys that this worker owns, by input.
+  virtual std::vector<OwnedKeys> Take() = 0;
 };
+
+// What a distinct key takes beside its value: the key, and its share of the index at the worst
+// load. (On a GPU the same: a key here and there, and its share of the index.)
+inline constexpr size_t kKeyBytes = 24;
 
 // Threads: one at a time.
 class PassSource {

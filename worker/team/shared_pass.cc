@@ -3,53 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "common/hash.h"
 #include "worker/pass/batch_builder.h"
+#include "worker/team/key_owner.h"
 #include "worker/team/message.h"
 
 namespace cistern {
 namespace {
-
-uint32_t OwnerOf(Key key, uint32_t workers) {
-  return static_cast<uint32_t>((MixKey(key) >> 32) * workers >> 32);
-}
-
-class TeamPartners : public PassPartners {
- public:
-  explicit TeamPartners(Team& team) : team_(team) {}
-
-  absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own) override {
-    absl::StatusOr<std::string> message("");
-    if (own.ok()) {
-      PutNumbers<Claim>({&*own, 1}, &*message);
-    } else {
-      message = own.status();
-    }
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, team_.Gather(message));
-    Claim all = *own;
-    all.key_bytes = all.batch_bytes = 0;
-    for (size_t r = 0; r < said.size(); ++r) {
-      std::vector<Claim> one;
-      CISTERN_RETURN_IF_ERROR(MessageReader(said[r], r).Take(1, &one));
-      all.key_bytes += one[0].key_bytes;
-      all.batch_bytes = std::max(all.batch_bytes, one[0].batch_bytes);
-      all.budget = std::min(all.budget, one[0].budget);
-      if (one[0].samples != own->samples) return OtherData(r, one[0].samples, own->samples);
-    }
-    all.key_bytes /= said.size();
-    return all;
-  }
-
- private:
-  absl::Status OtherData(size_t other, uint64_t there, uint64_t here) const {
-    return absl::FailedPreconditionError(
-        absl::StrCat("worker ", other, " reads other data: its next batch has ", there,
-                     " samples, that of worker ", team_.rank(), " has ", here,
-                     "; give all workers the same files"));
-  }
-
-  Team& team_;
-};
 
 // One input of a pass.
 class InputExchange {
@@ -68,7 +27,7 @@ class InputExchange {
   ExchangedRows& exchanged(Batch& batch) const { return batch.exchanged[input_]; }
   bool counts() const { return options_.count_clicks[input_]; }
 
-  // Asks the owner of every key for its row there, and gives rows to keys that are asked for here.
+  // Asks the owner of every key for its row there.
   absl::Status FindOwners();
   // Puts the keys into the order in which their rows will lie side by side: by owner, then by row
   // there. rows: by key; keys: those asked of each owner.
@@ -102,12 +61,9 @@ class InputExchange {
 
 absl::Status InputExchange::FindOwners() {
   const absl::Span<const Key> keys = pass_.keys[input_].keys();
-  std::vector<std::string> to(team_.size());
   std::vector<std::vector<uint32_t>> asked(team_.size());
   for (size_t k = 0; k < keys.size(); ++k) {
-    const uint32_t owner = OwnerOf(keys[k], team_.size());
-    PutNumbers<Key>({&keys[k], 1}, &to[owner]);
-    asked[owner].push_back(static_cast<uint32_t>(k));
+    asked[OwnerOf(keys[k], team_.size())].push_back(static_cast<uint32_t>(k));
   }
   if (options_.keep_keys[input_]) {
     for (Batch& batch : pass_.batches) {
@@ -115,23 +71,16 @@ absl::Status InputExchange::FindOwners() {
       for (const Row row : sparse.rows) sparse.keys.push_back(keys[row]);
     }
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> from, team_.Exchange(to));
-  KeyIndex held;
+  OwnedKeys& owned = pass_.owned[input_];
   std::vector<std::string> answers(team_.size());
-  for (size_t r = 0; r < from.size(); ++r) {
-    std::vector<Key> wanted;
-    CISTERN_RETURN_IF_ERROR(MessageReader(from[r], r).TakeRest(&wanted));
-    std::vector<Row> rows(wanted.size());
-    held.Add(wanted, rows.data());
-    PutNumbers<Row>(rows, &answers[r]);
-  }
+  for (size_t r = 0; r < answers.size(); ++r) PutNumbers<Row>(owned.asked[r], &answers[r]);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> answered, team_.Exchange(answers));
   std::vector<std::vector<Row>> rows(team_.size());
   for (size_t r = 0; r < answered.size(); ++r) {
     CISTERN_RETURN_IF_ERROR(MessageReader(answered[r], r).Take(asked[r].size(), &rows[r]));
   }
   Order(rows, asked);
-  pass_.keys[input_] = PassKeys(std::move(held));
+  pass_.keys[input_] = PassKeys(std::move(owned.keys));
   return absl::OkStatus();
 }
 
@@ -249,14 +198,11 @@ void InputExchange::SumOccurrences(const std::vector<std::vector<uint32_t>>& occ
 
 }  // namespace
 
-std::unique_ptr<PassPartners> PartnersOf(Team& team) {
-  return std::make_unique<TeamPartners>(team);
-}
-
 absl::Status ExchangeRows(Team& team, const ExchangeOptions& options, Pass* pass) {
   for (size_t i = 0; i < pass->keys.size(); ++i) {
     CISTERN_RETURN_IF_ERROR(InputExchange(team, options, i, pass).Run());
   }
+  pass->owned.clear();
   return absl::OkStatus();
 }
 

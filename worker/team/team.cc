@@ -71,14 +71,23 @@ absl::StatusOr<std::vector<std::string>> Team::Exchange(const std::vector<std::s
   return from;
 }
 
-absl::StatusOr<std::vector<std::string>> Team::Gather(const absl::StatusOr<std::string>& own) {
-  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> said,
-                           Exchange(std::vector<std::string>(size(), WithCode(own))));
-  CISTERN_RETURN_IF_ERROR(own.status());
+absl::StatusOr<std::vector<std::string>> Team::TryExchange(
+    const absl::StatusOr<std::vector<std::string>>& to) {
+  std::vector<std::string> coded(size());
+  for (size_t r = 0; r < size(); ++r) {
+    coded[r] = WithCode(to.ok() ? absl::StatusOr<std::string>((*to)[r]) : to.status());
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> said, Exchange(coded));
+  CISTERN_RETURN_IF_ERROR(to.status());
   for (size_t r = 0; r < said.size(); ++r) {
     CISTERN_ASSIGN_OR_RETURN(said[r], FromCode(said[r], r));
   }
   return said;
+}
+
+absl::StatusOr<std::vector<std::string>> Team::Gather(const absl::StatusOr<std::string>& own) {
+  if (!own.ok()) return TryExchange(own.status());
+  return TryExchange(std::vector<std::string>(size(), *own));
 }
 
 absl::StatusOr<std::string> Team::FromLeader(const std::string& own) {

@@ -41,8 +41,11 @@ class Team {
 
   // to[r] goes to worker r; returns what each sent here. [size], the own included.
   absl::StatusOr<std::vector<std::string>> Exchange(const std::vector<std::string>& to);
-  // What everybody says, by rank; or, where some have an error to say, that of the first, with its
-  // name, at all others, and everybody's own at itself.
+  // The same of what may fail: where some have an error to say, that of the first, with its name,
+  // at all others, and everybody's own at itself.
+  absl::StatusOr<std::vector<std::string>> TryExchange(
+      const absl::StatusOr<std::vector<std::string>>& to);
+  // What everybody says, by rank; errors as TryExchange.
   absl::StatusOr<std::vector<std::string>> Gather(const absl::StatusOr<std::string>& own);
   // What worker 0 says.
   absl::StatusOr<std::string> FromLeader(const std::string& own);

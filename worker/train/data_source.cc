@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "worker/pass/device_keys.h"
+#include "worker/team/pass_partners.h"
 #include "worker/team/shared_pass.h"
 
 namespace cistern {
@@ -44,7 +45,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
   if (team != nullptr) {  // whose owners find rows on the host
     options.part = team->rank();
     options.parts = team->size();
-    partners = PartnersOf(*team);
+    partners = PartnersOf(*team, options.value_bytes);
   } else if (device.kind() == DeviceKind::kCuda) {
     CISTERN_ASSIGN_OR_RETURN(keys, CollectKeysOn(device, data.shape.slot_nums.size()));
   }
