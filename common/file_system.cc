@@ -15,7 +15,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/aligned_buffer.h"
 #include "common/check.h"
+#include "common/direct_writer.h"
 #include "common/file.h"
 
 namespace cistern {
@@ -77,27 +79,30 @@ absl::StatusOr<Renaming> LocateBoth(const std::string& from, const std::string& 
 
 class LocalWritableFile : public WritableFile {
  public:
-  LocalWritableFile(FileDescriptor fd, std::string path)
-      : fd_(std::move(fd)), path_(std::move(path)) {}
+  LocalWritableFile(FileDescriptor fd, const std::string& path)
+      : fd_(std::move(fd)), path_(path), writer_(fd_.get(), path) {}
 
   absl::Status Append(absl::string_view bytes) override {
-    if (status_.ok()) status_ = WriteFully(fd_.get(), bytes, path_);
-    if (status_.ok()) StartWriteback(bytes.size());
+    if (status_.ok()) status_ = writer_.Append(bytes);
+    appended_ += bytes.size();
     return status_;
   }
 
   absl::Status WriteAt(uint64_t offset, absl::string_view bytes) override {
-    CISTERN_CHECK(offset + bytes.size() <= static_cast<uint64_t>(written_));
+    CISTERN_CHECK(offset + bytes.size() <= appended_);
+    if (status_.ok()) status_ = writer_.Flush();
     if (status_.ok()) status_ = WriteFullyAt(fd_.get(), offset, bytes, path_);
     return status_;
   }
 
   absl::Status Sync() override {
+    if (status_.ok()) status_ = writer_.Flush();
     if (status_.ok()) status_ = SyncToDisk(fd_.get(), path_);
     return status_;
   }
 
   absl::Status Close() override {
+    if (status_.ok()) status_ = writer_.Flush();
     CISTERN_RETURN_IF_ERROR(status_);
     status_ = fd_.Close(path_);
     CISTERN_RETURN_IF_ERROR(status_);
@@ -105,32 +110,34 @@ class LocalWritableFile : public WritableFile {
     return absl::OkStatus();
   }
 
- private:
-  // Has the system write to the disk what it would otherwise keep until Sync, while more is made.
-  // An error on the way is reported by Sync.
-  void StartWriteback(size_t more) {
-    constexpr off_t kPiece = off_t{8} << 20;
-    written_ += static_cast<off_t>(more);
-    if (written_ - started_ < kPiece) return;
-    sync_file_range(fd_.get(), started_, written_ - started_, SYNC_FILE_RANGE_WRITE);
-    started_ = written_;
+  void WillBeRead() override {
+    if (status_.ok()) status_ = writer_.Flush();
   }
 
+ private:
   FileDescriptor fd_;
   const std::string path_;
-  off_t written_ = 0, started_ = 0;
+  DirectWriter writer_;
+  uint64_t appended_ = 0;
   absl::Status status_;  // the first error
 };
 
+// Large reads into aligned memory go past the page cache.
 class LocalReadableFile : public ReadableFile {
  public:
   LocalReadableFile(OpenedFile file, std::string path)
-      : file_(std::move(file)), path_(std::move(path)) {}
+      : file_(std::move(file)), path_(std::move(path)) {
+    if (file_.bytes < kDirectBytes) return;
+    // The file itself, whatever has its name by now. Where there is no /proc, or a file system that
+    // cannot do this, every read is a plain one.
+    const std::string same = absl::StrCat("/proc/self/fd/", file_.fd.get());
+    direct_ = FileDescriptor(open(same.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  }
 
   uint64_t bytes() const override { return file_.bytes; }
 
   absl::Status Read(uint64_t offset, size_t size, char* out) const override {
-    size_t total = 0;
+    size_t total = ReadDirect(offset, size, out);
     while (total < size) {
       const ssize_t got =
           pread(file_.fd.get(), out + total, size - total, static_cast<off_t>(offset + total));
@@ -145,13 +152,28 @@ class LocalReadableFile : public ReadableFile {
     return absl::OkStatus();
   }
 
-  void Expect(uint64_t offset, size_t size) const override {
-    posix_fadvise(file_.fd.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
-                  POSIX_FADV_WILLNEED);
+ private:
+  static constexpr size_t kDirectBytes = size_t{256} << 10;
+
+  // Bytes that could be read from `offset` on; what ended it, a plain read says.
+  size_t ReadDirect(uint64_t offset, size_t size, char* out) const {
+    const uint64_t misplaced = reinterpret_cast<uintptr_t>(out) | offset;
+    if (!direct_.is_open() || size < kDirectBytes || !AlignedBuffer::IsAligned(misplaced)) {
+      return 0;
+    }
+    const size_t whole = AlignedBuffer::RoundDown(size);
+    size_t done = 0;
+    while (done < whole) {
+      const ssize_t got =
+          pread(direct_.get(), out + done, whole - done, static_cast<off_t>(offset + done));
+      if (got <= 0) break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
   }
 
- private:
   const OpenedFile file_;
+  FileDescriptor direct_;  // the same file
   const std::string path_;
 };
 
@@ -228,11 +250,26 @@ absl::Status LocalFileSystem::Replace(const std::string& from, const std::string
 
 absl::Status LocalFileSystem::Remove(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
-  if (unlinkat(place.folder.get(), place.leaf.c_str(), 0) == 0) return absl::OkStatus();
+  // Its blocks are given back when the last descriptor closes, which takes a large file long.
+  FileDescriptor last(
+      openat(place.folder.get(), place.leaf.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (unlinkat(place.folder.get(), place.leaf.c_str(), 0) == 0) {
+    CloseLater(std::move(last));
+    return absl::OkStatus();
+  }
   if (errno == EISDIR && unlinkat(place.folder.get(), place.leaf.c_str(), AT_REMOVEDIR) == 0) {
     return absl::OkStatus();
   }
   return ErrnoStatus(errno, "remove", place.path);
+}
+
+void LocalFileSystem::CloseLater(FileDescriptor last) {
+  constexpr off_t kLargeBytes = off_t{16} << 20;
+  struct stat status;
+  if (fstat(last.get(), &status) != 0 || status.st_size < kLargeBytes) return;
+  absl::MutexLock lock(&mutex_);
+  if (closer_ == nullptr) closer_ = std::make_unique<ThreadPool>(1);
+  closer_->Run([fd = std::make_shared<FileDescriptor>(std::move(last))] { *fd = {}; });
 }
 
 absl::Status LocalFileSystem::SyncFolder(const std::string& path) {

@@ -19,7 +19,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "common/file.h"
 #include "common/status.h"
+#include "common/thread_pool.h"
 
 namespace cistern {
 
@@ -30,6 +33,8 @@ namespace cistern {
 // failed fsync drops the bytes and marks them clean, so that a second one would succeed: Rebello et
 // al., ATC'20. The cure is another file.)
 //
+// Bytes may wait in the process until Sync or Close: nobody else sees them before.
+//
 // Threads: one at a time. The destructor closes; what was not synced may be lost.
 class WritableFile {
  public:
@@ -39,6 +44,9 @@ class WritableFile {
   virtual absl::Status WriteAt(uint64_t offset, absl::string_view bytes) = 0;
   virtual absl::Status Sync() = 0;
   virtual absl::Status Close() = 0;
+  // A hint that somebody will read the file soon, so that its bytes should stay in memory, which
+  // those of large files do not otherwise.
+  virtual void WillBeRead() {}
 };
 
 // Threads: any thread.
@@ -46,10 +54,9 @@ class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
   virtual uint64_t bytes() const = 0;  // when it was opened
-  // Reads exactly `size` bytes from `offset` on; kDataLoss if the file ends before.
+  // Reads exactly `size` bytes from `offset` on; kDataLoss if the file ends before. Large reads are
+  // fastest where offset and `out` are aligned (common/piece_reader.h).
   virtual absl::Status Read(uint64_t offset, size_t size, char* out) const = 0;
-  // A hint that these bytes will be read soon: the system fetches them meanwhile.
-  virtual void Expect(uint64_t /*offset*/, size_t /*size*/) const {}
 };
 
 // Held until it is destroyed or the process ends.
@@ -98,6 +105,13 @@ class LocalFileSystem : public FileSystem {
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
   absl::StatusOr<bool> Exists(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+
+ private:
+  // Closes the last descriptor of a file that has no name any more, by a thread if that takes long.
+  void CloseLater(FileDescriptor last);
+
+  absl::Mutex mutex_;
+  std::unique_ptr<ThreadPool> closer_ ABSL_GUARDED_BY(mutex_);  // once a large file was removed
 };
 
 // folder + "//" + name, where name is "a" or "a/b": a path whose names after the "//" are not

@@ -9,13 +9,12 @@
 #include "common/gzip.h"
 #include "common/model_folder.h"
 #include "common/names.h"
+#include "common/piece_reader.h"
 #include "common/row_cutter.h"
 
 namespace cistern {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr size_t kAheadBytes = 4 * kBufferBytes;  // are read while others are worked on
 constexpr char kUnfinished[] = ".tmp";
 
 // Only two plain names are taken, so that no file of a model can lie outside its folder.
@@ -73,13 +72,9 @@ absl::Status ModelFileWriter::Append(absl::string_view bytes, uint64_t rows) {
 }
 
 absl::Status ModelFileWriter::Store(absl::string_view bytes) {
+  if (bytes.empty()) return absl::OkStatus();
   file_.bytes += bytes.size();
   XXH3_64bits_update(hash_state_, bytes.data(), bytes.size());
-  if (buffer_.size() + bytes.size() <= kBufferBytes) {
-    buffer_.append(bytes.data(), bytes.size());
-    return absl::OkStatus();
-  }
-  CISTERN_RETURN_IF_ERROR(Flush());
   return out_->Append(bytes);
 }
 
@@ -92,19 +87,12 @@ absl::StatusOr<ModelFile> ModelFileWriter::Close() {
   return file_;
 }
 
-absl::Status ModelFileWriter::Flush() {
-  CISTERN_RETURN_IF_ERROR(out_->Append(buffer_));
-  buffer_.clear();
-  return absl::OkStatus();
-}
-
 absl::Status ModelFileWriter::Finish() {
   if (gzip_ != nullptr) {
     std::string end;
     gzip_->Finish(&end);
     CISTERN_RETURN_IF_ERROR(Store(end));
   }
-  CISTERN_RETURN_IF_ERROR(Flush());
   CISTERN_RETURN_IF_ERROR(out_->Sync());
   CISTERN_RETURN_IF_ERROR(out_->Close());
   CISTERN_RETURN_IF_ERROR(files_.Replace(path_ + kUnfinished, path_));
@@ -131,15 +119,12 @@ absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
     inflater =
         std::make_unique<GzipReader>([&](absl::string_view block) { return cutter.Add(block); });
   }
-  std::vector<char> buffer(kBufferBytes);
   const uint64_t bytes = opened.bytes();
-  opened.Expect(0, kAheadBytes);
-  for (uint64_t offset = 0; offset < bytes; offset += buffer.size()) {
-    const size_t size = std::min<uint64_t>(buffer.size(), bytes - offset);
-    opened.Expect(offset + kAheadBytes, buffer.size());
-    CISTERN_RETURN_IF_ERROR(opened.Read(offset, size, buffer.data()));
-    if (hash != nullptr) XXH3_64bits_update(hash, buffer.data(), size);
-    const absl::string_view block(buffer.data(), size);
+  PieceReader reader(&opened, bytes);
+  for (uint64_t offset = 0; offset < bytes; offset += PieceReader::kPieceBytes) {
+    const size_t size = std::min<uint64_t>(PieceReader::kPieceBytes, bytes - offset);
+    CISTERN_ASSIGN_OR_RETURN(const absl::string_view block, reader.Get(offset, size));
+    if (hash != nullptr) XXH3_64bits_update(hash, block.data(), block.size());
     CISTERN_RETURN_IF_ERROR(gzip ? inflater->Append(block) : cutter.Add(block));
   }
   if (gzip) CISTERN_RETURN_IF_ERROR(inflater->Finish());
@@ -180,11 +165,6 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFileOf(FileSystem& files,
 }
 
 }  // namespace
-
-void ExpectModelFile(FileSystem& files, const std::string& folder, const std::string& name) {
-  const auto opened = OpenFileOf(files, folder, name);
-  if (opened.ok()) (*opened)->Expect(0, kAheadBytes);
-}
 
 absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view row)>& row) {

@@ -90,14 +90,12 @@ class ModelFileWriter {
  private:
   ModelFileWriter(FileSystem& files, std::string path);
   absl::Status Store(absl::string_view bytes);
-  absl::Status Flush();
   absl::Status Finish();
 
   FileSystem& files_;
   const std::string path_;
   std::unique_ptr<WritableFile> out_;  // null once it has its name
   std::unique_ptr<GzipWriter> gzip_;   // null: not compressed
-  std::string buffer_;
   ModelFile file_;
   absl::Status status_;  // the first error
   XXH3_state_s* const hash_state_;
@@ -113,10 +111,6 @@ absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const M
 // The same for a file of which nothing is recorded. Lines may end as on Windows, too.
 absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
                              const std::function<absl::Status(absl::string_view row)>& row);
-
-// Has the system read the beginning of a file that one of both is asked for soon. Says nothing of
-// errors: the reading will.
-void ExpectModelFile(FileSystem& files, const std::string& folder, const std::string& name);
 
 // kAlreadyExists if `folder` holds the json file of this part already, or one of a save by another
 // number of servers: a saved model never changes. To be asked before the files are written.

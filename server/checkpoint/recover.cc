@@ -180,19 +180,10 @@ absl::Status DurableState::LoadFiles(TableStore& store, const std::vector<v1::Ro
   return absl::OkStatus();
 }
 
-// The disk reads the beginning of a shard while the one before it is still worked on.
-void DurableState::ExpectShard(const SparseTable& table, TableId id, uint32_t local,
-                               const std::vector<std::unique_ptr<RowFileReader>>& files) const {
-  if (local >= table.local_shard_num()) return;
-  const ShardSections shard = SectionsOf(files, id, map_.global_shard(rank_, local));
-  for (size_t i = 0; i < shard.sections.size(); ++i) shard.files[i]->Expect(*shard.sections[i]);
-}
-
 absl::Status DurableState::LoadShard(SparseTable& table, TableId id, uint32_t local,
                                      const std::vector<std::unique_ptr<RowFileReader>>& files,
                                      ShardTotals* totals) const {
   const ShardIndex shard = map_.global_shard(rank_, local);
-  ExpectShard(table, id, local + 2 * static_cast<uint32_t>(pool_->thread_num()), files);
   const ShardSections shard_files = SectionsOf(files, id, shard);
   if (shard_files.sections.empty()) return absl::OkStatus();
   ShardLoader loader(table, local, totals);

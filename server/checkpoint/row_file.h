@@ -29,6 +29,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/file_system.h"
+#include "common/piece_reader.h"
 #include "common/types.h"
 #include "common/value_layout.h"
 #include "proto/checkpoint.pb.h"
@@ -68,9 +69,18 @@ struct RowSection {
 // Threads: one at a time.
 class RowBlockBuilder {
  public:
-  struct Block {
-    std::string payload;
-    uint32_t rows = 0;
+  class Block {
+   public:
+    absl::string_view payload() const { return absl::string_view(bytes_).substr(begin_); }
+    uint64_t hash() const { return hash_; }  // of the payload
+    uint32_t rows() const { return rows_; }
+
+   private:
+    friend class RowBlockBuilder;
+    std::string bytes_;  // the payload from begin_ on
+    size_t begin_ = 0;
+    uint64_t hash_ = 0;
+    uint32_t rows_ = 0;
   };
   // layout: null for a dense section of `columns`.
   explicit RowBlockBuilder(const ValueLayout* layout, uint32_t columns = 0);
@@ -83,17 +93,19 @@ class RowBlockBuilder {
   std::vector<Block> Take(bool finish);
 
  private:
+  void AddCells(const float* cells, size_t bytes);
   void Cut();
-  size_t PayloadBytes(size_t rows, size_t cell_bytes) const;
+  size_t HeadBytes(size_t rows) const;  // all but the cells
 
   const ValueLayout* const layout_;
   const uint32_t columns_;
+  const size_t head_room_;  // what stands before the cells of a block has room in it
   uint64_t rows_ = 0;
   Key last_key_ = 0;
-  // Of the block that is being filled.
-  uint32_t pending_rows_ = 0;
+  // Of the block that is being filled: its cells lie where they stay, behind head_room_ bytes.
+  Block block_;
   std::vector<Key> keys_;
-  std::string full_, cells_;
+  std::string full_;
   std::vector<Block> done_;
 };
 
@@ -155,8 +167,6 @@ class RowFileReader {
   absl::Status ReadDense(const RowSection& section, std::vector<float>* out) const;
   // Reads and checks every block.
   absl::Status Verify() const;
-  // Has the system read the beginning of a section that is asked for soon.
-  void Expect(const RowSection& section) const;
 
   // Walks a sparse section row by row: what a merge needs.
   //
@@ -175,7 +185,11 @@ class RowFileReader {
    private:
     friend class RowFileReader;
     Cursor(const RowFileReader* reader, const RowSection* section, const ValueLayout* layout)
-        : reader_(reader), section_(section), layout_(layout), value_(layout->full_floats()) {}
+        : reader_(reader),
+          section_(section),
+          layout_(layout),
+          pieces_(reader->PiecesOf(*section)),
+          value_(layout->full_floats()) {}
     absl::Status LoadBlock();
     // Loads the next block, if there is one.
     absl::StatusOr<bool> Advance();
@@ -185,8 +199,9 @@ class RowFileReader {
     const RowFileReader* reader_;
     const RowSection* section_;
     const ValueLayout* layout_;
+    PieceReader pieces_;
     uint64_t next_block_ = 0, rows_seen_ = 0;
-    std::string block_;
+    absl::string_view block_;  // in pieces_
     uint32_t row_ = 0, block_rows_ = 0;
     size_t cell_offset_ = 0;
     Key key_ = 0;
@@ -201,12 +216,10 @@ class RowFileReader {
  private:
   RowFileReader() = default;
   absl::Status ReadFooter(const v1::RowFile& expected);
-  // Checks the hash of block `block` of the file.
-  absl::Status ReadBlock(uint64_t block, std::string* out) const;
-  // Has blocks from .. to-1 of a section, as far as it has them, read by the system meanwhile.
-  void ExpectBlocks(const RowSection& section, uint64_t from, uint64_t to) const;
-  // The same for those that come some way behind `block`, but in its section.
-  void ExpectAfter(uint64_t block, const RowSection& section) const;
+  // What reads the blocks of a section.
+  PieceReader PiecesOf(const RowSection& section) const;
+  // A block of the file, whose hash was checked; good until the next one.
+  absl::StatusOr<absl::string_view> ReadBlock(uint64_t block, PieceReader& pieces) const;
   absl::Status Bad(uint64_t block, const std::string& why) const;
 
   std::string path_;

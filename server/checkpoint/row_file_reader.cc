@@ -14,7 +14,6 @@ namespace cistern {
 namespace {
 
 constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
-constexpr uint64_t kAheadBlocks = 64;  // 4 MB that are read while others are worked on
 
 template <typename T>
 T At(absl::string_view bytes, size_t offset) {
@@ -174,31 +173,18 @@ absl::Status RowFileReader::Bad(uint64_t block, const std::string& why) const {
       absl::StrCat(path_, ": block ", block, " at byte ", block_offsets_[block], ": ", why));
 }
 
-absl::Status RowFileReader::ReadBlock(uint64_t block, std::string* out) const {
-  out->resize(block_offsets_[block + 1] - block_offsets_[block]);
-  CISTERN_RETURN_IF_ERROR(file_->Read(block_offsets_[block], out->size(), out->data()));
-  const uint64_t found = HashBytes(*out);
-  if (found == block_hashes_[block]) return absl::OkStatus();
+PieceReader RowFileReader::PiecesOf(const RowSection& section) const {
+  return PieceReader(file_.get(), block_offsets_[section.first_block + section.block_num]);
+}
+
+absl::StatusOr<absl::string_view> RowFileReader::ReadBlock(uint64_t block,
+                                                           PieceReader& pieces) const {
+  const uint64_t begin = block_offsets_[block], end = block_offsets_[block + 1];
+  CISTERN_ASSIGN_OR_RETURN(const absl::string_view bytes, pieces.Get(begin, end - begin));
+  const uint64_t found = HashBytes(bytes.data(), bytes.size());
+  if (found == block_hashes_[block]) return bytes;
   return Bad(block, absl::StrCat("its hash is ", Hex(found), " and not ", Hex(block_hashes_[block]),
                                  " as when it was written; restore the file from a copy"));
-}
-
-void RowFileReader::ExpectBlocks(const RowSection& section, uint64_t from, uint64_t to) const {
-  from = section.first_block + std::min(from, section.block_num);
-  to = section.first_block + std::min(to, section.block_num);
-  if (from < to) file_->Expect(block_offsets_[from], block_offsets_[to] - block_offsets_[from]);
-}
-
-void RowFileReader::Expect(const RowSection& section) const {
-  ExpectBlocks(section, 0, kAheadBlocks);
-}
-
-void RowFileReader::ExpectAfter(uint64_t block, const RowSection& section) const {
-  constexpr uint64_t kPiece = kAheadBlocks / 4;
-  const uint64_t number = block - section.first_block;
-  if (number == 0) Expect(section);
-  if (number % kPiece != 0) return;
-  ExpectBlocks(section, number + kAheadBlocks, number + kAheadBlocks + kPiece);
 }
 
 absl::Status RowFileReader::Cursor::LoadBlock() {
@@ -209,8 +195,7 @@ absl::Status RowFileReader::Cursor::LoadBlock() {
                                             layout_->full_floats(), " in the schema"));
   }
   const uint64_t block = section_->first_block + next_block_++;
-  reader_->ExpectAfter(block, *section_);
-  CISTERN_RETURN_IF_ERROR(reader_->ReadBlock(block, &block_));
+  CISTERN_ASSIGN_OR_RETURN(block_, reader_->ReadBlock(block, pieces_));
   const absl::Status status = [&]() -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(block_rows_, RowsOfBlock(block_, *section_));
     CISTERN_RETURN_IF_ERROR(CheckKeys(block_, block_rows_, *section_, reader_->header_.shard_num,
@@ -293,9 +278,9 @@ absl::Status RowFileReader::ReadSparse(
 }
 
 absl::Status RowFileReader::ReadDense(const RowSection& section, std::vector<float>* out) const {
-  std::string block;
+  PieceReader pieces = PiecesOf(section);
   for (uint64_t i = section.first_block; i < section.first_block + section.block_num; ++i) {
-    CISTERN_RETURN_IF_ERROR(ReadBlock(i, &block));
+    CISTERN_ASSIGN_OR_RETURN(const absl::string_view block, ReadBlock(i, pieces));
     const absl::StatusOr<uint32_t> rows = RowsOfBlock(block, section);
     if (!rows.ok()) return Bad(i, std::string(rows.status().message()));
     const size_t before = out->size();
@@ -307,12 +292,12 @@ absl::Status RowFileReader::ReadDense(const RowSection& section, std::vector<flo
 }
 
 absl::Status RowFileReader::Verify() const {
-  std::string block;
   for (const RowSection& section : sections_) {
+    PieceReader pieces = PiecesOf(section);
     uint64_t rows_seen = 0;
     Key last = 0;
     for (uint64_t i = section.first_block; i < section.first_block + section.block_num; ++i) {
-      CISTERN_RETURN_IF_ERROR(ReadBlock(i, &block));
+      CISTERN_ASSIGN_OR_RETURN(const absl::string_view block, ReadBlock(i, pieces));
       const absl::Status status = [&]() -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(const uint32_t rows, RowsOfBlock(block, section));
         rows_seen += rows;

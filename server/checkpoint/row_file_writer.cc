@@ -1,5 +1,6 @@
 // RowBlockBuilder and RowFileWriter of row_file.h.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "common/check.h"
@@ -18,6 +19,11 @@ size_t PaddedTo8(size_t size) {
   return (size + 7) / 8 * 8;
 }
 
+// Of a block: as many as fit if none holds its embedx.
+size_t MaxRows(const ValueLayout& layout) {
+  return kMaxBlockBytes / (sizeof(Key) + 1 + layout.floats(false) * sizeof(float)) + 1;
+}
+
 void AppendBytes(const void* data, size_t size, std::string* out) {
   out->append(static_cast<const char*>(data), size);
 }
@@ -25,52 +31,53 @@ void AppendBytes(const void* data, size_t size, std::string* out) {
 }  // namespace
 
 RowBlockBuilder::RowBlockBuilder(const ValueLayout* layout, uint32_t columns)
-    : layout_(layout), columns_(columns) {
+    : layout_(layout),
+      columns_(columns),
+      head_room_(HeadBytes(layout == nullptr ? 0 : MaxRows(*layout))) {
   CISTERN_CHECK((layout == nullptr) == (columns > 0));
 }
 
-size_t RowBlockBuilder::PayloadBytes(size_t rows, size_t cell_bytes) const {
-  const size_t keys = layout_ == nullptr ? 0 : rows * sizeof(Key) + PaddedTo8(rows);
-  return kBlockHeadBytes + keys + cell_bytes;
+size_t RowBlockBuilder::HeadBytes(size_t rows) const {
+  return kBlockHeadBytes + (layout_ == nullptr ? 0 : rows * sizeof(Key) + PaddedTo8(rows));
 }
 
 void RowBlockBuilder::Add(Key key, const float* value, bool full) {
   CISTERN_CHECK(layout_ != nullptr && (rows_ == 0 || key > last_key_));
-  const size_t bytes = layout_->floats(full) * sizeof(float);
-  if (PayloadBytes(pending_rows_ + 1, cells_.size() + bytes) > kMaxBlockBytes) Cut();
+  AddCells(value, layout_->floats(full) * sizeof(float));
   keys_.push_back(key);
   full_.push_back(full ? 1 : 0);
-  AppendBytes(value, bytes, &cells_);
   last_key_ = key;
-  ++pending_rows_;
-  ++rows_;
 }
 
 void RowBlockBuilder::AddDense(const float* cells) {
   CISTERN_CHECK(layout_ == nullptr);
-  const size_t bytes = columns_ * sizeof(float);
-  if (PayloadBytes(pending_rows_ + 1, cells_.size() + bytes) > kMaxBlockBytes) Cut();
-  AppendBytes(cells, bytes, &cells_);
-  ++pending_rows_;
+  AddCells(cells, columns_ * sizeof(float));
+}
+
+void RowBlockBuilder::AddCells(const float* cells, size_t bytes) {
+  const size_t before = block_.rows_ == 0 ? 0 : block_.bytes_.size() - head_room_;
+  if (HeadBytes(block_.rows_ + 1) + before + bytes > kMaxBlockBytes) Cut();
+  if (block_.rows_ == 0) {
+    block_.bytes_.reserve(head_room_ + kMaxBlockBytes);
+    block_.bytes_.resize(head_room_);
+  }
+  AppendBytes(cells, bytes, &block_.bytes_);
+  ++block_.rows_;
   ++rows_;
 }
 
 void RowBlockBuilder::Cut() {
-  if (pending_rows_ == 0) return;
-  Block block;
-  block.rows = pending_rows_;
-  block.payload.reserve(PayloadBytes(pending_rows_, cells_.size()));
-  const uint32_t head[2] = {pending_rows_, 0};
-  AppendBytes(head, sizeof(head), &block.payload);
-  AppendBytes(keys_.data(), keys_.size() * sizeof(Key), &block.payload);
-  full_.resize(PaddedTo8(full_.size()));
-  block.payload += full_;
-  block.payload += cells_;
-  done_.push_back(std::move(block));
-  pending_rows_ = 0;
+  if (block_.rows_ == 0) return;
+  block_.begin_ = head_room_ - HeadBytes(block_.rows_);
+  char* head = block_.bytes_.data() + block_.begin_;
+  const uint32_t numbers[2] = {block_.rows_, 0};
+  std::memcpy(head, numbers, sizeof(numbers));
+  std::memcpy(head + sizeof(numbers), keys_.data(), keys_.size() * sizeof(Key));
+  std::memcpy(head + sizeof(numbers) + keys_.size() * sizeof(Key), full_.data(), full_.size());
+  block_.hash_ = HashBytes(block_.payload().data(), block_.payload().size());
+  done_.push_back(std::exchange(block_, Block()));
   keys_.clear();
   full_.clear();
-  cells_.clear();
 }
 
 std::vector<RowBlockBuilder::Block> RowBlockBuilder::Take(bool finish) {
@@ -120,12 +127,12 @@ absl::Status RowFileWriter::BeginSection(const RowSection& section) {
 
 absl::Status RowFileWriter::Append(const RowBlockBuilder::Block& block) {
   CISTERN_CHECK(in_section_);
-  CISTERN_RETURN_IF_ERROR(Write(block.payload));
-  footer_->block_hashes.push_back(HashBytes(block.payload));
-  footer_->block_bytes.push_back(block.payload.size());
+  CISTERN_RETURN_IF_ERROR(Write(block.payload()));
+  footer_->block_hashes.push_back(block.hash());
+  footer_->block_bytes.push_back(block.payload().size());
   RowSection& section = footer_->sections.back();
-  section.rows += block.rows;
-  section.bytes += block.payload.size();
+  section.rows += block.rows();
+  section.bytes += block.payload().size();
   ++section.block_num;
   return absl::OkStatus();
 }

@@ -12,11 +12,8 @@
 namespace cistern {
 namespace {
 
-// Loads one shard, or a server's rows of a dense table.
-struct LoadTask {
-  std::string first_file;                         // of a shard
-  std::function<absl::StatusOr<uint64_t>()> run;  // returns the rows that were kept
-};
+// Loads one shard, or a server's rows of a dense table; returns the rows that were kept.
+using LoadTask = std::function<absl::StatusOr<uint64_t>()>;
 
 v1::SaveFormat::Kind KindOf(const LoadPlan::File& file) {
   return FormOfName(file.record.name).kind();
@@ -95,26 +92,23 @@ std::vector<LoadTask> TasksOf(FileSystem& disk, const std::string& folder, const
     SparseTable& table = *store.sparse_tables()[t];
     if (plan.sparse[t].by_shard.empty()) continue;
     for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
-      const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
-      loads.push_back({plan.sparse[t].by_shard[shard].record.name,
-                       [&disk, &folder, &sparse = plan.sparse[t], &table, local] {
-                         return LoadShard(disk, folder, sparse, table, local);
-                       }});
+      loads.push_back([&disk, &folder, &sparse = plan.sparse[t], &table, local] {
+        return LoadShard(disk, folder, sparse, table, local);
+      });
     }
   }
   for (size_t t = 0; t < plan.dense.size(); ++t) {
     DenseTable& table = *store.dense_tables()[t];
     if (plan.dense[t].files.empty() || table.range().begin == table.range().end) continue;
-    loads.push_back({"", [&disk, &folder, &dense = plan.dense[t], &table] {
-                       return LoadDense(disk, folder, dense, table);
-                     }});
+    loads.push_back([&disk, &folder, &dense = plan.dense[t], &table] {
+      return LoadDense(disk, folder, dense, table);
+    });
   }
   return loads;
 }
 
 // Runs all of `loads`, the rest skipped after an error; returns the rows that were kept. Twice as
-// many at a time as `pool` has threads, because some wait for the disk, which reads the beginning
-// of a file while those before it are still worked on.
+// many at a time as `pool` has threads, because some wait for the disk.
 absl::StatusOr<uint64_t> LoadAll(FileSystem& disk, const std::string& folder,
                                  const std::vector<LoadTask>& loads, const ThreadPool& pool) {
   std::vector<absl::StatusOr<uint64_t>> results(loads.size(), uint64_t{0});
@@ -122,11 +116,7 @@ absl::StatusOr<uint64_t> LoadAll(FileSystem& disk, const std::string& folder,
   ThreadPool readers(2 * pool.thread_num());
   readers.ParallelFor(loads.size(), [&](size_t i) {
     if (failed) return;
-    const size_t next = i + static_cast<size_t>(readers.thread_num());
-    if (next < loads.size() && !loads[next].first_file.empty()) {
-      ExpectModelFile(disk, folder, loads[next].first_file);
-    }
-    results[i] = loads[i].run();
+    results[i] = loads[i]();
     if (!results[i].ok()) failed = true;
   });
   uint64_t rows = 0;

@@ -3,10 +3,11 @@
 //
 //   durable_benchmark FOLDER [ROWS]      FOLDER: on the disk to measure, emptied; ROWS: 4000000
 //
-// Prints one JSON object. One server in this process, 2 threads; as root the page cache is dropped
-// before what is read is to come from the disk. Processor seconds are of all threads, user and
-// system: on a machine that others use they say more than rates do.
-#include <fcntl.h>
+// Prints one JSON object; rates beside those of one thread that writes and syncs, or reads, a file
+// from front to back: through the page cache (plain) and past it (direct). One server in this
+// process, 2 threads; as root the page cache is dropped before what is read is to come from the
+// disk. Processor seconds are of all threads, user and system: on a machine that others use they
+// say more than rates do.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,14 +18,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/aligned_buffer.h"
 #include "common/check.h"
 #include "common/file_system.h"
-#include "common/thread_pool.h"
 #include "server/service/server_node.h"
 #include "test/benchmark/disk_run.h"
 #include "worker/client/parameter_client.h"
@@ -42,7 +44,6 @@ uint64_t BytesIn(const std::string& folder) {
 
 struct Disk {
   double write = 0, read = 0;  // bytes a second
-  double load = 0;             // read into memory that is new, by several threads
 };
 
 void* NewMemory(uint64_t bytes) {
@@ -88,57 +89,50 @@ Cost Measure(Step step) {
   return cost;
 }
 
-// What a recovery cannot be faster than: as many threads as it has move the bytes of a file, and do
-// nothing else, into memory that is new.
-double LoadRate(FileSystem& files, const std::string& path, uint64_t bytes, size_t block_bytes) {
-  MemoryRate(2 * bytes);
-  DropCaches();
-  const auto start = Clock::now();
-  const auto file = files.Open(path);
-  Must(file.status());
-  char* const memory = static_cast<char*>(NewMemory(bytes));
-  ThreadPool threads(4);
-  (*file)->Expect(0, 8 * block_bytes);
-  threads.ParallelFor(bytes / block_bytes, [&](size_t i) {
-    const uint64_t at = i * block_bytes;
-    (*file)->Expect(at + 8 * block_bytes, block_bytes);
-    Must((*file)->Read(at, block_bytes, memory + at));
-  });
-  const double rate = static_cast<double>(bytes) / SecondsSince(start);
-  munmap(memory, bytes);
-  return rate;
-}
-
-// Sequential, through the interface that the server uses; synced, and read from the disk.
-Disk MeasureDisk(const std::string& folder, uint64_t bytes) {
-  LocalFileSystem files;
-  const std::string path = folder + "/roof";
+// Of one thread that writes blocks and syncs them, through the page cache or past it.
+double WriteRate(FileSystem& files, const std::string& path, uint64_t bytes, bool cached) {
   std::vector<char> block(size_t{1} << 20);
   std::mt19937_64 random(1);
   for (char& c : block) c = static_cast<char>(random());
-  Disk disk;
-  auto start = Clock::now();
-  {
-    auto file = files.Create(path);
-    Must(file.status());
-    for (uint64_t done = 0; done < bytes; done += block.size()) {
-      Must((*file)->Append({block.data(), block.size()}));
-    }
-    Must((*file)->Sync());
-    Must((*file)->Close());
+  std::filesystem::remove(path);
+  const auto start = Clock::now();
+  auto file = files.Create(path);
+  Must(file.status());
+  if (cached) (*file)->WillBeRead();
+  for (uint64_t done = 0; done < bytes; done += block.size()) {
+    Must((*file)->Append({block.data(), block.size()}));
   }
-  disk.write = static_cast<double>(bytes) / SecondsSince(start);
+  Must((*file)->Sync());
+  Must((*file)->Close());
+  return static_cast<double>(bytes) / SecondsSince(start);
+}
+
+// Of one thread that reads blocks of a file that is not in the page cache, through it or past it.
+double ReadRate(FileSystem& files, const std::string& path, bool cached) {
   DropCaches();
-  start = Clock::now();
-  {
-    const auto file = files.Open(path);
-    Must(file.status());
-    for (uint64_t done = 0; done < bytes; done += block.size()) {
-      Must((*file)->Read(done, block.size(), block.data()));
-    }
+  const AlignedBuffer block((size_t{1} << 20) + AlignedBuffer::kAlignment);
+  const size_t size = size_t{1} << 20;
+  const auto start = Clock::now();
+  const auto file = files.Open(path);
+  Must(file.status());
+  for (uint64_t done = 0; done < (*file)->bytes(); done += size) {
+    Must((*file)->Read(done, size, block.data() + (cached ? 8 : 0)));
   }
-  disk.read = static_cast<double>(bytes) / SecondsSince(start);
-  disk.load = LoadRate(files, path, bytes, block.size());
+  return static_cast<double>((*file)->bytes()) / SecondsSince(start);
+}
+
+// Both ways at their fastest.
+Disk FasterOf(const Disk& a, const Disk& b) {
+  return {std::max(a.write, b.write), std::max(a.read, b.read)};
+}
+
+// Sequential, synced, and read from the disk.
+Disk MeasureDisk(const std::string& folder, uint64_t bytes, bool cached) {
+  LocalFileSystem files;
+  const std::string path = folder + "/roof";
+  Disk disk;
+  disk.write = WriteRate(files, path, bytes, cached);
+  disk.read = ReadRate(files, path, cached);
   std::filesystem::remove(path);
   return disk;
 }
@@ -152,7 +146,10 @@ class Bench {
   }
 
   void Run() {
-    const Disk disk = MeasureDisk(folder_, std::min<uint64_t>(uint64_t{1} << 30, rows_ * 256));
+    const uint64_t disk_bytes = std::min<uint64_t>(uint64_t{1} << 30, rows_ * 256);
+    const Disk plain = MeasureDisk(folder_, disk_bytes, /*cached=*/true);
+    const Disk direct = MeasureDisk(folder_, disk_bytes, /*cached=*/false);
+    const Disk fastest = FasterOf(plain, direct);
     Start();
     Must(client_->CreateTables(schema_));
     Must(client_->ClaimEpoch());
@@ -171,31 +168,35 @@ class Bench {
     const double state_bytes = static_cast<double>(BytesIn(folder_ + "/data/state"));
     GetMemory();
     const Cost recover = Measure([&] { Start(); });
-    const auto rate = [](double bytes, const Cost& cost, double roof) {
-      char line[160];
-      std::snprintf(
-          line, sizeof(line),
-          "{\"mb_s\": %.1f, \"share_of_disk\": %.3f, \"user_s\": %.3f, \"system_s\": %.3f}",
-          bytes / cost.seconds / 1e6, bytes / cost.seconds / roof, cost.user, cost.system);
-      return std::string(line);
+    using Seconds = std::function<double(const Disk&)>;
+    const auto print = [&](const char* name, double bytes, const Cost& cost, const Seconds& roof) {
+      std::printf(
+          " \"%s\": {\"mb_s\": %.1f, \"share_of_plain\": %.3f, \"share_of_fastest\": %.3f, "
+          "\"user_s\": %.3f, \"system_s\": %.3f},\n",
+          name, bytes / cost.seconds / 1e6, roof(plain) / cost.seconds,
+          roof(fastest) / cost.seconds, cost.user, cost.system);
+    };
+    const auto write = [](double bytes) -> Seconds {
+      return [bytes](const Disk& disk) { return bytes / disk.write; };
     };
     // A load reads its files and ends with a commit of all of their rows.
-    const auto load_roof = [&](double bytes) {
-      return bytes / (bytes / disk.read + commit_bytes / disk.write);
+    const auto read_and_commit = [&](double bytes) -> Seconds {
+      return [&, bytes](const Disk& disk) { return bytes / disk.read + commit_bytes / disk.write; };
     };
     std::printf(
-        "{\"rows\": %llu, \"disk_write_mb_s\": %.1f, \"disk_read_mb_s\": %.1f, "
-        "\"disk_to_new_memory_mb_s\": %.1f, "
-        "\"new_memory_mb_s\": %.1f,\n \"commit\": %s,\n "
-        "\"save_text\": %s,\n \"save_binary\": %s,\n \"load_text\": %s,\n \"load_binary\": %s,\n "
-        "\"recover\": %s,\n "
-        "\"pull_p99_ms\": {\"quiet\": %.3f, \"while_merging\": %.3f, \"ratio\": %.2f}}\n",
-        static_cast<unsigned long long>(rows_), disk.write / 1e6, disk.read / 1e6, disk.load / 1e6,
-        memory_rate_ / 1e6, rate(commit_bytes, commit, disk.write).c_str(),
-        rate(text_bytes, text, disk.write).c_str(), rate(binary_bytes, binary, disk.write).c_str(),
-        rate(text_bytes, load_text, load_roof(text_bytes)).c_str(),
-        rate(binary_bytes, load, load_roof(binary_bytes)).c_str(),
-        rate(state_bytes, recover, disk.read).c_str(), quiet, busy, busy / quiet);
+        "{\"rows\": %llu,\n \"disk_mb_s\": {\"plain\": {\"write\": %.1f, \"read\": %.1f}, "
+        "\"direct\": {\"write\": %.1f, \"read\": %.1f}}, \"new_memory_mb_s\": %.1f,\n",
+        static_cast<unsigned long long>(rows_), plain.write / 1e6, plain.read / 1e6,
+        direct.write / 1e6, direct.read / 1e6, memory_rate_ / 1e6);
+    print("commit", commit_bytes, commit, write(commit_bytes));
+    print("save_text", text_bytes, text, write(text_bytes));
+    print("save_binary", binary_bytes, binary, write(binary_bytes));
+    print("load_text", text_bytes, load_text, read_and_commit(text_bytes));
+    print("load_binary", binary_bytes, load, read_and_commit(binary_bytes));
+    print("recover", state_bytes, recover,
+          [&](const Disk& disk) { return state_bytes / disk.read; });
+    std::printf(" \"pull_p99_ms\": {\"quiet\": %.3f, \"while_merging\": %.3f, \"ratio\": %.2f}}\n",
+                quiet, busy, busy / quiet);
   }
 
  private:

@@ -260,11 +260,16 @@ TEST_F(LocalFiles, FileIsDeadAfterItsFirstError) {
     const rlimit limit = {4096, 4096};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
     LocalFileSystem files;
-    auto file = files.Create(folder_ / "a").value();
-    const absl::Status status = file->Append(std::string(5000, 'x'));
-    if (!absl::IsResourceExhausted(status)) _exit(2);
-    if (status.message().find("free space") == absl::string_view::npos) _exit(3);
-    if (file->Append("y") != status || file->Sync() != status || file->Close() != status) _exit(4);
+    for (const bool at_once : {true, false}) {
+      auto file = files.Create(folder_ / (at_once ? "a" : "b")).value();
+      if (at_once) file->WillBeRead();
+      const absl::Status appended = file->Append(std::string(5000, 'x'));
+      const absl::Status status = at_once ? appended : file->Sync();  // which at the latest tells
+      if (!absl::IsResourceExhausted(status)) _exit(2);
+      if (status.message().find("free space") == absl::string_view::npos) _exit(3);
+      if (file->Append("y") != status || file->Sync() != status) _exit(4);
+      if (file->Close() != status) _exit(5);
+    }
     _exit(0);
   }
   int status = 0;

@@ -37,6 +37,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(FileSystem& files
   // What a run that was killed left there. If it cannot be removed, Create says why.
   files.Remove(temporary).IgnoreError();
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> out, files.Create(temporary));
+  out->WillBeRead();
   return std::unique_ptr<OutputFile>(new OutputFile(files, path, std::move(out)));
 }
 
