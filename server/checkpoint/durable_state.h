@@ -71,9 +71,9 @@ class DurableState {
   absl::StatusOr<PassId> Recover(TableStore& store);
 
   // Writes what committing `staging` as `pass` changes; durable: as a row file, described in *part.
-  // The store is not changed. An error leaves nothing behind. A new Prepare replaces the one
-  // before.
-  absl::Status Prepare(const TableStore& store, const Staging& staging, Epoch epoch, bool durable,
+  // New rows are placed in the tables meanwhile, where nobody sees them: no pull reads anything
+  // else than before. An error leaves nothing behind. A new Prepare replaces the one before.
+  absl::Status Prepare(TableStore& store, const Staging& staging, Epoch epoch, bool durable,
                        v1::PreparedPart* part);
   // Of a durable Prepare, what its answer was (for a repeated call).
   v1::PreparedPart prepared() const;
@@ -115,9 +115,9 @@ class DurableState {
   using Totals = std::vector<std::vector<ShardTotals>>;  // [table][local shard]
 
   // --- prepare.cc
-  absl::Status WriteRows(const TableStore& store, const Staging& staging, Epoch epoch,
+  absl::Status WriteRows(TableStore& store, const Staging& staging, Epoch epoch,
                          v1::PreparedPart* part);
-  absl::Status WriteSparse(const TableStore& store, const Staging& staging, RowFileWriter* writer);
+  absl::Status WriteSparse(TableStore& store, const Staging& staging, RowFileWriter* writer);
   // The section of a shard; nothing without a writer.
   absl::Status WriteImage(const ShardImage& image, TableId table, uint32_t local,
                           const ValueLayout& layout, RowFileWriter* writer) const;
@@ -130,8 +130,6 @@ class DurableState {
   absl::Status LoadShard(SparseTable& table, TableId id, uint32_t local,
                          const std::vector<std::unique_ptr<RowFileReader>>& files,
                          ShardTotals* totals) const;
-  void ExpectShard(const SparseTable& table, TableId id, uint32_t local,
-                   const std::vector<std::unique_ptr<RowFileReader>>& files) const;
   bool FollowsByDelta(const ParsedManifest& newest) const;
   // Reads the manifests before `newest` that stay readable, so that their files stay too.
   absl::Status KeepOlderManifests(uint64_t newest);

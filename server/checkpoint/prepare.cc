@@ -24,7 +24,7 @@ void AddTable(const std::string& name, uint64_t rows, uint64_t digest,
 
 }  // namespace
 
-absl::Status DurableState::Prepare(const TableStore& store, const Staging& staging, Epoch epoch,
+absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Epoch epoch,
                                    bool durable, v1::PreparedPart* part) {
   Forget();
   const size_t tables = store.sparse_tables().size();
@@ -44,9 +44,13 @@ absl::Status DurableState::Prepare(const TableStore& store, const Staging& stagi
   }
   if (count) totals_stale_ = false;
   prepared_totals_ = totals_;
+  // Of an attempt before this one.
+  for (const auto& table : store.sparse_tables()) table->DropPlaced();
   if (!durable) return WriteSparse(store, staging, nullptr);
   const absl::Status written = WriteRows(store, staging, epoch, part);
-  if (!written.ok()) Forget();
+  if (written.ok()) return written;
+  Forget();
+  for (const auto& table : store.sparse_tables()) table->DropPlaced();
   return written;
 }
 
@@ -66,7 +70,7 @@ absl::StatusOr<std::unique_ptr<RowFileWriter>> DurableState::NewFile(const RowFi
                                           kMaxAttempts, " files of one pass are there"));
 }
 
-absl::Status DurableState::WriteRows(const TableStore& store, const Staging& staging, Epoch epoch,
+absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, Epoch epoch,
                                      v1::PreparedPart* part) {
   RowFileHeader header;
   header.base = base_needed_;
@@ -96,29 +100,35 @@ absl::Status DurableState::WriteRows(const TableStore& store, const Staging& sta
   return absl::OkStatus();
 }
 
-absl::Status DurableState::WriteSparse(const TableStore& store, const Staging& staging,
+absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging,
                                        RowFileWriter* writer) {
   const ImageKind kind = writer == nullptr ? ImageKind::kTotals
                          : base_needed_    ? ImageKind::kBase
                                            : ImageKind::kDelta;
   const auto staged = staging.SparseBlocks(store.sparse_tables().size());
+  // Two threads a core: one waits for the disk.
+  ThreadPool threads(2 * pool_->thread_num());
   for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
-    const SparseTable& table = *store.sparse_tables()[t];
+    SparseTable& table = *store.sparse_tables()[t];
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
     // A few shards at a time, because their rows are in memory twice.
     const size_t window = 4 * static_cast<size_t>(std::max(2, pool_->thread_num()));
     InOrder<ShardImage> images(
         window,
         [&](size_t local) {
-          return ImageOfShard(table, static_cast<uint32_t>(local), {staged[t], ranges[local]},
-                              touched_[t][local], kind, totals_[t][local]);
+          const uint32_t shard = static_cast<uint32_t>(local);
+          ShardImage image = ImageOfShard(table, shard, {staged[t], ranges[local]},
+                                          touched_[t][local], kind, totals_[t][local]);
+          // While the disk works, and these rows are in the processor's caches.
+          if (writer != nullptr) table.Place(shard, staged[t], ranges[local]);
+          return image;
         },
         [&](size_t local, const ShardImage& image) {
           prepared_totals_[t][local] = image.after;
           return WriteImage(image, static_cast<TableId>(t), static_cast<uint32_t>(local),
                             table.layout(), writer);
         });
-    CISTERN_RETURN_IF_ERROR(images.Run(ranges.size(), *pool_));
+    CISTERN_RETURN_IF_ERROR(images.Run(ranges.size(), threads));
   }
   return absl::OkStatus();
 }

@@ -163,7 +163,7 @@ absl::Status PassStage::Abort(PassId pass) {
     absl::MutexLock lock(&mutex_);
     AwaitIdle();
     if (open_ == 0 || pass != open_) return absl::OkStatus();
-    dropped = Close(committed_);
+    dropped = Drop(committed_);
   }
   Free(std::move(dropped));
   return absl::OkStatus();
@@ -174,7 +174,7 @@ void PassStage::Reset(PassId pass) {
   {
     absl::MutexLock lock(&mutex_);
     AwaitIdle();
-    dropped = Close(pass);
+    dropped = Drop(pass);
   }
   Free(std::move(dropped));
 }
@@ -257,6 +257,11 @@ absl::Status PassStage::CheckRoom(const StagedPush& push) const {
 void PassStage::AwaitIdle() const {
   mutex_.Await(absl::Condition(
       +[](const bool* busy) { return !*busy; }, &busy_));
+}
+
+std::unique_ptr<Staging> PassStage::Drop(PassId pass) {
+  for (const auto& table : store_->sparse_tables()) table->DropPlaced();
+  return Close(pass);
 }
 
 std::unique_ptr<Staging> PassStage::Close(PassId pass) {

@@ -98,6 +98,8 @@ class PassStage {
   class BusyScope;
   // Makes the state READY(pass) and returns the staging, to be freed without the lock.
   [[nodiscard]] std::unique_ptr<Staging> Close(PassId pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same of what does not commit: tables may hold some of it already, unseen.
+  [[nodiscard]] std::unique_ptr<Staging> Drop(PassId pass) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   TableStore* const store_;
   ThreadPool* const pool_;

@@ -106,6 +106,7 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
     if (created != i || index_.Find(hashes[i], keys[i]) != nullptr) return;
     const bool is_full = full[i] != 0 || !layout_->is_ctr();
     index_.Insert(hashes[i], NewRecord(keys[i], values + i * stride, is_full), is_full);
+    full_rows_ += is_full;
     ++created;
   };
   RunStages(
@@ -113,8 +114,37 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
   return created;
 }
 
+void RowMap::Place(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
+  const size_t stride = layout_->full_floats();
+  Ring<uint64_t> hashes;
+  const auto find = [&](size_t i) {
+    hashes[i] = MixKey(keys[i]);
+    index_.Prefetch(hashes[i]);
+  };
+  const auto fetch = [&](size_t i) {
+    const Slot slot = index_.FindTag(hashes[i]);
+    if (!slot.empty()) PrefetchRecord(slot);
+  };
+  const auto use = [&](size_t i) {
+    if (index_.Find(hashes[i], keys[i]) != nullptr) return;
+    const bool is_full = full[i] != 0 || !layout_->is_ctr();
+    placed_.push_back(Slot(NewRecord(keys[i], values + i * stride, is_full), is_full));
+  };
+  placed_.reserve(placed_.size() + keys.size());
+  RunStages(keys.size(), find, fetch, use);
+}
+
+void RowMap::DropPlaced() {
+  for (; next_placed_ < placed_.size(); ++next_placed_) {
+    const Slot slot = placed_[next_placed_];
+    arena_.Release(slot.record(), RecordBytes(slot.full()));
+  }
+  std::vector<Slot>().swap(placed_);
+  next_placed_ = 0;
+}
+
 void RowMap::Expect(size_t rows) {
-  if (this->rows() > 0) return;
+  if (this->rows() > 0 || !placed_.empty()) return;
   arena_.Expect(rows * RecordBytes(false));
   index_.Expect(rows);
 }
@@ -243,8 +273,18 @@ void RowMap::Free(Slot slot) {
 char* RowMap::NewRecord(Key key, const float* value, bool full) {
   char* record = arena_.Allocate(RecordBytes(full));
   WriteRecord(record, key, value, full);
-  full_rows_ += full;
   return record;
+}
+
+char* RowMap::TakePlaced(Key key, bool full) {
+  if (next_placed_ == placed_.size()) return nullptr;
+  if (next_placed_ + kAhead < placed_.size()) {
+    __builtin_prefetch(placed_[next_placed_ + kAhead].record());
+  }
+  const Slot slot = placed_[next_placed_];
+  if (slot.key() != key || slot.full() != full) return nullptr;
+  ++next_placed_;
+  return slot.record();
 }
 
 void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
@@ -254,13 +294,15 @@ void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
     WriteRecord(slot->record(), key, value, full);
     return;
   }
-  char* record = NewRecord(key, value, full);
   if (slot == nullptr) {
-    index_.Insert(hash, record, full);
+    const char* const placed = TakePlaced(key, full);
+    index_.Insert(hash, placed != nullptr ? placed : NewRecord(key, value, full), full);
+    full_rows_ += full;
     return;
   }
   const Slot old = *slot;
-  index_.Replace(hash, key, record, full);
+  index_.Replace(hash, key, NewRecord(key, value, full), full);
+  full_rows_ += full;
   Free(old);
 }
 

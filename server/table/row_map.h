@@ -33,7 +33,14 @@ class RowMap {
   // Creates the rows of `keys`, up to the first whose key is there; returns how many it created.
   size_t Create(absl::Span<const Key> keys, const float* values, const uint8_t* full);
 
-  // Says that about `rows` rows will be created soon; does nothing where there are rows already.
+  // Stores the rows of those `keys` that are new, as Write will be asked to, which then has little
+  // left to do: until then nobody finds them. For work that can be done while a disk is waited for.
+  void Place(absl::Span<const Key> keys, const float* values, const uint8_t* full);
+  // Forgets what was placed and not written.
+  void DropPlaced();
+
+  // Says that about `rows` rows will be created soon; does nothing where there are rows, or some
+  // were placed.
   void Expect(size_t rows);
 
   // Removes a row and frees its record for another; false if absent.
@@ -77,13 +84,17 @@ class RowMap {
   void WriteRecord(char* record, Key key, const float* value, bool full) const;
   void Free(Slot slot);
   void Upsert(uint64_t hash, Key key, const float* value, bool full);
-  // The record of a row that is new, filled and counted; not yet in the index.
+  // The record of a row that is new, filled; not yet counted, nor in the index.
   char* NewRecord(Key key, const float* value, bool full);
+  // The same, placed before, if it was.
+  char* TakePlaced(Key key, bool full);
 
   const ValueLayout* const layout_;
   Arena arena_;
   BucketIndex index_;
   size_t full_rows_ = 0;
+  std::vector<Slot> placed_;  // in the order of the keys
+  size_t next_placed_ = 0;    // those before were written
 };
 
 }  // namespace cistern

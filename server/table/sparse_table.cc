@@ -1,5 +1,7 @@
 #include "server/table/sparse_table.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/row_digest.h"
 #include "server/table/shard.h"
@@ -88,8 +90,36 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
                    block.values + size_t{range.begin} * layout_.full_floats(),
                    block.full + range.begin);
       }
+      rows.DropPlaced();
     });
   });
+}
+
+void SparseTable::Place(uint32_t local, absl::Span<const ValueBlock> blocks,
+                        absl::Span<const KeyRange> ranges) {
+  constexpr uint32_t kRows = 1024;  // for which a pull may wait
+  size_t count = 0;
+  for (const KeyRange& range : ranges) count += range.end - range.begin;
+  shards_[local]->Change([&](RowMap& rows) {
+    rows.DropPlaced();
+    rows.Expect(count);
+  });
+  for (const KeyRange& range : ranges) {
+    const ValueBlock& block = blocks[range.block];
+    for (uint32_t begin = range.begin; begin < range.end; begin += kRows) {
+      const uint32_t n = std::min(kRows, range.end - begin);
+      shards_[local]->Change([&](RowMap& rows) {
+        rows.Place(block.keys.subspan(begin, n),
+                   block.values + size_t{begin} * layout_.full_floats(), block.full + begin);
+      });
+    }
+  }
+}
+
+void SparseTable::DropPlaced() {
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    shard->Change([](RowMap& rows) { rows.DropPlaced(); });
+  }
 }
 
 void SparseTable::Insert(uint32_t local, Key key, const float* value, bool full) {

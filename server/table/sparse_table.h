@@ -47,6 +47,13 @@ class SparseTable {
   // `pool`. Keys were checked. After this call a pull sees all of it.
   void Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool);
 
+  // Does beforehand what it can of such a Write for one shard, with the rows that it will get: no
+  // pull sees any of it, and a pull waits for a few rows at most.
+  void Place(uint32_t local, absl::Span<const ValueBlock> blocks,
+             absl::Span<const KeyRange> ranges);
+  // Forgets all that was placed and not written.
+  void DropPlaced();
+
   // Writes one row of local shard `local` (loading files; the caller owns the whole table then).
   void Insert(uint32_t local, Key key, const float* value, bool full);
 

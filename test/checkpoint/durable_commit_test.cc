@@ -76,6 +76,29 @@ TEST_F(DurableCommit, APassThatWasNotDecidedLeavesNoTrace) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
+TEST_F(DurableCommit, APassThatWasPreparedAndDroppedLeavesNothingForTheNext) {
+  RestartableFleet fleet(2, Base());
+  auto client = Writer(fleet.Links(), Impatient());
+  ASSERT_EQ(Round(*client, 1), absl::OkStatus());
+  fleet.address(0).before = [](const char* method) {
+    return absl::string_view(method) == "Decide" ? absl::UnavailableError("cut") : absl::OkStatus();
+  };
+  ASSERT_EQ(Round(*client, 2).code(), absl::StatusCode::kUnavailable);
+  fleet.address(0).before = nullptr;
+  // The servers live on, and the new rows of round 2 lie in their tables, unseen.
+  auto next = Writer(fleet.Links());
+  EXPECT_EQ(DigestsOf(*next), Expected(1));
+  ASSERT_EQ(Round(*next, 3), absl::OkStatus());
+  EmbeddedFleet other(1, [] {
+    ServerOptions options;
+    options.shard_num = 8;
+    return options;
+  }());
+  auto plain = Writer(other.Links());
+  for (const uint64_t round : {1, 3}) ASSERT_EQ(Round(*plain, round), absl::OkStatus());
+  EXPECT_EQ(DigestsOf(*next), DigestsOf(*plain));
+}
+
 TEST_F(DurableCommit, ADecidedPassIsFinishedWhoeverWasToldOfIt) {
   RestartableFleet fleet(3, Base());
   auto client = Writer(fleet.Links(), Impatient());

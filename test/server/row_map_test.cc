@@ -139,5 +139,56 @@ TEST(RowMap, WritesRemovalsAndSweepsBehaveAsAMap) {
   }
 }
 
+// Rows for keys of which some are there; values of `round`.
+Rows SomeRows(const ValueLayout& layout, int round, std::mt19937_64* random) {
+  std::map<Key, bool> keys;
+  for (int i = 0; i < 3000; ++i) keys[(*random)() % 9000 * 64] = (*random)() % 2 == 0;
+  Rows rows;
+  for (const auto& [key, some] : keys) {
+    const bool full = some || !layout.is_ctr();
+    rows.Add(key, TestValue(layout, key, round, full), full);
+  }
+  return rows;
+}
+
+TEST(RowMap, PlacedRowsAreUnseenUntilTheyAreWritten) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (const v1::TableSpec& spec : {CtrSpec(), EmbeddingSpec(5)}) {
+    const ValueLayout layout = ValueLayout::Create(spec).value();
+    RowMap rows(&layout), plain(&layout);
+    Model model;
+    const auto write = [&](RowMap& map, const Rows& some) {
+      map.Write(some.keys, some.values.data(), some.full.data());
+    };
+    for (int round = 0; round < 40; ++round) {
+      const Rows placed = SomeRows(layout, 2 * round, &random);
+      const size_t half = placed.keys.size() / 2;
+      rows.Expect(placed.keys.size());
+      rows.Place(absl::MakeConstSpan(placed.keys).first(half), placed.values.data(),
+                 placed.full.data());
+      rows.Place(absl::MakeConstSpan(placed.keys).subspan(half),
+                 placed.values.data() + half * layout.full_floats(), placed.full.data() + half);
+      ExpectSame(rows, model, layout.full_floats());
+      // What was placed, the same dropped before, or others, which must not get its values.
+      const bool other = round % 3 == 2;
+      if (round % 3 == 1) rows.DropPlaced();
+      const Rows written = other ? SomeRows(layout, 2 * round + 1, &random) : placed;
+      if (other) rows.DropPlaced();
+      write(rows, written);
+      rows.DropPlaced();
+      write(plain, written);
+      for (size_t i = 0; i < written.keys.size(); ++i) {
+        const auto value = written.values.begin() + i * layout.full_floats();
+        model[written.keys[i]] = {{value, value + layout.full_floats()}, written.full[i] != 0};
+      }
+      ExpectSame(rows, model, layout.full_floats());
+    }
+    // Records that were dropped hold others now.
+    EXPECT_LE(rows.memory_bytes(), plain.memory_bytes() * 3 / 2);
+  }
+}
+
 }  // namespace
 }  // namespace cistern
