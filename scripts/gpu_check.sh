@@ -3,16 +3,19 @@
 #
 # usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE] [--limit SECONDS]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
-#   --bin FOLDER     holds op_test, device_test, model_test, collective_test, gpu_benchmark, model_benchmark
+#   --bin FOLDER     holds op_test, device_test, model_test, collective_test, gpu_benchmark,
+#                    model_benchmark and, for whole trainings, cistern
 #                    (default build/release/bin; those of the preset gpu_check load few libraries)
 #   --out FILE       the report                              (default gpu_check.json beside them)
 #   --limit SECONDS  of the whole; what there is no time for is left out, and said   (default 530)
-#   --pack FOLDER    copies these programs, stripped, with the libraries that they load, into FOLDER,
-#                    for a machine that has no compiler: there, scripts/gpu_check.sh --bin FOLDER
+#   --pack FOLDER    puts these programs, stripped, with the libraries that they load, into
+#                    FOLDER/programs.tgz, for a machine that has no compiler: there,
+#                    scripts/gpu_check.sh --bin FOLDER
 #
-# It runs the tests of the ops and of whole models on the GPU, the benchmark of the ops, steps of
-# whole models beside those of PyTorch, where python3 (or CISTERN_PYTHON) has it, and the short tests
-# again under compute-sanitizer (memcheck, racecheck), where that is installed and knows the GPU.
+# It runs the tests of the ops, of whole models and of whole trainings on the GPU, the benchmark of
+# the ops, steps of whole models beside those of PyTorch, where python3 (or CISTERN_PYTHON) has it,
+# and the short tests again under compute-sanitizer (memcheck, racecheck), where that is installed
+# and knows the GPU.
 # Each has a limit of its own, and the report is written again after each: what hangs or is killed
 # costs no more than itself. What the programs said is beside the report, in FILE without .json and
 # with .logs.tgz.
@@ -35,30 +38,41 @@ done
 root="$(cd "$(dirname "$0")/.." && pwd)"
 bin="${bin:-$root/build/release/bin}"
 out="${out:-$bin/gpu_check.json}"
+mkdir -p "$(dirname "$out")"
+out_absolute="$(cd "$(dirname "$out")" && pwd)/$(basename "$out")"
+case "$bin" in /*) ;; *) bin="$PWD/$bin" ;; esac
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+if [ -e "$bin/programs.tgz" ]; then
+  mkdir "$work/programs"
+  tar -xzf "$bin/programs.tgz" -C "$work/programs"
+  bin="$work/programs"
+fi
 programs=(op_test device_test model_test collective_test gpu_benchmark model_benchmark)
 for program in "${programs[@]}"; do
+  chmod +x "$bin/$program" 2>/dev/null || true  # the way here may have lost it
   if [ ! -x "$bin/$program" ]; then
-    echo "gpu_check: $bin/$program is missing; scripts/build.sh gpu_check ${programs[*]}" >&2
+    echo "gpu_check: $bin/$program is missing; scripts/build.sh gpu_check ${programs[*]} cistern" >&2
     exit 2
   fi
 done
 
 if [ -n "$pack" ]; then
-  mkdir -p "$pack/lib"
+  if [ -x "$bin/cistern" ]; then programs+=(cistern); fi
+  mkdir -p "$pack" "$work/pack/lib"
   for program in "${programs[@]}"; do
-    install -s "$bin/$program" "$pack/$program"
+    install -s "$bin/$program" "$work/pack/$program"
     # All that it loads but the C library, which goes with the machine.
     ldd "$bin/$program" | awk '/=> \// {print $3}' |
       grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' |
-      while read -r library; do install -m 644 "$library" "$pack/lib/"; done
+      while read -r library; do install -m 644 "$library" "$work/pack/lib/"; done
   done
-  strip --strip-unneeded "$pack"/lib/* 2>/dev/null || true
-  du -sh "$pack"
+  strip --strip-unneeded "$work"/pack/lib/* 2>/dev/null || true
+  tar -czf "$pack/programs.tgz" -C "$work/pack" .
+  du -h "$pack/programs.tgz"
   exit 0
 fi
 
-work="$(mktemp -d)"
-trap 'rm -rf "$work"' EXIT
 python="${CISTERN_PYTHON:-python3}"
 
 # The libraries of the programs here are nobody else's: PyTorch brings its own, and wants them.
@@ -133,7 +147,7 @@ report() {
     echo "}"
   } >"$out.new"
   mv "$out.new" "$out"
-  tar -czf "${out%.json}.logs.tgz" -C "$work" . || true
+  (cd "$work" && tar -czf "${out_absolute%.json}.logs.tgz" ./*.log ./*.json 2>/dev/null) || true
 }
 trap 'report; exit 1' TERM INT
 
@@ -142,7 +156,7 @@ quoted() { tr -d '\000-\010\013-\037' | sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/ /g'; 
 note() {  # NAME RESULT SECONDS LOG
   local says=""
   if [ -e "$4" ]; then
-    says="$(grep -aE '^\[  (PASSED|FAILED|SKIPPED) +\]|ERROR SUMMARY|RACECHECK SUMMARY' "$4" |
+    says="$(grep -aE '^\[  (PASSED|FAILED|SKIPPED) +\]|^(OK|FAILED)( |$)|^Ran |ERROR SUMMARY|RACECHECK SUMMARY' "$4" |
       tail -n 12 | quoted | paste -sd ';' || true)"
   fi
   steps+=("    {\"name\": \"$1\", \"result\": \"$2\", \"seconds\": $3, \"says\": \"$says\"}")
@@ -221,6 +235,22 @@ step device_test 40 "$bin/device_test"
 step collective_test 40 "$bin/collective_test" --gtest_filter='Gpu*'
 step op_test_on_gpu 100 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
 step model_test_on_gpu 90 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
+if [ -x "$bin/cistern" ]; then
+  # Python has its own libraries, too.
+  mkdir "$work/whole"
+  printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$libraries${found:+:$found}" "$bin/cistern" \
+    >"$work/whole/cistern"
+  chmod +x "$work/whole/cistern"
+  run training_on_gpu 80 log env CISTERN_BIN="$work/whole" CISTERN_DEVICE_PROGRAM=cistern \
+    "$python" "$root/test/integration/device_test.py" Device.test_a_dnn \
+    Device.test_rows_are_carried_from_pass_to_pass Device.test_ctr_rows_and_steps_that_are_made_up \
+    Device.test_a_step_that_is_not_finite_ends_the_run_or_is_skipped
+  if [ "$code" -ne 0 ]; then
+    failed=1
+    tail -n 40 "$work/training_on_gpu.log"
+  fi
+  note training_on_gpu "$result" "$took" "$work/training_on_gpu.log"
+fi
 measure benchmark 100 "${own[@]}" "$bin/gpu_benchmark"
 # What the models are held against: copies and products as this machine made them just now.
 roofs=""

@@ -76,14 +76,18 @@ if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benc
   emulate op_test op_emulated_test --gtest_filter=Gpu.*:*MemoryTest*cuda*:*ActivationTest*cuda_33*
   emulate model_test model_emulated_test --gtest_filter=Model.*:MixedPrecisionModel.*
   emulate collective_test collective_test ""
+  if [ -x "$CISTERN_BIN/cistern-emulated" ]; then emulate cistern cistern-emulated ""; fi
   emulate model_benchmark model_benchmark_emulated "--batch 4 --rows 1000 --steps 1 deepfm"
-  CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||
+  "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||
     fail "on the emulated GPU it failed: $(cat "$work/said")"
   for part in '"device": "emulated GPU"' '"model": "deepfm", "way": "bf16, no graph"' \
     '"share_of_roof": 0.0' '"way": "staging"' \
     '"name": "DotInteraction, 26 slots, D=128"' '"name": "model_test_on_gpu", "result": "passed"'; do
     grep -qF "$part" "$work/report.json" || fail "the report lacks $part"
   done
+  if [ -x "$CISTERN_BIN/cistern-emulated" ]; then
+    grep -q '"training_on_gpu", "result": "passed"' "$work/report.json" || fail "no whole training passed"
+  fi
   python3 -m json.tool "$work/report.json" >/dev/null
 fi
 

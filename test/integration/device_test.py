@@ -1,6 +1,7 @@
 """A whole training on a GPU: the rows, losses and predictions of the CPU's, within rounding.
 
-The program is cistern-emulated, whose GPU runs on the CPU (test/cuda/emulator).
+The program is cistern-emulated, whose GPU runs on the CPU (test/cuda/emulator); with a GPU
+scripts/gpu_check.sh runs some of this with cistern itself, which CISTERN_DEVICE_PROGRAM names.
 """
 
 import json
@@ -10,7 +11,7 @@ import unittest
 
 from programs import BIN, ProgramTest, Samples, Servers, finish, run, start
 
-PROGRAM = "cistern-emulated"
+PROGRAM = os.environ.get("CISTERN_DEVICE_PROGRAM", "cistern-emulated")
 WORKER = "cistern-worker-emulated"
 SMALL_PASSES = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.batchsize=50",
                 "--set", "solver.batchsize_eval=60")
