@@ -4,6 +4,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 
 #include "absl/algorithm/container.h"
@@ -262,13 +264,19 @@ int CommandLine::Run(int argc, const char* const* argv) {
 
 int CommandLine::Print(absl::StatusOr<Report> result) const {
   Report report = result.ok() ? *std::move(result) : Report{{}, "", result.status()};
-  const int code = static_cast<int>(ExitCodeOf(report.outcome));
+  int code = static_cast<int>(ExitCodeOf(report.outcome));
   if (!report.outcome.ok()) {
     report.json["error"] = std::string(report.outcome.message());
     report.json["fix"] = FixOf(report.outcome);
     report.json["exit_code"] = code;
   }
   std::cout << (common_->json ? JsonLine(report.json) : report.text) << std::flush;
+  // A reader that has seen enough closes its pipe; a full disk is something else.
+  if (report.outcome.ok() && !std::cout && errno != EPIPE) {
+    report.outcome = absl::InternalError(absl::StrCat(
+        "what this command found cannot be written to standard output: ", std::strerror(errno)));
+    code = static_cast<int>(ExitCode::kFailed);
+  }
   if (!report.outcome.ok()) std::cerr << ErrorText(report.outcome) << std::flush;
   return code;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -29,6 +30,16 @@ class FileSizeLimit {
   rlimit before_;
   const sighandler_t handler_;
 };
+
+TEST(OutputFile, IsNeverADeviceOrAPipe) {
+  TempFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", folder / "link");
+  for (const std::string& path : {folder / "pipe", folder / "link", std::string("/dev/null")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(OutputFile::Check(path, {}))) << path;
+  }
+  EXPECT_TRUE(OutputFile::Check(folder / "new", {}).ok());
+}
 
 TEST(OutputFile, AppearsWholeAndOnlyAtClose) {
   TempFolder folder;

@@ -2,9 +2,10 @@
 
 import socket
 import struct
+import subprocess
 import unittest
 
-from programs import ProgramTest, Samples, Servers, run, start, finish, wait_for
+from programs import BIN, ProgramTest, Samples, Servers, run, start, finish, wait_for
 
 
 class BadModelFile(ProgramTest):
@@ -279,6 +280,13 @@ class BadFleet(ProgramTest):
         self.expect(run("cistern-server", "--data_dir=", "--port=0", cwd=self.folder), 2,
                     "--data_dir= has no value")
         self.assertFalse((self.folder / "--port=0").exists())
+
+    def test_a_result_that_nobody_gets_is_no_success(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([BIN / "cistern", "version"], stdout=full, check=False,
+                                    stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("standard output: No space left", result.stderr)
 
     def test_several_workers_need_a_place_to_meet(self):
         with Servers(1, self.folder) as servers:

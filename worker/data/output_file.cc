@@ -19,6 +19,9 @@ absl::Status OutputFile::Check(const std::string& path, const std::vector<std::s
     return absl::InvalidArgumentError(absl::StrCat(path, why));
   };
   if (fs::is_directory(path, ignored)) return invalid(" is a folder: name a file in it");
+  if (fs::is_other(path, ignored)) {  // /dev/null, which would be a file from then on
+    return invalid(" is a device or a pipe, and would be replaced: name a file");
+  }
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored)) {
     return invalid(absl::StrCat(": there is no folder ", folder.string(), ": make it first"));

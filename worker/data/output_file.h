@@ -19,8 +19,8 @@ namespace cistern {
 // Threads: one at a time.
 class OutputFile {
  public:
-  // kInvalidArgument, before any work: `path` is a folder, lies in none, or is one of the files
-  // `read`, which it would replace.
+  // kInvalidArgument, before any work: `path` is a folder or a device, lies in no folder, or is
+  // one of the files `read`, which it would replace.
   static absl::Status Check(const std::string& path, const std::vector<std::string>& read);
   // Replaces what stands at `path` at Close, in one step. files: outlives this.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(FileSystem& files,
