@@ -56,6 +56,13 @@ absl::Status TryExclusiveNames(FileSystem& files, const std::string& path, uint3
   return RemoveIfThere(files, second);
 }
 
+absl::Status MissingManifest(const std::string& path, const std::string& what) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": ", what,
+                   " is missing, and data/ holds files of its commits: restore it "
+                   "from a copy, or start on another --data_dir"));
+}
+
 }  // namespace
 
 std::string FormatRowFileName(const RowFileName& name) {
@@ -81,10 +88,15 @@ std::optional<RowFileName> ParseRowFileName(const std::string& name) {
 absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files,
                                                                const std::string& path,
                                                                uint32_t server) {
+  // data/ is made last, so a crash does not leave it without manifest/.
+  CISTERN_ASSIGN_OR_RETURN(const bool has_data, files.Exists(path + "/data"));
+  CISTERN_ASSIGN_OR_RETURN(const bool has_manifests, files.Exists(path + "/manifest"));
+  if (has_data && !has_manifests) return MissingManifest(path, "the folder manifest/");
   for (const char* folder : {"epoch", "manifest", "data"}) {
     CISTERN_RETURN_IF_ERROR(files.MakeFolders(absl::StrCat(path, "/", folder)));
   }
   std::unique_ptr<StateFolder> state(new StateFolder(files, path));
+  CISTERN_RETURN_IF_ERROR(state->CheckManifests());
   absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(path, "/lock-", server));
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
@@ -116,6 +128,22 @@ absl::StatusOr<std::vector<uint64_t>> StateFolder::Numbers(const std::string& fo
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
+}
+
+// Changes of commit c are written once commit c - 1 is decided. (A base may be of any commit: ckpt
+// reshard writes it before the first manifest.)
+absl::Status StateFolder::CheckManifests() const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
+  uint64_t last = 0;
+  for (const std::string& name : names) {
+    const std::optional<RowFileName> parsed = ParseRowFileName(name);
+    if (parsed.has_value() && !parsed->base) last = std::max(last, parsed->commit);
+  }
+  // Listed after the files: whoever commits meanwhile is no fault.
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
+  const uint64_t newest = commits.empty() ? 0 : commits.back();
+  if (last <= newest + 1) return absl::OkStatus();
+  return MissingManifest(path_, absl::StrCat("manifest ", newest + 1));
 }
 
 absl::StatusOr<Epoch> StateFolder::NewestEpoch() const {

@@ -32,7 +32,7 @@ inline std::string StateFolderOf(const std::string& data_dir) {
 class StateFolder {
  public:
   // Makes what is missing and takes the lock of `server`. kFailedPrecondition if another process
-  // has it, or if the file system gives a name twice.
+  // has it, or if the file system gives a name twice. kDataLoss if manifests are missing.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(FileSystem& files,
                                                            const std::string& path,
                                                            uint32_t server);
@@ -74,6 +74,7 @@ class StateFolder {
 
  private:
   StateFolder(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+  absl::Status CheckManifests() const;
   absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& folder) const;
   std::string ManifestPath(uint64_t commit) const;
 

@@ -56,6 +56,26 @@ TEST(StateFolder, TheTrialLeavesNothingAndIsRepeatedAfterACrash) {
             (std::vector<std::string>{"data", "epoch", "lock-0", "manifest"}));
 }
 
+// A copy without them would start empty, and take the files away.
+TEST(StateFolder, WithoutItsManifestsIsNotANewOne) {
+  MemoryFileSystem disk;
+  ASSERT_TRUE(StateFolder::Open(disk, "/data/state", 0).ok());
+  ASSERT_TRUE(disk.Create("/data/state/data/delta-1-1-0").ok());  // of a pass that nobody decided
+  ASSERT_TRUE(disk.Create("/data/state/data/base-7-2-0").ok());   // of a reshard that was killed
+  EXPECT_TRUE(StateFolder::Open(disk, "/data/state", 0).ok());
+  ASSERT_TRUE(disk.Create("/data/state/data/delta-2-1-1").ok());
+  absl::Status refused = StateFolder::Open(disk, "/data/state", 0).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused));
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("/data/state: manifest 1 is missing"));
+  ASSERT_TRUE(disk.Create("/data/state/manifest/00000000000000000001").ok());
+  EXPECT_TRUE(StateFolder::Open(disk, "/data/state", 0).ok());
+  ASSERT_TRUE(RemoveTree(disk, "/data/state/manifest").ok());
+  refused = StateFolder::Open(disk, "/data/state", 0).status();
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("the folder manifest/ is missing"));
+}
+
 TEST(StateFolder, TheHighestAttemptIsOfThisServersFiles) {
   MemoryFileSystem disk;
   const auto state = StateFolder::Open(disk, "/data/state", 1).value();
