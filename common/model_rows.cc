@@ -86,8 +86,8 @@ absl::StatusOr<RowParser> UpgradingParser(v1::SaveFormat::Kind kind, const Value
       });
 }
 
-RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table) {
-  const auto rows = std::make_shared<LegacyRows>(table);
+RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table, CtrFields fields) {
+  const auto rows = std::make_shared<LegacyRows>(table, fields);
   if (IsText(kind)) {
     return [rows](absl::string_view row, Key* key, float* value, bool* full) {
       return rows->ParseLine(row, key, value, full);

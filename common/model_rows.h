@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/value_layout.h"
+#include "common/value_text.h"
 #include "proto/control_plane.pb.h"
 
 namespace cistern {
@@ -39,7 +40,8 @@ RowParser ParserOf(v1::SaveFormat::Kind kind, const ValueLayout& layout);
 absl::StatusOr<RowParser> UpgradingParser(v1::SaveFormat::Kind kind, const ValueLayout& from,
                                           const ValueLayout& to);
 // Of rows without a schema that become rows of `table` (LegacyRows).
-RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table);
+RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table,
+                       CtrFields fields = {});
 
 // Parses row `row` of a dense table and appends its columns to *values. kDataLoss that says what is
 // wrong; then *values is as it was. In text, avg_w of ADAM_D2SUM is not read.

@@ -1,7 +1,7 @@
 #include "common/value_upgrade.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
 #include "common/value_binary.h"
 
@@ -11,6 +11,11 @@ namespace {
 // Weights and state of an embedx, or of an embedding, of `dim`.
 size_t PartCells(RuleKind kind, uint32_t dim) {
   return dim + RuleStateFloats(kind, dim);
+}
+
+// Cells of a ctr row without embedx.
+size_t CellsOfHead(CtrFields fields, uint32_t uid_cells, uint32_t head_cells) {
+  return size_t{head_cells} + (fields.uid ? uid_cells : 0) + (fields.slot ? 1 : 0);
 }
 
 // The dim whose weights and state are `cells`, if there is one.
@@ -64,8 +69,48 @@ void ValueUpgrade::CopyState(const float* from, uint32_t from_weights, float* to
   }
 }
 
-LegacyRows::LegacyRows(const v1::TableSpec& spec)
-    : spec_(spec), layout_(ValueLayout::Create(spec).value()) {}
+LegacyRows::LegacyRows(const v1::TableSpec& spec, CtrFields fields)
+    : spec_(spec), fields_(fields), layout_(ValueLayout::Create(spec).value()) {}
+
+std::optional<CtrFields> LegacyRows::FieldsOfShort(size_t cells, uint32_t uid_cells,
+                                                   uint32_t head_cells) const {
+  const CtrFields heads[] = {{true, true}, {false, true}, {false, false}};
+  // Records without a slot were never written, and would look like whole ones without embedx.
+  const size_t head_num = uid_cells == 1 ? 3 : 2;
+  for (const CtrFields head : absl::MakeConstSpan(heads, head_num)) {
+    if (head.uid && !fields_.uid) continue;  // no row of the model has one
+    if (cells == CellsOfHead(head, uid_cells, head_cells)) return head;
+  }
+  return std::nullopt;
+}
+
+// unseen_days, delta_score, show, click, embed_w; and its state.
+uint32_t LegacyRows::LineHead() const {
+  return 5 + layout_.slot_index() - ValueLayout::kEmbedState;
+}
+
+std::optional<CtrFields> LegacyRows::FieldsOfShortLine(absl::string_view line) const {
+  const size_t fields = CountFields(line);
+  if (!layout_.is_ctr() || fields == 0) return std::nullopt;
+  return FieldsOfShort(fields - 1, 1, LineHead());
+}
+
+std::optional<CtrFields> LegacyRows::FieldsOfShortRecord(absl::string_view record) const {
+  Key key = 0;
+  std::vector<float> cells;
+  if (!layout_.is_ctr() || !SplitRecord(record, &key, &cells).ok()) return std::nullopt;
+  return FieldsOfShort(cells.size(), 2, layout_.slot_index());
+}
+
+absl::Status LegacyRows::CheckSlot(const Source& source) const {
+  if (!layout_.is_ctr()) return absl::OkStatus();
+  const float slot = value_[source.layout.slot_index()];
+  if (slot == std::floor(slot)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "its slot would be ", slot, ", which is no whole number: the row has other fields than its ",
+      "number of them says of table '", spec_.name(),
+      "' (older forms and other dims are told by it)"));
+}
 
 absl::StatusOr<LegacyRows::Form> LegacyRows::FormOf(size_t cells, uint32_t uid_cells,
                                                     uint32_t head_cells) const {
@@ -74,21 +119,15 @@ absl::StatusOr<LegacyRows::Form> LegacyRows::FormOf(size_t cells, uint32_t uid_c
     const std::optional<uint32_t> dim = DimOf(kind, cells);
     if (dim.has_value()) return Form{{}, *dim, true};
   } else {
-    const CtrFields heads[] = {{true, true}, {false, true}, {false, false}};
-    const auto cells_of = [&](CtrFields head) {
-      return size_t{head_cells} + (head.uid ? uid_cells : 0) + (head.slot ? 1 : 0);
-    };
-    // Records without a slot were never written, and would look like whole ones without embedx.
-    const size_t head_num = uid_cells == 1 ? 3 : 2;
-    for (const CtrFields head : absl::MakeConstSpan(heads, head_num)) {
-      if (cells == cells_of(head)) return Form{head, layout_.dim(), false};
-      if (cells == cells_of(head) + PartCells(kind, layout_.dim()) && layout_.dim() > 0) {
-        return Form{head, layout_.dim(), true};
-      }
-    }
-    const size_t whole = cells_of(heads[0]);
-    const std::optional<uint32_t> dim = cells > whole ? DimOf(kind, cells - whole) : std::nullopt;
-    if (dim.has_value()) return Form{heads[0], *dim, true};
+    const std::optional<CtrFields> of_short = FieldsOfShort(cells, uid_cells, head_cells);
+    if (of_short.has_value()) return Form{*of_short, layout_.dim(), false};
+    const size_t part = PartCells(kind, layout_.dim());
+    const std::optional<CtrFields> of_full =
+        cells > part ? FieldsOfShort(cells - part, uid_cells, head_cells) : std::nullopt;
+    if (of_full.has_value() && layout_.dim() > 0) return Form{*of_full, layout_.dim(), true};
+    const size_t head = CellsOfHead(fields_, uid_cells, head_cells);
+    const std::optional<uint32_t> dim = cells > head ? DimOf(kind, cells - head) : std::nullopt;
+    if (dim.has_value()) return Form{fields_, *dim, true};
   }
   return absl::DataLossError(absl::StrCat("a row of ", cells,
                                           " fields behind the key is of no form of table '",
@@ -108,14 +147,13 @@ absl::StatusOr<const LegacyRows::Source*> LegacyRows::SourceOf(uint32_t dim) {
 absl::Status LegacyRows::ParseLine(absl::string_view line, Key* key, float* value, bool* full) {
   const size_t fields = CountFields(line);
   if (fields == 0) return absl::DataLossError("the line is empty");
-  // unseen_days, delta_score, show, click, embed_w; and its state.
-  const uint32_t head = 5 + layout_.slot_index() - ValueLayout::kEmbedState;
-  CISTERN_ASSIGN_OR_RETURN(const Form form, FormOf(fields - 1, 1, head));
+  CISTERN_ASSIGN_OR_RETURN(const Form form, FormOf(fields - 1, 1, LineHead()));
   CISTERN_ASSIGN_OR_RETURN(const Source* source, SourceOf(form.dim));
   value_.resize(source->layout.full_floats());
   bool source_full = false;
   CISTERN_RETURN_IF_ERROR(
       ParseValueLine(source->layout, line, key, value_.data(), &source_full, form.fields));
+  CISTERN_RETURN_IF_ERROR(CheckSlot(*source));
   *full = source->upgrade.Convert(*key, value_.data(), source_full, value);
   return absl::OkStatus();
 }
@@ -136,6 +174,7 @@ absl::Status LegacyRows::ParseRecord(absl::string_view record, Key* key, float* 
   bool source_full = false;
   CISTERN_RETURN_IF_ERROR(
       ParseValueRecord(source->layout, whole, key, value_.data(), &source_full));
+  CISTERN_RETURN_IF_ERROR(CheckSlot(*source));
   *full = source->upgrade.Convert(*key, value_.data(), source_full, value);
   return absl::OkStatus();
 }

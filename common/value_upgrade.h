@@ -10,11 +10,13 @@
 //
 // Rows of PSLib and Paddle come without a schema. Their fields are told by their number:
 // uid (CtrDoubleAccessor has none) and, in text, slot too may be missing, then they are 0 and -1;
-// embedx is missing, or of the table's dim, or, where uid and slot are there, of any dim. A number
-// that fits two forms is taken for the newer one.
+// embedx is missing, or of the table's dim, or of any other, and then the fields that are there are
+// those of the model's rows without embedx, which tell. A number that fits two forms is taken for
+// the newer one; that its slot is no whole number gives a wrong guess away.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -44,8 +46,13 @@ class ValueUpgrade {
 // Threads: one at a time.
 class LegacyRows {
  public:
-  // spec: of the table, and usable.
-  explicit LegacyRows(const v1::TableSpec& spec);
+  // spec: of the table, and usable. fields: of the model's rows with an embedx of another dim;
+  // without a uid there, none of its rows has one.
+  explicit LegacyRows(const v1::TableSpec& spec, CtrFields fields = {});
+
+  // The fields of a ctr row (a line, a record) without embedx; none if it is another.
+  std::optional<CtrFields> FieldsOfShortLine(absl::string_view line) const;
+  std::optional<CtrFields> FieldsOfShortRecord(absl::string_view record) const;
 
   // As ParseValueLine and ParseValueRecord for rows of any form above. kDataLoss: a number of
   // fields that is of none, or what those say.
@@ -68,8 +75,14 @@ class LegacyRows {
   // uid_cells: 1 in text, 2 in a record; head_cells: of the head with neither uid nor slot.
   absl::StatusOr<Form> FormOf(size_t cells, uint32_t uid_cells, uint32_t head_cells) const;
   absl::StatusOr<const Source*> SourceOf(uint32_t dim);
+  uint32_t LineHead() const;  // fields of a line behind the key that every form has
+  std::optional<CtrFields> FieldsOfShort(size_t cells, uint32_t uid_cells,
+                                         uint32_t head_cells) const;
+  // kDataLoss: what was read as the slot cannot be one.
+  absl::Status CheckSlot(const Source& source) const;
 
   const v1::TableSpec spec_;
+  const CtrFields fields_;
   const ValueLayout layout_;
   std::map<uint32_t, Source> sources_;  // by dim
   std::vector<float> cells_, value_;

@@ -1,15 +1,19 @@
 #include "server/snapshot/foreign_folder.h"
 
 #include <map>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/names.h"
 #include "common/table_choice.h"
+#include "common/value_upgrade.h"
 
 namespace cistern {
 namespace {
+
+constexpr int kFilesToTell = 3;
 
 // The files of one table, by the last number of their names.
 using FilesByNumber = std::map<uint32_t, LoadPlan::File>;
@@ -81,14 +85,36 @@ RowParser NamingUpgrade(v1::SaveFormat::Kind kind, const v1::TableSpec& spec, Ro
   };
 }
 
-LoadPlan::Sparse PlanSparse(const SparseTable& table, bool upgrade) {
-  LoadPlan::Sparse plan;
-  plan.parser = [spec = table.spec(), layout = table.layout(),
-                 upgrade](v1::SaveFormat::Kind kind) -> absl::StatusOr<RowParser> {
-    if (upgrade) return LegacyParser(kind, spec);
+// Which fields the rows of a model have: the first row without embedx tells. Looks into a few files
+// at most; what is wrong with them is for those who read them whole.
+CtrFields FieldsOfModel(FileSystem& disk, const std::string& folder,
+                        const std::vector<LoadPlan::File>& files, const v1::TableSpec& spec) {
+  const LegacyRows rows(spec);
+  std::optional<CtrFields> found;
+  int read = 0;
+  for (const LoadPlan::File& file : files) {
+    const bool is_text = FormOfName(file.record.name).kind() != v1::SaveFormat::BINARY;
+    bool is_empty = true;
+    const auto look = [&](absl::string_view row) {
+      is_empty = false;
+      found = is_text ? rows.FieldsOfShortLine(row) : rows.FieldsOfShortRecord(row);
+      return found.has_value() ? absl::CancelledError("told") : absl::OkStatus();
+    };
+    ReadForeignFile(disk, folder, file.record.name, look).IgnoreError();
+    if (found.has_value()) return *found;
+    if (!is_empty && ++read == kFilesToTell) break;
+  }
+  return {};
+}
+
+std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind)> ParserFor(const SparseTable& table,
+                                                                         bool upgrade,
+                                                                         CtrFields fields) {
+  return [spec = table.spec(), layout = table.layout(), upgrade,
+          fields](v1::SaveFormat::Kind kind) -> absl::StatusOr<RowParser> {
+    if (upgrade) return LegacyParser(kind, spec, fields);
     return NamingUpgrade(kind, spec, ParserOf(kind, layout));
   };
-  return plan;
 }
 
 }  // namespace
@@ -125,8 +151,10 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
     LoadPlan::Sparse& sparse = plan.sparse.emplace_back();
     if (!choice.Reads(table->spec().name())) continue;
     CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
-    sparse = PlanSparse(*table, options.upgrade);
     CISTERN_ASSIGN_OR_RETURN(sparse.by_shard, InOrder(files, path));
+    CtrFields fields;
+    if (options.upgrade) fields = FieldsOfModel(disk, folder, sparse.by_shard, table->spec());
+    sparse.parser = ParserFor(*table, options.upgrade, fields);
     if (sparse.by_shard.size() == shard_num) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(path, " has ", files.size(), " files and this fleet ", shard_num,

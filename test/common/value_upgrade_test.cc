@@ -186,6 +186,34 @@ TEST(LegacyRows, EmbeddingsOfAnotherDimAreRead) {
   EXPECT_FALSE(ParseLegacy(Embedding(1), "77 1 2 3 4").status.ok());  // no multiple of 3
 }
 
+TEST(LegacyRows, RowsWithoutEmbedxTellWhatTheyHave) {
+  const LegacyRows rows(Ctr(2));
+  EXPECT_TRUE(rows.FieldsOfShortLine("77 8 1 2 3 4 5 6 7")->uid);
+  EXPECT_FALSE(rows.FieldsOfShortLine("77 1 2 3 4 5 6 7")->uid);
+  EXPECT_TRUE(rows.FieldsOfShortLine("77 1 2 3 4 5 6 7")->slot);
+  EXPECT_FALSE(rows.FieldsOfShortLine("77 1 2 3 4 5 6")->slot);
+  EXPECT_FALSE(rows.FieldsOfShortLine("77 8 1 2 3 4 5 6 7 9 10 11").has_value());
+  std::string record;
+  AppendDenseRecord(kKey, std::vector<float>(9), &record);
+  EXPECT_FALSE(rows.FieldsOfShortRecord(record)->uid);
+}
+
+// Both at once: dim 4, and no uid. By their number these could be dim 3 with a uid of 1.
+TEST(LegacyRows, RowsOfAnotherDimHaveTheFieldsOfTheOthers) {
+  const char* line = "77 1 2 3 4 5 6 7 9.5 10 11 12 13";
+  EXPECT_THAT(std::string(ParseLegacy(Ctr(2), line).status.message()),
+              HasSubstr("its slot would be 9.5, which is no whole number"));
+  LegacyRows rows(Ctr(2), {false, true});
+  Row row;
+  row.value.resize(14);
+  Key key = 0;
+  ASSERT_EQ(rows.ParseLine(line, &key, row.value.data(), &row.full), absl::OkStatus());
+  Row expected = CtrRow(2, true);
+  StoreU64(&expected.value[9], 0);
+  expected.value[11] = 9.5f;
+  EXPECT_EQ(row.value, expected.value);
+}
+
 TEST(LegacyRows, OtherLinesAreRefused) {
   EXPECT_THAT(std::string(ParseLegacy(Ctr(2), "77 1 2 3 4 5").status.message()),
               HasSubstr("a row of 5 fields"));

@@ -175,6 +175,26 @@ TEST_F(ForeignFolder, LinesOfOlderFormsNeedTheOption) {
   EXPECT_EQ(value[8], -1.0f);
 }
 
+// The row without embedx says that there is no uid, before rows of another dim are read.
+TEST_F(ForeignFolder, LinesOfAnOlderFormAndAnotherDimAreRead) {
+  for (uint32_t shard = 0; shard < kShards; ++shard) {
+    Write(absl::StrFormat("001/part-%03d-%05d", shard / 2, shard),
+          absl::StrCat(shard + 4, " 1 0.5 3 1 0.25 0.125 101 0 1.5 2.5 3.5\n",
+                       shard == 2 ? "2 1 0.5 3 1 0.25 0.125 101\n" : ""));
+  }
+  const auto store = Server(0, 1);
+  ASSERT_TRUE(Load(*store, /*upgrade=*/true).ok());
+  for (Key key = 4; key < 8; ++key) {
+    std::vector<float> value(14);
+    bool full = false;
+    ASSERT_TRUE(store->sparse_tables()[0]->Find(key, value.data(), &full));
+    EXPECT_TRUE(full);
+    EXPECT_EQ(LoadU64(&value[9]), 0u);
+    EXPECT_EQ(LoadDouble(&value[ValueLayout::kShow]), 3.0);
+    EXPECT_THAT(std::vector<float>(value.begin() + 12, value.end()), ElementsAre(1.5f, 2.5f));
+  }
+}
+
 TEST_F(ForeignFolder, TheOptionIsNamedOnlyWhereItWouldHelp) {
   Write("001/part-000-00001", "1 0 1 0.5 nan 1 0.25 0.125 101\n");
   const auto store = Server(0, 1);
