@@ -8,10 +8,8 @@ import struct
 import unittest
 
 import hugectr_files
+from hugectr_models import DIM, WIDTH, two_embeddings
 from programs import ProgramTest, Samples, run
-
-DIM, WIDTH = 4, 3
-KINDS = {"first": "DistributedSlotSparseEmbeddingHash", "second": "LocalizedSlotSparseEmbeddingHash"}
 
 
 class HugeCtrFiles(ProgramTest):
@@ -26,38 +24,8 @@ class HugeCtrFiles(ProgramTest):
             for slot, held in enumerate(keys):
                 for key in held:
                     self.slots[key] = min(slot, self.slots.get(key, slot))
-        self.write_model(self.two_embeddings)
+        self.write_model(two_embeddings)
         self.prefix = self.folder / "files" / "a"
-
-    def two_embeddings(self, content):
-        """[4 slots of 4 floats, twice][dense 2] -> Concat -> every layer with weights."""
-        content["solver"].update(num_epochs=0, max_iter=12, snapshot=6, eval_interval=0, display=6)
-        data, rest = content["layers"][0], content["layers"][-1]
-        columns = 2 * DIM * Samples.SLOTS
-        layers = [data]
-        for name, kind in KINDS.items():
-            layers.append({"name": name, "type": kind, "bottom": "data1", "top": name,
-                           "sparse_embedding_hparam": {"max_vocabulary_size_per_gpu": 1000,
-                                                       "embedding_vec_size": DIM, "combiner": 0}})
-        layers += [
-            {"name": "r1", "type": "Reshape", "bottom": "first", "top": "r1",
-             "leading_dim": columns // 2},
-            {"name": "r2", "type": "Reshape", "bottom": "second", "top": "r2",
-             "leading_dim": columns // 2},
-            {"name": "multiply", "type": "Multiply", "bottom": "dense", "top": "multiply",
-             "weight_dims": [Samples.DENSE, 2]},
-            {"name": "concat", "type": "Concat", "bottom": ["r1", "r2", "multiply"],
-             "top": "concat"},
-            {"name": "cross", "type": "MultiCross", "bottom": "concat", "top": "cross",
-             "mc_param": {"num_layers": 2}},
-            {"name": "fc1", "type": "InnerProduct", "bottom": "cross", "top": "fc1",
-             "fc_param": {"num_output": WIDTH}},
-            {"name": "bn", "type": "BatchNorm", "bottom": "fc1", "top": "bn",
-             "bn_param": {"factor": 0.5, "eps": 0.001}},
-            {"name": "fc2", "type": "InnerProduct", "bottom": "bn", "top": "fc2",
-             "fc_param": {"num_output": 1}},
-            {**rest, "bottom": ["fc2", "label"]}]
-        content["layers"] = layers
 
     def train(self, name, *flags, code=0, messages=()):
         return self.expect(run("cistern", "train", self.config, "--out", self.folder / name,
@@ -262,7 +230,7 @@ class HugeCtrFiles(ProgramTest):
 
     def test_slots_follow_from_their_sizes(self):
         def sizes(content):
-            self.two_embeddings(content)
+            two_embeddings(content)
             hparam = content["layers"][2]["sparse_embedding_hparam"]
             # Keys of Samples begin at 1, so slot 0 has one more.
             hparam["slot_size_array"] = [51, 50, 50, 50]
@@ -277,7 +245,7 @@ class HugeCtrFiles(ProgramTest):
 
     def test_first_weights_follow_the_sizes_of_slots(self):
         def sizes(content):
-            self.two_embeddings(content)
+            two_embeddings(content)
             content["layers"][2]["sparse_embedding_hparam"]["slot_size_array"] = [51, 50, 25, 75]
         self.write_model(sizes)
         self.train("run", *self.start_from("solver.batchsize=600"))

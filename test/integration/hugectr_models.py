@@ -7,7 +7,7 @@ users' own files look like, oddities included (see `oddities` in hugectr_configs
 import random
 import struct
 
-from programs import wrapped
+from programs import Samples, wrapped
 
 CRITEO_SLOT_SIZES = [1459, 583, 63733, 19774, 305, 24, 12513, 633, 3, 92719, 5681, 56662, 3193, 27,
                      14986, 42093, 10, 5652, 2173, 4, 50585, 18, 15, 28206, 105, 14159]
@@ -304,3 +304,39 @@ def write_raw(path, content, samples, seed):
             keys = [(2 * draw.randrange(20) + likely) % size for size in shape["slot_size_array"]]
             file.write(struct.pack(f"<{1 + dense + len(keys)}i", label,
                                    *(draw.randrange(100) for _ in range(dense)), *keys))
+
+
+# A model of two embeddings, one of each kind, with every layer that has weights.
+DIM, WIDTH = 4, 3
+KINDS = {"first": "DistributedSlotSparseEmbeddingHash", "second": "LocalizedSlotSparseEmbeddingHash"}
+
+
+def two_embeddings(content):
+    """Changes the model of programs.py: [4 slots of 4 floats, twice][dense 2] -> Concat -> every layer with weights."""
+    content["solver"].update(num_epochs=0, max_iter=12, snapshot=6, eval_interval=0, display=6)
+    data, rest = content["layers"][0], content["layers"][-1]
+    columns = 2 * DIM * Samples.SLOTS
+    layers = [data]
+    for name, kind in KINDS.items():
+        layers.append({"name": name, "type": kind, "bottom": "data1", "top": name,
+                       "sparse_embedding_hparam": {"max_vocabulary_size_per_gpu": 1000,
+                                                   "embedding_vec_size": DIM, "combiner": 0}})
+    layers += [
+        {"name": "r1", "type": "Reshape", "bottom": "first", "top": "r1",
+         "leading_dim": columns // 2},
+        {"name": "r2", "type": "Reshape", "bottom": "second", "top": "r2",
+         "leading_dim": columns // 2},
+        {"name": "multiply", "type": "Multiply", "bottom": "dense", "top": "multiply",
+         "weight_dims": [Samples.DENSE, 2]},
+        {"name": "concat", "type": "Concat", "bottom": ["r1", "r2", "multiply"],
+         "top": "concat"},
+        {"name": "cross", "type": "MultiCross", "bottom": "concat", "top": "cross",
+         "mc_param": {"num_layers": 2}},
+        {"name": "fc1", "type": "InnerProduct", "bottom": "cross", "top": "fc1",
+         "fc_param": {"num_output": WIDTH}},
+        {"name": "bn", "type": "BatchNorm", "bottom": "fc1", "top": "bn",
+         "bn_param": {"factor": 0.5, "eps": 0.001}},
+        {"name": "fc2", "type": "InnerProduct", "bottom": "bn", "top": "fc2",
+         "fc_param": {"num_output": 1}},
+        {**rest, "bottom": ["fc2", "label"]}]
+    content["layers"] = layers

@@ -1,109 +1,19 @@
 """Several workers train one model: what one worker alone would, whatever happens to them."""
 
-import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import time
 import unittest
 
-from programs import (BIN, ROOT, ProgramTest, Samples, Server, Servers, finish, run,
-                      start, wait_for)
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+from programs import BIN, ROOT, Samples, Server, Servers, finish, start, wait_for
+from workers import WorkersTest
 
 
 def ctr(**more):
     """An embedding whose rows count shows and clicks."""
     return {"accessor": "ctr", "embedx_threshold": 2,
             "optimizer": {"type": "AdaGradShared", "learning_rate": 0.05}, **more}
-
-
-class WorkersTest(ProgramTest):
-
-    SAMPLES = 1030  # in batches of 100: the last one is another for every worker
-
-    def words(self, name, servers, rank, count, peers, *flags):
-        return ["cistern-worker", self.config, "--servers", servers.addresses, "--out",
-                self.folder / name, "--rank", rank, "--world-size", count, "--peers", peers,
-                "--threads", 1, "--connect-timeout", 1, "--json", *flags]
-
-    def start_workers(self, name, servers, count, *flags):
-        self.peers = f"127.0.0.1:{free_port()}"
-        workers = [start(*self.words(name, servers, rank, count, self.peers, *flags))
-                   for rank in range(count)]
-        for worker in workers:
-            self.addCleanup(self.end, worker)
-        return workers
-
-    def end(self, worker):
-        if worker.poll() is None:
-            worker.kill()
-        worker.communicate()
-
-    def train(self, name, servers, count, *flags):
-        """The summary of worker 0."""
-        results = [finish(worker) for worker in self.start_workers(name, servers, count, *flags)]
-        for result in results:
-            self.expect(result, 0)
-        return results[0].json()
-
-    def lines(self, name):
-        path = self.folder / name / "metrics.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
-
-    def passes(self, name):
-        path = self.folder / name / "metrics.jsonl"
-        return path.read_text().count('"event":"pass"') if path.exists() else 0
-
-    def await_passes(self, name, count, workers):
-        wait_for(lambda: self.passes(name) >= count or any(w.poll() is not None for w in workers),
-                 "passes")
-
-    def outcome(self, name, servers):
-        """Rows and digest of each table, and the rows of a saved model, byte for byte."""
-        status = self.run_ok("cistern", "status", "--servers", servers.addresses, "--digest",
-                             "--json").json()
-        model = self.folder / name / "model"
-        files = {str(path.relative_to(model)): path.read_bytes()
-                 for path in sorted(model.rglob("part-*"))
-                 if path.is_file() and path.suffix != ".json"}
-        return {table["name"]: (table["rows"], table["digest"])
-                for table in status["tables"]}, files
-
-    @staticmethod
-    def rows(files, table):
-        """Of a sparse table: the numbers behind each key (docs/formats.md)."""
-        return {fields[0]: [float(number) for number in fields[1:]]
-                for name, content in files.items() if name.startswith(table + "/")
-                for fields in map(str.split, content.decode().splitlines())}
-
-    def expect_close(self, found, expected):
-        """The same tables, up to the order in which gradients are added."""
-        self.assertEqual(found.keys(), expected.keys())
-        for key, numbers in expected.items():
-            self.assertEqual(len(found[key]), len(numbers), key)
-            for one, other in zip(found[key], numbers):
-                self.assertLess(abs(one - other), 2e-4 * (0.01 + abs(other)), key)
-
-    def expect_same_lines(self, found, expected, pass_lines=True):
-        facts = ("event", "iter", "samples") + (("rows", "unseen_keys") if pass_lines else ())
-        figures = ("loss", "auc", "logloss", "gauc", "average_loss")
-        if not pass_lines:
-            found, expected = ([line for line in lines if line["event"] in ("train", "eval")]
-                               for lines in (found, expected))
-        self.assertEqual(len(found), len(expected))
-        for line, other in zip(found, expected):
-            self.assertEqual([line.get(f) for f in facts], [other.get(f) for f in facts])
-            for figure in figures:
-                if other.get(figure) is not None:
-                    self.assertAlmostEqual(line[figure], other[figure], 5, f"{figure}: {line}")
 
 
 class Exactness(WorkersTest):
@@ -305,76 +215,6 @@ class Losses(WorkersTest):
                     result = finish(worker)
                     if rank != victim:
                         self.expect(result, 3, f"worker {victim} (127.0.0.1)", "all workers again")
-
-
-class Refusals(WorkersTest):
-    """Workers that do not go together end, all of them, and say why."""
-
-    def results(self, *workers, limit=30):
-        """Of workers given as (rank, of how many, flags...)."""
-        peers = f"127.0.0.1:{free_port()}"
-        with Servers(1, self.folder) as servers:
-            started = [start(*self.words("run", servers, rank, count, peers, "--recovery-limit",
-                                         limit, *flags)) for rank, count, *flags in workers]
-            for worker in started:
-                self.addCleanup(self.end, worker)
-            return [finish(worker) for worker in started]
-
-    def test_of_a_bad_record(self):
-        content = bytearray(self.train_file.read_bytes())
-        content[self.offsets[555] + 6] ^= 0xff
-        self.train_file.write_bytes(bytes(content))
-        for result in self.results((0, 3), (1, 3), (2, 3)):
-            self.expect(result, 4, "train.norm: record 555", "check byte")
-
-    def test_of_another_model(self):
-        for result in self.results((0, 3), (1, 3), (2, 3, "--set", "solver.batchsize=50")):
-            self.expect(result, 2, "worker 2 was started with another model",
-                        "solver.batchsize: 50; worker 0 has 100")
-
-    def test_of_a_worker_of_another_fleet(self):
-        (self.folder / "other").mkdir()
-        peers = f"127.0.0.1:{free_port()}"
-        with Servers(1, self.folder) as own, Servers(1, self.folder / "other") as other:
-            started = [start(*self.words("run", servers, rank, 2, peers))
-                       for rank, servers in enumerate((own, other))]
-            for worker in started:
-                self.addCleanup(self.end, worker)
-            for worker in started:
-                self.expect(finish(worker), 2, f"server {other.addresses} is at epoch 0",
-                            "give all workers the same --servers")
-
-    def test_of_a_worker_that_does_not_come(self):
-        leader, = self.results((0, 2), limit=1)
-        self.expect(leader, 3, "worker 1 did not come")
-        other, = self.results((1, 2), limit=1)
-        self.expect(other, 3, "worker 0: 127.0.0.1:", "could not be reached")
-
-    def test_of_two_with_one_rank_and_of_other_numbers(self):
-        for result in self.results((0, 3), (1, 3), (1, 3)):
-            self.expect(result, 2, "two processes say that they are worker 1")
-        for result in self.results((0, 3), (1, 2)):
-            self.expect(result, 2, "worker 1 says that the group has 2 workers")
-
-    def test_of_a_place_that_cannot_be(self):
-        def first(peers, *flags):
-            return run("cistern-worker", self.config, "--servers", "127.0.0.1:1", "--out",
-                       self.folder / "run", "--rank", 0, "--world-size", 2, "--recovery-limit", 1,
-                       *peers, *flags)
-        self.expect(first(()), 2, "does not know where worker 0 is", "--peers")
-        self.expect(first(("--peers", "nowhere")), 2, "'nowhere' is no address")
-        self.expect(first(("--peers", "10.1.2.3:7790")), 2, "--insecure-remote")
-        with Servers(1, self.folder) as servers:  # which listens there
-            self.expect(run(*self.words("run", servers, 0, 2, servers.addresses)), 3,
-                        "Address already in use", "choose another port")
-
-    def test_of_an_interrupt_before_all_are_there(self):
-        with Servers(1, self.folder) as servers:
-            worker = start(*self.words("run", servers, 1, 2, f"127.0.0.1:{free_port()}"))
-            self.addCleanup(self.end, worker)
-            time.sleep(1)
-            worker.send_signal(signal.SIGINT)
-            self.expect(finish(worker), 130, "interrupted")
 
 
 class Script(WorkersTest):

@@ -1,0 +1,82 @@
+"""Workers that cannot train together are told so."""
+
+import signal
+import time
+import unittest
+
+from programs import Servers, finish, run, start
+from workers import WorkersTest, free_port
+
+
+class Refusals(WorkersTest):
+    """Workers that do not go together end, all of them, and say why."""
+
+    def results(self, *workers, limit=30):
+        """Of workers given as (rank, of how many, flags...)."""
+        peers = f"127.0.0.1:{free_port()}"
+        with Servers(1, self.folder) as servers:
+            started = [start(*self.words("run", servers, rank, count, peers, "--recovery-limit",
+                                         limit, *flags)) for rank, count, *flags in workers]
+            for worker in started:
+                self.addCleanup(self.end, worker)
+            return [finish(worker) for worker in started]
+
+    def test_of_a_bad_record(self):
+        content = bytearray(self.train_file.read_bytes())
+        content[self.offsets[555] + 6] ^= 0xff
+        self.train_file.write_bytes(bytes(content))
+        for result in self.results((0, 3), (1, 3), (2, 3)):
+            self.expect(result, 4, "train.norm: record 555", "check byte")
+
+    def test_of_another_model(self):
+        for result in self.results((0, 3), (1, 3), (2, 3, "--set", "solver.batchsize=50")):
+            self.expect(result, 2, "worker 2 was started with another model",
+                        "solver.batchsize: 50; worker 0 has 100")
+
+    def test_of_a_worker_of_another_fleet(self):
+        (self.folder / "other").mkdir()
+        peers = f"127.0.0.1:{free_port()}"
+        with Servers(1, self.folder) as own, Servers(1, self.folder / "other") as other:
+            started = [start(*self.words("run", servers, rank, 2, peers))
+                       for rank, servers in enumerate((own, other))]
+            for worker in started:
+                self.addCleanup(self.end, worker)
+            for worker in started:
+                self.expect(finish(worker), 2, f"server {other.addresses} is at epoch 0",
+                            "give all workers the same --servers")
+
+    def test_of_a_worker_that_does_not_come(self):
+        leader, = self.results((0, 2), limit=1)
+        self.expect(leader, 3, "worker 1 did not come")
+        other, = self.results((1, 2), limit=1)
+        self.expect(other, 3, "worker 0: 127.0.0.1:", "could not be reached")
+
+    def test_of_two_with_one_rank_and_of_other_numbers(self):
+        for result in self.results((0, 3), (1, 3), (1, 3)):
+            self.expect(result, 2, "two processes say that they are worker 1")
+        for result in self.results((0, 3), (1, 2)):
+            self.expect(result, 2, "worker 1 says that the group has 2 workers")
+
+    def test_of_a_place_that_cannot_be(self):
+        def first(peers, *flags):
+            return run("cistern-worker", self.config, "--servers", "127.0.0.1:1", "--out",
+                       self.folder / "run", "--rank", 0, "--world-size", 2, "--recovery-limit", 1,
+                       *peers, *flags)
+        self.expect(first(()), 2, "does not know where worker 0 is", "--peers")
+        self.expect(first(("--peers", "nowhere")), 2, "'nowhere' is no address")
+        self.expect(first(("--peers", "10.1.2.3:7790")), 2, "--insecure-remote")
+        with Servers(1, self.folder) as servers:  # which listens there
+            self.expect(run(*self.words("run", servers, 0, 2, servers.addresses)), 3,
+                        "Address already in use", "choose another port")
+
+    def test_of_an_interrupt_before_all_are_there(self):
+        with Servers(1, self.folder) as servers:
+            worker = start(*self.words("run", servers, 1, 2, f"127.0.0.1:{free_port()}"))
+            self.addCleanup(self.end, worker)
+            time.sleep(1)
+            worker.send_signal(signal.SIGINT)
+            self.expect(finish(worker), 130, "interrupted")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
