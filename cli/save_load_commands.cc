@@ -137,8 +137,25 @@ absl::Status RefuseToReplace(ParameterClient& client) {
       "add --replace to remove them first");
 }
 
-// Servers that hold something are emptied once it is known that there is a model to load: they say
-// so before they say that they hold rows.
+// Whether a server that holds rows would load this, if it held none: that is what it says last. One
+// without rows is not asked, for it would load.
+absl::Status AskWhetherItLoads(const LoadFlags& flags, const v1::Identity& identity,
+                               ControlPlane& server) {
+  v1::StatsRequest stats;
+  *stats.mutable_identity() = identity;
+  v1::StatsReply holds;
+  CISTERN_RETURN_IF_ERROR(server.Stats(stats, &holds));
+  uint64_t rows = 0;
+  for (const v1::TableStats& table : holds.tables()) rows += table.rows();
+  if (rows == 0) return absl::OkStatus();
+  v1::LoadRequest request = LoadRequestOf(flags);
+  *request.mutable_identity() = identity;
+  v1::LoadReply reply;
+  const absl::Status loaded = server.Load(request, &reply);
+  return absl::IsAlreadyExists(loaded) ? absl::OkStatus() : loaded;
+}
+
+// Servers that hold something are emptied once it is known that there is a model to load.
 absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
   if (!flags.model_dir.empty()) {
     CISTERN_RETURN_IF_ERROR(ReadModelConfig(flags.model).status());
@@ -146,13 +163,9 @@ absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
     LocalFileSystem files;
     CISTERN_RETURN_IF_ERROR(FromCheckpoint(ReadParts(files, folder).status()));
   } else {
-    CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t, ControlPlane& server) {
-      v1::LoadRequest request = LoadRequestOf(flags);
-      *request.mutable_identity() = client.identity();
-      v1::LoadReply reply;
-      const absl::Status loaded = FromCheckpoint(server.Load(request, &reply));
-      return absl::IsFailedPrecondition(loaded) ? absl::OkStatus() : loaded;
-    }));
+    CISTERN_RETURN_IF_ERROR(FromCheckpoint(client.ForEachServer([&](size_t, ControlPlane& server) {
+      return AskWhetherItLoads(flags, client.identity(), server);
+    })));
   }
   return client.Clear(0);
 }

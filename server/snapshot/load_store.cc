@@ -131,13 +131,13 @@ absl::Status CheckEmpty(const TableStore& store) {
   for (const auto& table : store.sparse_tables()) {
     const uint64_t rows = table->counts().rows;
     if (rows == 0) continue;
-    return absl::FailedPreconditionError(absl::StrCat("table '", table->spec().name(), "' holds ",
-                                                      rows, " rows; clear it before loading"));
+    return absl::AlreadyExistsError(absl::StrCat("table '", table->spec().name(), "' holds ", rows,
+                                                 " rows; clear it before loading"));
   }
   for (const auto& table : store.dense_tables()) {
     if (!table->written()) continue;
-    return absl::FailedPreconditionError(absl::StrCat("dense table '", table->spec().name(),
-                                                      "' holds values; clear it before loading"));
+    return absl::AlreadyExistsError(absl::StrCat("dense table '", table->spec().name(),
+                                                 "' holds values; clear it before loading"));
   }
   return absl::OkStatus();
 }

@@ -61,8 +61,9 @@ struct LoadTotals {
 // kNotFound: no model there. kDataLoss, with file and line: a row that cannot be read, of another
 // shard than its file's, with a reserved key, or of a key that came before; a file that is not as
 // it was saved. kFailedPrecondition: other tables (ChooseTables, with options.tables
-// and options.upgrade) or another shard_num, with the difference; and last, rows in the store. The
-// rows' steps begin anew, from 0 on. A foreign model is of pass 0.
+// and options.upgrade) or another shard_num, with the difference. kAlreadyExists, where all this is
+// as it must be: rows in the store. The rows' steps begin anew, from 0 on. A foreign model is of
+// pass 0.
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool, const LoadOptions& options = {});
 

@@ -70,7 +70,12 @@ class SaveAndLoad(ProgramTest):
             for wrong in (("--name", "b"), ("--name", "a", "--foreign"),
                           ("--model", self.folder / "no", "--config", self.config)):
                 self.expect(run("cistern", "load", *flags, *wrong, "--replace"), 2)
-                self.assertEqual(self.status(servers, "--digest")["tables"], before)
+            self.expect(run("cistern", "load", *flags, "--name", "a", "--replace", "--tables",
+                            "depe"), 1, "no table 'depe'")
+            part = next((self.folder / "saved" / "a").glob("part-*.json"))
+            part.write_bytes(part.read_bytes()[:-9])
+            self.expect(run("cistern", "load", *flags, "--name", "a", "--replace"), 5, part.name)
+            self.assertEqual(self.status(servers, "--digest")["tables"], before)
 
     def test_a_load_that_is_refused_ends_no_training(self):
         with Servers(1, self.folder, durability="commit") as servers:

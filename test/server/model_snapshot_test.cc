@@ -225,7 +225,7 @@ TEST_F(SavedModel, IsNotLoadedOverRows) {
   const std::vector<uint64_t> before = Digests(fleet);
   ThreadPool pool(2);
   const absl::Status status = LoadStore(Disk(), *fleet[0], folder_.path(), pool).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(status.message()), HasSubstr("clear it before loading"));
   EXPECT_EQ(Digests(fleet), before);
 }
