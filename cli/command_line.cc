@@ -205,9 +205,8 @@ void CommandLine::AddCommonFlags(Command& command) {
   if (!command.body_) return;
   command.Switch("--json", &common_->json,
                  {"", "Prints one JSON object on standard output.", "--json"});
-  command.Flag(
-      "--log-level", &common_->log_level,
-      {"LEVEL", "Lowest level that is logged: info, warning, error or off.", "--log-level info"});
+  command.Choice("--log-level", &common_->log_level,
+                 {"info|warning|error|off", "Lowest level that is logged.", "--log-level info"});
   app->callback([this, chosen = &command] { common_->chosen = chosen; });
 }
 
@@ -215,9 +214,15 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
   const CLI::App* app = Deepest(app_.get());
   const std::string word = UnknownWord(app_.get());
   const std::string help = absl::StrCat("see ", FullName(app), " --help");
+  const std::vector<std::string> commands = KnownWords(app, false);
+  if (word.empty() && !commands.empty()) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       FullName(app), ": name a command: ", absl::StrJoin(commands, ", "))),
+                   help);
+  }
   if (word.empty()) return WithFix(absl::InvalidArgumentError(message), help);
   const bool is_flag = absl::StartsWith(word, "-");
-  const bool is_command = !is_flag && !KnownWords(app, false).empty();
+  const bool is_command = !is_flag && !commands.empty();
   const std::string name = word.substr(0, word.find('='));
   const std::string nearest = NearestName(name, KnownWords(app, is_flag));
   const char* kind = is_flag ? "flag" : is_command ? "command" : "argument";

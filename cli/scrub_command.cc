@@ -71,7 +71,8 @@ absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files, Console
                       absl::StrCat(reply.files()), BytesText(reply.bytes())});
     } else {
       json["error"] = std::string(scrubbed[rank].message());
-      rows.push_back({servers[rank].name, "bad", "-", "-", "-"});
+      const char* state = absl::IsDataLoss(scrubbed[rank]) ? "bad" : "not looked at";
+      rows.push_back({servers[rank].name, state, "-", "-", "-"});
     }
     report.json["servers"].push_back(json);
   }

@@ -93,6 +93,15 @@ TEST(CommandLine, NamesTheNearestFlag) {
   EXPECT_EQ(example.stdout_text, "");
 }
 
+TEST(CommandLine, NamesTheCommandsWhereOneIsMissing) {
+  Example none, half, level;
+  EXPECT_EQ(none.Run({}), 2);
+  EXPECT_THAT(none.stderr_text, HasSubstr("name a command: train, table"));
+  EXPECT_EQ(half.Run({"table"}), 2);
+  EXPECT_THAT(half.stderr_text, HasSubstr("prog table: name a command: show"));
+  EXPECT_EQ(level.Run({"train", "m.json", "--log-level", "loud"}), 2);
+}
+
 TEST(CommandLine, NamesTheNearestCommand) {
   Example example;
   EXPECT_EQ(example.Run({"trian", "m.json"}), 2);
