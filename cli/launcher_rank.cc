@@ -34,6 +34,15 @@ absl::Status CheckRank(const WorkerRank& worker) {
                                                  worker.world_size, " (from ", worker.source, ")"));
 }
 
+absl::StatusOr<int> GpuOf(uint32_t local_rank, size_t gpu_num) {
+  if (gpu_num == 1) return 0;
+  if (local_rank < gpu_num) return static_cast<int>(local_rank);
+  return absl::InvalidArgumentError(
+      absl::StrCat("this worker has the local rank ", local_rank, ", and the driver shows ",
+                   gpu_num, " GPUs: start no more than ", gpu_num,
+                   " workers on this machine, or show each its own GPU (CUDA_VISIBLE_DEVICES)"));
+}
+
 absl::StatusOr<WorkerRank> RankFromEnvironment(
     const std::function<const char*(const char*)>& variable) {
   WorkerRank worker;

@@ -27,6 +27,11 @@ struct WorkerRank {
 absl::StatusOr<WorkerRank> RankFromEnvironment(
     const std::function<const char*(const char*)>& variable);
 
+// The GPU of a worker where the driver shows `gpu_num`, at least one: the one of its local rank,
+// or, where a launcher shows each worker only its own, that one. kInvalidArgument: more workers
+// than GPUs.
+absl::StatusOr<int> GpuOf(uint32_t local_rank, size_t gpu_num);
+
 // kInvalidArgument unless rank < world_size.
 absl::Status CheckRank(const WorkerRank& worker);
 

@@ -47,8 +47,7 @@ absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerR
   options.world_size = worker.world_size;
   options.peers = worker.peers;
   if (options.device == DeviceKind::kCuda) {
-    // A launcher may show each worker only its own GPU.
-    options.gpu = static_cast<int>(worker.local_rank % QueryGpus().gpus.size());
+    CISTERN_ASSIGN_OR_RETURN(options.gpu, GpuOf(worker.local_rank, QueryGpus().gpus.size()));
   }
   options.resume = flags.resume;
   options.recovery_seconds = flags.recovery_limit;

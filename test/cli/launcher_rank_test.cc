@@ -37,6 +37,15 @@ TEST(LauncherRank, ReadsEachLauncher) {
   }
 }
 
+TEST(LauncherRank, ChoosesTheGpu) {
+  EXPECT_EQ(*GpuOf(0, 4), 0);
+  EXPECT_EQ(*GpuOf(3, 4), 3);
+  EXPECT_EQ(*GpuOf(3, 1), 0);  // the only one that it is shown
+  const absl::Status many = GpuOf(4, 4).status();
+  EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(many.message().find("the driver shows 4 GPUs"), absl::string_view::npos) << many;
+}
+
 TEST(LauncherRank, NeedsBothOfAPair) {
   const auto worker = RankIn({{"SLURM_PROCID", "3"}});
   ASSERT_TRUE(worker.ok());
