@@ -188,13 +188,30 @@ run() {  # NAME LIMIT_S OUTPUT COMMAND...
     *) result="failed, exit code $code" ;;
   esac
 }
+# A program of tests.
 step() {  # NAME LIMIT_S COMMAND...
   run "$1" "$2" log "${own[@]}" "${@:3}"
+  if [ "$code" -gt 1 ]; then  # it was ended, or ended itself
+    result="$result, in $(grep -a '^\[ RUN ' "$work/$1.log" | tail -n 1 | quoted | cut -c13-)"
+  fi
   if [ "$code" -ne 0 ]; then
     failed=1
     tail -n 40 "$work/$1.log"
   fi
   note "$1" "$result" "$took" "$work/$1.log"
+  if [ "$code" -ne 0 ]; then alone "$1" "${@:3}"; fi
+}
+# CUDA keeps some errors, so that every test behind one fails, too: which fail in a process of their
+# own, as far as half a minute goes?
+alone() {  # NAME COMMAND...
+  local name="$1" test failing="" until="$((SECONDS + 30))" start="$SECONDS" tested=0
+  shift
+  for test in $(grep -aoE '^\[  FAILED  \] [^ ,]+\.[^ ,]+' "$work/$name.log" | cut -c14- | awk '!seen[$0]++'); do
+    if [ "$SECONDS" -ge "$until" ]; then break; fi
+    tested="$((tested + 1))"
+    limited 15 "${own[@]}" "$@" --gtest_filter="$test" >>"$work/$name.alone.log" 2>&1 || failing="$failing $test"
+  done
+  note "$name, failed tests alone" "of $tested failing:${failing:- none}" "$((SECONDS - start))" ""
 }
 # Its JSON goes into the report; of one that did not come to its end, what it said until then.
 measure() {  # NAME LIMIT_S COMMAND...

@@ -43,6 +43,27 @@ grep -q '"models": {"rows": 3}' "$work/report.json" || fail "the report lacks th
 if command -v python3 >/dev/null; then python3 -m json.tool "$work/report.json" >/dev/null; fi
 
 
+# A test that fails is tried again by itself: the others may have failed for it.
+cat >"$work/bin/failing" <<'END'
+#!/bin/sh
+case "$*" in
+  *gtest_filter=Second.Test*) exit 0 ;;
+  *gtest_filter=First.Test*) exit 1 ;;
+esac
+echo '[  FAILED  ] First.Test (1 ms)'
+echo '[  FAILED  ] Second.Test, where GetParam() = 3 (1 ms)'
+echo '[  FAILED  ] 2 tests, listed below:'
+exit 1
+END
+chmod +x "$work/bin/failing"
+ln -sf failing "$work/bin/op_test"
+if CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1; then
+  fail "with tests that fail it succeeded"
+fi
+grep -q '"op_test_on_gpu, failed tests alone", "result": "of 2 failing: First.Test"' "$work/report.json" ||
+  fail "the report does not tell which test fails alone: $(cat "$work/report.json")"
+ln -sf "$work/pretend" "$work/bin/op_test"
+
 # What hangs costs its own limit; what it said until then is in the report, and the rest is left out.
 cat >"$work/hanging" <<'END'
 #!/bin/sh

@@ -261,17 +261,10 @@ absl::StatusOr<std::string> MeasureStaging(const std::string& name, PassTable* t
       name, table->rows(), gb, gb / read, gb / write);
 }
 
-// A line for each way; an error is a line, too.
-absl::Status Measure(const std::string& name, const Flags& flags, const std::vector<Batch>& batches,
-                     DeviceContext& device, std::vector<std::string>* lines) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           ParseModelConfig(TextOf(name, flags.batch), name, {}));
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
-                           ValueLayout::Create(config.embeddings[0].spec));
-  PassTable table(layout, device);
-  CISTERN_RETURN_IF_ERROR(table.Resize(flags.rows));
-  RowStage stage(device);
-  // A pragma cannot stand in a macro's argument.
+// Rows of a pass with their first values.
+absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* table) {
+  CISTERN_RETURN_IF_ERROR(table->Resize(flags.rows));
+  const ValueLayout& layout = table->layout();
   const auto first_values = [&layout](size_t first, size_t count, float* values, uint8_t* full) {
 #pragma omp parallel for
     for (size_t i = 0; i < count; ++i) {
@@ -279,36 +272,66 @@ absl::Status Measure(const std::string& name, const Flags& flags, const std::vec
     }
     return absl::OkStatus();
   };
-  CISTERN_RETURN_IF_ERROR(stage.Write(first_values, table));
-  for (const Way& way : WaysOn(device.kind())) {
-    CISTERN_ASSIGN_OR_RETURN(std::string line,
-                             MeasureWay(name, way, flags, batches, &table, device));
+  return RowStage(device).Write(first_values, *table);
+}
+
+// A line for each of `ways` from *way on, and one for the staging of the rows, until one fails:
+// after an error a device's stream is of no use.
+absl::Status MeasureWays(const std::string& name, const Flags& flags,
+                         const std::vector<Batch>& batches, const std::vector<Way>& ways,
+                         size_t* way, std::vector<std::string>* lines) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
+                           DeviceContext::Open(flags.device));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                           ParseModelConfig(TextOf(name, flags.batch), name, {}));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
+                           ValueLayout::Create(config.embeddings[0].spec));
+  PassTable table(layout, *device);
+  CISTERN_RETURN_IF_ERROR(FillTable(flags, *device, &table));
+  const auto add = [lines](const std::string& line) {
     std::fprintf(stderr, "%s\n", line.c_str());
-    lines->push_back(std::move(line));
+    lines->push_back(line);
+  };
+  for (; *way < ways.size(); ++*way) {
+    CISTERN_ASSIGN_OR_RETURN(const std::string line,
+                             MeasureWay(name, ways[*way], flags, batches, &table, *device));
+    add(line);
   }
-  if (device.kind() == DeviceKind::kCpu) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(std::string line, MeasureStaging(name, &table, device));
-  std::fprintf(stderr, "%s\n", line.c_str());
-  lines->push_back(std::move(line));
+  if (device->kind() == DeviceKind::kCpu) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const std::string line, MeasureStaging(name, &table, *device));
+  add(line);
   return absl::OkStatus();
 }
 
+// The same, where an error is a line, and what is behind it is measured anew. Returns how many.
+size_t Measure(const std::string& name, const Flags& flags, const std::vector<Batch>& batches,
+               std::vector<std::string>* lines) {
+  const std::vector<Way> ways = WaysOn(flags.device);
+  size_t errors = 0;
+  for (size_t way = 0; way <= ways.size(); ++way) {
+    const absl::Status measured = MeasureWays(name, flags, batches, ways, &way, lines);
+    if (measured.ok()) break;
+    lines->push_back(absl::StrFormat(
+        R"(    {"model": "%s", "way": "%s", "error": "%s"})", name,
+        way < ways.size() ? ways[way].name : "staging",
+        absl::StrReplaceAll(measured.message(), {{"\"", "'"}, {"\\", "/"}, {"\n", " "}})));
+    std::fprintf(stderr, "%s\n", lines->back().c_str());
+    ++errors;
+  }
+  return errors;
+}
+
 absl::Status Run(const Flags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
-                           DeviceContext::Open(flags.device));
+  CISTERN_RETURN_IF_ERROR(DeviceContext::Open(flags.device).status());
   std::vector<Batch> batches;
   for (uint32_t seed = 1; seed <= 4; ++seed) batches.push_back(RandomBatch(flags, seed));
   std::vector<std::string> lines;
-  for (const std::string& name : flags.models) {
-    const absl::Status measured = Measure(name, flags, batches, *device, &lines);
-    if (measured.ok()) continue;
-    lines.push_back(absl::StrFormat(R"(    {"model": "%s", "error": "%s"})", name,
-                                    absl::StrReplaceAll(measured.message(), {{"\"", "'"}})));
-    std::fprintf(stderr, "%s\n", lines.back().c_str());
-  }
+  size_t errors = 0;
+  for (const std::string& name : flags.models) errors += Measure(name, flags, batches, &lines);
   std::printf("{\n  \"rows\": %zu,\n  \"models\": [\n%s\n  ]\n}\n", flags.rows,
               absl::StrJoin(lines, ",\n").c_str());
-  return absl::OkStatus();
+  if (errors == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(errors, " lines are errors"));
 }
 
 bool Parse(int argc, char** argv, Flags* flags) {
