@@ -40,7 +40,8 @@ CudaQueue::~CudaQueue() {
 }
 
 absl::StatusOr<Blas*> CudaQueue::blas() {
-  if (blas_ == nullptr) {
+  if (blas_ == nullptr) {  // the library's handle and workspace are of the thread's GPU
+    CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     CISTERN_ASSIGN_OR_RETURN(blas_, Blas::Create());
   }
   return blas_.get();
