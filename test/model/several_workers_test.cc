@@ -67,7 +67,10 @@ class QueuedSelf : public Communicator {
     return Call(stream, [] {});
   }
   absl::Status Barrier(Stream& stream) override { return stream.Wait(); }
-  absl::Status Wait(Stream& stream) override { return stream.Wait(); }
+  absl::Status Wait(Stream& stream) override {
+    ++whole_waits_;
+    return stream.Wait();
+  }
   absl::Status Wait(Event& event, Stream&) override {
     ++waits_;
     return event.Wait();
@@ -75,7 +78,8 @@ class QueuedSelf : public Communicator {
   void GiveUp(const absl::Status&) override {}
 
   size_t calls() const { return calls_; }
-  size_t waits() const { return waits_; }
+  size_t waits() const { return waits_; }              // for one step
+  size_t whole_waits() const { return whole_waits_; }  // for all that was enqueued
   // Every call ran once all calls before it had ended, whatever their streams.
   void ExpectInOrder() const {
     ASSERT_LE(calls_, kCalls);
@@ -98,7 +102,7 @@ class QueuedSelf : public Communicator {
     return stream.status();
   }
 
-  size_t calls_ = 0, waits_ = 0;
+  size_t calls_ = 0, waits_ = 0, whole_waits_ = 0;
   DeviceFloats ended_, seen_;  // by call: it has; by call, which calls had when it began
 };
 
@@ -179,6 +183,26 @@ void ExpectSameBits(const std::string& text, const std::vector<std::string>& ove
 TEST(SeveralWorkers, OneThatExchangesWithItselfTrainsTheSameBits) {
   for (const std::string& text : {DnnText(), DeepFmText(), TangledText(), DlrmText(), DcnText()}) {
     ExpectSameBits(text, {});
+  }
+}
+
+// Taking memory waits for steps in flight, which never end if a peer is gone.
+TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatTakesMemory) {
+  Team1 one;
+  for (const size_t last : {1, 16}) {
+    QueuedSelf queued;
+    ModelBench bench(DlrmText(), {}, kRows);
+    ASSERT_NO_FATAL_FAILURE(SetPeers(bench, queued));
+    std::vector<Batch> batches;
+    for (const size_t size : {size_t{1}, size_t{1}, last}) {
+      batches.push_back(Exchanged(*one.team, bench, bench.batch(size, 5)));
+    }
+    TrainAll(bench, batches);
+    if (last == 1) {
+      EXPECT_EQ(queued.whole_waits(), 0u);
+    } else {
+      EXPECT_GE(queued.whole_waits(), 1u);
+    }
   }
 }
 

@@ -84,6 +84,16 @@ absl::Status EmbeddingLayer::ReserveExchange(const BatchView& batch, DeviceConte
   return given_.Grow(TotalOf(rows.given) * config_.vec_size, device, "exchanges");
 }
 
+bool EmbeddingLayer::HasRoom(const BatchView& batch) const {
+  const ExchangeView& rows = batch.exchanged[config_.input];
+  const auto holds = [&](const DeviceFloats& memory, size_t count) {
+    return count * config_.vec_size <= memory.size();
+  };
+  return holds(gradients_, rows.served.distinct) && holds(taken_, TotalOf(rows.taken)) &&
+         holds(given_, TotalOf(rows.given)) &&
+         (sizes_.size() == 0 || step_sizes_.size() + 1 < sizes_.size());
+}
+
 void EmbeddingLayer::Exchange(const float* from, absl::Span<const uint32_t> send, float* to,
                               absl::Span<const uint32_t> receive, const Step& step) const {
   if (!step.peers->status.ok()) return;

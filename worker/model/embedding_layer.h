@@ -35,6 +35,8 @@ class EmbeddingLayer : public Layer {
   void SetClock(const v1::RateHistory& rates, uint64_t step);
   bool makes_up() const { return config_.optimizer.rule.missed != MissedRule::kLocal; }
 
+  // With peers: the two below take no memory, for which they would wait, and nor does MakeUp.
+  bool HasRoom(const BatchView& batch) const;
   // Takes memory for what a step of this batch exchanges; nothing where the worker is alone.
   absl::Status ReserveExchange(const BatchView& batch, DeviceContext& device);
   // Takes memory for the backward pass of a training batch in which `distinct` rows move.

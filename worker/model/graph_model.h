@@ -53,6 +53,8 @@ class GraphModel : public Model {
   absl::Status Allocate();
   absl::Status CheckMemory() const;
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
+  // With peers: what is enqueued for `batch`, and to bring `next`, waits for nothing.
+  bool HasRoom(const BatchView& batch, const Batch* next) const;
   // Parts of a step that a GPU is given as one CUDA graph each: without peers one is all of it.
   // With peers: see shared_step.cc.
   enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };

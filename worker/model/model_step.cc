@@ -21,6 +21,11 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
                                                    config_.solver.batchsize));
   }
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
+  // Memory that is taken waits for the steps that run, and if a peer is gone they never end: the
+  // communicator waits with a deadline.
+  if (peers_ && in_flight_num_ > 0 && !HasRoom(view, next)) {
+    CISTERN_RETURN_IF_ERROR(peers_->communicator.Wait(stream_));
+  }
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     const uint32_t input = embedding->config().input;
     const SparseView& rows = peers_ ? view.exchanged[input].served : view.sparse[input];

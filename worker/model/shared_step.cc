@@ -87,6 +87,13 @@ void GraphModel::ComputeShared(const Step& step, double lr_scale, op::StepGate* 
   });
 }
 
+bool GraphModel::HasRoom(const BatchView& batch, const Batch* next) const {
+  for (const EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    if (!embedding->HasRoom(batch)) return false;
+  }
+  return next == nullptr || stage_.HasRoom(*next);
+}
+
 // This worker's part of the running statistics' mean over all samples.
 void GraphModel::ShareStatistics(const Step& step) {
   const size_t running = parameters_.running_count();

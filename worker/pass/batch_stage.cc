@@ -61,6 +61,15 @@ size_t RoundedBytes(const std::vector<T>& values) {
   return Rounded(values.size() * sizeof(T));
 }
 
+// Of all arrays.
+size_t BytesOf(const Batch& batch) {
+  BatchView view = SizesOf(batch);
+  size_t bytes = 0;
+  ForEachArray(batch, &view,
+               [&bytes](const auto& values, auto*) { bytes += RoundedBytes(values); });
+  return bytes;
+}
+
 // A large batch has tens of megabytes, and is wanted within a step of a few milliseconds.
 void CopyOnAllCores(const void* from, void* to, size_t bytes) {
   constexpr size_t kPiece = size_t{1} << 20;
@@ -99,6 +108,12 @@ absl::Status BatchStage::MakeStreams() {
   return absl::OkStatus();
 }
 
+bool BatchStage::HasRoom(const Batch& batch) const {
+  if (device_.kind() == DeviceKind::kCpu) return true;
+  const size_t bytes = BytesOf(batch);
+  return places_[next_].pinned.bytes() >= bytes && places_[next_].there.bytes() >= bytes;
+}
+
 absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory) {
   if (memory->bytes() >= bytes) return absl::OkStatus();
   for (Event& event : place->events) CISTERN_RETURN_IF_ERROR(event.Wait());
@@ -114,9 +129,7 @@ absl::Status BatchStage::Begin(const Batch& batch, Use use) {
   Place& place = places_[next_];
   place.begun = nullptr;
   BatchView view = SizesOf(batch);
-  size_t bytes = 0;
-  ForEachArray(batch, &view,
-               [&bytes](const auto& values, auto*) { bytes += RoundedBytes(values); });
+  const size_t bytes = BytesOf(batch);
   CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // the host writes there
   CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kPinned, bytes, &place, &place.pinned));
   CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, bytes, &place, &place.there));

@@ -58,6 +58,8 @@ class BatchStage {
   enum class Use { kTrain, kPredict };
   // Starts to bring `batch`, which must not change before View asks for it.
   absl::Status Begin(const Batch& batch, Use use = Use::kTrain);
+  // Begin would take no memory, for which it waits for the step before last.
+  bool HasRoom(const Batch& batch) const;
   // Where `batch` is for what the device's stream is given from now on, until Release. Brings it
   // now unless it was the last that was begun.
   absl::StatusOr<BatchView> View(const Batch& batch, Use use = Use::kTrain);
