@@ -150,8 +150,7 @@ absl::Status ControlService::ChangeInPlace(const v1::Identity& identity, uint64_
 }
 
 absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::ShrinkReply* reply) {
-  if (request.dry_run()) CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
-  return ChangeInPlace(request.identity(), request.changes(), [&]() -> absl::Status {
+  const auto shrink = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(CheckDay(state_->store, request.day()));
     if (!request.dry_run() && state_->durable != nullptr)
       state_->durable->Changed(request.changes(), nullptr);
@@ -162,7 +161,16 @@ absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::Shrink
       reply->set_removed(reply->removed() + totals.removed);
     }
     return absl::OkStatus();
-  });
+  };
+  if (!request.dry_run()) return ChangeInPlace(request.identity(), request.changes(), shrink);
+  // Counts committed rows, like a save: commits wait, a pass that is open goes on.
+  absl::MutexLock job(&state_->job_mutex);
+  {
+    absl::ReaderMutexLock lock(&state_->tables_mutex);
+    CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+    CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
+  }
+  return shrink();
 }
 
 absl::Status ControlService::UpdateAfterSave(const v1::UpdateAfterSaveRequest& request,

@@ -6,10 +6,11 @@ CISTERN_KILLS: of a reshard, at moments that CISTERN_SEED draws.
 import os
 import random
 import shutil
+import signal
 import time
 import unittest
 
-from programs import ProgramTest, Servers, finish, run, start
+from programs import ProgramTest, Servers, finish, run, start, wait_for
 
 
 KILLS = int(os.environ.get("CISTERN_KILLS", "12"))
@@ -143,6 +144,32 @@ class Checkpoints(ProgramTest):
             self.expect(run("cistern", "load", *flags, "--name", "model"), 2, "--replace")
             again = self.run_ok("cistern", "load", *flags, "--model", self.folder / "run", *config)
             self.assertIn("nothing to do", again.out)
+
+    def test_every_tool_works_beside_a_training(self):
+        with Servers(2, self.folder, durability="commit") as servers:
+            flags = ("--servers", servers.addresses)
+            worker = start("cistern", "train", self.config, "--out", self.folder / "on",
+                           "--no-save-model", *flags, "--set", "solver.num_epochs=100000",
+                           "--set", "cistern.pass_memory_mb=1")
+            self.addCleanup(worker.kill)
+
+            def commits():
+                return self.run_ok("cistern", "status", *flags, "--json").json(
+                    )["servers"][0]["commit"]
+            before = wait_for(lambda: commits() > 3 and commits(), "commits")
+            for words in (["status", "--digest"], ["table", "ls"], ["table", "show", "deep", 7],
+                          ["table", "hist", "deep"], ["scrub", "--files"], ["shrink", "--dry-run"],
+                          ["save", "--name", "text"], ["save", "--name", "zipped", "--gzip"]):
+                self.run_ok("cistern", *words, *flags)
+            saved = self.folder / "saved"
+            for words in (["ckpt", "ls", saved], ["verify", saved], ["verify", saved / "text"],
+                          ["ckpt", "reshard", saved, "--out", self.folder / "copy",
+                           "--shard-num", 7]):
+                self.run_ok("cistern", *words)
+            self.expect(run("cistern", "shrink", *flags, "--expect-pass", 1), 1, "is at pass")
+            wait_for(lambda: commits() > before + 20, "more commits")
+            worker.send_signal(signal.SIGINT)
+            self.expect(finish(worker), 130)
 
     def test_diff_says_what_differs(self):
         self.trained()

@@ -171,6 +171,21 @@ TEST(SaveAndLoad, DoNotFollowALinkOutOfTheDataDir) {
   EXPECT_THAT(std::string(loaded.message()), HasSubstr("link"));
 }
 
+TEST(Shrink, ADryRunCountsBesideAnOpenPass) {
+  EmbeddedFleet fleet(1);
+  auto client = Writer(fleet.Links());
+  ASSERT_EQ(CommitKeys(*client, TestKeys(100)), absl::OkStatus());
+  ASSERT_EQ(client->BeginPass(), absl::OkStatus());
+  v1::ShrinkRequest shrink;
+  *shrink.mutable_identity() = client->identity();
+  v1::ShrinkReply reply;
+  EXPECT_EQ(client->servers()[0].control->Shrink(shrink, &reply).code(),
+            absl::StatusCode::kFailedPrecondition);
+  shrink.set_dry_run(true);
+  ASSERT_EQ(client->servers()[0].control->Shrink(shrink, &reply), absl::OkStatus());
+  EXPECT_EQ(reply.rows(), 100u);
+}
+
 TEST(SaveAndLoad, ModesFormatsAndOptionsGoThrough) {
   const TempFolder data_dir;
   ServerOptions options;
