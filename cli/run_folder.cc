@@ -57,7 +57,12 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
   LocalFileSystem files;
   const std::string state = run.out + "/state";
   if (run.overwrite) return run.embedded ? RemoveState(files, state) : absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const bool has_model, files.Exists(run.out + "/model"));
+  const absl::StatusOr<bool> looked = files.Exists(run.out + "/model");
+  if (absl::IsInvalidArgument(looked.status())) {
+    return Refuse(absl::StrCat("--out ", run.out, ": is a file, or lies below one"),
+                  "name a folder; it is made where there is none");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const bool has_model, looked);
   CISTERN_ASSIGN_OR_RETURN(const bool has_state, files.Exists(state));
   if (run.embedded && has_state) {
     if (run.resume) return absl::OkStatus();

@@ -43,6 +43,11 @@ TEST_F(RunFolderTest, TakesOneThatIsNotThereYet) {
   EXPECT_EQ(run_.state_root(), "");
 }
 
+TEST_F(RunFolderTest, IsNoFile) {
+  WriteBytes(run_.out, "x");
+  EXPECT_THAT(Error(), HasSubstr("/run: is a file, or lies below one"));
+}
+
 TEST_F(RunFolderTest, AStateNeedsAWord) {
   Make("state/manifest/1");
   EXPECT_THAT(Error(), HasSubstr("holds the state of a run"));

@@ -60,7 +60,11 @@ class SaveAndLoad(ProgramTest):
             self.train(servers)
             self.run_ok("cistern", "save", *flags, "--name", "a")
             self.expect(run("cistern", "save", *flags, "--to", "a"), 2, "fix: ")
-            self.expect(run("cistern", "save", *flags, "--name", "../a"), 2)
+            for name in ("..", "../a", "/a", "a/b", "a b", "ü", "state", "a" * 200):
+                self.expect(run("cistern", "save", *flags, "--name", name), 2)
+            refusal = self.expect(run("cistern", "save", *flags, "--name", "a\nb"), 2,
+                                  "'a\\nb' cannot be a name")
+            self.assertEqual(len(refusal.err.splitlines()), 1, refusal.err)
             before = self.status(servers, "--digest")["tables"]
             self.expect(run("cistern", "load", *flags, "--name", "a"), 2, "--replace")
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
@@ -140,6 +144,28 @@ class SaveAndLoad(ProgramTest):
             self.expect(result, 1, "No space left on device", "fix: ")
             self.assertFalse(list((saved / "full").glob("part-*.json")))
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
+    def test_commits_on_a_device_without_space(self):
+        """The run ends, what was committed is good, and with room it goes on."""
+        saved = self.folder / "saved"
+        saved.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", saved],
+                          check=False, capture_output=True).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", saved], check=True)
+        with Servers(1, self.folder, durability="commit") as servers:
+            words = ("cistern", "train", self.config, "--out", self.folder / "run",
+                     "--no-save-model", "--servers", servers.addresses)
+            self.expect(run(*words, "--set", "solver.num_epochs=1000"), 1,
+                        "No space left on device", "free space there")
+            done = self.status(servers)["servers"][0]["commit"]
+            self.assertGreater(done, 2)
+            self.run_ok("cistern", "verify", saved, "--all")
+            self.expect(run("cistern", "shrink", "--servers", servers.addresses), 1)
+            subprocess.run(["mount", "-o", "remount,size=8m", saved], check=True)
+            self.run_ok(*words, "--resume", "--set", f"solver.num_epochs={done + 5}")
+            self.run_ok("cistern", "verify", saved, "--all")
 
 
 if __name__ == "__main__":
