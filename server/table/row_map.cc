@@ -74,8 +74,8 @@ void RowMap::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out,
   RunStages(keys.size(), find, fetch, use);
 }
 
-void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
-  const size_t stride = layout_->full_floats();
+template <typename Use>
+void RowMap::Visit(absl::Span<const Key> keys, Use use) const {
   Ring<uint64_t> hashes;
   const auto find = [&](size_t i) {
     hashes[i] = MixKey(keys[i]);
@@ -85,9 +85,14 @@ void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_
     const Slot slot = index_.FindTag(hashes[i]);
     if (!slot.empty()) PrefetchRecord(slot);
   };
+  RunStages(keys.size(), find, fetch, [&](size_t i) { use(i, hashes[i]); });
+}
+
+void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
+  const size_t stride = layout_->full_floats();
   // Searches anew, in lines that are here by now: the writes in between may have moved the slot.
-  const auto use = [&](size_t i) { Upsert(hashes[i], keys[i], values + i * stride, full[i] != 0); };
-  RunStages(keys.size(), find, fetch, use);
+  Visit(keys,
+        [&](size_t i, uint64_t hash) { Upsert(hash, keys[i], values + i * stride, full[i] != 0); });
 }
 
 void RowMap::Write(Key key, const float* value, bool full) {
@@ -116,22 +121,12 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
 
 void RowMap::Place(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
   const size_t stride = layout_->full_floats();
-  Ring<uint64_t> hashes;
-  const auto find = [&](size_t i) {
-    hashes[i] = MixKey(keys[i]);
-    index_.Prefetch(hashes[i]);
-  };
-  const auto fetch = [&](size_t i) {
-    const Slot slot = index_.FindTag(hashes[i]);
-    if (!slot.empty()) PrefetchRecord(slot);
-  };
-  const auto use = [&](size_t i) {
-    if (index_.Find(hashes[i], keys[i]) != nullptr) return;
+  placed_.reserve(placed_.size() + keys.size());
+  Visit(keys, [&](size_t i, uint64_t hash) {
+    if (index_.Find(hash, keys[i]) != nullptr) return;
     const bool is_full = full[i] != 0 || !layout_->is_ctr();
     placed_.push_back(Slot(NewRecord(keys[i], values + i * stride, is_full), is_full));
-  };
-  placed_.reserve(placed_.size() + keys.size());
-  RunStages(keys.size(), find, fetch, use);
+  });
 }
 
 void RowMap::DropPlaced() {
@@ -165,21 +160,11 @@ std::vector<RowMap::Stored> RowMap::All() const {
 
 std::vector<RowMap::Stored> RowMap::Locate(absl::Span<const Key> keys) const {
   std::vector<Stored> rows(keys.size());
-  Ring<uint64_t> hashes;
-  const auto find = [&](size_t i) {
-    hashes[i] = MixKey(keys[i]);
-    index_.Prefetch(hashes[i]);
-  };
-  const auto fetch = [&](size_t i) {
-    const Slot slot = index_.FindTag(hashes[i]);
-    if (!slot.empty()) PrefetchRecord(slot);
-  };
-  const auto use = [&](size_t i) {
-    const Slot* slot = index_.Find(hashes[i], keys[i]);
+  Visit(keys, [&](size_t i, uint64_t hash) {
+    const Slot* slot = index_.Find(hash, keys[i]);
     if (slot != nullptr) rows[i] = StoredIn(*slot);
     rows[i].key = keys[i];
-  };
-  RunStages(keys.size(), find, fetch, use);
+  });
   return rows;
 }
 

@@ -78,6 +78,10 @@ class RowMap {
   size_t RecordBytes(bool full) const {
     return (sizeof(Key) + layout_->floats(full) * sizeof(float) + 7) / 8 * 8;
   }
+  // Calls use(i, hash of key i) for each key, in order; what a search for it and a write to its
+  // row touch is on its way by then.
+  template <typename Use>
+  void Visit(absl::Span<const Key> keys, Use use) const;
   void PrefetchRecord(Slot slot) const;
   static Stored StoredIn(Slot slot);
   void CopyValue(const char* record, bool full, float* out) const;

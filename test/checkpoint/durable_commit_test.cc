@@ -59,15 +59,24 @@ TEST_F(DurableCommit, OtherNumbersOfServersRecoverTheSame) {
   }
 }
 
-TEST_F(DurableCommit, APassThatWasNotDecidedLeavesNoTrace) {
+class PreparedPass : public DurableCommit {
+ protected:
+  // Round 1 is committed; round 2 is prepared on every server, and nobody decides it.
+  static void CommitOneAndPrepareTheNext(RestartableFleet& fleet) {
+    auto client = Writer(fleet.Links(), Impatient());
+    ASSERT_EQ(Round(*client, 1), absl::OkStatus());
+    fleet.address(0).before = [](const char* method) {
+      return absl::string_view(method) == "Decide" ? absl::UnavailableError("cut")
+                                                   : absl::OkStatus();
+    };
+    ASSERT_EQ(Round(*client, 2).code(), absl::StatusCode::kUnavailable);
+    fleet.address(0).before = nullptr;
+  }
+};
+
+TEST_F(PreparedPass, ThatWasNotDecidedLeavesNoTrace) {
   RestartableFleet fleet(2, Base());
-  auto client = Writer(fleet.Links(), Impatient());
-  ASSERT_EQ(Round(*client, 1), absl::OkStatus());
-  fleet.address(0).before = [](const char* method) {
-    return absl::string_view(method) == "Decide" ? absl::UnavailableError("cut") : absl::OkStatus();
-  };
-  ASSERT_EQ(Round(*client, 2).code(), absl::StatusCode::kUnavailable);
-  fleet.address(0).before = nullptr;
+  CommitOneAndPrepareTheNext(fleet);
   for (size_t rank : {0, 1}) ASSERT_EQ(fleet.Restart(rank), absl::OkStatus());
   auto next = Writer(fleet.Links());
   EXPECT_EQ(next->committed_pass(), 1u);
@@ -76,15 +85,9 @@ TEST_F(DurableCommit, APassThatWasNotDecidedLeavesNoTrace) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(DurableCommit, APassThatWasPreparedAndDroppedLeavesNothingForTheNext) {
+TEST_F(PreparedPass, ThatWasDroppedLeavesNothingForTheNext) {
   RestartableFleet fleet(2, Base());
-  auto client = Writer(fleet.Links(), Impatient());
-  ASSERT_EQ(Round(*client, 1), absl::OkStatus());
-  fleet.address(0).before = [](const char* method) {
-    return absl::string_view(method) == "Decide" ? absl::UnavailableError("cut") : absl::OkStatus();
-  };
-  ASSERT_EQ(Round(*client, 2).code(), absl::StatusCode::kUnavailable);
-  fleet.address(0).before = nullptr;
+  CommitOneAndPrepareTheNext(fleet);
   // The servers live on, and the new rows of round 2 lie in their tables, unseen.
   auto next = Writer(fleet.Links());
   EXPECT_EQ(DigestsOf(*next), Expected(1));
