@@ -35,6 +35,10 @@ class FieldWriter {
     Put(std::to_chars(next_, next_ + kNumberBytes, number));
   }
   void AddCells(const float* value, uint32_t begin, uint32_t end) {
+    if (!six_) {
+      next_ = WriteFloats(value + begin, end - begin, next_);
+      return;
+    }
     for (uint32_t i = begin; i < end; ++i) Add(value[i]);
   }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace cistern {
 namespace {
@@ -72,6 +73,30 @@ TEST(FloatText, WhatIsNotFiniteIsWrittenToo) {
        {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
         std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_EQ(Written(x), Expected(x));
+  }
+}
+
+TEST(FloatText, ManyNumbersAreWrittenAsEachIs) {
+  uint64_t state = 7;
+  for (size_t num = 0; num < 70; ++num) {
+    for (int round = 0; round < 200; ++round) {
+      std::vector<float> x(num);
+      std::string expected;
+      for (float& number : x) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const auto bits = static_cast<uint32_t>(state >> 32);
+        // All kinds, and zeros and whole numbers between them.
+        number = bits % 7 == 0   ? 0.0f
+                 : bits % 7 == 1 ? static_cast<float>(bits >> 20)
+                                 : std::bit_cast<float>(bits);
+        expected += ' ';
+      expected += Expected(number);
+      }
+      std::string text(num * (1 + kFloatTextBytes), '#');
+      const char* const end = WriteFloats(x.data(), num, text.data());
+      text.resize(static_cast<size_t>(end - text.data()));
+      ASSERT_EQ(text, expected);
+    }
   }
 }
 
