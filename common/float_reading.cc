@@ -1,10 +1,9 @@
-// Reading: digits by words of eight, a double, and the check that its error cannot show.
+#include "common/float_reading.h"
+
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
-
-#include "common/float_text.h"
 
 namespace cistern {
 namespace {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "absl/strings/charconv.h"
+#include "common/float_reading.h"
 #include "common/float_text.h"
 
 namespace cistern {

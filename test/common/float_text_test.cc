@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "common/float_reading.h"
+
 namespace cistern {
 namespace {
 
@@ -90,7 +92,7 @@ TEST(FloatText, ManyNumbersAreWrittenAsEachIs) {
                  : bits % 7 == 1 ? static_cast<float>(bits >> 20)
                                  : std::bit_cast<float>(bits);
         expected += ' ';
-      expected += Expected(number);
+        expected += Expected(number);
       }
       std::string text(num * (1 + kFloatTextBytes), '#');
       const char* const end = WriteFloats(x.data(), num, text.data());
