@@ -46,6 +46,24 @@ TEST_F(Resume, GoesOnFromAnywhereWithLazyGlobalUpdates) {
                            17);
 }
 
+// Server 0 has taken the first claims, and was restarted without tables since; server 1 has not.
+TEST_F(Resume, GoesOnAfterAFirstClaimThatWasCutOff) {
+  const ModelConfig config = CutConfig();
+  const Outcome expected = Undisturbed(config);
+  Scene scene(folder_ + "/cut", DiskWithFiles());
+  auto client = scene.Client();
+  std::atomic<int> refused{0};
+  scene.fleet->address(1).before = [&](const char* method) -> absl::Status {
+    if (absl::string_view(method) != "ClaimEpoch" || refused == 4) return absl::OkStatus();
+    if (++refused == 2) CISTERN_RETURN_IF_ERROR(scene.fleet->Restart(0));
+    return absl::UnavailableError("cut off");
+  };
+  const auto summary = Train(config, *client, scene.Options());
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(refused, 4);
+  EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
+}
+
 // Servers and worker lose their power at once. (Lines of metrics.jsonl that were written just
 // before may be gone with it.)
 TEST_F(Resume, GoesOnAfterALossOfPower) {

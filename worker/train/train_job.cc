@@ -98,10 +98,12 @@ absl::Status TrainJob::Begin() {
 
 absl::Status TrainJob::Claim() {
   // A model that is not that of the tables is refused before anyone is fenced. Later a server may
-  // have lost its tables, and has to be claimed first.
-  if (!began_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  // have lost its tables, and has to be claimed first: a claim that was cut off fences this worker
+  // too, from what it was before.
+  if (!has_claimed_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  const bool again = std::exchange(has_claimed_, true);
   CISTERN_RETURN_IF_ERROR(client_.ClaimEpoch());
-  if (began_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
+  if (again) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   CISTERN_ASSIGN_OR_RETURN(last_start_, began_ ? NextStart() : FirstStart());
   if (!began_) CISTERN_RETURN_IF_ERROR(CheckSnapshots());
   return StartLog(last_start_);

@@ -77,10 +77,11 @@ class TrainJob {
   std::unique_ptr<DeviceContext> device_;  // of every trainer
   std::unique_ptr<TrainTeam> team_;        // of several workers
   std::unique_ptr<Trainer> trainer_;
-  TrainStart start_;       // of the job
-  TrainStart last_start_;  // of trainer_
-  bool began_ = false;     // start_ is known
-  bool gathered_ = false;  // all workers have once been there
+  TrainStart start_;          // of the job
+  TrainStart last_start_;     // of trainer_
+  bool has_claimed_ = false;  // or tried to
+  bool began_ = false;        // start_ is known
+  bool gathered_ = false;     // all workers have once been there
   bool reading_files_ = false;
   uint64_t first_commit_ = 0;  // newest one when the job began
   uint64_t epoch_ = 0;         // newest one that this job claimed and used
