@@ -150,17 +150,6 @@ TEST(Parquet, SkipLandsOnTheSampleOverFilesAndRowGroups) {
   }
 }
 
-TEST(Parquet, WorkersSplitTheFiles) {
-  Scratch scratch;
-  ParquetOptions options = Options(scratch.Write(
-      "list", absl::StrCat("2\n", Golden("good/plain.parquet"), "\n", Golden("bad/key.parquet"))));
-  options.worker_num = 2;
-  SampleBlock block;
-  EXPECT_TRUE(ReadAll(options, &block).ok());
-  options.worker = 1;
-  EXPECT_FALSE(ReadAll(options, &block).ok());
-}
-
 TEST(Parquet, RefusesNullsAndBadValuesWhereTheyLie) {
   EXPECT_THAT(ErrorOf("null.parquet", absl::StatusCode::kDataLoss),
               AllOf(HasSubstr("null.parquet: row group 1, row 2: column 'C2': is null"),

@@ -133,18 +133,6 @@ TEST(Raw, SkipLandsOnTheSampleOverFiles) {
   }
 }
 
-TEST(Raw, WorkersSplitTheSamples) {
-  Scratch scratch;
-  RawOptions options = Options(scratch.Write("a.bin", ThreeSamples()));
-  options.worker_num = 2;
-  SampleBlock first, second;
-  ASSERT_TRUE(ReadAll(options, &first).ok());
-  options.worker = 1;
-  ASSERT_TRUE(ReadAll(options, &second).ok());
-  EXPECT_THAT(first.sparse[1].keys, ElementsAre(20, 14));
-  EXPECT_THAT(second.sparse[1].keys, ElementsAre(16));
-}
-
 TEST(Raw, RefusesASizeThatIsNoWholeNumberOfSamples) {
   Scratch scratch;
   const std::string bytes = ThreeSamples();

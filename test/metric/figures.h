@@ -1,8 +1,7 @@
-// All metrics of drawn scores, collected by several accumulators as several workers would.
+// All metrics of drawn scores.
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "test/metric/drawn_scores.h"
 #include "worker/metric/metric_set.h"
@@ -25,18 +24,16 @@ inline MetricOptions AllMetrics() {
   return options;
 }
 
-// parts: accumulators, which are merged in the end; sample i goes to one of them.
-inline MetricValues FiguresOf(const DrawnScores& scores, uint64_t parts) {
-  std::vector<MetricSet> sets(parts, MetricSet(AllMetrics()));
+// backwards: the last sample comes first.
+inline MetricValues FiguresOf(const DrawnScores& scores, bool backwards = false) {
+  MetricSet set(AllMetrics());
   for (uint64_t i = 0; i < scores.samples; ++i) {
-    const DrawnSample sample = Draw(scores, i);
+    const DrawnSample sample = Draw(scores, backwards ? scores.samples - 1 - i : i);
     const std::optional<Key> group = sample.group;
-    const absl::Status added =
-        sets[Mixed(i) % parts].Add({&sample.label, 1}, {&sample.prediction, 1}, {&group, 1});
+    const absl::Status added = set.Add({&sample.label, 1}, {&sample.prediction, 1}, {&group, 1});
     if (!added.ok()) return {};
   }
-  for (uint64_t part = 1; part < parts; ++part) sets[0].Merge(sets[part]);
-  return sets[0].Values();
+  return set.Values();
 }
 
 }  // namespace cistern

@@ -32,14 +32,13 @@ namespace {
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenFormat(const DataSetOptions& options) {
   switch (options.format) {
     case DataFormat::kNorm:
-      return OpenNorm({options.source, options.check, options.wide_keys, options.shape,
-                       options.slot_starts, options.worker, options.worker_num});
+      return OpenNorm(
+          {options.source, options.check, options.wide_keys, options.shape, options.slot_starts});
     case DataFormat::kRaw:
       return OpenRaw({options.source, options.shape, options.slot_sizes, options.float_label_dense,
-                      options.num_samples, options.worker, options.worker_num});
+                      options.num_samples});
     case DataFormat::kParquet:
-      return OpenParquet(
-          {options.source, options.shape, options.slot_sizes, options.worker, options.worker_num});
+      return OpenParquet({options.source, options.shape, options.slot_sizes});
   }
   return absl::InternalError("no such format");
 }

@@ -38,7 +38,6 @@ struct DataSetOptions {
   // Keyset files (keyset.h) that must hold every key between them; none: nobody looks.
   std::vector<std::string> keysets;
   LabelRule labels = LabelRule::kAny;
-  uint32_t worker = 0, worker_num = 1;
 };
 
 // Errors are those of OpenNorm, OpenRaw and OpenParquet, of OpenWithKeyset and OpenWithLabels.

@@ -72,14 +72,13 @@ absl::StatusOr<uint64_t> SampleReader::Skip(uint64_t max_samples, SampleBlock* s
 }
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options) {
-  CISTERN_CHECK(options.worker < options.worker_num);
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> all, ReadFileList(options.source));
-  std::vector<NormReader::File> mine;
-  for (size_t i = options.worker; i < all.size(); i += options.worker_num) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NormFile> file, NormFile::Open(all[i], options));
-    mine.push_back({all[i], static_cast<uint64_t>(file->header().number_of_records)});
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
+  std::vector<NormReader::File> files;
+  for (const std::string& path : paths) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NormFile> file, NormFile::Open(path, options));
+    files.push_back({path, static_cast<uint64_t>(file->header().number_of_records)});
   }
-  return std::make_unique<NormReader>(options, std::move(mine));
+  return std::make_unique<NormReader>(options, std::move(files));
 }
 
 }  // namespace cistern

@@ -79,14 +79,11 @@ class ParquetReader : public SampleReader {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options) {
-  CISTERN_CHECK(options.worker < options.worker_num);
   CISTERN_ASSIGN_OR_RETURN(const SlotSizes sizes,
                            SlotSizes::Create(options.shape, options.slot_sizes));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> all, ReadFileList(options.source));
-  std::vector<std::string> mine;
-  for (size_t i = options.worker; i < all.size(); i += options.worker_num) mine.push_back(all[i]);
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
   auto reader = std::make_unique<ParquetReader>(options.shape, sizes);
-  CISTERN_RETURN_IF_ERROR(reader->OpenAll(mine));
+  CISTERN_RETURN_IF_ERROR(reader->OpenAll(paths));
   return reader;
 }
 

@@ -13,8 +13,7 @@ namespace cistern {
 struct ParquetOptions {
   std::string source;  // a file list, or one .parquet file, or several of either with commas
   SampleShape shape;
-  std::vector<uint64_t> slot_sizes;     // slot_size_array; empty: keys stay as they are
-  uint32_t worker = 0, worker_num = 1;  // reads files worker, worker + worker_num, ...
+  std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys stay as they are
 };
 
 // Opens Parquet files of any encoding and compression; which columns they are read from:

@@ -26,16 +26,14 @@ class RawReader : public SampleReader {
     std::string path;
     uint64_t samples = 0;
   };
-  // Reads samples [first, end) of all files together.
-  RawReader(const RawOptions& options, SlotSizes sizes, std::vector<File> files, uint64_t first,
-            uint64_t end)
+  // Reads the first `samples` of all files together.
+  RawReader(const RawOptions& options, SlotSizes sizes, std::vector<File> files, uint64_t samples)
       : options_(options),
         sizes_(std::move(sizes)),
         sample_bytes_(RawSampleBytes(options.shape)),
         files_(std::move(files)),
-        first_(first),
-        left_(end - first) {
-    Advance(first);
+        left_(samples) {
+    Advance(0);  // past files of no samples
   }
 
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
@@ -63,9 +61,7 @@ class RawReader : public SampleReader {
     return count;
   }
 
-  std::string PlaceOf(uint64_t sample) const override {
-    return PlaceAmong(files_, first_ + sample);
-  }
+  std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
 
  private:
   // Moves on by `count` samples, from file to file.
@@ -167,7 +163,6 @@ class RawReader : public SampleReader {
   const SlotSizes sizes_;
   const size_t sample_bytes_;
   const std::vector<File> files_;
-  const uint64_t first_;
   size_t at_ = 0;        // the file to read from
   uint64_t record_ = 0;  // of it, from 0: the next one
   uint64_t left_;        // samples to read
@@ -192,7 +187,7 @@ size_t RawSampleBytes(const SampleShape& shape) {
 }
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options) {
-  CISTERN_CHECK(options.worker < options.worker_num && RawSampleBytes(options.shape) > 0);
+  CISTERN_CHECK(RawSampleBytes(options.shape) > 0);
   CISTERN_ASSIGN_OR_RETURN(SlotSizes sizes, SlotSizes::Create(options.shape, options.slot_sizes));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
   std::vector<RawReader::File> files;
@@ -209,11 +204,7 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options)
                      " bytes: give that number, or leave it out to read them all"));
   }
   if (options.num_samples > 0) samples = options.num_samples;
-  const auto part = [&](uint64_t worker) {
-    return samples / options.worker_num * worker + std::min(worker, samples % options.worker_num);
-  };
-  return std::make_unique<RawReader>(options, std::move(sizes), std::move(files),
-                                     part(options.worker), part(options.worker + 1));
+  return std::make_unique<RawReader>(options, std::move(sizes), std::move(files), samples);
 }
 
 }  // namespace cistern

@@ -21,8 +21,7 @@ struct RawOptions {
   SampleShape shape;
   std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys stay as they are, unchecked
   bool float_label_dense = false;
-  uint64_t num_samples = 0;             // reads the first ones only; 0: all
-  uint32_t worker = 0, worker_num = 1;  // reads the worker-th of worker_num parts of equal size
+  uint64_t num_samples = 0;  // reads the first ones only; 0: all
 };
 
 // Bytes of one sample.

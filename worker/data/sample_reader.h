@@ -47,7 +47,6 @@ struct NormOptions {
   // By input: the first key of each slot, and the end of the last one's; empty, or too few: a slot
   // takes any key.
   std::vector<std::vector<Key>> slot_starts;
-  uint32_t worker = 0, worker_num = 1;  // reads files worker, worker + worker_num, ...
 };
 
 // Opens HugeCTR Norm files (reference: section 1.7). The list is read and every header is checked

@@ -7,9 +7,8 @@
 namespace cistern {
 
 // Sums in fixed point: each number counts as a multiple of 2^-64, and integers add exactly, so that
-// parts of the data, summed by several workers and merged in any order, give the bits that one
-// worker would get. A number loses less than 2^-64; beyond +-2^40 it counts as that, so that 2^23
-// of the largest fit.
+// numbers in any order, or sums of parts of them, give the same bits. A number loses less than
+// 2^-64; beyond +-2^40 it counts as that, so that 2^23 of the largest fit.
 //
 // Threads: one at a time.
 class ExactSum {

@@ -110,12 +110,6 @@ absl::Status MetricSet::Add(absl::Span<const float> labels, absl::Span<const flo
   return absl::OkStatus();
 }
 
-void MetricSet::Merge(const MetricSet& other) {
-  CISTERN_CHECK(other.labels_.size() == labels_.size() && other.metrics_ == metrics_);
-  for (size_t k = 0; k < labels_.size(); ++k) labels_[k].Merge(other.labels_[k]);
-  samples_ += other.samples_;
-}
-
 MetricValues MetricSet::Values() {
   MetricValues values;
   if (labels_.size() == 1) {

@@ -26,8 +26,8 @@ struct MetricOptions {
   SortFloats sort;                   // who sorts predictions; empty: std::sort
 };
 
-// Collects labels and predictions. What several of them collected, each from a part of the data,
-// and merged, is exactly what one would have: counts are integers, and so are sums (ExactSum).
+// Collects labels and predictions. The order in which they come changes no bit of a figure: counts
+// are integers, and so are sums (ExactSum).
 //
 // Memory: 4 bytes a prediction, 20 with GAUC; with several labels twice that while Values runs.
 //
@@ -44,8 +44,6 @@ class MetricSet {
   absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions,
                    absl::Span<const std::optional<Key>> groups = {},
                    absl::Span<const double> margins = {});
-  // other: of the same options.
-  void Merge(const MetricSet& other);
 
   // "auc", "logloss", then the others in the order of the options, each once; GAUC also says of how
   // many groups it is. With several labels these are over all labels together, and the same follow
@@ -59,7 +57,7 @@ class MetricSet {
     LogLoss log_loss, average_loss;  // clipped; as the loss layer has it
     Calibration calibration;
     GroupAuc groups;
-    void Merge(const OfLabel& other);
+    void Merge(const OfLabel& other);  // of another label
   };
   bool Asks(Metric metric) const;
   void AppendValues(OfLabel& label, const std::string& suffix, MetricValues* values) const;

@@ -21,7 +21,7 @@ class RankedScores {
     scores.push_back(score + 0.0f);
     is_sorted_ = false;
   }
-  // Adds what another collected, e.g. for another part of the data.
+  // Adds what another collected, e.g. of another label.
   void Merge(const RankedScores& other);
 
   // Must come after the last Add or Merge and before the scores are read. Empty: std::sort.
