@@ -114,6 +114,21 @@ class Device(ProgramTest):
         self.expect(checked, 1, "illegal memory access")
         self.assertRegex(checked.err, r"[A-Z]\w+: an illegal memory access")  # the op's name
 
+    def test_a_gpu_that_cannot_be_used_is_told_so(self):
+        for what, words in (
+                ("DRIVER=11080", ("no GPU: the driver is for CUDA 11.8", "this build needs 12.0",
+                                  "update the driver", "--device cpu")),
+                ("DRIVER=0", ("no GPU: this machine has no CUDA driver", "--device cpu")),
+                ("CAPABILITY=7", ("GPU 0 (emulated GPU) has compute capability 7.0",
+                                  "the least is 8.0")),
+                ("MEMORY_MB=1", ("a step of 1000000 samples takes", "this GPU has 1.0 MiB",
+                                 "solver.batchsize"))):
+            name, value = what.split("=")
+            large = ("--set", "solver.batchsize=1000000") if name == "MEMORY_MB" else ()
+            result = run(PROGRAM, "train", self.config, "--out", self.folder / name, "--device",
+                         "cuda", *large, env={**os.environ, f"CISTERN_EMULATED_{name}": value})
+            self.expect(result, 1, *words)
+
     def train_together(self, workers, device, *flags):
         """Several workers of one run; they exchange through the host, as GPUs without NCCL do."""
         self.runs += 1

@@ -68,15 +68,15 @@ absl::Status GraphModel::Allocate() {
 
 // A batch size with a zero too many would otherwise end the process, or the machine's patience.
 absl::Status GraphModel::CheckMemory() const {
-  constexpr double kGiB = 1 << 30;
+  constexpr double kMiB = 1 << 20;
   const StepMemory step = graph_->memory();
   const double floats = static_cast<double>(step.values) + static_cast<double>(step.gradients) +
                         static_cast<double>(step.scratch);
-  const double wanted = floats * sizeof(float) / kGiB;
-  const double there = static_cast<double>(device_.pool().cap_bytes()) / kGiB;
+  const double wanted = floats * sizeof(float) / kMiB;
+  const double there = static_cast<double>(device_.pool().cap_bytes()) / kMiB;
   if (wanted <= there) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "%s: a step of %d samples takes %.1f GiB, and this %s has %.1f GiB: lower "
+      "%s: a step of %d samples takes %.1f MiB, and this %s has %.1f MiB: lower "
       "solver.batchsize or solver.batchsize_eval (cistern train --dry-run shows what takes how "
       "much)",
       config_.path, graph_->planned_batch(), wanted,

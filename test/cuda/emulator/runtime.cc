@@ -39,10 +39,18 @@ namespace {
 
 constexpr size_t kSharedWithoutAsking = 48 << 10;
 
-const int gpus = [] {
-  const char* text = std::getenv("CISTERN_EMULATED_GPUS");
-  return text == nullptr ? 1 : std::atoi(text);
-}();
+// What this machine has, or is to be without.
+int FromEnvironment(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+constexpr int kRuntimeVersion = 12000;
+const int gpus = FromEnvironment("CISTERN_EMULATED_GPUS", 1);
+const int driver_version = FromEnvironment("CISTERN_EMULATED_DRIVER", kRuntimeVersion);
+const int compute_major = FromEnvironment("CISTERN_EMULATED_CAPABILITY", 8);
+const size_t memory_bytes =
+    static_cast<size_t>(FromEnvironment("CISTERN_EMULATED_MEMORY_MB", kMemoryBytes >> 20)) << 20;
 thread_local int gpu_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -168,11 +176,15 @@ cudaError_t cudaPeekAtLastError() {
   return cistern::emulator::last_error;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
+  if (cistern::emulator::driver_version < cistern::emulator::kRuntimeVersion) {
+    return Keep(cudaErrorInsufficientDriver);
+  }
   *count = cistern::emulator::gpus;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  *properties = {"emulated GPU", cistern::emulator::kMemoryBytes, 8, 0, 4};
+  *properties = {"emulated GPU", cistern::emulator::memory_bytes, cistern::emulator::compute_major,
+                 0, 4};
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
@@ -180,11 +192,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = 12000;
+  *version = cistern::emulator::kRuntimeVersion;
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 12000;
+  *version = cistern::emulator::driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
