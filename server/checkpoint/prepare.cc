@@ -1,5 +1,6 @@
 // DurableState::Prepare: the row file of a pass.
 #include <algorithm>
+#include <optional>
 
 #include "common/hash.h"
 #include "common/schema.h"
@@ -106,8 +107,9 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
                          : base_needed_    ? ImageKind::kBase
                                            : ImageKind::kDelta;
   const auto staged = staging.SparseBlocks(store.sparse_tables().size());
-  // Two threads a core: one waits for the disk.
-  ThreadPool threads(2 * pool_->thread_num());
+  // With a file two threads a core: one waits for the disk.
+  std::optional<ThreadPool> writers;
+  ThreadPool& threads = writer == nullptr ? *pool_ : writers.emplace(2 * pool_->thread_num());
   for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
     SparseTable& table = *store.sparse_tables()[t];
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);

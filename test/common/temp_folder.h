@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <string>
 
@@ -15,7 +16,9 @@ namespace cistern {
 
 class TempFolder {
  public:
-  TempFolder() : path_(testing::TempDir() + "cistern-XXXXXX") {
+  // parent: a path with a slash at its end.
+  explicit TempFolder(const std::string& parent = testing::TempDir())
+      : path_(parent + "cistern-XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr) std::abort();
   }
   ~TempFolder() { std::filesystem::remove_all(path_); }
@@ -33,6 +36,14 @@ class TempFolder {
 inline FileSystem& Disk() {
   static LocalFileSystem files;
   return files;
+}
+
+// `size` bytes of no pattern, the same each time.
+inline std::string RandomBytes(size_t size) {
+  std::mt19937_64 random(size);
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
 }
 
 inline std::string ReadBytes(const std::string& path) {
