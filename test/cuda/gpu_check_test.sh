@@ -5,7 +5,8 @@ script="$(dirname "$0")/../../scripts/gpu_check.sh"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
-if ! "$CISTERN_BIN/gpu_benchmark" --query | grep -q '"device": null'; then
+query="$("$CISTERN_BIN/gpu_benchmark" --query)"
+if ! grep -q '"device": null' <<<"$query"; then
   echo "gpu_check_test: skipped, this machine has a GPU: run scripts/gpu_check.sh"
   exit 77
 fi
