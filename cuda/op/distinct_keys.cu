@@ -1,6 +1,6 @@
 // Bytes that must move: 32 for a key of the batch (mixed, then merged) and 8 passes of 16 in its
 // sort; 32 for a key that is held, of which the merge reads and writes 16 and the selection of the
-// distinct the others.
+// distinct the others. Those that are added: 18 more for a key of the batch, 8 for each of them.
 #include "cuda/op/distinct_keys.h"
 
 #include "common/hash.h"
@@ -49,6 +49,21 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
+// Marks the first of each key of a batch, unless the key is held. The search is MergeKernel's.
+__global__ void __launch_bounds__(kBlockThreads)
+    AddedKernel(const uint64_t* held, size_t held_count, const uint64_t* sorted, size_t count,
+                uint8_t* is_added) {
+  const size_t k = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+  if (k >= count) return;
+  const uint64_t key = sorted[k];
+  bool is_first = k == 0 || sorted[k - 1] != key;
+  if (is_first) {
+    const size_t place = CountBelow<false>(held, held_count, key);
+    is_first = place == held_count || held[place] != key;
+  }
+  is_added[k] = is_first;
+}
+
 unsigned Blocks(size_t count) {
   return static_cast<unsigned>(CeilDivide(count, kBlockThreads));
 }
@@ -66,23 +81,36 @@ auto Select(const uint64_t* keys, size_t count, uint64_t* distinct, uint64_t* di
                                      static_cast<int>(count), stream);
   };
 }
+auto SelectMarked(const uint64_t* keys, const uint8_t* marks, size_t count, uint64_t* marked,
+                  uint64_t* marked_count) {
+  return [=](void* temporary, size_t& bytes, cudaStream_t stream) {
+    return cub::DeviceSelect::Flagged(temporary, bytes, keys, marks, marked, marked_count,
+                                      static_cast<int>(count), stream);
+  };
+}
 
 struct Scratch {
   Scratch(size_t count, size_t held_count, void* scratch, Stream& stream) {
     const size_t total = held_count + count;
     if (!CubCounts(kOp, total, stream)) return;
     cub::DoubleBuffer<uint64_t> none;
-    temporary_bytes = std::max(CubBytes(kOp, stream, Sort(none, count)),
-                               CubBytes(kOp, stream, Select(nullptr, total, nullptr, nullptr)));
+    temporary_bytes =
+        std::max({CubBytes(kOp, stream, Sort(none, count)),
+                  CubBytes(kOp, stream, Select(nullptr, total, nullptr, nullptr)),
+                  CubBytes(kOp, stream, SelectMarked(nullptr, nullptr, count, nullptr, nullptr))});
     ScratchParts parts(scratch);
     mixed = parts.Take<uint64_t>(count);
     all = parts.Take<uint64_t>(total);
+    is_added = parts.Take<uint8_t>(count);
+    added_count = parts.Take<uint64_t>(1);
     temporary = parts.Take<char>(temporary_bytes);
     bytes = parts.bytes();
   }
 
-  uint64_t* mixed = nullptr;  // [count]
-  uint64_t* all = nullptr;    // [held_count + count], ordered, may repeat
+  uint64_t* mixed = nullptr;    // [count]
+  uint64_t* all = nullptr;      // [held_count + count], ordered, may repeat
+  uint8_t* is_added = nullptr;  // [count], of the sorted batch
+  uint64_t* added_count = nullptr;
   void* temporary = nullptr;
   size_t temporary_bytes = 0, bytes = 0;
 };
@@ -90,7 +118,8 @@ struct Scratch {
 }  // namespace
 
 void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t held_count,
-                     uint64_t* merged, uint64_t* merged_count, void* scratch, Stream& stream) {
+                     uint64_t* merged, uint64_t* merged_count, uint64_t* added, void* scratch,
+                     Stream& stream) {
   if (held_count + count == 0) return ZeroOnDevice(merged_count, sizeof(uint64_t), stream);
   const Scratch parts(count, held_count, scratch, stream);
   const auto run = [&](const auto& step) {
@@ -108,6 +137,12 @@ void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t
     Launch(kOp, MergeKernel, dim3(Blocks(held_count + count)), dim3(kBlockThreads), 0, stream, held,
            held_count, sorted.Current(), count, parts.all);
     all = parts.all;
+  }
+  // `sorted` may be where `merged` is.
+  if (added != nullptr && count > 0) {
+    Launch(kOp, AddedKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, held, held_count,
+           sorted.Current(), count, parts.is_added);
+    run(SelectMarked(sorted.Current(), parts.is_added, count, added, parts.added_count));
   }
   run(Select(all, held_count + count, merged, merged_count));
 }

@@ -14,10 +14,13 @@ namespace cistern::op {
 //
 // keys: [count], not mixed, in any order, may repeat. held: [held_count], mixed, ordered, distinct.
 // merged: room for held_count + count; what is behind *merged_count is undefined afterwards.
-// merged_count: in the memory of the device. scratch: AddDistinctKeysScratchBytes, 256-byte
+// merged_count: in the memory of the device. added: null, or room for `count`: the mixed keys of
+// `merged` that `held` does not have, *merged_count - held_count, ordered; what is behind them is
+// undefined. scratch: AddDistinctKeysScratchBytes, 256-byte
 // aligned. kOutOfRange on a GPU if held_count + count >= 2^31.
 void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t held_count,
-                     uint64_t* merged, uint64_t* merged_count, void* scratch, Stream& stream);
+                     uint64_t* merged, uint64_t* merged_count, uint64_t* added, void* scratch,
+                     Stream& stream);
 
 // Grows with both counts; it depends on the stream's device, too.
 size_t AddDistinctKeysScratchBytes(size_t count, size_t held_count, Stream& stream);

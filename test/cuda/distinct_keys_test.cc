@@ -18,19 +18,32 @@ class DistinctKeysTest : public OpTest {
   }
 
   // The op's result on the test's device, and what it must leave alone.
-  std::vector<uint64_t> Add(const std::vector<Key>& keys, const std::vector<uint64_t>& held) {
+  std::vector<uint64_t> Add(const std::vector<Key>& keys, const std::vector<uint64_t>& held,
+                            bool names_added = true) {
     Array<Key> there(keys);
     Array<uint64_t> held_there(held), merged(keys.size() + held.size() + 1, kSentinel),
-        merged_count(1, kSentinel);
+        merged_count(1, kSentinel), added(keys.size() + 1, kSentinel);
     ScratchGuard scratch(AddDistinctKeysScratchBytes(keys.size(), held.size(), stream()));
     AddDistinctKeys(there.data(), keys.size(), held_there.data(), held.size(), merged.data(),
-                    merged_count.data(), scratch.data(), stream());
+                    merged_count.data(), names_added ? added.data() : nullptr, scratch.data(),
+                    stream());
     scratch.ExpectNothingBehind();
     std::vector<uint64_t> result = merged.Read();
     EXPECT_EQ(result.back(), kSentinel);
     EXPECT_LE(merged_count.Read()[0], keys.size() + held.size());
     result.resize(std::min<size_t>(merged_count.Read()[0], result.size()));
+    EXPECT_EQ(added.Read().back(), kSentinel);
+    if (names_added) ExpectAdded(added.Read(), held, result);
     return result;
+  }
+
+  static void ExpectAdded(const std::vector<uint64_t>& added, const std::vector<uint64_t>& held,
+                          const std::vector<uint64_t>& all) {
+    std::vector<uint64_t> expected;
+    std::set_difference(all.begin(), all.end(), held.begin(), held.end(),
+                        std::back_inserter(expected));
+    ASSERT_LT(expected.size(), added.size());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), added.begin()));
   }
 
   static constexpr uint64_t kSentinel = 0xABCDEF0123456789;
@@ -47,6 +60,7 @@ TEST_P(DistinctKeysTest, AreTheUnionOfWhatIsHeldAndABatch) {
   std::set<uint64_t> all = held;
   for (const Key key : keys) all.insert(MixKey(key));
   EXPECT_EQ(Add(keys, Ordered(held)), Ordered(all));
+  EXPECT_EQ(Add(keys, Ordered(held), /*names_added=*/false), Ordered(all));
 }
 
 TEST_P(DistinctKeysTest, GrowBatchAfterBatch) {

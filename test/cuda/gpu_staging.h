@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cuda/op/compact_rows.h"
 #include "cuda/op/distinct_keys.h"
 #include "cuda/op/key_index.h"
 #include "cuda/op/segments.h"
@@ -46,7 +47,7 @@ class StagingFigures {
     rows_ = Take<Row>(batch_size_);
     if (!stream_.status().ok()) return;
     AddDistinctKeys(all_keys.view<Key>().data, keys_, nullptr, 0, At<uint64_t>(held_),
-                    At<uint64_t>(count_), scratch_.data(), stream_);
+                    At<uint64_t>(count_), nullptr, scratch_.data(), stream_);
     (void)stream_.Wait();  // all_keys ends here
   }
 
@@ -56,8 +57,8 @@ class StagingFigures {
               160.0 * static_cast<double>(batch_size_) + 32.0 * static_cast<double>(held),
               batch_size_, [this, held](size_t) {
                 AddDistinctKeys(At<Key>(batch_), batch_size_, At<uint64_t>(held_), held,
-                                At<uint64_t>(merged_), At<uint64_t>(count_), scratch_.data(),
-                                stream_);
+                                At<uint64_t>(merged_), At<uint64_t>(count_), nullptr,
+                                scratch_.data(), stream_);
               });
     }
   }
@@ -89,6 +90,19 @@ class StagingFigures {
             });
   }
 
+  // After Index. The rows are copied each time, which counts: a call numbers them.
+  void Compact() {
+    Memory rows = Take<Row>(batch_size_), distinct_rows = Take<Row>(batch_size_),
+           distinct = Take<uint32_t>(1),
+           scratch = Take<uint8_t>(CompactRowsScratchBytes(batch_size_, stream_));
+    Measure(absl::StrFormat("CompactRows of %d", batch_size_),
+            64.0 * static_cast<double>(batch_size_), batch_size_, [&](size_t) {
+              CopyOnDevice(rows_.data(), rows.data(), rows.bytes(), stream_);
+              CompactRows(At<Row>(rows), batch_size_, At<Row>(distinct_rows),
+                          At<uint32_t>(distinct), scratch.data(), stream_);
+            });
+  }
+
  private:
   static constexpr size_t kTables = 26;
 
@@ -116,6 +130,7 @@ inline void StagingOps(Figures& figures) {
   staging.AddKeys();
   staging.Index();
   staging.Segments();
+  staging.Compact();
 }
 
 }  // namespace cistern::op

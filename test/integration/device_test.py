@@ -129,35 +129,71 @@ class Device(ProgramTest):
                          "cuda", *large, env={**os.environ, f"CISTERN_EMULATED_{name}": value})
             self.expect(result, 1, *words)
 
-    def train_together(self, workers, device, *flags):
-        """Several workers of one run; they exchange through the host, as GPUs without NCCL do."""
-        self.runs += 1
-        out = self.folder / f"run-{self.runs}"
+    def start_together(self, servers, out, workers, device, *flags, faults=None):
+        """Several workers of one run; they exchange through the host, as GPUs without NCCL do.
+        faults: by rank, after how many calls its GPU fails."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             peers = f"127.0.0.1:{free.getsockname()[1]}"
+        environments = [dict(os.environ) for _ in range(workers)]
+        for rank, calls in (faults or {}).items():
+            environments[rank]["CISTERN_EMULATED_FAULT"] = str(calls)
+        return [start(WORKER, self.config, "--servers", servers.addresses, "--out", out, "--device",
+                      device, "--threads", "1", "--rank", str(rank), "--world-size", str(workers),
+                      "--peers", peers, *SMALL_PASSES, *flags, env=environments[rank])
+                for rank in range(workers)]
+
+    def train_together(self, workers, device, *flags):
+        self.runs += 1
+        out = self.folder / f"run-{self.runs}"
         with Servers(2, self.folder) as servers:
-            processes = [start(WORKER, self.config, "--servers", servers.addresses, "--out", out,
-                               "--device", device, "--threads", "1", "--rank", str(rank),
-                               "--world-size", str(workers), "--peers", peers, *SMALL_PASSES,
-                               *flags)
-                         for rank in range(workers)]
-            for process in processes:
+            for process in self.start_together(servers, out, workers, device, *flags):
                 self.expect(finish(process), 0)
         return out
+
+    def groups(self, content):
+        """Evaluated by the key of the last slot, where a sample has one then."""
+        for path, count, seed in ((self.train_file, self.SAMPLES, 1), (self.test_file, 200, 2)):
+            samples = Samples(count, seed)
+            for _, _, keys in samples.rows:
+                keys[3] = keys[3][:1]
+            samples.write(path)
+        content["solver"]["eval_metrics"] = ["AUC", "GAUC"]
+        content["cistern"] = {"gauc_slot": {"input": "data1", "slot": 3}}
 
     def test_several_workers_train_what_one_does(self):
         def change(content):  # ctr rows, too: what counts in them comes with the batches
             content["cistern"] = {"embeddings": {"deep": {
                 "accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": "AdaGradShared"}}}}
-        for model, workers in ((lambda content: None, 3), (change, 2)):
+        for model, workers in ((self.groups, 3), (change, 2)):
             self.write_model(model)
-            alone = self.lines(self.train_together(1, "cpu"))[-1]
-            lines = self.lines(self.train_together(workers, "cuda"))[-1]
-            self.assertEqual(lines["iter"], alone["iter"])
-            self.assertEqual(lines["samples"], alone["samples"])
-            for name in ("loss", "auc", "logloss"):
-                self.assertAlmostEqual(lines[name], alone[name], delta=2e-4)
+            alone, together = (self.train_together(1, "cpu"), self.train_together(workers, "cuda"))
+            theirs, ours = self.lines(alone)[-1], self.lines(together)[-1]
+            self.assertEqual(ours["iter"], theirs["iter"])
+            self.assertEqual(ours["samples"], theirs["samples"])
+            self.assertEqual("gauc" in theirs, model == self.groups)
+            for name in ("loss", "auc", "logloss", "gauc"):
+                if theirs.get(name) is not None:
+                    self.assertAlmostEqual(ours[name], theirs[name], delta=2e-4)
+            self.expect_close(self.predict(together, "cpu"), self.predict(alone, "cpu"), 2e-4)
+
+    def test_several_workers_go_on_after_an_error_of_one_gpu(self):
+        def change(content):
+            self.groups(content)
+            content["cistern"]["shuffle"] = True
+        self.write_model(change)
+        whole, broken = self.train_together(2, "cuda"), self.folder / "broken"
+        with Servers(2, self.folder, durability="commit") as servers:
+            words = (servers, broken, 2, "cuda")
+            ends = [finish(process) for process in
+                    self.start_together(*words, "--recovery-limit", "5", faults={1: 1500})]
+            self.expect(ends[1], 1, "illegal memory access")
+            self.assertNotEqual(ends[0].code, 0)
+            commits = sum(line["event"] == "pass" for line in self.lines(broken))
+            self.assertGreater(commits, 0)
+            for process in self.start_together(*words, "--resume"):
+                self.expect(finish(process), 0)
+        self.assertEqual(self.predict(broken, "cpu"), self.predict(whole, "cpu"))
 
     def test_steps_of_several_workers_have_the_same_bits_with_graphs_and_without(self):
         captured, one_by_one = (self.train_together(2, "cuda", "--set", f"solver.cuda_graph={word}")

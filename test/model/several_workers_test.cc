@@ -6,6 +6,7 @@
 #include "test/model/model_bench.h"
 #include "test/model/model_texts.h"
 #include "worker/model/device_buffer.h"
+#include "worker/pass/device_keys.h"
 #include "worker/team/shared_pass.h"
 
 namespace cistern {
@@ -26,25 +27,64 @@ struct Team1 {
   std::unique_ptr<Communicator> steps;
 };
 
-// The batch with what it takes from and gives to the one worker. Rows keep their numbers: the pass
-// holds them all in this order.
-Batch Exchanged(Team& team, const ModelBench& bench, Batch batch) {
-  Pass pass;
-  batch.all = batch.size;
-  for (size_t i = 0; i < batch.sparse.size(); ++i) {
-    OwnedKeys owned;
+// What an exchange with itself makes of the one batch of `pass`. Rows keep their numbers: the pass
+// holds all keys in this order. asked: by input, the keys that the batch has.
+Batch Exchanged(Team& team, const ModelBench& bench, const std::vector<std::vector<Key>>& asked,
+                bool counts_clicks, Pass pass) {
+  pass.batches[0].all = pass.batches[0].size;
+  const size_t inputs = asked.size();
+  for (const std::vector<Key>& keys : asked) {
+    OwnedKeys& owned = pass.owned.emplace_back();
+    for (const Key key : bench.keys) owned.keys.Add(key);
     owned.asked.resize(1);
-    for (const Key key : bench.keys) owned.asked[0].push_back(owned.keys.Add(key));
-    pass.keys.emplace_back(owned.keys);
-    pass.owned.push_back(std::move(owned));
+    for (const Key key : keys) owned.asked[0].push_back(owned.keys.Find(key));
   }
-  const size_t inputs = batch.sparse.size();
-  pass.batches.push_back(std::move(batch));
   const ExchangeOptions options = {true, std::vector<bool>(inputs),
-                                   std::vector<bool>(inputs, true)};
+                                   std::vector<bool>(inputs, counts_clicks)};
   const absl::Status status = ExchangeRows(team, options, &pass);
   EXPECT_TRUE(status.ok()) << status;
   return std::move(pass.batches[0]);
+}
+
+// The batch with what it takes from and gives to the one worker.
+Batch Exchanged(Team& team, const ModelBench& bench, Batch batch) {
+  const std::vector<std::vector<Key>> asked(batch.sparse.size(), bench.keys);
+  Pass pass;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    KeyIndex keys;
+    for (const Key key : bench.keys) keys.Add(key);
+    pass.keys.emplace_back(std::move(keys));
+  }
+  pass.batches.push_back(std::move(batch));
+  return Exchanged(team, bench, asked, /*counts_clicks=*/true, std::move(pass));
+}
+
+// The same of a batch whose keys the device collects.
+Batch ExchangedOnDevice(Team& team, const ModelBench& bench, const Batch& batch) {
+  SampleBlock block;
+  block.size = batch.size;
+  block.label = batch.label;
+  block.dense = batch.dense;
+  for (const SparseBatch& sparse : batch.sparse) {
+    SparseColumn& column = block.sparse.emplace_back();
+    column.offsets = sparse.offsets;
+    for (const Row row : sparse.rows) column.keys.push_back(bench.keys[row]);
+  }
+  auto keys = CollectSharedKeysOn(TestDevice(), batch.sparse.size());
+  EXPECT_TRUE(keys.ok()) << keys.status();
+  EXPECT_TRUE((*keys)->Add(block).ok());
+  std::vector<std::vector<Key>> asked;
+  for (size_t i = 0; i < batch.sparse.size(); ++i) {
+    const absl::Span<const Key> added = (*keys)->added(i);
+    asked.emplace_back(added.begin(), added.end());
+  }
+  Pass pass;
+  pass.batches.push_back((*keys)->Take(std::move(block)));
+  for (size_t i = 0; i < batch.sparse.size(); ++i) {
+    pass.batches[0].sparse[i].slot_num = batch.sparse[i].slot_num;
+  }
+  EXPECT_TRUE((*keys)->Finish(&pass).ok());
+  return Exchanged(team, bench, asked, /*counts_clicks=*/false, std::move(pass));
 }
 
 // Exchanges with itself as NCCL does with others: a call runs behind what its stream was given, and
@@ -140,43 +180,62 @@ void SetPeers(ModelBench& bench, Communicator& peers) {
   bench.model = *std::move(model);
 }
 
-// What a worker alone trains is what one trains that exchanges, through the host or in the streams,
-// with its steps captured and not.
-void ExpectSameBits(const std::string& text, const std::vector<std::string>& overrides) {
+// Of batches with what they exchange, in the streams or through the host.
+void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expected,
+                    const std::vector<float>& predictions, const std::vector<Batch>& batches,
+                    const Batch& last, const std::string& text,
+                    const std::vector<std::string>& flags, bool captured) {
+  Team1 one;
+  QueuedSelf queued;
+  for (Communicator* peers : {one.steps.get(), static_cast<Communicator*>(&queued)}) {
+    ModelBench exchanging(text, flags, kRows);
+    ASSERT_NO_FATAL_FAILURE(SetPeers(exchanging, *peers));
+    const std::vector<StepResult> results = TrainAll(exchanging, batches);
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(results[i].loss, expected[i].loss) << i;
+      EXPECT_EQ(results[i].grad_norm, expected[i].grad_norm) << i;
+    }
+    ExpectSameModel(exchanging, alone);
+    EXPECT_EQ(exchanging.Predict(last), predictions);
+    // The first step is none: its libraries load what they run.
+    const uint64_t parts = exchanging.model->graphs_launched() / (batches.size() - 1);
+    const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
+    EXPECT_GE(parts, on_gpu && captured ? 3u : 0u);
+    EXPECT_LE(parts, on_gpu && captured ? 5u : 0u);
+  }
+  EXPECT_EQ(queued.waits(), batches.size());
+  EXPECT_GE(queued.calls(), 4 * batches.size());
+  queued.ExpectInOrder();
+}
+
+// What a worker alone trains is what one trains that exchanges, with its steps captured and not,
+// with keys that the host collects and, where `device_keys`, a GPU.
+void ExpectSameBits(const std::string& text, const std::vector<std::string>& overrides,
+                    bool device_keys = true) {
   Team1 one;
   ModelBench alone(text, overrides, kRows);
-  std::vector<Batch> batches;
+  std::vector<Batch> plain;
   std::vector<StepResult> expected;
   for (uint64_t step = 1; step <= 5; ++step) {
-    const Batch batch = alone.batch(16 - step, static_cast<uint32_t>(step));
-    expected.push_back(alone.Train(batch, step));
-    batches.push_back(Exchanged(*one.team, alone, batch));
+    plain.push_back(alone.batch(16 - step, static_cast<uint32_t>(step)));
+    expected.push_back(alone.Train(plain.back(), step));
   }
   const Batch last = alone.batch(16, 77);
   const std::vector<float> predictions = alone.Predict(last);
-  for (const bool captured : {true, false}) {
-    std::vector<std::string> flags = overrides;
-    flags.push_back(absl::StrCat("solver.cuda_graph=", captured ? "true" : "false"));
-    QueuedSelf queued;
-    for (Communicator* peers : {one.steps.get(), static_cast<Communicator*>(&queued)}) {
-      ModelBench exchanging(text, flags, kRows);
-      ASSERT_NO_FATAL_FAILURE(SetPeers(exchanging, *peers));
-      const std::vector<StepResult> results = TrainAll(exchanging, batches);
-      for (size_t i = 0; i < results.size(); ++i) {
-        EXPECT_EQ(results[i].loss, expected[i].loss) << i;
-        EXPECT_EQ(results[i].grad_norm, expected[i].grad_norm) << i;
-      }
-      ExpectSameModel(exchanging, alone);
-      EXPECT_EQ(exchanging.Predict(Exchanged(*one.team, exchanging, last)), predictions);
-      // The first step is none: its libraries load what they run.
-      const uint64_t parts = exchanging.model->graphs_launched() / (batches.size() - 1);
-      const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
-      EXPECT_GE(parts, on_gpu && captured ? 3u : 0u);
-      EXPECT_LE(parts, on_gpu && captured ? 5u : 0u);
+  const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
+  for (const bool on_device : {false, true}) {
+    if (on_device && !(device_keys && on_gpu)) continue;
+    const auto exchanged = [&](const Batch& batch) {
+      return on_device ? ExchangedOnDevice(*one.team, alone, batch)
+                       : Exchanged(*one.team, alone, batch);
+    };
+    std::vector<Batch> batches;
+    for (const Batch& batch : plain) batches.push_back(exchanged(batch));
+    for (const bool captured : {true, false}) {
+      std::vector<std::string> flags = overrides;
+      flags.push_back(absl::StrCat("solver.cuda_graph=", captured ? "true" : "false"));
+      ExpectSameBits(alone, expected, predictions, batches, exchanged(last), text, flags, captured);
     }
-    EXPECT_EQ(queued.waits(), batches.size());
-    EXPECT_GE(queued.calls(), 4 * batches.size());
-    queued.ExpectInOrder();
   }
 }
 
@@ -189,13 +248,18 @@ TEST(SeveralWorkers, OneThatExchangesWithItselfTrainsTheSameBits) {
 // Taking memory waits for steps in flight, which never end if a peer is gone.
 TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatTakesMemory) {
   Team1 one;
-  for (const size_t last : {1, 16}) {
+  const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
+  for (const auto& [last, on_device] :
+       std::vector<std::pair<size_t, bool>>{{1, false}, {16, false}, {1, true}, {16, true}}) {
+    if (on_device && !on_gpu) continue;
     QueuedSelf queued;
     ModelBench bench(DlrmText(), {}, kRows);
     ASSERT_NO_FATAL_FAILURE(SetPeers(bench, queued));
     std::vector<Batch> batches;
     for (const size_t size : {size_t{1}, size_t{1}, last}) {
-      batches.push_back(Exchanged(*one.team, bench, bench.batch(size, 5)));
+      const Batch batch = bench.batch(size, 5);
+      batches.push_back(on_device ? ExchangedOnDevice(*one.team, bench, batch)
+                                  : Exchanged(*one.team, bench, batch));
     }
     TrainAll(bench, batches);
     if (last == 1) {
@@ -212,8 +276,10 @@ TEST(SeveralWorkers, ClippedRegularizedAndScaledLikeOne) {
 }
 
 TEST(SeveralWorkers, CtrRowsCountWhatTheBatchesSay) {
-  ExpectSameBits(DnnText(), {R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":2,)"
-                             R"("optimizer":{"type":"AdaGradShared"}})"});
+  ExpectSameBits(DnnText(),
+                 {R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":2,)"
+                  R"("optimizer":{"type":"AdaGradShared"}})"},
+                 /*device_keys=*/false);
 }
 
 }  // namespace

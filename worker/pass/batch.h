@@ -24,6 +24,8 @@ struct SparseBatch {
   // are made on the GPU, too, when the batch comes there.
   std::vector<Key> keys;
   std::shared_ptr<const DeviceKeys> finder;
+  // The same of a batch that brings rows: a GPU makes the segments when it comes there.
+  bool segments_there = false;
   // The same occurrences sorted by row, for a backward pass that adds in a fixed order: distinct
   // row segment_rows[i] occurs in outputs segment_outputs[segment_offsets[i] ..
   // segment_offsets[i + 1]), ascending; an output is sample * slot_num + slot.
@@ -67,14 +69,26 @@ struct OwnedKeys {
   std::vector<std::vector<Row>> asked;
 };
 
+// Distinct keys of one input of a pass that a GPU has collected for one of several workers. Until
+// the workers have exchanged their rows, the rows of a batch count in its segment_rows, and these
+// are places among all keys here, ordered by mixed key (common/hash.h). So the keys of each owner
+// lie side by side.
+struct CollectedKeys {
+  std::vector<Key> keys;    // in the order in which their owners learned of them
+  std::vector<Row> places;  // of each of them
+};
+
 // A pass: its batches, and the distinct keys whose rows they index.
 struct Pass {
-  size_t samples = 0;            // of all workers
-  uint32_t epoch = 0;            // 0, 1, ...: of the data, of the first sample
-  bool ends_epoch = false;       // the last batch is the last of its epoch
-  bool is_last = false;          // no pass follows
-  std::vector<PassKeys> keys;    // by input: row r of the pass table holds the value of keys()[r]
-  std::vector<OwnedKeys> owned;  // by input, of several workers, until they exchange rows
+  size_t samples = 0;          // of all workers
+  uint32_t epoch = 0;          // 0, 1, ...: of the data, of the first sample
+  bool ends_epoch = false;     // the last batch is the last of its epoch
+  bool is_last = false;        // no pass follows
+  std::vector<PassKeys> keys;  // by input: row r of the pass table holds the value of keys()[r]
+  // By input, of several workers, until they exchange rows; the second where a GPU has collected,
+  // and then `keys` are empty so long.
+  std::vector<OwnedKeys> owned;
+  std::vector<CollectedKeys> collected;
   std::vector<Batch> batches;
   PassCursor begin, end;  // where it was made from, and what is to follow it
 

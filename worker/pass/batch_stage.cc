@@ -70,6 +70,52 @@ size_t BytesOf(const Batch& batch) {
   return bytes;
 }
 
+// What the host has left to the device of one input, or of rows that others take of it.
+struct MadeArrays {
+  size_t occurrences = 0;
+  bool rows = false, segments = false;
+
+  size_t bytes() const {
+    size_t bytes = rows ? Rounded(occurrences * sizeof(Row)) : 0;
+    if (!segments) return bytes;
+    bytes += Rounded(sizeof(uint32_t)) + Rounded((occurrences + 1) * sizeof(uint32_t));
+    return bytes + 2 * Rounded(occurrences * sizeof(uint32_t));
+  }
+};
+
+// Calls visit(arrays, sparse, view of it) for each input, then for the rows that others take.
+template <typename Visit>
+void ForEachMade(const Batch& batch, BatchStage::Use use, BatchView* view, const Visit& visit) {
+  const auto visit_one = [&](const SparseBatch& sparse, SparseView* to) {
+    MadeArrays made;
+    made.rows = sparse.finder != nullptr;
+    made.occurrences = made.rows ? sparse.keys.size() : sparse.rows.size();
+    made.segments =
+        use == BatchStage::Use::kTrain && (sparse.finder != nullptr || sparse.segments_there);
+    visit(made, sparse, to);
+  };
+  for (size_t i = 0; i < batch.sparse.size(); ++i) visit_one(batch.sparse[i], &view->sparse[i]);
+  for (size_t i = 0; i < batch.exchanged.size(); ++i) {
+    visit_one(batch.exchanged[i].served, &view->exchanged[i].served);
+  }
+}
+
+// Room that they take.
+struct MadeSizes {
+  size_t bytes = 0, scratch = 0, numbers = 0;
+};
+MadeSizes SizesOfMade(const Batch& batch, BatchStage::Use use, Stream& stream) {
+  MadeSizes sizes;
+  BatchView view = SizesOf(batch);
+  ForEachMade(batch, use, &view, [&](const MadeArrays& made, const SparseBatch&, SparseView*) {
+    sizes.bytes += made.bytes();
+    sizes.numbers += sizeof(uint32_t);
+    if (!made.segments) return;
+    sizes.scratch = std::max(sizes.scratch, op::MakeSegmentsScratchBytes(made.occurrences, stream));
+  });
+  return sizes;
+}
+
 // A large batch has tens of megabytes, and is wanted within a step of a few milliseconds.
 void CopyOnAllCores(const void* from, void* to, size_t bytes) {
   constexpr size_t kPiece = size_t{1} << 20;
@@ -111,7 +157,12 @@ absl::Status BatchStage::MakeStreams() {
 bool BatchStage::HasRoom(const Batch& batch) const {
   if (device_.kind() == DeviceKind::kCpu) return true;
   const size_t bytes = BytesOf(batch);
-  return places_[next_].pinned.bytes() >= bytes && places_[next_].there.bytes() >= bytes;
+  const MadeSizes made = SizesOfMade(batch, Use::kTrain, device_.stream());
+  const Place& place = places_[next_];
+  return place.pinned.bytes() >= bytes && place.there.bytes() >= bytes &&
+         (made.bytes == 0 ||
+          (place.made.bytes() >= made.bytes && place.distinct.bytes() >= made.numbers)) &&
+         scratch_.bytes() >= made.scratch;
 }
 
 absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory) {
@@ -144,7 +195,7 @@ absl::Status BatchStage::Begin(const Batch& batch, Use use) {
   place.events[kUsed].LetWait(copies);
   CopyToDevice(place.pinned.data(), place.there.data(), bytes, copies);
   place.view = std::move(view);
-  CISTERN_RETURN_IF_ERROR(MakeRows(batch, use, &place));
+  CISTERN_RETURN_IF_ERROR(Make(batch, use, &place));
   place.events[kCopied].Record(copies);
   CISTERN_RETURN_IF_ERROR(copies.status());
   place.begun = &batch;
@@ -152,24 +203,15 @@ absl::Status BatchStage::Begin(const Batch& batch, Use use) {
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::MakeRows(const Batch& batch, Use use, Place* place) {
-  size_t bytes = 0, scratch = 0;
+absl::Status BatchStage::Make(const Batch& batch, Use use, Place* place) {
   Stream& copies = copies_.front();
-  for (const SparseBatch& sparse : batch.sparse) {
-    if (sparse.finder == nullptr) continue;
-    const size_t count = sparse.keys.size();
-    bytes += Rounded(sizeof(uint32_t)) + 3 * Rounded(count * sizeof(Row)) +
-             Rounded((count + 1) * sizeof(uint32_t));
-    if (use == Use::kPredict) continue;
-    scratch = std::max(scratch, op::MakeSegmentsScratchBytes(count, copies));
-  }
-  if (bytes == 0) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, bytes, place, &place->made));
-  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kPinned, batch.sparse.size() * sizeof(uint32_t),
-                                   place, &place->distinct));
-  if (scratch_.bytes() < scratch) {
+  const MadeSizes sizes = SizesOfMade(batch, use, copies);
+  if (sizes.bytes == 0) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, sizes.bytes, place, &place->made));
+  CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kPinned, sizes.numbers, place, &place->distinct));
+  if (scratch_.bytes() < sizes.scratch) {
     CISTERN_RETURN_IF_ERROR(copies.Wait());
-    CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, scratch, place, &scratch_));
+    CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, sizes.scratch, place, &scratch_));
   }
   char* end = static_cast<char*>(place->made.data());
   const auto take = [&end](size_t count) {
@@ -177,25 +219,26 @@ absl::Status BatchStage::MakeRows(const Batch& batch, Use use, Place* place) {
     end += Rounded(count * sizeof(uint32_t));
     return taken;
   };
-  for (size_t i = 0; i < batch.sparse.size(); ++i) {
-    const SparseBatch& sparse = batch.sparse[i];
-    if (sparse.finder == nullptr) continue;
-    SparseView& view = place->view.sparse[i];
-    const size_t count = sparse.keys.size();
-    Row* rows = take(count);
-    sparse.finder->Find(view.keys, count, rows, copies);
-    view.rows = rows;
-    if (use == Use::kPredict) continue;
+  auto* number = static_cast<uint32_t*>(place->distinct.data());
+  const auto make = [&](const MadeArrays& made, const SparseBatch& sparse, SparseView* view) {
+    const size_t count = made.occurrences;
+    uint32_t* const host_distinct = number++;
+    if (made.rows) {
+      Row* rows = take(count);
+      sparse.finder->Find(view->keys, count, rows, copies);
+      view->rows = rows;
+    }
+    if (!made.segments) return;
     Row* segment_rows = take(count);
     uint32_t *offsets = take(count + 1), *outputs = take(count), *distinct = take(1);
-    op::MakeSegments(view.offsets, rows, sparse.offsets.size() - 1, count, segment_rows, offsets,
-                     outputs, distinct, scratch_.data(), copies);
-    CopyToHost(distinct, static_cast<uint32_t*>(place->distinct.data()) + i, sizeof(uint32_t),
-               copies);
-    view.segment_rows = segment_rows;
-    view.segment_offsets = offsets;
-    view.segment_outputs = outputs;
-  }
+    op::MakeSegments(view->offsets, view->rows, sparse.offsets.size() - 1, count, segment_rows,
+                     offsets, outputs, distinct, scratch_.data(), copies);
+    CopyToHost(distinct, host_distinct, sizeof(uint32_t), copies);
+    view->segment_rows = segment_rows;
+    view->segment_offsets = offsets;
+    view->segment_outputs = outputs;
+  };
+  ForEachMade(batch, use, &place->view, make);
   return absl::OkStatus();
 }
 
@@ -206,11 +249,21 @@ absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, Use use) {
   Place& place = places_[viewed_];
   place.begun = nullptr;
   place.events[kCopied].LetWait(device_.stream());
-  for (size_t i = 0; i < batch.sparse.size(); ++i) {
-    if (batch.sparse[i].finder == nullptr || use == Use::kPredict) continue;
-    CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // it was begun a step ago
-    place.view.sparse[i].distinct = static_cast<const uint32_t*>(place.distinct.data())[i];
-  }
+  // Where segments are made only the device knows how many. It was given them a step ago, behind
+  // nothing but the step that had this place before.
+  bool any = false;
+  ForEachMade(batch, use, &place.view,
+              [&any](const MadeArrays& made, const SparseBatch&, SparseView*) {
+                any = any || made.segments;
+              });
+  if (!any) return place.view;
+  CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());
+  const auto* number = static_cast<const uint32_t*>(place.distinct.data());
+  ForEachMade(batch, use, &place.view,
+              [&number](const MadeArrays& made, const SparseBatch&, SparseView* view) {
+                if (made.segments) view->distinct = *number;
+                ++number;
+              });
   return place.view;
 }
 

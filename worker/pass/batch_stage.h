@@ -43,8 +43,8 @@ struct BatchView {
 };
 
 // On the CPU a view points into the batch itself. On a GPU a batch is packed into pinned memory and
-// copied at once, on a stream of its own, where rows are found and segments are made of a batch
-// that brings keys; there are two places, so that the next batch comes while this one is computed.
+// copied at once, on a stream of its own, where rows and segments are made that the host has left
+// to it; there are two places, so that the next batch comes while this one is computed.
 //
 // Threads: one at a time.
 class BatchStage {
@@ -71,8 +71,8 @@ class BatchStage {
     const Batch* begun = nullptr;  // not viewed yet
     BatchView view;
     Memory pinned, there;
-    Memory made;                // on the device, of keys: rows, segments, and their numbers
-    Memory distinct;            // pinned: their numbers, by input
+    Memory made;                // on the device: rows, segments, and their numbers
+    Memory distinct;            // pinned: how many distinct rows each has
     std::vector<Event> events;  // kCopied, kUsed
   };
   enum { kCopied, kUsed };
@@ -81,8 +81,8 @@ class BatchStage {
   // Room for `bytes`, taken where the memory has less. What a place held before is not used any
   // more.
   absl::Status MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory);
-  // Enqueues what makes rows, and for training segments, of the keys that were brought.
-  absl::Status MakeRows(const Batch& batch, Use use, Place* place);
+  // Enqueues what makes the rows and segments that the host has left to the device.
+  absl::Status Make(const Batch& batch, Use use, Place* place);
 
   DeviceContext& device_;
   std::vector<Stream> copies_;  // one on a GPU

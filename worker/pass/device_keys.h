@@ -30,8 +30,13 @@ class DeviceKeys {
   size_t count_;
 };
 
-// A collector that works on the GPU of `device`, on a stream of its own: batches keep their keys,
-// and rows and segments are made when a batch comes to the device (BatchStage).
+// Collectors that work on the GPU of `device`, on a stream of their own. For one worker alone
+// batches keep their keys, and rows and segments are made when a batch comes to the device
+// (BatchStage).
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectKeysOn(DeviceContext& device, size_t inputs);
+// For one of several workers (Pass::collected): a pass gets its rows when it ends, as the host has
+// to tell the others of them; segments are still made where a batch comes.
+absl::StatusOr<std::unique_ptr<KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
+                                                                  size_t inputs);
 
 }  // namespace cistern

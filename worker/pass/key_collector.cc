@@ -30,10 +30,9 @@ class HostKeys : public KeyCollector {
     for (size_t i = 0; i < keys_.size(); ++i) batch.sparse[i].rows = std::move(rows_[i]);
     return batch;
   }
-  absl::StatusOr<std::vector<PassKeys>> Finish(std::vector<Batch>*) override {
-    std::vector<PassKeys> made;
-    for (KeyIndex& keys : keys_) made.emplace_back(std::exchange(keys, KeyIndex()));
-    return made;
+  absl::Status Finish(Pass* pass) override {
+    for (KeyIndex& keys : keys_) pass->keys.emplace_back(std::exchange(keys, KeyIndex()));
+    return absl::OkStatus();
   }
 
   bool wants_segments() const override { return true; }

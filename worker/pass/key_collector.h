@@ -25,16 +25,16 @@ class KeyCollector {
   virtual absl::Status Add(const SampleBlock& samples) = 0;
   // Distinct keys of an input, with those of the batch that was added last.
   virtual size_t size(size_t input) const = 0;
-  // Keys of an input that none of the pass before the batch that was added last had. On the host
-  // alone.
-  virtual absl::Span<const Key> added(size_t input) const { return {}; }
+  // Keys of an input that none of the pass before the batch that was added last had, each once, for
+  // PassPartners; empty of a collector that is for one worker alone.
+  virtual absl::Span<const Key> added(size_t input) const = 0;
   // Forgets the batch that was added last.
   virtual void Drop() = 0;
   // Makes a batch of the one that was added last.
   virtual Batch Take(SampleBlock&& samples) = 0;
-  // Ends the pass: its keys, by input, for the batches in `batches` too. What is added next is of
-  // another pass.
-  virtual absl::StatusOr<std::vector<PassKeys>> Finish(std::vector<Batch>* batches) = 0;
+  // Ends the pass, which has its batches: gives it its keys, and the batches what finds their rows.
+  // What is added next is of another pass.
+  virtual absl::Status Finish(Pass* pass) = 0;
 
   // The host makes the segments of a batch.
   virtual bool wants_segments() const = 0;

@@ -195,7 +195,7 @@ absl::Status PassSource::State::Finish(Pass* pass) {
   forced_batches = batches_done = 0;
   pass->end = Cursor();
   pass->is_last = AllMade() || (!pending && cursor.at_end());
-  CISTERN_ASSIGN_OR_RETURN(pass->keys, keys->Finish(&pass->batches));
+  CISTERN_RETURN_IF_ERROR(keys->Finish(pass));
   if (partners != nullptr) pass->owned = partners->Take();
   if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
   if (partners != nullptr) return absl::OkStatus();  // rows are still to get their places

@@ -12,11 +12,11 @@
 namespace cistern {
 
 struct ExchangeOptions {
-  // Training: the batches get their segments.
+  // Training: the batches get their segments, or a GPU makes them where it has collected the keys.
   bool segments = true;
   // By input: the keys of the batches are wanted (SparseBatch::keys), beside their rows.
   std::vector<bool> keep_keys;
-  // By input: occurrences and clicks of rows are counted.
+  // By input: occurrences and clicks of rows are counted. Not of keys that a GPU has collected.
   std::vector<bool> count_clicks;
 };
 

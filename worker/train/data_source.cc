@@ -31,6 +31,19 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& da
                                                  "; paths count from the current folder"));
 }
 
+// Who collects the keys of a run's passes; null: the host. A GPU does, but where clicks are counted
+// among several workers: the host counts them, each where it occurs.
+absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& config,
+                                                          DeviceContext& device, Team* team) {
+  const size_t inputs = config.data.sparse.size();
+  if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
+  if (team == nullptr) return CollectKeysOn(device, inputs);
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    if (embedding.spec.accessor() == v1::TableSpec::CTR) return std::unique_ptr<KeyCollector>();
+  }
+  return CollectSharedKeysOn(device, inputs);
+}
+
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const DataSetOptions& data,
                                                  const PassMemory& memory, DeviceContext& device,
@@ -40,15 +53,13 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
   options.byte_budget = memory.bytes;
   options.device_bound = memory.device_bound;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
-  std::unique_ptr<KeyCollector> keys;
   std::unique_ptr<PassPartners> partners;
-  if (team != nullptr) {  // whose owners find rows on the host
+  if (team != nullptr) {
     options.part = team->rank();
     options.parts = team->size();
     partners = PartnersOf(*team, options.value_bytes);
-  } else if (device.kind() == DeviceKind::kCuda) {
-    CISTERN_ASSIGN_OR_RETURN(keys, CollectKeysOn(device, data.shape.slot_nums.size()));
   }
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, team));
   return std::make_unique<PassSource>(
       options, [data] { return OpenNamed(data); }, start, std::move(keys), std::move(partners));
 }

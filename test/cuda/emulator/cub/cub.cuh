@@ -118,6 +118,23 @@ struct DeviceSelect {
           static_cast<Selected>(std::unique_copy(keys, keys + count, distinct) - distinct);
     });
   }
+  template <typename Key, typename Flag, typename Selected>
+  static cudaError_t Flagged(void* temporary, size_t& bytes, const Key* keys, const Flag* flags,
+                             Key* flagged, Selected* flagged_count, int signed_count,
+                             cudaStream_t stream) {
+    const auto count = static_cast<size_t>(signed_count);
+    if (temporary != nullptr && emulated::Overlap(keys, count, flagged, count))
+      return cudaErrorInvalidValue;
+    return emulated::Call(temporary, bytes, count / 1024, 8, stream, [=] {
+      if (count == 0) return;
+      std::memset(flagged, emulated::kGarbage, count * sizeof(Key));
+      size_t found = 0;
+      for (size_t i = 0; i < count; ++i) {
+        if (flags[i]) flagged[found++] = keys[i];
+      }
+      *flagged_count = static_cast<Selected>(found);
+    });
+  }
 };
 
 struct DeviceScan {
