@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "common/status.h"
@@ -18,17 +19,30 @@
 
 namespace cistern {
 
-// One product of row-major matrices: c = A B + bias or c += A B, as op::Gemm and
-// op::FullyConnected; bias: [n] of c's type or null, only without `accumulate`. a and b are of one
-// type, c of that or float. m, n, k > 0.
+// What a kernel does beside a product, which saves trips through memory.
+enum class BlasEpilogue {
+  kNone,
+  kBias,          // c = A B + bias
+  kBiasRelu,      // c = max(A B + bias, 0), and mask, if there is one, says where that is not cut
+  kReluBackward,  // c = A B where mask, which a kBiasRelu of c's shape has made, says; else 0
+  kColumnSums,    // column_sums = the sums of the columns of B, which is not transposed
+};
+
+// One product of row-major matrices: c = A B or c += A B, as op::Gemm. a and b are of one type, c
+// of that or float. m, n, k > 0.
 struct BlasProduct {
   bool transpose_a, transpose_b;
   size_t m, n, k;
   op::ConstValues a, b;
   bool accumulate;
-  op::ConstValues bias;
   op::Values c;
   ProductPrecision precision;
+
+  BlasEpilogue epilogue = BlasEpilogue::kNone;  // another only without `accumulate`
+  op::ConstValues bias = nullptr;               // [n] of c's type
+  uint8_t* mask = nullptr;                      // [m, mask_stride], aligned to 16 bytes
+  size_t mask_stride = 0;                       // bytes; a multiple of 16, at least n / 8
+  float* column_sums = nullptr;                 // [n]
 };
 
 // Threads: one at a time.

@@ -72,7 +72,7 @@ absl::Status BlasStatus(cublasStatus_t status, const char* what) {
 
 // A product's shape, types and precision, and the largest power of two up to 16 that divides each
 // pointer.
-using Key = std::array<size_t, 14>;
+using Key = std::array<size_t, 16>;
 
 size_t AlignmentOf(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -89,11 +89,13 @@ Key KeyOf(const BlasProduct& p) {
           p.n,
           p.k,
           p.accumulate,
-          !(p.bias == nullptr),
+          static_cast<size_t>(p.epilogue),
+          p.mask != nullptr,
           AlignmentOf(p.a.data),
           AlignmentOf(p.b.data),
           AlignmentOf(p.bias.data),
           AlignmentOf(p.c.data),
+          AlignmentOf(p.column_sums),
           static_cast<size_t>(p.precision),
           static_cast<size_t>(p.a.type),
           static_cast<size_t>(p.c.type)};
@@ -124,6 +126,22 @@ cudaDataType_t DataTypeOf(ElementType type) {
   }
 }
 
+cublasLtEpilogue_t EpilogueOf(const BlasProduct& p) {
+  switch (p.epilogue) {
+    case BlasEpilogue::kBias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case BlasEpilogue::kBiasRelu:
+      return p.mask == nullptr ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
+    case BlasEpilogue::kReluBackward:
+      return CUBLASLT_EPILOGUE_DRELU;
+    case BlasEpilogue::kColumnSums:
+      return CUBLASLT_EPILOGUE_BGRADA;  // of the left operand, which is our b
+    case BlasEpilogue::kNone:
+      break;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 class CublasLt : public Blas {
  public:
   explicit CublasLt(const Library& library) : library_(library) {}
@@ -149,9 +167,7 @@ class CublasLt : public Blas {
     Plan& plan = at->second;
     if (is_new) plan.status = Prepare(p, &plan);
     CISTERN_RETURN_IF_ERROR(plan.status);
-    if (p.bias.data != nullptr) {
-      CISTERN_RETURN_IF_ERROR(Set(plan.matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias.data));
-    }
+    CISTERN_RETURN_IF_ERROR(SetEpiloguePointers(p, plan.matmul));
     const float one = 1.0f, keep = p.accumulate ? 1.0f : 0.0f;
     return BlasStatus(library_.Matmul(handle_, plan.matmul, &one, p.b.data, plan.left, p.a.data,
                                       plan.right, &keep, p.c.data, plan.out, p.c.data, plan.out,
@@ -175,22 +191,40 @@ class CublasLt : public Blas {
                    "cublasLtMatmulDescCreate"));
     const cublasOperation_t left = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t right = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasLtEpilogue_t epilogue =
-        p.bias.data == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS;
     CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_TRANSA, left));
     CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_TRANSB, right));
-    CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
-    if (p.bias.data != nullptr) {  // the choice of a kernel looks at its alignment
-      CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias.data));
-      CISTERN_RETURN_IF_ERROR(
-          Set(plan->matmul, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, DataTypeOf(p.bias.type)));
-    }
+    CISTERN_RETURN_IF_ERROR(SetEpilogue(p, plan->matmul));
     CISTERN_RETURN_IF_ERROR(p.transpose_b ? Layout(p.b.type, p.k, p.n, &plan->left)
                                           : Layout(p.b.type, p.n, p.k, &plan->left));
     CISTERN_RETURN_IF_ERROR(p.transpose_a ? Layout(p.a.type, p.m, p.k, &plan->right)
                                           : Layout(p.a.type, p.k, p.m, &plan->right));
     CISTERN_RETURN_IF_ERROR(Layout(p.c.type, p.n, p.m, &plan->out));
     return ChooseKernel(p, plan);
+  }
+
+  absl::Status SetEpilogue(const BlasProduct& p, cublasLtMatmulDesc_t matmul) {
+    CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(p)));
+    if (p.bias.data != nullptr) {
+      CISTERN_RETURN_IF_ERROR(
+          Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, DataTypeOf(p.bias.type)));
+    }
+    if (p.column_sums != nullptr) {
+      CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F));
+    }
+    if (p.mask != nullptr) {  // counted in bits
+      const auto stride = static_cast<int64_t>(p.mask_stride * 8);
+      CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride));
+    }
+    return SetEpiloguePointers(p, matmul);  // the choice of a kernel looks at their alignment
+  }
+
+  absl::Status SetEpiloguePointers(const BlasProduct& p, cublasLtMatmulDesc_t matmul) {
+    const void* bias = p.column_sums != nullptr ? p.column_sums : p.bias.data;
+    if (bias != nullptr) {
+      CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
+    }
+    if (p.mask == nullptr) return absl::OkStatus();
+    return Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.mask);
   }
 
   absl::Status ChooseKernel(const BlasProduct& p, Plan* plan) {
@@ -217,8 +251,8 @@ class CublasLt : public Blas {
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, bytes(p.a)));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, bytes(p.c)));
     // There is no such number for the bias, which is read beside D.
-    CISTERN_RETURN_IF_ERROR(
-        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::min(bytes(p.c), bytes(p.bias))));
+    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+                                std::min({bytes(p.c), bytes(p.bias), bytes(p.column_sums)})));
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
     CISTERN_RETURN_IF_ERROR(

@@ -2,6 +2,7 @@
 
 #include "cuda/op/cpu.h"
 #include "cuda/op/gemm_cpu.h"
+#include "cuda/op/relu.h"
 #include "cuda/op/vector_cpu.h"
 #include "cuda/op/wide_array.h"
 
@@ -9,7 +10,9 @@ namespace cistern::op {
 
 namespace gpu {  // fully_connected.cu
 decltype(op::FullyConnected) FullyConnected;
+decltype(op::FullyConnectedRelu) FullyConnectedRelu;
 decltype(op::FullyConnectedBackward) FullyConnectedBackward;
+decltype(op::FullyConnectedBackwardBehindRelu) FullyConnectedBackwardBehindRelu;
 }  // namespace gpu
 
 namespace {
@@ -58,31 +61,48 @@ void WeightedColumnSums(const T* x, const T* factor, size_t b, size_t n, float* 
   AddPartials(scratch, RowBlocks(b), n, out);
 }
 
-}  // namespace
-
-void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
-                    size_t k, size_t n, Stream& stream) {
-  CISTERN_RUN_ON_GPU(FullyConnected, x, weight, bias, y, b, k, n);
-  if (n == 1) {
-    return ForType(x.type, [&]<typename T>() {
-      const float shift = bias == nullptr ? 0.0f : float{As<T>(bias)[0]};
-      DotRows(As<T>(x), As<T>(weight), shift, As<T>(y), b, k);
-    });
-  }
+// y = x W + bias, or ReLU of it: n > 1.
+void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y, size_t b,
+             size_t k, size_t n) {
   const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
   WideResult out(y, b * n, Write::kOverwrite);
   const Product product = {false, false,        b, n, k, in.floats(), k, weights.floats(), n,
                            false, out.floats(), n};
   MultiplyInBlocks(product, [&](const Product& done, size_t first_column) {
-    if (bias == nullptr) return;
-    const float* add = shift.floats() + first_column;
+    const float* add = bias == nullptr ? nullptr : shift.floats() + first_column;
     for (size_t r = 0; r < done.m; ++r) {
       float* row = done.c + r * done.ldc;
+      if (add != nullptr) {
 #pragma omp simd
-      for (size_t c = 0; c < done.n; ++c) row[c] += add[c];
+        for (size_t c = 0; c < done.n; ++c) row[c] += add[c];
+      }
+      if (!relu) continue;
+#pragma omp simd
+      for (size_t c = 0; c < done.n; ++c) row[c] = row[c] < 0.0f ? 0.0f : row[c];
     }
   });
   out.Round();
+}
+
+}  // namespace
+
+void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
+                    size_t k, size_t n, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnected, x, weight, bias, y, b, k, n);
+  if (n != 1) return Forward(x, weight, bias, /*relu=*/false, y, b, k, n);
+  ForType(x.type, [&]<typename T>() {
+    const float shift = bias == nullptr ? 0.0f : float{As<T>(bias)[0]};
+    DotRows(As<T>(x), As<T>(weight), shift, As<T>(y), b, k);
+  });
+}
+
+void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y,
+                        ReluMask* mask, size_t b, size_t k, size_t n, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedRelu, x, weight, bias, y, mask, b, k, n);
+  mask->is_made = false;
+  if (n != 1) return Forward(x, weight, bias, /*relu=*/true, y, b, k, n);
+  FullyConnected(x, weight, bias, y, b, k, n, stream);
+  Relu(y, y, b * n, stream);
 }
 
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
@@ -102,6 +122,17 @@ void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, W
   Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, dy, Write::kOverwrite, dweight, stream);
   if (dx == nullptr) return;
   Gemm(Transpose::kNo, Transpose::kYes, b, k, n, dy, weight, dx_write, dx, stream);
+}
+
+void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, ConstValues weight,
+                                      ConstValues dy, Values dx, float* dweight, float* dbias,
+                                      size_t b, size_t k, size_t n, float* scratch,
+                                      Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedBackwardBehindRelu, x, x_mask, weight, dy, dx, dweight, dbias, b,
+                     k, n, scratch);
+  FullyConnectedBackward(x, weight, dy, Write::kOverwrite, dx, dweight, dbias, b, k, n, scratch,
+                         stream);
+  ReluBackward(x, dx, Write::kOverwrite, dx, b * k, stream);
 }
 
 size_t FullyConnectedScratchFloats(size_t b, size_t k, size_t n) {

@@ -19,17 +19,9 @@ void Gemm(Transpose transpose_a, Transpose transpose_b, size_t m, size_t n, size
   CISTERN_CHECK(a.type == b.type && (c.type == a.type || c.type == ElementType::kFloat));
   const absl::StatusOr<Blas*> blas = stream.queue()->blas();
   if (!blas.ok()) return stream.Record(blas.status());
-  const BlasProduct product = {transpose_a == Transpose::kYes,
-                               transpose_b == Transpose::kYes,
-                               m,
-                               n,
-                               k,
-                               a,
-                               b,
-                               accumulate,
-                               nullptr,
-                               c,
-                               stream.product_precision()};
+  const BlasProduct product = {
+      transpose_a == Transpose::kYes, transpose_b == Transpose::kYes, m, n, k, a, b, accumulate, c,
+      stream.product_precision()};
   const absl::Status status = (*blas)->Multiply(product, stream.queue()->stream());
   if (!status.ok()) {
     stream.Record(

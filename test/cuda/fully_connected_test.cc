@@ -128,6 +128,38 @@ TEST_P(FullyConnectedTest, BackwardLeavesOutWhatIsNotWanted) {
   EXPECT_EQ(all.Read(), only.Read());
 }
 
+Doubles Relu(Doubles x) {
+  for (double& v : x) v = std::max(v, 0.0);
+  return x;
+}
+
+// Two layers: what the second makes of the first one's mask is the derivative by what the first
+// one's ReLU was given; and as well without a mask.
+TEST_P(FullyConnectedTest, AReluIsUndoneByTheLayerBehindIt) {
+  const Doubles in = Random(b() * n()), first = Random(n() * k()), shift = Random(k());
+  const Doubles weight = Random(k() * n()), dy = Random(b() * n());
+  const Doubles sums = Layer(in, first, shift, b(), n(), k());
+  for (const bool wanted : {true, false}) {
+    Array<uint8_t> bits(b() * ReluMaskStride(k()), 0xFF);
+    ReluMask mask = {wanted ? bits.data() : nullptr};
+    Floats x(b() * k(), kUnset);
+    FullyConnectedRelu(Floats(in).data(), Floats(first).data(), Floats(shift).data(), x.data(),
+                       &mask, b(), n(), k(), stream());
+    ExpectNear(Relu(sums), x, kTolerance);
+    EXPECT_LE(mask.is_made, wanted);
+    Floats dx(x.size(), kUnset), dweight(weight.size(), kUnset), dbias(n(), kUnset);
+    Floats scratch(FullyConnectedScratchFloats(b(), k(), n()), kUnset);
+    FullyConnectedBackwardBehindRelu(x.data(), mask, Floats(weight).data(), Floats(dy).data(),
+                                     dx.data(), dweight.data(), dbias.data(), b(), k(), n(),
+                                     scratch.data(), stream());
+    Doubles expected = Times(dy, Transposed(weight, k(), n()), b(), n(), k());
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] *= sums[i] > 0 ? 1 : 0;
+    ExpectNear(expected, dx, kTolerance);
+    ExpectNear(Times(Transposed(Relu(sums), b(), k()), dy, k(), b(), n()), dweight, 5 * kTolerance);
+    ExpectNear(Times(Doubles(b(), 1.0), dy, 1, b(), n()), dbias, kTolerance);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, GemmTest, testing::ValuesIn(OpCases()), OpCaseName);
 INSTANTIATE_TEST_SUITE_P(Devices, FullyConnectedTest, testing::ValuesIn(OpCases()), OpCaseName);
 

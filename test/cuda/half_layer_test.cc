@@ -99,6 +99,33 @@ TEST_P(HalfLayerTest, FullyConnectedLayers) {
   });
 }
 
+TEST_P(HalfLayerTest, FullyConnectedLayersBehindRelu) {
+  ForTypes([&](ElementType type) {
+    const Typed in = RandomOf(type, b() * n()), first = RandomOf(type, n() * k());
+    const Typed bias = RandomOf(type, k()), weight = RandomOf(type, k() * n());
+    const Typed dy = RandomOf(type, b() * n());
+    Typed x(type, b() * k(), 100), dx(type, x.size(), 100);
+    Array<uint8_t> bits(b() * ReluMaskStride(k()));
+    ReluMask mask = {bits.data()}, none;
+    FullyConnectedRelu(in.half(), first.half(), bias.half(), x.half(), &mask, b(), n(), k(),
+                       stream());
+    FullyConnectedRelu(in.floats(), first.floats(), bias.floats(), x.floats(), &none, b(), n(), k(),
+                       stream());
+    x.ExpectRounded();
+    Floats scratch(FullyConnectedScratchFloats(b(), k(), n()));
+    Floats dw(weight.size(), kUnset), dbias(n(), kUnset), expected_dw = dw, expected_dbias = dbias;
+    FullyConnectedBackwardBehindRelu(x.half(), mask, weight.half(), dy.half(), dx.half(), dw.data(),
+                                     dbias.data(), b(), k(), n(), scratch.data(), stream());
+    const Typed rounded(type, x.Read());  // what the products of halves have read
+    FullyConnectedBackwardBehindRelu(rounded.floats(), none, weight.floats(), dy.floats(),
+                                     dx.floats(), expected_dw.data(), expected_dbias.data(), b(),
+                                     k(), n(), scratch.data(), stream());
+    dx.ExpectRounded();
+    ExpectSame(expected_dw, dw, b());
+    ExpectSame(expected_dbias, dbias);
+  });
+}
+
 TEST_P(HalfLayerTest, BatchNormalization) {
   const size_t width = n();
   if (b() == 0) GTEST_SKIP();

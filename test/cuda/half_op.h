@@ -33,6 +33,12 @@ class Typed {
   float* floats() { return floats_.data(); }
   const float* floats() const { return floats_.data(); }
   size_t size() const { return bits_.size(); }
+  // What is in half().
+  Doubles Read() const {
+    Doubles values;
+    for (const HalfBits bits : bits_.Read()) values.push_back(ValueOf(bits, type_));
+    return values;
+  }
 
   // What is in half() is what is in floats(), rounded.
   void ExpectRounded() const {

@@ -54,6 +54,7 @@ inline std::vector<OpCase> OpCases() {
                                                                     {64, 3, 65},
                                                                     {65, 31, 1},
                                                                     {129, 1, 1},
+                                                                    {70, 24, 16},
                                                                     {257, 20, 40},
                                                                     {1030, 9, 33}}) {
       cases.push_back({device, b, k, n});

@@ -34,6 +34,22 @@ TEST(Fusion, ReluTakesDropoutAlone) {
   EXPECT_TRUE(plan.absorbed[1]);
 }
 
+TEST(Fusion, InnerProductTakesReluWithoutDropout) {
+  std::vector<LayerConfig> layers = {MakeLayer("InnerProduct", "a", "b"),
+                                     MakeLayer("ReLU", "b", "c"),
+                                     MakeLayer("InnerProduct", "c", "d")};
+  FusionPlan plan = PlanFusion(layers);
+  EXPECT_EQ(plan.absorbed, (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(plan.epilogues[0].relu, &layers[1]);
+  layers.push_back(MakeLayer("InnerProduct", "b", "e"));  // one more reader
+  EXPECT_EQ(PlanFusion(layers).absorbed, (std::vector<bool>{false, false, false, false}));
+  layers[2] = MakeLayer("Dropout", "c", "d");
+  layers.pop_back();
+  plan = PlanFusion(layers);
+  EXPECT_EQ(plan.absorbed, (std::vector<bool>{false, false, true}));
+  EXPECT_EQ(plan.epilogues[1].dropout, &layers[2]);
+}
+
 TEST(Fusion, ATensorThatAnotherLayerReadsIsComputed) {
   std::vector<LayerConfig> layers = {MakeLayer("BatchNorm", "b", "c"), MakeLayer("ReLU", "c", "d"),
                                      MakeLayer("Dropout", "d", "e"),

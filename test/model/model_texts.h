@@ -125,12 +125,13 @@ inline std::string DlrmText() {
   return WithSgd(
       OneSparse(),
       Embedding("emb", "data1", 5, "0") + "," +
-          Simple("FusedInnerProduct", "dense", "bottom1", R"("fc_param": {"num_output": 6})") +
+          Simple("FusedInnerProduct", "dense", "bottom1", R"("fc_param": {"num_output": 16})") +
           "," + FullyConnected("bottom1", "bottom2", 5) + "," + Simple("ReLU", "bottom2", "mlp") +
           "," + Joining("Interaction", {"mlp", "emb"}, "pairs") + "," +
           Simple("Cast", "pairs", "pairs16") + "," +
-          Simple("FusedInnerProduct", "pairs16", "top1", R"("fc_param": {"num_output": 7})") + "," +
-          FullyConnected("top1", "logit", 1));
+          Simple("FusedInnerProduct", "pairs16", "top1", R"("fc_param": {"num_output": 16})") +
+          "," + FullyConnected("top1", "top2", 7) + "," + Simple("ReLU", "top2", "top3") + "," +
+          FullyConnected("top3", "logit", 1));
 }
 
 // HugeCTR's samples/dcn, smaller, without the Slice that duplicates: MultiCross beside an MLP; then

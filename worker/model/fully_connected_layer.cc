@@ -1,9 +1,14 @@
-// InnerProduct: y = x W + b; FusedInnerProduct: y = ReLU(x W + b).
+// InnerProduct: y = x W + b; FusedInnerProduct, and an InnerProduct with the ReLU behind it:
+// y = ReLU(x W + b).
+//
+// Between two of these layers the second one undoes the ReLU of the first: its product with the
+// weights gives the gradient of what the ReLU was given (Tensor::grad_behind_relu).
 #include "cuda/op/fully_connected.h"
 
 #include <cmath>
 
 #include "cuda/op/relu.h"
+#include "worker/model/device_buffer.h"
 #include "worker/model/layer_site.h"
 
 namespace cistern {
@@ -17,39 +22,72 @@ class FullyConnectedLayer : public Layer {
         bias_(bias),
         in_(in->shape.columns()),
         out_(out->shape.columns()),
-        relu_(relu) {}
+        relu_(relu) {
+    out->ends_in_relu = relu;
+  }
 
   bool has_parameters() const override { return true; }
   bool reads_outputs() const override { return relu_; }
+  bool can_undo_relu() const override { return true; }
   size_t ScratchFloats(size_t batch) const override {
     return op::FullyConnectedScratchFloats(output().shape.rows * batch, in_, out_);
   }
 
-  void Forward(const Step& step) override {
-    op::FullyConnected(input().value(), step.parameters.rounded(weight_),
-                       step.parameters.rounded(bias_), output().value(), RowsOf(output(), step),
-                       in_, out_, step.stream);
-    if (!relu_) return;
-    op::Relu(output().value(), output().value(), RowsOf(output(), step) * out_, step.stream);
+  // The CPU reads the output instead of a mask.
+  absl::Status Allocate(size_t batch, DeviceContext& device) override {
+    if (!output().grad_behind_relu || device.kind() == DeviceKind::kCpu) return absl::OkStatus();
+    const size_t bytes = output().shape.rows * batch * op::ReluMaskStride(out_);
+    CISTERN_RETURN_IF_ERROR(mask_.Grow(bytes, device, "ReLU masks"));
+    outputs()[0]->relu_mask.bits = mask_.data();
+    return absl::OkStatus();
+  }
+
+  void Forward(const Step& step) override { Compute(step, &outputs()[0]->relu_mask); }
+  void Infer(const Step& step) override {
+    op::ReluMask none;
+    Compute(step, &none);
   }
 
   // All readers of the output have written its gradient by now, and nobody else reads it.
   void Backward(const Step& step) override {
     Parameters& parameters = step.parameters;
-    if (relu_) {
+    const size_t rows = RowsOf(output(), step);
+    if (relu_ && !output().grad_behind_relu) {
       op::ReluBackward(output().value(), output().grad(), op::Write::kOverwrite, output().grad(),
-                       RowsOf(output(), step) * out_, step.stream);
+                       rows * out_, step.stream);
     }
-    op::FullyConnectedBackward(input().value(), parameters.rounded(weight_), output().grad(),
-                               input().write, input().grad(), parameters.grad(weight_),
-                               parameters.grad(bias_), RowsOf(output(), step), in_, out_,
-                               step.scratch, step.stream);
+    const Tensor& in = *input().tensor;
+    if (in.grad_behind_relu) {
+      op::FullyConnectedBackwardBehindRelu(in.value(), in.relu_mask, parameters.rounded(weight_),
+                                           output().grad(), in.grad(), parameters.grad(weight_),
+                                           parameters.grad(bias_), rows, in_, out_, step.scratch,
+                                           step.stream);
+    } else {
+      op::FullyConnectedBackward(in.value(), parameters.rounded(weight_), output().grad(),
+                                 input().write, input().grad(), parameters.grad(weight_),
+                                 parameters.grad(bias_), rows, in_, out_, step.scratch,
+                                 step.stream);
+    }
   }
 
  private:
+  void Compute(const Step& step, op::ReluMask* mask) {
+    const op::ConstValues weight = step.parameters.rounded(weight_);
+    const op::ConstValues bias = step.parameters.rounded(bias_);
+    const size_t rows = RowsOf(output(), step);
+    if (relu_) {
+      op::FullyConnectedRelu(input().value(), weight, bias, output().value(), mask, rows, in_, out_,
+                             step.stream);
+    } else {
+      op::FullyConnected(input().value(), weight, bias, output().value(), rows, in_, out_,
+                         step.stream);
+    }
+  }
+
   const Parameter weight_, bias_;
   const size_t in_, out_;
   const bool relu_;
+  DeviceBuffer<uint8_t> mask_;
 };
 
 }  // namespace
@@ -62,13 +100,13 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   const bool exact = site.exact_init();
   const WeightInit weights = MakeWeightInit(InitKind::kXavierNorm, in, out, WeightInit(), exact);
   const WeightInit biases = {WeightInit::Kind::kNormal, std::sqrt(1.0 / static_cast<double>(out))};
+  const bool relu = config.type == "FusedInnerProduct" || site.epilogue().relu != nullptr;
   const Parameter weight =
       site.parameters().Add(in * out, MakeWeightInit(config.weight_init, in, out, weights, exact));
   const Parameter bias =
       site.parameters().Add(out, MakeWeightInit(config.bias_init, 0, out, biases, exact));
-  return std::make_unique<FullyConnectedLayer>(site.bottoms()[0],
-                                               site.Define({site.shape().rows, {out}}), weight,
-                                               bias, config.type == "FusedInnerProduct");
+  return std::make_unique<FullyConnectedLayer>(
+      site.bottoms()[0], site.Define({site.shape().rows, {out}}), weight, bias, relu);
 }
 
 }  // namespace cistern

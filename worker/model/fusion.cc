@@ -19,6 +19,14 @@ int OnlyReader(const std::vector<LayerConfig>& layers, const std::string& top,
   return simple ? reader : -1;
 }
 
+// The ReLU that an InnerProduct computes. One with a Dropout behind it computes that: the product
+// cannot.
+int ReluBehindProduct(const std::vector<LayerConfig>& layers, size_t i) {
+  const int relu = OnlyReader(layers, layers[i].tops[0], "ReLU");
+  if (relu < 0 || OnlyReader(layers, layers[relu].tops[0], "Dropout") >= 0) return -1;
+  return relu;
+}
+
 }  // namespace
 
 FusionPlan PlanFusion(const std::vector<LayerConfig>& layers) {
@@ -28,6 +36,13 @@ FusionPlan PlanFusion(const std::vector<LayerConfig>& layers) {
   for (size_t i = 0; i < layers.size(); ++i) {
     if (plan.absorbed[i] || layers[i].tops.size() != 1) continue;
     Epilogue& epilogue = plan.epilogues[i];
+    if (layers[i].type == "InnerProduct") {
+      const int relu = ReluBehindProduct(layers, i);
+      if (relu < 0) continue;
+      epilogue.relu = &layers[relu];
+      plan.absorbed[relu] = true;
+      continue;
+    }
     const LayerConfig* relu = layers[i].type == "ReLU" ? &layers[i] : nullptr;
     if (layers[i].type == "BatchNorm") {
       const int reader = OnlyReader(layers, layers[i].tops[0], "ReLU");

@@ -14,8 +14,8 @@ struct FusionPlan {
   std::vector<bool> absorbed;       // by layer: computed by an earlier one
 };
 
-// BatchNorm takes the ReLU behind it, and either takes the Dropout behind that, where nobody else
-// reads the tensor between.
+// BatchNorm takes the ReLU behind it, either takes the Dropout behind that, and InnerProduct takes
+// a ReLU without one, where nobody else reads the tensor between.
 FusionPlan PlanFusion(const std::vector<LayerConfig>& layers);
 
 }  // namespace cistern

@@ -182,7 +182,8 @@ void Graph::MarkDeadLayers(const std::set<const Storage*>& needed) {
   }
 }
 
-// Which layers have a backward pass, which inputs get a gradient, and whose comes first.
+// Which layers have a backward pass, which inputs get a gradient, whose comes first, and where a
+// ReLU is undone by the layer behind it.
 void Graph::AssignGradients() {
   for (Layer* layer : live_) {
     bool differentiable = layer->has_parameters();
@@ -201,6 +202,9 @@ void Graph::AssignGradients() {
       if (!in.wants_grad) continue;
       in.write = written.insert(in.tensor->storage).second ? op::Write::kOverwrite
                                                            : op::Write::kAccumulate;
+      Tensor& tensor = *in.tensor;
+      tensor.grad_behind_relu =
+          tensor.ends_in_relu && tensor.storage->readers == 1 && layer->can_undo_relu();
     }
   }
 }

@@ -89,6 +89,8 @@ class Layer {
   virtual bool reads_outputs() const { return false; }
   // The output may take the place of the input, in value; backward does not read that input.
   virtual bool can_replace_input() const { return false; }
+  // An input that ends in a ReLU may get the gradient of what that was given.
+  virtual bool can_undo_relu() const { return false; }
   // The gradient of the input may take the place of that of the output.
   virtual bool can_replace_grad() const { return false; }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/op/fully_connected.h"
 #include "cuda/op/values.h"
 
 namespace cistern {
@@ -38,6 +39,11 @@ struct Tensor {
   std::string name;
   TensorShape shape;
   Storage* storage = nullptr;
+  // The layer that makes it ends with a ReLU, and what the graph then makes of it: the one layer
+  // that reads it gives the gradient of what the ReLU was given. (Of another name of the storage
+  // none of this is said.)
+  bool ends_in_relu = false, grad_behind_relu = false;
+  op::ReluMask relu_mask = {};
 
   op::Values value() const { return {storage->value, storage->type}; }
   op::Values grad() const { return {storage->grad, storage->type}; }

@@ -22,12 +22,34 @@ double Rounded(float x, ProductPrecision precision) {
   return static_cast<double>(x);
 }
 
+// What comes of element (i, j) of c behind the product. A bit of the mask an element.
+double BehindProduct(const BlasProduct& p, double sum, size_t i, size_t j) {
+  uint8_t* byte = p.mask == nullptr ? nullptr : p.mask + i * p.mask_stride + j / 8;
+  const auto bit = static_cast<uint8_t>(1u << (j % 8));
+  if (p.epilogue == BlasEpilogue::kReluBackward) return (*byte & bit) != 0 ? sum : 0;
+  if (p.epilogue != BlasEpilogue::kBiasRelu) return sum;
+  if (byte != nullptr) *byte = static_cast<uint8_t>(sum > 0 ? *byte | bit : *byte & ~bit);
+  return sum > 0 ? sum : 0;
+}
+
+template <typename T>
+void SumColumns(const BlasProduct& p) {
+  for (size_t j = 0; j < p.n; ++j) {
+    double sum = 0;
+    for (size_t l = 0; l < p.k; ++l) {
+      sum += static_cast<double>(float{static_cast<const T*>(p.b.data)[l * p.n + j]});
+    }
+    p.column_sums[j] = static_cast<float>(sum);
+  }
+}
+
 // a and b are of type T, c of type C.
 template <typename T, typename C>
 void MultiplyNow(const BlasProduct& p) {
   const auto *left = static_cast<const T*>(p.a.data), *right = static_cast<const T*>(p.b.data);
   const auto* bias = static_cast<const C*>(p.bias.data);
   auto* out = static_cast<C*>(p.c.data);
+  if (p.column_sums != nullptr) SumColumns<T>(p);
   for (size_t i = 0; i < p.m; ++i) {
     for (size_t j = 0; j < p.n; ++j) {
       double sum = 0;
@@ -37,15 +59,33 @@ void MultiplyNow(const BlasProduct& p) {
         sum += Rounded(a, p.precision) * Rounded(b, p.precision);
       }
       if (bias != nullptr) sum += double{bias[j]};
+      sum = BehindProduct(p, sum, i, j);
       C& c = out[i * p.n + j];
       c = static_cast<float>(p.accumulate ? double{c} + sum : sum);
     }
   }
 }
 
+// As the library may lack some, so that what stands in for them is run, too.
+bool HasKernel(const BlasProduct& p) {
+  switch (p.epilogue) {
+    case BlasEpilogue::kBiasRelu:
+      return p.mask == nullptr || p.n % 8 == 0;
+    case BlasEpilogue::kReluBackward:
+      return p.n % 16 == 0;
+    case BlasEpilogue::kColumnSums:
+      return p.n % 8 == 0;
+    case BlasEpilogue::kNone:
+    case BlasEpilogue::kBias:
+      break;
+  }
+  return true;
+}
+
 class LoopBlas : public Blas {
  public:
   absl::Status Multiply(const BlasProduct& product, cudaStream_t stream) override {
+    if (!HasKernel(product)) return absl::UnimplementedError("no kernel for this product");
     op::ForType(product.a.type, [&]<typename T>() {
       const bool floats = product.c.type == ElementType::kFloat;
       emulator::Launch(stream,
