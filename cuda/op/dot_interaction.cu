@@ -2,12 +2,14 @@
 // + dim + V (V - 1) / 2 + 1); backward s (2 V dim + dim + V (V - 1) / 2), and s V dim more where it
 // accumulates. FLOPs: forward V (V - 1) dim, backward 2 V (V - 1) dim.
 //
-// A block makes one sample, with its vectors in shared memory, as floats. There a thread's work is
+// Activations of 16 bits go to tensor cores where they can (dot_interaction_tensor.cuh). Here a
+// block makes one sample, with its vectors in shared memory, as floats. There a thread's work is
 // a tile, so that a value that it loads takes part in 4 (forward) or 8 (backward) products.
 #include "cuda/op/dot_interaction.h"
 
 #include <algorithm>
 
+#include "cuda/op/dot_interaction_tensor.cuh"
 #include "cuda/op/map.cuh"
 #include "cuda/op/quad.cuh"
 
@@ -138,9 +140,23 @@ struct Gradients {
   bool add_mlp, add_embedding;
 };
 
+// Four columns of a gradient, or those of them below `columns`. As one store they fill what memory
+// moves at once.
 template <typename T>
-__device__ inline void WriteGradient(T* at, bool accumulate, float value) {
-  *at = accumulate ? *at + value : value;
+__device__ inline void WriteGradient(T* at, bool accumulate, const float (&value)[4], bool aligned,
+                                     size_t columns) {
+  if (aligned) {
+    float4 sum = make_float4(value[0], value[1], value[2], value[3]);
+    if (accumulate) {
+      const float4 before = LoadQuad(at);
+      sum = make_float4(before.x + sum.x, before.y + sum.y, before.z + sum.z, before.w + sum.w);
+    }
+    return StoreQuad(at, sum);
+  }
+#pragma unroll
+  for (unsigned e = 0; e < 4; ++e) {
+    if (e < columns) at[e] = accumulate ? at[e] + value[e] : value[e];
+  }
 }
 
 // The gradient of pair (i, j), from a row of dy; zero on the diagonal and beyond the vectors.
@@ -206,12 +222,13 @@ __global__ void __launch_bounds__(kBlockThreads)
         const unsigned i = tile * kRows + k;
         if (i >= vectors || (i == 0 ? gradients.mlp : gradients.embedding) == nullptr) continue;
         const bool add = i == 0 ? gradients.add_mlp : gradients.add_embedding;
+        const size_t c = first + 4 * q;
+        if (c >= dim) continue;
 #pragma unroll
         for (unsigned e = 0; e < 4; ++e) {
-          const size_t c = first + 4 * q + e;
-          if (c >= dim) continue;
-          WriteGradient(out.at(i) + c, add, sum[k][e] + (i == 0 ? float{grad[c]} : 0.0f));
+          if (i == 0 && c + e < dim) sum[k][e] += grad[c + e];
         }
+        WriteGradient(out.at(i) + c, add, sum[k], aligned, dim - c);
       }
     }
   }
@@ -269,7 +286,8 @@ void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradients<T
     chunk = ChunkOf(dim, vectors, 0, 0);
   }
   if (chunk == 0) return RecordTooMany(slots, stream);
-  const bool aligned = dim % 4 == 0 && HoldsQuads(mlp) && HoldsQuads(embedding);
+  const bool aligned = dim % 4 == 0 && HoldsQuads(mlp) && HoldsQuads(embedding) &&
+                       HoldsQuads(gradients.mlp) && HoldsQuads(gradients.embedding);
   Launch("DotInteractionBackward", kept > 0 ? BackwardKernel<true, T> : BackwardKernel<false, T>,
          dim3(static_cast<unsigned>(b)), dim3(ThreadsFor(row_tiles * (chunk / 4))),
          (kept + vectors * chunk) * sizeof(float), stream, mlp, embedding, dy, gradients,
@@ -280,6 +298,7 @@ void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradients<T
 
 void DotInteraction(ConstValues mlp, ConstValues embedding, Values y, size_t b, size_t slots,
                     size_t dim, Stream& stream) {
+  if (TensorInteraction(mlp, embedding, y, b, slots, dim, stream)) return;
   ForType(y.type, [&]<typename T>() {
     ForwardOf(As<T>(mlp), As<T>(embedding), As<T>(y), b, slots, dim, stream);
   });
@@ -288,6 +307,10 @@ void DotInteraction(ConstValues mlp, ConstValues embedding, Values y, size_t b, 
 void DotInteractionBackward(ConstValues mlp, ConstValues embedding, ConstValues dy, Write mlp_write,
                             Values dmlp, Write embedding_write, Values dembedding, size_t b,
                             size_t slots, size_t dim, Stream& stream) {
+  if (TensorInteractionBackward(mlp, embedding, dy, mlp_write, dmlp, embedding_write, dembedding, b,
+                                slots, dim, stream)) {
+    return;
+  }
   ForType(dy.type, [&]<typename T>() {
     const Gradients<T> gradients = {As<T>(dmlp), As<T>(dembedding), mlp_write == Write::kAccumulate,
                                     embedding_write == Write::kAccumulate};

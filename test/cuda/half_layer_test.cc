@@ -15,24 +15,71 @@ namespace {
 class HalfLayerTest : public HalfOpTest {};
 INSTANTIATE_TEST_SUITE_P(Devices, HalfLayerTest, testing::ValuesIn(OpCases()), OpCaseName);
 
-TEST_P(HalfLayerTest, Interactions) {
-  if (b() * k() * k() * n() > 4000000) GTEST_SKIP();
-  const size_t slots = std::min<size_t>(k(), 20), columns = DotInteractionColumns(slots, n());
-  ForWrites([&](ElementType type, Write write, float before) {
-    const Typed mlp = RandomOf(type, b() * n()), slot = RandomOf(type, b() * slots * n());
-    const Typed dy = RandomOf(type, b() * columns);
-    Typed y(type, b() * columns, 100), dmlp(type, mlp.size(), before),
-        dslot(type, slot.size(), before);
-    DotInteraction(mlp.half(), slot.half(), y.half(), b(), slots, n(), stream());
-    DotInteraction(mlp.floats(), slot.floats(), y.floats(), b(), slots, n(), stream());
-    y.ExpectRounded();
-    DotInteractionBackward(mlp.half(), slot.half(), dy.half(), write, dmlp.half(), write,
-                           dslot.half(), b(), slots, n(), stream());
-    DotInteractionBackward(mlp.floats(), slot.floats(), dy.floats(), write, dmlp.floats(), write,
-                           dslot.floats(), b(), slots, n(), stream());
+// The shapes are the tests' own.
+class HalfInteractionTest : public HalfLayerTest {
+ protected:
+  void ExpectRoundedOnce(size_t samples, size_t slots, size_t dim) {
+    SCOPED_TRACE(absl::StrCat(samples, " samples of ", slots, " slots of ", dim));
+    const size_t columns = DotInteractionColumns(slots, dim);
+    ForWrites([&](ElementType type, Write write, float before) {
+      const Typed mlp = RandomOf(type, samples * dim), slot = RandomOf(type, samples * slots * dim);
+      const Typed dy = RandomOf(type, samples * columns);
+      Typed y(type, dy.size(), 100), dmlp(type, mlp.size(), before);
+      Typed dslot(type, slot.size(), before);
+      DotInteraction(mlp.half(), slot.half(), y.half(), samples, slots, dim, stream());
+      DotInteraction(mlp.floats(), slot.floats(), y.floats(), samples, slots, dim, stream());
+      y.ExpectRounded();
+      DotInteractionBackward(mlp.half(), slot.half(), dy.half(), write, dmlp.half(), write,
+                             dslot.half(), samples, slots, dim, stream());
+      DotInteractionBackward(mlp.floats(), slot.floats(), dy.floats(), write, dmlp.floats(), write,
+                             dslot.floats(), samples, slots, dim, stream());
+      dmlp.ExpectRounded();
+      dslot.ExpectRounded();
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, HalfInteractionTest, testing::ValuesIn(OneCaseADevice()),
+                         OpCaseName);
+
+TEST_P(HalfInteractionTest, AreRoundedOnce) {
+  for (const auto& [samples, slots, dim] : std::vector<std::array<size_t, 3>>{{1, 1, 1},
+                                                                              {3, 0, 5},
+                                                                              {1, 20, 33},
+                                                                              {31, 1, 32},
+                                                                              {33, 20, 31},
+                                                                              {65, 20, 1},
+                                                                              {200, 9, 33}}) {
+    ExpectRoundedOnce(samples, slots, dim);
+  }
+}
+
+// On a GPU tensor cores take some of these, and others not.
+TEST_P(HalfInteractionTest, FitTheTilesOfTensorCoresOrNot) {
+  for (const size_t slots : {1, 15, 16, 26, 31, 32}) ExpectRoundedOnce(5, slots, 16);
+  for (const size_t dim : {8, 24, 48, 128, 272, 1040}) ExpectRoundedOnce(3, 26, dim);
+}
+
+// One gradient alone; and vectors that no wide load can read.
+TEST_P(HalfInteractionTest, GiveOneGradientAloneAndOfWhatIsNotAligned) {
+  const size_t samples = 6, slots = 26, dim = 16, columns = DotInteractionColumns(slots, dim);
+  for (const size_t shift : {0, 1}) {
+    const auto type = ElementType::kHalf;
+    const Typed mlp = RandomOf(type, shift + samples * dim);
+    const Typed slot = RandomOf(type, samples * slots * dim),
+                dy = RandomOf(type, samples * columns);
+    const auto* from = static_cast<const HalfBits*>(mlp.half().data) + shift;
+    const ConstValues shifted = {from, type};
+    Typed dmlp(type, samples * dim, 100), dslot(type, slot.size(), 100);
+    DotInteractionBackward(shifted, slot.half(), dy.half(), Write::kOverwrite, dmlp.half(),
+                           Write::kOverwrite, nullptr, samples, slots, dim, stream());
+    DotInteractionBackward(shifted, slot.half(), dy.half(), Write::kOverwrite, nullptr,
+                           Write::kOverwrite, dslot.half(), samples, slots, dim, stream());
+    DotInteractionBackward(mlp.floats() + shift, slot.floats(), dy.floats(), Write::kOverwrite,
+                           dmlp.floats(), Write::kOverwrite, dslot.floats(), samples, slots, dim,
+                           stream());
     dmlp.ExpectRounded();
     dslot.ExpectRounded();
-  });
+  }
 }
 
 TEST_P(HalfLayerTest, Crosses) {

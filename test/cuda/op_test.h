@@ -63,6 +63,13 @@ inline std::vector<OpCase> OpCases() {
   return cases;
 }
 
+// For tests with shapes of their own.
+inline std::vector<OpCase> OneCaseADevice() {
+  std::vector<OpCase> cases;
+  for (const DeviceKind device : TestedDevices()) cases.push_back({device, 1, 1, 1});
+  return cases;
+}
+
 inline std::string OpCaseName(const testing::TestParamInfo<OpCase>& info) {
   const OpCase& c = info.param;
   return (c.device == DeviceKind::kCpu ? "cpu_" : "cuda_") + std::to_string(c.b) + "_" +

@@ -72,6 +72,9 @@ inline const dim3& gridDim = cistern::emulator::place.grid_dim;
 inline void __syncthreads() {
   cistern::emulator::WaitForBlock();
 }
+inline void __syncwarp() {
+  cistern::emulator::Exchange(0, cistern::emulator::Lane());
+}
 template <typename T>
 T __shfl_xor_sync(unsigned, T value, int offset) {
   static_assert(sizeof(T) <= sizeof(uint64_t));
