@@ -25,7 +25,6 @@ enum class BlasEpilogue {
   kBias,          // c = A B + bias
   kBiasRelu,      // c = max(A B + bias, 0), and mask, if there is one, says where that is not cut
   kReluBackward,  // c = A B where mask, which a kBiasRelu of c's shape has made, says; else 0
-  kColumnSums,    // column_sums = the sums of the columns of B, which is not transposed
 };
 
 // One product of row-major matrices: c = A B or c += A B, as op::Gemm. a and b are of one type, c
@@ -42,7 +41,6 @@ struct BlasProduct {
   op::ConstValues bias = nullptr;               // [n] of c's type
   uint8_t* mask = nullptr;                      // [m, mask_stride], aligned to 16 bytes
   size_t mask_stride = 0;                       // bytes; a multiple of 16, at least n / 8
-  float* column_sums = nullptr;                 // [n]
 };
 
 // Threads: one at a time.

@@ -44,7 +44,7 @@ void OuterProduct(const T* dy, const T* weight, Write write, T* dx, size_t b, si
   });
 }
 
-// out(c) = sum over the rows of factor(r) * x(r, c); factor null: 1. scratch: [RowBlocks(b), n].
+// out(c) = sum over the rows of factor(r) * x(r, c). scratch: [RowBlocks(b), n].
 template <typename T>
 void WeightedColumnSums(const T* x, const T* factor, size_t b, size_t n, float* scratch,
                         float* out) {
@@ -53,7 +53,7 @@ void WeightedColumnSums(const T* x, const T* factor, size_t b, size_t n, float* 
     std::fill_n(sum, n, 0.0f);
     for (size_t r = begin; r < end; ++r) {
       const T* row = x + r * n;
-      const float weight = factor == nullptr ? 1.0f : float{factor[r]};
+      const float weight = factor[r];
 #pragma omp simd
       for (size_t c = 0; c < n; ++c) sum[c] += weight * row[c];
     }
@@ -87,8 +87,8 @@ void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Val
 }  // namespace
 
 void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
-                    size_t k, size_t n, Stream& stream) {
-  CISTERN_RUN_ON_GPU(FullyConnected, x, weight, bias, y, b, k, n);
+                    size_t k, size_t n, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnected, x, weight, bias, y, b, k, n, scratch);
   if (n != 1) return Forward(x, weight, bias, /*relu=*/false, y, b, k, n);
   ForType(x.type, [&]<typename T>() {
     const float shift = bias == nullptr ? 0.0f : float{As<T>(bias)[0]};
@@ -97,46 +97,46 @@ void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values 
 }
 
 void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y,
-                        ReluMask* mask, size_t b, size_t k, size_t n, Stream& stream) {
-  CISTERN_RUN_ON_GPU(FullyConnectedRelu, x, weight, bias, y, mask, b, k, n);
+                        ReluMask* mask, size_t b, size_t k, size_t n, float* scratch,
+                        Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedRelu, x, weight, bias, y, mask, b, k, n, scratch);
   mask->is_made = false;
   if (n != 1) return Forward(x, weight, bias, /*relu=*/true, y, b, k, n);
-  FullyConnected(x, weight, bias, y, b, k, n, stream);
+  FullyConnected(x, weight, bias, y, b, k, n, scratch, stream);
   Relu(y, y, b * n, stream);
 }
 
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
-                            Values dx, float* dweight, float* dbias, size_t b, size_t k, size_t n,
-                            float* scratch, Stream& stream) {
-  CISTERN_RUN_ON_GPU(FullyConnectedBackward, x, weight, dy, dx_write, dx, dweight, dbias, b, k, n,
+                            Values dx, float* dweight, size_t b, size_t k, size_t n, float* scratch,
+                            Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedBackward, x, weight, dy, dx_write, dx, dweight, b, k, n,
                      scratch);
-  ForType(x.type, [&]<typename T>() {
-    const T* none = nullptr;
-    if (dbias != nullptr) WeightedColumnSums(As<T>(dy), none, b, n, scratch, dbias);
-    if (n != 1) return;
-    WeightedColumnSums(As<T>(x), As<T>(dy), b, k, scratch, dweight);
-    if (dx == nullptr) return;
-    OuterProduct(As<T>(dy), As<T>(weight), dx_write, As<T>(dx), b, k);
-  });
-  if (n == 1) return;
+  if (n == 1) {
+    return ForType(x.type, [&]<typename T>() {
+      WeightedColumnSums(As<T>(x), As<T>(dy), b, k, scratch, dweight);
+      if (dx == nullptr) return;
+      OuterProduct(As<T>(dy), As<T>(weight), dx_write, As<T>(dx), b, k);
+    });
+  }
   Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, dy, Write::kOverwrite, dweight, stream);
   if (dx == nullptr) return;
   Gemm(Transpose::kNo, Transpose::kYes, b, k, n, dy, weight, dx_write, dx, stream);
 }
 
 void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, ConstValues weight,
-                                      ConstValues dy, Values dx, float* dweight, float* dbias,
-                                      size_t b, size_t k, size_t n, float* scratch,
-                                      Stream& stream) {
-  CISTERN_RUN_ON_GPU(FullyConnectedBackwardBehindRelu, x, x_mask, weight, dy, dx, dweight, dbias, b,
-                     k, n, scratch);
-  FullyConnectedBackward(x, weight, dy, Write::kOverwrite, dx, dweight, dbias, b, k, n, scratch,
-                         stream);
+                                      ConstValues dy, Values dx, float* dweight, size_t b, size_t k,
+                                      size_t n, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedBackwardBehindRelu, x, x_mask, weight, dy, dx, dweight, b, k, n,
+                     scratch);
+  FullyConnectedBackward(x, weight, dy, Write::kOverwrite, dx, dweight, b, k, n, scratch, stream);
   ReluBackward(x, dx, Write::kOverwrite, dx, b * k, stream);
 }
 
-size_t FullyConnectedScratchFloats(size_t b, size_t k, size_t n) {
-  return RowBlocks(b) * (n == 1 ? std::max<size_t>(k, 1) : n);
+// With one output partial sums. Else what a GPU makes wider: x and W of 16 bits, dW of 32.
+size_t FullyConnectedScratchFloats(ElementType type, size_t b, size_t k, size_t n) {
+  if (n == 1) return RowBlocks(b) * k;
+  const size_t wide = WideColumns(type, k);
+  return wide == k ? 0 : (b * wide + wide * n) / 2 + wide * n;
 }
 
 }  // namespace cistern::op

@@ -3,6 +3,7 @@
 
 #include "cuda/op/batch_norm.h"
 #include "cuda/op/bce_loss.h"
+#include "cuda/op/bias_gradient.h"
 #include "cuda/op/dot_interaction.h"
 #include "cuda/op/embedding_pool.h"
 #include "cuda/op/fully_connected.h"
@@ -44,11 +45,14 @@ TEST_P(DeterminismTest, FullyConnected) {
   const Floats x(Random(b() * k())), weight(Random(k() * n())), bias(Random(n()));
   const Floats dy(Random(b() * n()));
   ExpectSameBits([&] {
-    Floats y(b() * n()), dx(b() * k()), dweight(k() * n()), dbias(n());
-    Floats scratch(FullyConnectedScratchFloats(b(), k(), n()));
-    FullyConnected(x.data(), weight.data(), bias.data(), y.data(), b(), k(), n(), stream());
-    FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, dx.data(),
-                           dweight.data(), dbias.data(), b(), k(), n(), scratch.data(), stream());
+    Floats y(b() * n()), dx(b() * k()), dweight(k() * n()), dbias(n()), grad = dy;
+    Floats scratch(std::max(FullyConnectedScratchFloats(ElementType::kFloat, b(), k(), n()),
+                            BiasGradientScratchFloats(b(), n())));
+    FullyConnected(x.data(), weight.data(), bias.data(), y.data(), b(), k(), n(), scratch.data(),
+                   stream());
+    BiasGradient(y.data(), grad.data(), dbias.data(), b(), n(), scratch.data(), stream());
+    FullyConnectedBackward(x.data(), weight.data(), grad.data(), Write::kOverwrite, dx.data(),
+                           dweight.data(), b(), k(), n(), scratch.data(), stream());
     Written written;
     for (const Floats* out : {&y, &dx, &dweight, &dbias}) Append(*out, &written);
     return written;

@@ -1,5 +1,6 @@
 #include "cuda/op/fully_connected.h"
 
+#include "cuda/op/bias_gradient.h"
 #include "cuda/op/gemm.h"
 #include "test/cuda/op_test.h"
 
@@ -35,7 +36,13 @@ Doubles Layer(const Doubles& x, const Doubles& weight, const Doubles& bias, size
 }
 
 class GemmTest : public OpTest {};
-class FullyConnectedTest : public OpTest {};
+class FullyConnectedTest : public OpTest {
+ protected:
+  size_t ScratchFloats() const {
+    return std::max(FullyConnectedScratchFloats(ElementType::kFloat, b(), k(), n()),
+                    BiasGradientScratchFloats(b(), n()));
+  }
+};
 
 TEST_P(GemmTest, IsTheProductForEveryTranspose) {
   const Doubles a = Random(b() * k()), w = Random(k() * n());
@@ -90,11 +97,12 @@ TEST_P(GemmTest, RoundsItsInputsNoFurtherThanTheStreamAllows) {
 TEST_P(FullyConnectedTest, ForwardIsProductPlusBias) {
   const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
   Floats y(b() * n(), kUnset);
+  Floats scratch(FullyConnectedScratchFloats(ElementType::kFloat, b(), k(), n()), kUnset);
   FullyConnected(Floats(x).data(), Floats(weight).data(), Floats(bias).data(), y.data(), b(), k(),
-                 n(), stream());
+                 n(), scratch.data(), stream());
   ExpectNear(Layer(x, weight, bias, b(), k(), n()), y, kTolerance);
   FullyConnected(Floats(x).data(), Floats(weight).data(), nullptr, y.data(), b(), k(), n(),
-                 stream());
+                 scratch.data(), stream());
   ExpectNear(Times(x, weight, b(), k(), n()), y, kTolerance);
 }
 
@@ -103,10 +111,11 @@ TEST_P(FullyConnectedTest, BackwardIsTheDerivative) {
   const Doubles dy = Random(b() * n());
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dx = Gradient(x.size(), write), dweight(weight.size(), kUnset), dbias(n(), kUnset);
-    Floats scratch(FullyConnectedScratchFloats(b(), k(), n()), kUnset);
+    Floats scratch(ScratchFloats(), kUnset), same(dy);
+    BiasGradient(nullptr, same.data(), dbias.data(), b(), n(), scratch.data(), stream());
+    ExpectNear(dy, same, 0);
     FullyConnectedBackward(Floats(x).data(), Floats(weight).data(), Floats(dy).data(), write,
-                           dx.data(), dweight.data(), dbias.data(), b(), k(), n(), scratch.data(),
-                           stream());
+                           dx.data(), dweight.data(), b(), k(), n(), scratch.data(), stream());
     const auto loss = [&](const Doubles& x_, const Doubles& w_, const Doubles& b_) {
       return Dot(dy, Layer(x_, w_, b_, b(), k(), n()));
     };
@@ -119,12 +128,11 @@ TEST_P(FullyConnectedTest, BackwardIsTheDerivative) {
 
 TEST_P(FullyConnectedTest, BackwardLeavesOutWhatIsNotWanted) {
   const Floats x(Random(b() * k())), weight(Random(k() * n())), dy(Random(b() * n()));
-  Floats dx(b() * k()), all(k() * n(), kUnset), dbias(n()), only(k() * n(), kUnset);
-  Floats scratch(FullyConnectedScratchFloats(b(), k(), n()));
+  Floats dx(b() * k()), all(k() * n(), kUnset), only(k() * n(), kUnset), scratch(ScratchFloats());
   FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, dx.data(),
-                         all.data(), dbias.data(), b(), k(), n(), scratch.data(), stream());
+                         all.data(), b(), k(), n(), scratch.data(), stream());
   FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, nullptr,
-                         only.data(), nullptr, b(), k(), n(), scratch.data(), stream());
+                         only.data(), b(), k(), n(), scratch.data(), stream());
   EXPECT_EQ(all.Read(), only.Read());
 }
 
@@ -144,20 +152,29 @@ TEST_P(FullyConnectedTest, AReluIsUndoneByTheLayerBehindIt) {
     ReluMask mask = {wanted ? bits.data() : nullptr};
     Floats x(b() * k(), kUnset);
     FullyConnectedRelu(Floats(in).data(), Floats(first).data(), Floats(shift).data(), x.data(),
-                       &mask, b(), n(), k(), stream());
+                       &mask, b(), n(), k(), Floats(ScratchFloats()).data(), stream());
     ExpectNear(Relu(sums), x, kTolerance);
     EXPECT_LE(mask.is_made, wanted);
-    Floats dx(x.size(), kUnset), dweight(weight.size(), kUnset), dbias(n(), kUnset);
-    Floats scratch(FullyConnectedScratchFloats(b(), k(), n()), kUnset);
+    Floats dx(x.size(), kUnset), dweight(weight.size(), kUnset);
+    Floats scratch(ScratchFloats(), kUnset);
     FullyConnectedBackwardBehindRelu(x.data(), mask, Floats(weight).data(), Floats(dy).data(),
-                                     dx.data(), dweight.data(), dbias.data(), b(), k(), n(),
-                                     scratch.data(), stream());
+                                     dx.data(), dweight.data(), b(), k(), n(), scratch.data(),
+                                     stream());
     Doubles expected = Times(dy, Transposed(weight, k(), n()), b(), n(), k());
     for (size_t i = 0; i < expected.size(); ++i) expected[i] *= sums[i] > 0 ? 1 : 0;
     ExpectNear(expected, dx, kTolerance);
     ExpectNear(Times(Transposed(Relu(sums), b(), k()), dy, k(), b(), n()), dweight, 5 * kTolerance);
-    ExpectNear(Times(Doubles(b(), 1.0), dy, 1, b(), n()), dbias, kTolerance);
   }
+}
+
+TEST_P(FullyConnectedTest, TheBiasGradientUndoesTheReluOfTheLayer) {
+  const Doubles y = Relu(Random(b() * n())), dy = Random(b() * n());
+  Doubles expected = dy;
+  for (size_t i = 0; i < y.size(); ++i) expected[i] *= y[i] > 0 ? 1 : 0;
+  Floats grad(dy), dbias(n(), kUnset), scratch(ScratchFloats(), kUnset);
+  BiasGradient(Floats(y).data(), grad.data(), dbias.data(), b(), n(), scratch.data(), stream());
+  ExpectNear(expected, grad, 0);
+  ExpectNear(Times(Doubles(b(), 1.0), expected, 1, b(), n()), dbias, kTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, GemmTest, testing::ValuesIn(OpCases()), OpCaseName);

@@ -16,6 +16,7 @@
 #include "cuda/element_type.h"
 #include "cuda/op/batch_norm.h"
 #include "cuda/op/bce_loss.h"
+#include "cuda/op/bias_gradient.h"
 #include "cuda/op/dense_update.h"
 #include "cuda/op/dot_interaction.h"
 #include "cuda/op/elementwise.h"
@@ -231,16 +232,19 @@ void DenseOps(Figures& figures) {
   for (Memory& vector : v) vector = figures.Random(16.0 * static_cast<double>(n));
   Memory scratch =
       figures.Take(4.0 * static_cast<double>(std::max({BatchNormScratchFloats(b, n),
-                                                       FullyConnectedScratchFloats(b, n, n),
+                                                       BiasGradientScratchFloats(b, n),
                                                        MultiCrossScratchFloats(b, 3, cross)})));
   if (!stream.status().ok()) return;
   figures.Measure("FullyConnected 65536 x 1024 x 1024", 4 * (2 * elements + weights),
-                  2 * elements * static_cast<double>(n),
-                  [&](size_t) { FullyConnected(F(x), F(weight), F(v[0]), F(y), b, n, n, stream); });
+                  2 * elements * static_cast<double>(n), [&](size_t) {
+                    FullyConnected(F(x), F(weight), F(v[0]), F(y), b, n, n, F(scratch), stream);
+                  });
+  figures.Measure("BiasGradient with ReLU 65536 x 1024", 12 * elements, 2 * elements,
+                  [&](size_t) { BiasGradient(F(x), F(dy), F(v[1]), b, n, F(scratch), stream); });
   figures.Measure("FullyConnectedBackward 65536 x 1024 x 1024", 4 * (3 * elements + 2 * weights),
                   4 * elements * static_cast<double>(n), [&](size_t) {
                     FullyConnectedBackward(F(x), F(weight), F(dy), Write::kOverwrite, F(y),
-                                           F(dweight), F(v[1]), b, n, n, F(scratch), stream);
+                                           F(dweight), b, n, n, F(scratch), stream);
                   });
   figures.Measure("ReluDropout 65536 x 1024", 8 * elements, elements, [&](size_t) {
     ReluDropout(F(x), {0.5f, 1, 2}, F(y), b, n, stream);

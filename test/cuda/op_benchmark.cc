@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/op/batch_norm.h"
+#include "cuda/op/bias_gradient.h"
 #include "cuda/op/copy_columns.h"
 #include "cuda/op/dense_update.h"
 #include "cuda/op/embedding_pool.h"
@@ -67,9 +68,11 @@ void BM_FullyConnected(benchmark::State& state) {
   Stream stream;
   const size_t k = static_cast<size_t>(state.range(0)), n = static_cast<size_t>(state.range(1));
   const std::vector<float> x = Random(kBatch * k), weight = Random(k * n), bias = Random(n);
-  std::vector<float> y(kBatch * n);
+  std::vector<float> y(kBatch * n),
+      scratch(FullyConnectedScratchFloats(ElementType::kFloat, kBatch, k, n));
   for (auto _ : state) {
-    FullyConnected(x.data(), weight.data(), bias.data(), y.data(), kBatch, k, n, stream);
+    FullyConnected(x.data(), weight.data(), bias.data(), y.data(), kBatch, k, n, scratch.data(),
+                   stream);
   }
   SetGflops(state, 2.0 * kBatch * static_cast<double>(k * n));
 }
@@ -77,12 +80,15 @@ void BM_FullyConnected(benchmark::State& state) {
 void BM_FullyConnectedBackward(benchmark::State& state) {
   Stream stream;
   const size_t k = static_cast<size_t>(state.range(0)), n = static_cast<size_t>(state.range(1));
-  const std::vector<float> x = Random(kBatch * k), weight = Random(k * n), dy = Random(kBatch * n);
-  std::vector<float> dx(kBatch * k), dweight(k * n), dbias(n);
-  std::vector<float> scratch(FullyConnectedScratchFloats(kBatch, k, n));
+  const std::vector<float> x = Random(kBatch * k), weight = Random(k * n), y = Random(kBatch * n);
+  std::vector<float> dy = y, dx(kBatch * k), dweight(k * n), dbias(n);
+  std::vector<float> scratch(
+      std::max(FullyConnectedScratchFloats(ElementType::kFloat, kBatch, k, n),
+               BiasGradientScratchFloats(kBatch, n)));
   for (auto _ : state) {
+    BiasGradient(y.data(), dy.data(), dbias.data(), kBatch, n, scratch.data(), stream);
     FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, dx.data(),
-                           dweight.data(), dbias.data(), kBatch, k, n, scratch.data(), stream);
+                           dweight.data(), kBatch, k, n, scratch.data(), stream);
   }
   SetGflops(state, 4.0 * kBatch * static_cast<double>(k * n));
 }

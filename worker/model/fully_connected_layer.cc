@@ -1,13 +1,16 @@
 // InnerProduct: y = x W + b; FusedInnerProduct, and an InnerProduct with the ReLU behind it:
 // y = ReLU(x W + b).
 //
-// Between two of these layers the second one undoes the ReLU of the first: its product with the
-// weights gives the gradient of what the ReLU was given (Tensor::grad_behind_relu).
+// Between two of these layers of halves the second one undoes the ReLU of the first: its product
+// with the weights gives the gradient of what the ReLU was given (Tensor::grad_behind_relu). For
+// other types cuBLASLt has no fast kernels that do (of bfloat16 those of sm_80), and the ReLU is
+// undone in the sweep that sums the bias's gradient.
 #include "cuda/op/fully_connected.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "cuda/op/relu.h"
+#include "cuda/op/bias_gradient.h"
 #include "worker/model/device_buffer.h"
 #include "worker/model/layer_site.h"
 
@@ -28,9 +31,11 @@ class FullyConnectedLayer : public Layer {
 
   bool has_parameters() const override { return true; }
   bool reads_outputs() const override { return relu_; }
-  bool can_undo_relu() const override { return true; }
+  bool can_undo_relu() const override { return type() == ElementType::kHalf; }
   size_t ScratchFloats(size_t batch) const override {
-    return op::FullyConnectedScratchFloats(output().shape.rows * batch, in_, out_);
+    const size_t rows = output().shape.rows * batch;
+    return std::max(op::BiasGradientScratchFloats(rows, out_),
+                    op::FullyConnectedScratchFloats(type(), rows, in_, out_));
   }
 
   // The CPU reads the output instead of a mask.
@@ -52,35 +57,35 @@ class FullyConnectedLayer : public Layer {
   void Backward(const Step& step) override {
     Parameters& parameters = step.parameters;
     const size_t rows = RowsOf(output(), step);
-    if (relu_ && !output().grad_behind_relu) {
-      op::ReluBackward(output().value(), output().grad(), op::Write::kOverwrite, output().grad(),
-                       rows * out_, step.stream);
-    }
+    const bool undoes_relu = relu_ && !output().grad_behind_relu;
+    op::BiasGradient(undoes_relu ? output().value() : op::Values(nullptr), output().grad(),
+                     parameters.grad(bias_), rows, out_, step.scratch, step.stream);
     const Tensor& in = *input().tensor;
+    const op::ConstValues weight = parameters.rounded(weight_);
     if (in.grad_behind_relu) {
-      op::FullyConnectedBackwardBehindRelu(in.value(), in.relu_mask, parameters.rounded(weight_),
-                                           output().grad(), in.grad(), parameters.grad(weight_),
-                                           parameters.grad(bias_), rows, in_, out_, step.scratch,
-                                           step.stream);
+      op::FullyConnectedBackwardBehindRelu(in.value(), in.relu_mask, weight, output().grad(),
+                                           in.grad(), parameters.grad(weight_), rows, in_, out_,
+                                           step.scratch, step.stream);
     } else {
-      op::FullyConnectedBackward(in.value(), parameters.rounded(weight_), output().grad(),
-                                 input().write, input().grad(), parameters.grad(weight_),
-                                 parameters.grad(bias_), rows, in_, out_, step.scratch,
+      op::FullyConnectedBackward(in.value(), weight, output().grad(), input().write, input().grad(),
+                                 parameters.grad(weight_), rows, in_, out_, step.scratch,
                                  step.stream);
     }
   }
 
  private:
+  ElementType type() const { return output().storage->type; }
+
   void Compute(const Step& step, op::ReluMask* mask) {
     const op::ConstValues weight = step.parameters.rounded(weight_);
     const op::ConstValues bias = step.parameters.rounded(bias_);
     const size_t rows = RowsOf(output(), step);
     if (relu_) {
       op::FullyConnectedRelu(input().value(), weight, bias, output().value(), mask, rows, in_, out_,
-                             step.stream);
+                             step.scratch, step.stream);
     } else {
       op::FullyConnected(input().value(), weight, bias, output().value(), rows, in_, out_,
-                         step.stream);
+                         step.scratch, step.stream);
     }
   }
 

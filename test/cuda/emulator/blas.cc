@@ -32,24 +32,12 @@ double BehindProduct(const BlasProduct& p, double sum, size_t i, size_t j) {
   return sum > 0 ? sum : 0;
 }
 
-template <typename T>
-void SumColumns(const BlasProduct& p) {
-  for (size_t j = 0; j < p.n; ++j) {
-    double sum = 0;
-    for (size_t l = 0; l < p.k; ++l) {
-      sum += static_cast<double>(float{static_cast<const T*>(p.b.data)[l * p.n + j]});
-    }
-    p.column_sums[j] = static_cast<float>(sum);
-  }
-}
-
 // a and b are of type T, c of type C.
 template <typename T, typename C>
 void MultiplyNow(const BlasProduct& p) {
   const auto *left = static_cast<const T*>(p.a.data), *right = static_cast<const T*>(p.b.data);
   const auto* bias = static_cast<const C*>(p.bias.data);
   auto* out = static_cast<C*>(p.c.data);
-  if (p.column_sums != nullptr) SumColumns<T>(p);
   for (size_t i = 0; i < p.m; ++i) {
     for (size_t j = 0; j < p.n; ++j) {
       double sum = 0;
@@ -73,8 +61,6 @@ bool HasKernel(const BlasProduct& p) {
       return p.mask == nullptr || p.n % 8 == 0;
     case BlasEpilogue::kReluBackward:
       return p.n % 16 == 0;
-    case BlasEpilogue::kColumnSums:
-      return p.n % 8 == 0;
     case BlasEpilogue::kNone:
     case BlasEpilogue::kBias:
       break;
