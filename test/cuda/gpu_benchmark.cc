@@ -3,8 +3,8 @@
 // First the machine's own roofs (copies, random rows, products, pinned transfers), then the
 // embedding ops in the configurations of public figures (10 tables of 1.68 million rows, 1,048,570
 // lookups, power law 1.05; DLRM's 26 tables at a batch of 65,536), then the dense ops at that
-// batch, and what stages a pass of such batches (gpu_staging.h). Without a GPU: "device": null with
-// the reason, and exit 0.
+// batch (of 16 bits: gpu_half_figures.h), and what stages a pass of such batches (gpu_staging.h).
+// Without a GPU: "device": null with the reason, and exit 0.
 //
 //   gpu_benchmark [--query]   only which GPU there is
 //                 [--small]   the same with little work: its figures say nothing
@@ -28,6 +28,7 @@
 #include "cuda/op/relu.h"
 #include "cuda/op/sparse_update.h"
 #include "test/cuda/gpu_figures.h"
+#include "test/cuda/gpu_half_figures.h"
 #include "test/cuda/gpu_staging.h"
 
 namespace cistern::op {
@@ -125,6 +126,7 @@ void Product(Figures& figures, size_t m, size_t k, size_t n, const Arithmetic& i
   figures.stream().set_product_precision(ProductPrecision::kFloat32);
 }
 
+// Products alone, and beside their roof the layers of such types.
 void Products(Figures& figures) {
   const size_t square = figures.Small(8192), samples = figures.Small(65536);
   const size_t shapes[][2] = {{13, 512},    {512, 256},  {479, 1024},
@@ -132,6 +134,10 @@ void Products(Figures& figures) {
   for (const Arithmetic& in : kArithmetics) {
     Product(figures, square, square, square, in, true);
     for (const auto& [k, n] : shapes) Product(figures, samples, k, n, in, false);
+    if (in.type == ElementType::kFloat) continue;
+    for (const ElementType type : {ElementType::kHalf, ElementType::kBfloat16}) {
+      HalfFigures(figures, type).Measure();
+    }
   }
 }
 
