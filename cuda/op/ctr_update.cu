@@ -29,9 +29,9 @@ __device__ inline unsigned IsClick(const CtrOccurrences& in, uint32_t k) {
 
 // The step of weights lane, lane + lanes ... of an embedx. A sum of squares that all weights share
 // takes its step after they have read it, so that ApplyRule's own is made on a copy.
-__device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, float scale,
-                                         const float* grad, float* value, unsigned lane,
-                                         unsigned lanes, bool active) {
+__device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, float factor,
+                                         float scale, const float* grad, float* value,
+                                         unsigned lane, unsigned lanes, bool active) {
   const bool shared = rule.rule.kind == RuleKind::kAdagradShared;
   const unsigned fields = RuleStateFloats(rule.rule.kind, 1);
   float* weights = value + rule.embedx_w;
@@ -39,7 +39,7 @@ __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, f
   const float sum = shared ? GroupSum(active && lane == 0 ? states[0] : 0.0f, lanes) : 0.0f;
   float squares = 0.0f;
   for (uint32_t e = lane; active && e < rule.dim; e += lanes) {
-    const float g = grad[e] * scale;
+    const float g = Rescaled(grad[e], factor) * scale;
     float s[kMaxStateFields] = {sum};
     for (unsigned f = 0; f < fields && !shared; ++f) s[f] = states[f * rule.dim + e];
     ApplyRule(rule.rule, step_size, 1, &g, weights + e, s);
@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day, CtrOccurrences in,
                  const Key* keys, const float* grads, float* values, size_t stride, uint8_t* full,
                  unsigned lanes, const StepGate* gate) {
-  if (gate != nullptr && gate->open == 0) return;  // all threads, before any barrier
+  if (!IsOpen(gate)) return;  // all threads, before any barrier
+  const float factor = FactorOf(gate);
   __shared__ unsigned long_groups[kBlockThreads], clicks_of[kBlockThreads], long_num;
   const unsigned lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
   const size_t i = size_t{group} * gridDim.x + blockIdx.x;
@@ -100,14 +101,14 @@ __global__ void __launch_bounds__(kBlockThreads)
     push.day = day;
     const bool was_full = full[row] != 0;
     const bool exists = PushCtrStatistics(rule, push, was_full, value);
-    const float embed_grad = grad[0] * CtrGradientScale(rule, push);
+    const float embed_grad = Rescaled(grad[0], factor) * CtrGradientScale(rule, push);
     ApplyRule(rule.rule, step_size, 1, &embed_grad, value + rule.embed_w, value + rule.embed_state);
     full[row] = exists ? 1 : 0;
     state = (exists ? 1u : 0u) | (was_full ? 2u : 0u);
   }
   state = GroupSum(state, lanes);
-  StepEmbedxByLanes(rule, step_size, CtrGradientScale(rule, push), grad + 1, value, lane, lanes,
-                    (state & 2) != 0);
+  StepEmbedxByLanes(rule, step_size, factor, CtrGradientScale(rule, push), grad + 1, value, lane,
+                    lanes, (state & 2) != 0);
   if (state == 1) CreateEmbedx(rule, first, keys[row], value, lane, lanes);
 }
 
@@ -136,7 +137,7 @@ void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const 
 }
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
-               const CtrOccurrences& in, const Key* keys, const float* grads, float* values,
+               const CtrOccurrences& in, const Key* keys, float* grads, float* values,
                size_t stride, uint8_t* full, const StepGate* gate, Stream& stream) {
   CISTERN_CHECK(RuleStateFloats(rule.rule.kind, 1) <= kMaxStateFields);
   const unsigned lanes = PowerOfTwo(rule.dim, kWarp);

@@ -40,10 +40,11 @@ size_t AddCtrL2ScratchFloats(size_t distinct);
 // threshold gets its embedx, first weights by its key, and full[row] = 1.
 //
 // keys: of all rows, keys[r]. first: slot_sizes lie in the device's memory too. step_size:
-// StepSize(). day: CtrPush::day. grads: [distinct, 1 + dim], finite. gate: of the step, nothing
-// changes where it is closed; null: open.
+// StepSize(). day: CtrPush::day. grads: [distinct, 1 + dim], finite; what they are afterwards is
+// undefined. gate: of the step, whose factor they are multiplied by; nothing changes where it is
+// closed; null: open.
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
-               const CtrOccurrences& in, const Key* keys, const float* grads, float* values,
+               const CtrOccurrences& in, const Key* keys, float* grads, float* values,
                size_t stride, uint8_t* full, const StepGate* gate, Stream& stream);
 
 }  // namespace cistern::op

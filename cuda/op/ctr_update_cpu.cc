@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
 
@@ -75,17 +76,19 @@ size_t AddCtrL2ScratchFloats(size_t distinct) {
 }
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
-               const CtrOccurrences& in, const Key* keys, const float* grads, float* values,
+               const CtrOccurrences& in, const Key* keys, float* grads, float* values,
                size_t stride, uint8_t* full, const StepGate* gate, Stream& stream) {
   CISTERN_RUN_ON_GPU(CtrUpdate, rule, first, step_size, day, in, keys, grads, values, stride, full,
                      gate);
-  if (gate != nullptr && gate->open == 0) return;
+  if (!IsOpen(gate)) return;
+  const float factor = FactorOf(gate);
   const size_t width = rule.dim + 1;
   ForPieces(in.distinct, kRowGrain, 4 * in.distinct * width, [=](size_t begin, size_t end) {
     std::vector<float> scaled(rule.dim);
     for (size_t i = begin; i < end; ++i) {
       const uint32_t row = in.rows[i];
       float* value = values + row * stride;
+      ScaleBy(factor, grads + i * width, width);
       const CtrPush push = PushOf(in, i, day, grads + i * width);
       const bool was_full = full[row] != 0;
       const bool exists = PushToCtrValue(rule, step_size, push, was_full, scaled.data(), value);

@@ -15,8 +15,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grad,
                  float* weight, float* state, size_t count, const StepGate* gate) {
   const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
-  if (i >= count || (gate != nullptr && gate->open == 0)) return;
-  const float g = grad[i];
+  if (i >= count || !IsOpen(gate)) return;
+  const float g = Rescaled(grad[i], FactorOf(gate));
   float w = weight[i];
   float s[kMaxStateFields] = {};
 #pragma unroll
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 }  // namespace
 
-void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, float* weight,
-                 float* state, size_t count, const StepGate* gate, Stream& stream) {
+void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
+                 size_t count, const StepGate* gate, Stream& stream) {
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);

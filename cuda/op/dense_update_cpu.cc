@@ -2,6 +2,7 @@
 
 #include "common/check.h"
 #include "cuda/op/cpu.h"
+#include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
 
@@ -18,10 +19,11 @@ constexpr size_t kMaxStateFields = 2;  // Adam: m and v
 
 }  // namespace
 
-void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, float* weight,
-                 float* state, size_t count, const StepGate* gate, Stream& stream) {
+void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
+                 size_t count, const StepGate* gate, Stream& stream) {
   CISTERN_RUN_ON_GPU(DenseUpdate, rule, step_size, grad, weight, state, count, gate);
-  if (gate != nullptr && gate->open == 0) return;
+  if (!IsOpen(gate)) return;
+  const float factor = FactorOf(gate);
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const size_t fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
@@ -33,6 +35,7 @@ void DenseUpdate(const RuleParams& rule, float step_size, const float* grad, flo
     for (size_t f = 0; f < fields; ++f) {
       std::copy_n(state + f * count + begin, n, local + f * n);
     }
+    ScaleBy(factor, grad + begin, n);
     ApplyRule(rule, step_size, static_cast<uint32_t>(n), grad + begin, weight + begin, local);
     for (size_t f = 0; f < fields; ++f) {
       std::copy_n(local + f * n, n, state + f * count + begin);

@@ -19,7 +19,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
                  const float* grads, float* weights, float* states, size_t stride, size_t distinct,
                  size_t dim, const StepGate* gate) {
-  if (gate != nullptr && gate->open == 0) return;
+  if (!IsOpen(gate)) return;
+  const float factor = FactorOf(gate);
   const size_t first = size_t{blockIdx.x} * kRowsPerThread * blockDim.y + threadIdx.y;
   for (size_t e = threadIdx.x; e < dim; e += blockDim.x) {
     size_t at[kRowsPerThread];
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     for (unsigned k = 0; k < kRowsPerThread; ++k) {
       const size_t i = first + k * blockDim.y;
       if (i >= distinct) continue;
-      g[k] = grads[i * dim + e];
+      g[k] = Rescaled(grads[i * dim + e], factor);
       w[k] = weights[at[k]];
 #pragma unroll
       for (unsigned f = 0; f < kMaxStateFields; ++f) {
@@ -55,13 +56,16 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 // A thread makes the step of a whole row: for a rule whose weights share their state.
 __global__ void __launch_bounds__(kBlockThreads, 5)
-    UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, const float* grads,
+    UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, float* grads,
                     float* weights, float* states, size_t stride, size_t distinct, uint32_t dim,
                     const StepGate* gate) {
   const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
-  if (i >= distinct || (gate != nullptr && gate->open == 0)) return;
+  if (i >= distinct || !IsOpen(gate)) return;
   const size_t at = rows[i] * stride;
-  ApplyRule(rule, step_size, dim, grads + i * dim, weights + at, states + at);
+  const float factor = FactorOf(gate);
+  float* grad = grads + i * dim;
+  for (uint32_t e = 0; e < dim && factor != 1.0f; ++e) grad[e] *= factor;
+  ApplyRule(rule, step_size, dim, grad, weights + at, states + at);
 }
 
 // A block adds the gradients of kRowsOfPartial rows, and their squares; `lanes` threads, a power of
@@ -87,7 +91,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 }  // namespace
 
-void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
+void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
                   const StepGate* gate, Stream& stream) {
   if (rule.kind == RuleKind::kAdagradShared) {

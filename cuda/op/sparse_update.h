@@ -12,9 +12,9 @@ namespace cistern::op {
 // rows: [distinct], no row twice. grads: [distinct, dim]. weights, states: the first weight and the
 // first cell of state of row 0; those of row r lie r * stride floats further, dim weights and
 // RuleStateFloats(rule.kind, dim) cells. states may be null for a rule without state.
-// step_size: StepSize(). Gradients must be finite. gate: of the step, nothing changes where it is
-// closed; null: open.
-void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
+// step_size: StepSize(). Gradients must be finite; what they are afterwards is undefined. gate: of
+// the step, whose factor they are multiplied by; nothing changes where it is closed; null: open.
+void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
                   const StepGate* gate, Stream& stream);
 

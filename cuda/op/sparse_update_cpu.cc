@@ -1,6 +1,7 @@
 #include "cuda/op/sparse_update.h"
 
 #include "cuda/op/cpu.h"
+#include "cuda/op/vector_cpu.h"
 
 namespace cistern::op {
 
@@ -21,12 +22,13 @@ inline void PrefetchCells(const float* cells, size_t count) {
 
 }  // namespace
 
-void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, const float* grads,
+void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
                   const StepGate* gate, Stream& stream) {
   CISTERN_RUN_ON_GPU(SparseUpdate, rule, step_size, rows, grads, weights, states, stride, distinct,
                      dim, gate);
-  if (gate != nullptr && gate->open == 0) return;
+  if (!IsOpen(gate)) return;
+  const float factor = FactorOf(gate);
   const auto n = static_cast<uint32_t>(dim);
   const size_t state_floats = RuleStateFloats(rule.kind, n);
   ForPieces(distinct, kRowGrain, 4 * distinct * dim, [=](size_t begin, size_t end) {
@@ -38,6 +40,7 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
       }
       const size_t at = rows[i] * stride;
       float* state = state_floats > 0 ? states + at : nullptr;
+      ScaleBy(factor, grads + i * dim, dim);
       ApplyRule(rule, step_size, n, grads + i * dim, weights + at, state);
     }
   });

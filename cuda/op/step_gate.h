@@ -2,6 +2,7 @@
 // for the sums of a step before it enqueues the updates, and the next step.
 #pragma once
 
+#include "common/host_device.h"
 #include "cuda/op/op.h"
 
 namespace cistern::op {
@@ -10,7 +11,8 @@ namespace cistern::op {
 struct StepGate {
   double loss = 0;       // mean over the batch, regularizers included
   double grad_norm = 0;  // of all gradients, before clipping
-  // Of all gradients: 1 over their scale, and less where the norm is clipped.
+  // Of all gradients, where they move something: 1 over their scale, and less where the norm is
+  // clipped.
   float factor = 1;
   // 0: the loss is not a finite number, or the norm none whose square a float holds; no update
   // happens.
@@ -22,6 +24,22 @@ struct StepGate {
   uint32_t good_steps = 0;  // since the scale last changed
   uint32_t overflowed = 0;  // 1: closed only because scaled gradients were not finite
 };
+
+// A null gate is open, and no factor is on its gradients.
+CISTERN_HOST_DEVICE inline bool IsOpen(const StepGate* gate) {
+  return gate == nullptr || gate->open != 0;
+}
+CISTERN_HOST_DEVICE inline float FactorOf(const StepGate* gate) {
+  return gate == nullptr ? 1.0f : gate->factor;
+}
+// x * factor, rounded: joined with no sum that stands behind it.
+CISTERN_HOST_DEVICE inline float Rescaled(float x, float factor) {
+#ifdef __CUDA_ARCH__
+  return __fmul_rn(x, factor);
+#else
+  return x * factor;
+#endif
+}
 
 // A scale that follows the gradients, with the numbers of torch.amp.GradScaler: half after a step
 // that overflowed, twice after so many in a row that did not. It stays a power of two from 1 to a
@@ -52,9 +70,6 @@ struct StepRule {
 // its squares. sums: [3 + 2 * embeddings].
 void JudgeStep(const double* sums, size_t embeddings, const StepRule& rule, StepGate* gate,
                Stream& stream);
-
-// x *= gate->factor. x: [count].
-void ScaleByGate(const StepGate* gate, float* x, size_t count, Stream& stream);
 
 // to = from where the gate is open. from, to: [count].
 void CopyIfOpen(const StepGate* gate, const float* from, float* to, size_t count, Stream& stream);

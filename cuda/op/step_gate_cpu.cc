@@ -10,7 +10,6 @@ namespace cistern::op {
 
 namespace gpu {  // step_gate.cu
 decltype(op::JudgeStep) JudgeStep;
-decltype(op::ScaleByGate) ScaleByGate;
 decltype(op::CopyIfOpen) CopyIfOpen;
 }  // namespace gpu
 
@@ -18,16 +17,6 @@ void JudgeStep(const double* sums, size_t embeddings, const StepRule& rule, Step
                Stream& stream) {
   CISTERN_RUN_ON_GPU(JudgeStep, sums, embeddings, rule, gate);
   Judge(sums, embeddings, rule, gate);
-}
-
-void ScaleByGate(const StepGate* gate, float* x, size_t count, Stream& stream) {
-  CISTERN_RUN_ON_GPU(ScaleByGate, gate, x, count);
-  const float factor = gate->factor;
-  if (factor == 1.0f) return;
-  ForPieces(count, kElementGrain, 2 * count, [=](size_t begin, size_t end) {
-#pragma omp simd
-    for (size_t i = begin; i < end; ++i) x[i] *= factor;
-  });
 }
 
 void CopyIfOpen(const StepGate* gate, const float* from, float* to, size_t count, Stream& stream) {

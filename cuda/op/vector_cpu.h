@@ -20,4 +20,11 @@ inline void AddScaled(const float* x, float factor, float* y, size_t n) {
   for (size_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
 
+// x *= factor.
+inline void ScaleBy(float factor, float* x, size_t n) {
+  if (factor == 1.0f) return;
+#pragma omp simd
+  for (size_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
 }  // namespace cistern::op

@@ -130,8 +130,12 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsAndToNoOther) {
     const Floats labels(labels_);
     const CtrOccurrences in = {device_rows.data(), offsets.data(), outputs.data(), distinct(), k(),
                                labels.data(),      kLabels};
-    CtrUpdate(rule, first, 0.05f, kToday, in, Array<uint64_t>(keys_).data(), Floats(grads).data(),
-              values.data(), stride, device_full.data(), nullptr, stream());
+    StepGate gate;
+    gate.factor = 0.5f;
+    Doubles twice = grads;
+    for (double& v : twice) v *= 2;
+    CtrUpdate(rule, first, 0.05f, kToday, in, Array<uint64_t>(keys_).data(), Floats(twice).data(),
+              values.data(), stride, device_full.data(), Array<StepGate>(1, gate).data(), stream());
     const std::vector<float>& after = values.Read();
 
     Doubles expected(before.begin(), before.end());

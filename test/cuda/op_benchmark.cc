@@ -206,7 +206,7 @@ void BM_SparseAdam(benchmark::State& state) {
   const size_t dim = static_cast<size_t>(state.range(0));
   const LookupBatch batch(kSlots, kTableRows);
   std::vector<float> table(kTableRows * 3 * dim, 0.5f);
-  const std::vector<float> grads = Random(batch.segment_rows.size() * dim);
+  std::vector<float> grads = Random(batch.segment_rows.size() * dim);
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
   for (auto _ : state) {
@@ -219,8 +219,7 @@ void BM_SparseAdam(benchmark::State& state) {
 void BM_DenseAdam(benchmark::State& state) {
   Stream stream;
   constexpr size_t kCount = 400000;
-  const std::vector<float> grad = Random(kCount);
-  std::vector<float> weight(kCount), moments(2 * kCount, 0.5f);
+  std::vector<float> grad = Random(kCount), weight(kCount), moments(2 * kCount, 0.5f);
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
   for (auto _ : state) {

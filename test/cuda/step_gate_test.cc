@@ -143,25 +143,21 @@ TEST_P(StepGateTest, StaysClosedWhereItIsToldTo) {
   EXPECT_EQ(Judged({1, 1, 1}, rule, closed).open, 1u);
 }
 
-TEST_P(StepGateTest, ScalesAndCopies) {
+TEST_P(StepGateTest, CopiesOrNot) {
   const Doubles x = Random(b() * n());
-  StepGate half;
-  half.factor = 0.5f;
-  StepGate closed = half;
+  const StepGate open;
+  StepGate closed;
   closed.open = 0;
-  Floats scaled(x), copied(x.size(), kUnset), not_copied(x.size(), kUnset);
-  ScaleByGate(Array<StepGate>(1, half).data(), scaled.data(), x.size(), stream());
-  CopyIfOpen(Array<StepGate>(1, half).data(), Floats(x).data(), copied.data(), x.size(), stream());
+  Floats copied(x.size(), kUnset), not_copied(x.size(), kUnset);
+  CopyIfOpen(Array<StepGate>(1, open).data(), Floats(x).data(), copied.data(), x.size(), stream());
   CopyIfOpen(Array<StepGate>(1, closed).data(), Floats(x).data(), not_copied.data(), x.size(),
              stream());
-  Doubles expected = x;
-  ExpectNear(expected, copied, 0);
-  for (double& v : expected) v *= 0.5;
-  ExpectNear(expected, scaled, 1e-7);
+  ExpectNear(x, copied, 0);
   ExpectNear(Doubles(x.size(), kUnset), not_copied, 0);
 }
 
-// Through a gate that is closed no update passes; through an open one as without a gate.
+// Through a gate that is closed no update passes; through an open one as without a gate, of
+// gradients that its factor is on.
 TEST_P(StepGateTest, LetsUpdatesThroughOrNot) {
   for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdam, RuleKind::kAdagradShared}) {
     RuleParams rule;
@@ -169,17 +165,20 @@ TEST_P(StepGateTest, LetsUpdatesThroughOrNot) {
     const size_t state = RuleStateFloats(kind, static_cast<uint32_t>(n()));
     const size_t stride = n() + state;
     const Doubles first = Random(b() * stride, 0.5, 1), grads = Random(b() * n());
+    Doubles quarter = grads;
+    for (double& v : quarter) v *= 0.25;
     std::vector<uint32_t> rows(b());
     for (size_t i = 0; i < b(); ++i) rows[i] = static_cast<uint32_t>(i);
     for (const uint32_t open : {0u, 1u}) {
       StepGate gate;
       gate.open = open;
+      gate.factor = 0.25f;
       Floats through(first), without(first);
       const Array<uint32_t> listed(rows);
       SparseUpdate(rule, 0.1f, listed.data(), Floats(grads).data(), through.data(),
                    through.data() + n(), stride, b(), n(), Array<StepGate>(1, gate).data(),
                    stream());
-      SparseUpdate(rule, 0.1f, listed.data(), Floats(grads).data(), without.data(),
+      SparseUpdate(rule, 0.1f, listed.data(), Floats(quarter).data(), without.data(),
                    without.data() + n(), stride, b(), n(), nullptr, stream());
       EXPECT_EQ(through.Read(), open == 1 ? without.Read() : Floats(first).Read());
       if (kind == RuleKind::kAdagradShared) continue;
@@ -188,7 +187,7 @@ TEST_P(StepGateTest, LetsUpdatesThroughOrNot) {
       Floats weight(weights), moved(weights), of_weight(states), of_moved(states);
       DenseUpdate(rule, 0.1f, Floats(grads).data(), weight.data(), of_weight.data(), b() * n(),
                   Array<StepGate>(1, gate).data(), stream());
-      DenseUpdate(rule, 0.1f, Floats(grads).data(), moved.data(), of_moved.data(), b() * n(),
+      DenseUpdate(rule, 0.1f, Floats(quarter).data(), moved.data(), of_moved.data(), b() * n(),
                   nullptr, stream());
       EXPECT_EQ(weight.Read(), open == 1 ? moved.Read() : Floats(weights).Read());
       EXPECT_EQ(of_weight.Read(), open == 1 ? of_moved.Read() : Floats(states).Read());

@@ -167,11 +167,6 @@ void EmbeddingLayer::SumOfSquares(double* sum, const Step& step) {
                    step.stream);
 }
 
-void EmbeddingLayer::ScaleGradients(const Step& step) {
-  op::ScaleByGate(step.gate, gradients_.data(), moved(step).distinct * config_.vec_size,
-                  step.stream);
-}
-
 void EmbeddingLayer::Update(const Step& step, double lr_scale) {
   const OptimizerConfig& optimizer = config_.optimizer;
   MoveRows(StepSize(optimizer.rule, optimizer.schedule.At(step.number) * lr_scale, step.number),

@@ -53,7 +53,6 @@ class EmbeddingLayer : public Layer {
   virtual void AddL2(float l2, double* square_sum, const Step& step);
   // *sum = the sum over all gradients, squared. Both are doubles of the device.
   void SumOfSquares(double* sum, const Step& step);
-  void ScaleGradients(const Step& step);  // by the step's gate
   // Moves the rows. lr_scale: of the learning rate of this step.
   void Update(const Step& step, double lr_scale);
 

@@ -72,7 +72,6 @@ class GraphModel : public Model {
   void JudgeAndUpdate(const Step& step, double lr_scale, op::StepGate* gate);
   void FinishDense(const Step& step);
   void Judge(const Step& step, op::StepGate* gate);
-  void ScaleGradients(const Step& step);
   absl::Status OpenGate();
   void Update(const Step& step, double lr_scale);
 

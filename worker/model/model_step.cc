@@ -105,7 +105,6 @@ void GraphModel::ComputeLoss(const Step& step) {
 
 void GraphModel::JudgeAndUpdate(const Step& step, double lr_scale, op::StepGate* gate) {
   Judge(step, gate);
-  ScaleGradients(step);
   parameters_.Advance(gate_.data(), stream_);
   Update(step, lr_scale);
 }
@@ -169,14 +168,6 @@ void GraphModel::FinishDense(const Step& step) {
     op::SumOfMagnitudes(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
   }
   op::SumOfSquares(grads, sum(kDenseSquares), count, scratch_.data(), stream_);
-}
-
-void GraphModel::ScaleGradients(const Step& step) {
-  if (config_.cistern.clip_norm == 0 && step.loss_scale == nullptr) return;
-  op::ScaleByGate(gate_.data(), parameters_.grads(), parameters_.count(), stream_);
-  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    embedding->ScaleGradients(step);
-  }
 }
 
 void GraphModel::Update(const Step& step, double lr_scale) {
