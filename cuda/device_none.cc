@@ -91,7 +91,7 @@ struct WorkCapture::OnGpu {};
 WorkCapture::WorkCapture() = default;
 WorkCapture::~WorkCapture() = default;
 
-void WorkCapture::Run(Stream&, const std::function<void()>& enqueue) {
+void WorkCapture::Run(Stream&, const std::function<void()>& enqueue, Stream*) {
   enqueue();
 }
 

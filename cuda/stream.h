@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "common/status.h"
 
@@ -39,6 +40,8 @@ class Stream {
   void Record(const absl::Status& status) {
     if (status_.ok()) status_ = status;
   }
+  // For who knows that nothing of what met the error has run: work that was captured (WorkCapture).
+  void Forget() { std::exchange(status_, absl::OkStatus()).IgnoreError(); }
 
   // Waits until everything that was enqueued has run. Returns status(), which then also has what
   // kernels themselves ran into (an address that is none); on a GPU that error names no op, unless

@@ -28,8 +28,9 @@ class WorkCapture {
 
   // Enqueues on `stream` what `enqueue` gives it, and other streams that it lets wait for `stream`
   // and `stream` for them (event.h). enqueue must not wait, take memory, or copy from memory that
-  // is not pinned, and must do the same again if it is called again.
-  void Run(Stream& stream, const std::function<void()>& enqueue);
+  // is not pinned, and must do the same again if it is called again: so it is where something
+  // fails, which may fail in a capture alone. beside: the other stream, if there is one.
+  void Run(Stream& stream, const std::function<void()>& enqueue, Stream* beside = nullptr);
 
   uint64_t graphs_built() const { return graphs_built_; }
   uint64_t graphs_launched() const { return graphs_launched_; }
@@ -39,7 +40,7 @@ class WorkCapture {
   struct OnGpu;
 
   // False: nothing was enqueued.
-  bool RunAsGraph(Stream& stream, const std::function<void()>& enqueue);
+  bool RunAsGraph(Stream& stream, const std::function<void()>& enqueue, Stream* beside);
 
   std::unique_ptr<OnGpu> gpu_;
   bool is_warm_ = false;

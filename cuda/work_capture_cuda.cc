@@ -34,15 +34,15 @@ struct WorkCapture::OnGpu {
 WorkCapture::WorkCapture() = default;
 WorkCapture::~WorkCapture() = default;
 
-void WorkCapture::Run(Stream& stream, const std::function<void()>& enqueue) {
+void WorkCapture::Run(Stream& stream, const std::function<void()>& enqueue, Stream* beside) {
   if (!stream.status().ok()) return;
   const bool can = is_warm_ && status_.ok() && stream.queue() != nullptr &&
                    !stream.queue()->waits_after_each_launch();
   is_warm_ = true;
-  if (!can || !RunAsGraph(stream, enqueue)) enqueue();
+  if (!can || !RunAsGraph(stream, enqueue, beside)) enqueue();
 }
 
-bool WorkCapture::RunAsGraph(Stream& stream, const std::function<void()>& enqueue) {
+bool WorkCapture::RunAsGraph(Stream& stream, const std::function<void()>& enqueue, Stream* beside) {
   const cudaStream_t on = stream.queue()->stream();
   const auto give_up = [this](cudaError_t error, const char* what) {
     status_ = CudaStatus(error, what);
@@ -56,7 +56,13 @@ bool WorkCapture::RunAsGraph(Stream& stream, const std::function<void()>& enqueu
   cudaGraph_t made = nullptr;
   error = cudaStreamEndCapture(on, &made);
   const CapturedGraph captured(made);
-  if (!stream.status().ok()) return true;  // an op's own error, which it would meet again
+  if (!stream.status().ok()) {  // an op's own error comes again
+    status_ = stream.status();
+    cudaGetLastError();  // that of cudaStreamEndCapture
+    stream.Forget();
+    if (beside != nullptr) beside->Forget();
+    return false;
+  }
   if (error != cudaSuccess) return give_up(error, "cudaStreamEndCapture");
   if (gpu_ == nullptr) gpu_ = std::make_unique<OnGpu>();
   if (!gpu_->Update(captured.get())) {

@@ -104,6 +104,40 @@ TEST_P(WorkCaptureTest, WorkThatCannotBeCapturedRunsWithoutAGraph) {
   EXPECT_EQ(capture.status().ok(), GetParam() == DeviceKind::kCpu);
 }
 
+TEST_P(WorkCaptureTest, WhatFailsInACaptureAloneRunsWithoutAGraph) {
+  op::Array<float> x(1, 0.0f);
+  absl::StatusOr<Event> forked = Event::Create(GetParam()), joined = Event::Create(GetParam());
+  ASSERT_TRUE(forked.ok() && joined.ok());
+  Stream& main = stream();  // which makes another one where this has an error
+  WorkCapture capture;
+  for (const float value : {1.0f, 2.0f, 3.0f}) {
+    const auto enqueue = [&] {
+      forked->Record(main);
+      forked->LetWait(side_);
+      main.Record(side_.Wait());  // what a library may do, and a capture refuses
+      op::Fill(value, x.data(), 1, side_);
+      joined->Record(side_);
+      joined->LetWait(main);
+    };
+    capture.Run(main, enqueue, &side_);
+  }
+  EXPECT_TRUE(main.status().ok()) << main.status();
+  ASSERT_TRUE(side_.status().ok()) << side_.status();
+  EXPECT_THAT(x.Read(), ElementsAre(3));
+  EXPECT_EQ(capture.graphs_launched(), 0u);
+  EXPECT_EQ(capture.status().ok(), GetParam() == DeviceKind::kCpu);
+}
+
+TEST_P(WorkCaptureTest, AnErrorOfAnOpItselfStays) {
+  WorkCapture capture;
+  for (const bool fails : {false, true}) {
+    capture.Run(side_, [&] {
+      if (fails) side_.Record(absl::UnimplementedError("a product of 99 tensors"));
+    });
+  }
+  EXPECT_EQ(side_.status().message(), "a product of 99 tensors");
+}
+
 // The next pass comes to the device while a step of this one is captured.
 TEST_P(WorkCaptureTest, OtherThreadsTakeMemoryMeanwhile) {
   op::Array<float> x(1, 0.0f);

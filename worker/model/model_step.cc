@@ -68,8 +68,8 @@ void GraphModel::Give(Part part, Stream& stream, const std::function<void()>& en
   if (!config_.solver.cuda_graph) return enqueue();
   WorkCapture& capture = captures_[part];
   const bool was_ok = capture.status().ok();
-  capture.Run(stream, enqueue);
-  if (was_ok && !capture.status().ok()) {
+  capture.Run(stream, enqueue, &side_->stream());
+  if (was_ok && !capture.status().ok() && stream.status().ok()) {
     LogWarning(absl::StrCat("steps run without a CUDA graph: ", capture.status().message()));
   }
 }
