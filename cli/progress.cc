@@ -47,6 +47,7 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "unseen_keys", progress.unseen_keys);
   AppendPair(&line, "pass", progress.pass);
   AppendPair(&line, "rows", progress.rows);
+  if (progress.skipped_steps > 0) absl::StrAppend(&line, " skipped_steps=", progress.skipped_steps);
   absl::StrAppendFormat(&line, " seconds=%.2f samples_per_s=%.0f", progress.seconds,
                         progress.samples_per_second);
   AppendPair(&line, "seconds_left", progress.seconds_left);
@@ -62,6 +63,7 @@ std::string TerminalLine(const Progress& progress, std::optional<double> auc, in
   absl::StrAppend(&line, "  ", CountText(progress.samples_per_second), " samples/s");
   if (progress.loss) absl::StrAppendFormat(&line, "  loss %.4f", *progress.loss);
   if (auc) absl::StrAppendFormat(&line, "  auc %.5f", *auc);
+  if (progress.skipped_steps > 0) absl::StrAppend(&line, "  skipped ", progress.skipped_steps);
   if (progress.seconds_left) {
     absl::StrAppend(&line, "  ", DurationText(*progress.seconds_left), " left");
   }

@@ -38,6 +38,17 @@ TEST(PlainLine, NamesTheEvaluation) {
             "samples_per_s=0");
 }
 
+TEST(PlainLine, CountsStepsThatWereLeftOut) {
+  Progress progress;
+  progress.event = "pass";
+  progress.rows = 200;
+  progress.skipped_steps = 3;
+  EXPECT_EQ(PlainLine(progress),
+            "event=pass iter=0 samples=0 rows=200 skipped_steps=3 seconds=0.00 samples_per_s=0");
+  progress.total_iterations = 8;
+  EXPECT_EQ(TerminalLine(progress, std::nullopt, 120), "  0%  iter 0/8  0 samples/s  skipped 3");
+}
+
 TEST(PlainLine, EndsWithWhatHappened) {
   Progress progress;
   progress.event = "recover";
