@@ -105,11 +105,11 @@ absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags) {
   const DeviceQuery gpus = QueryGpus();
   if (gpus.gpus.empty()) {
     return WithFix(absl::NotFoundError(absl::StrCat("--device cuda: no GPU: ", gpus.reason)),
-                   "train with --device cpu; cistern version says what this build was made with");
+                   "use --device cpu; cistern version says what this build was made with");
   }
   const absl::Status usable = CheckGpu(gpus.gpus.front());
   if (!usable.ok()) {
-    return WithFix(AddContext(usable, "--device cuda"), "train with --device cpu, or elsewhere");
+    return WithFix(AddContext(usable, "--device cuda"), "use --device cpu, or another machine");
   }
   options.device = DeviceKind::kCuda;
   options.check_ops = flags.check_ops;
