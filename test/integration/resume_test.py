@@ -154,6 +154,32 @@ class Resume(ProgramTest):
         model = self.folder / "run" / "model"
         self.assertEqual({name: (model / name).read_bytes() for name in expected}, expected)
 
+    def test_kills_of_a_run_whose_loss_scale_moves(self):
+        """A step that overflows float16 halves the scale, 2000 that do not double it: what a pass
+        begins with is part of its commit."""
+        def change(content):
+            self.change(content)
+            content["solver"].update(num_epochs=self.epochs, batchsize=1)
+            content["cistern"]["activations"] = "float16"  # and a scale of 65536, dynamic
+        self.epochs = 16
+        self.write_model(change)
+        words = ("cistern", "train", self.config, "--json", "--out")
+        whole = self.run_ok(*words, self.folder / "whole").json()
+        self.assertGreater(whole["skipped_steps"], 2)
+        worker = start(*words, self.folder / "run")
+        for _ in range(8):
+            if not self.await_passes(worker, "run", 1):
+                break
+            worker.kill()
+            finish(worker)
+            worker = start(*words, self.folder / "run", "--resume")
+        summary = self.expect(self.end_of(worker), 0).json()
+        self.assertEqual(summary["skipped_steps"], whole["skipped_steps"])
+        models = [{str(path.relative_to(self.folder / name)): path.read_bytes()
+                   for path in (self.folder / name).rglob("model/**/*") if path.is_file()}
+                  for name in ("whole", "run")]
+        self.assertEqual(*models)
+
 
 class RunFolder(ProgramTest):
     """What --out may hold, and what the flags do with it."""
