@@ -39,6 +39,11 @@ root="$(cd "$(dirname "$0")/.." && pwd)"
 bin="${bin:-$root/build/release/bin}"
 out="${out:-$bin/gpu_check.json}"
 mkdir -p "$(dirname "$out")"
+if ! { : >"$out.new"; } 2>/dev/null; then
+  echo "gpu_check: $out cannot be written: give --out FILE in a folder that can" >&2
+  exit 2
+fi
+rm -f "$out.new"
 out_absolute="$(cd "$(dirname "$out")" && pwd)/$(basename "$out")"
 case "$bin" in /*) ;; *) bin="$PWD/$bin" ;; esac
 work="$(mktemp -d)"
@@ -100,7 +105,7 @@ if ! limited 60 "${own[@]}" "$bin/gpu_benchmark" --query >"$out"; then
 fi
 if grep -q '"device": null' "$out"; then
   cat "$out"
-  echo "gpu_check: no GPU here, nothing was checked" >&2
+  echo "gpu_check: no GPU here that these programs can use (the reason is above), nothing was checked" >&2
   exit 0
 fi
 device="$(sed -n 's/^  "device": \(.*"\),\{0,1\}$/\1/p' "$out")"
@@ -123,6 +128,9 @@ for library in 'libcublasLt.so.1[23]' libnccl.so.2; do
   found="$found${folder:+${found:+:}$folder}"
 done
 own=(env "LD_LIBRARY_PATH=$libraries${found:+:$found}")
+
+# Seconds until the last step must have ended.
+left() { echo "$((whole - SECONDS - 12))"; }
 
 failed=0
 steps=()
@@ -167,7 +175,8 @@ note() {  # NAME RESULT SECONDS LOG
 # Runs COMMAND within its limit and what is left of the whole: sets `code`, `result` and `took`. Its
 # output goes to $work/NAME.json (standard) and NAME.log (errors; both where it is no measurement).
 run() {  # NAME LIMIT_S OUTPUT COMMAND...
-  local name="$1" limit="$2" output="$3" start="$SECONDS" left="$((whole - SECONDS - 12))"
+  local name="$1" limit="$2" output="$3" start="$SECONDS" left
+  left="$(left)"
   shift 3
   if [ "$left" -lt 5 ]; then
     code=0 took=0 result="left out: no time left of $whole s"
@@ -202,12 +211,12 @@ step() {  # NAME LIMIT_S COMMAND...
   if [ "$code" -ne 0 ]; then alone "$1" "${@:3}"; fi
 }
 # CUDA keeps some errors, so that every test behind one fails, too: which fail in a process of their
-# own, as far as half a minute goes?
+# own, as far as twenty seconds go?
 alone() {  # NAME COMMAND...
-  local name="$1" test failing="" until="$((SECONDS + 30))" start="$SECONDS" tested=0
+  local name="$1" test failing="" until="$((SECONDS + 20))" start="$SECONDS" tested=0
   shift
   for test in $(grep -aoE '^\[  FAILED  \] [^ ,]+\.[^ ,]+' "$work/$name.log" | cut -c14- | awk '!seen[$0]++'); do
-    if [ "$SECONDS" -ge "$until" ]; then break; fi
+    if [ "$SECONDS" -ge "$until" ] || [ "$(left)" -lt 20 ]; then break; fi
     tested="$((tested + 1))"
     limited 15 "${own[@]}" "$@" --gtest_filter="$test" >>"$work/$name.alone.log" 2>&1 || failing="$failing $test"
   done
@@ -248,17 +257,20 @@ sanitize() {  # TOOL
 }
 
 export CISTERN_REQUIRE_GPU=1
-step device_test 40 "$bin/device_test"
-step collective_test 40 "$bin/collective_test" --gtest_filter='Gpu*'
-step op_test_on_gpu 100 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
-step model_test_on_gpu 90 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
-if [ -x "$bin/cistern" ]; then
+# The limits of all but the sanitizer fit into the whole: what hangs takes no other's time.
+step device_test 25 "$bin/device_test"
+step collective_test 25 "$bin/collective_test" --gtest_filter='Gpu*'
+step op_test_on_gpu 80 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
+step model_test_on_gpu 65 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
+if [ -x "$bin/cistern" ] && ! command -v "$python" >/dev/null; then
+  note training_on_gpu "not available: no $python here" 0 ""
+elif [ -x "$bin/cistern" ]; then
   # Python has its own libraries, too.
   mkdir "$work/whole"
   printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$libraries${found:+:$found}" "$bin/cistern" \
     >"$work/whole/cistern"
   chmod +x "$work/whole/cistern"
-  run training_on_gpu 80 log env CISTERN_BIN="$work/whole" CISTERN_DEVICE_PROGRAM=cistern \
+  run training_on_gpu 50 log env CISTERN_BIN="$work/whole" CISTERN_DEVICE_PROGRAM=cistern \
     "$python" "$root/test/integration/device_test.py" Device.test_a_dnn \
     Device.test_rows_are_carried_from_pass_to_pass Device.test_ctr_rows_and_steps_that_are_made_up \
     Device.test_a_step_that_is_not_finite_ends_the_run_or_is_skipped
@@ -268,16 +280,24 @@ if [ -x "$bin/cistern" ]; then
   fi
   note training_on_gpu "$result" "$took" "$work/training_on_gpu.log"
 fi
-measure benchmark 100 "${own[@]}" "$bin/gpu_benchmark"
+measure benchmark 70 "${own[@]}" "$bin/gpu_benchmark"
 # What the models are held against: copies and products as this machine made them just now.
 roofs=""
 for roof in copy_gb_s product_fp32_tflop_s product_tf32_tflop_s product_bf16_tflop_s; do
   rate="$(sed -n "s/^ *\"$roof\": \([0-9.]*\),\{0,1\}$/\1/p" "$work/benchmark.json" 2>/dev/null | head -n 1)"
   roofs="$roofs${roofs:+,}${rate:-0}"
 done
-measure models 110 "${own[@]}" "$bin/model_benchmark" --device cuda --roofs "$roofs"
-if limited 60 "$python" -c 'import torch' >/dev/null 2>&1; then
-  measure torch 130 "$python" "$root/test/benchmark/torch_models.py" --device cuda --seconds 115
+measure models 100 "${own[@]}" "$bin/model_benchmark" --device cuda --roofs "$roofs" \
+  --batches "$work/batches"
+if [ "$(left)" -lt 20 ]; then
+  note torch "left out: no time left of $whole s" 0 ""
+elif limited 40 "$python" -c 'import torch' >/dev/null 2>&1; then
+  seconds="$(left)"
+  if [ "$seconds" -gt 100 ]; then seconds=100; fi
+  data=(--batches "$work/batches")  # those of the models just now
+  if [ ! -s "$work/batches" ]; then data=(); fi
+  measure torch "$seconds" "$python" "$root/test/benchmark/torch_models.py" --device cuda \
+    --seconds "$((seconds > 25 ? seconds - 12 : seconds / 2))" "${data[@]}"
 else
   echo "{\"error\": \"$python has no torch here\"}" >"$work/torch.json"
 fi

@@ -2,17 +2,22 @@
 """Training steps of whole models with PyTorch, beside test/model/model_benchmark.cc: JSON on stdout.
 
 usage: torch_models.py [--device cuda] [--batch 65536] [--rows 26000000] [--steps 20] [--seconds 600]
-                       [NAME ...]
+                       [--batches FILE] [NAME ...]
 
 The models and the data are those of model_benchmark: Criteo's shape, one table for all slots, keys
-by a power law, AdaGrad on rows and on dense weights. Batches wait on the device. Ways: "fp32"
-(eager, no TF32), "tf32", "bf16" (autocast), "compiled" (torch.compile of the dense part, bf16),
-"graphed" (forward and backward of the dense part as CUDA graphs, bf16; on a GPU only).
+by a power law, AdaGrad on rows and on dense weights. With --batches the batches are those that it
+wrote there, else drawn from the same distribution; they wait on the device. Steps follow each other
+as in training, without waiting for each one's end. Ways: "fp32" (eager, no TF32), "tf32", "bf16"
+(autocast), "compiled" (torch.compile of the dense part for these sizes, bf16), "graphed" (forward
+and backward of the dense part as CUDA graphs, bf16; on a GPU only).
 The table's gradient is sparse, its update written by hand (sort, sum by row, AdaGrad on those rows):
 what PyTorch has of its own would touch the whole table. What is compiled comes last, and nothing
-begins after --seconds. Python and torch only."""
+goes on after --seconds. Python and torch only."""
 import argparse
+import array
 import json
+import os
+import signal
 import statistics
 import sys
 import time
@@ -66,6 +71,22 @@ class Dcn(nn.Module):
         return self.last(torch.cat([x, self.deep(first)], 1))[:, 0]
 
 
+class Dcn2(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        n = SLOTS * dim + DENSE
+        self.cross = nn.ModuleList([nn.Linear(n, n) for _ in range(3)])
+        self.deep = tower([n, 1024, 1024, 1024], False)
+        self.last = nn.Linear(n + 1024, 1)
+
+    def forward(self, emb, dense):
+        first = torch.cat([emb.flatten(1), dense], 1)
+        x = first
+        for cross in self.cross:
+            x = first * cross(x) + x
+        return self.last(torch.cat([x, self.deep(first)], 1))[:, 0]
+
+
 class Deep(nn.Module):
     def __init__(self, dim, widths, fm):
         super().__init__()
@@ -80,9 +101,33 @@ class Deep(nn.Module):
 
 
 MODELS = {"dlrm16": (16, lambda: Dlrm(16)), "dlrm64": (64, lambda: Dlrm(64)),
-          "dlrm128": (128, lambda: Dlrm(128)), "dcn": (16, lambda: Dcn(16)),
+          "dlrm128": (128, lambda: Dlrm(128)), "dcn2": (16, lambda: Dcn2(16)),
+          "dcn": (16, lambda: Dcn(16)),
           "deepfm": (16, lambda: Deep(16, [400, 400, 400, 1], True)),
           "wdl": (16, lambda: Deep(16, [1024, 1024, 1], False))}
+
+
+SAMPLE_BYTES = 4 * (1 + DENSE + SLOTS)
+
+
+def batches_of(args):
+    """Batches, and where they are from."""
+    whole = args.batch * SAMPLE_BYTES
+    size = os.path.getsize(args.batches) if args.batches else 0
+    if size == 0 or size % whole != 0:
+        return [batch_of(args, seed) for seed in range(1, 5)], "drawn here"
+    batches = []
+    with open(args.batches, "rb") as file:
+        while file.peek(1):  # labels, dense features, rows
+            parts = []
+            for kind, width in (("f", 1), ("f", DENSE), ("I", SLOTS)):
+                values = array.array(kind)
+                values.fromfile(file, args.batch * width)
+                dtype = torch.float32 if kind == "f" else torch.int32
+                parts.append(torch.frombuffer(values, dtype=dtype).reshape(args.batch, width))
+            label, dense, rows = parts
+            batches.append([x.to(args.device) for x in (rows.long(), dense, label[:, 0])])
+    return batches, "those of model_benchmark"
 
 
 def batch_of(args, seed):
@@ -113,7 +158,10 @@ class Step:
         self.net = make().to(args.device)
         self.dense = torch.optim.Adagrad(self.net.parameters(), lr=0.01,
                                          initial_accumulator_value=0.1)
-        self.forward = torch.compile(self.net) if way == "compiled" else self.net
+        self.forward = self.net
+        if way == "compiled":
+            torch.compiler.reset()  # or the sizes of the model before make these dynamic ones
+            self.forward = torch.compile(self.net, dynamic=False)
         torch.backends.cuda.matmul.allow_tf32 = way != "fp32"
         if way == "graphed":
             samples = (torch.zeros(args.batch, SLOTS, dim, device=args.device, requires_grad=True),
@@ -145,21 +193,50 @@ class Step:
         return loss
 
 
-def measure(args, name, way, batches):
-    step = Step(args, name, way)
-    times = []
-    loss = 0.0
-    for i in range(5 + args.steps):
-        start = time.perf_counter()
+def times_of(step, steps, batches):
+    """Milliseconds of each step, from the end of the one before, and the last loss."""
+    warm_up = 5
+    ends, loss = [], None
+    for i in range(warm_up + steps):
         loss = step(*batches[i % len(batches)])
         if step.cuda:
-            torch.cuda.synchronize()
-        if i >= 5:
-            times.append((time.perf_counter() - start) * 1e3)
+            ends.append(torch.cuda.Event(enable_timing=True))
+            ends[-1].record()
+        else:
+            ends.append(time.perf_counter())
+    if step.cuda:
+        torch.cuda.synchronize()
+        times = [one.elapsed_time(next_) for one, next_ in zip(ends, ends[1:])]
+    else:
+        times = [(next_ - one) * 1e3 for one, next_ in zip(ends, ends[1:])]
+    return times[warm_up - 1:], float(loss.detach())
+
+
+def measure(args, name, way, batches):
+    if args.device == "cuda":
+        torch.cuda.empty_cache()
+    times, loss = times_of(Step(args, name, way), args.steps, batches)
     ms = statistics.median(times)
     return {"model": name, "way": way, "batch": args.batch, "ms": round(ms, 3),
             "ms_min": round(min(times), 3), "samples_per_s": round(args.batch / ms * 1e3),
-            "loss": round(float(loss), 6)}
+            "loss": round(loss, 6)}
+
+
+class OutOfTime(BaseException):  # not one that what is measured handles
+    pass
+
+
+def out_of_time(*_):
+    raise OutOfTime()
+
+
+def measure_within(seconds, *measured):
+    signal.signal(signal.SIGALRM, out_of_time)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+        return measure(*measured)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def main():
@@ -170,24 +247,23 @@ def main():
     parser.add_argument("--rows", type=int, default=26000000)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--batches", metavar="FILE")
     args = parser.parse_args()
     end = time.monotonic() + args.seconds
-    batches = [batch_of(args, seed) for seed in range(1, 5)]
+    batches, source = batches_of(args)
     figures = []
-    names = args.models or ["dlrm128", "dlrm64", "dlrm16", "dcn", "deepfm", "wdl"]
+    names = args.models or ["dlrm128", "dlrm64", "dlrm16", "dcn2", "dcn", "deepfm", "wdl"]
     ways = ["fp32", "tf32", "bf16"] + ["graphed"] * (args.device == "cuda")
     for name, way in [(n, w) for n in names for w in ways] + [(n, "compiled") for n in names]:
-        if time.monotonic() > end:
-            figures.append({"model": name, "way": way, "error": f"not within {args.seconds:g} s"})
-            continue
         try:
-            figures.append(measure(args, name, way, batches))
+            figure = measure_within(end - time.monotonic(), args, name, way, batches)
+        except OutOfTime:
+            figure = {"model": name, "way": way, "error": f"not within {args.seconds:g} s"}
         except Exception as error:  # one way that does not work is a line of the report
-            figures.append({"model": name, "way": way, "error": str(error)[:200]})
+            figure = {"model": name, "way": way, "error": str(error)[:200]}
+        figures.append(figure)
         print(json.dumps(figures[-1]), file=sys.stderr, flush=True)
-        if args.device == "cuda":
-            torch.cuda.empty_cache()
-    print(json.dumps({"torch": torch.__version__, "models": figures}, indent=1))
+    print(json.dumps({"torch": torch.__version__, "batches": source, "models": figures}, indent=1))
 
 
 if __name__ == "__main__":

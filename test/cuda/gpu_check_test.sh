@@ -105,7 +105,7 @@ if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benc
   "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||
     fail "on the emulated GPU it failed: $(cat "$work/said")"
   for part in '"device": "emulated GPU"' '"model": "deepfm", "way": "bf16, no graph"' \
-    '"share_of_roof": 0.0' '"way": "staging"' \
+    '"share_of_roof": 0.0' '"way": "pass cycle"' '"way": "determinism", "runs": 2, "same_bits": true' \
     '"name": "DotInteraction, 26 slots, D=128"' '"name": "model_test_on_gpu", "result": "passed"'; do
     grep -qF "$part" "$work/report.json" || fail "the report lacks $part"
   done
@@ -114,6 +114,11 @@ if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benc
   fi
   python3 -m json.tool "$work/report.json" >/dev/null
 fi
+
+code=0
+"$script" --bin "$CISTERN_BIN" --out /proc/report.json >"$work/said" 2>&1 || code=$?
+[ "$code" = 2 ] || fail "with a report that cannot be written it ended with $code"
+grep -q "/proc/report.json cannot be written" "$work/said" || fail "it does not name the report"
 
 code=0
 "$script" --bin "$work" >"$work/said" 2>&1 || code=$?

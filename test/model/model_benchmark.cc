@@ -2,28 +2,35 @@
 // rows, as JSON on standard output.
 //
 //   model_benchmark [--device cpu|cuda] [--batch 65536] [--rows 26000000] [--steps 30]
-//                   [--roofs COPY_GB_S,FP32,TF32,BF16] [NAME ...]
+//                   [--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [NAME ...]
 //
 // With the machine's roofs (gpu_benchmark; of products in TFLOP/s) each line has the least time of
 // such a step (model_roof.h), and which share of it was reached.
-// Models of Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128, dcn,
-// deepfm, wdl. Rows lie in one pass table of --rows rows, shared among the slots as Criteo's are
-// (three quarters in five slots), keys of a slot by a power law. test/benchmark/torch_models.py
-// does the same with PyTorch.
+// Models of Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128, dcn2
+// (crosses by matrices), dcn (by vectors), deepfm, wdl. Rows lie in one pass table of --rows rows,
+// shared among the slots as Criteo's are (three quarters in five slots), keys of a slot by a power
+// law. test/benchmark/torch_models.py does the same with PyTorch, on the same batches: --batches
+// writes them down.
+// On a GPU also, of each model: the cycle of a pass with so many rows (in from pinned memory, their
+// index, the steps, out again), and whether two runs of a few steps end with the same bits.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <limits>
 #include <random>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/hash.h"
 #include "cuda/device.h"
 #include "cuda/device_context.h"
+#include "cuda/op/key_index.h"
+#include "test/model/criteo_models.h"
 #include "test/model/model_roof.h"
-#include "test/model/model_texts.h"
 #include "worker/model/model.h"
 #include "worker/pass/batch_builder.h"
 #include "worker/pass/row_stage.h"
@@ -31,7 +38,6 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kSlots = 26, kDense = 13;
 // Criteo's slots in the order of the files, in millionths of all keys.
 constexpr double kSlotShares[kSlots] = {213000, 208,    92,     40,     108,  1,  38, 8, 1,
                                         205800, 15800,  2150,   1,      12,   64, 1,  1, 5,
@@ -41,89 +47,9 @@ struct Flags {
   DeviceKind device = DeviceKind::kCpu;
   size_t batch = 65536, rows = 26000000, steps = 30;
   Roofs roofs;
-  std::vector<std::string> models = {"dlrm128", "dlrm64", "dlrm16", "dcn", "deepfm", "wdl"};
+  std::string batches;  // a file that they are written to
+  std::vector<std::string> models = CriteoModels();
 };
-
-std::string Layers(const std::vector<std::string>& layers) {
-  return absl::StrJoin(layers, ", ");
-}
-
-// Fully connected layers with ReLU between `bottom` and `top`; the last without ReLU if `linear`.
-std::string Tower(const std::string& name, std::string bottom, const std::vector<int>& widths,
-                  const std::string& top, bool linear = false) {
-  std::vector<std::string> layers;
-  for (size_t i = 0; i < widths.size(); ++i) {
-    const bool last = i + 1 == widths.size();
-    const std::string fc = last && linear ? top : absl::StrCat(name, "_fc", i);
-    layers.push_back(FullyConnected(bottom, fc, widths[i]));
-    if (last && linear) break;
-    const std::string relu = last ? top : absl::StrCat(name, "_relu", i);
-    layers.push_back(Simple("ReLU", fc, relu));
-    bottom = relu;
-  }
-  return Layers(layers);
-}
-
-std::string Flat(int dim) {
-  return Simple("Reshape", "emb", "flat",
-                absl::StrCat(R"("leading_dim": )", static_cast<int>(kSlots) * dim));
-}
-
-std::string Concat(const std::vector<std::string>& bottoms, const std::string& top) {
-  return absl::StrCat(R"({"type": "Concat", "name": ")", top, R"(", "bottom": [")",
-                      absl::StrJoin(bottoms, R"(", ")"), R"("], "top": ")", top, "\"}");
-}
-
-std::string Dlrm(int dim) {
-  return Layers(
-      {Embedding("emb", "data1", dim, "0"), Tower("bottom", "dense", {512, 256, dim}, "x"),
-       R"({"type": "Interaction", "name": "pairs", "bottom": ["x", "emb"], "top": "pairs"})",
-       Tower("top", "pairs", {1024, 1024, 512, 256, 1}, "logit", true)});
-}
-
-std::string Dcn() {
-  return Layers({Embedding("emb", "data1", 16, "0"), Flat(16), Concat({"flat", "dense"}, "all"),
-                 R"({"type": "Slice", "name": "slice", "bottom": "all", "top": ["in1", "in2"],
-                     "ranges": [[0, 429], [0, 429]]})",
-                 Simple("MultiCross", "in1", "cross", R"("mc_param": {"num_layers": 3})"),
-                 Tower("deep", "in2", {1024, 1024, 1024}, "deep"),
-                 Concat({"cross", "deep"}, "both"), FullyConnected("both", "logit", 1)});
-}
-
-std::string DeepFm() {
-  return Layers(
-      {Embedding("emb", "data1", 16, "0"), Flat(16), Concat({"flat", "dense"}, "all"),
-       R"({"type": "Slice", "name": "slice", "bottom": "flat", "top": ["fm_in", "rest"],
-                     "ranges": [[0, 416], [0, 416]]})",
-       Simple("FmOrder2", "fm_in", "fm", R"("out_dim": 16)"),
-       Simple("ReduceSum", "fm", "fm_sum", R"("axis": 1)"),
-       Tower("deep", "all", {400, 400, 400, 1}, "deep", true),
-       R"({"type": "Add", "name": "logit", "bottom": ["deep", "fm_sum"], "top": "logit"})"});
-}
-
-std::string Wdl() {
-  return Layers({Embedding("emb", "data1", 16, "0"), Flat(16), Concat({"flat", "dense"}, "all"),
-                 Tower("deep", "all", {1024, 1024, 1}, "logit", true)});
-}
-
-std::string TextOf(const std::string& name, size_t batch) {
-  const std::string layers = name == "dlrm16"    ? Dlrm(16)
-                             : name == "dlrm64"  ? Dlrm(64)
-                             : name == "dlrm128" ? Dlrm(128)
-                             : name == "dcn"     ? Dcn()
-                             : name == "deepfm"  ? DeepFm()
-                                                 : Wdl();
-  return absl::StrCat(
-      R"({"solver": {"max_iter": 1, "seed": 5, "batchsize": )", batch, R"(, "batchsize_eval": )",
-      batch,
-      R"(}, "optimizer": {"type": "AdaGrad", "adagrad_hparam": {"learning_rate": 0.01,
-          "initial_accu_value": 0.1, "epsilon": 1e-7}},
-          "layers": [{"type": "Data", "source": "x", "label": {"top": "label", "label_dim": 1},
-          "dense": {"top": "dense", "dense_dim": 13},
-          "sparse": [{"top": "data1", "slot_num": 26, "type": "DistributedSlot"}]}, )",
-      layers,
-      R"(, {"type": "BinaryCrossEntropyLoss", "name": "loss", "bottom": ["logit", "label"]}]})");
-}
 
 // One row a slot: rank r of n rows with a density that falls as 1 / r^1.05.
 Batch RandomBatch(const Flags& flags, uint32_t seed) {
@@ -220,12 +146,14 @@ std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& fl
   return absl::StrFormat(R"(, "roof_ms": %.3f, "share_of_roof": %.3f)", least, least / ms);
 }
 
+// *ms: of a step in the fastest way until now; 0: there was none.
 absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, const Flags& flags,
                                        const std::vector<Batch>& batches, PassTable* table,
-                                       DeviceContext& device) {
+                                       DeviceContext& device, double* ms) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           ParseModelConfig(TextOf(name, flags.batch), name, way.settings));
+                           ParseModelConfig(CriteoModel(name, flags.batch), name, way.settings));
   CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
+  *ms = *ms > 0 ? std::min(*ms, times.median()) : times.median();
   return absl::StrFormat(
       R"(    {"model": "%s", "way": "%s", "batch": %d, "ms": %.3f, "ms_min": %.3f, )"
       R"("samples_per_s": %.0f, "distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f%s})",
@@ -238,27 +166,51 @@ absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, 
                   times.median()));
 }
 
-// How long the rows of a pass take to the host and back, without what the host does with them.
-absl::StatusOr<std::string> MeasureStaging(const std::string& name, PassTable* table,
-                                           DeviceContext& device) {
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The index of as many keys as the table has rows, made on the device from pinned memory: seconds.
+absl::StatusOr<double> TimeIndex(size_t count, DeviceContext& device) {
+  MemoryPool& pool = device.pool();
+  CISTERN_ASSIGN_OR_RETURN(Memory host, pool.Take(MemoryPlace::kPinned, 8 * count, "keys"));
+  CISTERN_ASSIGN_OR_RETURN(Memory mixed, pool.Take(MemoryPlace::kDevice, 8 * count, "keys"));
+  CISTERN_ASSIGN_OR_RETURN(Memory index,
+                           pool.Take(MemoryPlace::kDevice, 4 * op::KeyIndexEntries(count), "keys"));
+  for (size_t i = 0; i < count; ++i) {
+    host.view<uint64_t>().data[i] = i * (std::numeric_limits<uint64_t>::max() / count);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  CopyToDevice(host.data(), mixed.data(), host.bytes(), device.stream());
+  op::BuildKeyIndex(mixed.view<uint64_t>().data, count, index.view<uint32_t>().data,
+                    device.stream());
+  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
+  return SecondsSince(start);
+}
+
+// A pass as the device sees it, without what the host does with the rows. step_ms: of one step.
+absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms,
+                                         const Flags& flags, PassTable* table,
+                                         DeviceContext& device) {
   RowStage stage(device);
-  const auto seconds_since = [](std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
   const auto take = [](size_t, size_t, const float*, const uint8_t*) { return absl::OkStatus(); };
   const auto fill = [](size_t, size_t, float*, uint8_t*) { return absl::OkStatus(); };
   CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));  // chunks are taken
   auto start = std::chrono::steady_clock::now();
   CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));
-  const double read = seconds_since(start);
+  const double read = SecondsSince(start);
   start = std::chrono::steady_clock::now();
   CISTERN_RETURN_IF_ERROR(stage.Write(fill, *table));
-  const double write = seconds_since(start);
+  const double write = SecondsSince(start);
+  CISTERN_ASSIGN_OR_RETURN(const double index, TimeIndex(table->rows(), device));
   const double gb = static_cast<double>(table->rows() * table->stride() * sizeof(float)) * 1e-9;
+  const double steps = static_cast<double>(flags.steps) * step_ms * 1e-3;
   return absl::StrFormat(
-      R"(    {"model": "%s", "way": "staging", "rows": %d, "gb": %.2f, "to_host_gb_s": %.2f, )"
-      R"("to_device_gb_s": %.2f})",
-      name, table->rows(), gb, gb / read, gb / write);
+      R"(    {"model": "%s", "way": "pass cycle", "rows": %d, "gb": %.2f, "steps": %d, )"
+      R"("seconds": %.3f, "rows_in_s": %.3f, "index_s": %.4f, "steps_s": %.3f, )"
+      R"("rows_out_s": %.3f, "to_host_gb_s": %.2f, "to_device_gb_s": %.2f})",
+      name, table->rows(), gb, flags.steps, write + index + steps + read, write, index, steps, read,
+      gb / read, gb / write);
 }
 
 // Rows of a pass with their first values.
@@ -275,45 +227,92 @@ absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* tab
   return RowStage(device).Write(first_values, *table);
 }
 
-// A line for each of `ways` from *way on, and one for the staging of the rows, until one fails:
-// after an error a device's stream is of no use.
-absl::Status MeasureWays(const std::string& name, const Flags& flags,
-                         const std::vector<Batch>& batches, const std::vector<Way>& ways,
-                         size_t* way, std::vector<std::string>* lines) {
+// All that a run leaves behind: its rows and its last loss.
+absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& flags,
+                                     const std::vector<Batch>& batches, PassTable* table,
+                                     DeviceContext& device) {
+  CISTERN_RETURN_IF_ERROR(FillTable(flags, device, table));
+  CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
+  uint64_t digest = HashBytes(&times.loss, sizeof(times.loss));
+  const auto take = [&](size_t, size_t count, const float* values, const uint8_t*) {
+    digest = MixKey(digest ^ HashBytes(values, count * table->stride() * sizeof(float)));
+    return absl::OkStatus();
+  };
+  CISTERN_RETURN_IF_ERROR(RowStage(device).Read(*table, take));
+  return digest;
+}
+
+// Two runs of a few steps in bfloat16, from the same rows.
+absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
+                                        const std::vector<Batch>& batches, PassTable* table,
+                                        DeviceContext& device) {
+  flags.steps = std::min<size_t>(flags.steps, 5);
+  CISTERN_ASSIGN_OR_RETURN(
+      const ModelConfig config,
+      ParseModelConfig(CriteoModel(name, flags.batch), name, {"cistern.activations=bfloat16"}));
+  uint64_t digests[2];
+  for (uint64_t& digest : digests) {
+    CISTERN_ASSIGN_OR_RETURN(digest, DigestOfRun(config, flags, batches, table, device));
+  }
+  if (digests[0] != digests[1]) {
+    return absl::InternalError("two runs of the same steps ended with other bits");
+  }
+  return absl::StrFormat(
+      R"(    {"model": "%s", "way": "determinism", "runs": 2, "same_bits": true, )"
+      R"("digest": "%016x"})",
+      name, digests[0]);
+}
+
+// What is measured of a model: steps in each way and, on a GPU, all else.
+std::vector<std::string> PartsOf(const std::string& name, DeviceKind device) {
+  std::vector<std::string> parts;
+  for (const Way& way : WaysOn(device)) parts.push_back(way.name);
+  if (device == DeviceKind::kCpu) return parts;
+  parts.push_back("pass cycle");
+  if (ShapeOf(name).dim == 16) parts.push_back("determinism");  // larger tables take their time
+  return parts;
+}
+
+// A line for each of `parts` from *part on, until one fails: after an error a device's stream is of
+// no use.
+absl::Status MeasureParts(const std::string& name, const Flags& flags,
+                          const std::vector<Batch>& batches, const std::vector<std::string>& parts,
+                          size_t* part, std::vector<std::string>* lines) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(flags.device));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           ParseModelConfig(TextOf(name, flags.batch), name, {}));
+                           ParseModelConfig(CriteoModel(name, flags.batch), name, {}));
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
                            ValueLayout::Create(config.embeddings[0].spec));
   PassTable table(layout, *device);
   CISTERN_RETURN_IF_ERROR(FillTable(flags, *device, &table));
-  const auto add = [lines](const std::string& line) {
+  const std::vector<Way> ways = WaysOn(flags.device);
+  double step_ms = 0;
+  const auto measure = [&]() -> absl::StatusOr<std::string> {
+    if (*part < ways.size()) {
+      return MeasureWay(name, ways[*part], flags, batches, &table, *device, &step_ms);
+    }
+    return parts[*part] == "pass cycle" ? MeasureCycle(name, step_ms, flags, &table, *device)
+                                        : CompareRuns(name, flags, batches, &table, *device);
+  };
+  for (; *part < parts.size(); ++*part) {
+    CISTERN_ASSIGN_OR_RETURN(const std::string line, measure());
     std::fprintf(stderr, "%s\n", line.c_str());
     lines->push_back(line);
-  };
-  for (; *way < ways.size(); ++*way) {
-    CISTERN_ASSIGN_OR_RETURN(const std::string line,
-                             MeasureWay(name, ways[*way], flags, batches, &table, *device));
-    add(line);
   }
-  if (device->kind() == DeviceKind::kCpu) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const std::string line, MeasureStaging(name, &table, *device));
-  add(line);
   return absl::OkStatus();
 }
 
 // The same, where an error is a line, and what is behind it is measured anew. Returns how many.
 size_t Measure(const std::string& name, const Flags& flags, const std::vector<Batch>& batches,
                std::vector<std::string>* lines) {
-  const std::vector<Way> ways = WaysOn(flags.device);
+  const std::vector<std::string> parts = PartsOf(name, flags.device);
   size_t errors = 0;
-  for (size_t way = 0; way <= ways.size(); ++way) {
-    const absl::Status measured = MeasureWays(name, flags, batches, ways, &way, lines);
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const absl::Status measured = MeasureParts(name, flags, batches, parts, &part, lines);
     if (measured.ok()) break;
     lines->push_back(absl::StrFormat(
-        R"(    {"model": "%s", "way": "%s", "error": "%s"})", name,
-        way < ways.size() ? ways[way].name : "staging",
+        R"(    {"model": "%s", "way": "%s", "error": "%s"})", name, parts[part],
         absl::StrReplaceAll(measured.message(), {{"\"", "'"}, {"\\", "/"}, {"\n", " "}})));
     std::fprintf(stderr, "%s\n", lines->back().c_str());
     ++errors;
@@ -321,10 +320,28 @@ size_t Measure(const std::string& name, const Flags& flags, const std::vector<Ba
   return errors;
 }
 
+// Labels, dense features and rows of each batch: floats, floats, 32-bit integers.
+absl::Status WriteBatches(const std::vector<Batch>& batches, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  const auto write = [&file](const auto& values) {
+    file.write(reinterpret_cast<const char*>(values.data()),
+               static_cast<std::streamsize>(values.size() * sizeof(values[0])));
+  };
+  for (const Batch& batch : batches) {
+    write(batch.label);
+    write(batch.dense);
+    write(batch.sparse[0].rows);
+  }
+  file.close();
+  return file ? absl::OkStatus()
+              : absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+}
+
 absl::Status Run(const Flags& flags) {
   CISTERN_RETURN_IF_ERROR(DeviceContext::Open(flags.device).status());
   std::vector<Batch> batches;
   for (uint32_t seed = 1; seed <= 4; ++seed) batches.push_back(RandomBatch(flags, seed));
+  if (!flags.batches.empty()) CISTERN_RETURN_IF_ERROR(WriteBatches(batches, flags.batches));
   std::vector<std::string> lines;
   size_t errors = 0;
   for (const std::string& name : flags.models) errors += Measure(name, flags, batches, &lines);
@@ -346,6 +363,8 @@ bool Parse(int argc, char** argv, Flags* flags) {
     ++i;
     if (word == "--device") {
       flags->device = value == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+    } else if (word == "--batches") {
+      flags->batches = value;
     } else if (word == "--roofs") {
       Roofs& roofs = flags->roofs;
       if (std::sscanf(value.c_str(), "%lf,%lf,%lf,%lf", &roofs.copy_gb_s, &roofs.fp32_tflop_s,
@@ -370,7 +389,7 @@ int main(int argc, char** argv) {
   if (!cistern::Parse(argc, argv, &flags)) {
     std::fprintf(stderr,
                  "usage: model_benchmark [--device cpu|cuda] [--batch N] [--rows N] [--steps N] "
-                 "[--roofs COPY_GB_S,FP32,TF32,BF16] [NAME ...]\n");
+                 "[--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [NAME ...]\n");
     return 2;
   }
   const absl::Status status = cistern::Run(flags);

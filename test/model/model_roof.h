@@ -39,6 +39,10 @@ inline ModelShape ShapeOf(const std::string& name) {
   if (name == "dcn") {
     shape.products = {{all, 1024}, {1024, 1024}, {1024, 1024}, {all + 1024, 1}};
     shape.others = 5 * all;  // the crosses
+  } else if (name == "dcn2") {
+    shape.products = {{all, all},   {all, all},   {all, all},     {all, 1024},
+                      {1024, 1024}, {1024, 1024}, {all + 1024, 1}};
+    shape.others = 3 * 8 * all;  // of each cross x0, its product, x and the next; and back
   } else if (name == "deepfm") {
     shape.products = {{all, 400}, {400, 400}, {400, 400}, {400, 1}};
     shape.others = 3 * shape.slots * shape.dim;  // the factorization machine
