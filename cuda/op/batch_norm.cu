@@ -6,6 +6,7 @@
 
 #include "common/check.h"
 #include "cuda/op/dropout_draw.cuh"
+#include "cuda/op/map_packs.cuh"
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
@@ -118,6 +119,19 @@ struct Operands {
   }
 };
 
+// Rows that an op reads in some of its cases only: zeros where they are null.
+template <typename T>
+struct RowsOrZeros {
+  using Element = T;
+  RowsOf<T> rows;
+  bool Holds(unsigned count) const { return rows.Holds(count); }
+  template <unsigned kCount>
+  __device__ Pack<T, kCount> Load(Place at) const {
+    if (rows.x == nullptr) return {};
+    return rows.template Load<kCount>(at);
+  }
+};
+
 template <typename T>
 void ForwardOf(const T* x, const float* mean, const float* inv_std, const float* gamma,
                const float* beta, const BatchNormEpilogue& epilogue, T* y, size_t b, size_t n,
@@ -133,11 +147,14 @@ void ForwardOf(const T* x, const float* mean, const float* inv_std, const float*
                        });
   }
   const float floor = epilogue.relu ? 0.0f : -INFINITY;
-  MapRows("BatchNormForward", b, n, Write::kOverwrite, y, n, stream,
-          [=] __device__(size_t r, size_t c) {
-            const float z = Normalized(x[r * n + c], mean[c], inv_std[c], gamma[c], beta[c]);
-            return z < floor ? floor : z;
-          });
+  MapMatrices(
+      "BatchNormForward", b, n, Write::kOverwrite, y, n, stream,
+      [=] __device__(float in, float m, float s, float g, float shift) {
+        const float z = Normalized(in, m, s, g, shift);
+        return z < floor ? floor : z;
+      },
+      RowsOf<T>{x, n}, ColumnsOf<float>{mean}, ColumnsOf<float>{inv_std}, ColumnsOf<float>{gamma},
+      ColumnsOf<float>{beta});
 }
 
 template <typename T>
@@ -157,11 +174,17 @@ void BackwardOf(const Operands<T>& in, const float* inv_std, const float* gamma,
          dim3(static_cast<unsigned>(CeilDivide(n, kBlockThreads))), dim3(kBlockThreads), 0, stream,
          inv_std, gamma, dgamma, dbeta, share, n, factor);
   if (dx == nullptr) return;
-  MapRows("BatchNormBackward: dx", b, n, dx_write, dx, n, stream,
-          [=] __device__(size_t r, size_t c) {
-            return factor[c] * in.dz(r, c) - factor[n + c] -
-                   factor[2 * n + c] * (in.x[r * n + c] - in.mean[c]);
-          });
+  const bool relu = in.relu;
+  const float scale = in.scale;
+  MapMatrices(
+      "BatchNormBackward: dx", b, n, dx_write, dx, n, stream,
+      [=] __device__(float x, float y, float dy, float mean, float f0, float f1, float f2) {
+        const float dz = relu ? BehindRelu(y, dy, scale) : dy;
+        return f0 * dz - f1 - f2 * (x - mean);
+      },
+      RowsOf<T>{in.x, n}, RowsOrZeros<T>{{relu ? in.y : nullptr, n}}, RowsOf<T>{in.dy, n},
+      ColumnsOf<float>{in.mean}, ColumnsOf<float>{factor}, ColumnsOf<float>{factor + n},
+      ColumnsOf<float>{factor + 2 * n});
 }
 
 template <typename T>
@@ -169,12 +192,14 @@ void InferenceOf(const T* x, const float* running_mean, const float* running_var
                  const float* gamma, const float* beta, bool relu, T* y, size_t b, size_t n,
                  Stream& stream) {
   const float floor = relu ? 0.0f : -INFINITY;
-  MapRows("BatchNormInference", b, n, Write::kOverwrite, y, n, stream,
-          [=] __device__(size_t r, size_t c) {
-            const float inv_std = 1.0f / sqrtf(running_var[c] + eps);
-            const float z = Normalized(x[r * n + c], running_mean[c], inv_std, gamma[c], beta[c]);
-            return z < floor ? floor : z;
-          });
+  MapMatrices(
+      "BatchNormInference", b, n, Write::kOverwrite, y, n, stream,
+      [=] __device__(float in, float m, float var, float g, float shift) {
+        const float z = Normalized(in, m, 1.0f / sqrtf(var + eps), g, shift);
+        return z < floor ? floor : z;
+      },
+      RowsOf<T>{x, n}, ColumnsOf<float>{running_mean}, ColumnsOf<float>{running_var},
+      ColumnsOf<float>{gamma}, ColumnsOf<float>{beta});
 }
 
 }  // namespace

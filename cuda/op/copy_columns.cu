@@ -1,7 +1,7 @@
 // Bytes that must move, for an element of s bytes in the block: 2 s, or 3 s where it accumulates.
 #include "cuda/op/copy_columns.h"
 
-#include "cuda/op/map.cuh"
+#include "cuda/op/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
@@ -9,8 +9,9 @@ namespace {
 template <typename T>
 void CopyBlock(const T* x, size_t x_stride, Write write, T* y, size_t y_stride, size_t b, size_t n,
                Stream& stream) {
-  MapRows("CopyColumns", b, n, write, y, y_stride, stream,
-          [=] __device__(size_t r, size_t c) { return float{x[r * x_stride + c]}; });
+  MapMatrices(
+      "CopyColumns", b, n, write, y, y_stride, stream, [=] __device__(float in) { return in; },
+      RowsOf<T>{x, x_stride});
 }
 
 }  // namespace

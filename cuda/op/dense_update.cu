@@ -3,7 +3,7 @@
 #include "cuda/op/dense_update.h"
 
 #include "common/check.h"
-#include "cuda/op/map.cuh"
+#include "cuda/op/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
@@ -44,16 +44,20 @@ void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* we
 
 void AddL2Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
                    Stream& stream) {
-  Map("AddL2Gradient", count, Write::kAccumulate, grad, stream,
-      [=] __device__(size_t i) { return lambda.product() * weight[i]; });
+  MapArrays(
+      "AddL2Gradient", count, Write::kAccumulate, grad, stream,
+      [=] __device__(float w) { return lambda.product() * w; }, ArrayOf<float>{weight});
 }
 
 void AddL1Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
                    Stream& stream) {
-  Map("AddL1Gradient", count, Write::kAccumulate, grad, stream, [=] __device__(size_t i) {
-    const float factor = lambda.product();
-    return weight[i] > 0.0f ? factor : (weight[i] < 0.0f ? -factor : 0.0f);
-  });
+  MapArrays(
+      "AddL1Gradient", count, Write::kAccumulate, grad, stream,
+      [=] __device__(float w) {
+        const float factor = lambda.product();
+        return w > 0.0f ? factor : (w < 0.0f ? -factor : 0.0f);
+      },
+      ArrayOf<float>{weight});
 }
 
 }  // namespace cistern::op::gpu

@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "cuda/op/dropout_draw.cuh"
+#include "cuda/op/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
@@ -23,8 +24,10 @@ void DropoutOf(const T* x, const DropoutDraw& draw, T* y, uint8_t* mask, size_t 
 template <typename T>
 void BackwardOf(const T* dy, const uint8_t* mask, float scale, Write write, T* dx, size_t count,
                 Stream& stream) {
-  Map("DropoutBackward", count, write, dx, stream,
-      [=] __device__(size_t i) { return dy[i] * KeepFactor(mask[i] != 0, scale); });
+  MapArrays(
+      "DropoutBackward", count, write, dx, stream,
+      [=] __device__(float g, float kept) { return g * KeepFactor(kept != 0.0f, scale); },
+      ArrayOf<T>{dy}, ArrayOf<uint8_t>{mask});
 }
 
 }  // namespace

@@ -2,32 +2,35 @@
 // Convert those of both types; at most one FLOP each.
 #include "cuda/op/elementwise.h"
 
-#include "cuda/op/map.cuh"
+#include "cuda/op/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
 template <typename T>
 void FillAll(float value, T* x, size_t count, Stream& stream) {
-  Map("Fill", count, Write::kOverwrite, x, stream, [=] __device__(size_t) { return value; });
+  MapArrays("Fill", count, Write::kOverwrite, x, stream, [=] __device__() { return value; });
 }
 
 template <typename T>
 void AccumulateAll(const T* x, T* y, size_t count, Stream& stream) {
-  Map("Accumulate", count, Write::kAccumulate, y, stream,
-      [=] __device__(size_t i) { return float{x[i]}; });
+  MapArrays(
+      "Accumulate", count, Write::kAccumulate, y, stream, [=] __device__(float in) { return in; },
+      ArrayOf<T>{x});
 }
 
 template <typename T>
 void AddAll(const T* a, const T* b, T* y, size_t count, Stream& stream) {
-  Map("Add", count, Write::kOverwrite, y, stream,
-      [=] __device__(size_t i) { return float{a[i]} + float{b[i]}; });
+  MapArrays(
+      "Add", count, Write::kOverwrite, y, stream,
+      [=] __device__(float p, float q) { return p + q; }, ArrayOf<T>{a}, ArrayOf<T>{b});
 }
 
 template <typename From, typename To>
 void ConvertAll(const From* x, To* y, size_t count, Stream& stream) {
-  Map("Convert", count, Write::kOverwrite, y, stream,
-      [=] __device__(size_t i) { return float{x[i]}; });
+  MapArrays(
+      "Convert", count, Write::kOverwrite, y, stream, [=] __device__(float in) { return in; },
+      ArrayOf<From>{x});
 }
 
 }  // namespace
@@ -37,8 +40,9 @@ void Fill(float value, Values x, size_t count, Stream& stream) {
 }
 
 void Scale(float factor, float* x, size_t count, Stream& stream) {
-  Map("Scale", count, Write::kOverwrite, x, stream,
-      [=] __device__(size_t i) { return x[i] * factor; });
+  MapArrays(
+      "Scale", count, Write::kOverwrite, x, stream,
+      [=] __device__(float in) { return in * factor; }, ArrayOf<float>{x});
 }
 
 void Accumulate(ConstValues x, Values y, size_t count, Stream& stream) {

@@ -2,26 +2,25 @@
 // accumulates). An exponential each, about 10 FLOPs.
 #include "cuda/op/elu.h"
 
-#include "cuda/op/map.cuh"
+#include "cuda/op/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
 template <typename T>
 void EluOf(const T* x, float alpha, T* y, size_t count, Stream& stream) {
-  Map("Elu", count, Write::kOverwrite, y, stream, [=] __device__(size_t i) {
-    const float in = x[i];
-    return in < 0.0f ? alpha * expm1f(in) : in;
-  });
+  MapArrays(
+      "Elu", count, Write::kOverwrite, y, stream,
+      [=] __device__(float in) { return in < 0.0f ? alpha * expm1f(in) : in; }, ArrayOf<T>{x});
 }
 
 template <typename T>
 void BackwardOf(const T* x, float alpha, const T* dy, Write write, T* dx, size_t count,
                 Stream& stream) {
-  Map("EluBackward", count, write, dx, stream, [=] __device__(size_t i) {
-    const float in = x[i], g = dy[i];
-    return in < 0.0f ? alpha * expf(in) * g : g;
-  });
+  MapArrays(
+      "EluBackward", count, write, dx, stream,
+      [=] __device__(float in, float g) { return in < 0.0f ? alpha * expf(in) * g : g; },
+      ArrayOf<T>{x}, ArrayOf<T>{dy});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // 1 and 4 FLOPs an element of dy.
 #include "cuda/op/multiply.h"
 
+#include "cuda/op/map_packs.cuh"
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
@@ -29,8 +30,10 @@ __global__ void __launch_bounds__(kBlockThreads)
 template <typename T>
 void ForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, size_t dim,
                Stream& stream) {
-  MapRows("Multiply", b, slots * dim, Write::kOverwrite, y, slots * dim, stream,
-          [=] __device__(size_t r, size_t c) { return x[r * slots + c / dim] * weight[c]; });
+  MapMatrices(
+      "Multiply", b, slots * dim, Write::kOverwrite, y, slots * dim, stream,
+      [=] __device__(float feature, float w) { return feature * w; },
+      RepeatedElements<T>{{x, slots}, dim}, ColumnsOf<float>{weight});
 }
 
 template <typename T>

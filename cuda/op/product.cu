@@ -2,34 +2,55 @@
 // ProductBackward s (factors + 1), and s more where it accumulates. factors FLOPs.
 #include "cuda/op/product.h"
 
-#include "cuda/op/map.cuh"
+#include <algorithm>
+
+#include "cuda/op/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
-// Pointers that travel in a kernel's arguments.
+// Pointers that travel in a kernel's arguments; a gradient is a factor too.
 constexpr size_t kMaxFactors = 17;
 
+// The products of factors, in their order, as an input of MapArrays.
 template <typename T>
-struct Factors {
-  const T* x[kMaxFactors];
+struct FactorsOf {
+  using Element = T;
+  const T* x[kMaxFactors + 1];
   unsigned size;
+
+  template <unsigned kCount>
+  struct Products {
+    float product[kCount];
+    __device__ float operator[](unsigned e) const { return product[e]; }
+  };
+  bool Holds(unsigned count) const {
+    return std::all_of(x, x + size, [=](const T* f) { return ArrayOf<T>{f}.Holds(count); });
+  }
+  template <unsigned kCount>
+  __device__ Products<kCount> Load(size_t i) const {
+    Products<kCount> all;
+#pragma unroll
+    for (unsigned e = 0; e < kCount; ++e) all.product[e] = 1.0f;
+#pragma unroll 2
+    for (unsigned f = 0; f < size; ++f) {
+      const auto factor = Pack<T, kCount>::Load(x[f] + i);
+#pragma unroll
+      for (unsigned e = 0; e < kCount; ++e) all.product[e] *= factor[e];
+    }
+    return all;
+  }
 };
 
-// All factors but number `by`.
+// All factors but number `by`, after `first` if that is not null.
 template <typename T>
-Factors<T> FactorsBut(const ConstValues* x, size_t factors, size_t by) {
-  Factors<T> taken{};
+FactorsOf<T> FactorsBut(const T* first, const ConstValues* x, size_t factors, size_t by) {
+  FactorsOf<T> taken{};
+  if (first != nullptr) taken.x[taken.size++] = first;
   for (size_t f = 0; f < factors; ++f) {
     if (f != by) taken.x[taken.size++] = As<T>(x[f]);
   }
   return taken;
-}
-
-template <typename T>
-__device__ inline float Times(float value, const Factors<T>& factors, size_t i) {
-  for (unsigned f = 0; f < factors.size; ++f) value *= float{factors.x[f][i]};
-  return value;
 }
 
 bool TooMany(size_t factors, Stream& stream) {
@@ -40,31 +61,28 @@ bool TooMany(size_t factors, Stream& stream) {
 }
 
 template <typename T>
-void ProductOf(const ConstValues* x, size_t factors, T* y, size_t count, Stream& stream) {
-  const Factors<T> all = FactorsBut<T>(x, factors, factors);
-  Map("Product", count, Write::kOverwrite, y, stream,
-      [=] __device__(size_t i) { return Times(1.0f, all, i); });
-}
-
-template <typename T>
-void BackwardOf(const Factors<T>& others, const T* dy, Write write, T* dx, size_t count,
+void MapProduct(const char* op, const FactorsOf<T>& factors, Write write, T* y, size_t count,
                 Stream& stream) {
-  Map("ProductBackward", count, write, dx, stream,
-      [=] __device__(size_t i) { return Times(float{dy[i]}, others, i); });
+  MapArrays(
+      op, count, write, y, stream, [=] __device__(float product) { return product; }, factors);
 }
 
 }  // namespace
 
 void Product(const ConstValues* x, size_t factors, Values y, size_t count, Stream& stream) {
   if (TooMany(factors, stream)) return;
-  ForType(y.type, [&]<typename T>() { ProductOf(x, factors, As<T>(y), count, stream); });
+  ForType(y.type, [&]<typename T>() {
+    MapProduct("Product", FactorsBut<T>(nullptr, x, factors, factors), Write::kOverwrite, As<T>(y),
+               count, stream);
+  });
 }
 
 void ProductBackward(const ConstValues* x, size_t factors, size_t by, ConstValues dy, Write write,
                      Values dx, size_t count, Stream& stream) {
   if (TooMany(factors, stream)) return;
   ForType(dy.type, [&]<typename T>() {
-    BackwardOf(FactorsBut<T>(x, factors, by), As<T>(dy), write, As<T>(dx), count, stream);
+    MapProduct("ProductBackward", FactorsBut(As<T>(dy), x, factors, by), write, As<T>(dx), count,
+               stream);
   });
 }
 

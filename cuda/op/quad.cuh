@@ -2,9 +2,7 @@
 // Internal to x.cu.
 #pragma once
 
-#include <cstdint>
-
-#include "cuda/op/element.h"
+#include "cuda/op/pack.cuh"
 
 namespace cistern::op {
 
@@ -28,12 +26,14 @@ __device__ inline float4 LoadQuad(const T* x) {
   return make_float4(quad.x, quad.y, quad.z, quad.w);
 }
 
-__device__ inline void StoreQuad(float* x, float4 value) {
-  *reinterpret_cast<float4*>(x) = value;
-}
 template <typename T>
 __device__ inline void StoreQuad(T* x, float4 value) {
-  *reinterpret_cast<Quad<T>*>(x) = {T(value.x), T(value.y), T(value.z), T(value.w)};
+  Pack<T, 4> quad;
+  quad.Set(0, value.x);
+  quad.Set(1, value.y);
+  quad.Set(2, value.z);
+  quad.Set(3, value.w);
+  quad.Store(x);
 }
 
 }  // namespace cistern::op

@@ -2,6 +2,7 @@
 // an element of dx (2 s where it accumulates) and of dy. One FLOP an element.
 #include "cuda/op/reduce_sum.h"
 
+#include "cuda/op/map_packs.cuh"
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
@@ -80,8 +81,9 @@ template <typename T>
 void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner,
                 Stream& stream) {
   // Row r of dx, [outer * n, inner], is row r / n of dy.
-  MapRows("ReduceSumBackward", outer * n, inner, write, dx, inner, stream,
-          [=] __device__(size_t r, size_t c) { return float{dy[r / n * inner + c]}; });
+  MapMatrices(
+      "ReduceSumBackward", outer * n, inner, write, dx, inner, stream,
+      [=] __device__(float g) { return g; }, RepeatedRows<T>{{dy, inner}, n});
 }
 
 }  // namespace

@@ -4,16 +4,16 @@
 
 #include "common/check.h"
 #include "cuda/op/dropout_draw.cuh"
+#include "cuda/op/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
 template <typename T>
 void ReluOf(const T* x, T* y, size_t count, Stream& stream) {
-  Map("Relu", count, Write::kOverwrite, y, stream, [=] __device__(size_t i) {
-    const float in = x[i];
-    return in < 0.0f ? 0.0f : in;
-  });
+  MapArrays(
+      "Relu", count, Write::kOverwrite, y, stream,
+      [=] __device__(float in) { return in < 0.0f ? 0.0f : in; }, ArrayOf<T>{x});
 }
 
 template <typename T>
@@ -29,8 +29,10 @@ void ReluDropoutOf(const T* x, const DropoutDraw& draw, T* y, size_t b, size_t n
 template <typename T>
 void BackwardOf(const T* y, const T* dy, float scale, Write write, T* dx, size_t count,
                 Stream& stream) {
-  Map("ReluDropoutBackward", count, write, dx, stream,
-      [=] __device__(size_t i) { return BehindRelu(y[i], dy[i], scale); });
+  MapArrays(
+      "ReluDropoutBackward", count, write, dx, stream,
+      [=] __device__(float out, float g) { return BehindRelu(out, g, scale); }, ArrayOf<T>{y},
+      ArrayOf<T>{dy});
 }
 
 }  // namespace

@@ -51,18 +51,22 @@ TEST_P(ArithmeticOpTest, SumsAreExactToDouble) {
 }
 
 TEST_P(ArithmeticOpTest, CopyColumnsMovesABlockAndNothingElse) {
-  const size_t width = n(), from = width + 2, to = width + 3;
-  const Doubles x = Random(b() * from);
-  for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
-    Floats y(b() * to, kBefore);
-    CopyColumns(Floats(x).data() + 1, from, write, y.data() + 2, to, b(), width, stream());
-    Doubles expected(b() * to, kBefore);
-    for (size_t r = 0; r < b(); ++r) {
-      for (size_t c = 0; c < width; ++c) {
-        expected[r * to + 2 + c] = Base(write) + x[r * from + 1 + c];
+  // Where no wide load fits, and where one does if n is a multiple of 4.
+  for (const size_t aligned : {1, 4}) {
+    const size_t width = n(), from = width + 2 * aligned, to = width + 3 * aligned;
+    const Doubles x = Random(b() * from);
+    for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
+      Floats y(b() * to, kBefore);
+      CopyColumns(Floats(x).data() + aligned, from, write, y.data() + 2 * aligned, to, b(), width,
+                  stream());
+      Doubles expected(b() * to, kBefore);
+      for (size_t r = 0; r < b(); ++r) {
+        for (size_t c = 0; c < width; ++c) {
+          expected[r * to + 2 * aligned + c] = Base(write) + x[r * from + aligned + c];
+        }
       }
+      ExpectNear(expected, y, 1e-6);
     }
-    ExpectNear(expected, y, 1e-6);
   }
 }
 
