@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "cuda/device.h"
+#include "cuda/gpu_memory.h"
 
 namespace cistern {
 namespace {
@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<DeviceContext>> DeviceContext::Open(DeviceKind ki
                                                                    bool check_ops) {
   if (kind == DeviceKind::kCpu) return std::make_unique<DeviceContext>();
   CISTERN_ASSIGN_OR_RETURN(Stream stream, Stream::OnGpu(gpu));
-  const uint64_t bytes = QueryGpus().gpus[static_cast<size_t>(gpu)].memory_bytes;
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t bytes, gpu::FreeBytes(gpu));
   return std::unique_ptr<DeviceContext>(
       new DeviceContext(std::move(stream), gpu, bytes, check_ops));
 }

@@ -16,8 +16,9 @@ class DeviceContext {
  public:
   // The CPU, with the memory of this machine.
   DeviceContext();
-  // The CPU, or GPU number `gpu` with all of its memory. kNotFound, with the reason, if there is no
-  // such GPU. check_ops: its streams wait after each launch (Stream::WaitAfterEachLaunch).
+  // The CPU, or GPU number `gpu` with the memory that other programs leave. kNotFound, with the
+  // reason, if there is no such GPU. check_ops: its streams wait after each launch
+  // (Stream::WaitAfterEachLaunch).
   static absl::StatusOr<std::unique_ptr<DeviceContext>> Open(DeviceKind kind, int gpu = 0,
                                                              bool check_ops = false);
 

@@ -49,6 +49,10 @@ absl::StatusOr<void*> Allocate(int, MemoryPlace, size_t) {
 
 void Free(int, MemoryPlace, void*) {}
 
+absl::StatusOr<uint64_t> FreeBytes(int) {
+  return NoCuda();
+}
+
 void Copy(const void*, void*, size_t, Stream& stream) {
   stream.Record(NoCuda());
 }

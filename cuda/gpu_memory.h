@@ -10,6 +10,9 @@ namespace cistern::gpu {
 absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes);
 void Free(int gpu, MemoryPlace place, void* data);
 
+// Bytes of the device that no program has.
+absl::StatusOr<uint64_t> FreeBytes(int gpu);
+
 // Enqueue on a stream of a GPU; either side may be of the host. Errors are recorded in the stream.
 void Copy(const void* from, void* to, size_t bytes, Stream& stream);
 void Zero(void* data, size_t bytes, Stream& stream);

@@ -59,6 +59,13 @@ void Free(int gpu, MemoryPlace place, void* data) {
   }
 }
 
+absl::StatusOr<uint64_t> FreeBytes(int gpu) {
+  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu), "cudaSetDevice"));
+  size_t free = 0, all = 0;
+  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &all), "cudaMemGetInfo"));
+  return free;
+}
+
 void Copy(const void* from, void* to, size_t bytes, Stream& stream) {
   if (!HasQueue(stream)) return;
   stream.Record(CudaStatus(

@@ -69,9 +69,10 @@ void RandomRows(Figures& figures) {
   const Memory places = figures.Upload(offsets);
   Memory out = figures.Take(static_cast<double>(outputs) * 512);
   std::mt19937 random(11);
-  for (const double gib : {1.0, 8.0, 32.0}) {
-    Memory table =
-        figures.Take(static_cast<double>(figures.Small(static_cast<size_t>(gib * (1 << 30)))));
+  for (const double gib : {1.0, 8.0, 64.0}) {
+    const auto bytes = static_cast<double>(figures.Small(static_cast<size_t>(gib * (1 << 30))));
+    if (!figures.Fits(bytes)) continue;
+    Memory table = figures.Take(bytes);
     for (const size_t row_bytes : {32, 64, 128, 256, 512}) {
       const size_t dim = row_bytes / 4, table_rows = table.bytes() / row_bytes;
       if (!figures.stream().status().ok()) return;
@@ -187,7 +188,9 @@ void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t
   for (const size_t dim : dims) {
     const double width = static_cast<double>(dim),
                  unique = static_cast<double>(batches[0].distinct);
-    Memory table = figures.Random(static_cast<double>(tables * table_rows) * 3 * width);
+    const double floats = static_cast<double>(tables * table_rows) * 3 * width;
+    if (!figures.Fits(4 * (floats + 2 * outputs * width))) continue;
+    Memory table = figures.Random(floats);
     Memory out = figures.Random(outputs * width), grads = figures.Random(outputs * width);
     if (!figures.stream().status().ok()) return;
     const std::string title =

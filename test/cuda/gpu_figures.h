@@ -92,6 +92,12 @@ class Figures {
 
   Stream& stream() { return stream_; }
 
+  // Whether there is so much memory left: what does not fit is left out, and the others go on.
+  bool Fits(double bytes) const {
+    return static_cast<double>(pool_.bytes()) + bytes <
+           0.9 * static_cast<double>(pool_.cap_bytes());
+  }
+
   // Memory of the device; empty and an error in the stream if there is not so much.
   Memory Take(double bytes, MemoryPlace place = MemoryPlace::kDevice) {
     absl::StatusOr<Memory> memory = pool_.Take(place, static_cast<size_t>(bytes), "benchmark");

@@ -6,6 +6,7 @@ scripts/gpu_check.sh runs some of this with cistern itself, which CISTERN_DEVICE
 
 import json
 import os
+import random
 import socket
 import unittest
 
@@ -142,6 +143,32 @@ class Device(ProgramTest):
                       device, "--threads", "1", "--rank", str(rank), "--world-size", str(workers),
                       "--peers", peers, *SMALL_PASSES, *flags, env=environments[rank])
                 for rank in range(workers)]
+
+    def test_passes_are_cut_to_the_memory_that_a_gpu_has_left(self):
+        samples = Samples(6000, seed=1)
+        draw = random.Random(3)
+        for _, _, slots in samples.rows:
+            slots[:] = [[draw.randrange(1, 1 << 30) for _ in range(3)] for _ in slots]
+        samples.write(self.train_file)
+
+        def change(content):
+            content["solver"].update(num_epochs=1, eval_interval=0)
+            content["layers"][0]["sparse"][0]["max_feature_num_per_sample"] = 12
+            content["layers"][1]["sparse_embedding_hparam"]["embedding_vec_size"] = 64
+            content["layers"][2]["leading_dim"] = 256
+        self.write_model(change)
+        for has in ("MEMORY_MB", "FREE_MB"):
+            for mib, passes in ((1000, 1), (200, 2), (64, 8)):
+                with self.subTest(has=has, mib=mib):
+                    result = run(
+                        PROGRAM, "train", self.config, "--out", self.folder / f"{has}-{mib}",
+                        "--device", "cuda", "--no-save-model", "--json",
+                        env={**os.environ, f"CISTERN_EMULATED_{has}": str(mib)})
+                    self.assertGreaterEqual(self.expect(result, 0).json()["passes"], passes)
+        refused = run(PROGRAM, "train", self.config, "--out", self.folder / "small", "--device",
+                      "cuda", env={**os.environ, "CISTERN_EMULATED_MEMORY_MB": "8"})
+        self.expect(refused, 1, "one batch of 100 samples takes", "the GPU has left",
+                    "lower solver.batchsize")
 
     def train_together(self, workers, device, *flags):
         self.runs += 1

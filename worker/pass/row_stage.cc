@@ -7,7 +7,6 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{16} << 20;
 constexpr size_t kAlignment = 256;
 
 size_t Rounded(size_t bytes) {
@@ -44,7 +43,8 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
     streams_.push_back(std::move(stream));
   }
   // Pinning is slow: a table of a few rows takes chunks of so few.
-  const size_t most = std::max<size_t>(1, kChunkBytes / (table.stride() * sizeof(float)));
+  const size_t row_bytes = table.stride() * sizeof(float) + 2 * sizeof(Row) + 1;
+  const size_t most = std::max<size_t>(1, kChunkBytes / row_bytes);
   const size_t wanted = std::min(most, std::max<size_t>(1, table.rows()));
   if (table.stride() == chunk_floats_ && wanted <= chunk_rows_) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(streams_.front().Wait());

@@ -21,6 +21,9 @@ namespace cistern {
 // Threads: one at a time; stages of several threads work beside each other on other tables.
 class RowStage {
  public:
+  // Of a chunk, at most; on a GPU it takes kChunks.
+  static constexpr size_t kChunkBytes = size_t{16} << 20, kChunks = 3;
+
   explicit RowStage(DeviceContext& device) : device_(device) {}
   RowStage(const RowStage&) = delete;
   RowStage& operator=(const RowStage&) = delete;

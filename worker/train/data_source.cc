@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "worker/pass/device_keys.h"
+#include "worker/pass/row_stage.h"
 #include "worker/team/pass_partners.h"
 #include "worker/team/shared_pass.h"
 
@@ -104,8 +105,12 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
   const uint64_t wanted = config.cistern.pass_memory_mb << 20;
   if (device.kind() == DeviceKind::kCpu) return {wanted, false};
-  const uint64_t quarter = (device.pool().cap_bytes() - device.pool().bytes()) / 4;
-  return {std::min(wanted, quarter), quarter < wanted};
+  // The rest is for CUDA's libraries, which take theirs later.
+  const uint64_t left = (device.pool().cap_bytes() - device.pool().bytes()) / 16 * 15;
+  // Two stages carry rows; a pass that is smaller than a chunk takes smaller ones.
+  constexpr uint64_t kChunks = 2 * RowStage::kChunks, kStages = kChunks * RowStage::kChunkBytes;
+  const uint64_t most = std::max(left > kStages ? (left - kStages) / 4 : 0, left / (4 + kChunks));
+  return {std::min(wanted, most), most < wanted};
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,

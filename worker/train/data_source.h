@@ -25,9 +25,9 @@ struct PassMemory {
   uint64_t bytes = 0;
   bool device_bound = false;  // less than cistern.pass_memory_mb, because the device has no more
 };
-// cistern.pass_memory_mb; on a GPU at most a quarter of what its pool has left: the pass that
-// trains, the next one, what collects its keys, and a pass that is evaluated are there at the same
-// time. Asked for once the model has its memory.
+// cistern.pass_memory_mb; on a GPU at most a quarter of what its pool has left beside the chunks
+// that carry rows: the pass that trains, the next one, what collects its keys, and a pass that is
+// evaluated are there at the same time. Asked for once the model has its memory.
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 
 // Passes of the training data from `start` on: by max_iter or num_epochs, shuffled where the model

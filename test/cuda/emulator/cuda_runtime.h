@@ -137,6 +137,7 @@ cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMalloc(void** data, size_t bytes);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* all);
 cudaError_t cudaMallocHost(void** data, size_t bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaFreeHost(void* data);

@@ -51,6 +51,10 @@ const int driver_version = FromEnvironment("CISTERN_EMULATED_DRIVER", kRuntimeVe
 const int compute_major = FromEnvironment("CISTERN_EMULATED_CAPABILITY", 8);
 const size_t memory_bytes =
     static_cast<size_t>(FromEnvironment("CISTERN_EMULATED_MEMORY_MB", kMemoryBytes >> 20)) << 20;
+const size_t free_bytes =  // when the program begins
+    static_cast<size_t>(
+        FromEnvironment("CISTERN_EMULATED_FREE_MB", static_cast<int>(memory_bytes >> 20)))
+    << 20;
 thread_local int gpu_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -213,6 +217,11 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   *data = cistern::emulator::TakeDevice(bytes);
   return *data == nullptr ? Keep(cudaErrorMemoryAllocation) : cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t* free, size_t* all) {
+  *free = cistern::emulator::free_bytes;
+  *all = cistern::emulator::memory_bytes;
+  return cudaSuccess;
 }
 cudaError_t cudaMallocHost(void** data, size_t bytes) {
   *data = cistern::emulator::TakePinned(bytes);
