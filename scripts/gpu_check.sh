@@ -13,9 +13,10 @@
 #                    scripts/gpu_check.sh --bin FOLDER
 #
 # It runs the tests of the ops, of whole models and of whole trainings on the GPU, the benchmark of
-# the ops, steps of whole models beside those of PyTorch, where python3 (or CISTERN_PYTHON) has it,
-# and the short tests again under compute-sanitizer (memcheck, racecheck), where that is installed
-# and knows the GPU.
+# the ops, steps of whole models, the cycle of a pass of 26 million rows and two runs that must end
+# with the same bits, the same models and batches with PyTorch, where python3 (or CISTERN_PYTHON) has
+# it, and the short tests again under compute-sanitizer (memcheck, racecheck), where that is
+# installed and knows the GPU.
 # Each has a limit of its own, and the report is written again after each: what hangs or is killed
 # costs no more than itself. What the programs said is beside the report, in FILE without .json and
 # with .logs.tgz.
