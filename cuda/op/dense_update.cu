@@ -10,24 +10,35 @@ namespace {
 
 constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
 
-// A thread makes the step of one weight, with its fields of state side by side as ApplyRule wants.
+// A thread makes the steps of a pack of kWidth weights, each with its fields of state side by side
+// as ApplyRule wants.
+template <unsigned kWidth>
 __global__ void __launch_bounds__(kBlockThreads)
-    UpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grad,
-                 float* weight, float* state, size_t count, const StepGate* gate) {
-  const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+    UpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grads,
+                 float* weights, float* states, size_t count, const StepGate* gate) {
+  using Floats = Pack<float, kWidth>;
+  const size_t i = (size_t{blockIdx.x} * kBlockThreads + threadIdx.x) * kWidth;
   if (i >= count || !IsOpen(gate)) return;
-  const float g = Rescaled(grad[i], FactorOf(gate));
-  float w = weight[i];
-  float s[kMaxStateFields] = {};
+  const Floats g = Floats::Load(grads + i);
+  Floats w = Floats::Load(weights + i), s[kMaxStateFields] = {};
 #pragma unroll
   for (unsigned f = 0; f < kMaxStateFields; ++f) {
-    if (f < fields) s[f] = state[f * count + i];
+    if (f < fields) s[f] = Floats::Load(states + f * count + i);
   }
-  ApplyRule(rule, step_size, 1, &g, &w, s);
-  weight[i] = w;
+  const float factor = FactorOf(gate);
+#pragma unroll
+  for (unsigned v = 0; v < kWidth; ++v) {
+    float grad = Rescaled(g[v], factor), weight = w[v];
+    float state[kMaxStateFields] = {s[0][v], s[1][v]};
+    ApplyRule(rule, step_size, 1, &grad, &weight, state);
+    w.Set(v, weight);
+#pragma unroll
+    for (unsigned f = 0; f < kMaxStateFields; ++f) s[f].Set(v, state[f]);
+  }
+  w.Store(weights + i);
 #pragma unroll
   for (unsigned f = 0; f < kMaxStateFields; ++f) {
-    if (f < fields) state[f * count + i] = s[f];
+    if (f < fields) s[f].Store(states + f * count + i);
   }
 }
 
@@ -38,7 +49,10 @@ void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* we
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
-  Launch("DenseUpdate", UpdateKernel, dim3(static_cast<unsigned>(CeilDivide(count, kBlockThreads))),
+  const bool wide =
+      count % 4 == 0 && HoldsPacks(grad, 16) && HoldsPacks(weight, 16) && HoldsPacks(state, 16);
+  Launch("DenseUpdate", wide ? UpdateKernel<4> : UpdateKernel<1>,
+         dim3(static_cast<unsigned>(CeilDivide(count, kBlockThreads * (wide ? 4 : 1)))),
          dim3(kBlockThreads), 0, stream, rule, step_size, fields, grad, weight, state, count, gate);
 }
 

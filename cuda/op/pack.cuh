@@ -5,15 +5,17 @@
 // of 16 bytes apart, and does not find it again.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstdint>
 
 #include "cuda/op/element.h"
 
 namespace cistern::op {
 
-// The words of one load or store: 1, 2 or 4.
+// The words of one load or store, 1, 2 or 4, of an array of any type.
 template <unsigned kWords>
-struct alignas(4 * kWords) Words {
+struct [[gnu::may_alias]] alignas(4 * kWords) Words {
   uint32_t word[kWords];
 };
 

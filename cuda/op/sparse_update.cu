@@ -4,54 +4,79 @@
 #include "cuda/op/sparse_update.h"
 
 #include "common/check.h"
+#include "cuda/op/pack.cuh"
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
 constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
-constexpr unsigned kRowsPerThread = 4;   // whose loads are in flight together
 constexpr size_t kRowsOfPartial = 128;   // what AddRowL2ScratchFloats has room for
 
-// threadIdx.x runs over the weights of a row, threadIdx.y over rows. Each weight's step is its own:
-// ApplyRule is given one weight with its fields of state side by side.
-__global__ void __launch_bounds__(kBlockThreads)
+// Rows of a thread, whose loads are in flight together.
+template <unsigned kWidth>
+constexpr unsigned kRowsPerThread = kWidth == 1 ? 4 : 2;
+
+// threadIdx.x runs over packs of kWidth weights of a row, threadIdx.y over rows. Each weight's step
+// is its own: ApplyRule is given one weight with its fields of state side by side.
+template <unsigned kWidth>
+__global__ void __launch_bounds__(kBlockThreads, 4)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
                  const float* grads, float* weights, float* states, size_t stride, size_t distinct,
                  size_t dim, const StepGate* gate) {
   if (!IsOpen(gate)) return;
+  using Floats = Pack<float, kWidth>;
+  constexpr unsigned kRows = kRowsPerThread<kWidth>;
   const float factor = FactorOf(gate);
-  const size_t first = size_t{blockIdx.x} * kRowsPerThread * blockDim.y + threadIdx.y;
-  for (size_t e = threadIdx.x; e < dim; e += blockDim.x) {
-    size_t at[kRowsPerThread];
-    float g[kRowsPerThread], w[kRowsPerThread], s[kRowsPerThread][kMaxStateFields];
+  const size_t first = size_t{blockIdx.x} * kRows * blockDim.y + threadIdx.y;
+  for (size_t e = threadIdx.x * kWidth; e < dim; e += blockDim.x * kWidth) {
+    size_t at[kRows];
+    Floats g[kRows], w[kRows], s[kRows][kMaxStateFields] = {};
 #pragma unroll
-    for (unsigned k = 0; k < kRowsPerThread; ++k) {
+    for (unsigned k = 0; k < kRows; ++k) {
       const size_t i = first + k * blockDim.y;
       at[k] = i < distinct ? rows[i] * stride + e : 0;
     }
 #pragma unroll
-    for (unsigned k = 0; k < kRowsPerThread; ++k) {
+    for (unsigned k = 0; k < kRows; ++k) {
       const size_t i = first + k * blockDim.y;
       if (i >= distinct) continue;
-      g[k] = Rescaled(grads[i * dim + e], factor);
-      w[k] = weights[at[k]];
+      g[k] = Floats::Load(grads + i * dim + e);
+      w[k] = Floats::Load(weights + at[k]);
 #pragma unroll
       for (unsigned f = 0; f < kMaxStateFields; ++f) {
-        if (f < fields) s[k][f] = states[at[k] + f * dim];
+        if (f < fields) s[k][f] = Floats::Load(states + at[k] + f * dim);
       }
     }
 #pragma unroll
-    for (unsigned k = 0; k < kRowsPerThread; ++k) {
+    for (unsigned k = 0; k < kRows; ++k) {
       if (first + k * blockDim.y >= distinct) continue;
-      ApplyRule(rule, step_size, 1, &g[k], &w[k], s[k]);
-      weights[at[k]] = w[k];
+#pragma unroll
+      for (unsigned v = 0; v < kWidth; ++v) {
+        float grad = Rescaled(g[k][v], factor), weight = w[k][v];
+        float state[kMaxStateFields] = {s[k][0][v], s[k][1][v]};
+        ApplyRule(rule, step_size, 1, &grad, &weight, state);
+        w[k].Set(v, weight);
+#pragma unroll
+        for (unsigned f = 0; f < kMaxStateFields; ++f) s[k][f].Set(v, state[f]);
+      }
+      w[k].Store(weights + at[k]);
 #pragma unroll
       for (unsigned f = 0; f < kMaxStateFields; ++f) {
-        if (f < fields) states[at[k] + f * dim] = s[k][f];
+        if (f < fields) s[k][f].Store(states + at[k] + f * dim);
       }
     }
   }
+}
+
+template <unsigned kWidth>
+void LaunchUpdate(const RuleParams& rule, float step_size, unsigned fields, const uint32_t* rows,
+                  const float* grads, float* weights, float* states, size_t stride, size_t distinct,
+                  size_t dim, const StepGate* gate, Stream& stream) {
+  const dim3 block = RowBlock(dim / kWidth);
+  const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kRowsPerThread<kWidth> * block.y));
+  Launch("SparseUpdate", UpdateKernel<kWidth>, dim3(blocks), block, 0, stream, rule, step_size,
+         fields, rows, grads, weights, states, stride, distinct, dim, gate);
 }
 
 // A thread makes the step of a whole row: for a rule whose weights share their state.
@@ -102,10 +127,11 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
   }
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
-  const dim3 block = RowBlock(dim);
-  const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kRowsPerThread * block.y));
-  Launch("SparseUpdate", UpdateKernel, dim3(blocks), block, 0, stream, rule, step_size, fields,
-         rows, grads, weights, states, stride, distinct, dim, gate);
+  const bool wide = dim % 4 == 0 && stride % 4 == 0 && HoldsPacks(grads, 16) &&
+                    HoldsPacks(weights, 16) && HoldsPacks(states, 16);
+  const auto launch = wide ? LaunchUpdate<4> : LaunchUpdate<1>;
+  launch(rule, step_size, fields, rows, grads, weights, states, stride, distinct, dim, gate,
+         stream);
 }
 
 void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
