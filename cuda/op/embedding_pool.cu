@@ -110,15 +110,18 @@ struct Occurrences {
   size_t dim;
 };
 
+template <typename T>
+__device__ inline float FactorOf(const Occurrences<T>& in, uint32_t o) {
+  return in.offsets == nullptr ? 1.0f : PoolFactor(true, in.offsets[o + 1] - in.offsets[o]);
+}
+
 template <typename V, typename T>
-__device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t end, size_t column) {
-  V sum{};
+__device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t end, size_t column,
+                            V sum = {}) {
 #pragma unroll 4
   for (uint32_t j = begin; j < end; ++j) {
     const uint32_t o = in.segment_outputs[j];
-    const float factor =
-        in.offsets == nullptr ? 1.0f : PoolFactor(true, in.offsets[o + 1] - in.offsets[o]);
-    AddTo(sum, Load<V>(in.dout + PlaceOf(o, in.slots, in.stride, in.dim), column), factor);
+    AddTo(sum, Load<V>(in.dout + PlaceOf(o, in.slots, in.stride, in.dim), column), FactorOf(in, o));
   }
   return sum;
 }
@@ -126,17 +129,41 @@ __device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t e
 // Rows occur very unevenly often. A row of more occurrences than this is left to a block.
 constexpr uint32_t kLongSegment = 128;
 
+constexpr unsigned kSegments = 4;  // of a thread, whose first occurrences are in flight together
+
 // threadIdx.x runs over the vector, threadIdx.y over distinct rows.
 template <typename V, typename T>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, 3)
     ShortSegmentsKernel(Occurrences<T> in, const uint32_t* segment_offsets, float* grads,
                         size_t distinct) {
-  const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  if (i >= distinct) return;
-  const uint32_t begin = segment_offsets[i], end = segment_offsets[i + 1];
-  if (end - begin > kLongSegment) return;
+  const size_t first = size_t{blockIdx.x} * kSegments * blockDim.y + threadIdx.y;
+  uint32_t begin[kSegments], end[kSegments], output[kSegments];
+#pragma unroll
+  for (unsigned k = 0; k < kSegments; ++k) {
+    const size_t i = first + k * blockDim.y;
+    begin[k] = i < distinct ? segment_offsets[i] : 0;
+    end[k] = i < distinct ? segment_offsets[i + 1] : 0;
+    if (end[k] - begin[k] > kLongSegment) end[k] = begin[k];
+  }
+#pragma unroll
+  for (unsigned k = 0; k < kSegments; ++k) {
+    output[k] = begin[k] < end[k] ? in.segment_outputs[begin[k]] : 0;
+  }
   for (size_t c = threadIdx.x; c < in.dim / kFloatsOf<V>; c += blockDim.x) {
-    Store(grads + i * in.dim, c, SumOver<V>(in, begin, end, c));
+    V x[kSegments] = {};
+#pragma unroll
+    for (unsigned k = 0; k < kSegments; ++k) {
+      if (begin[k] >= end[k]) continue;
+      x[k] = Load<V>(in.dout + PlaceOf(output[k], in.slots, in.stride, in.dim), c);
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kSegments; ++k) {
+      if (begin[k] >= end[k]) continue;
+      V sum{};
+      AddTo(sum, x[k], FactorOf(in, output[k]));
+      sum = SumOver(in, begin[k] + 1, end[k], c, sum);
+      Store(grads + (first + k * blockDim.y) * in.dim, c, sum);
+    }
   }
 }
 
@@ -195,8 +222,8 @@ void LaunchBackward(const Occurrences<T>& in, const uint32_t* segment_offsets, f
   const size_t width = in.dim / kFloatsOf<V>;
   const dim3 block = RowBlock(width, kWarp);
   Launch("EmbeddingPoolBackward", ShortSegmentsKernel<V, T>,
-         dim3(static_cast<unsigned>(CeilDivide(distinct, block.y))), block, 0, stream, in,
-         segment_offsets, grads, distinct);
+         dim3(static_cast<unsigned>(CeilDivide(distinct, kSegments * block.y))), block, 0, stream,
+         in, segment_offsets, grads, distinct);
   const auto blocks =
       static_cast<unsigned>(std::min<size_t>(kLongBlocks, CeilDivide(distinct, 64)));
   Launch("EmbeddingPoolBackward: long segments", LongSegmentsKernel<V, T>,

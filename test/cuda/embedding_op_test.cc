@@ -24,7 +24,8 @@ class EmbeddingOpTest : public OpTest {
   static constexpr size_t kTableRows = 40;
   size_t outputs() const { return b() * k(); }
   size_t dim() const { return n(); }
-  size_t stride() const { return n() + 3; }  // other fields of a value lie beside the weights
+  // Other fields of a value lie beside the weights: before_ floats, and twice as many behind.
+  size_t stride() const { return n() + 3 * before_; }
 
   SparseCase RandomBatch() {
     SparseCase batch;
@@ -46,111 +47,126 @@ class EmbeddingOpTest : public OpTest {
     return batch;
   }
 
-  // Pooled vectors, [outputs, dim]; the weights of row r begin at table + r * stride + 1.
+  // Pooled vectors, [outputs, dim]; the weights of row r begin at table + r * stride + before_.
   Doubles Pooled(const SparseCase& batch, const Doubles& table, Pool pool) const {
     Doubles out(outputs() * dim(), 0.0);
     for (size_t o = 0; o < outputs(); ++o) {
       const size_t count = batch.offsets[o + 1] - batch.offsets[o];
       for (size_t j = batch.offsets[o]; j < batch.offsets[o + 1]; ++j) {
         for (size_t e = 0; e < dim(); ++e) {
-          out[o * dim() + e] += table[batch.rows[j] * stride() + 1 + e] /
+          out[o * dim() + e] += table[batch.rows[j] * stride() + before_ + e] /
                                 (pool == Pool::kMean ? static_cast<double>(count) : 1.0);
         }
       }
     }
     return out;
   }
+
+  // Runs body where no wide load fits, and where one does if dim is a multiple of 4.
+  void ForAlignments(const std::function<void()>& body) {
+    for (const size_t floats : {1, 4}) {
+      before_ = floats;
+      body();
+    }
+  }
+  size_t before_ = 1;
 };
 
 TEST_P(EmbeddingOpTest, PoolsRowsIntoAWiderMatrix) {
   const SparseCase batch = RandomBatch();
-  const Doubles table = Random(kTableRows * stride());
-  const Floats values(table);
-  const size_t out_stride = k() * dim() + 2;
-  for (const Pool pool : {Pool::kSum, Pool::kMean}) {
-    Floats out(b() * out_stride + 1, kUnset);
-    EmbeddingPool(values.data() + 1, stride(), Rows(batch.rows).data(), Rows(batch.offsets).data(),
-                  pool, out.data() + 1, out_stride, b(), k(), dim(), stream());
-    const Doubles expected = Pooled(batch, table, pool);
-    const std::vector<float>& written = out.Read();
-    for (size_t i = 0; i < b(); ++i) {
-      const float* row = written.data() + 1 + i * out_stride;
-      for (size_t c = 0; c < k() * dim(); ++c) {
-        ASSERT_NEAR(expected[i * k() * dim() + c], row[c], kTolerance) << i << " " << c;
+  ForAlignments([&] {
+    const Doubles table = Random(kTableRows * stride());
+    const Floats values(table);
+    const size_t width = k() * dim(), out_stride = width + 2 * before_;
+    for (const Pool pool : {Pool::kSum, Pool::kMean}) {
+      Floats out(b() * out_stride + before_, kUnset);
+      EmbeddingPool(values.data() + before_, stride(), Rows(batch.rows).data(),
+                    Rows(batch.offsets).data(), pool, out.data() + before_, out_stride, b(), k(),
+                    dim(), stream());
+      const Doubles expected = Pooled(batch, table, pool);
+      const std::vector<float>& written = out.Read();
+      for (size_t i = 0; i < b(); ++i) {
+        const float* row = written.data() + before_ + i * out_stride;
+        for (size_t c = 0; c < width; ++c) {
+          ASSERT_NEAR(expected[i * width + c], row[c], kTolerance) << i << " " << c;
+        }
+        EXPECT_EQ(row[-1], kUnset);
+        for (size_t c = width; c < width + 2 * before_; ++c) EXPECT_EQ(row[c], kUnset);
       }
-      EXPECT_EQ(row[-1], kUnset);
-      EXPECT_EQ(row[k() * dim()], kUnset);
-      EXPECT_EQ(row[k() * dim() + 1], kUnset);
     }
-  }
+  });
 }
 
 // Sums are of floats: what is pooled is rounded once, and the sums of gradients are not at all.
 TEST_P(EmbeddingOpTest, PoolsIntoHalves) {
   const SparseCase batch = RandomBatch();
-  const Doubles table = Random(kTableRows * stride());
-  const Floats values(table);
-  const size_t size = outputs() * dim(), width = k() * dim();
-  const size_t distinct = batch.segment_rows.size();
-  for (const ElementType type : {ElementType::kHalf, ElementType::kBfloat16}) {
-    for (const Pool pool : {Pool::kSum, Pool::kMean}) {
-      Array<HalfBits> out(size, HalfBits{7});
-      Floats expected(size, kUnset), wide(size, kUnset);
-      EmbeddingPool(values.data() + 1, stride(), Rows(batch.rows).data(),
-                    Rows(batch.offsets).data(), pool, Values(out.data(), type), width, b(), k(),
-                    dim(), stream());
-      EmbeddingPool(values.data() + 1, stride(), Rows(batch.rows).data(),
-                    Rows(batch.offsets).data(), pool, expected.data(), width, b(), k(), dim(),
-                    stream());
-      const std::vector<float>& sums = expected.Read();
-      const std::vector<HalfBits>& bits = out.Read();
-      for (size_t i = 0; i < size; ++i) {
-        ASSERT_EQ(bits[i],
-                  type == ElementType::kHalf ? FloatToHalf(sums[i]) : FloatToBfloat16(sums[i]));
+  ForAlignments([&] {
+    const Doubles table = Random(kTableRows * stride());
+    const Floats values(table);
+    const size_t size = outputs() * dim(), width = k() * dim();
+    const size_t distinct = batch.segment_rows.size();
+    for (const ElementType type : {ElementType::kHalf, ElementType::kBfloat16}) {
+      for (const Pool pool : {Pool::kSum, Pool::kMean}) {
+        Array<HalfBits> out(size, HalfBits{7});
+        Floats expected(size, kUnset), wide(size, kUnset);
+        EmbeddingPool(values.data() + before_, stride(), Rows(batch.rows).data(),
+                      Rows(batch.offsets).data(), pool, Values(out.data(), type), width, b(), k(),
+                      dim(), stream());
+        EmbeddingPool(values.data() + before_, stride(), Rows(batch.rows).data(),
+                      Rows(batch.offsets).data(), pool, expected.data(), width, b(), k(), dim(),
+                      stream());
+        const std::vector<float>& sums = expected.Read();
+        const std::vector<HalfBits>& bits = out.Read();
+        for (size_t i = 0; i < size; ++i) {
+          ASSERT_EQ(bits[i],
+                    type == ElementType::kHalf ? FloatToHalf(sums[i]) : FloatToBfloat16(sums[i]));
+        }
+        Convert(ConstValues(out.data(), type), wide.data(), size, stream());
+        Floats grads(distinct * dim(), kUnset), float_grads(distinct * dim(), kUnset);
+        for (const auto& [dout, to] : {std::pair(ConstValues(out.data(), type), &grads),
+                                       std::pair(ConstValues(wide.data()), &float_grads)}) {
+          EmbeddingPoolBackward(
+              dout, width, Rows(batch.offsets).data(), pool, Rows(batch.segment_offsets).data(),
+              Rows(batch.segment_outputs).data(), to->data(), distinct, k(), dim(), stream());
+        }
+        ExpectNear(Doubles(float_grads.Read().begin(), float_grads.Read().end()), grads, 1e-6);
       }
-      Convert(ConstValues(out.data(), type), wide.data(), size, stream());
-      Floats grads(distinct * dim(), kUnset), float_grads(distinct * dim(), kUnset);
-      for (const auto& [dout, to] : {std::pair(ConstValues(out.data(), type), &grads),
-                                     std::pair(ConstValues(wide.data()), &float_grads)}) {
-        EmbeddingPoolBackward(
-            dout, width, Rows(batch.offsets).data(), pool, Rows(batch.segment_offsets).data(),
-            Rows(batch.segment_outputs).data(), to->data(), distinct, k(), dim(), stream());
-      }
-      ExpectNear(Doubles(float_grads.Read().begin(), float_grads.Read().end()), grads, 1e-6);
     }
-  }
+  });
 }
 
 TEST_P(EmbeddingOpTest, BackwardIsTheDerivativeOfEachDistinctRow) {
   const SparseCase batch = RandomBatch();
-  const Doubles table = Random(kTableRows * stride());
-  const size_t distinct = batch.segment_rows.size(), wide = k() * dim() + 2;
-  const Doubles dout = Random(outputs() * dim());
-  Doubles spread(b() * wide, kUnset);
-  for (size_t i = 0; i < dout.size(); ++i) {
-    spread[i / (k() * dim()) * wide + i % (k() * dim())] = dout[i];
-  }
-  const Floats strided(spread);
-  for (const Pool pool : {Pool::kSum, Pool::kMean}) {
-    Floats grads(distinct * dim(), kUnset);
-    EmbeddingPoolBackward(strided.data(), wide, Rows(batch.offsets).data(), pool,
-                          Rows(batch.segment_offsets).data(), Rows(batch.segment_outputs).data(),
-                          grads.data(), distinct, k(), dim(), stream());
-    // The weights of the distinct rows alone, put back into the table for the loss.
-    Doubles weights;
-    for (const uint32_t row : batch.segment_rows) {
-      const auto first = table.begin() + static_cast<ptrdiff_t>(row * stride() + 1);
-      weights.insert(weights.end(), first, first + static_cast<ptrdiff_t>(dim()));
+  ForAlignments([&] {
+    const Doubles table = Random(kTableRows * stride());
+    const size_t distinct = batch.segment_rows.size(), wide = k() * dim() + 2 * before_;
+    const Doubles dout = Random(outputs() * dim());
+    Doubles spread(b() * wide, kUnset);
+    for (size_t i = 0; i < dout.size(); ++i) {
+      spread[i / (k() * dim()) * wide + i % (k() * dim())] = dout[i];
     }
-    const auto loss = [&](const Doubles& w) {
-      Doubles changed = table;
-      for (size_t i = 0; i < w.size(); ++i) {
-        changed[batch.segment_rows[i / dim()] * stride() + 1 + i % dim()] = w[i];
+    const Floats strided(spread);
+    for (const Pool pool : {Pool::kSum, Pool::kMean}) {
+      Floats grads(distinct * dim(), kUnset);
+      EmbeddingPoolBackward(strided.data(), wide, Rows(batch.offsets).data(), pool,
+                            Rows(batch.segment_offsets).data(), Rows(batch.segment_outputs).data(),
+                            grads.data(), distinct, k(), dim(), stream());
+      // The weights of the distinct rows alone, put back into the table for the loss.
+      Doubles weights;
+      for (const uint32_t row : batch.segment_rows) {
+        const auto first = table.begin() + static_cast<ptrdiff_t>(row * stride() + before_);
+        weights.insert(weights.end(), first, first + static_cast<ptrdiff_t>(dim()));
       }
-      return Dot(dout, Pooled(batch, changed, pool));
-    };
-    ExpectGradient(loss, weights, grads, kTolerance);
-  }
+      const auto loss = [&](const Doubles& w) {
+        Doubles changed = table;
+        for (size_t i = 0; i < w.size(); ++i) {
+          changed[batch.segment_rows[i / dim()] * stride() + before_ + i % dim()] = w[i];
+        }
+        return Dot(dout, Pooled(batch, changed, pool));
+      };
+      ExpectGradient(loss, weights, grads, kTolerance);
+    }
+  });
 }
 
 // Rows to update: a permutation of every other row of a table.
@@ -192,23 +208,25 @@ TEST_P(EmbeddingOpTest, UpdateStepsTheRowsOfTheBatchAndNoOther) {
        {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kMomentum}) {
     RuleParams rule;
     rule.kind = kind;
-    const size_t cells = RuleStateFloats(kind, static_cast<uint32_t>(dim()));
-    const size_t fields = RuleStateFloats(kind, 1), wide = dim() + cells + 1;
-    Doubles table = Random(2 * b() * wide, 0.1, 1);
-    const Doubles grads = Random(b() * dim());
-    Floats values(table);
-    SparseUpdate(rule, 0.05f, Rows(rows).data(), Floats(grads).data(), values.data(),
-                 values.data() + dim(), wide, b(), dim(), nullptr, stream());
-    for (size_t i = 0; i < b(); ++i) {
-      double* value = table.data() + rows[i] * wide;
-      for (size_t e = 0; e < dim(); ++e) {
-        double state[2] = {};
-        for (size_t f = 0; f < fields; ++f) state[f] = value[dim() + f * dim() + e];
-        StepInDouble(rule, 0.05f, grads[i * dim() + e], value + e, state);
-        for (size_t f = 0; f < fields; ++f) value[dim() + f * dim() + e] = state[f];
+    ForAlignments([&] {
+      const size_t cells = RuleStateFloats(kind, static_cast<uint32_t>(dim()));
+      const size_t fields = RuleStateFloats(kind, 1), wide = dim() + cells + before_;
+      Doubles table = Random(2 * b() * wide, 0.1, 1);
+      const Doubles grads = Random(b() * dim());
+      Floats values(table);
+      SparseUpdate(rule, 0.05f, Rows(rows).data(), Floats(grads).data(), values.data(),
+                   values.data() + dim(), wide, b(), dim(), nullptr, stream());
+      for (size_t i = 0; i < b(); ++i) {
+        double* value = table.data() + rows[i] * wide;
+        for (size_t e = 0; e < dim(); ++e) {
+          double state[2] = {};
+          for (size_t f = 0; f < fields; ++f) state[f] = value[dim() + f * dim() + e];
+          StepInDouble(rule, 0.05f, grads[i * dim() + e], value + e, state);
+          for (size_t f = 0; f < fields; ++f) value[dim() + f * dim() + e] = state[f];
+        }
       }
-    }
-    ExpectNear(table, values, kTolerance);
+      ExpectNear(table, values, kTolerance);
+    });
   }
 }
 
