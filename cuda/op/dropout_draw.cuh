@@ -35,11 +35,21 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     const PhiloxBlock block = Philox(draw.seed, (draw.first_row + row) * octets + o, draw.sequence);
     alignas(16) float out[kOctet];
+    Words<1> kept[2] = {};  // a byte each
 #pragma unroll
     for (unsigned e = 0; e < kOctet; ++e) {
       const auto half = static_cast<uint16_t>(block.word[e / 2] >> (e % 2 * 16));
       if (e < width) out[e] = element(in[e], first + e, half);
-      if (mask != nullptr && e < width) mask[at + e] = half < below;
+      kept[e / 4].word[0] |= (half < below ? 1u : 0u) << (e % 4 * 8);
+    }
+    if (mask != nullptr && vectors) {
+      StoreWords(kept[0], mask + at);
+      if (width > 4) StoreWords(kept[1], mask + at + 4);
+    } else if (mask != nullptr) {
+#pragma unroll
+      for (unsigned e = 0; e < kOctet; ++e) {
+        if (e < width) mask[at + e] = kept[e / 4].word[0] >> (e % 4 * 8) & 0xFF;
+      }
     }
     if (vectors) {
       StoreQuad(y + at, *reinterpret_cast<const float4*>(out));
@@ -57,7 +67,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 template <typename Element, typename T>
 void DropoutRows(const char* op, const T* x, const DropoutDraw& draw, T* y, uint8_t* mask, size_t b,
                  size_t n, Stream& stream, const Element& element) {
-  const bool vectors = n % 4 == 0 && HoldsQuads(x) && HoldsQuads(y);
+  const bool vectors = n % 4 == 0 && HoldsQuads(x) && HoldsQuads(y) && HoldsPacks(mask, 4);
   const size_t octets = CeilDivide(n, kOctet);
   const dim3 block = RowBlock(octets);
   const dim3 grid(static_cast<unsigned>(CeilDivide(b, block.y)),

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kBlockThreads) SharedTermsKernel(CrossNet net)
 template <typename A, typename B>
 __device__ inline float WarpDot(const A* a, const B* b, size_t n) {
   float dot = 0.0f;
-#pragma unroll 4
+#pragma unroll 8
   for (size_t c = threadIdx.x % kWarp; c < n; c += kWarp) dot += a[c] * b[c];
   return WarpSum(dot);
 }
@@ -46,7 +46,7 @@ __device__ inline float WarpDot(const A* a, const B* b, size_t n) {
 // A warp to a sample.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ForwardKernel(CrossNet net, const T* x, T* y, size_t b) {
+    ForwardKernel(CrossNet net, const T* __restrict__ x, T* __restrict__ y, size_t b) {
   const size_t r = size_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   if (r >= b) return;
   const T* in = x + r * net.n;
@@ -55,6 +55,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     coefficient += coefficient * WarpDot(in, net.w(l), net.n) + net.bias_dots[l];
   }
   const float* shift = net.bias_sums + net.layers * net.n;
+#pragma unroll 4
   for (size_t c = threadIdx.x % kWarp; c < net.n; c += kWarp) {
     y[r * net.n + c] = shift[c] + coefficient * in[c];
   }
@@ -122,8 +123,8 @@ __device__ inline void SumColumn(const CrossNet& net, const T* x, const T* dy,
 // and the sums that the parameters' gradients are made of. sums: [blocks, layers n + n + layers].
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BackwardKernel(CrossNet net, const T* x, const T* dy, bool accumulate, T* dx, float* sums,
-                   size_t b) {
+    BackwardKernel(CrossNet net, const T* __restrict__ x, const T* __restrict__ dy, bool accumulate,
+                   T* __restrict__ dx, float* sums, size_t b) {
   CISTERN_DYNAMIC_SHARED(float, shared);
   const size_t layers = net.layers, n = net.n;
   const SampleTerms terms = {shared, shared + kRowsOfBlock * layers,
@@ -141,6 +142,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (size_t c = threadIdx.x; c < n; c += kBlockThreads) {
     SumColumn(net, in, grad, terms, rows, c, out);
     if (dx == nullptr) continue;
+#pragma unroll 4
     for (size_t r = 0; r < rows; ++r) {
       float value = terms.last[r] * grad[r * n + c];
       for (size_t l = 0; l < layers; ++l) value += terms.tc[r * layers + l] * net.w(l)[c];

@@ -34,12 +34,13 @@ __device__ inline T BlockSum(T value) {
   return sum;
 }
 
-template <typename Term>
+template <int kTogether, typename Term>
 __global__ void __launch_bounds__(kBlockThreads)
     PieceSumsKernel(size_t count, size_t grain, Term term, double* partial) {
   const size_t begin = size_t{blockIdx.x} * grain;
   const size_t end = begin + grain < count ? begin + grain : count;
   double sum = 0;
+#pragma unroll kTogether
   for (size_t i = begin + threadIdx.x; i < end; i += kBlockThreads) sum += term(i);
   sum = BlockSum(sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
@@ -61,14 +62,15 @@ inline void AddPieces(const char* op, const double* partial, size_t pieces, doub
 }
 
 // *out = factor * the sum of term(i), a double, over i < count, in pieces of `grain`.
-// partial: [CeilDivide(count, grain)] doubles.
-template <typename Term>
+// partial: [CeilDivide(count, grain)] doubles. kTogether: terms of a thread whose loads are in
+// flight together, if they are no more than loads.
+template <int kTogether = 1, typename Term>
 void SumInPieces(const char* op, size_t count, size_t grain, double factor, float* partial,
                  double* out, Stream& stream, const Term& term) {
   const size_t pieces = CeilDivide(count, grain);
   auto* sums = reinterpret_cast<double*>(partial);
-  Launch(op, PieceSumsKernel<Term>, dim3(static_cast<unsigned>(pieces)), dim3(kBlockThreads), 0,
-         stream, count, grain, term, sums);
+  Launch(op, PieceSumsKernel<kTogether, Term>, dim3(static_cast<unsigned>(pieces)),
+         dim3(kBlockThreads), 0, stream, count, grain, term, sums);
   AddPieces(op, sums, pieces, factor, out, stream);
 }
 
@@ -102,7 +104,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   const size_t c = size_t{blockIdx.y} * blockDim.x + threadIdx.x;
   float sum[kSums] = {};
   if (c < n) {
-#pragma unroll 4
+#pragma unroll 8
     for (size_t r = begin + threadIdx.y; r < end; r += blockDim.y) add(r, c, sum);
   }
   AddOverRows(sum);

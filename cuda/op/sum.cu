@@ -11,13 +11,13 @@ constexpr size_t kGrain = 4096;  // floats of one partial result: what SumScratc
 }  // namespace
 
 void SumOfSquares(const float* x, double* sum, size_t count, float* scratch, Stream& stream) {
-  SumInPieces("SumOfSquares", count, kGrain, 1.0, scratch, sum, stream,
-              [=] __device__(size_t i) { return double{x[i]} * double{x[i]}; });
+  SumInPieces<8>("SumOfSquares", count, kGrain, 1.0, scratch, sum, stream,
+                 [=] __device__(size_t i) { return double{x[i]} * double{x[i]}; });
 }
 
 void SumOfMagnitudes(const float* x, double* sum, size_t count, float* scratch, Stream& stream) {
-  SumInPieces("SumOfMagnitudes", count, kGrain, 1.0, scratch, sum, stream,
-              [=] __device__(size_t i) { return fabs(double{x[i]}); });
+  SumInPieces<8>("SumOfMagnitudes", count, kGrain, 1.0, scratch, sum, stream,
+                 [=] __device__(size_t i) { return fabs(double{x[i]}); });
 }
 
 }  // namespace cistern::op::gpu
