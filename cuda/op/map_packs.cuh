@@ -213,6 +213,8 @@ template <typename In>
 inline constexpr unsigned kMatrices = 1;
 template <typename T>
 inline constexpr unsigned kMatrices<ColumnsOf<T>> = 0;
+template <typename T>
+inline constexpr unsigned kMatrices<RepeatedRows<T>> = 3;  // its division takes as many registers
 
 // Rows whose packs a thread makes: enough for the bytes in flight, few enough for the registers.
 template <typename... In>
