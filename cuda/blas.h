@@ -50,7 +50,8 @@ class Blas {
   static absl::StatusOr<std::unique_ptr<Blas>> Create();
   virtual ~Blas() = default;
 
-  // Enqueues the product. kUnimplemented: the library has no kernel for it.
+  // Enqueues the product. kUnimplemented: the library has no kernel for it, or, with an epilogue,
+  // finds none for whatever reason.
   virtual absl::Status Multiply(const BlasProduct& product, cudaStream_t stream) = 0;
 };
 

@@ -158,6 +158,10 @@ class CublasLt : public Blas {
     const auto [at, is_new] = plans_.try_emplace(KeyOf(p));
     Plan& plan = at->second;
     if (is_new) plan.status = Prepare(p, &plan);
+    // Without it the product may go: that is for the caller to say, whatever the library disliked.
+    if (!plan.status.ok() && p.epilogue != BlasEpilogue::kNone) {
+      plan.status = absl::UnimplementedError(plan.status.message());
+    }
     if (!plan.status.ok()) {
       const absl::Status status = plan.status;
       if (!absl::IsUnimplemented(status)) Forget(at);  // it may go better the next time

@@ -8,10 +8,10 @@
 // Memory: pointers belong to the caller and lie in the memory of the stream's device. Matrices are
 // row-major, [b, n] with b rows, packed unless a stride (in elements) is given; activations are
 // Values (values.h), all else is float32. Any size may be 0. An op neither allocates nor waits (but
-// on the CPU, where activations of 16 bits are widened). Scratch is an argument, 8-byte aligned,
-// contents undefined before and after; XScratchFloats(...) says how many floats, and it depends on
-// the shape alone. Inputs and outputs do not overlap unless the contract says that they may be the
-// same array.
+// on the CPU, where activations of 16 bits are widened). Scratch is an argument, 16-byte aligned,
+// contents undefined before and after; XScratchFloats(...) says how many floats, XScratchBytes(...)
+// how many bytes, and that depends on the shape alone. Inputs and outputs do not overlap unless the
+// contract says that they may be the same array.
 //
 // Order: sums are added in an order that depends on the shape alone, not on the number of threads:
 // two runs give the same bits, and so do 1 thread and 16.

@@ -153,14 +153,12 @@ absl::StatusOr<std::unique_ptr<Team>> Team::Another() {
 
 absl::StatusOr<std::unique_ptr<Communicator>> Team::OnDevice(DeviceContext& device) {
   CISTERN_ASSIGN_OR_RETURN(PeerGroup group, NextGroup());
+  group.deadline = kStepPatience;
   if (device.kind() == DeviceKind::kCpu) return Communicator::OnCpu(std::move(group));
   // All of them or none: a group is of one kind.
   absl::Status has_nccl = Communicator::CheckGpuGroups();
   const absl::Status all_have = Agree(has_nccl);
-  if (all_have.ok()) {
-    group.deadline = kStepPatience;
-    return Communicator::OnGpu(std::move(group), device.stream());
-  }
+  if (all_have.ok()) return Communicator::OnGpu(std::move(group), device.stream());
   LogWarning(
       absl::StrCat("workers exchange through the host, which is slow: ", all_have.message()));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers,
