@@ -138,12 +138,14 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
                         size_t distinct) {
   const size_t first = size_t{blockIdx.x} * kSegments * blockDim.y + threadIdx.y;
   uint32_t begin[kSegments], end[kSegments], output[kSegments];
+  bool is_mine[kSegments];  // one without occurrences is, too: its gradient is zero
 #pragma unroll
   for (unsigned k = 0; k < kSegments; ++k) {
     const size_t i = first + k * blockDim.y;
     begin[k] = i < distinct ? segment_offsets[i] : 0;
     end[k] = i < distinct ? segment_offsets[i + 1] : 0;
-    if (end[k] - begin[k] > kLongSegment) end[k] = begin[k];
+    is_mine[k] = i < distinct && end[k] - begin[k] <= kLongSegment;
+    if (!is_mine[k]) end[k] = begin[k];
   }
 #pragma unroll
   for (unsigned k = 0; k < kSegments; ++k) {
@@ -158,10 +160,12 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
     }
 #pragma unroll
     for (unsigned k = 0; k < kSegments; ++k) {
-      if (begin[k] >= end[k]) continue;
+      if (!is_mine[k]) continue;
       V sum{};
-      AddTo(sum, x[k], FactorOf(in, output[k]));
-      sum = SumOver(in, begin[k] + 1, end[k], c, sum);
+      if (begin[k] < end[k]) {
+        AddTo(sum, x[k], FactorOf(in, output[k]));
+        sum = SumOver(in, begin[k] + 1, end[k], c, sum);
+      }
       Store(grads + (first + k * blockDim.y) * in.dim, c, sum);
     }
   }
