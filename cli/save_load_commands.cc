@@ -1,9 +1,11 @@
 #include "cli/save_load_commands.h"
 
 #include <memory>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/activity.h"
 #include "cli/exit_code.h"
@@ -59,6 +61,41 @@ absl::Status CheckSaveFlags(const SaveFlags& flags) {
   if (!flags.six_digits || flags.rows == "text") return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError("--six-digits is of --format text"),
                  "leave one of them out: a binary save holds every bit");
+}
+
+// The passes that the servers have saved: one, unless a training commits meanwhile.
+std::set<uint64_t> PassesOf(const std::vector<v1::SaveReply>& replies) {
+  std::set<uint64_t> passes;
+  for (const v1::SaveReply& reply : replies) passes.insert(reply.pass());
+  return passes;
+}
+
+// Every server saves what it has committed. While a training commits some may have the pass before
+// that of the others, and then all save once more.
+absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, Console* console,
+                         std::vector<v1::SaveReply>* replies) {
+  constexpr int kAttempts = 20;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Activity activity(console, "saving", "servers", replies->size());
+    CISTERN_RETURN_IF_ERROR(
+        client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
+          v1::SaveRequest request = save;
+          *request.mutable_identity() = client.identity();
+          v1::SaveReply& reply = (*replies)[rank];
+          if (attempt > 0) request.set_instead_of_pass(reply.pass());
+          reply.Clear();
+          CISTERN_RETURN_IF_ERROR(server.Save(request, &reply));
+          activity.Done();
+          return absl::OkStatus();
+        }));
+    if (PassesOf(*replies).size() == 1) return absl::OkStatus();
+  }
+  return WithFix(
+      absl::AbortedError(absl::StrCat(
+          "the servers have saved passes ", absl::StrJoin(PassesOf(*replies), " and "), ", and so ",
+          kAttempts, " times: a training commits faster than they save; what is in '", save.name(),
+          "' is no state of the fleet")),
+      "save under another --name while nothing trains, or give the training longer passes");
 }
 
 // What follows a save once all of its files are on disk.
@@ -256,24 +293,15 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
   if (save.mode() != v1::ALL) CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   const absl::Time start = absl::Now();
   std::vector<v1::SaveReply> replies(client.servers().size());
-  Activity activity(console, "saving", "servers", replies.size());
-  const absl::Status saved =
-      client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
-        v1::SaveRequest request = save;
-        *request.mutable_identity() = client.identity();
-        CISTERN_RETURN_IF_ERROR(server.Save(request, &replies[rank]));
-        activity.Done();
-        return absl::OkStatus();
-      });
+  const absl::Status saved = SaveOnePass(client, save, console, &replies);
   if (!saved.ok()) return WithSaveFix(saved, flags);
-  const PassId pass = client.committed_pass();
   if (save.mode() != v1::ALL) {
     CISTERN_RETURN_IF_ERROR(WithFleetFix(UpdateAfterSave(client, save), flags.fleet));
   }
   Report report;
   report.json["name"] = flags.name;
   report.json["mode"] = flags.mode;
-  report.json["committed_pass"] = pass;
+  report.json["committed_pass"] = replies[0].pass();
   uint64_t rows = 0, bytes = 0;
   for (size_t rank = 0; rank < replies.size(); ++rank) {
     rows += replies[rank].rows();

@@ -258,6 +258,20 @@ absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<ModelFile>> UnmakePart(FileSystem& files, const std::string& folder,
+                                                  uint32_t server, uint32_t server_num,
+                                                  uint64_t pass) {
+  const std::string name = PartJsonName(server, server_num);
+  const std::string path = absl::StrCat(folder, "/", name);
+  absl::StatusOr<ModelPart> part = ReadPart(files, name, path);
+  if (absl::IsNotFound(part.status())) return std::vector<ModelFile>();
+  if (!part.ok()) return AddContext(part.status(), path);
+  if (part->pass != pass) return std::vector<ModelFile>();
+  CISTERN_RETURN_IF_ERROR(files.Remove(path));
+  CISTERN_RETURN_IF_ERROR(files.SyncFolder(folder));
+  return std::move(part->files);
+}
+
 absl::Status WritePart(FileSystem& files, const std::string& folder, const ModelPart& part) {
   const std::string name = PartJsonName(part.server, part.server_num);
   CISTERN_RETURN_IF_ERROR(AddContext(CheckPart(part), absl::StrCat(folder, "/", name)));

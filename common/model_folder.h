@@ -117,6 +117,12 @@ absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const
 absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32_t server,
                             uint32_t server_num);
 
+// The opposite of WritePart: removes the json file of a part, if there is one of pass `pass`, and
+// returns the files that it names, which are the caller's to remove.
+absl::StatusOr<std::vector<ModelFile>> UnmakePart(FileSystem& files, const std::string& folder,
+                                                  uint32_t server, uint32_t server_num,
+                                                  uint64_t pass);
+
 // Writes the json file of a part, which makes it exist. kAlreadyExists as CheckPartIsNew;
 // kInvalidArgument if its files are not those of its schema.
 absl::Status WritePart(FileSystem& files, const std::string& folder, const ModelPart& part);

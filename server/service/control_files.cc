@@ -39,13 +39,15 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
     CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
   }
   const PassId pass = state_->stage.committed();
-  const SaveOptions options = {request.mode(), request.format(), request.day()};
+  SaveOptions options = {request.mode(), request.format(), request.day()};
+  if (request.has_instead_of_pass()) options.instead_of = request.instead_of_pass();
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
                            SaveStore(*files_, state_->store, pass, folder, state_->pool, options));
   LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder));
   reply->set_rows(totals.rows);
   reply->set_bytes(totals.bytes);
   reply->set_path(folder);
+  reply->set_pass(pass);
   for (const std::string& name : totals.file_names) reply->add_files(name);
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 // thread; saves and loads start twice as many of their own, some of which wait for the disk.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct SaveOptions {
   v1::SaveMode mode = v1::ALL;  // DELTA, BASE: of ctr tables only some (common/ctr_lifecycle.h)
   v1::SaveFormat format;
   uint32_t day = 0;  // DELTA, BASE: today, for tables that keep days
+  // What is there of that pass is removed first.
+  std::optional<PassId> instead_of = std::nullopt;
 };
 
 // Rows and bytes of all files, dense ones too.

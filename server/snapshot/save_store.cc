@@ -167,6 +167,13 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
   part.mode = options.mode;
   part.format = options.format;
   part.schema = store.schema();
+  if (options.instead_of.has_value()) {
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::vector<ModelFile> old,
+        UnmakePart(disk, folder, part.server, part.server_num, *options.instead_of));
+    // Not the folders: another server may be about to write there.
+    for (const ModelFile& file : old) disk.Remove(PathBelow(folder, file.name)).IgnoreError();
+  }
   CISTERN_RETURN_IF_ERROR(CheckPartIsNew(disk, folder, part.server, part.server_num));
   absl::Status status = WriteAll(FilesToWrite(disk, store, folder, options), pool, &part.files);
   if (status.ok()) status = WritePart(disk, folder, part);

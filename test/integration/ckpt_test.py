@@ -3,6 +3,7 @@
 CISTERN_KILLS: of a reshard, at moments that CISTERN_SEED draws.
 """
 
+import json
 import os
 import random
 import shutil
@@ -162,6 +163,13 @@ class Checkpoints(ProgramTest):
                           ["save", "--name", "text"], ["save", "--name", "zipped", "--gzip"]):
                 self.run_ok("cistern", *words, *flags)
             saved = self.folder / "saved"
+            # All servers save one pass, whatever they commit meanwhile.
+            for number in range(20):
+                name = f"again-{number}"
+                said = self.run_ok("cistern", "save", "--name", name, *flags, "--json").json()
+                parts = list((saved / name).glob("part-*.json"))
+                passes = [json.loads(part.read_text())["pass"] for part in parts]
+                self.assertEqual(passes, [said["committed_pass"]] * 2)
             for words in (["ckpt", "ls", saved], ["verify", saved], ["verify", saved / "text"],
                           ["ckpt", "reshard", saved, "--out", self.folder / "copy",
                            "--shard-num", 7]):

@@ -61,6 +61,27 @@ TEST(ModelSnapshot, EveryCellComesBack) {
   for (size_t i = 0; i < dense.size(); ++i) EXPECT_EQ(dense[i], DenseCell(i / 3, i % 3));
 }
 
+// Others had saved another pass: what is there of this one is no part of the model any more.
+TEST(ModelSnapshot, ASaveTakesThePlaceOfTheOneOfThePassThatIsNamed) {
+  TempFolder folder;
+  ThreadPool pool(2);
+  const Fleet fleet = FullFleet(1);
+  const auto save = [&](PassId pass, std::optional<PassId> instead_of) {
+    SaveOptions options;
+    options.instead_of = instead_of;
+    return SaveStore(Disk(), *fleet[0], pass, folder.path(), pool, options).status();
+  };
+  EXPECT_TRUE(save(3, 2).ok());  // nothing there
+  EXPECT_EQ(save(4, std::nullopt).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(save(4, 2).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(ReadParts(Disk(), folder.path())->at(0).pass, 3u);
+  const absl::Status again = save(4, 3);
+  EXPECT_TRUE(again.ok()) << again;
+  EXPECT_EQ(ReadParts(Disk(), folder.path())->at(0).pass, 4u);
+  Fleet loaded = EmptyFleet(1);
+  EXPECT_TRUE(LoadStore(Disk(), *loaded[0], folder.path(), pool).ok());
+}
+
 // spec/003 section 1.5: 465052 parameters of 5 columns, 5 files, onto 4 servers; 93011 rows a file
 // and 116264 a server, so that server 2 begins at row 232528, within file 2, and ends in file 3.
 TEST(ModelSnapshot, RepartitionsTheDenseTableOfTheSpec) {
