@@ -39,6 +39,9 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console = nullpt
 // load that fails leaves durable servers at their last commit, and others empty.
 absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console = nullptr);
 
+// Rows, bytes (0: not said) and time of either, in both forms of a report.
+void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double seconds, Report* report);
+
 void AddSaveCommand(Command& root);
 void AddLoadCommand(Command& root);
 
