@@ -6,6 +6,7 @@
 #include "cuda/op/bias_gradient.h"
 
 #include "cuda/op/dropout_element.h"
+#include "cuda/op/pack.cuh"
 #include "cuda/op/reduce.cuh"
 
 namespace cistern::op::gpu {
@@ -14,9 +15,7 @@ namespace {
 template <typename T>
 inline constexpr unsigned kWide = 16 / sizeof(T);
 template <typename T>
-struct alignas(16) Wide {
-  T at[kWide<T>];
-};
+using Wide = Pack<T, kWide<T>>;
 
 constexpr unsigned kUnderWay = 4;
 
@@ -34,22 +33,24 @@ __global__ void __launch_bounds__(kBlockThreads)
     for (unsigned k = 0; k < kUnderWay; ++k) {
       const size_t r = first + k * blockDim.y;
       if (r >= end) continue;
-      grad[k] = *reinterpret_cast<const Wide<T>*>(dy + r * n + c);
-      if (y != nullptr) out[k] = *reinterpret_cast<const Wide<T>*>(y + r * n + c);
+      grad[k] = Wide<T>::Load(dy + r * n + c);
+      if (y != nullptr) out[k] = Wide<T>::Load(y + r * n + c);
     }
 #pragma unroll
     for (unsigned k = 0; k < kUnderWay; ++k) {
       const size_t r = first + k * blockDim.y;
       if (r >= end) continue;
       if (y != nullptr) {
+        Wide<T> made;
 #pragma unroll
         for (unsigned e = 0; e < kWide<T>; ++e) {
-          grad[k].at[e] = BehindRelu(out[k].at[e], grad[k].at[e], 1.0f);
+          made.Set(e, BehindRelu(out[k][e], grad[k][e], 1.0f));
         }
-        *reinterpret_cast<Wide<T>*>(dy + r * n + c) = grad[k];
+        made.Store(dy + r * n + c);
+        grad[k] = made;
       }
 #pragma unroll
-      for (unsigned e = 0; e < kWide<T>; ++e) sum[e] += grad[k].at[e];
+      for (unsigned e = 0; e < kWide<T>; ++e) sum[e] += grad[k][e];
     }
   }
   // One column of each thread after the other: the shared memory of AddOverRows is small.
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 template <typename T>
 bool IsWide(const T* x, size_t n) {
-  return n % kWide<T> == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+  return n % kWide<T> == 0 && HoldsPacks(x, 16);
 }
 
 template <typename T>
