@@ -4,9 +4,10 @@
 
 // METHOD(name, request message, reply message, how long a call may take). kShort: it only looks or
 // notes; kLong: its time grows with the tables.
-#define CISTERN_CONTROL_METHODS(METHOD) \
+#define CISTERN_CONTROL_METHODS(METHOD)                                \
   METHOD(Hello, HelloRequest, HelloReply, kShort)                      \
   METHOD(ClaimEpoch, ClaimEpochRequest, PassReply, kLong)              \
+  METHOD(Meet, MeetRequest, MeetReply, kShort)                         \
   METHOD(CreateTables, CreateTablesRequest, CreateTablesReply, kShort) \
   METHOD(BeginPass, PassRequest, PassReply, kShort)                    \
   METHOD(SealPass, SealPassRequest, PassReply, kShort)                 \
@@ -22,4 +23,4 @@
   METHOD(UpdateAfterSave, UpdateAfterSaveRequest, PassReply, kLong)    \
   METHOD(Scrub, ScrubRequest, ScrubReply, kLong)                       \
   METHOD(Stats, StatsRequest, StatsReply, kLong)                       \
-  METHOD(GetRow, GetRowRequest, GetRowReply, kShort)                  
+  METHOD(GetRow, GetRowRequest, GetRowReply, kShort)

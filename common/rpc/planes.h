@@ -21,6 +21,13 @@ class ControlPlane {
   virtual absl::Status name(const v1::request&, v1::reply*) = 0;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
+
+  // A connection of the writer of `identity` opens and ends (HoldTerm): a writer whose connection
+  // has ended is gone. EndHold is called once for every BeginHold that was OK.
+  virtual absl::Status BeginHold(const v1::Identity& identity) {
+    return absl::OkStatus();
+  }
+  virtual void EndHold(const v1::Identity& identity) {}
 };
 
 // Threads: any thread.

@@ -64,6 +64,15 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status ControlService::Meet(const v1::MeetRequest& request, v1::MeetReply* reply) {
+  CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
+  if (request.secret() != 0) {
+    CISTERN_RETURN_IF_ERROR(state_->run_secrets.Leave(request.address(), request.secret()));
+  }
+  reply->set_secret(state_->run_secrets.Find(request.address()));
+  return absl::OkStatus();
+}
+
 absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request,
                                           v1::CreateTablesReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));

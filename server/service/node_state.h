@@ -11,6 +11,7 @@
 #include "server/checkpoint/durable_state.h"
 #include "server/pass/pass_stage.h"
 #include "server/service/identity_guard.h"
+#include "server/service/run_secrets.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
@@ -44,6 +45,8 @@ struct NodeState {
   TableStore store;  // used while a lock above says so
   PassStage stage;
   std::unique_ptr<DurableState> durable;  // null: commits live in memory; set once, at the start
+
+  RunSecrets run_secrets;
 
   std::atomic<uint64_t> pulled_keys{0}, pushed_keys{0};
 

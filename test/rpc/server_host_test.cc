@@ -25,6 +25,9 @@ class NamingControl : public ControlPlane {
   absl::Status ClaimEpoch(const v1::ClaimEpochRequest&, v1::PassReply*) override {
     return absl::FailedPreconditionError("ClaimEpoch");
   }
+  absl::Status Meet(const v1::MeetRequest&, v1::MeetReply*) override {
+    return absl::InvalidArgumentError("Meet");
+  }
   absl::Status CreateTables(const v1::CreateTablesRequest&, v1::CreateTablesReply*) override {
     return absl::InvalidArgumentError("CreateTables");
   }

@@ -90,6 +90,11 @@ class ParameterClient {
   // after this of all the others.
   absl::Status SealPass();
 
+  // The secret by which the workers of a run know each other, on server 0 under the address where
+  // worker 0 listens: worker 0 leaves it, the others fetch it (0: it has not come yet).
+  absl::Status LeaveRunSecret(const std::string& address, uint64_t secret);
+  absl::StatusOr<uint64_t> RunSecret(const std::string& address);
+
   // Reads committed values, as they are kept: tables that make up missed steps have not yet.
   // keys: [n] distinct. values: [n, layout.full_floats()]. full: [n], as in SparseTable::Pull.
   absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,
@@ -160,6 +165,7 @@ class ParameterClient {
   ParameterClient(FleetView view, const ClientOptions& options);
 
   absl::Status SetSchema(const v1::Schema& schema);
+  absl::StatusOr<uint64_t> Meet(const std::string& address, uint64_t secret);
   absl::Status ReadManifest();
   absl::Status ChangeOnce(const Change& call);
   // Writes the manifest of the open pass on server 0: the commit point.

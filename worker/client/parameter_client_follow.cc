@@ -1,5 +1,6 @@
 // Several workers of one run: how worker 0's claims and commits become those of the others.
 #include "proto/control_plane.pb.h"
+#include "worker/client/backoff.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
@@ -44,6 +45,27 @@ void ParameterClient::Follow(const Writer& writer) {
   manifest_ = writer.manifest;
   open_ = 0;
   changes_ = 0;
+}
+
+absl::Status ParameterClient::LeaveRunSecret(const std::string& address, uint64_t secret) {
+  return Meet(address, secret).status();
+}
+
+absl::StatusOr<uint64_t> ParameterClient::RunSecret(const std::string& address) {
+  return Meet(address, 0);
+}
+
+absl::StatusOr<uint64_t> ParameterClient::Meet(const std::string& address, uint64_t secret) {
+  v1::MeetRequest request;
+  *request.mutable_identity() = identity();
+  request.set_address(address);
+  request.set_secret(secret);
+  v1::MeetReply reply;
+  CISTERN_RETURN_IF_ERROR(
+      AddContext(WithRetry(options_.retry_limit, options_.worker,
+                           [&] { return servers_[0].control->Meet(request, &reply); }),
+                 ServerName(0, servers_[0])));
+  return reply.secret();
 }
 
 }  // namespace cistern

@@ -1,0 +1,24 @@
+#include "common/rpc/call_peer.h"
+
+#include <utility>
+
+namespace cistern {
+namespace {
+
+thread_local const CallPeer* current = nullptr;
+
+}  // namespace
+
+CallPeer::CallPeer(std::string peer)
+    : peer_(std::move(peer)), outer_(std::exchange(current, this)) {}
+
+CallPeer::~CallPeer() {
+  current = outer_;
+}
+
+const std::string& CallPeer::Current() {
+  static const std::string* const none = new std::string("this process");
+  return current == nullptr ? *none : current->peer_;
+}
+
+}  // namespace cistern

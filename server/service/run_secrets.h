@@ -1,0 +1,35 @@
+// Secrets of the runs whose workers gather: worker 0 leaves one here, and those that may reach the
+// servers fetch it. Who only reaches the port where the workers gather does not know it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "common/status.h"
+
+namespace cistern {
+
+// Threads: any thread.
+class RunSecrets {
+ public:
+  static constexpr size_t kMaxRuns = 256;          // the oldest makes room
+  static constexpr size_t kMaxAddressBytes = 300;  // a host name of 253 characters, and a port
+
+  // secret: not 0; of the run whose worker 0 listens at `address`. kInvalidArgument for an address
+  // that is empty or too long.
+  absl::Status Leave(const std::string& address, uint64_t secret);
+  // 0 if no worker 0 has left one.
+  uint64_t Find(const std::string& address) const;
+
+ private:
+  struct Run {
+    uint64_t secret = 0, age = 0;
+  };
+  mutable absl::Mutex mutex_;
+  uint64_t clock_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Run> runs_ ABSL_GUARDED_BY(mutex_);  // by address
+};
+
+}  // namespace cistern
