@@ -121,6 +121,10 @@ std::vector<std::string> NormalizeFlags(const std::vector<std::string>& words) {
   return result;
 }
 
+std::string Command::name() const {
+  return app_->get_name();
+}
+
 Command& Command::Add(const std::string& name, const std::string& what,
                       const std::string& example) {
   CLI::App* below = app_->add_subcommand(name, what);

@@ -45,6 +45,9 @@ class Command {
   using Body = std::function<absl::StatusOr<Report>(Console&)>;
   explicit Command(CLI::App* app) : app_(app) {}
 
+  // As a person types it, without the program: "train"; of the program itself its own name.
+  std::string name() const;
+
   // A command below this one.
   Command& Add(const std::string& name, const std::string& what, const std::string& example);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "cli/embedded_fleet.h"
 #include "cli/exit_code.h"
 #include "common/rpc/fleet.h"
@@ -29,6 +30,8 @@ absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetFlags& flags) {
   ClientOptions options;
   options.cluster = flags.cluster;
   options.worker = flags.worker;
+  options.program = flags.program;
+  options.take_over = flags.take_over;
   options.retry_limit = absl::Seconds(flags.connect_timeout);
   return options;
 }
@@ -63,6 +66,16 @@ void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed) {
   command.Flag(
       "--embedded-servers", &flags->embedded_servers,
       {"INT", "Without --servers: how many servers live in this process.", "--embedded-servers 2"});
+}
+
+void AddTakeOverFlag(Command& command, FleetFlags* flags) {
+  const std::string name = command.name();
+  flags->program = absl::StartsWith(name, "cistern") ? name : absl::StrCat("cistern ", name);
+  command.Switch("--take-over", &flags->take_over,
+                 {"",
+                  "Ends another writer that is at work on the fleet: a training that was started "
+                  "elsewhere stops at its last commit.",
+                  "--take-over"});
 }
 
 absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetFlags& flags,

@@ -16,10 +16,15 @@ struct FleetFlags {
   uint64_t embedded_servers = 1;
   double connect_timeout = 20;  // seconds
   uint32_t worker = 0;          // rank of this process among the workers of a run
+  bool take_over = false;
+  std::string program = "cistern";  // as other writers' messages name this one
 };
 
 // --servers, --cluster, --connect-timeout; and --embedded-servers where servers may be embedded.
 void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed);
+
+// --take-over, of commands that claim the fleet as its only writer.
+void AddTakeOverFlag(Command& command, FleetFlags* flags);
 
 // Connected servers, and the client that speaks to them; embedded ones live and die with it. Either
 // way the caller drives the same planes.

@@ -231,6 +231,7 @@ void AddLoadCommand(Command& root) {
       "load", "Loads a saved state into a fleet of any number of servers that hold nothing yet.",
       "cistern load --servers 127.0.0.1:7700 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
+  AddTakeOverFlag(command, &flags->fleet);
   command.Flag(
       "--name,--from", &flags->name,
       {"NAME", "Folder below each server's data_dir, written by cistern save.", "--name monday"});

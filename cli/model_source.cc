@@ -52,6 +52,7 @@ void AddModelFlags(Command& command, ModelFlags* flags) {
                  {"", "On a GPU: waits for each op, so that an error names the one it is of; slow.",
                   "--check-ops"});
   AddFleetFlags(command, &flags->fleet, true);
+  AddTakeOverFlag(command, &flags->fleet);
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags) {

@@ -66,7 +66,10 @@ absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, C
           v1::SaveRequest request = save;
           *request.mutable_identity() = client.identity();
           v1::SaveReply& reply = (*replies)[rank];
-          if (attempt > 0) request.set_instead_of_pass(reply.pass());
+          if (attempt > 0) {
+            request.set_instead_of_pass(reply.pass());
+            request.set_ticket(reply.ticket());
+          }
           reply.Clear();
           CISTERN_RETURN_IF_ERROR(server.Save(request, &reply));
           activity.Done();
@@ -142,6 +145,7 @@ void AddSaveCommand(Command& root) {
       root.Add("save", "Saves the committed state of a fleet: each server its part, as files.",
                "cistern save --servers 127.0.0.1:7700,127.0.0.1:7701 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
+  AddTakeOverFlag(command, &flags->fleet);
   command.Flag(
       "--name,--to", &flags->name,
       {"NAME", "Folder below each server's data_dir; must be new.", "--name monday", kRequired});

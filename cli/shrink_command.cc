@@ -77,6 +77,7 @@ void AddShrinkCommand(Command& root) {
                               "not worth keeping.",
                               "cistern shrink --servers 127.0.0.1:7700 --dry-run");
   AddFleetFlags(command, &flags->fleet, false);
+  AddTakeOverFlag(command, &flags->fleet);
   command.Switch("--dry-run", &flags->dry_run,
                  {"", "Only says how many rows would go.", "--dry-run"});
   AddDayFlag(command, &flags->day);

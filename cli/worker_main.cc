@@ -5,6 +5,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/train_command.h"
+#include "common/memory_exhausted.h"
 #include "cuda/collective/socket.h"
 
 namespace cistern {
@@ -68,6 +69,8 @@ absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  cistern::ExplainMemoryExhaustion("cistern-worker",
+                                   "make passes smaller (cistern.pass_memory_mb)");
   cistern::CommandLine line("cistern-worker", "Trains a model against a fleet of servers.");
   auto flags = std::make_shared<cistern::WorkerFlags>();
   cistern::Command& root = line.root();

@@ -118,9 +118,9 @@ absl::StatusOr<OpenedFile> OpenFileAt(int folder, const std::string& name,
 }
 
 absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
-                                            const std::string& path) {
+                                            const std::string& path, unsigned mode) {
   FileDescriptor fd(
-      openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+      openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd.is_open()) return ErrnoStatus(errno, "create", path);
   return fd;
 }

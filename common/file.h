@@ -55,9 +55,9 @@ struct OpenedFile {
 };
 absl::StatusOr<OpenedFile> OpenFileAt(int folder, const std::string& name, const std::string& path);
 
-// Creates a file that is not there yet, for writing.
+// Creates a file that is not there yet, for writing. mode: as open(2) takes it.
 absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
-                                            const std::string& path);
+                                            const std::string& path, unsigned mode);
 
 // Writes all of `bytes`: where the file stands, or from `offset` on, and then it stands as before.
 absl::Status WriteFully(int fd, absl::string_view bytes, const std::string& path);

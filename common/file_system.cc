@@ -208,9 +208,19 @@ int LinkThenUnlink(int folder, const std::string& from, const std::string& to) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::Create(const std::string& path) {
+  return CreateWithMode(path, 0666);
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreatePrivate(
+    const std::string& path) {
+  return CreateWithMode(path, 0600);
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreateWithMode(
+    const std::string& path, unsigned mode) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   CISTERN_ASSIGN_OR_RETURN(FileDescriptor fd,
-                           CreateFileAt(place.folder.get(), place.leaf, place.path));
+                           CreateFileAt(place.folder.get(), place.leaf, place.path, mode));
   return std::make_unique<LocalWritableFile>(std::move(fd), place.path);
 }
 

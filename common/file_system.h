@@ -72,6 +72,10 @@ class FileSystem {
 
   // Creates a file that is not there yet: kAlreadyExists otherwise.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
+  // The same for a file that only its owner may read.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const std::string& path) {
+    return Create(path);
+  }
   // Opens a regular file: kNotFound, kInvalidArgument for anything else.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) = 0;
   // Makes the folder and those above it; each new one is on disk on return. OK if it is there.
@@ -96,6 +100,7 @@ class FileSystem {
 class LocalFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override;
   absl::Status MakeFolders(const std::string& path) override;
   absl::Status Publish(const std::string& from, const std::string& to) override;
@@ -107,6 +112,9 @@ class LocalFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 
  private:
+  // mode: of the new file, as open(2) takes it.
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreateWithMode(const std::string& path,
+                                                               unsigned mode);
   // Closes the last descriptor of a file that has no name any more, by a thread if that takes long.
   void CloseLater(FileDescriptor last);
 

@@ -147,6 +147,9 @@ absl::Status CheckDenseTable(const v1::DenseTableSpec& table) {
     return absl::InvalidArgumentError(
         absl::StrCat("rule ", static_cast<int>(table.rule().kind()), " does not exist"));
   }
+  for (const std::string& column : table.columns()) {
+    CISTERN_RETURN_IF_ERROR(AddContext(CheckName(column), "column name"));
+  }
   const std::vector<std::string> needed = NeedsOf(table.rule().kind()).columns;
   const std::vector<std::string> columns(table.columns().begin(), table.columns().end());
   if (!needed.empty() && columns != needed) {
@@ -155,6 +158,32 @@ absl::Status CheckDenseTable(const v1::DenseTableSpec& table) {
         v1::DenseRule::Kind_Name(table.rule().kind()), " needs ", absl::StrJoin(needed, " ")));
   }
   return CheckConstants(table.rule());
+}
+
+// Before anything looks at single tables: their number alone may be a lie.
+absl::Status CheckSize(const v1::Schema& schema) {
+  const int64_t tables = int64_t{schema.tables_size()} + schema.dense_tables_size();
+  if (tables > kMaxTables) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the schema has ", tables, " tables; at most ", kMaxTables, " fit a server"));
+  }
+  if (const size_t bytes = schema.ByteSizeLong(); bytes > kMaxSchemaBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the schema has ", bytes, " bytes; at most ",
+                                                   kMaxSchemaBytes, " are accepted"));
+  }
+  return absl::OkStatus();
+}
+
+// Adds the cells of `table`, whose columns were checked, to *cells.
+absl::Status CountCells(const v1::DenseTableSpec& table, uint64_t* cells) {
+  const auto columns = static_cast<uint64_t>(table.columns_size());
+  if (table.rows() <= (kMaxDenseCells - *cells) / columns) {
+    *cells += table.rows() * columns;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "its ", table.rows(), " rows of ", columns, " columns bring the dense tables above ",
+      kMaxDenseCells, " cells; keep parameters of that number in a sparse table"));
 }
 
 }  // namespace
@@ -167,6 +196,7 @@ uint64_t SchemaHash(const v1::Schema& schema) {
 }
 
 absl::Status CheckSchema(const v1::Schema& schema) {
+  CISTERN_RETURN_IF_ERROR(CheckSize(schema));
   std::set<std::string> names;
   for (const v1::TableSpec& table : schema.tables()) {
     absl::StatusOr<ValueLayout> layout = ValueLayout::Create(table);
@@ -175,13 +205,15 @@ absl::Status CheckSchema(const v1::Schema& schema) {
       return absl::InvalidArgumentError(absl::StrCat("two tables are called '", table.name(), "'"));
     }
   }
+  uint64_t dense_cells = 0;
   for (const v1::DenseTableSpec& table : schema.dense_tables()) {
     CISTERN_RETURN_IF_ERROR(AddContext(CheckName(table.name()), "dense table name"));
     if (!names.insert(table.name()).second) {
       return absl::InvalidArgumentError(absl::StrCat("two tables are called '", table.name(), "'"));
     }
-    CISTERN_RETURN_IF_ERROR(
-        AddContext(CheckDenseTable(table), absl::StrCat("dense table '", table.name(), "'")));
+    const std::string name = absl::StrCat("dense table '", table.name(), "'");
+    CISTERN_RETURN_IF_ERROR(AddContext(CheckDenseTable(table), name));
+    CISTERN_RETURN_IF_ERROR(AddContext(CountCells(table, &dense_cells), name));
   }
   return absl::OkStatus();
 }

@@ -11,8 +11,14 @@ namespace cistern {
 // Hash of the canonical serialization; never 0 for a schema with tables, 0 for an empty one.
 uint64_t SchemaHash(const v1::Schema& schema);
 
-// OK if every table has a usable layout, no name occurs twice, and each dense table has the columns
-// and constants that its rule needs; else kInvalidArgument.
+// What one schema may ask of a server, far above any model: servers make tables for whoever asks.
+inline constexpr int kMaxTables = 1024;                        // sparse and dense ones together
+inline constexpr uint64_t kMaxDenseCells = uint64_t{1} << 30;  // rows x columns, over all tables
+inline constexpr size_t kMaxSchemaBytes = size_t{4} << 20;     // serialized
+
+// OK if every table has a usable layout, no name occurs twice, each dense table has the columns and
+// constants that its rule needs, and the whole stays within the limits above; else
+// kInvalidArgument.
 absl::Status CheckSchema(const v1::Schema& schema);
 
 // The first difference, for people: "table 'deep': dim is 16 here and 8 there". Empty if equal.

@@ -1,6 +1,7 @@
 #include "common/step_clock.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cistern {
 namespace {
@@ -34,7 +35,46 @@ const v1::RateHistory& HistoryOf(const v1::StepClock& clock, TableId table) {
   return i < clock.rates_size() ? clock.rates(i) : v1::RateHistory::default_instance();
 }
 
+absl::Status CheckHistory(const v1::RateHistory& history, uint64_t steps) {
+  if (history.segments_size() > kMaxRateSegments) {
+    return absl::InvalidArgumentError(absl::StrCat(history.segments_size(), " segments; at most ",
+                                                   kMaxRateSegments, " are kept"));
+  }
+  uint64_t last = 0;
+  for (const v1::RateSegment& segment : history.segments()) {
+    if (segment.from_step() < std::max<uint64_t>(last, 1) || segment.from_step() > steps + 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a segment begins at step ", segment.from_step(),
+                       "; they ascend from step 1 on and end with step ", steps));
+    }
+    last = segment.from_step();
+    for (const double number :
+         {segment.base(), segment.decay_power(), segment.end(), segment.scale()}) {
+      if (!std::isfinite(number)) {
+        return absl::InvalidArgumentError("a rate is not a finite number");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status CheckStepClock(const v1::StepClock& clock, const v1::Schema& schema) {
+  if (clock.step() > kMaxSteps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step ", clock.step(), "; at most ", kMaxSteps, " are counted"));
+  }
+  if (clock.rates_size() > schema.tables_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("rates of ", clock.rates_size(),
+                                                   " tables where ", schema.tables_size(), " are"));
+  }
+  for (int i = 0; i < clock.rates_size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(CheckHistory(clock.rates(i), clock.step()), absl::StrCat("rates of table ", i)));
+  }
+  return absl::OkStatus();
+}
 
 StepSizes::StepSizes(const RuleParams& rule) : rule_(rule), fading_steps_(FadingSteps(rule)) {}
 

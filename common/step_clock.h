@@ -7,11 +7,23 @@
 
 #include "common/learning_rate.h"
 #include "common/missed_steps.h"
+#include "common/status.h"
 #include "common/types.h"
 #include "common/value_layout.h"
 #include "proto/checkpoint.pb.h"
+#include "proto/schema.pb.h"
 
 namespace cistern {
+
+// The most steps that a clock counts, and the most times that a rate may change: step sizes take
+// memory and time by both.
+inline constexpr uint64_t kMaxSteps = uint64_t{1} << 30;
+inline constexpr int kMaxRateSegments = 1 << 16;
+
+// kInvalidArgument, with the field, for a clock that no training of these tables can have reached:
+// too many steps, rates of more tables than there are, segments that do not ascend or lie beyond
+// the steps, rates that are not numbers.
+absl::Status CheckStepClock(const v1::StepClock& clock, const v1::Schema& schema);
 
 // The step sizes of one table, from step 1 on. Learning rates are kept as the few schedules that
 // they follow (v1::RateHistory); the sizes are computed from these, to the same bits everywhere.

@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "common/log.h"
+#include "common/memory_exhausted.h"
 #include "common/rpc/server_host.h"
 #include "common/version.h"
 #include "server/service/server_node.h"
@@ -25,6 +26,8 @@ namespace cistern {
 namespace {
 
 constexpr int kStopped = 0, kFailed = 1, kUsage = 2, kBadCheckpoint = 5;
+// How long a writer without an open connection counts as at work after its last call.
+constexpr absl::Duration kWriterSilence = absl::Minutes(1);
 constexpr absl::Duration kGrace = absl::Seconds(10);  // for calls in flight when stopping
 
 struct Flags {
@@ -191,10 +194,13 @@ int Main(int argc, char** argv) {
   if (const absl::Status status = CheckFlags(flags); !status.ok()) return Fail(status);
   flags.server.staged_limit_bytes = flags.staged_limit_mb << 20;
   flags.server.compact_min_bytes = flags.merge_min_kb << 10;
+  flags.server.writer_silence = kWriterSilence;
   flags.server.durable = !flags.server.data_dir.empty() && flags.durability == "commit";
   SetLogLevel(flags.log_level);
   SetLogName(absl::StrCat("server-", flags.server.rank));
   KeepFreedMemory();
+  ExplainMemoryExhaustion("cistern-server",
+                          "use more servers, make passes smaller, or lower --staged_limit_mb");
   return Serve(flags);
 }
 

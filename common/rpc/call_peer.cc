@@ -16,6 +16,10 @@ CallPeer::~CallPeer() {
   current = outer_;
 }
 
+bool CallPeer::IsRemote() {
+  return current != nullptr;
+}
+
 const std::string& CallPeer::Current() {
   static const std::string* const none = new std::string("this process");
   return current == nullptr ? *none : current->peer_;

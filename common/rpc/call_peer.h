@@ -18,6 +18,8 @@ class CallPeer {
 
   // "this process" outside of any.
   static const std::string& Current();
+  // Whether the call comes from another process.
+  static bool IsRemote();
 
  private:
   const std::string peer_;

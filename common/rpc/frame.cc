@@ -127,9 +127,9 @@ bool FrameReader::ReadAcross(char* out, size_t size) {
   }
 }
 
-uint64_t BodyHash(const Frame& frame) {
+uint64_t BodyHash(const Frame& frame, uint64_t secret) {
   XXH3_state_t* state = XXH3_createState();
-  CISTERN_CHECK(state != nullptr && XXH3_64bits_reset(state) == XXH_OK);
+  CISTERN_CHECK(state != nullptr && XXH3_64bits_reset_withSeed(state, secret) == XXH_OK);
   size_t skip = sizeof(FrameHeader);
   for (const Frame::Piece& piece : frame.pieces()) {
     const size_t skipped = std::min(skip, piece.size);

@@ -17,8 +17,8 @@
 //       72     8  start         dense: first row of the range; scan: cursor
 //       80     4  flags         FrameFlags
 //       84     4  shard         scan: the shard
-//       88     8  body_hash     XXH3 of the bytes behind the header; push and push-dense only, else
-//       0 96        body
+//       88     8  body_hash     push and push-dense: BodyHash with the writer's secret, else 0
+//       96        body
 //
 // Body of a pull:        keys u64[count]; the reply: values f32[count * stride], full u8[count]
 //         a push:        keys u64[count], values f32[count * stride], full u8[count]
@@ -140,8 +140,10 @@ class FrameReader {
   size_t left_;
 };
 
-// XXH3 of the bytes behind the header: what `body_hash` says.
-uint64_t BodyHash(const Frame& frame);
+// XXH3 of the bytes behind the header, seeded with `secret`: what `body_hash` says. The secret is
+// that of the writer's claim (v1.Identity.secret): who does not know it cannot make a push that is
+// taken.
+uint64_t BodyHash(const Frame& frame, uint64_t secret = 0);
 
 // A frame that begins with `header`; the body is appended to it.
 Frame StartFrame(const FrameHeader& header);

@@ -64,13 +64,10 @@ DurableState::DurableState(const Options& options, const ShardMap& map, uint32_t
       pool_(pool),
       folder_(std::move(folder)),
       merges_(merges),
+      decision_check_(folder_.get(), map_),
       compaction_(std::make_unique<Compaction>()) {}
 
 DurableState::~DurableState() = default;
-
-absl::Status DurableState::ClaimEpoch(Epoch epoch) {
-  return rank_ == 0 ? folder_->CreateEpoch(epoch) : absl::OkStatus();
-}
 
 ParsedManifest DurableState::manifest() const {
   absl::MutexLock lock(&mutex_);
@@ -111,7 +108,8 @@ absl::StatusOr<bool> DurableState::IsBehind() const {
   return folder_->HasManifest(next);
 }
 
-absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest) {
+absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, const TableStore& store,
+                                              bool is_prepared) {
   absl::MutexLock decision(&decision_mutex_);
   const uint64_t commit = manifest.commit();
   if (rank_ != 0) {
@@ -135,21 +133,15 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest) {
   if (manifest.previous() != (newest.has_value() ? newest->self_xxh3 : 0)) {
     return NotFollowing(commit, "it was made after another commit than the newest");
   }
-  for (const v1::RowFile& file : manifest.files()) {
-    CISTERN_ASSIGN_OR_RETURN(const bool there, folder_->files().Exists(absl::StrCat(
-                                                   folder_->data_path(), "/", file.name())));
-    if (there) continue;
-    // A merged base of a server that was restarted since is made again; what was just prepared
-    // stays.
-    if (file.commit() != commit) {
-      return NotFollowing(commit, absl::StrCat("its file ", file.name(), " is gone"));
-    }
-    return absl::FailedPreconditionError(
-        absl::StrCat("commit ", commit, " cannot be decided: server 0 does not see the file ",
-                     file.name(), " of server ", file.server(), " in ", folder_->data_path(),
-                     "; all servers of a fleet must share one --data_dir, or be started with "
-                     "--durability=none"));
+  if (!is_prepared) {
+    return NotFollowing(commit, absl::StrCat("pass ", manifest.pass(),
+                                             " is not prepared on server 0, which was restarted"));
   }
+  CISTERN_RETURN_IF_ERROR(
+      decision_check_.Check(manifest, {.pass = manifest.pass(),
+                                       .schema_hash = store.schema_hash(),
+                                       .prepared = prepared(),
+                                       .newest = newest.has_value() ? &*newest : nullptr}));
   v1::Manifest dated = manifest;
   dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
   absl::StatusOr<uint64_t> hash = folder_->WriteManifest(dated);
@@ -171,11 +163,13 @@ absl::StatusOr<bool> DurableState::CanAdopt(uint64_t commit) {
     absl::MutexLock lock(&mutex_);
     if (manifest_.manifest.commit() + 1 != commit) return false;
   }
+  const v1::PreparedPart part = prepared();
   const auto& files = decided->manifest.files();
-  const bool mine = !prepared_file_.empty() &&
-                    std::any_of(files.begin(), files.end(), [this](const v1::RowFile& file) {
-                      return file.name() == prepared_file_;
-                    });
+  const bool mine =
+      !prepared_file_.empty() && part.files_size() > 0 &&
+      std::any_of(files.begin(), files.end(), [&](const v1::RowFile& file) {
+        return file.SerializeAsString() == part.files(part.files_size() - 1).SerializeAsString();
+      });
   if (mine) adopting_ = *std::move(decided);
   return mine;
 }

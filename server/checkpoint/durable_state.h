@@ -21,6 +21,8 @@
 #include "absl/synchronization/mutex.h"
 #include "common/file_system.h"
 #include "common/thread_pool.h"
+#include "server/checkpoint/claim_book.h"
+#include "server/checkpoint/decision_check.h"
 #include "server/checkpoint/shard_image.h"
 #include "server/checkpoint/state_folder.h"
 #include "server/pass/staging.h"
@@ -49,10 +51,8 @@ class DurableState {
                                                             ThreadPool* pool);
   ~DurableState();
 
-  // Epoch of the newest claim on disk.
-  absl::StatusOr<Epoch> NewestEpoch() const { return folder_->NewestEpoch(); }
-  // Server 0's part of a claim; the others have none.
-  absl::Status ClaimEpoch(Epoch epoch);
+  // The claims of writers in this folder.
+  ClaimBook claims() const { return ClaimBook(folder_.get()); }
 
   // The manifest that this server's state is that of; commit 0 at first.
   ParsedManifest manifest() const;
@@ -78,10 +78,12 @@ class DurableState {
   // Of a durable Prepare, what its answer was (for a repeated call).
   v1::PreparedPart prepared() const;
 
-  // Server 0: names the manifest. kAborted: another manifest was decided for this commit, or this
-  // one does not follow the newest; kInvalidArgument: it is not whole. Its hash, also where it was
-  // decided before.
-  absl::StatusOr<uint64_t> Decide(const v1::Manifest& manifest);
+  // Server 0: names the manifest, if it is what was prepared (decision_check.h). is_prepared:
+  // whether the manifest's pass is, on this server. kAborted: it is not, another manifest was
+  // decided for this commit, or this one does not follow the newest; errors of DecisionCheck. Its
+  // hash, also where it was decided before.
+  absl::StatusOr<uint64_t> Decide(const v1::Manifest& manifest, const TableStore& store,
+                                  bool is_prepared);
 
   // Whether manifest `commit` is decided and names the file that is prepared here, so that the
   // staged rows can be written to the tables; false: recover instead. kFailedPrecondition if it is
@@ -133,6 +135,8 @@ class DurableState {
   bool FollowsByDelta(const ParsedManifest& newest) const;
   // Reads the manifests before `newest` that stay readable, so that their files stay too.
   absl::Status KeepOlderManifests(uint64_t newest);
+  // kDataLoss unless the files of `manifest`, of all servers, add up to its tables.
+  absl::Status CheckWholeCommit(const v1::Manifest& manifest) const;
   // Files of a manifest that hold rows of this server, by commit.
   std::vector<v1::RowFile> FilesOf(const v1::Manifest& manifest) const;
 
@@ -164,6 +168,7 @@ class DurableState {
   // Held for a whole decision: a repeat that arrives while the first still writes must find it
   // done. Comes before mutex_.
   absl::Mutex decision_mutex_;
+  DecisionCheck decision_check_ ABSL_GUARDED_BY(decision_mutex_);
 
   mutable absl::Mutex mutex_;
   ParsedManifest manifest_ ABSL_GUARDED_BY(mutex_);

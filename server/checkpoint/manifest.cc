@@ -14,6 +14,7 @@
 #include "common/names.h"
 #include "common/schema.h"
 #include "common/shard_map.h"
+#include "common/step_clock.h"
 
 namespace cistern {
 namespace {
@@ -86,6 +87,8 @@ absl::Status CheckFile(const v1::RowFile& file, const v1::Manifest& manifest) {
       absl::StrCat("file '", file.name(), "': \"", fault, "\" is missing or out of its range"));
 }
 
+}  // namespace
+
 absl::Status CheckManifest(const v1::Manifest& manifest) {
   const auto bad = [](absl::string_view field) {
     return absl::DataLossError(absl::StrCat("\"", field, "\" is missing or out of its range"));
@@ -107,10 +110,9 @@ absl::Status CheckManifest(const v1::Manifest& manifest) {
     if (names.insert(file.name()).second) continue;
     return absl::DataLossError(absl::StrCat("file '", file.name(), "' is named twice"));
   }
-  return absl::OkStatus();
+  const absl::Status clock = CheckStepClock(manifest.clock(), manifest.schema());
+  return clock.ok() ? clock : absl::DataLossError(absl::StrCat("\"clock\": ", clock.message()));
 }
-
-}  // namespace
 
 std::string FormatManifest(const v1::Manifest& manifest) {
   google::protobuf::util::JsonPrintOptions options;

@@ -28,6 +28,10 @@ std::string FormatManifest(const v1::Manifest& manifest);
 // hash that does not match, a schema that is not usable, a file name that is not a plain name.
 absl::StatusOr<ParsedManifest> ParseManifest(absl::string_view text);
 
+// What ParseManifest asks of a message that it has read: every number in its range, every name
+// plain. kDataLoss with the field.
+absl::Status CheckManifest(const v1::Manifest& manifest);
+
 // Names: "00000000000000000012" and back; 0 if it is not such a name.
 std::string NumberName(uint64_t number);
 uint64_t NumberOfName(absl::string_view name);

@@ -95,6 +95,9 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
     CISTERN_RETURN_IF_ERROR(AddContext(store.Create(newest->manifest.schema()), folder_->path()));
   }
   const bool by_delta = newest.has_value() && FollowsByDelta(*newest);
+  if (newest.has_value() && !by_delta) {
+    CISTERN_RETURN_IF_ERROR(AddContext(CheckWholeCommit(newest->manifest), folder_->path()));
+  }
   if (by_delta) {
     files.erase(std::remove_if(files.begin(), files.end(),
                                [&](const v1::RowFile& file) {
@@ -128,6 +131,37 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   TakeManifest(*newest);
   store.set_clock(newest->manifest.clock());
   return newest->manifest.pass();
+}
+
+absl::Status DurableState::CheckWholeCommit(const v1::Manifest& manifest) const {
+  std::vector<v1::RowFile> files(manifest.files().begin(), manifest.files().end());
+  OrderByCommit(&files);
+  // Dense tables are small; one server looks at them for all.
+  std::vector<std::unique_ptr<DenseTable>> dense;
+  for (int t = 0; rank_ == 0 && t < manifest.schema().dense_tables_size(); ++t) {
+    dense.push_back(std::make_unique<DenseTable>(manifest.schema().dense_tables(t), 0, 1));
+  }
+  std::vector<FileFooter> footers;
+  for (const v1::RowFile& file : files) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileReader> reader,
+                             RowFileReader::Open(folder_->files(), folder_->data_path(), file));
+    for (size_t t = 0; t < dense.size(); ++t) {
+      CISTERN_RETURN_IF_ERROR(TakeDenseSections(*reader, static_cast<TableId>(t), *dense[t]));
+    }
+    footers.push_back({reader->header(), reader->sections()});
+  }
+  std::vector<const FileFooter*> all;
+  for (const FileFooter& footer : footers) all.push_back(&footer);
+  CISTERN_RETURN_IF_ERROR(CheckTotalsOfFooters(all, manifest));
+  for (size_t t = 0; t < dense.size(); ++t) {
+    const v1::TableState& recorded = manifest.dense_tables(static_cast<int>(t));
+    if (dense[t]->Digest() == recorded.digest()) continue;
+    return absl::DataLossError(
+        absl::StrCat("dense table '", recorded.name(), "' of commit ", manifest.commit(),
+                     ": its files have digest ", absl::Hex(dense[t]->Digest()),
+                     " where the manifest has ", absl::Hex(recorded.digest())));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DurableState::KeepOlderManifests(uint64_t newest) {

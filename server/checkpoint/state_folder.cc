@@ -151,17 +151,28 @@ absl::StatusOr<Epoch> StateFolder::NewestEpoch() const {
   return epochs.empty() ? 0 : epochs.back();
 }
 
-absl::Status StateFolder::CreateEpoch(Epoch epoch) {
+absl::Status StateFolder::CreateEpoch(const EpochClaim& claim) {
   CISTERN_ASSIGN_OR_RETURN(const Epoch newest, NewestEpoch());
-  if (newest >= epoch) {
+  if (newest >= claim.epoch) {
     return absl::AlreadyExistsError(
-        absl::StrCat("epoch ", epoch, " cannot be claimed: ", newest, " was claimed before"));
+        absl::StrCat("epoch ", claim.epoch, " cannot be claimed: ", newest, " was claimed before"));
   }
-  const std::string path = absl::StrCat(path_, "/epoch/", NumberName(epoch));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.Create(path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
+                           files_.CreatePrivate(EpochPath(claim.epoch)));
+  CISTERN_RETURN_IF_ERROR(file->Append(FormatClaim(claim)));
   CISTERN_RETURN_IF_ERROR(file->Sync());
   CISTERN_RETURN_IF_ERROR(file->Close());
   return files_.SyncFolder(path_ + "/epoch");
+}
+
+absl::StatusOr<EpochClaim> StateFolder::ReadEpoch(Epoch epoch) const {
+  CISTERN_ASSIGN_OR_RETURN(const std::string text,
+                           ReadWhole(files_, EpochPath(epoch), kMaxClaimBytes));
+  return ParseClaim(epoch, text);
+}
+
+std::string StateFolder::EpochPath(Epoch epoch) const {
+  return absl::StrCat(path_, "/epoch/", NumberName(epoch));
 }
 
 std::string StateFolder::ManifestPath(uint64_t commit) const {
@@ -244,8 +255,7 @@ absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
   CISTERN_ASSIGN_OR_RETURN(std::vector<uint64_t> epochs, Numbers("epoch"));
   if (!epochs.empty()) epochs.pop_back();
   for (const uint64_t epoch : epochs) {
-    CISTERN_RETURN_IF_ERROR(
-        RemoveIfThere(files_, absl::StrCat(path_, "/epoch/", NumberName(epoch))));
+    CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, EpochPath(epoch)));
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
 // The folder in which a cluster's commits live, shared by all its servers: names and files, no
 // rows.
 //
-//   epoch/<20 digits>      empty; a coordinator's claim
+//   epoch/<20 digits>      a coordinator's claim (epoch_claim.h)
 //   manifest/<20 digits>   one per commit (manifest.h)
 //   data/                  row files (row_file.h): base-<commit>-<epoch>-<server>[.<try>],
 //   delta-... lock-<server>          held by the process that is this server
@@ -18,6 +18,7 @@
 
 #include "common/file_system.h"
 #include "common/types.h"
+#include "server/checkpoint/epoch_claim.h"
 #include "server/checkpoint/manifest.h"
 
 namespace cistern {
@@ -46,8 +47,10 @@ class StateFolder {
 
   // 0 if none was claimed.
   absl::StatusOr<Epoch> NewestEpoch() const;
-  // kAlreadyExists if this epoch or a newer one was claimed.
-  absl::Status CreateEpoch(Epoch epoch);
+  // kAlreadyExists if the claim's epoch or a newer one was claimed.
+  absl::Status CreateEpoch(const EpochClaim& claim);
+  // kNotFound if nobody has claimed it.
+  absl::StatusOr<EpochClaim> ReadEpoch(Epoch epoch) const;
 
   // Numbers of the manifests that are there, ascending.
   absl::StatusOr<std::vector<uint64_t>> Commits() const;
@@ -77,6 +80,7 @@ class StateFolder {
   absl::Status CheckManifests() const;
   absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& folder) const;
   std::string ManifestPath(uint64_t commit) const;
+  std::string EpochPath(Epoch epoch) const;
 
   FileSystem& files_;
   const std::string path_;

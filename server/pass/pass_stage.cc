@@ -66,7 +66,12 @@ uint64_t PassStage::staged_bytes() const {
   return staged_bytes_;
 }
 
-absl::Status PassStage::Begin(PassId pass) {
+absl::Status PassStage::Begin(PassId pass, uint32_t worker_num) {
+  if (worker_num < 1 || worker_num > kMaxWorkers) {
+    return absl::InvalidArgumentError(absl::StrCat("pass ", pass, " cannot begin for ", worker_num,
+                                                   " workers; 1 to ", kMaxWorkers,
+                                                   " can share one"));
+  }
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   if (pass != committed_ + 1) {
@@ -74,7 +79,12 @@ absl::Status PassStage::Begin(PassId pass) {
                      absl::StrCat("pass ", pass, " cannot begin: pass ", committed_,
                                   " is committed, so the next is ", committed_ + 1));
   }
+  if (open_ == pass && worker_num != worker_num_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "pass ", pass, " is open for ", worker_num_, " workers and cannot begin for ", worker_num));
+  }
   open_ = pass;
+  worker_num_ = worker_num;
   return absl::OkStatus();
 }
 
@@ -83,13 +93,10 @@ absl::Status PassStage::Push(PassId pass, uint32_t worker, uint64_t sequence, St
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+  CISTERN_RETURN_IF_ERROR(CheckWorker(worker));
   const absl::Status status = staging_->CheckSequence(worker, sequence, push.body_hash);
   if (status.code() == absl::StatusCode::kAlreadyExists) return absl::OkStatus();  // a repeat
   CISTERN_RETURN_IF_ERROR(status);
-  if (prepared_) {
-    return absl::FailedPreconditionError(absl::StrCat("push ", sequence, " of worker ", worker,
-                                                      ": pass ", pass, " is prepared already"));
-  }
   CISTERN_RETURN_IF_ERROR(CheckRoom(push));
   staging_->Add(worker, sequence, std::move(push));
   staged_bytes_ = staging_->bytes();
@@ -100,16 +107,19 @@ absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) 
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+  CISTERN_RETURN_IF_ERROR(CheckWorker(worker));
   return staging_->Seal(worker, push_count);
 }
 
 absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& write,
                                 const std::function<bool()>& again) {
   const Staging* staging;
+  uint32_t worker_num = 1;
   {
     absl::MutexLock lock(&mutex_);
     AwaitIdle();
     CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+    worker_num = worker_num_;
     if (prepared_ && (again == nullptr || !again())) {
       *staged_rows = prepared_rows_;
       return absl::OkStatus();
@@ -118,7 +128,7 @@ absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& 
     staging = staging_.get();
   }
   const BusyScope busy(this);
-  absl::Status status = staging->Check(*store_, *pool_, staged_rows);
+  absl::Status status = staging->Check(*store_, *pool_, worker_num, staged_rows);
   if (status.ok() && write != nullptr) status = write(*staging);
   absl::MutexLock lock(&mutex_);
   prepared_ = status.ok();
@@ -235,6 +245,13 @@ absl::Status PassStage::CheckOpen(PassId pass) const {
       absl::StrCat("pass ", pass, " is not open on this server: pass ", committed_,
                    " is committed and ",
                    open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open")));
+}
+
+absl::Status PassStage::CheckWorker(uint32_t worker) const {
+  if (worker < worker_num_) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("worker ", worker, " is not of pass ", open_,
+                                                 ", which was begun for ", worker_num_,
+                                                 worker_num_ == 1 ? " worker" : " workers"));
 }
 
 absl::Status PassStage::WrongPass(PassId pass, bool lost, const std::string& what) const {

@@ -24,6 +24,9 @@ namespace cistern {
 
 class Staging;
 
+// The most workers that a pass is begun for: each costs a server a little memory.
+inline constexpr uint32_t kMaxWorkers = 1u << 16;
+
 // Threads: any thread. Commit and Abort exclude everything else; pulls do not come here (they read
 // committed state, which no open pass changes). Values are checked outside the lock, and
 // committed(), open() and staged_bytes() wait for nothing.
@@ -39,16 +42,18 @@ class PassStage {
 
   // OK if pass == committed() + 1. The same pass again drops nothing and is OK (idempotent); an
   // earlier one is kFailedPrecondition, a later one, or one before Recovered, kAborted, that names
-  // both.
-  absl::Status Begin(PassId pass);
+  // both. worker_num: ranks 0 .. worker_num - 1 push, and every one of them seals;
+  // kFailedPrecondition for another number than the open pass has, kInvalidArgument above
+  // kMaxWorkers.
+  absl::Status Begin(PassId pass, uint32_t worker_num = 1);
 
   // Stages one push of (worker, sequence). A repeat with the same body_hash is OK and counts once;
   // with another it is kInvalidArgument. A sequence beyond the next one is accepted only within a
   // window of 1024 (calls in flight overtake each other); holes are found by Seal.
   // kOutOfRange for a foreign or reserved key or a row outside the server's range; kInvalidArgument
-  // for NaN or Inf in a value, an unknown table, a stride that is not the table's, or a `full` that
-  // is not 0 or 1, gradients for a dense table without a rule; kResourceExhausted above the byte
-  // limit. A refused push leaves no trace.
+  // for a worker that is not of the pass, NaN or Inf in a value, an unknown table, a stride that is
+  // not the table's, or a `full` that is not 0 or 1, gradients for a dense table without a rule;
+  // kResourceExhausted above the byte limit. A refused push leaves no trace.
   //
   // This and the verbs below: kAborted if the pass is not open though it is to come (this server
   // was restarted and has lost what was staged); kFailedPrecondition if it is over.
@@ -58,8 +63,8 @@ class PassStage {
   // the first missing one. Idempotent.
   absl::Status Seal(PassId pass, uint32_t worker, uint64_t push_count);
 
-  // Checks that a worker has sealed (else kAborted: this server was restarted and told to begin
-  // again), that every one that pushed has (else kFailedPrecondition that names it), and
+  // Checks that every worker of the pass has sealed (else, that names one, kFailedPrecondition if
+  // it has pushed, and kAborted if not: this server was restarted and told to begin again), and
   // that no key occurs twice in a table and no row in a dense table (kInvalidArgument that names
   // it; gradients of a row may, and are summed: dense_rows.h), and then what `write` says of it
   // (null: nothing to ask). After OK, Commit cannot fail.
@@ -89,6 +94,7 @@ class PassStage {
   absl::Status CheckSparse(const StagedPush& push) const;
   absl::Status CheckDense(const StagedPush& push) const;
   absl::Status CheckOpen(PassId pass) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckWorker(uint32_t worker) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Why `pass` is not to be worked on: it was lost with this server's memory, or it is over.
   absl::Status WrongPass(PassId pass, bool lost, const std::string& what) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
@@ -112,6 +118,7 @@ class PassStage {
   PassId committed_ ABSL_GUARDED_BY(mutex_) = 0;
   PassId recovered_ ABSL_GUARDED_BY(mutex_) = 0;  // what was read from disk; 0: nothing
   PassId open_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t worker_num_ ABSL_GUARDED_BY(mutex_) = 1;  // of the open pass
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t prepared_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t staged_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -65,8 +65,9 @@ absl::Status Staging::Seal(uint32_t worker, uint64_t push_count) {
   return absl::OkStatus();
 }
 
-absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint64_t* rows) const {
-  CISTERN_RETURN_IF_ERROR(CheckSealed());
+absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint32_t worker_num,
+                            uint64_t* rows) const {
+  CISTERN_RETURN_IF_ERROR(CheckSealed(worker_num));
   *rows = 0;
   const auto sparse = SparseBlocks(store.sparse_tables().size());
   for (size_t t = 0; t < sparse.size(); ++t) {
@@ -125,19 +126,21 @@ std::vector<const StagedPush*> Staging::DensePushes(TableId table) const {
   return pushes;
 }
 
-absl::Status Staging::CheckSealed() const {
-  // A late Begin may have opened the pass again on a server that was restarted since: what was
-  // pushed and sealed is lost, and there is nobody here whose seal could be missing.
-  if (workers_.empty()) {
-    return absl::AbortedError(
-        "no worker has sealed on this server: it was restarted; claim a new epoch and go on from "
-        "the last commit");
-  }
+absl::Status Staging::CheckSealed(uint32_t worker_num) const {
   for (const auto& [worker, stage] : workers_) {
     if (!stage.sealed) {
       return absl::FailedPreconditionError(absl::StrCat(
           "worker ", worker, " has pushed ", stage.pushes.size(), " times and not sealed"));
     }
+  }
+  // A late Begin may have opened the pass again on a server that was restarted since: what was
+  // pushed and sealed is lost. (Every one of workers_ is below worker_num.)
+  for (uint32_t worker = 0; worker < worker_num && workers_.size() < worker_num; ++worker) {
+    if (workers_.count(worker) != 0) continue;
+    return absl::AbortedError(
+        absl::StrCat("worker ", worker,
+                     " has not sealed on this server: it was restarted; claim a new epoch "
+                     "and go on from the last commit"));
   }
   return absl::OkStatus();
 }

@@ -35,7 +35,8 @@ class Staging {
   absl::Status Seal(uint32_t worker, uint64_t push_count);
 
   // PassStage::Prepare without the check of the pass.
-  absl::Status Check(const TableStore& store, ThreadPool& pool, uint64_t* rows) const;
+  absl::Status Check(const TableStore& store, ThreadPool& pool, uint32_t worker_num,
+                     uint64_t* rows) const;
   // Writes everything in (worker, sequence) order. Must have passed Check.
   void Write(TableStore& store, ThreadPool& pool) const;
   // The part of Write that concerns dense table `id`.
@@ -53,8 +54,9 @@ class Staging {
     uint64_t sealed_num = 0;
   };
 
-  // kAborted if no worker has sealed; kFailedPrecondition if one has pushed and not sealed.
-  absl::Status CheckSealed() const;
+  // Of workers 0 .. worker_num - 1: kFailedPrecondition if one has pushed and not sealed, kAborted
+  // if one has done neither.
+  absl::Status CheckSealed(uint32_t worker_num) const;
 
   std::map<uint32_t, Worker> workers_;
   uint64_t bytes_ = 0;

@@ -1,5 +1,6 @@
 // ControlService: Prepare, Decide, Commit, and what makes a durable server go back to its commits.
 #include "common/log.h"
+#include "common/step_clock.h"
 #include "server/service/control_service.h"
 #include "server/table/table_lifecycle.h"
 
@@ -14,7 +15,7 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
         "again");
   }
   absl::ReaderMutexLock lock(&state_->tables_mutex);
-  CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+  CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
   CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
   uint64_t rows = 0;
   v1::PreparedPart part;
@@ -43,17 +44,23 @@ absl::Status ControlService::Decide(const v1::DecideRequest& request, v1::Decide
   }
   // Held to the end: a claim waits, so that no decision of an older epoch comes after it.
   absl::ReaderMutexLock lock(&state_->tables_mutex);
-  CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
+  CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
   if (request.manifest().epoch() != request.identity().epoch()) {
     return absl::InvalidArgumentError("the manifest is of another epoch than the call");
   }
-  CISTERN_ASSIGN_OR_RETURN(const uint64_t hash, state_->durable->Decide(request.manifest()));
+  const v1::Manifest& manifest = request.manifest();
+  CISTERN_ASSIGN_OR_RETURN(
+      const uint64_t hash,
+      state_->durable->Decide(manifest, state_->store, state_->stage.IsPrepared(manifest.pass())));
+  LogInfo(absl::StrCat("commit ", manifest.commit(), " decided: pass ", manifest.pass(), ", epoch ",
+                       manifest.epoch(), ", ", manifest.files_size(), " files"));
   reply->set_self_xxh3(hash);
   return absl::OkStatus();
 }
 
 absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
                                         v1::PassReply* reply) {
+  CISTERN_RETURN_IF_ERROR(CheckClock(request.clock()));
   absl::MutexLock job(&state_->job_mutex);
   if (request.commit() == 0 || state_->durable == nullptr) {
     return InPass(request.identity(), reply, [&] {
@@ -81,6 +88,11 @@ absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
   CISTERN_RETURN_IF_ERROR(Recover());
   reply->set_committed_pass(state_->stage.committed());
   return absl::OkStatus();
+}
+
+absl::Status ControlService::CheckClock(const v1::StepClock& clock) const {
+  absl::ReaderMutexLock lock(&state_->tables_mutex);
+  return AddContext(CheckStepClock(clock, state_->store.schema()), "clock of the pass");
 }
 
 absl::Status ControlService::Recover() {
@@ -144,6 +156,7 @@ absl::Status ControlService::ChangeInPlace(const v1::Identity& identity, uint64_
         }
         CISTERN_RETURN_IF_ERROR(
             state_->guard.Check(IdentityOf(identity), state_->store.schema_hash()));
+        CISTERN_RETURN_IF_ERROR(state_->lease.Check(identity.secret()));
         return state_->CheckChanges(changes);
       },
       change);

@@ -1,6 +1,8 @@
 // ControlService::Save and Load: this server's shards to and from files under data_dir.
 #include "common/log.h"
 #include "common/names.h"
+#include "common/rpc/call_peer.h"
+#include "common/secret.h"
 #include "server/service/control_service.h"
 #include "server/snapshot/model_snapshot.h"
 
@@ -40,10 +42,23 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   }
   const PassId pass = state_->stage.committed();
   SaveOptions options = {request.mode(), request.format(), request.day()};
-  if (request.has_instead_of_pass()) options.instead_of = request.instead_of_pass();
+  if (request.has_instead_of_pass()) {
+    if (request.ticket() == 0 || request.ticket() != save_tickets_[request.name()]) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the saved model '", request.name(),
+          "' is not replaced: only the call that has saved it may do so, and a finished one never "
+          "changes; choose another name"));
+    }
+    options.instead_of = request.instead_of_pass();
+  }
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
                            SaveStore(*files_, state_->store, pass, folder, state_->pool, options));
-  LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder));
+  LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder, " for ",
+                       CallPeer::Current()));
+  // Tickets are wanted for as long as one call of `cistern save` takes.
+  constexpr size_t kMaxTickets = 256;
+  if (save_tickets_.size() > kMaxTickets) save_tickets_.clear();
+  reply->set_ticket(save_tickets_[request.name()] = NewSecret());
   reply->set_rows(totals.rows);
   reply->set_bytes(totals.bytes);
   reply->set_path(folder);
@@ -60,6 +75,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
       [&]() -> absl::Status {
         // A server without tables takes those of the model.
         CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
+        CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
         CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
         if (state_->store.schema_hash() == 0) return state_->guard.CheckEpoch(caller.epoch);
         return state_->guard.Check(caller, state_->store.schema_hash());
@@ -75,8 +91,8 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         const bool durable = state_->durable != nullptr;
         if (durable) state_->durable->Changed(request.changes(), nullptr);
         state_->stage.Reset(durable && totals.pass > 0 ? totals.pass - 1 : totals.pass);
-        LogInfo(
-            absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ", folder));
+        LogInfo(absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ",
+                             folder, " for ", CallPeer::Current()));
         reply->set_rows(totals.rows);
         for (const v1::TableLeftOut& table : totals.left_out) *reply->add_left_out() = table;
         reply->set_committed_pass(state_->stage.committed());

@@ -2,11 +2,19 @@
 
 #include <algorithm>
 
+#include "common/log.h"
+#include "common/rpc/call_peer.h"
 #include "common/schema.h"
 #include "common/value_text.h"
 #include "common/version.h"
 
 namespace cistern {
+namespace {
+
+// The longest that a claim waits for the connection of a writer that has just ended.
+constexpr absl::Duration kClaimPatience = absl::Seconds(2);
+
+}  // namespace
 
 ControlService::ControlService(NodeState* state, FileSystem* files, std::string data_dir)
     : state_(state),
@@ -14,7 +22,7 @@ ControlService::ControlService(NodeState* state, FileSystem* files, std::string 
       data_dir_(std::move(data_dir)),
       start_(std::chrono::steady_clock::now()) {}
 
-absl::Status ControlService::Hello(const v1::HelloRequest&, v1::HelloReply* reply) {
+absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloReply* reply) {
   CISTERN_RETURN_IF_ERROR(CatchUp());
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckTables());
@@ -30,28 +38,54 @@ absl::Status ControlService::Hello(const v1::HelloRequest&, v1::HelloReply* repl
   reply->set_durable(state_->durable != nullptr);
   *reply->mutable_clock() = state_->store.clock();
   if (reply->durable()) reply->set_commit(state_->durable->commit());
+  reply->set_writer_at_work(state_->lease.WriterAtWork({request.identity().secret()}));
   return absl::OkStatus();
+}
+
+absl::Status ControlService::Grant(const EpochClaim& claim) {
+  if (state_->durable == nullptr) return absl::OkStatus();
+  if (state_->rank > 0) return state_->durable->claims().CheckGranted(claim);
+  // The claim is on disk before anyone acts on it.
+  const absl::Status granted = state_->durable->claims().Grant(claim);
+  if (granted.ok()) return granted;
+  // This claim, or one before it, may have gone no further than the disk: its number is used up.
+  CISTERN_ASSIGN_OR_RETURN(const EpochClaim newest, state_->durable->claims().Newest());
+  absl::MutexLock lock(&state_->tables_mutex);
+  if (!state_->guard.TakeGranted(newest.epoch).ok()) return granted;
+  state_->lease.Restore(newest.secret, newest.writer);
+  if (!absl::IsAlreadyExists(granted)) return granted;
+  return absl::UnavailableError(absl::StrCat(
+      "epoch ", newest.epoch, " was claimed by a call that was cut off; claim the next one"));
 }
 
 absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
-  const Epoch epoch = request.identity().epoch();
-  if (state_->durable != nullptr && state_->rank > 0 && state_->guard.epoch() == epoch) {
-    // Restarted while this claim was under way, it has learned of it from the folder, where server
-    // 0 grants an epoch once. Nothing of an older one is here.
-    reply->set_committed_pass(state_->stage.committed());
-    return absl::OkStatus();
-  }
-  // The claim is on disk before anyone acts on it; one that goes no further costs a number.
-  if (state_->durable != nullptr && state_->guard.epoch() < epoch) {
-    CISTERN_RETURN_IF_ERROR(state_->durable->ClaimEpoch(epoch));
-  }
-  {
-    absl::MutexLock lock(&state_->tables_mutex);
-    CISTERN_RETURN_IF_ERROR(state_->CheckTables());
-    CISTERN_RETURN_IF_ERROR(state_->guard.Claim(epoch));
-    CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
+  const EpochClaim claim = {.epoch = request.identity().epoch(),
+                            .commit = state_->durable == nullptr ? 0 : state_->durable->commit(),
+                            .secret = request.identity().secret(),
+                            .writer = PlainWriterName(request.writer())};
+  // A repeat whose first answer was lost, or that finds a server restarted since.
+  const bool again = claim.secret != uint64_t{0} && state_->guard.epoch() == claim.epoch &&
+                     state_->lease.Check(*claim.secret).ok();
+  if (!again) {
+    const uint64_t own[] = {*claim.secret, request.held_secret()};
+    const auto check_free = [&](absl::Duration patience) {
+      return request.take_over() ? absl::OkStatus() : state_->lease.CheckFree(own, patience);
+    };
+    CISTERN_RETURN_IF_ERROR(check_free(kClaimPatience));
+    CISTERN_RETURN_IF_ERROR(Grant(claim));
+    {
+      absl::MutexLock lock(&state_->tables_mutex);
+      CISTERN_RETURN_IF_ERROR(state_->CheckTables());
+      CISTERN_RETURN_IF_ERROR(check_free(absl::ZeroDuration()));  // another may have been faster
+      CISTERN_RETURN_IF_ERROR(state_->durable != nullptr ? state_->guard.TakeGranted(claim.epoch)
+                                                         : state_->guard.Claim(claim.epoch));
+      state_->lease.Take(*claim.secret, claim.writer);
+      CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
+    }
+    LogInfo(absl::StrCat("epoch ", claim.epoch, " claimed by ", claim.writer, " at ",
+                         CallPeer::Current(), request.take_over() ? ", which takes over" : ""));
   }
   if (state_->durable != nullptr) {
     CISTERN_ASSIGN_OR_RETURN(const bool wanted, state_->durable->NeedsRecovery());
@@ -104,7 +138,7 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
 absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply* reply,
                                     const std::function<absl::Status()>& verb) {
   absl::ReaderMutexLock lock(&state_->tables_mutex);
-  CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(identity)));
+  CISTERN_RETURN_IF_ERROR(state_->CheckWriter(identity));
   CISTERN_RETURN_IF_ERROR(verb());
   reply->set_committed_pass(state_->stage.committed());
   return absl::OkStatus();
@@ -113,7 +147,7 @@ absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply*
 absl::Status ControlService::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
   return InPass(request.identity(), reply, [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
-    return state_->stage.Begin(request.pass());
+    return state_->stage.Begin(request.pass(), std::max(1u, request.worker_num()));
   });
 }
 
@@ -157,6 +191,7 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
       [&]() -> absl::Status {
         CISTERN_RETURN_IF_ERROR(
             state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash()));
+        CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
         // A repeat finds that it was done, and does it again.
         const bool again = state_->CheckChanges(request.changes() + 1).ok();
         return again ? absl::OkStatus() : state_->CheckChanges(request.changes());

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "common/file_system.h"
@@ -23,9 +24,18 @@ class ControlService : public ControlPlane {
   absl::Status name(const v1::request&, v1::reply*) override;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
+  absl::Status BeginHold(const v1::Identity& identity) override {
+    return state_->lease.BeginHold(identity.secret());
+  }
+  void EndHold(const v1::Identity& identity) override {
+    state_->lease.EndHold(identity.secret());
+  }
 
  private:
-  // Runs one verb of a pass for a caller whose identity is right, and says which pass is committed.
+  // The part of a claim before anybody is fenced: whether it is to be granted, and, on disk, that
+  // it was.
+  absl::Status Grant(const EpochClaim& claim);
+  // Runs one verb of a pass for its writer, and says which pass is committed.
   absl::Status InPass(const v1::Identity& identity, v1::PassReply* reply,
                       const std::function<absl::Status()>& verb);
   // Runs `replace` for a caller whose identity passes `check`, while every other call is told to
@@ -33,6 +43,7 @@ class ControlService : public ControlPlane {
   absl::Status Replacing(const std::function<absl::Status()>& check,
                          const std::function<absl::Status()>& replace)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
+  absl::Status CheckClock(const v1::StepClock& clock) const;
   // Makes memory what the newest commit on disk is, while every other call is told to come back.
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
   // Recovers if a commit was decided that this server has not been told of.
@@ -49,6 +60,8 @@ class ControlService : public ControlPlane {
   FileSystem* const files_;
   const std::string data_dir_;
   const std::chrono::steady_clock::time_point start_;
+  // By name: of the saves of this process.
+  std::map<std::string, uint64_t> save_tickets_ ABSL_GUARDED_BY(state_->job_mutex);
 };
 
 }  // namespace cistern

@@ -22,11 +22,14 @@ absl::Status CheckStride(const FrameHeader& header, const std::string& table, ui
       "table '", table, "': the frame has ", header.stride, " cells a row, the table ", stride));
 }
 
-absl::Status CheckBodyHash(const FrameHeader& header, const Frame& request) {
-  if (BodyHash(request) == header.body_hash) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("push ", header.sequence, " of worker ", header.worker,
-                   ": the bytes do not match their hash; they were changed on the way"));
+// Bytes that arrived as they were sent, by somebody who knows the writer's secret.
+absl::Status CheckBodyHash(const FrameHeader& header, const Frame& request, WriterLease& lease) {
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t secret, lease.secret());
+  if (BodyHash(request, secret) == header.body_hash) return lease.Check(secret);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "push ", header.sequence, " of worker ", header.worker,
+      ": the bytes do not match their hash: checksum mismatch in transit, or the sender is not a "
+      "worker of this pass's writer"));
 }
 
 // Reads the next array of the body, whose size ReadHeader has checked.
@@ -51,7 +54,7 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(header)));
   if (kind == FrameKind::kPush || kind == FrameKind::kPushDense) {
-    CISTERN_RETURN_IF_ERROR(CheckBodyHash(header, request));
+    CISTERN_RETURN_IF_ERROR(CheckBodyHash(header, request, state_->lease));
   } else {
     CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
   }

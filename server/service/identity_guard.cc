@@ -77,6 +77,15 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
 }
 
 absl::Status IdentityGuard::Claim(Epoch epoch) {
+  const Epoch mine = epoch_, step = map_.server_num() == 1 ? 1 : kMaxClaimStep;
+  if (epoch > mine && epoch - mine > step) {
+    return Refuse(absl::StrCat("epoch ", epoch, " cannot be claimed: the newest is ", mine,
+                               ", and the next is ", mine + 1));
+  }
+  return TakeGranted(epoch);
+}
+
+absl::Status IdentityGuard::TakeGranted(Epoch epoch) {
   Epoch mine = epoch_;
   do {
     if (epoch <= mine) {

@@ -29,6 +29,9 @@ inline CallIdentity IdentityOf(const v1::Identity& identity) {
 // Threads: any thread; who must not be overtaken by a claim holds NodeState::tables_mutex.
 class IdentityGuard {
  public:
+  // Claims that were cut off before they reached this server: each leaves out a number.
+  static constexpr Epoch kMaxClaimStep = Epoch{1} << 16;
+
   IdentityGuard(const std::string& cluster, const ShardMap& map);
 
   const std::string& cluster() const { return cluster_; }
@@ -49,8 +52,12 @@ class IdentityGuard {
   // Commits of this server survive its process.
   void set_durable() { durable_ = true; }
 
-  // Takes `epoch` if it is above every epoch seen; else kFailedPrecondition that names both.
+  // Takes `epoch` if it is above every epoch seen, and by no more than kMaxClaimStep, so that no
+  // claim uses the numbers up; else kFailedPrecondition that names both. One server knows of every
+  // claim of its own: there the next number is the only one.
   absl::Status Claim(Epoch epoch);
+  // Where the state folder says which epochs were granted, it is asked, and not kMaxClaimStep.
+  absl::Status TakeGranted(Epoch epoch);
 
  private:
   absl::Status LostState(const std::string& what) const;

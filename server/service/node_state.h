@@ -11,7 +11,9 @@
 #include "server/checkpoint/durable_state.h"
 #include "server/pass/pass_stage.h"
 #include "server/service/identity_guard.h"
+#include "server/service/refusal_log.h"
 #include "server/service/run_secrets.h"
+#include "server/service/writer_lease.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
@@ -28,16 +30,18 @@ namespace cistern {
 // are told to come back rather than wait on gRPC's threads.
 struct NodeState {
   NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
-            uint64_t staged_limit_bytes)
+            uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration())
       : rank(server_rank),
         guard(cluster, map),
+        lease(writer_silence),
         pool(threads),
         store(map, server_rank),
         stage(&store, &pool, staged_limit_bytes) {}
 
   const uint32_t rank;
   IdentityGuard guard;
-  ThreadPool pool;  // for commit, save and load: work over many shards
+  WriterLease lease;  // changes with guard's epoch, under tables_mutex
+  ThreadPool pool;    // for commit, save and load: work over many shards
 
   absl::Mutex job_mutex ABSL_ACQUIRED_BEFORE(tables_mutex);
   absl::Mutex tables_mutex;
@@ -47,6 +51,7 @@ struct NodeState {
   std::unique_ptr<DurableState> durable;  // null: commits live in memory; set once, at the start
 
   RunSecrets run_secrets;
+  RefusalLog refusals;
 
   std::atomic<uint64_t> pulled_keys{0}, pushed_keys{0};
 
@@ -71,6 +76,12 @@ struct NodeState {
   absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     CISTERN_RETURN_IF_ERROR(CheckTables());
     return guard.Check(theirs, store.schema_hash());
+  }
+  // The same for a call that writes: it has to show the writer's secret, too.
+  absl::Status CheckWriter(const v1::Identity& theirs) const
+      ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
+    CISTERN_RETURN_IF_ERROR(Check(IdentityOf(theirs)));
+    return lease.Check(theirs.secret());
   }
 };
 

@@ -41,25 +41,31 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
                                                               options.rank, &state_.pool));
   CISTERN_ASSIGN_OR_RETURN(const PassId pass, state_.durable->Recover(state_.store));
   state_.stage.Recovered(pass);
-  CISTERN_ASSIGN_OR_RETURN(const Epoch epoch, state_.durable->NewestEpoch());
-  if (epoch > 0) CISTERN_RETURN_IF_ERROR(state_.guard.Claim(epoch));
+  CISTERN_ASSIGN_OR_RETURN(const EpochClaim claim, state_.durable->claims().Newest());
+  if (claim.epoch > 0) {
+    CISTERN_RETURN_IF_ERROR(state_.guard.TakeGranted(claim.epoch));
+    state_.lease.Restore(claim.secret, claim.writer);
+  }
   state_.guard.set_durable();
   return absl::OkStatus();
 }
 
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
-    : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes),
+    : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes,
+             options.writer_silence),
       data_(&state_),
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}
 
 absl::StatusOr<Frame> ServerNode::Handle(FrameKind kind, const Frame& request) {
+  absl::StatusOr<Frame> reply = absl::InternalError("");
   try {
-    return data_.Handle(kind, request);
-  } catch (const std::bad_alloc&) {  // nothing that is committed was touched
-    return absl::ResourceExhaustedError(
-        "this server is out of memory; give it more, use more servers, or make passes smaller");
+    reply = data_.Handle(kind, request);
+  } catch (...) {  // nothing that is committed was touched
+    reply = StatusOfException(FrameKindName(kind));
   }
+  if (!reply.ok()) state_.refusals.Note(FrameKindName(kind), reply.status());
+  return reply;
 }
 
 }  // namespace cistern

@@ -15,8 +15,8 @@
 #include "common/status.h"
 #include "server/service/control_service.h"
 #include "server/service/data_service.h"
+#include "server/service/guarded_plane.h"
 #include "server/service/node_state.h"
-#include "server/service/out_of_memory.h"
 
 namespace cistern {
 
@@ -34,6 +34,9 @@ struct ServerOptions {
   FileSystem* files = nullptr;         // outlives the node; null: the machine's own
   int threads = 0;                     // for commit, save and load; 0: one a core
   uint64_t staged_limit_bytes = uint64_t{8} << 30;  // of an open pass
+  // A writer that was heard of within this time keeps others from claiming (writer_lease.h). Zero:
+  // the newest claim wins.
+  absl::Duration writer_silence = absl::ZeroDuration();
 };
 
 // Threads: any thread.
@@ -69,7 +72,7 @@ class ServerNode : public DataPlane {
   NodeState state_;
   DataService data_;
   ControlService control_;
-  OutOfMemoryPlane guarded_control_;
+  GuardedPlane guarded_control_;
 };
 
 }  // namespace cistern

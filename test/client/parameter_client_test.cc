@@ -234,8 +234,9 @@ TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
 
     auto b = ParameterClient::Connect(fleet.Links(), second).value();  // the same epoch
     const std::vector<float> up(spec.rows(), -1.0f), down(spec.rows(), 3.0f);
-    ASSERT_TRUE(b->BeginPass().ok());
-    ASSERT_TRUE(a->BeginPass().ok());
+    b->Follow(a->writer());
+    ASSERT_TRUE(a->BeginPass(2).ok());
+    b->JoinPass();
     ASSERT_TRUE(b->PushDenseGradient(kMlp, up.data()).ok());
     ASSERT_TRUE(a->PushDenseGradient(kMlp, down.data()).ok());
     v1::SealPassRequest seal;

@@ -158,5 +158,47 @@ TEST(Schema, ADenseRuleHasItsOwnColumnsAndConstants) {
   EXPECT_FALSE(CheckSchema(unknown).ok());
 }
 
+// Servers make tables for whoever asks: no product of what they are asked for may wrap.
+TEST(CheckSchema, RefusesDenseTablesThatNoServerCouldHold) {
+  for (const uint64_t rows :
+       {(uint64_t{1} << 63) + 1024, ~uint64_t{0}, uint64_t{1} << 34, kMaxDenseCells / 2 + 1}) {
+    v1::Schema schema = TwoTables();
+    schema.mutable_dense_tables(0)->set_rows(rows);
+    const absl::Status status = CheckSchema(schema);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << rows;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("dense table 'dense'"));
+  }
+  v1::Schema schema = TwoTables();
+  schema.mutable_dense_tables(0)->set_rows(kMaxDenseCells / 2);
+  EXPECT_EQ(CheckSchema(schema), absl::OkStatus());
+  v1::DenseTableSpec* another = schema.add_dense_tables();  // one cell too many
+  *another = schema.dense_tables(0);
+  another->set_name("another");
+  another->set_rows(1);
+  EXPECT_FALSE(CheckSchema(schema).ok());
+}
+
+TEST(CheckSchema, RefusesTablesWithoutNumberAndNamesWithoutEnd) {
+  v1::Schema schema;
+  for (int i = 0; i <= kMaxTables; ++i) {
+    v1::TableSpec* table = schema.add_tables();
+    table->set_name(absl::StrCat("t", i));
+    table->set_dim(1);
+  }
+  EXPECT_THAT(std::string(CheckSchema(schema).message()), HasSubstr("at most 1024"));
+  schema.mutable_tables()->RemoveLast();
+  EXPECT_EQ(CheckSchema(schema), absl::OkStatus());
+  schema = TwoTables();
+  schema.mutable_dense_tables(0)->set_columns(0, std::string(1 << 20, 'c'));
+  EXPECT_THAT(std::string(CheckSchema(schema).message()), HasSubstr("column name"));
+  schema = TwoTables();
+  v1::Initializer* initializer = schema.mutable_tables(0)->mutable_initializer();
+  initializer->set_kind(v1::Initializer::SLOT_UNIFORM);
+  for (size_t i = 0; i <= kMaxSchemaBytes; ++i) {
+    initializer->mutable_slot_sizes()->add_sizes(1);
+  }
+  EXPECT_THAT(std::string(CheckSchema(schema).message()), HasSubstr("bytes"));
+}
+
 }  // namespace
 }  // namespace cistern

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
 #include <vector>
 
 namespace cistern {
@@ -147,6 +149,41 @@ TEST(ValueLayout, OnlyRulesWithAMemoryMoveUntouchedRows) {
   spec = Spec(v1::UpdateRule::GLOBAL);
   spec.set_accessor(v1::TableSpec::CTR);
   EXPECT_FALSE(ValueLayout::Create(spec).ok());
+}
+
+// What a clock says becomes memory and time of whoever reads rows by it.
+TEST(CheckStepClock, RefusesClocksThatNoTrainingReaches) {
+  v1::Schema schema;
+  schema.add_tables();
+  v1::StepClock good;
+  good.set_step(100);
+  v1::RateHistory* history = good.add_rates();
+  history->add_segments()->set_from_step(1);
+  history->add_segments()->set_from_step(50);
+  EXPECT_EQ(CheckStepClock(good, schema), absl::OkStatus());
+  EXPECT_EQ(CheckStepClock(v1::StepClock(), schema), absl::OkStatus());
+
+  const std::function<void(v1::StepClock&)> lies[] = {
+      [](v1::StepClock& c) { c.set_step(uint64_t{1} << 63); },
+      [](v1::StepClock& c) { c.set_step(kMaxSteps + 1); },
+      [](v1::StepClock& c) { c.add_rates(); },
+      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(0)->set_from_step(0); },
+      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(0)->set_from_step(51); },
+      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(1)->set_from_step(1000); },
+      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(1)->set_base(NAN); },
+      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(1)->set_scale(INFINITY); },
+      [](v1::StepClock& c) {
+        for (int i = 0; i <= kMaxRateSegments; ++i) {
+          c.mutable_rates(0)->add_segments()->set_from_step(60);
+        }
+      },
+  };
+  for (const auto& lie : lies) {
+    v1::StepClock clock = good;
+    lie(clock);
+    EXPECT_EQ(CheckStepClock(clock, schema).code(), absl::StatusCode::kInvalidArgument)
+        << clock.ShortDebugString().substr(0, 200);
+  }
 }
 
 }  // namespace

@@ -121,6 +121,13 @@ TEST(FrameReader, ConsumesNothingWhereThereAreFewerBytes) {
   EXPECT_EQ(std::string(out, 6), "abcdef");
 }
 
+TEST(BodyHash, IsAnotherForEverySecret) {
+  const Frame frame = InPieces(std::string(sizeof(FrameHeader) + 1000, 'x'), 100);
+  EXPECT_EQ(BodyHash(frame, 0), BodyHash(frame));
+  EXPECT_NE(BodyHash(frame, 1), BodyHash(frame));
+  EXPECT_NE(BodyHash(frame, 1), BodyHash(frame, 2));
+}
+
 TEST(BodyHash, IsXxh3OfTheBodyHoweverItIsCut) {
   // The 51 bytes of the body through the program xxhsum -H3.
   const std::string bytes = BytesOf(PushFrame());

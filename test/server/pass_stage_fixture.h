@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "common/check.h"
 #include "server/pass/pass_stage.h"
 #include "server/pass/staging.h"
 #include "test/server/table_specs.h"

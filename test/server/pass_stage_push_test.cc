@@ -11,12 +11,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST_F(PassStageTest, ARepeatWithOtherContentsIsAClash) {
-  ASSERT_TRUE(stage_.Begin(1).ok());
-  ASSERT_TRUE(stage_.Push(1, 3, 0, SparsePush({2}, 1)).ok());
-  const absl::Status status = stage_.Push(1, 3, 0, SparsePush({2}, 2));
+  ASSERT_TRUE(stage_.Begin(1, 2).ok());
+  ASSERT_TRUE(stage_.Seal(1, 0, 0).ok());
+  ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({2}, 1)).ok());
+  const absl::Status status = stage_.Push(1, 1, 0, SparsePush({2}, 2));
   EXPECT_CODE(status, Code::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("push 0"), HasSubstr("worker 3")));
-  ASSERT_TRUE(stage_.Seal(1, 3, 1).ok());
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("push 0"), HasSubstr("worker 1")));
+  ASSERT_TRUE(stage_.Seal(1, 1, 1).ok());
   ASSERT_TRUE(PrepareAndCommit(1).ok());
   EXPECT_EQ(Row(2), TestValue(table().layout(), 2, 1, true));
 }
@@ -31,7 +32,7 @@ TEST_F(PassStageTest, AcceptsAWindowOfSequencesAheadOfAHole) {
 }
 
 TEST_F(PassStageTest, PrepareNamesAKeyThatTwoPushesHold) {
-  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 40})).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({4, 40, 6})).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
@@ -66,7 +67,7 @@ TEST_F(PassStageTest, CommitGivesTheSumOfGradientsToTheRule) {
 
   push.gradient = true;
   push.values.assign(6, 0.5f);
-  ASSERT_TRUE(stage_.Begin(2).ok());
+  ASSERT_TRUE(stage_.Begin(2, 2).ok());
   for (const uint32_t worker : {0, 1}) {
     ASSERT_TRUE(stage_.Push(2, worker, 0, push).ok());
     ASSERT_TRUE(stage_.Seal(2, worker, 1).ok());
@@ -150,7 +151,7 @@ TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitWhole) {
   constexpr uint32_t kWorkers = 4;
   constexpr uint64_t kPushes = 20;
   constexpr Key kKeys = 50;
-  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Begin(1, kWorkers).ok());
   std::vector<std::thread> workers;
   for (uint32_t worker = 0; worker < kWorkers; ++worker) {
     workers.emplace_back([this, worker] {
@@ -180,6 +181,30 @@ TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitWhole) {
   }
   expected->Write({all.block()}, pool_);
   EXPECT_EQ(table().Digest(), expected->Digest());
+}
+
+TEST_F(PassStageTest, WorkersThatThePassWasNotBegunForAreRefused) {
+  ASSERT_TRUE(stage_.Begin(1, 2).ok());
+  for (const uint32_t worker : {2u, 9u, ~0u}) {
+    EXPECT_CODE(stage_.Push(1, worker, 0, SparsePush({2})), Code::kInvalidArgument);
+    EXPECT_CODE(stage_.Seal(1, worker, 0), Code::kInvalidArgument);
+  }
+  EXPECT_EQ(stage_.staged_bytes(), 0u);
+  EXPECT_CODE(stage_.Begin(1, 3), Code::kFailedPrecondition);
+  EXPECT_TRUE(stage_.Begin(1, 2).ok());
+  EXPECT_CODE(stage_.Begin(2, kMaxWorkers + 1), Code::kInvalidArgument);
+}
+
+TEST_F(PassStageTest, EveryWorkerOfThePassSealsBeforeItIsPrepared) {
+  ASSERT_TRUE(stage_.Begin(1, 2).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
+  ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
+  uint64_t rows = 0;
+  const absl::Status status = stage_.Prepare(1, &rows);
+  EXPECT_EQ(status.code(), Code::kAborted);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("worker 1 has not sealed"));
+  ASSERT_TRUE(stage_.Seal(1, 1, 0).ok());
+  EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
 
 }  // namespace

@@ -17,23 +17,25 @@ struct Answer {
   v1::HelloReply hello;
 };
 
-void SayHello(Answer& answer, const ClientOptions& options, uint32_t seed) {
+void SayHello(Answer& answer, const ClientOptions& options, uint64_t secret, uint32_t seed) {
   v1::HelloRequest request;
+  request.mutable_identity()->set_secret(secret);
   request.set_client(absl::StrCat("worker ", options.worker));
   answer.status = WithRetry(options.retry_limit, seed,
                             [&] { return answer.link.control->Hello(request, &answer.hello); });
 }
 
 std::vector<Answer> SayHelloToAll(const std::vector<ServerLink>& servers,
-                                  const ClientOptions& options) {
+                                  const ClientOptions& options, uint64_t secret) {
   std::vector<Answer> answers(servers.size());
   for (size_t i = 0; i < servers.size(); ++i) answers[i].link = servers[i];
   if (servers.size() == 1) {
-    SayHello(answers[0], options, 0);
+    SayHello(answers[0], options, secret, 0);
   } else {
     ThreadPool pool(static_cast<int>(servers.size()));
-    pool.ParallelFor(servers.size(),
-                     [&](size_t i) { SayHello(answers[i], options, static_cast<uint32_t>(i)); });
+    pool.ParallelFor(servers.size(), [&](size_t i) {
+      SayHello(answers[i], options, secret, static_cast<uint32_t>(i));
+    });
   }
   return answers;
 }
@@ -146,9 +148,9 @@ absl::Status CheckState(const std::vector<Answer>& answers) {
 }  // namespace
 
 absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
-                                      const ClientOptions& options) {
+                                      const ClientOptions& options, uint64_t secret) {
   if (servers.empty()) return absl::InvalidArgumentError("no servers were named");
-  std::vector<Answer> answers = SayHelloToAll(servers, options);
+  std::vector<Answer> answers = SayHelloToAll(servers, options, secret);
   CISTERN_RETURN_IF_ERROR(AllAnswered(answers));
   CISTERN_RETURN_IF_ERROR(CheckMembership(answers, options.cluster));
   CISTERN_RETURN_IF_ERROR(SortByRank(answers));
@@ -157,7 +159,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
   CISTERN_ASSIGN_OR_RETURN(
       const ShardMap map,
       ShardMap::Create(answers[0].hello.shard_num(), static_cast<uint32_t>(answers.size())));
-  FleetView view = {.servers = {}, .map = map, .schema = {}, .clock = {}};
+  FleetView view = {.servers = {}, .map = map, .schema = {}, .clock = {}, .writer_at_work = {}};
   view.committed = answers[0].hello.committed_pass();
   view.durable = answers[0].hello.durable();
   view.clock = answers[0].hello.clock();
@@ -170,6 +172,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
     }
     view.servers.push_back(answer.link);
     view.epoch = std::max(view.epoch, hello.identity().epoch());
+    if (!hello.writer_at_work().empty()) view.writer_at_work = hello.writer_at_work();
     if (SchemaHash(hello.schema()) != 0) view.schema = hello.schema();
   }
   return view;

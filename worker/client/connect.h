@@ -17,13 +17,15 @@ struct FleetView {
   v1::Schema schema;   // empty: no tables yet
   uint64_t epoch = 0;  // the highest that any server has seen
   PassId committed = 0;
-  bool durable = false;  // commits survive the servers
-  v1::StepClock clock;   // of the committed pass
+  bool durable = false;        // commits survive the servers
+  v1::StepClock clock;         // of the committed pass
+  std::string writer_at_work;  // other than the caller, on any server; empty: none
 };
 
 // Says hello to all of `servers`, in parallel, until retry_limit. kUnavailable names every server
 // that does not answer; kFailedPrecondition says what does not agree and how to mend it.
+// secret: of the caller's own claim, or 0.
 absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
-                                      const ClientOptions& options);
+                                      const ClientOptions& options, uint64_t secret = 0);
 
 }  // namespace cistern

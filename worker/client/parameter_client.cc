@@ -1,10 +1,14 @@
 #include "worker/client/parameter_client.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <set>
 
+#include "absl/time/clock.h"
 #include "common/hash.h"
 #include "common/schema.h"
+#include "common/secret.h"
 #include "worker/client/backoff.h"
 #include "worker/client/connect.h"
 
@@ -23,6 +27,13 @@ void AddTables(const TableStates& part, TableStates* sum) {
     table.set_rows(table.rows() + part[i].rows());
     table.set_digest(table.digest() + part[i].digest());
   }
+}
+
+// "cistern train, process 4711 on host-3"
+std::string NameOfWriter(const std::string& program) {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat(program, ", process ", getpid(), " on ", host);
 }
 
 }  // namespace
@@ -57,6 +68,7 @@ v1::Identity ParameterClient::identity() const {
   identity.set_schema_hash(schema_hash_);
   identity.set_shard_map_hash(map_.hash());
   identity.set_epoch(epoch_);
+  identity.set_secret(secret_);
   return identity;
 }
 
@@ -88,38 +100,70 @@ absl::Status ParameterClient::CreateTables(const v1::Schema& schema) {
   return SetSchema(schema);
 }
 
+absl::Status ParameterClient::AwaitNoWriter() const {
+  if (options_.take_over) return absl::OkStatus();
+  constexpr absl::Duration kPatience = absl::Seconds(3);
+  const absl::Time limit = absl::Now() + kPatience;
+  while (true) {
+    CISTERN_ASSIGN_OR_RETURN(const FleetView view, LookAtFleet(servers_, options_, secret_));
+    if (view.writer_at_work.empty()) return absl::OkStatus();
+    if (absl::Now() >= limit) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another writer is at work on this fleet: ", view.writer_at_work,
+                       "; wait until it has ended, or end it and take over with --take-over"));
+    }
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+}
+
 absl::Status ParameterClient::ClaimEpoch() {
+  // Before the first server is asked: a claim that only some of them refuse would still fence the
+  // other writer on the rest.
+  CISTERN_RETURN_IF_ERROR(AwaitNoWriter());
+  const uint64_t before = secret_, secret = NewSecret();
   // A claim that was cut off may have reached some servers; a new try claims above all of them.
-  return WithRetry(options_.retry_limit, options_.worker, [this]() -> absl::Status {
-    CISTERN_ASSIGN_OR_RETURN(const FleetView view, LookAtFleet(servers_, options_));
-    const uint64_t epoch = std::max<uint64_t>(view.epoch, epoch_) + 1;
-    v1::ClaimEpochRequest request;
-    *request.mutable_identity() = identity();
-    request.mutable_identity()->set_epoch(epoch);
-    std::vector<PassId> committed(servers_.size());
-    CISTERN_RETURN_IF_ERROR(ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
-      v1::PassReply reply;
-      CISTERN_RETURN_IF_ERROR(server.ClaimEpoch(request, &reply));
-      committed[rank] = reply.committed_pass();
-      return absl::OkStatus();
-    }));
-    for (size_t rank = 1; rank < committed.size(); ++rank) {
-      if (committed[rank] == committed[0]) continue;
-      return absl::UnavailableError(absl::StrCat("server 0 is at pass ", committed[0],
-                                                 " and server ", rank, " at pass ", committed[rank],
-                                                 ": one of them was restarted"));
-    }
-    epoch_ = epoch;
-    committed_ = committed[0];
-    clock_ = view.clock;
-    open_ = 0;
-    changes_ = 0;
-    // Servers without tables were restarted before the first commit: CreateTables makes them again.
-    if (SchemaHash(view.schema) != 0 && SchemaHash(view.schema) != schema_hash_) {
-      CISTERN_RETURN_IF_ERROR(SetSchema(view.schema));
-    }
-    return durable_ ? ReadManifest() : absl::OkStatus();
-  });
+  return WithRetry(options_.retry_limit, options_.worker,
+                   [&] { return ClaimWith(secret, before); });
+}
+
+absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
+  CISTERN_ASSIGN_OR_RETURN(const FleetView view, LookAtFleet(servers_, options_, secret));
+  v1::ClaimEpochRequest request;
+  *request.mutable_identity() = identity();
+  request.mutable_identity()->set_epoch(view.epoch + 1);
+  request.mutable_identity()->set_secret(secret);
+  request.set_held_secret(before);
+  request.set_take_over(options_.take_over);
+  request.set_writer(NameOfWriter(options_.program));
+  std::vector<PassId> committed(servers_.size());
+  const auto claim = [&](size_t rank, ControlPlane& server) -> absl::Status {
+    v1::PassReply reply;
+    CISTERN_RETURN_IF_ERROR(server.ClaimEpoch(request, &reply));
+    committed[rank] = reply.committed_pass();
+    return absl::OkStatus();
+  };
+  // Server 0 grants it; the others ask whether it has.
+  CISTERN_RETURN_IF_ERROR(AddContext(claim(0, *servers_[0].control), ServerName(0, servers_[0])));
+  CISTERN_RETURN_IF_ERROR(ForEachServer([&](size_t rank, ControlPlane& server) {
+    return rank == 0 ? absl::OkStatus() : claim(rank, server);
+  }));
+  for (size_t rank = 1; rank < committed.size(); ++rank) {
+    if (committed[rank] == committed[0]) continue;
+    return absl::UnavailableError(absl::StrCat("server 0 is at pass ", committed[0], " and server ",
+                                               rank, " at pass ", committed[rank],
+                                               ": one of them was restarted"));
+  }
+  epoch_ = request.identity().epoch();
+  secret_ = secret;
+  committed_ = committed[0];
+  clock_ = view.clock;
+  open_ = 0;
+  changes_ = 0;
+  // Servers without tables were restarted before the first commit: CreateTables makes them again.
+  if (SchemaHash(view.schema) != 0 && SchemaHash(view.schema) != schema_hash_) {
+    CISTERN_RETURN_IF_ERROR(SetSchema(view.schema));
+  }
+  return durable_ ? ReadManifest() : absl::OkStatus();
 }
 
 absl::Status ParameterClient::ReadManifest() {
@@ -136,11 +180,12 @@ absl::Status ParameterClient::ReadManifest() {
                                              " and the servers are at pass ", committed_));
 }
 
-absl::Status ParameterClient::BeginPass() {
+absl::Status ParameterClient::BeginPass(uint32_t worker_num) {
   v1::PassRequest request;
   *request.mutable_identity() = identity();
   request.set_pass(committed_ + 1);
   request.set_changes(changes_);
+  request.set_worker_num(worker_num);
   CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
     v1::PassReply reply;
     return server.BeginPass(request, &reply);

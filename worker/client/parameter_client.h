@@ -24,7 +24,9 @@ struct DenseChunk;  // transfers.h
 
 struct ClientOptions {
   std::string cluster = "cistern";
-  uint32_t worker = 0;  // rank of this worker
+  uint32_t worker = 0;               // rank of this worker
+  std::string program = "a client";  // who claims, for the servers' messages: "cistern train"
+  bool take_over = false;            // claims end a writer that is at work
   // How long one call may take, and how long an unreachable server is retried before giving up.
   absl::Duration call_timeout = absl::Seconds(60);
   absl::Duration retry_limit = absl::Seconds(20);
@@ -56,7 +58,8 @@ class ParameterClient {
   // The identity that calls of this client carry.
   v1::Identity identity() const;
 
-  // Becomes the only writer: claims an epoch above all seen. Older writers are refused from now on.
+  // Becomes the only writer: claims the next epoch. Older writers are refused from now on.
+  // kFailedPrecondition that names another writer which is at work, unless options.take_over.
   // Servers that missed the newest durable commit catch up, and what was committed in memory only
   // is rolled back to it: after OK all are at manifest().pass.
   absl::Status ClaimEpoch();
@@ -73,6 +76,7 @@ class ParameterClient {
   // its epoch, and follow where it goes.
   struct Writer {
     uint64_t epoch = 0;
+    uint64_t secret = 0;
     PassId committed = 0;
     v1::StepClock clock;
     v1::Manifest manifest;
@@ -107,7 +111,9 @@ class ParameterClient {
   //
   // kAborted from any of these: a server has lost what was staged (it was restarted); nothing of
   // the pass is committed. Claim a new epoch, go back to manifest(), and train the pass again.
-  absl::Status BeginPass();
+  //
+  // worker_num: of the workers that push, each of which seals before worker 0 commits.
+  absl::Status BeginPass(uint32_t worker_num = 1);
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
                     const uint8_t* full);
   absl::Status PushDense(TableId table, const float* values);
@@ -165,6 +171,10 @@ class ParameterClient {
   ParameterClient(FleetView view, const ClientOptions& options);
 
   absl::Status SetSchema(const v1::Schema& schema);
+  // One try to become the writer, by a claim with `secret`. before: of the claim held until now.
+  absl::Status ClaimWith(uint64_t secret, uint64_t before);
+  // Waits a moment for a writer that has just ended; an error as ClaimEpoch.
+  absl::Status AwaitNoWriter() const;
   absl::StatusOr<uint64_t> Meet(const std::string& address, uint64_t secret);
   absl::Status ReadManifest();
   absl::Status ChangeOnce(const Change& call);
@@ -202,7 +212,8 @@ class ParameterClient {
   v1::Manifest manifest_;
   uint64_t manifest_xxh3_ = 0;
 
-  std::atomic<uint64_t> epoch_{0};  // pulls beside the thread of the passes read it
+  std::atomic<uint64_t> epoch_{0};   // pulls beside the thread of the passes read it
+  std::atomic<uint64_t> secret_{0};  // of the writer's claim: the own one, or worker 0's
 
   // Of the thread that calls the pass verbs.
   PassId committed_ = 0, open_ = 0;

@@ -10,6 +10,7 @@ namespace cistern {
 std::string ParameterClient::Writer::Pack() const {
   v1::CommitPassRequest state;
   state.mutable_identity()->set_epoch(epoch);
+  state.mutable_identity()->set_secret(secret);
   state.set_pass(committed);
   *state.mutable_clock() = clock;
   const std::string first = state.SerializeAsString();
@@ -29,17 +30,19 @@ absl::StatusOr<ParameterClient::Writer> ParameterClient::Writer::Unpack(const st
                      writer.manifest.ParseFromString(packed.substr(sizeof(bytes) + bytes));
   if (!whole) return absl::InternalError("worker 0 sent a state that cannot be read");
   writer.epoch = state.identity().epoch();
+  writer.secret = state.identity().secret();
   writer.committed = state.pass();
   writer.clock = state.clock();
   return writer;
 }
 
 ParameterClient::Writer ParameterClient::writer() const {
-  return {epoch_, committed_, clock_, manifest_};
+  return {epoch_, secret_, committed_, clock_, manifest_};
 }
 
 void ParameterClient::Follow(const Writer& writer) {
   epoch_ = writer.epoch;
+  secret_ = writer.secret;
   committed_ = writer.committed;
   clock_ = writer.clock;
   manifest_ = writer.manifest;

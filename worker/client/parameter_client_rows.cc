@@ -81,7 +81,8 @@ absl::Status ParameterClient::Push(TableId table, absl::Span<const Key> keys, co
   const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
   FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
   header.pass = open_;
-  PushTransfer transfer(header, routing, TakeSequences(routing.chunks), keys, values, full);
+  PushTransfer transfer(header, secret_, routing, TakeSequences(routing.chunks), keys, values,
+                        full);
   return RunExchange(servers_, policy(), transfer);
 }
 
@@ -111,7 +112,7 @@ absl::Status ParameterClient::PushDenseRows(TableId table, const FrameHeader& ba
   const std::vector<DenseChunk> chunks = ChunksOf(table);
   FrameHeader header = base;
   header.pass = open_;
-  PushDenseTransfer transfer(header, chunks, TakeSequences(chunks), values);
+  PushDenseTransfer transfer(header, secret_, chunks, TakeSequences(chunks), values);
   return RunExchange(servers_, policy(), transfer);
 }
 

@@ -17,8 +17,8 @@ char* AppendHeader(Frame& frame) {
   return frame.AppendBuffer(sizeof(FrameHeader));
 }
 
-void Seal(FrameHeader header, char* place, const Frame& frame) {
-  header.body_hash = BodyHash(frame);
+void Seal(FrameHeader header, uint64_t secret, char* place, const Frame& frame) {
+  header.body_hash = BodyHash(frame, secret);
   std::memcpy(place, &header, sizeof(header));
 }
 
@@ -86,7 +86,7 @@ Frame PushTransfer::Request(size_t i) const {
 
   FrameHeader header = HeaderOf(header_, kind(), order.size());
   header.sequence = sequences_[i];
-  Seal(header, place, frame);
+  Seal(header, secret_, place, frame);
   return frame;
 }
 
@@ -117,7 +117,7 @@ Frame PushDenseTransfer::Request(size_t i) const {
   char* place = AppendHeader(frame);
   frame.AppendBytes(values_ + chunks_[i].begin * header_.stride,
                     rows * header_.stride * sizeof(float));
-  Seal(header, place, frame);
+  Seal(header, secret_, place, frame);
   return frame;
 }
 

@@ -43,11 +43,12 @@ class PullTransfer : public Transfer {
 // New values out.
 class PushTransfer : public Transfer {
  public:
-  // header: also pass and worker. sequences: of each chunk.
-  PushTransfer(const FrameHeader& header, const KeyRouting& routing,
+  // header: also pass and worker. secret: of the writer. sequences: of each chunk.
+  PushTransfer(const FrameHeader& header, uint64_t secret, const KeyRouting& routing,
                std::vector<uint64_t> sequences, absl::Span<const Key> keys, const float* values,
                const uint8_t* full)
       : header_(header),
+        secret_(secret),
         routing_(routing),
         sequences_(std::move(sequences)),
         keys_(keys),
@@ -62,6 +63,7 @@ class PushTransfer : public Transfer {
 
  private:
   const FrameHeader header_;
+  const uint64_t secret_;
   const KeyRouting& routing_;
   const std::vector<uint64_t> sequences_;
   const absl::Span<const Key> keys_;
@@ -89,9 +91,15 @@ class PullDenseTransfer : public Transfer {
 
 class PushDenseTransfer : public Transfer {
  public:
-  PushDenseTransfer(const FrameHeader& header, const std::vector<DenseChunk>& chunks,
-                    std::vector<uint64_t> sequences, const float* values)
-      : header_(header), chunks_(chunks), sequences_(std::move(sequences)), values_(values) {}
+  // header, secret, sequences: as PushTransfer.
+  PushDenseTransfer(const FrameHeader& header, uint64_t secret,
+                    const std::vector<DenseChunk>& chunks, std::vector<uint64_t> sequences,
+                    const float* values)
+      : header_(header),
+        secret_(secret),
+        chunks_(chunks),
+        sequences_(std::move(sequences)),
+        values_(values) {}
 
   FrameKind kind() const override { return FrameKind::kPushDense; }
   size_t call_num() const override { return chunks_.size(); }
@@ -101,6 +109,7 @@ class PushDenseTransfer : public Transfer {
 
  private:
   const FrameHeader header_;
+  const uint64_t secret_;
   const std::vector<DenseChunk>& chunks_;
   const std::vector<uint64_t> sequences_;
   const float* const values_;

@@ -41,7 +41,8 @@ absl::StatusOr<uint64_t> Trainer::RowsOf(const ReadyPass& ready) {
 }
 
 absl::Status Trainer::BeginPass() {
-  CISTERN_RETURN_IF_ERROR(AsLeader([this] { return client_.BeginPass(); }));
+  const uint32_t workers = team_ == nullptr ? 1 : trainers()->size();
+  CISTERN_RETURN_IF_ERROR(AsLeader([&] { return client_.BeginPass(workers); }));
   if (!leads()) client_.JoinPass();
   return absl::OkStatus();
 }

@@ -1,0 +1,38 @@
+#include "server/checkpoint/epoch_claim.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace cistern {
+
+std::string FormatClaim(const EpochClaim& claim) {
+  std::string text = absl::StrCat("commit ", claim.commit, "\n");
+  if (claim.secret.has_value()) {
+    absl::StrAppend(&text, "secret ", absl::Hex(*claim.secret, absl::kZeroPad16), "\n");
+  }
+  if (!claim.writer.empty()) absl::StrAppend(&text, "writer ", claim.writer, "\n");
+  return text;
+}
+
+EpochClaim ParseClaim(Epoch epoch, absl::string_view text) {
+  constexpr size_t kSecretDigits = 16;
+  EpochClaim claim;
+  claim.epoch = epoch;
+  std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  lines.pop_back();  // behind the last line break: nothing, or a line that was cut short
+  for (absl::string_view line : lines) {
+    uint64_t number = 0;
+    if (absl::ConsumePrefix(&line, "commit ")) {
+      if (absl::SimpleAtoi(line, &number)) claim.commit = number;
+    } else if (absl::ConsumePrefix(&line, "secret ")) {
+      if (line.size() == kSecretDigits && absl::SimpleHexAtoi(line, &number)) claim.secret = number;
+    } else if (absl::ConsumePrefix(&line, "writer ")) {
+      claim.writer = std::string(line);
+    }
+  }
+  return claim;
+}
+
+}  // namespace cistern

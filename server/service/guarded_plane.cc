@@ -1,0 +1,49 @@
+#include "server/service/guarded_plane.h"
+
+#include <exception>
+#include <new>
+
+#include "common/memory_exhausted.h"
+
+namespace cistern {
+namespace {
+
+bool ChangesTables(absl::string_view name) {
+  for (const char* changing : {"ClaimEpoch", "CommitPass", "CreateTables", "Load", "Clear",
+                               "Shrink", "UpdateAfterSave", "Hello"}) {
+    if (name == changing) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status StatusOfException(const char* call) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        call,
+        ": this server is out of memory; give it more, use more servers, or make passes "
+        "smaller"));
+  } catch (const std::exception& thrown) {
+    return absl::InternalError(absl::StrCat(call, ": ", thrown.what()));
+  } catch (...) {
+    return absl::InternalError(absl::StrCat(call, ": an exception without a name"));
+  }
+}
+
+absl::Status GuardedPlane::WhatWasThrown(const char* name) {
+  const absl::Status status = StatusOfException(name);
+  if (!ChangesTables(name)) return status;
+  if (state_->durable == nullptr) {
+    EndWithMessage(
+        absl::StrCat("tables were being changed, and these servers keep no commits to go back "
+                     "to: ",
+                     status.message()));
+  }
+  state_->durable->GiveUpMemory();
+  return status;
+}
+
+}  // namespace cistern

@@ -1,0 +1,109 @@
+#include "server/service/writer_lease.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kMine = 11, kOther = 22;
+constexpr absl::Duration kNoWait = absl::ZeroDuration();
+
+absl::Status FreeFor(const WriterLease& lease, uint64_t secret) {
+  const uint64_t own[] = {secret};
+  return lease.CheckFree(own, kNoWait);
+}
+
+TEST(WriterLease, ANewFleetHasNoWriterAndAsksForNoSecret) {
+  const WriterLease lease(absl::Minutes(1));
+  EXPECT_EQ(FreeFor(lease, 0), absl::OkStatus());
+  EXPECT_EQ(lease.Check(0), absl::OkStatus());
+  EXPECT_EQ(lease.WriterAtWork({}), "");
+}
+
+TEST(WriterLease, OnlyTheSecretOfTheClaimWrites) {
+  WriterLease lease(absl::Minutes(1));
+  lease.Take(kMine, "cistern train");
+  EXPECT_EQ(lease.Check(kMine), absl::OkStatus());
+  for (const uint64_t stranger : {uint64_t{0}, kOther, ~uint64_t{0}}) {
+    EXPECT_EQ(lease.Check(stranger).code(), absl::StatusCode::kFailedPrecondition) << stranger;
+  }
+}
+
+TEST(WriterLease, AWriterThatWasHeardOfKeepsOthersOut) {
+  WriterLease lease(absl::Minutes(1));
+  lease.Take(kMine, "cistern train, process 7 on host-3");
+  const absl::Status refused = FreeFor(lease, kOther);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("process 7 on host-3"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--take-over"));
+  EXPECT_EQ(lease.WriterAtWork({}), "cistern train, process 7 on host-3");
+  EXPECT_EQ(FreeFor(lease, kMine), absl::OkStatus());  // its own claim
+  EXPECT_EQ(lease.WriterAtWork({kMine}), "");
+}
+
+TEST(WriterLease, WithoutSilenceTheNewestClaimWins) {
+  WriterLease lease(absl::ZeroDuration());
+  lease.Take(kMine, "first");
+  EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
+}
+
+TEST(WriterLease, AWriterWhoseLastConnectionHasEndedIsGone) {
+  WriterLease lease(absl::Minutes(1));
+  lease.Take(kMine, "first");
+  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
+  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
+  lease.EndHold(kMine);
+  EXPECT_FALSE(FreeFor(lease, kOther).ok());
+  lease.EndHold(kMine);
+  EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
+}
+
+TEST(WriterLease, StrangersNeitherHoldNorEndAHold) {
+  WriterLease lease(absl::Minutes(1));
+  EXPECT_FALSE(lease.BeginHold(0).ok());
+  lease.Take(kMine, "first");
+  EXPECT_FALSE(lease.BeginHold(kOther).ok());
+  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
+  lease.EndHold(kOther);
+  EXPECT_FALSE(FreeFor(lease, kOther).ok());
+}
+
+TEST(WriterLease, AnOlderWritersConnectionDoesNotEndTheNewersHold) {
+  WriterLease lease(absl::Minutes(1));
+  lease.Take(kMine, "first");
+  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
+  lease.Take(kOther, "second");
+  ASSERT_EQ(lease.BeginHold(kOther), absl::OkStatus());
+  lease.EndHold(kMine);
+  EXPECT_EQ(lease.WriterAtWork({}), "second");
+}
+
+TEST(WriterLease, AfterARestartTheWriterOnDiskGoesOnAndNobodyWaitsForIt) {
+  WriterLease lease(absl::Minutes(1));
+  lease.Restore(kMine, "first");
+  EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
+  EXPECT_EQ(lease.Check(kOther).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(lease.Check(kMine), absl::OkStatus());
+  EXPECT_FALSE(FreeFor(lease, kOther).ok());  // it was heard of again
+}
+
+TEST(WriterLease, AWriterThatCannotBeReadHasToClaimAgain) {
+  WriterLease lease(absl::Minutes(1));
+  lease.Restore(std::nullopt, "");
+  EXPECT_EQ(lease.Check(0).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(lease.secret().status().code(), absl::StatusCode::kAborted);
+  lease.Take(kMine, "again");
+  EXPECT_EQ(*lease.secret(), kMine);
+}
+
+TEST(PlainWriterName, IsALineOfText) {
+  EXPECT_EQ(PlainWriterName("train\n2026 refused Push"), "train?2026 refused Push");
+  EXPECT_EQ(PlainWriterName(std::string(1 << 20, 'x')).size(), 200u);
+  EXPECT_EQ(PlainWriterName(""), "a writer without a name");
+}
+
+}  // namespace
+}  // namespace cistern
