@@ -3,7 +3,7 @@
 // Three builds of one interface: on the CPU over TCP, on a GPU over NCCL, and on a GPU by way of
 // the host. All processes of a group make the same calls in the same order, with the same sizes.
 //
-//   PeerGroup group{.rank = 1, .size = 4, .address = "worker0:7200", .run = "ctr-20261122"};
+//   PeerGroup group{.rank = 1, .size = 4, .address = "worker0:7200", .secret = {secret}};
 //   CISTERN_ASSIGN_OR_RETURN(auto peers, Communicator::OnCpu(std::move(group)));
 //   CISTERN_RETURN_IF_ERROR(peers->AllReduce(gradients, count, ElementType::kFloat, stream));
 //

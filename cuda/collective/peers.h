@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "cuda/collective/peer_group.h"
+#include "cuda/collective/reception.h"
 
 namespace cistern {
 
@@ -35,8 +36,9 @@ struct ReceivedPart {
 // Threads: one at a time; Interrupt from any.
 class Peers {
  public:
-  // Waits until all have come. kInvalidArgument for a group that cannot be; kUnavailable or
-  // kDeadlineExceeded with the ranks that are missing.
+  // Waits until all have come. kInvalidArgument for a group that cannot be, or whose processes
+  // disagree about its size and ranks; kUnavailable or kDeadlineExceeded with the ranks that are
+  // missing. Connections without the group's secret change nothing.
   static absl::StatusOr<std::unique_ptr<Peers>> Connect(PeerGroup group);
 
   int rank() const { return rank_; }
@@ -63,7 +65,8 @@ class Peers {
   // Another process; the own place has no connection.
   struct Other {
     Socket socket;
-    std::string name;  // "worker 2 (10.0.0.3)"
+    std::string name;   // "worker 2 (10.0.0.3)"
+    uint16_t port = 0;  // where it listens
   };
 
   Peers(int rank, int size, std::chrono::milliseconds deadline);
@@ -71,8 +74,10 @@ class Peers {
   // How the group finds each other (peers_connect.cc).
   absl::Status Gather(const PeerGroup& group, Deadline deadline);
   absl::Status Join(const PeerGroup& group, Deadline deadline);
-  absl::Status Welcome(const PeerGroup& group, Socket socket, bool is_first, Deadline deadline,
-                       std::vector<std::string>* places);
+  // Until nobody is missing; a line in the log says who was dropped.
+  absl::Status WelcomeAll(const PeerGroup& group, const Listener& listener, uint64_t secret,
+                          Deadline deadline);
+  absl::Status Welcome(Reception::Guest guest);
   std::string Missing() const;
   void Take(int rank, Socket socket);
 

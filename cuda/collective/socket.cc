@@ -125,7 +125,11 @@ absl::StatusOr<Socket> Listener::Accept(Deadline deadline) const {
       Prepare(accepted.descriptor());
       return accepted;
     }
-    if (errno == EMFILE || errno == ENFILE) return SystemError("accept");
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a connection to port ", port_, " cannot be accepted: ", std::strerror(errno),
+          "; see ulimit -n, and who connects there"));
+    }
   }
 }
 

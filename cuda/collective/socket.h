@@ -44,7 +44,9 @@ class Listener {
 
   bool is_open() const { return socket_.is_open(); }
   uint16_t port() const { return port_; }
-  // kDeadlineExceeded if nobody comes.
+  int descriptor() const { return socket_.descriptor(); }
+  // kDeadlineExceeded if nobody comes; kResourceExhausted if this process or machine can open no
+  // more connections.
   absl::StatusOr<Socket> Accept(Deadline deadline) const;
 
  private:

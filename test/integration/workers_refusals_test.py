@@ -37,19 +37,20 @@ class Refusals(WorkersTest):
         (self.folder / "other").mkdir()
         peers = f"127.0.0.1:{free_port()}"
         with Servers(1, self.folder) as own, Servers(1, self.folder / "other") as other:
-            started = [start(*self.words("run", servers, rank, 2, peers))
+            started = [start(*self.words("run", servers, rank, 2, peers, "--recovery-limit", 2))
                        for rank, servers in enumerate((own, other))]
             for worker in started:
                 self.addCleanup(self.end, worker)
-            for worker in started:
-                self.expect(finish(worker), 2, f"server {other.addresses} is at epoch 0",
-                            "give all workers the same --servers")
+            leader, follower = map(finish, started)
+            self.expect(leader, 3, "worker 1 did not come")
+            self.expect(follower, 3, f"it has left no secret for {peers} on server "
+                        f"{other.addresses}", "give all workers the same")
 
     def test_of_a_worker_that_does_not_come(self):
         leader, = self.results((0, 2), limit=1)
         self.expect(leader, 3, "worker 1 did not come")
         other, = self.results((1, 2), limit=1)
-        self.expect(other, 3, "worker 0: 127.0.0.1:", "could not be reached")
+        self.expect(other, 3, "worker 0: it has left no secret for 127.0.0.1:")
 
     def test_of_two_with_one_rank_and_of_other_numbers(self):
         for result in self.results((0, 3), (1, 3), (1, 3)):

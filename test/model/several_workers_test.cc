@@ -16,7 +16,7 @@ constexpr size_t kRows = 12;
 
 struct Team1 {
   Team1() {
-    auto formed = Team::Form({0, 1, "", "test"}, std::chrono::seconds(10));
+    auto formed = Team::Form({0, 1, "", {4711}}, std::chrono::seconds(10));
     EXPECT_TRUE(formed.ok()) << formed.status();
     team = *std::move(formed);
     auto joined = team->OnDevice(TestDevice());

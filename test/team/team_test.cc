@@ -120,7 +120,7 @@ TEST(Team, AWorkerThatIsMissingIsNamed) {
   ASSERT_TRUE(free.ok());
   const std::string address = absl::StrCat("127.0.0.1:", free->port());
   *free = Listener();
-  const auto team = Team::Form({0, 2, address, "test"}, std::chrono::milliseconds(200));
+  const auto team = Team::Form({0, 2, address, {4711}}, std::chrono::milliseconds(200));
   EXPECT_EQ(team.status().code(), absl::StatusCode::kDeadlineExceeded) << team.status();
   EXPECT_THAT(team.status().message(), HasSubstr("worker 1 did not come"));
 }

@@ -24,7 +24,7 @@ inline std::vector<absl::Status> RunTeam(uint32_t size,
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      auto team = Team::Form({rank, size, address, "test"}, std::chrono::seconds(60));
+      auto team = Team::Form({rank, size, address, {4711}}, std::chrono::seconds(60));
       ends[rank] = team.ok() ? work(**team) : team.status();
     });
   }

@@ -1,9 +1,9 @@
 #include "worker/team/team.h"
 
-#include <cstring>
-
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "common/log.h"
+#include "common/secret.h"
 
 namespace cistern {
 namespace {
@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Team>> Team::Form(const TeamPlace& place,
   group.rank = static_cast<int>(place.rank);
   group.size = static_cast<int>(place.size);
   group.address = place.address;
-  group.run = place.run;
+  group.secret = place.secret;
   group.interrupted = place.interrupted;
   group.gather_limit = limit;
   group.deadline = kPatience;
@@ -122,12 +122,12 @@ absl::StatusOr<PeerGroup> Team::NextGroup() {
   PeerGroup group;
   group.rank = static_cast<int>(rank());
   group.size = static_cast<int>(size());
-  group.run = place_.run;
   group.interrupted = place_.interrupted;
   group.gather_limit = kNextLimit;
   group.deadline = kPatience;
   if (size() == 1) return group;
-  std::string port;
+  // "port secret"
+  std::string place;
   absl::Status opened;
   if (leads()) {
     CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(place_.address));
@@ -135,12 +135,16 @@ absl::StatusOr<PeerGroup> Team::NextGroup() {
     opened = listener.status();
     if (opened.ok()) {
       group.listener = *std::move(listener);
-      port = absl::StrCat(group.listener.port());
+      place = absl::StrCat(group.listener.port(), " ", NewSecret());
     }
   }
   CISTERN_RETURN_IF_ERROR(Agree(opened));
-  CISTERN_ASSIGN_OR_RETURN(port, FromLeader(port));
-  group.address = absl::StrCat(place_.address.substr(0, place_.address.rfind(':')), ":", port);
+  CISTERN_ASSIGN_OR_RETURN(place, FromLeader(place));
+  const std::vector<std::string> words = absl::StrSplit(place, ' ');
+  if (words.size() != 2 || !absl::SimpleAtoi(words[1], &group.secret.value)) {
+    return absl::InternalError("worker 0 sent no place where the workers meet again");
+  }
+  group.address = absl::StrCat(place_.address.substr(0, place_.address.rfind(':')), ":", words[0]);
   return group;
 }
 

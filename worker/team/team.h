@@ -18,7 +18,7 @@ namespace cistern {
 struct TeamPlace {
   uint32_t rank = 0, size = 1;
   std::string address;  // "host:port" of worker 0, who listens there
-  std::string run;      // the same for all: a worker of another run is turned away
+  GroupSecret secret;   // of the run (train_team.h); teams beside the first get their own
   // Set by a signal handler: nobody is waited for any more (kCancelled). May be null.
   const std::atomic<bool>* interrupted = nullptr;
 };

@@ -111,8 +111,9 @@ absl::Status TrainJob::Claim() {
 
 absl::Status TrainJob::GatherTeam() {
   if (options_.world_size == 1) return absl::OkStatus();
-  TeamPlace place = {options_.rank, options_.world_size, options_.peers, "cistern train",
-                     options_.interrupted};
+  const TeamPlace place = {options_.rank, options_.world_size, options_.peers,
+                           SecretOfRun(client_, options_.rank, options_.peers),
+                           options_.interrupted};
   const bool waits = gathered_ || options_.recovery_seconds > 0;
   const double seconds = waits ? options_.recovery_seconds : kGatheringSeconds;
   absl::StatusOr<std::unique_ptr<TrainTeam>> team = TrainTeam::Form(

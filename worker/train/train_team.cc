@@ -1,5 +1,7 @@
 #include "worker/train/train_team.h"
 
+#include "common/secret.h"
+
 namespace cistern {
 
 absl::StatusOr<std::unique_ptr<TrainTeam>> TrainTeam::Form(const TeamPlace& place,
@@ -16,6 +18,23 @@ void TrainTeam::GiveUp(const absl::Status& why) {
   trainers->GiveUp(why);
   steps->GiveUp(why);
   stagers->Interrupt(why);
+}
+
+GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::string& peers) {
+  GroupSecret secret;
+  if (rank == 0) {
+    secret.value = NewSecret();
+    secret.leave = [&client, peers](uint64_t value) { return client.LeaveRunSecret(peers, value); };
+    return secret;
+  }
+  secret.fetch = [&client, peers]() -> absl::StatusOr<uint64_t> {
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t value, client.RunSecret(peers));
+    if (value != 0) return value;
+    return absl::NotFoundError(absl::StrCat(
+        "it has left no secret for ", peers, " on server ", client.servers()[0].name,
+        ": it has not started, or it has other --peers or --servers; give all workers the same"));
+  };
+  return secret;
 }
 
 absl::Status FollowWriter(Team& team, ParameterClient& client) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "worker/client/parameter_client.h"
 #include "worker/team/team.h"
@@ -23,6 +24,11 @@ struct TrainTeam {
   // a call of the stagers.
   void GiveUp(const absl::Status& why);
 };
+
+// How the workers of a run know each other whose worker 0 listens at `peers`: worker 0 draws a
+// secret and leaves it on server 0, where the others fetch it. Who reaches the port of worker 0,
+// and not the servers, does not know it. client: outlives what is returned.
+GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::string& peers);
 
 // The state of the fleet as worker 0 sees it becomes that of all.
 absl::Status FollowWriter(Team& team, ParameterClient& client);

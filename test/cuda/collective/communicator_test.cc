@@ -272,11 +272,13 @@ TEST(Communicator, GroupsThatDisagreeAreRefused) {
   }
   const std::vector<Ending> runs =
       RunGroup(2, milliseconds(1000), [](PeerGroup group) -> absl::Status {
-        if (group.rank == 1) group.run = "yesterday";
+        if (group.rank == 1) ++group.secret.value;
         return Communicator::OnCpu(std::move(group)).status();
       });
   EXPECT_EQ(runs[0].status(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(runs[1].text(), HasSubstr("this is run 'test', not 'yesterday'"));
+  EXPECT_EQ(runs[1].status(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(runs[1].text(), HasSubstr("without an answer"));
+  EXPECT_THAT(runs[1].text(), HasSubstr("of another run"));
 }
 
 TEST(Communicator, AGroupThatCannotBeIsInvalid) {
@@ -285,12 +287,18 @@ TEST(Communicator, AGroupThatCannotBeIsInvalid) {
     group.rank = rank;
     group.size = size;
     group.address = address;
+    group.secret.value = 1;
     return Communicator::OnCpu(std::move(group)).status();
   };
   EXPECT_EQ(status_of(2, 2, "a:1").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status_of(-1, 2, "a:1").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status_of(1, 2, "nowhere").message()), HasSubstr("host:port"));
+  EXPECT_EQ(status_of(0, 1 << 30, "a:1").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(status_of(0, 1, "").ok());
+  PeerGroup open_to_all;
+  open_to_all.size = 2;
+  EXPECT_THAT(Communicator::OnCpu(std::move(open_to_all)).status().message(),
+              HasSubstr("without a secret"));
 }
 
 TEST(Communicator, ACallOfTheCpuRefusesAGpusStream) {

@@ -76,7 +76,7 @@ inline std::vector<Ending> RunGroup(int size, std::chrono::milliseconds deadline
     group.rank = rank;
     group.size = size;
     group.address = absl::StrCat("127.0.0.1:", listener->port());
-    group.run = "test";
+    group.secret.value = 4711;
     group.gather_limit = group.deadline = deadline;
     if (rank == 0) group.listener = *std::move(listener);
     const absl::Status status = body(std::move(group));
