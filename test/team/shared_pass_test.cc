@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "test/team/team_passes.h"
 #include "worker/team/key_owner.h"
+#include "worker/team/message.h"
 #include "worker/team/pass_partners.h"
 
 namespace cistern {
@@ -265,6 +266,51 @@ TEST(SharedPass, OtherDataIsNoticed) {
   for (const absl::Status& end : ends) {
     EXPECT_EQ(end.code(), absl::StatusCode::kFailedPrecondition) << end;
     EXPECT_THAT(end.message(), HasSubstr("give all workers the same files"));
+  }
+}
+
+// A worker that owns key 7 gives one batch to worker 1, which says `asks` of the rows that it
+// takes. Returns what the owner makes of it.
+absl::Status OwnerTold(const std::vector<uint32_t>& asks) {
+  Pass pass;
+  pass.keys.resize(1);
+  pass.owned.resize(1);
+  pass.owned[0].keys.Add(7);
+  pass.owned[0].asked.resize(2);
+  Batch& batch = pass.batches.emplace_back();
+  batch.sparse.resize(1);
+  batch.sparse[0].slot_num = 1;
+  batch.sparse[0].offsets = {0};
+  const auto ends = RunTeam(2, [&](Team& team) -> absl::Status {
+    if (team.leads()) return ExchangeRows(team, {true, {false}, {true}}, &pass);
+    CISTERN_RETURN_IF_ERROR(team.Exchange({"", ""}).status());
+    std::string message;
+    PutNumbers<uint32_t>(asks, &message);
+    return team.Exchange({message, ""}).status();
+  });
+  EXPECT_TRUE(ends[1].ok()) << ends[1];
+  return ends[0];
+}
+
+TEST(SharedPass, RowsAndOccurrencesThatCannotBeAreErrorsOfTheirWorker) {
+  EXPECT_TRUE(OwnerTold({0}).ok());
+  EXPECT_TRUE(OwnerTold({1, 0, 2, 0, 1}).ok());
+  const std::vector<std::pair<std::vector<uint32_t>, const char*>> wrong = {
+      {{}, "sent too little"},
+      {{2, 0}, "sent too little"},
+      {{~0u}, "sent too little"},
+      {{1, 1, 1, 0}, "asks for row 1 of 1"},
+      {{1, ~0u, 1, 0}, "asks for row 4294967295 of 1"},
+      {{1, 0}, "sent too little"},
+      {{1, 0, 0}, "asks for a row that its batch does not hold"},
+      {{1, 0, 1, 2}, "counts occurrence 2 of 2"},
+      {{1, 0, ~0u, 0}, "sent too little"},
+      {{0, 0}, "asks for rows of more batches than there are"},
+  };
+  for (const auto& [asks, error] : wrong) {
+    const absl::Status told = OwnerTold(asks);
+    EXPECT_EQ(told.code(), absl::StatusCode::kInternal) << told;
+    EXPECT_THAT(told.message(), HasSubstr(absl::StrCat("worker 1 ", error)));
   }
 }
 

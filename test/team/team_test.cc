@@ -125,6 +125,64 @@ TEST(Team, AWorkerThatIsMissingIsNamed) {
   EXPECT_THAT(team.status().message(), HasSubstr("worker 1 did not come"));
 }
 
+// Worker 1 is a process that knows the secret and sends what no worker would: `length` to worker 0
+// as that of its message, then `message`. Returns what worker 0 makes of it.
+absl::Status LeaderOf(const std::function<absl::Status(Team&)>& leader, uint64_t length,
+                      const std::string& message) {
+  absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
+  EXPECT_TRUE(free.ok());
+  const std::string address = absl::StrCat("127.0.0.1:", free->port());
+  *free = Listener();
+  std::thread other([&] {
+    PeerGroup group;
+    group.rank = 1;
+    group.size = 2;
+    group.address = address;
+    group.secret.value = 4711;
+    const auto peers = Communicator::OnCpu(std::move(group));
+    ASSERT_TRUE(peers.ok()) << peers.status();
+    Stream stream;
+    const std::vector<uint64_t> sent = {length, 0};
+    std::vector<uint64_t> received(2);
+    const std::vector<size_t> each(2, sizeof(uint64_t));
+    ASSERT_TRUE((*peers)->AllToAll(sent.data(), each, received.data(), each, stream).ok());
+    std::string rest(received[0], ' ');
+    (*peers)
+        ->AllToAll(message.data(), {{message.size(), 0}}, rest.data(), {{rest.size(), 0}}, stream)
+        .IgnoreError();
+  });
+  absl::Status end;
+  {
+    const auto team = Team::Form({0, 2, address, {4711}}, std::chrono::seconds(60));
+    EXPECT_TRUE(team.ok()) << team.status();
+    end = leader(**team);
+  }
+  other.join();
+  return end;
+}
+
+TEST(Team, AMessageOfAnImpossibleLengthIsAnErrorOfItsWorker) {
+  const auto exchange = [](Team& team) { return team.Exchange({"", ""}).status(); };
+  for (const uint64_t length : {Team::kMaxMessageBytes + 1, uint64_t{1} << 62, ~uint64_t{0}}) {
+    const absl::Status end = LeaderOf(exchange, length, "");
+    EXPECT_EQ(end.code(), absl::StatusCode::kInternal) << end;
+    EXPECT_THAT(end.message(),
+                HasSubstr(absl::StrCat("worker 1 announces a message of ", length, " bytes")));
+  }
+}
+
+TEST(Team, AnErrorCodeThatIsNoneIsAnErrorOfItsWorker) {
+  const auto agree = [](Team& team) { return team.Agree(absl::OkStatus()); };
+  for (const std::string message : {"\x11why", "\x7fwhy", "\x80why", "\xffwhy"}) {
+    const absl::Status end = LeaderOf(agree, message.size(), message);
+    EXPECT_EQ(end.code(), absl::StatusCode::kInternal) << end;
+    EXPECT_THAT(end.message(), HasSubstr("worker 1 sent an unknown error code"));
+  }
+  EXPECT_THAT(LeaderOf(agree, 0, "").message(), HasSubstr("worker 1 said nothing"));
+  const std::string long_reason = "\x3" + std::string(1 << 20, 'x');
+  EXPECT_LT(LeaderOf(agree, long_reason.size(), long_reason).message().size(), 5000u);
+}
+
 TEST(Team, StepsOnTheCpuSumInTheOrderOfWorkers) {
   ExpectAllWell(RunTeam(3, [](Team& team) -> absl::Status {
     DeviceContext device;

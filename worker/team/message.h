@@ -33,12 +33,16 @@ class MessageReader {
   MessageReader(const std::string& message, size_t worker) : rest_(message), worker_(worker) {}
 
   bool at_end() const { return rest_.empty(); }
+  // kInternal: what the worker does, which no worker of this program would.
+  absl::Status Wrong(const std::string& what) const {
+    return absl::InternalError(absl::StrCat("worker ", worker_, " ", what));
+  }
 
   // Appends to `numbers`.
   template <typename T>
   absl::Status Take(size_t count, std::vector<T>* numbers) {
     if (count > rest_.size() / sizeof(T)) {
-      return absl::InternalError(absl::StrCat("worker ", worker_, " sent too little"));
+      return Wrong("sent too little");
     }
     const size_t before = numbers->size();
     numbers->resize(before + count);

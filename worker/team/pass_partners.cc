@@ -36,6 +36,7 @@ class TeamPartners : public PassPartners {
       for (size_t owner = 0; owner < named.size(); ++owner) most[owner] += named[owner];
       if (claims[r].samples != own->samples) return OtherData(r, claims[r].samples, own->samples);
       CISTERN_RETURN_IF_ERROR(Learn(r, &reader));
+      if (!reader.at_end()) return reader.Wrong("names keys of more inputs than there are");
     }
     const Claim shortest = Shortest(claims, most);
     if (shortest.bytes <= shortest.budget) return shortest;

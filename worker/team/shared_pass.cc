@@ -57,6 +57,9 @@ class InputExchange {
   // From the messages of the others: what the batches give.
   absl::Status Serve(const std::vector<std::string>& asked);
   absl::Status TakeRows(MessageReader* reader, ExchangedRows* out) const;
+  // occurrences: of a row, as CountClicks makes them.
+  absl::Status CheckOccurrences(const Batch& batch, const std::vector<uint32_t>& occurrences,
+                                const MessageReader& reader) const;
   // occurrences: by row that is given.
   static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
                              ExchangedRows* out);
@@ -221,7 +224,12 @@ void InputExchange::CountClicks(const Batch& batch, size_t begin, size_t end,
 
 absl::Status InputExchange::TakeRows(MessageReader* reader, ExchangedRows* out) const {
   CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader->TakeNumber<uint32_t>());
-  CISTERN_RETURN_IF_ERROR(reader->Take(count, &out->served.rows));
+  std::vector<Row>& rows = out->served.rows;
+  CISTERN_RETURN_IF_ERROR(reader->Take(count, &rows));
+  const size_t held = pass_.keys[input_].size();
+  for (size_t i = rows.size() - count; i < rows.size(); ++i) {
+    if (rows[i] >= held) return reader->Wrong(absl::StrCat("asks for row ", rows[i], " of ", held));
+  }
   out->given.push_back(count);
   return absl::OkStatus();
 }
@@ -237,6 +245,7 @@ absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
       while (counts() && occurrences.size() < out.served.rows.size()) {
         CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader.TakeNumber<uint32_t>());
         CISTERN_RETURN_IF_ERROR(reader.Take(count, &occurrences.emplace_back()));
+        CISTERN_RETURN_IF_ERROR(CheckOccurrences(batch, occurrences.back(), reader));
       }
     }
     out.served.slot_num = 1;
@@ -244,6 +253,22 @@ absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
     std::iota(out.served.offsets.begin(), out.served.offsets.end(), 0u);
     if (options_.segments) MakeSegments(&out.served);
     if (counts()) SumOccurrences(occurrences, &out);
+  }
+  for (const MessageReader& reader : readers) {
+    if (!reader.at_end()) return reader.Wrong("asks for rows of more batches than there are");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InputExchange::CheckOccurrences(const Batch& batch,
+                                             const std::vector<uint32_t>& occurrences,
+                                             const MessageReader& reader) const {
+  if (occurrences.empty()) return reader.Wrong("asks for a row that its batch does not hold");
+  const size_t end = size_t{2} * batch.sparse[input_].slot_num;
+  for (const uint32_t occurrence : occurrences) {
+    if (occurrence >= end) {
+      return reader.Wrong(absl::StrCat("counts occurrence ", occurrence, " of ", end));
+    }
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,9 @@
 #include "worker/team/team.h"
 
+#include <unistd.h>
+
+#include <exception>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/log.h"
@@ -15,6 +19,9 @@ constexpr std::chrono::milliseconds kNextLimit = std::chrono::seconds(60);
 // Steps follow each other; what takes long stands between passes, and the team waits for it there.
 constexpr std::chrono::milliseconds kStepPatience = std::chrono::minutes(5);
 
+// The longest reason of another worker's error that is passed on.
+constexpr size_t kErrorBytes = 4096;
+
 // What a worker says begins with the code of its status: 0, and then what it has to say, or that of
 // an error, and then why.
 std::string WithCode(const absl::StatusOr<std::string>& said) {
@@ -26,7 +33,37 @@ absl::StatusOr<std::string> FromCode(const std::string& text, size_t rank) {
   if (text.empty()) return absl::InternalError(absl::StrCat("worker ", rank, " said nothing"));
   const auto code = static_cast<absl::StatusCode>(text[0]);
   if (code == absl::StatusCode::kOk) return text.substr(1);
-  return absl::Status(code, absl::StrCat("worker ", rank, ": ", text.substr(1)));
+  if (code < absl::StatusCode::kOk || code > absl::StatusCode::kUnauthenticated) {
+    return absl::InternalError(absl::StrCat("worker ", rank, " sent an unknown error code"));
+  }
+  return absl::Status(code, absl::StrCat("worker ", rank, ": ", text.substr(1, kErrorBytes)));
+}
+
+uint64_t MachineBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Room for what the workers announce: [size] bytes each.
+absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
+  uint64_t total = 0, largest = 0;
+  size_t from = 0;
+  for (size_t r = 0; r < announced.size(); ++r) {
+    if (announced[r] > Team::kMaxMessageBytes) {
+      return absl::InternalError(absl::StrCat(
+          "worker ", r, " announces a message of ", announced[r], " bytes; ",
+          Team::kMaxMessageBytes, " is the most. See that it is of this version, and its machine"));
+    }
+    total += announced[r];
+    if (announced[r] > largest) from = r, largest = announced[r];
+  }
+  try {
+    if (total <= MachineBytes()) return std::string(total, '\0');
+  } catch (const std::exception&) {  // std::bad_alloc, or std::length_error
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("the messages of all workers have ", total,
+                                                   " bytes, ", largest, " of them from worker ",
+                                                   from, ": this machine has no memory for them"));
 }
 
 }  // namespace
@@ -55,9 +92,7 @@ absl::StatusOr<std::vector<std::string>> Team::Exchange(const std::vector<std::s
   }
   const std::vector<size_t> each(size(), sizeof(uint64_t));
   CISTERN_RETURN_IF_ERROR(peers_->AllToAll(sent.data(), each, received.data(), each, host_));
-  size_t total = 0;
-  for (const uint64_t bytes : received) total += bytes;
-  std::string all_received(total, '\0');
+  CISTERN_ASSIGN_OR_RETURN(std::string all_received, RoomFor(received));
   const std::vector<size_t> send_bytes(sent.begin(), sent.end());
   const std::vector<size_t> receive_bytes(received.begin(), received.end());
   CISTERN_RETURN_IF_ERROR(
@@ -111,7 +146,8 @@ absl::StatusOr<uint64_t> SumOver(Team& team, uint64_t own) {
   for (const std::string& text : said) {
     uint64_t one = 0;
     if (!absl::SimpleAtoi(text, &one)) {
-      return absl::InternalError(absl::StrCat("a worker said '", text, "' for a number"));
+      return absl::InternalError(
+          absl::StrCat("a worker said '", text.substr(0, 100), "' for a number"));
     }
     sum += one;
   }

@@ -30,6 +30,8 @@ struct TeamPlace {
 // Threads: one at a time; another thread takes another team of the same workers (Another).
 class Team {
  public:
+  static constexpr uint64_t kMaxMessageBytes = uint64_t{16} << 30;
+
   // Waits until all are there. kInvalidArgument: a place that cannot be; kUnavailable,
   // kDeadlineExceeded: who is missing.
   static absl::StatusOr<std::unique_ptr<Team>> Form(const TeamPlace& place,
@@ -39,7 +41,9 @@ class Team {
   uint32_t size() const { return static_cast<uint32_t>(peers_->size()); }
   bool leads() const { return rank() == 0; }
 
-  // to[r] goes to worker r; returns what each sent here. [size], the own included.
+  // to[r] goes to worker r; returns what each sent here. [size], the own included. The longest
+  // message is kMaxMessageBytes. kInternal for a longer one that a worker announces,
+  // kResourceExhausted for one that this machine has no memory for.
   absl::StatusOr<std::vector<std::string>> Exchange(const std::vector<std::string>& to);
   // The same of what may fail: where some have an error to say, that of the first, with its name,
   // at all others, and everybody's own at itself.

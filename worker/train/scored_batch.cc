@@ -33,9 +33,11 @@ absl::Status ScoredBatch::Append(const std::string& packed, size_t worker) {
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&margins));
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&has));
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&keys));
-  if (more.size() != 1 || has.size() != keys.size() || !reader.at_end()) {
-    return absl::InternalError(absl::StrCat("worker ", worker, " sent scores of another form"));
-  }
+  // The parts before it were whole, so totals may be compared.
+  const bool is_whole = more.size() == 1 && has.size() == keys.size() && reader.at_end() &&
+                        predictions.size() == labels.size() && margins.size() == labels.size() &&
+                        more[0] <= labels.size() && (has.empty() || has.size() == more[0]);
+  if (!is_whole) return reader.Wrong("sent scores of another form");
   samples += more[0];
   for (size_t i = 0; i < keys.size(); ++i) {
     groups.push_back(has[i] != 0 ? std::optional<Key>(keys[i]) : std::nullopt);

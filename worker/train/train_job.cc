@@ -38,6 +38,20 @@ std::string FirstDifference(const JobValues& a, const JobValues& b) {
   return "";
 }
 
+// What another worker said: an object of strings.
+absl::StatusOr<JobValues> ParseValues(const std::string& text, size_t worker) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  bool is_good = json.is_object();
+  JobValues values;
+  for (auto it = json.begin(); is_good && it != json.end(); ++it) {
+    is_good = it->is_string();
+    if (is_good) values[it.key()] = it->get<std::string>();
+  }
+  if (is_good) return values;
+  return absl::InternalError(
+      absl::StrCat("worker ", worker, " sent values of its job that cannot be read"));
+}
+
 // A moment at the start of the job, or of what goes on.
 MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
   if (!start.after_commit) return {};
@@ -137,9 +151,9 @@ absl::Status TrainJob::CheckSameJob() {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
                            trainers()->Gather(nlohmann::json(own).dump(
                                -1, ' ', false, nlohmann::json::error_handler_t::replace)));
-  const auto of_leader = nlohmann::json::parse(said[0]).get<JobValues>();
+  CISTERN_ASSIGN_OR_RETURN(const JobValues of_leader, ParseValues(said[0], 0));
   for (size_t r = 1; r < said.size(); ++r) {
-    const auto other = nlohmann::json::parse(said[r]).get<JobValues>();
+    CISTERN_ASSIGN_OR_RETURN(const JobValues other, ParseValues(said[r], r));
     const std::string key = FirstDifference(of_leader, other);
     if (key.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(

@@ -3,6 +3,13 @@
 #include "common/secret.h"
 
 namespace cistern {
+namespace {
+
+// What a state of worker 0 may have: a manifest is far smaller, and a protocol buffer of 2 GiB
+// cannot be read.
+constexpr size_t kMaxStateBytes = size_t{1} << 30;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainTeam>> TrainTeam::Form(const TeamPlace& place,
                                                            std::chrono::milliseconds limit,
@@ -41,6 +48,7 @@ absl::Status FollowWriter(Team& team, ParameterClient& client) {
   CISTERN_ASSIGN_OR_RETURN(const std::string packed,
                            team.FromLeader(team.leads() ? client.writer().Pack() : ""));
   if (team.leads()) return absl::OkStatus();
+  if (packed.size() > kMaxStateBytes) return absl::InternalError("worker 0 sent too long a state");
   CISTERN_ASSIGN_OR_RETURN(const ParameterClient::Writer writer,
                            ParameterClient::Writer::Unpack(packed));
   client.Follow(writer);
