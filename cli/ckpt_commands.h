@@ -10,11 +10,15 @@ void AddCkptCommands(Command& root);
 void AddCkptListCommand(Command& ckpt);
 void AddCkptDiffCommand(Command& ckpt);
 void AddCkptReshardCommand(Command& ckpt);
+void AddCkptRepairEpochsCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
 
 // What cistern ckpt ls says of PATH.
 absl::StatusOr<Report> ListCheckpoints(const std::string& path);
+
+// What cistern ckpt repair-epochs does to the state of PATH.
+absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path);
 
 struct VerifyFlags {
   std::string path;

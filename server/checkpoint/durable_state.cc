@@ -11,9 +11,6 @@
 namespace cistern {
 namespace {
 
-// Above every attempt of Prepare.
-constexpr uint32_t kFirstMerge = 1000;
-
 absl::Status NotFollowing(uint64_t commit, const std::string& why) {
   return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
                                          "; claim a new epoch and go on from the newest commit"));
@@ -50,9 +47,13 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
           ", or rewrite the state: cistern ckpt reshard"));
     }
   }
+  CISTERN_ASSIGN_OR_RETURN(const Epoch epoch, folder->NewestEpoch());
+  const absl::Status claimable = folder->CheckEpochsAreLeft(epoch);
+  if (!claimable.ok()) LogError(std::string(claimable.message()));  // it can still be read
   CISTERN_ASSIGN_OR_RETURN(const uint32_t attempt, folder->NewestAttempt(rank));
-  return std::unique_ptr<DurableState>(new DurableState(
-      options, map, rank, pool, std::move(folder), std::max(attempt, kFirstMerge) - kFirstMerge));
+  return std::unique_ptr<DurableState>(
+      new DurableState(options, map, rank, pool, std::move(folder),
+                       std::max(attempt, kFirstMergeAttempt) - kFirstMergeAttempt));
 }
 
 DurableState::DurableState(const Options& options, const ShardMap& map, uint32_t rank,
@@ -307,7 +308,7 @@ void DurableState::StartCompactionIfDue() {
   name.server = rank_;
   // Attempts of their own: a prepared base may have the name without, and a process before this
   // one may have merged the same files.
-  name.attempt = ++merges_ + kFirstMerge;
+  name.attempt = ++merges_ + kFirstMergeAttempt;
   RowFileHeader header;
   header.base = true;
   header.cluster_id = cluster_id_;

@@ -168,7 +168,7 @@ absl::Status DurableState::KeepOlderManifests(uint64_t newest) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, folder_->Commits());
   std::vector<ParsedManifest> kept;
   for (const uint64_t commit : commits) {
-    if (commit >= newest || commit + options_.keep_commits <= newest) continue;
+    if (commit >= newest || newest - commit >= options_.keep_commits) continue;
     absl::StatusOr<ParsedManifest> older = folder_->ReadManifest(commit);
     if (absl::IsNotFound(older.status())) continue;  // removed meanwhile
     CISTERN_RETURN_IF_ERROR(older.status());

@@ -168,7 +168,9 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
   CISTERN_RETURN_IF_ERROR(folder.RemoveUnnamed(UINT64_MAX, {}, 0, /*strays=*/true, 1));
   CISTERN_ASSIGN_OR_RETURN(const Epoch old_epoch, from.NewestEpoch());
   CISTERN_ASSIGN_OR_RETURN(const Epoch new_epoch, folder.NewestEpoch());
-  const Epoch epoch = std::max({old_epoch, new_epoch, Epoch{manifest.epoch()}}) + 1;
+  const Epoch newest_epoch = std::max({old_epoch, new_epoch, Epoch{manifest.epoch()}});
+  CISTERN_RETURN_IF_ERROR(from.CheckEpochsAreLeft(newest_epoch));
+  const Epoch epoch = newest_epoch + 1;
   CISTERN_RETURN_IF_ERROR(folder.CreateEpoch(ParseClaim(epoch, "")));
   manifest.set_epoch(epoch);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommitReader> reader,

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/json_memory.h"
 
 namespace cistern {
@@ -56,11 +57,30 @@ absl::Status TryExclusiveNames(FileSystem& files, const std::string& path, uint3
   return RemoveIfThere(files, second);
 }
 
-absl::Status MissingManifest(const std::string& path, const std::string& what) {
+absl::Status MissingFolder(const std::string& path) {
   return absl::DataLossError(
-      absl::StrCat(path, ": ", what,
-                   " is missing, and data/ holds files of its commits: restore it "
-                   "from a copy, or start on another --data_dir"));
+      absl::StrCat(path,
+                   ": the folder manifest/ is missing, and data/ holds files of its commits: "
+                   "restore it from a copy, or start on another --data_dir"));
+}
+
+// The newest commit that something in the folder proves, and what that is.
+struct ProvenCommit {
+  uint64_t commit = 0;
+  std::string by;
+
+  void Update(uint64_t other, const std::string& other_by) {
+    if (other <= commit) return;
+    commit = other;
+    by = other_by;
+  }
+};
+
+// Changes of commit c are written once commit c - 1 is decided, and only decided commits are
+// merged. Any other base may be of any commit: ckpt reshard writes it before the first manifest.
+uint64_t CommitProvenBy(const RowFileName& name) {
+  if (!name.base) return name.commit == 0 ? 0 : name.commit - 1;
+  return name.attempt > kFirstMergeAttempt ? name.commit : 0;
 }
 
 }  // namespace
@@ -91,7 +111,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files
   // data/ is made last, so a crash does not leave it without manifest/.
   CISTERN_ASSIGN_OR_RETURN(const bool has_data, files.Exists(path + "/data"));
   CISTERN_ASSIGN_OR_RETURN(const bool has_manifests, files.Exists(path + "/manifest"));
-  if (has_data && !has_manifests) return MissingManifest(path, "the folder manifest/");
+  if (has_data && !has_manifests) return MissingFolder(path);
   for (const char* folder : {"epoch", "manifest", "data"}) {
     CISTERN_RETURN_IF_ERROR(files.MakeFolders(absl::StrCat(path, "/", folder)));
   }
@@ -130,33 +150,86 @@ absl::StatusOr<std::vector<uint64_t>> StateFolder::Numbers(const std::string& fo
   return numbers;
 }
 
-// Changes of commit c are written once commit c - 1 is decided. (A base may be of any commit: ckpt
-// reshard writes it before the first manifest.)
 absl::Status StateFolder::CheckManifests() const {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
-  uint64_t last = 0;
+  ProvenCommit proven;
   for (const std::string& name : names) {
     const std::optional<RowFileName> parsed = ParseRowFileName(name);
-    if (parsed.has_value() && !parsed->base) last = std::max(last, parsed->commit);
+    if (parsed.has_value()) proven.Update(CommitProvenBy(*parsed), absl::StrCat("data/", name));
   }
-  // Listed after the files: whoever commits meanwhile is no fault.
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<Epoch> claims, Numbers("epoch"));
+  for (const Epoch claim : claims) {
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t commit, CommitOfClaim(claim));
+    proven.Update(commit, absl::StrCat("epoch/", NumberName(claim)));
+  }
+  // Listed after what proves them: whoever commits meanwhile is no fault.
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
   const uint64_t newest = commits.empty() ? 0 : commits.back();
-  if (last <= newest + 1) return absl::OkStatus();
-  return MissingManifest(path_, absl::StrCat("manifest ", newest + 1));
+  const uint64_t second = commits.size() < 2 ? newest - 1 : commits[commits.size() - 2];
+  if (newest > kMaxCommit || (newest > 0 && second != newest - 1)) {
+    return absl::DataLossError(absl::StrCat(
+        ManifestPath(newest), " is not the commit after ", commits.size() < 2 ? 0 : second,
+        ", the one before it here: if no server wrote this file, move it away; if manifests "
+        "between them were lost, restore them from a copy"));
+  }
+  if (proven.commit <= newest) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path_, ": manifest ", proven.commit, " is missing: ", proven.by,
+                   " was written after that commit, and the newest manifest here is ", newest,
+                   "; restore ", ManifestPath(proven.commit),
+                   " from a copy, or start on another --data_dir (if "
+                   "no server wrote ",
+                   proven.by, ", move that file away)"));
+}
+
+absl::StatusOr<Epoch> StateFolder::NewestWrittenEpoch() const {
+  Epoch newest = 0;
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
+  for (const std::string& name : names) {
+    const std::optional<RowFileName> parsed = ParseRowFileName(name);
+    if (parsed && parsed->epoch <= kMaxEpoch) newest = std::max(newest, parsed->epoch);
+  }
+  const absl::StatusOr<std::optional<ParsedManifest>> manifest = NewestManifest();
+  // One that cannot be trusted says nothing here: its row files do.
+  if (absl::IsDataLoss(manifest.status()) || absl::IsNotFound(manifest.status())) return newest;
+  CISTERN_RETURN_IF_ERROR(manifest.status());
+  if (!manifest->has_value() || (*manifest)->manifest.epoch() > kMaxEpoch) return newest;
+  return std::max<Epoch>(newest, (*manifest)->manifest.epoch());
 }
 
 absl::StatusOr<Epoch> StateFolder::NewestEpoch() const {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> epochs, Numbers("epoch"));
-  return epochs.empty() ? 0 : epochs.back();
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<Epoch> claims, Numbers("epoch"));
+  CISTERN_ASSIGN_OR_RETURN(const Epoch written, NewestWrittenEpoch());
+  return std::max(written, claims.empty() ? 0 : claims.back());
+}
+
+absl::Status StateFolder::CheckEpochsAreLeft(Epoch newest) const {
+  if (newest < kMaxEpoch) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path_, ": no epoch is left to claim: epoch ", newest, " was claimed, and ", kMaxEpoch,
+      " is the last; stop the servers and run: cistern ckpt repair-epochs ", path_));
 }
 
 absl::Status StateFolder::CreateEpoch(const EpochClaim& claim) {
   CISTERN_ASSIGN_OR_RETURN(const Epoch newest, NewestEpoch());
+  CISTERN_RETURN_IF_ERROR(CheckEpochsAreLeft(newest));
+  if (claim.epoch > kMaxEpoch) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("epoch ", claim.epoch, " cannot be claimed: ", kMaxEpoch, " is the last; claim ",
+                     newest + 1));
+  }
   if (newest >= claim.epoch) {
     return absl::AlreadyExistsError(
         absl::StrCat("epoch ", claim.epoch, " cannot be claimed: ", newest, " was claimed before"));
   }
+  return WriteClaim(claim);
+}
+
+absl::Status StateFolder::WriteClaim(EpochClaim claim) {
+  // A claim must not outlive the manifest that it proves.
+  CISTERN_RETURN_IF_ERROR(SyncManifests());
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
+  claim.commit = commits.empty() ? 0 : commits.back();
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
                            files_.CreatePrivate(EpochPath(claim.epoch)));
   CISTERN_RETURN_IF_ERROR(file->Append(FormatClaim(claim)));
@@ -169,6 +242,28 @@ absl::StatusOr<EpochClaim> StateFolder::ReadEpoch(Epoch epoch) const {
   CISTERN_ASSIGN_OR_RETURN(const std::string text,
                            ReadWhole(files_, EpochPath(epoch), kMaxClaimBytes));
   return ParseClaim(epoch, text);
+}
+
+absl::StatusOr<uint64_t> StateFolder::CommitOfClaim(Epoch epoch) const {
+  const absl::StatusOr<EpochClaim> claim = ReadEpoch(epoch);
+  // NotFound: removed meanwhile, as older claims are. ResourceExhausted: longer than any claim.
+  if (absl::IsNotFound(claim.status()) || absl::IsResourceExhausted(claim.status())) return 0;
+  CISTERN_RETURN_IF_ERROR(claim.status());
+  return claim->commit;
+}
+
+absl::StatusOr<std::vector<Epoch>> StateFolder::RepairEpochs() {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<Epoch> claims, Numbers("epoch"));
+  const auto first_bad = std::lower_bound(claims.begin(), claims.end(), kMaxEpoch);
+  const std::vector<Epoch> bad(first_bad, claims.end());
+  if (bad.empty()) return bad;
+  CISTERN_ASSIGN_OR_RETURN(Epoch newest, NewestWrittenEpoch());
+  if (first_bad != claims.begin()) newest = std::max(newest, *(first_bad - 1));
+  // The new claim is there before the others go: fencing never starts again.
+  CISTERN_RETURN_IF_ERROR(WriteClaim(ParseClaim(newest + 1, "")));
+  for (const Epoch epoch : bad) CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, EpochPath(epoch)));
+  CISTERN_RETURN_IF_ERROR(files_.SyncFolder(path_ + "/epoch"));
+  return bad;
 }
 
 std::string StateFolder::EpochPath(Epoch epoch) const {
@@ -189,6 +284,9 @@ absl::StatusOr<bool> StateFolder::HasManifest(uint64_t commit) const {
 
 absl::StatusOr<ParsedManifest> StateFolder::ReadManifest(uint64_t commit) const {
   const std::string path = ManifestPath(commit);
+  if (commit > kMaxCommit) {
+    return absl::DataLossError(absl::StrCat(path, ": no commit has this number; move it away"));
+  }
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMaxManifestBytes));
   ExpectMemoryForJson(text.size());
   absl::StatusOr<ParsedManifest> parsed = ParseManifest(text);
@@ -243,14 +341,17 @@ absl::StatusOr<uint32_t> StateFolder::NewestAttempt(uint32_t server) const {
 absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
   const std::string folder = path_ + "/manifest";
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(folder));
+  bool removed = false;
   for (const std::string& name : names) {
     // Temporary names are "<digits>.epoch-<epoch>".
     const uint64_t commit = NumberOfName(name.substr(0, name.find('.')));
     const bool temporary = absl::StrContains(name, ".");
-    const bool old = temporary ? commit <= newest_commit : commit + keep <= newest_commit;
-    if (commit > 0 && old) {
-      CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, absl::StrCat(folder, "/", name)));
-    }
+    const bool old = commit <= newest_commit && (temporary || newest_commit - commit >= keep);
+    if (commit == 0 || !old) continue;
+    // One after the other, whatever a loss of power leaves: those that stay follow one another.
+    if (removed) CISTERN_RETURN_IF_ERROR(SyncManifests());
+    CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, absl::StrCat(folder, "/", name)));
+    removed = !temporary;
   }
   CISTERN_ASSIGN_OR_RETURN(std::vector<uint64_t> epochs, Numbers("epoch"));
   if (!epochs.empty()) epochs.pop_back();

@@ -1,7 +1,8 @@
 // The folder in which a cluster's commits live, shared by all its servers: names and files, no
 // rows.
 //
-//   epoch/<20 digits>      a coordinator's claim (epoch_claim.h)
+//   epoch/<20 digits>      a coordinator's claim, and the newest commit at that time, so that its
+//                          manifest is missed if it is lost (epoch_claim.h)
 //   manifest/<20 digits>   one per commit (manifest.h)
 //   data/                  row files (row_file.h): base-<commit>-<epoch>-<server>[.<try>],
 //   delta-... lock-<server>          held by the process that is this server
@@ -29,11 +30,20 @@ inline std::string StateFolderOf(const std::string& data_dir) {
   return data_dir + "/" + kStateName;
 }
 
+// Attempts of merged bases lie above this one, those of Prepare below.
+inline constexpr uint32_t kFirstMergeAttempt = 1000;
+
 // Threads: any thread; two processes exclude each other by the lock and by exclusive names.
 class StateFolder {
  public:
+  // Nobody claims an epoch or makes a commit above these: there would be none left for the next
+  // writer. Claims are one above the newest, so only a hostile or broken writer comes here.
+  static constexpr Epoch kMaxEpoch = Epoch{1} << 48;
+  static constexpr uint64_t kMaxCommit = uint64_t{1} << 48;
+
   // Makes what is missing and takes the lock of `server`. kFailedPrecondition if another process
-  // has it, or if the file system gives a name twice. kDataLoss if manifests are missing.
+  // has it, or if the file system gives a name twice. kDataLoss if manifests are missing: the
+  // newest two do not follow one another, or a row file or a claim proves a newer commit.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(FileSystem& files,
                                                            const std::string& path,
                                                            uint32_t server);
@@ -45,12 +55,21 @@ class StateFolder {
   const std::string& path() const { return path_; }
   std::string data_path() const { return path_ + "/data"; }
 
-  // 0 if none was claimed.
+  // The highest epoch of a claim, of the newest manifest and of a row file: claims that are lost do
+  // not make fencing start again. 0 if there is none.
   absl::StatusOr<Epoch> NewestEpoch() const;
-  // kAlreadyExists if the claim's epoch or a newer one was claimed.
+  // kAlreadyExists if the claim's epoch or a newer one was claimed; kFailedPrecondition where
+  // CheckEpochsAreLeft refuses, or above kMaxEpoch. The claim's commit is the newest one here.
   absl::Status CreateEpoch(const EpochClaim& claim);
   // kNotFound if nobody has claimed it.
   absl::StatusOr<EpochClaim> ReadEpoch(Epoch epoch) const;
+  // kFailedPrecondition, with the command that repairs the folder, if no epoch can be claimed after
+  // `newest`.
+  absl::Status CheckEpochsAreLeft(Epoch newest) const;
+  // Removes claims from kMaxEpoch on and makes one above every other epoch that is known; returns
+  // those that it removed, and does nothing where there is none. Only under the locks of all
+  // servers (repair_epochs.h).
+  absl::StatusOr<std::vector<Epoch>> RepairEpochs();
 
   // Numbers of the manifests that are there, ascending.
   absl::StatusOr<std::vector<uint64_t>> Commits() const;
@@ -78,6 +97,11 @@ class StateFolder {
  private:
   StateFolder(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
   absl::Status CheckManifests() const;
+  // The highest epoch of the newest manifest and of the row files, but for those above kMaxEpoch.
+  absl::StatusOr<Epoch> NewestWrittenEpoch() const;
+  absl::Status WriteClaim(EpochClaim claim);
+  // The commit that a claim was made after; 0 if it does not say.
+  absl::StatusOr<uint64_t> CommitOfClaim(Epoch epoch) const;
   absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& folder) const;
   std::string ManifestPath(uint64_t commit) const;
   std::string EpochPath(Epoch epoch) const;

@@ -62,7 +62,7 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
   const EpochClaim claim = {.epoch = request.identity().epoch(),
-                            .commit = state_->durable == nullptr ? 0 : state_->durable->commit(),
+                            .commit = 0,  // the folder knows it
                             .secret = request.identity().secret(),
                             .writer = PlainWriterName(request.writer())};
   // A repeat whose first answer was lost, or that finds a server restarted since.

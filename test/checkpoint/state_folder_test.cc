@@ -76,6 +76,99 @@ TEST(StateFolder, WithoutItsManifestsIsNotANewOne) {
               testing::HasSubstr("the folder manifest/ is missing"));
 }
 
+constexpr char kManifests[] = "/data/state/manifest/";
+constexpr char kClaims[] = "/data/state/epoch/";
+constexpr char kRows[] = "/data/state/data/";
+
+// A state whose commits are `commits`, as far as names tell.
+std::unique_ptr<MemoryFileSystem> DiskWith(const std::vector<uint64_t>& commits) {
+  auto disk = std::make_unique<MemoryFileSystem>();
+  EXPECT_TRUE(StateFolder::Open(*disk, "/data/state", 0).ok());
+  for (const uint64_t commit : commits) {
+    EXPECT_TRUE(disk->Create(kManifests + NumberName(commit)).ok());
+  }
+  return disk;
+}
+
+// A file that holds `bytes`.
+void Leave(FileSystem& disk, const std::string& path, const std::string& bytes) {
+  const auto file = disk.Create(path);
+  ASSERT_EQ(file.status(), absl::OkStatus());
+  ASSERT_EQ((*file)->Append(bytes), absl::OkStatus());
+  ASSERT_EQ((*file)->Close(), absl::OkStatus());
+}
+
+std::string DataLossOf(FileSystem& disk) {
+  const absl::Status refused = StateFolder::Open(disk, "/data/state", 0).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  return std::string(refused.message());
+}
+
+TEST(StateFolder, AManifestThatDoesNotFollowIsNamed) {
+  EXPECT_TRUE(StateFolder::Open(*DiskWith({7}), "/data/state", 0).ok());
+  EXPECT_TRUE(StateFolder::Open(*DiskWith({5, 6, 7}), "/data/state", 0).ok());
+  for (const std::vector<uint64_t>& commits :
+       {std::vector<uint64_t>{5, 6, UINT64_MAX}, {UINT64_MAX}, {5, 6, 8}, {1, UINT64_MAX - 1}}) {
+    EXPECT_THAT(DataLossOf(*DiskWith(commits)),
+                testing::AllOf(testing::HasSubstr(NumberName(commits.back())),
+                               testing::HasSubstr("move it away")));
+  }
+}
+
+// A claim and a merge come after a commit; without its manifest the state would go back unnoticed.
+TEST(StateFolder, ANewestManifestThatWasRemovedIsMissed) {
+  for (const std::string name : {"base-3-1-0.1001", "delta-4-1-0"}) {
+    const auto disk = DiskWith({1, 2, 3});
+    ASSERT_TRUE(disk->Create(kRows + name).ok());
+    EXPECT_TRUE(StateFolder::Open(*disk, "/data/state", 0).ok());
+    ASSERT_TRUE(disk->Remove(kManifests + NumberName(3)).ok());
+    EXPECT_THAT(DataLossOf(*disk), testing::AllOf(testing::HasSubstr("manifest 3 is missing"),
+                                                  testing::HasSubstr(name)));
+  }
+  const auto disk = DiskWith({1, 2, 3});
+  ASSERT_TRUE(disk->Create(kRows + std::string("base-4-1-0")).ok());  // prepared, not decided
+  Leave(*disk, kClaims + NumberName(3), "");                          // of an older version
+  Leave(*disk, kClaims + NumberName(4), "commit 9");  // cut short by a loss of power
+  EXPECT_TRUE(StateFolder::Open(*disk, "/data/state", 0).ok());
+  Leave(*disk, kClaims + NumberName(5), "commit 3\n");
+  ASSERT_TRUE(disk->Remove(kManifests + NumberName(3)).ok());
+  EXPECT_THAT(DataLossOf(*disk), testing::AllOf(testing::HasSubstr("manifest 3 is missing"),
+                                                testing::HasSubstr("epoch/" + NumberName(5)),
+                                                testing::HasSubstr(kManifests + NumberName(3))));
+}
+
+TEST(StateFolder, AClaimTellsTheNewestCommit) {
+  const auto disk = DiskWith({});
+  const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
+  ASSERT_EQ(state->CreateEpoch(ParseClaim(1, "")), absl::OkStatus());
+  EXPECT_EQ(ReadWhole(*disk, kClaims + NumberName(1), 100).value(), "commit 0\n");
+}
+
+TEST(StateFolder, EpochsGoOnWhereClaimsAreLost) {
+  const auto disk = DiskWith({});
+  const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
+  ASSERT_TRUE(disk->Create(kRows + std::string("delta-1-12-0")).ok());
+  ASSERT_TRUE(disk->Create(kRows + std::string("delta-1-18446744073709551615-1")).ok());
+  EXPECT_EQ(state->NewestEpoch().value(), 12u);
+  EXPECT_TRUE(absl::IsAlreadyExists(state->CreateEpoch(ParseClaim(12, ""))));
+  EXPECT_EQ(state->CreateEpoch(ParseClaim(13, "")), absl::OkStatus());
+  EXPECT_EQ(state->NewestEpoch().value(), 13u);
+}
+
+TEST(StateFolder, EpochsThatWouldLeaveNoneAreRefused) {
+  const auto disk = DiskWith({});
+  const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
+  for (const Epoch epoch : {StateFolder::kMaxEpoch + 1, Epoch{UINT64_MAX}}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(state->CreateEpoch(ParseClaim(epoch, ""))));
+  }
+  EXPECT_EQ(state->NewestEpoch().value(), 0u);
+  ASSERT_TRUE(disk->Create(kClaims + NumberName(UINT64_MAX)).ok());
+  const absl::Status refused = state->CreateEpoch(ParseClaim(1, ""));
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("cistern ckpt repair-epochs /data/state"));
+}
+
 TEST(StateFolder, TheHighestAttemptIsOfThisServersFiles) {
   MemoryFileSystem disk;
   const auto state = StateFolder::Open(disk, "/data/state", 1).value();

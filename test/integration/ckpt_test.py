@@ -5,6 +5,7 @@ CISTERN_KILLS: of a reshard, at moments that CISTERN_SEED draws.
 
 import json
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -97,6 +98,49 @@ class Checkpoints(ProgramTest):
                 self.run_ok("cistern", "ckpt", "diff", self.data_dir, out)
                 self.assertEqual(self.recovered(count, shards, out), digests)
         self.assertEqual(self.recovered(2), digests)
+
+    def test_a_fleet_without_an_epoch_left_is_repaired(self):
+        digests = self.trained()
+        whole = self.folder / "whole"
+        shutil.copytree(self.data_dir, whole)
+        with Servers(2, self.folder, durability="commit", data_dir=whole) as servers:
+            self.train(servers, "whole-run")
+            expected = self.digests(servers)
+        self.assertNotEqual(expected, digests)
+        epochs = self.data_dir / "state" / "epoch"
+        (epochs / str(2**64 - 1)).touch()
+        with Servers(2, self.folder, durability="commit") as servers:
+            log = pathlib.Path(servers.all[0].log.name).read_text(encoding="utf-8")
+            self.assertIn("cistern ckpt repair-epochs", log)
+            self.expect(run("cistern", "train", self.config, "--out", self.folder / "refused",
+                            "--servers", servers.addresses),
+                        1, f"cistern ckpt repair-epochs {self.data_dir}/state")
+            self.expect(run("cistern", "ckpt", "repair-epochs", self.data_dir), 1,
+                        "another process is server 0", "fix: stop every server")
+        repaired = self.run_ok("cistern", "ckpt", "repair-epochs", self.data_dir, "--json").json()
+        self.assertEqual(repaired["removed"], [2**64 - 1])
+        self.assertLess(repaired["epoch"], 100)
+        self.assertEqual(max(int(claim.name) for claim in epochs.iterdir()), repaired["epoch"])
+        with Servers(2, self.folder, durability="commit") as servers:
+            self.assertEqual(self.digests(servers), digests)
+            self.train(servers, "run-on")
+            self.assertEqual(self.digests(servers), expected)
+
+    def test_manifests_that_are_gone_or_do_not_follow_are_named(self):
+        self.trained()
+        with Servers(2, self.folder, durability="commit") as servers:
+            self.run_ok("cistern", "shrink", "--servers", servers.addresses)
+        manifests = sorted((self.data_dir / "state" / "manifest").iterdir())
+        start_server = ("cistern-server", "--rank=0", "--server_num=2", "--port=0",
+                        f"--data_dir={self.data_dir}")
+        stray = manifests[-1].with_name(str(2**64 - 1))
+        stray.touch()
+        self.expect(run(*start_server), 5, str(stray), "move it away")
+        stray.unlink()
+        # The shrink has claimed after the one before the last.
+        for manifest in manifests[-2:]:
+            manifest.unlink()
+        self.expect(run(*start_server), 5, f"manifest {int(manifests[-2].name)} is missing")
 
     def test_killed_reshard_leaves_nothing_and_runs_again(self):
         digests = self.trained()
