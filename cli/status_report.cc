@@ -142,13 +142,22 @@ void AppendSums(const std::vector<ServerState>& servers, bool digest, Report* re
   absl::StrAppend(&report->text, "\n", TextTable(rows));
 }
 
-absl::Status OutcomeOf(const std::vector<ServerState>& servers) {
+absl::Status DifferenceOutcome(const std::vector<std::string>& differences) {
+  if (differences.empty()) return absl::OkStatus();
+  return WithFix(absl::FailedPreconditionError(
+                     absl::StrCat("the servers differ in ", absl::StrJoin(differences, "; in "))),
+                 "name the servers of one fleet; where they are, the next writer (cistern train) "
+                 "brings durable ones to one commit, and others need a load or a new start");
+}
+
+absl::Status OutcomeOf(const std::vector<ServerState>& servers,
+                       const std::vector<std::string>& differences) {
   std::vector<std::string> down;
   for (const ServerState& server : servers) {
     if (server.reached.ok()) continue;
     down.push_back(absl::StrCat(server.address, ": ", server.reached.message()));
   }
-  if (down.empty()) return absl::OkStatus();
+  if (down.empty()) return DifferenceOutcome(differences);
   return WithFix(absl::UnavailableError(
                      absl::StrCat(down.size(), " of ", servers.size(),
                                   " servers cannot be reached: ", absl::StrJoin(down, "; "))),
@@ -169,7 +178,9 @@ Report ReportOf(const std::vector<ServerState>& servers, bool digest) {
   }
   report.text = TextTable(rows);
   AppendSums(servers, digest, &report);
-  report.outcome = OutcomeOf(servers);
+  const std::vector<std::string> differences = DifferencesOf(servers);
+  report.json["differences"] = differences;
+  report.outcome = OutcomeOf(servers, differences);
   return report;
 }
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "cli/exit_code.h"
 #include "cli/status_command.h"
 
@@ -51,12 +53,55 @@ TEST(StatusReport, ShowsTheCommitOfADurableServer) {
   server.stats.set_commit(17);
   server.stats.set_state_bytes(5 << 20);
   const Report report = ReportOf({server, Ready("b:2", 1, 12, 0)}, false);
+  EXPECT_THAT(std::string(report.outcome.message()), HasSubstr("durable: yes on a:1; no on b:2"));
   EXPECT_THAT(report.text, HasSubstr("ready     4      17  5.0 MiB"));
   EXPECT_EQ(report.json["servers"][0]["durable"], true);
   EXPECT_EQ(report.json["servers"][0]["commit"], 17);
   EXPECT_EQ(report.json["servers"][0]["state_bytes"], 5 << 20);
   EXPECT_EQ(report.json["servers"][1]["durable"], false);
   EXPECT_FALSE(report.json["servers"][1].contains("commit"));
+}
+
+// The message of two servers of which the second differs; empty if they agree.
+std::string DifferenceAfter(const std::function<void(ServerState&)>& change) {
+  std::vector<ServerState> servers = {Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)};
+  change(servers[1]);
+  const Report report = ReportOf(servers, false);
+  EXPECT_EQ(report.json["differences"].empty(), report.outcome.ok());
+  if (report.outcome.ok()) return "";
+  EXPECT_EQ(ExitCodeOf(report.outcome), ExitCode::kFailed);
+  EXPECT_NE(FixOf(report.outcome), "");
+  return std::string(report.outcome.message());
+}
+
+TEST(StatusReport, ServersThatAreNotOneFleetFail) {
+  using Change = std::function<void(ServerState&)>;
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"cluster: '' on a:1; 'ads' on b:2", [](ServerState& s) { s.hello.set_cluster("ads"); }},
+      {"servers of the fleet: 2 on a:1; 3 on b:2",
+       [](ServerState& s) { s.hello.set_server_num(3); }},
+      {"shards: 0 on a:1; 48 on b:2", [](ServerState& s) { s.hello.set_shard_num(48); }},
+      {"rank: both a:1 and b:2 are server 0", [](ServerState& s) { s.stats.set_rank(0); }},
+      {"tables: none on a:1; schema 00000000000000ff on b:2",
+       [](ServerState& s) { s.hello.mutable_identity()->set_schema_hash(255); }},
+      {"epoch: 0 on a:1; 7 on b:2",
+       [](ServerState& s) { s.hello.mutable_identity()->set_epoch(7); }},
+      {"pass: 4 on a:1; 3 on b:2", [](ServerState& s) { s.stats.set_committed_pass(3); }},
+      {"pass: 4 on a:1; 9 on b:2", [](ServerState& s) { s.stats.set_committed_pass(9); }},
+      {"commit: 0 on a:1; 5 on b:2", [](ServerState& s) { s.stats.set_commit(5); }}};
+  for (const auto& [message, change] : cases) {
+    EXPECT_EQ(DifferenceAfter(change), "the servers differ in " + message);
+  }
+}
+
+// Between the first server's commit and the last one's.
+TEST(StatusReport, APassThatIsBeingCommittedIsNoDifference) {
+  EXPECT_EQ(DifferenceAfter([](ServerState& s) {
+              s.stats.set_committed_pass(3);
+              s.stats.set_open_pass(4);
+              s.stats.set_commit(3);
+            }),
+            "");
 }
 
 TEST(StatusReport, AddsDigestsModulo2To64) {
