@@ -301,7 +301,8 @@ class HugeCtrFiles(ProgramTest):
         refused("solver.sparse_model_file", rows[:-1], 2, "no whole number of rows of 20 bytes",
                 "embedding 'first'")
         refused("solver.sparse_model_file", rows[:4] + nan + rows[8:], 4, "record 0", "not finite")
-        refused("solver.sparse_model_file", rows[:20] + rows, 2, "was pushed twice")
+        refused("solver.sparse_model_file", rows[:20] + rows, 4, ": record 1 (key ",
+                    "record 0 has this key already")
         self.train("refused", "--overwrite", "--set", "solver.dense_model_file=nowhere",
                    code=2, messages=("nowhere: there is no such file", "current folder"))
         self.train("refused", "--overwrite", "--set", 'solver.sparse_model_file=["a","b","c"]',

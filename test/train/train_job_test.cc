@@ -1,8 +1,15 @@
 // The jobs end to end, on servers in this process.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "common/model_folder.h"
 #include "test/train/job_fixture.h"
 
 namespace cistern {
 namespace {
+
+using testing::HasSubstr;
 
 class TrainJob : public JobFixture {};
 
@@ -85,6 +92,52 @@ TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
   const absl::Status status = LoadModel(Disk(), other, *client, folder_ + "/small/model");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("dim"), std::string::npos) << status;
+}
+
+// What a file of a saved model becomes whose lines are `change`d, with sizes and hashes to match.
+using Lines = std::vector<std::string>;
+absl::Status Rewrite(const std::string& model, const std::function<void(Lines*)>& change) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(Disk(), model));
+  ModelPart part = parts[0];
+  for (ModelFile& file : part.files) {
+    if (file.name != "deep/part-000-00007") continue;
+    Lines lines;
+    CISTERN_RETURN_IF_ERROR(ReadModelFile(Disk(), model, file, [&](absl::string_view line) {
+      lines.emplace_back(line);
+      return absl::OkStatus();
+    }));
+    change(&lines);
+    CISTERN_ASSIGN_OR_RETURN(const auto writer, ModelFileWriter::Create(Disk(), model, file.name));
+    for (const std::string& line : lines)
+      CISTERN_RETURN_IF_ERROR(writer->Append(absl::StrCat(line, "\n"), 1));
+    CISTERN_ASSIGN_OR_RETURN(file, writer->Close());
+  }
+  CISTERN_RETURN_IF_ERROR(Disk().Remove(absl::StrCat(model, "/", PartJsonName(0, 1))));
+  return WritePart(Disk(), model, part);
+}
+
+TEST_F(TrainJob, ARowThatIsWrongInASavedModelIsNamed) {
+  TrainAndPredict(Config(), 1, "saved");
+  const std::string model = folder_ + "/saved/model";
+  std::string key;
+  const auto refusal = [&](const std::function<void(Lines*)>& change) {
+    EXPECT_EQ(Rewrite(model, change), absl::OkStatus());
+    EmbeddedFleet fleet(2);
+    const absl::Status status = LoadModel(Disk(), Config(), *Connect(fleet), model);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    return std::string(status.message());
+  };
+  const std::string twice = refusal([&](Lines* lines) {
+    key = lines->front().substr(0, lines->front().find(' '));
+    lines->push_back(lines->front());
+  });
+  EXPECT_THAT(twice, HasSubstr(absl::StrCat(model, "/deep/part-000-00007: line ")));
+  EXPECT_THAT(twice, HasSubstr(absl::StrCat("key ", key, " is there for the second time")));
+  const std::string elsewhere = refusal([](Lines* lines) {
+    lines->pop_back();
+    lines->front() = absl::StrCat("8", lines->front().substr(lines->front().find(' ')));
+  });
+  EXPECT_THAT(elsewhere, HasSubstr("line 1: key 8 is of shard 8 and the file of 7"));
 }
 
 TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
 #include "worker/model/model_summary.h"
 #include "worker/snapshot/dense_weights.h"
@@ -150,6 +151,14 @@ class ModelReader {
     return PushTable(kRunningTable, running_, client);
   }
 
+  // kDataLoss with the file, record and key of the first row whose key came before; OK if none did.
+  absl::Status FindRepeat() {
+    for (const auto& reader : readers_) {
+      if (reader != nullptr) CISTERN_RETURN_IF_ERROR(FindRepeat(*reader));
+    }
+    return absl::OkStatus();
+  }
+
   HugectrStart Summary() const {
     const SolverConfig& solver = config_.solver;
     HugectrStart start;
@@ -218,6 +227,26 @@ class ModelReader {
       const std::vector<uint8_t> full(keys.size(), 1);
       CISTERN_RETURN_IF_ERROR(
           client.Push(static_cast<TableId>(e), keys, values.data(), full.data()));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status FindRepeat(SparseReader& reader) {
+    std::vector<Key> keys;
+    std::vector<uint64_t> slots;
+    std::vector<float> values;
+    absl::flat_hash_map<Key, uint64_t> records;
+    for (uint64_t first = 0; first < reader.rows(); first += keys.size()) {
+      keys.resize(std::min<uint64_t>(kPushRows, reader.rows() - first));
+      CISTERN_RETURN_IF_ERROR(reader.Read(first, &keys, &slots, &values));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto [before, is_new] = records.emplace(keys[i], first + i);
+        if (is_new) continue;
+        return absl::DataLossError(absl::StrCat(reader.path(), ": record ", first + i, " (key ",
+                                                keys[i], "): record ", before->second,
+                                                " has this key already; write the file again with "
+                                                "each key once"));
+      }
     }
     return absl::OkStatus();
   }
@@ -301,6 +330,8 @@ absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, Para
   }();
   if (loaded.ok()) return loaded;
   if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // what was staged
+  // The servers refuse a key that comes twice, and know no file.
+  if (absl::IsInvalidArgument(loaded)) CISTERN_RETURN_IF_ERROR(reader.FindRepeat());
   return AddContext(loaded, absl::StrCat("starting from ", solver.dense_model_file, " ",
                                          absl::StrJoin(solver.sparse_model_files, " "),
                                          " (a file holds each key once)"));

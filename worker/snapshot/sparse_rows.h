@@ -73,6 +73,7 @@ class SparseReader {
   virtual ~SparseReader() = default;
 
   uint64_t rows() const { return rows_; }
+  const std::string& path() const { return path_; }
   // Rows first .. first + keys->size(). values: [n, full_floats], state that is in no file zero.
   // slots: [n], 0 without slots. kDataLoss names file and record: a number that is not finite, a
   // slot that the embedding does not have, a reserved key; weights that are keys (a file of another

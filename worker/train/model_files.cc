@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/model_folder.h"
@@ -95,15 +96,14 @@ class RowPusher {
   RowPusher(ParameterClient& client, TableId table, uint64_t step)
       : client_(client), table_(table), step_(step) {}
 
-  absl::Status Add(const RowParser& parse, absl::string_view row) {
+  absl::Status Add(const RowParser& parse, absl::string_view row, Key* key) {
     const ValueLayout& layout = client_.layout(table_);
-    Key key = 0;
     bool full = false;
     values_.resize((keys_.size() + 1) * layout.full_floats());
     float* value = &values_[keys_.size() * layout.full_floats()];
-    CISTERN_RETURN_IF_ERROR(parse(row, &key, value, &full));
+    CISTERN_RETURN_IF_ERROR(parse(row, key, value, &full));
     MarkRow(layout, step_, value);
-    keys_.push_back(key);
+    keys_.push_back(*key);
     full_.push_back(full);
     return keys_.size() < kPushRows ? absl::OkStatus() : Flush();
   }
@@ -167,6 +167,49 @@ bool IsSame(const google::protobuf::Message& a, const google::protobuf::Message&
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
+// The keys of one shard's file: each of that shard, and none twice. (The servers would refuse a key
+// that comes twice, too, but know neither file nor row.)
+//
+// Threads: one at a time.
+class ShardKeys {
+ public:
+  ShardKeys(v1::SaveFormat::Kind kind, uint32_t shard, uint32_t shard_num)
+      : row_(kind == v1::SaveFormat::BINARY ? "record " : "line "),
+        shard_(shard),
+        shard_num_(shard_num) {}
+
+  absl::Status Add(Key key) {
+    const size_t number = keys_.size() + 1;
+    if (key % shard_num_ != shard_) {
+      return absl::DataLossError(absl::StrCat(row_, number, ": key ", key, " is of shard ",
+                                              key % shard_num_, " and the file of ", shard_));
+    }
+    if (keys_.insert(key).second) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat(row_, number, ": key ", key,
+                     " is there for the second time; restore the file from a copy"));
+  }
+
+ private:
+  const char* const row_;
+  const uint32_t shard_, shard_num_;
+  absl::flat_hash_set<Key> keys_;
+};
+
+// The file of each shard of a table: ReadParts saw to it that they are listed.
+std::vector<ModelFile> FilesByShard(const std::string& table, const std::vector<ModelPart>& parts) {
+  std::map<std::string, ModelFile> listed;
+  for (const ModelPart& part : parts) {
+    for (const ModelFile& file : part.files) listed.emplace(file.name, file);
+  }
+  std::vector<ModelFile> files;
+  for (uint32_t shard = 0; shard < parts[0].shard_num; ++shard) {
+    files.push_back(
+        listed.at(SparsePartName(table, shard % parts[0].server_num, shard, parts[0].format)));
+  }
+  return files;
+}
+
 absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
                         const std::string& folder, const std::vector<ModelPart>& parts,
                         uint64_t step) {
@@ -179,12 +222,15 @@ absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
     CISTERN_ASSIGN_OR_RETURN(parse, UpgradingParser(kind, from, client.layout(id)));
   }
   RowPusher pusher(client, id, step);
-  for (const ModelPart& part : parts) {
-    for (const ModelFile& file : part.files) {
-      if (TableOf(file) != spec.name()) continue;
-      CISTERN_RETURN_IF_ERROR(ReadModelFile(
-          files, folder, file, [&](absl::string_view row) { return pusher.Add(parse, row); }));
-    }
+  uint32_t shard = 0;
+  for (const ModelFile& file : FilesByShard(spec.name(), parts)) {
+    ShardKeys keys(kind, shard++, parts[0].shard_num);
+    const auto take = [&](absl::string_view row) -> absl::Status {
+      Key key = 0;
+      CISTERN_RETURN_IF_ERROR(pusher.Add(parse, row, &key));
+      return keys.Add(key);
+    };
+    CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, take));
   }
   return pusher.Flush();
 }
