@@ -141,6 +141,30 @@ uint64_t BodyHash(const Frame& frame, uint64_t secret) {
   return hash;
 }
 
+Frame WithBodyHash(const Frame& frame) {
+  FrameHeader header;
+  CISTERN_CHECK(FrameReader(frame).Read(&header, sizeof(header)));
+  header.body_hash = BodyHash(frame);
+  Frame hashed = StartFrame(header);
+  size_t skip = sizeof(header);
+  for (Frame::Piece piece : frame.pieces()) {
+    const size_t skipped = std::min(skip, piece.size);
+    skip -= skipped;
+    piece.data += skipped;
+    piece.size -= skipped;
+    hashed.Append(std::move(piece));
+  }
+  return hashed;
+}
+
+absl::Status CheckReplyHash(const FrameHeader& header, const Frame& reply) {
+  if (header.body_hash == 0 || header.body_hash == BodyHash(reply)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("checksum mismatch in transit: the bytes of a ",
+                   FrameKindName(static_cast<FrameKind>(header.kind)),
+                   " reply are not those that the server sent; try again"));
+}
+
 Frame StartFrame(const FrameHeader& header) {
   Frame frame;
   frame.AppendBytes(&header, sizeof(header));

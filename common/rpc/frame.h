@@ -3,8 +3,9 @@
 //   offset  size  field
 //        0     4  magic "CSF1"
 //        4     2  kind (FrameKind)
-//        6     2  status: 0 in requests; in replies an absl::StatusCode, and a body that is its
-//        text 8     8  cluster_id
+//        6     2  status        0 in requests; in replies an absl::StatusCode, and a body that is
+//                               its text
+//        8     8  cluster_id
 //       16     8  schema_hash
 //       24     8  shard_map_hash
 //       32     8  epoch
@@ -17,7 +18,8 @@
 //       72     8  start         dense: first row of the range; scan: cursor
 //       80     4  flags         FrameFlags
 //       84     4  shard         scan: the shard
-//       88     8  body_hash     push and push-dense: BodyHash with the writer's secret, else 0
+//       88     8  body_hash     push, push-dense: BodyHash with the writer's secret; replies of
+//                               pull, pull-dense, scan that come over a socket: BodyHash; else 0
 //       96        body
 //
 // Body of a pull:        keys u64[count]; the reply: values f32[count * stride], full u8[count]
@@ -55,7 +57,7 @@ enum FrameFlags : uint32_t {
 };
 // The largest body that either side sends or accepts: a request whose reply would be larger is
 // refused, so that no header makes a receiver allocate without bound.
-inline constexpr uint64_t kMaxBodyBytes = 256ull << 20;
+inline constexpr uint64_t kMaxBodyBytes = 64ull << 20;
 // The largest stride: well above a value of the largest table (4096 weights with Adam).
 inline constexpr uint32_t kMaxStride = 1u << 16;
 
@@ -144,6 +146,12 @@ class FrameReader {
 // that of the writer's claim (v1.Identity.secret): who does not know it cannot make a push that is
 // taken.
 uint64_t BodyHash(const Frame& frame, uint64_t secret = 0);
+
+// The same frame with its `body_hash` set; the body is shared. At least a header.
+Frame WithBodyHash(const Frame& frame);
+// kUnavailable if the header names a hash (not 0) and the body has another: the call may be made
+// again.
+absl::Status CheckReplyHash(const FrameHeader& header, const Frame& reply);
 
 // A frame that begins with `header`; the body is appended to it.
 Frame StartFrame(const FrameHeader& header);
