@@ -2,25 +2,26 @@
 // list, and proto/control_plane.proto says what each is for.
 #pragma once
 
-// METHOD(name, request message, reply message, how long a call may take). kShort: it only looks or
-// notes; kLong: its time grows with the tables.
+// METHOD(name, request message, reply message, CallLength). Calls of one length share threads on a
+// server (control_threads.h), so that those of another never wait for them. Stats with digests is
+// long (call_length.h).
 #define CISTERN_CONTROL_METHODS(METHOD)                                \
-  METHOD(Hello, HelloRequest, HelloReply, kShort)                      \
-  METHOD(ClaimEpoch, ClaimEpochRequest, PassReply, kLong)              \
-  METHOD(Meet, MeetRequest, MeetReply, kShort)                         \
+  METHOD(Hello, HelloRequest, HelloReply, kLook)                       \
+  METHOD(ClaimEpoch, ClaimEpochRequest, PassReply, kCommit)            \
+  METHOD(Meet, MeetRequest, MeetReply, kLook)                          \
   METHOD(CreateTables, CreateTablesRequest, CreateTablesReply, kShort) \
   METHOD(BeginPass, PassRequest, PassReply, kShort)                    \
   METHOD(SealPass, SealPassRequest, PassReply, kShort)                 \
-  METHOD(PreparePass, PreparePassRequest, PreparePassReply, kLong)     \
-  METHOD(Decide, DecideRequest, DecideReply, kLong)                    \
-  METHOD(CommitPass, CommitPassRequest, PassReply, kLong)              \
+  METHOD(PreparePass, PreparePassRequest, PreparePassReply, kCommit)   \
+  METHOD(Decide, DecideRequest, DecideReply, kCommit)                  \
+  METHOD(CommitPass, CommitPassRequest, PassReply, kCommit)            \
   METHOD(AbortPass, PassRequest, PassReply, kShort)                    \
   METHOD(Save, SaveRequest, SaveReply, kLong)                          \
   METHOD(Load, LoadRequest, LoadReply, kLong)                          \
   METHOD(Clear, ClearRequest, PassReply, kLong)                        \
-  METHOD(GetManifest, GetManifestRequest, GetManifestReply, kShort)    \
+  METHOD(GetManifest, GetManifestRequest, GetManifestReply, kLook)     \
   METHOD(Shrink, ShrinkRequest, ShrinkReply, kLong)                    \
   METHOD(UpdateAfterSave, UpdateAfterSaveRequest, PassReply, kLong)    \
   METHOD(Scrub, ScrubRequest, ScrubReply, kLong)                       \
-  METHOD(Stats, StatsRequest, StatsReply, kLong)                       \
-  METHOD(GetRow, GetRowRequest, GetRowReply, kShort)
+  METHOD(Stats, StatsRequest, StatsReply, kLook)                       \
+  METHOD(GetRow, GetRowRequest, GetRowReply, kLook)

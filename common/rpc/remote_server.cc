@@ -7,6 +7,8 @@
 #include <atomic>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "common/gate.h"
 #include "common/rpc/grpc_convert.h"
 #include "proto/control_plane.grpc.pb.h"
@@ -16,8 +18,12 @@ namespace {
 
 grpc::ChannelArguments ChannelArgumentsOf() {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
+  // A server is not trusted either: replies are bounded, and none is decompressed.
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
   arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  // Servers are reached directly, whatever proxy the environment names for the web.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // A channel is a connection of its own, also when two lead to one server.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // A peer that is stopped or unplugged is noticed in 10 + 10 seconds, in mid-call too.
@@ -66,7 +72,8 @@ struct DataCall {
     absl::StatusOr<Frame> frame = FromByteBuffer(reply);
     if (!frame.ok()) return frame;
     FrameReader reader(*frame);
-    CISTERN_RETURN_IF_ERROR(ReadHeader(reader, kind, /*reply=*/true).status());
+    CISTERN_ASSIGN_OR_RETURN(const FrameHeader header, ReadHeader(reader, kind, /*reply=*/true));
+    CISTERN_RETURN_IF_ERROR(CheckReplyHash(header, *frame));
     return frame;
   }
 };
@@ -78,6 +85,37 @@ struct RemoteServer::Channels {
   std::unique_ptr<v1::ControlPlane::Stub> control;
   std::atomic<uint32_t> next{0};
   Gate gate;
+  absl::Mutex mutex;
+  std::shared_ptr<grpc::ClientContext> hold ABSL_GUARDED_BY(mutex);  // of the HoldTerm that is open
+
+  // Keeps a HoldTerm open for the writer of `identity`, instead of the one before. How it ends is
+  // the server's business: it tells that server, not this client, whether the writer lives.
+  void Hold(const v1::Identity& identity) {
+    struct HoldCall {
+      v1::HoldTermRequest request;
+      v1::HoldTermReply reply;
+    };
+    auto context = std::make_shared<grpc::ClientContext>();
+    auto call = std::make_shared<HoldCall>();
+    *call->request.mutable_identity() = identity;
+    if (!gate.Enter()) return;
+    control->async()->HoldTerm(context.get(), &call->request, &call->reply,
+                               [this, context, call](const grpc::Status&) { gate.Leave(); });
+    std::shared_ptr<grpc::ClientContext> before = std::move(context);
+    {
+      absl::MutexLock lock(&mutex);
+      before.swap(hold);
+    }
+    if (before != nullptr) before->TryCancel();
+  }
+  void EndHold() {
+    std::shared_ptr<grpc::ClientContext> open;
+    {
+      absl::MutexLock lock(&mutex);
+      open.swap(hold);
+    }
+    if (open != nullptr) open->TryCancel();
+  }
 
   template <class Request, class Reply>
   absl::Status Call(grpc::Status (v1::ControlPlane::Stub::*method)(grpc::ClientContext*,
@@ -106,6 +144,7 @@ RemoteServer::RemoteServer(const std::string& address, const RemoteOptions& opti
 }
 
 RemoteServer::~RemoteServer() {
+  channels_->EndHold();
   channels_->gate.Close();
 }
 
@@ -130,15 +169,24 @@ void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, D
                  });
 }
 
-#define CISTERN_METHOD(name, request, reply, length)                                          \
-  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {                     \
-    return channels_->Call(&v1::ControlPlane::Stub::name, in, out, TimeoutOf(Length::length)); \
+// A writer's claim holds for as long as this server sees that the writer lives.
+void RemoteServer::After(const v1::ClaimEpochRequest& request, const absl::Status& status) {
+  if (status.ok()) channels_->Hold(request.identity());
+}
+
+#define CISTERN_METHOD(name, request, reply, length)                                              \
+  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {                        \
+    const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));                   \
+    const absl::Status status = channels_->Call(&v1::ControlPlane::Stub::name, in, out, timeout); \
+    After(in, status);                                                                            \
+    return status;                                                                                \
   }
 CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
 
-absl::Duration RemoteServer::TimeoutOf(Length length) const {
-  return length == Length::kShort ? options_.call_timeout : options_.long_call_timeout;
+absl::Duration RemoteServer::TimeoutOf(CallLength length) const {
+  const bool is_long = length == CallLength::kCommit || length == CallLength::kLong;
+  return is_long ? options_.long_call_timeout : options_.call_timeout;
 }
 
 }  // namespace cistern

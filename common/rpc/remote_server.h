@@ -3,12 +3,16 @@
 // Made of one or more channels (TCP connections); data calls go round them, control calls use the
 // first. Connecting is lazy: a server that is not there answers kUnavailable at the first call, and
 // later calls try again. A peer that stops answering is noticed by keepalive within 20 seconds.
+//
+// After a claim that was granted, a HoldTerm stays open in the background for as long as this
+// lives: its end tells the server that the writer is gone. It is not opened again by itself.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/rpc/call_length.h"
 #include "common/rpc/planes.h"
 
 namespace cistern {
@@ -43,10 +47,12 @@ class RemoteServer : public ControlPlane, public DataPlane {
  private:
   struct Channels;  // what knows gRPC
 
-  enum class Length { kShort, kLong };
-
   RemoteServer(const std::string& address, const RemoteOptions& options);
-  absl::Duration TimeoutOf(Length length) const;
+  absl::Duration TimeoutOf(CallLength length) const;
+  // What follows a call of the control plane.
+  template <class Request>
+  void After(const Request&, const absl::Status&) {}
+  void After(const v1::ClaimEpochRequest& request, const absl::Status& status);
 
   const std::string address_;
   const RemoteOptions options_;

@@ -1,163 +1,73 @@
 #include "common/rpc/server_host.h"
 
-#include <arpa/inet.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-
-#include "common/rpc/grpc_convert.h"
+#include "absl/synchronization/notification.h"
+#include "common/rpc/connection_acceptor.h"
+#include "common/rpc/control_rpc.h"
+#include "common/rpc/data_rpc.h"
+#include "common/rpc/health_probe.h"
 #include "common/thread_pool.h"
-#include "proto/control_plane.grpc.pb.h"
-#include "proto/data_plane.grpc.pb.h"
 
 namespace cistern {
 namespace {
 
-// Long control calls may wait for each other; short ones need threads beside them.
-constexpr int kControlThreads = 8;
+// For gRPC to cancel what is left.
+constexpr absl::Duration kAfterGrace = absl::Seconds(1);
 
-// Control calls: a generated method hands its messages to the plane, on the pool.
-class ControlService final : public v1::ControlPlane::CallbackService {
- public:
-  ControlService(cistern::ControlPlane* plane, ThreadPool* pool) : plane_(plane), pool_(pool) {}
-
- private:
-  using Context = grpc::CallbackServerContext;
-  using Reactor = grpc::ServerUnaryReactor;
-  using Plane = cistern::ControlPlane;
-
-  template <class Request, class Reply>
-  Reactor* Run(Context* context, const Request* request, Reply* reply,
-               absl::Status (Plane::*method)(const Request&, Reply*)) {
-    Reactor* reactor = context->DefaultReactor();
-    pool_->Run([this, request, reply, method, reactor] {
-      reactor->Finish(ToGrpc((plane_->*method)(*request, reply)));
-    });
-    return reactor;
-  }
-
-#define CISTERN_METHOD(name, request, reply, length)                                   \
-  Reactor* name(Context* context, const v1::request* in, v1::reply* out) override { \
-    return Run(context, in, out, &Plane::name);                                        \
-  }
-  CISTERN_CONTROL_METHODS(CISTERN_METHOD)
-#undef CISTERN_METHOD
-
-  Plane* const plane_;
-  ThreadPool* const pool_;
-};
-
-// Every data method as raw bytes.
-using RawDataService = v1::DataPlane::WithRawCallbackMethod_Pull<
-    v1::DataPlane::WithRawCallbackMethod_Push<v1::DataPlane::WithRawCallbackMethod_PullDense<
-        v1::DataPlane::WithRawCallbackMethod_PushDense<
-            v1::DataPlane::WithRawCallbackMethod_Scan<v1::DataPlane::Service>>>>>;
-
-// The header of a request that was refused, so that the refusal can be addressed.
-FrameHeader HeaderForError(FrameKind kind, const Frame& request) {
-  FrameHeader header;
-  FrameReader(request).Read(&header, sizeof(header));
-  header.kind = static_cast<uint16_t>(kind);
-  return header;
+// Peers that connect and say nothing, or are gone, make room for others. Clients reconnect by
+// themselves.
+void LimitConnections(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Lets clients probe an idle connection every 10 seconds (remote_server.cc).
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
 }
 
-// Data calls: bytes to frame, the plane's handler, frame to bytes. Errors travel inside the frame.
-class DataService final : public RawDataService {
- public:
-  explicit DataService(cistern::DataPlane* plane) : plane_(plane) {}
-
- private:
-  using Context = grpc::CallbackServerContext;
-  using Reactor = grpc::ServerUnaryReactor;
-  using Bytes = grpc::ByteBuffer;
-
-  Reactor* Run(FrameKind kind, Context* context, const Bytes* bytes, Bytes* reply) {
-    Reactor* reactor = context->DefaultReactor();
-    absl::StatusOr<Frame> request = FromByteBuffer(*bytes);
-    if (!request.ok()) {
-      reactor->Finish(ToGrpc(request.status()));
-      return reactor;
-    }
-    const absl::Duration left = absl::FromChrono(context->deadline()) - absl::Now();
-    plane_->Call(
-        kind, *request, left,
-        [kind, request = *request, reply, reactor](absl::StatusOr<Frame> result) {
-          *reply = ToByteBuffer(
-              result.ok() ? *result : ErrorFrame(HeaderForError(kind, request), result.status()));
-          reactor->Finish(grpc::Status::OK);
-        });
-    return reactor;
-  }
-
-  Reactor* Pull(Context* context, const Bytes* bytes, Bytes* reply) override {
-    return Run(FrameKind::kPull, context, bytes, reply);
-  }
-  Reactor* Push(Context* context, const Bytes* bytes, Bytes* reply) override {
-    return Run(FrameKind::kPush, context, bytes, reply);
-  }
-  Reactor* PullDense(Context* context, const Bytes* bytes, Bytes* reply) override {
-    return Run(FrameKind::kPullDense, context, bytes, reply);
-  }
-  Reactor* PushDense(Context* context, const Bytes* bytes, Bytes* reply) override {
-    return Run(FrameKind::kPushDense, context, bytes, reply);
-  }
-  Reactor* Scan(Context* context, const Bytes* bytes, Bytes* reply) override {
-    return Run(FrameKind::kScan, context, bytes, reply);
-  }
-
-  cistern::DataPlane* const plane_;
-};
-
-// Why `address`:`port` cannot be bound: gRPC does not tell, so the kernel is asked again.
-absl::Status BindError(const std::string& address, int port) {
-  const std::string where = absl::StrCat("port ", port, " on ", address);
-  addrinfo hints = {}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  const int looked_up = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (looked_up != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", address, "' is not an address of this machine: ", gai_strerror(looked_up),
-                     "; use --bind=127.0.0.1"));
-  }
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  const int bound = fd < 0 ? -1 : bind(fd, found->ai_addr, found->ai_addrlen);
-  const int error = bound == 0 ? EADDRINUSE : errno;
-  freeaddrinfo(found);
-  if (fd >= 0) close(fd);
-  if (error == EADDRINUSE) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        where,
-        " is taken: another process listens there; stop it, choose another --port, or let "
-        "--port=0 pick a free one"));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, " cannot be bound: ", std::strerror(error)));
-}
-
-std::string HostAndPort(const std::string& address, int port) {
-  const bool ipv6 = address.find(':') != std::string::npos && address[0] != '[';
-  return ipv6 ? absl::StrCat("[", address, "]:", port) : absl::StrCat(address, ":", port);
+// What gRPC itself can bound. It looks at the length of a message only when it holds all of it, so
+// that ConnectionBook is what bounds messages; the quota bounds what a call costs beside them, and
+// cancels calls at random above that.
+void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
+  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
+  // A compressed message of 1 MB can be one of 1 GB.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  grpc::ResourceQuota quota("cistern-server");
+  quota.Resize(2 * memory_bytes);
+  builder.SetResourceQuota(quota);
 }
 
 }  // namespace
 
 struct ServerHost::Services {
-  Services(cistern::ControlPlane* control_plane, cistern::DataPlane* data_plane)
-      : control(control_plane, &pool), data(data_plane) {}
+  Services(ControlPlane* control_plane, DataPlane* data_plane, uint64_t memory_bytes)
+      : book(memory_bytes),
+        holds(control_plane),
+        control(control_plane, &threads, &holds, &book),
+        data(data_plane, &book) {}
 
-  ThreadPool pool{kControlThreads};
-  ControlService control;
-  DataService data;
+  ConnectionBook book;
+  ControlThreads threads;
+  OpenHolds holds;
+  ControlRpc control;
+  DataRpc data;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to_grpc;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<ConnectionAcceptor> acceptor;
+  std::unique_ptr<HealthProbe> probe;
+  absl::Notification shut_down;  // of `server`: no handler runs any more
+  std::unique_ptr<ThreadPool> shutting_down;
 };
 
 ServerHost::ServerHost() = default;
@@ -167,40 +77,63 @@ ServerHost::~ServerHost() {
 
 absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string& bind_address,
                                                               int port, ControlPlane* control,
-                                                              DataPlane* data) {
+                                                              DataPlane* data,
+                                                              const HostOptions& options) {
   if (port < 0 || port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat("port ", port, " is not 0 to 65535"));
   }
+  CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(bind_address, port));
   QuietGrpcLog();
   grpc::EnableDefaultHealthCheckService(true);
   auto host = std::unique_ptr<ServerHost>(new ServerHost);
-  host->services_ = std::make_unique<Services>(control, data);
+  host->services_ = std::make_unique<Services>(control, data, options.memory_bytes);
+  Services& services = *host->services_;
+  host->port_ = sockets.port();
 
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(HostAndPort(bind_address, port), grpc::InsecureServerCredentials(),
-                           &host->port_);
-  builder.RegisterService(&host->services_->control);
-  builder.RegisterService(&host->services_->data);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
-  builder.SetMaxSendMessageSize(-1);
-  // By default two servers could share a port, and each would get half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Lets clients probe an idle connection every 10 seconds (remote_server.cc).
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  host->services_->server = builder.BuildAndStart();
-  if (host->services_->server == nullptr || host->port_ == 0) {
-    return BindError(bind_address, port);
-  }
-  host->services_->server->GetHealthCheckService()->SetServingStatus(true);
+  services.to_grpc = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  builder.RegisterService(&services.control);
+  builder.RegisterService(&services.data);
+  LimitConnections(builder);
+  LimitMemory(builder, options.memory_bytes);
+  services.server = builder.BuildAndStart();
+  if (services.server == nullptr) return absl::InternalError("gRPC did not start its server");
+
+  grpc::HealthCheckServiceInterface* health = services.server->GetHealthCheckService();
+  health->SetServingStatus(true);
+  AcceptorOptions accepting;
+  accepting.max_connections = options.max_connections;
+  accepting.give_memory_back = options.give_memory_back;
+  accepting.hand_over = [to_grpc = services.to_grpc.get()](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    to_grpc->HandleNewConnection(&connection);
+  };
+  services.acceptor = std::make_unique<ConnectionAcceptor>(std::move(sockets), std::move(accepting),
+                                                           &services.book);
+  services.probe = std::make_unique<HealthProbe>(
+      control, &services.threads, [health](bool serving) { health->SetServingStatus(serving); });
   return host;
 }
 
-void ServerHost::Stop(absl::Duration grace) {
-  if (services_ == nullptr || services_->server == nullptr) return;
-  services_->server->GetHealthCheckService()->SetServingStatus(false);
-  services_->server->Shutdown(absl::ToChronoTime(absl::Now() + grace));
-  services_->server.reset();
+bool ServerHost::Stop(absl::Duration grace) {
+  if (services_ == nullptr || services_->server == nullptr) return true;
+  if (services_->shutting_down == nullptr) {
+    services_->acceptor = nullptr;
+    services_->probe = nullptr;
+    services_->server->GetHealthCheckService()->SetServingStatus(false);
+    services_->threads.Stop();
+    services_->holds.Stop();
+    services_->book.Close(grace);
+    services_->shutting_down = std::make_unique<ThreadPool>(1);
+    services_->shutting_down->Run([services = services_.get()] {
+      services->server->Shutdown(absl::ToChronoTime(absl::Now()));
+      services->shut_down.Notify();
+    });
+  }
+  return services_->shut_down.WaitForNotificationWithTimeout(kAfterGrace);
 }
 
 }  // namespace cistern

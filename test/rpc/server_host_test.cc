@@ -6,130 +6,12 @@
 
 #include <thread>
 
-#include "absl/synchronization/notification.h"
-#include "common/rpc/remote_server.h"
+#include "test/rpc/loopback.h"
 
 namespace cistern {
 namespace {
 
 using testing::HasSubstr;
-
-// Every verb fails with its own name, so that a test sees which one was reached.
-class NamingControl : public ControlPlane {
- public:
-  absl::Status Hello(const v1::HelloRequest& request, v1::HelloReply* reply) override {
-    if (hello_gate != nullptr) hello_gate->WaitForNotification();
-    reply->set_cluster("to " + request.client());
-    return absl::OkStatus();
-  }
-  absl::Status ClaimEpoch(const v1::ClaimEpochRequest&, v1::PassReply*) override {
-    return absl::FailedPreconditionError("ClaimEpoch");
-  }
-  absl::Status Meet(const v1::MeetRequest&, v1::MeetReply*) override {
-    return absl::InvalidArgumentError("Meet");
-  }
-  absl::Status CreateTables(const v1::CreateTablesRequest&, v1::CreateTablesReply*) override {
-    return absl::InvalidArgumentError("CreateTables");
-  }
-  absl::Status BeginPass(const v1::PassRequest&, v1::PassReply*) override {
-    return absl::FailedPreconditionError("BeginPass");
-  }
-  absl::Status SealPass(const v1::SealPassRequest&, v1::PassReply*) override {
-    return absl::OutOfRangeError("SealPass");
-  }
-  absl::Status PreparePass(const v1::PreparePassRequest&, v1::PreparePassReply*) override {
-    return absl::InvalidArgumentError("PreparePass");
-  }
-  absl::Status Decide(const v1::DecideRequest&, v1::DecideReply*) override {
-    return absl::AlreadyExistsError("Decide");
-  }
-  absl::Status GetManifest(const v1::GetManifestRequest&, v1::GetManifestReply*) override {
-    return absl::NotFoundError("GetManifest");
-  }
-  absl::Status Shrink(const v1::ShrinkRequest&, v1::ShrinkReply*) override {
-    return absl::InternalError("Shrink");
-  }
-  absl::Status UpdateAfterSave(const v1::UpdateAfterSaveRequest&, v1::PassReply*) override {
-    return absl::InternalError("UpdateAfterSave");
-  }
-  absl::Status Scrub(const v1::ScrubRequest&, v1::ScrubReply*) override {
-    return absl::DataLossError("Scrub");
-  }
-  absl::Status CommitPass(const v1::CommitPassRequest&, v1::PassReply*) override {
-    return absl::FailedPreconditionError("CommitPass");
-  }
-  absl::Status AbortPass(const v1::PassRequest&, v1::PassReply*) override {
-    return absl::InternalError("AbortPass");
-  }
-  absl::Status Save(const v1::SaveRequest&, v1::SaveReply*) override {
-    return absl::ResourceExhaustedError("Save");
-  }
-  absl::Status Load(const v1::LoadRequest&, v1::LoadReply*) override {
-    return absl::DataLossError("Load");
-  }
-  absl::Status Clear(const v1::ClearRequest&, v1::PassReply*) override {
-    return absl::InternalError("Clear");
-  }
-  absl::Status Stats(const v1::StatsRequest&, v1::StatsReply*) override {
-    return absl::InternalError("Stats");
-  }
-  absl::Status GetRow(const v1::GetRowRequest&, v1::GetRowReply*) override {
-    return absl::NotFoundError("GetRow");
-  }
-  absl::Notification* hello_gate = nullptr;
-};
-
-// Answers with what the test says.
-class ScriptedData : public DataPlane {
- public:
-  void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {
-    answer(kind, std::move(request), timeout, std::move(done));
-  }
-  std::function<void(FrameKind, Frame, absl::Duration, Done)> answer;
-};
-
-struct Loopback {
-  explicit Loopback(const RemoteOptions& options = {}) {
-    absl::StatusOr<std::unique_ptr<ServerHost>> started =
-        ServerHost::Start("127.0.0.1", 0, &control, &data);
-    EXPECT_TRUE(started.ok()) << started.status();
-    host = *std::move(started);
-    server = RemoteServer::Create(absl::StrCat("127.0.0.1:", host->port()), options);
-  }
-  absl::StatusOr<Frame> Call(FrameKind kind, const Frame& request,
-                             absl::Duration timeout = absl::Seconds(30)) {
-    absl::Notification done;
-    absl::StatusOr<Frame> result;
-    server->Call(kind, request, timeout, [&](absl::StatusOr<Frame> reply) {
-      result = std::move(reply);
-      done.Notify();
-    });
-    done.WaitForNotification();
-    return result;
-  }
-  NamingControl control;
-  ScriptedData data;
-  std::unique_ptr<ServerHost> host;
-  std::unique_ptr<RemoteServer> server;
-};
-
-Frame DenseFrame(FrameKind kind, uint32_t rows, bool body) {
-  FrameHeader header;
-  header.kind = static_cast<uint16_t>(kind);
-  header.count = rows;
-  header.stride = 1;
-  Frame frame = StartFrame(header);
-  std::vector<float> cells(rows);
-  for (uint32_t i = 0; i < rows; ++i) cells[i] = static_cast<float>(i);
-  if (body) frame.AppendBytes(cells.data(), cells.size() * sizeof(float));
-  return frame;
-}
-
-std::string BytesOf(const Frame& frame) {
-  std::string bytes(frame.size(), '\0');
-  EXPECT_TRUE(FrameReader(frame).Read(bytes.data(), bytes.size()));
-  return bytes;
-}
 
 TEST(ServerHost, DataArrivesByteForByteBothWays) {
   Loopback loopback;
@@ -144,7 +26,7 @@ TEST(ServerHost, DataArrivesByteForByteBothWays) {
   absl::StatusOr<Frame> pulled =
       loopback.Call(FrameKind::kPullDense, DenseFrame(FrameKind::kPullDense, 3'000'000, false));
   ASSERT_TRUE(pulled.ok()) << pulled.status();
-  EXPECT_EQ(BytesOf(*pulled), BytesOf(reply));
+  EXPECT_TRUE(BytesOf(*pulled) == BytesOf(WithBodyHash(reply)));  // it gets a hash on the way
   EXPECT_TRUE(loopback.Call(FrameKind::kPushDense, request).ok());
 }
 
@@ -282,6 +164,127 @@ TEST(ServerHost, APortThatIsTakenIsRefusedWithWhatToDo) {
       absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ServerHost::Start("192.0.2.1", 0, &loopback.control, &loopback.data).status().code(),
             absl::StatusCode::kInvalidArgument);  // TEST-NET: no machine has it
+}
+
+TEST(ServerHost, NamesThatStandForSeveralAddressesAreServed) {
+  Loopback loopback;
+  for (const char* name : {"localhost", "0.0.0.0"}) {
+    absl::StatusOr<std::unique_ptr<ServerHost>> host =
+        ServerHost::Start(name, 0, &loopback.control, &loopback.data);
+    ASSERT_TRUE(host.ok()) << host.status();
+    const auto server = RemoteServer::Create(absl::StrCat("127.0.0.1:", (*host)->port()), {});
+    v1::HelloReply reply;
+    EXPECT_EQ(server->Hello({}, &reply), absl::OkStatus()) << name;
+  }
+}
+
+TEST(ServerHost, LongCallsThatWaitHoldUpNoHello) {
+  absl::Notification open;
+  Loopback loopback;
+  loopback.control.digest_gate = &open;
+  std::vector<std::thread> digests;
+  for (int i = 0; i < 16; ++i) {  // more than there are threads
+    digests.emplace_back([&] {
+      v1::StatsRequest request;
+      request.set_digest(true);
+      v1::StatsReply reply;
+      EXPECT_EQ(loopback.server->Stats(request, &reply), absl::InternalError("Stats"));
+    });
+  }
+  v1::HelloReply hello;
+  v1::StatsReply stats;
+  v1::PassReply pass;
+  EXPECT_EQ(loopback.server->Hello({}, &hello), absl::OkStatus());
+  EXPECT_EQ(loopback.server->Stats({}, &stats), absl::InternalError("Stats"));
+  EXPECT_EQ(loopback.server->AbortPass({}, &pass), absl::InternalError("AbortPass"));
+  EXPECT_EQ(loopback.server->CommitPass({}, &pass), absl::FailedPreconditionError("CommitPass"));
+  open.Notify();
+  for (std::thread& digest : digests) digest.join();
+}
+
+TEST(ServerHost, StopDoesNotWaitForCallsThatDoNotEnd) {
+  absl::Notification open;
+  Loopback loopback;
+  loopback.control.hello_gate = &open;
+  std::thread stuck([&] {
+    v1::HelloReply reply;
+    EXPECT_EQ(loopback.server->Hello({}, &reply).code(), absl::StatusCode::kUnavailable);
+  });
+  while (loopback.control.hellos() < 1) std::this_thread::yield();
+  EXPECT_FALSE(loopback.host->Stop(absl::Milliseconds(10)));
+  stuck.join();  // cancelled
+  open.Notify();
+  EXPECT_TRUE(loopback.host->Stop(absl::InfiniteDuration()));
+}
+
+TEST(ServerHost, WhatAHandlerThrowsIsAStatus) {
+  Loopback loopback;
+  v1::HelloRequest request;
+  request.set_client("throw");
+  v1::HelloReply reply;
+  const absl::Status status = loopback.server->Hello(request, &reply);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a library"));
+  loopback.data.answer = [](FrameKind, Frame, absl::Duration, DataPlane::Done) {
+    throw std::bad_alloc();
+  };
+  EXPECT_EQ(loopback.Call(FrameKind::kPull, DenseFrame(FrameKind::kPull, 0, false)).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(ServerHost, HandlersKnowWhoCalls) {
+  Loopback loopback;
+  v1::HelloRequest request;
+  request.set_client("who");
+  v1::HelloReply reply;
+  ASSERT_EQ(loopback.server->Hello(request, &reply), absl::OkStatus());
+  EXPECT_THAT(reply.cluster(), HasSubstr("ipv4:127.0.0.1:"));
+  std::string peer;
+  loopback.data.answer = [&](FrameKind, Frame, absl::Duration, DataPlane::Done done) {
+    peer = CallPeer::Current();
+    done(absl::InternalError(""));
+  };
+  EXPECT_FALSE(loopback.Call(FrameKind::kPull, DenseFrame(FrameKind::kPull, 0, false)).ok());
+  EXPECT_THAT(peer, HasSubstr("ipv4:127.0.0.1:"));
+}
+
+TEST(HoldTerm, LivesFromAClaimToTheNextOrToTheEndOfTheClient) {
+  Loopback loopback;
+  v1::ClaimEpochRequest claim;
+  v1::PassReply reply;
+  for (const uint64_t epoch : {1, 2}) {
+    claim.mutable_identity()->set_epoch(epoch);
+    ASSERT_EQ(loopback.server->ClaimEpoch(claim, &reply), absl::OkStatus());
+    loopback.control.AwaitBegun(epoch);
+  }
+  loopback.control.AwaitEnded({1});
+  loopback.server = nullptr;
+  loopback.control.AwaitEnded({1, 2});
+}
+
+TEST(HoldTerm, EndsOnceWithTheServer) {
+  Loopback loopback;
+  v1::ClaimEpochRequest claim;
+  claim.mutable_identity()->set_epoch(7);
+  v1::PassReply reply;
+  ASSERT_EQ(loopback.server->ClaimEpoch(claim, &reply), absl::OkStatus());
+  loopback.control.AwaitBegun(7);
+  EXPECT_TRUE(loopback.host->Stop(absl::InfiniteDuration()));  // does not wait for the writer
+  loopback.server = nullptr;
+  loopback.host = nullptr;
+  loopback.control.AwaitEnded({7});
+}
+
+TEST(RemoteServer, UsesNoProxyOfTheEnvironment) {
+  setenv("http_proxy", "http://127.0.0.1:1", 1);  // nobody listens there
+  setenv("grpc_proxy", "http://127.0.0.1:1", 1);
+  Loopback loopback;
+  const auto server =
+      RemoteServer::Create(absl::StrCat("localhost:", loopback.host->port()), RemoteOptions());
+  v1::HelloReply reply;
+  EXPECT_EQ(server->Hello({}, &reply), absl::OkStatus());
+  unsetenv("http_proxy");
+  unsetenv("grpc_proxy");
 }
 
 }  // namespace

@@ -1,0 +1,249 @@
+#include "common/rpc/connection_book.h"
+
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace cistern {
+namespace {
+
+// What a call sends beside its request: headers, and the frames that let a reply flow.
+constexpr uint64_t kBytesBesideRequest = 512;
+constexpr uint64_t kReplyBytesAFlowByte = 256;
+// What gRPC takes for a byte of an unfinished message that comes in the smallest frames (measured:
+// 3.4).
+constexpr uint64_t kMemoryOfUnfinishedByte = 4;
+// What gRPC takes for a call beside its messages (measured: 17 KB).
+constexpr uint64_t kMemoryOfCall = 16u << 10;
+// A connection may stall with less than this: frames of workers are smaller (worker/client).
+constexpr uint64_t kMayStall = 1u << 20;
+
+// The inode of an open socket; 0: `fd` is none.
+uint64_t SocketInode(int fd) {
+  struct stat status = {};
+  return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
+}
+
+// Resets the connection. What it sent and nobody has read is dropped: with shutdown(2), gRPC would
+// still work through it.
+void Reset(int fd) {
+  sockaddr nowhere = {};
+  nowhere.sa_family = AF_UNSPEC;
+  if (connect(fd, &nowhere, sizeof(nowhere)) != 0) shutdown(fd, SHUT_RDWR);
+}
+
+// Bytes that this process has read from `fd` so far.
+uint64_t ReadBytes(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  int unread = 0;
+  if (ioctl(fd, SIOCINQ, &unread) != 0) unread = 0;
+  const uint64_t received = info.tcpi_bytes_received;
+  return received - std::min<uint64_t>(received, static_cast<uint64_t>(unread));
+}
+
+}  // namespace
+
+struct ConnectionBook::Connection {
+  Connection(int fd_in, const std::string& peer_in)
+      : fd(fd_in), inode(SocketInode(fd_in)), peer(peer_in) {}
+
+  bool IsOpen() const { return inode != 0 && SocketInode(fd) == inode; }
+  uint64_t held() const { return unfinished + in_calls.load(std::memory_order_relaxed); }
+  void End() {
+    ended = true;
+    Reset(fd);
+  }
+
+  const int fd;  // gRPC's: it may be closed, and then be another's
+  const uint64_t inode;
+  const std::string peer;
+  std::atomic<uint64_t> delivered{0};  // of the bytes read, those that arrived at a handler
+  std::atomic<uint64_t> in_calls{0};   // requests and replies of calls under way
+  std::atomic<int> calls{0};
+  std::atomic<int64_t> quiet_since_ns{absl::GetCurrentTimeNanos()};
+  // Of the accepting thread:
+  uint64_t unfinished = 0;  // memory for messages that are not complete
+  uint64_t last_delivered = 0;
+  absl::Time moved = absl::Now();  // when a call arrived, or little was unfinished
+  bool ended = false;
+};
+
+struct ConnectionBook::Totals {
+  std::atomic<uint64_t> unfinished{0}, in_calls{0};
+
+  absl::Mutex mutex;
+  bool closed ABSL_GUARDED_BY(mutex) = false;
+  int calls ABSL_GUARDED_BY(mutex) = 0;
+
+  // False once closed.
+  bool Enter() {
+    absl::MutexLock lock(&mutex);
+    ++calls;
+    return !closed;
+  }
+  void Leave() {
+    absl::MutexLock lock(&mutex);
+    --calls;
+  }
+};
+
+ConnectionBook::ConnectionBook(uint64_t limit_bytes, absl::Duration stall)
+    : limit_bytes_(limit_bytes), stall_(stall), totals_(std::make_shared<Totals>()) {}
+
+void ConnectionBook::Add(int fd, const std::string& peer) {
+  auto connection = std::make_shared<Connection>(fd, peer);
+  connections_.push_back(connection);
+  absl::MutexLock lock(&mutex_);
+  by_peer_[peer] = std::move(connection);
+}
+
+void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = by_peer_.find(connection->peer);
+  // The peer may have come again, from the same port.
+  if (found != by_peer_.end() && found->second == connection) by_peer_.erase(found);
+}
+
+void ConnectionBook::Measure(Connection* connection, absl::Time now) {
+  uint64_t delivered = connection->delivered.load(std::memory_order_relaxed);
+  const uint64_t read = ReadBytes(connection->fd);
+  // A call's allowance may be more than it sent; nobody saves up what is left of it.
+  if (delivered > read) {
+    connection->delivered.compare_exchange_strong(delivered, read, std::memory_order_relaxed);
+  }
+  const uint64_t undelivered = read - std::min(read, delivered);
+  connection->unfinished = undelivered * kMemoryOfUnfinishedByte;
+  if (undelivered < kMayStall || delivered != connection->last_delivered) connection->moved = now;
+  connection->last_delivered = delivered;
+}
+
+void ConnectionBook::End(Connection* connection, Swept* swept) {
+  ++swept->ended;
+  swept->last_ended = connection->peer;
+  swept->ended_bytes = connection->held();
+  connection->End();
+}
+
+ConnectionBook::Swept ConnectionBook::Sweep() {
+  const absl::Time now = absl::Now();
+  Swept swept;
+  uint64_t unfinished = 0, held = 0;  // of all; of those that live on
+  std::vector<Connection*> living;
+  std::erase_if(connections_, [&](const std::shared_ptr<Connection>& connection) {
+    if (!connection->IsOpen()) {
+      Forget(connection);
+      return true;
+    }
+    if (!connection->ended) Measure(connection.get(), now);
+    unfinished += connection->unfinished;
+    if (connection->ended) return false;
+    if (now - connection->moved > stall_) {
+      End(connection.get(), &swept);
+    } else {
+      held += connection->held();
+      living.push_back(connection.get());
+    }
+    return false;
+  });
+  totals_->unfinished.store(unfinished, std::memory_order_relaxed);
+  swept.held_bytes = unfinished + totals_->in_calls.load(std::memory_order_relaxed);
+  while (held > limit_bytes_ && !living.empty()) {
+    const auto largest = std::max_element(living.begin(), living.end(),
+                                          [](auto* a, auto* b) { return a->held() < b->held(); });
+    held -= std::min(held, (*largest)->held());
+    End(*largest, &swept);
+    living.erase(largest);
+  }
+  return swept;
+}
+
+bool ConnectionBook::EndIdle(absl::Duration idle) {
+  const int64_t latest = absl::GetCurrentTimeNanos() - absl::ToInt64Nanoseconds(idle);
+  Connection* chosen = nullptr;
+  for (const auto& connection : connections_) {
+    const int64_t since = connection->quiet_since_ns.load(std::memory_order_relaxed);
+    if (connection->ended || connection->calls.load(std::memory_order_relaxed) > 0) continue;
+    if (since > latest || !connection->IsOpen()) continue;
+    if (chosen == nullptr || since < chosen->quiet_since_ns) chosen = connection.get();
+  }
+  if (chosen == nullptr) return false;
+  chosen->End();
+  return true;
+}
+
+absl::StatusOr<ConnectionBook::Call> ConnectionBook::Begin(const std::string& peer,
+                                                           uint64_t wire_bytes, uint64_t bytes) {
+  const bool open = totals_->Enter();
+  bytes += kMemoryOfCall;
+  Call call;
+  call.totals_ = totals_;
+  call.bytes_ = bytes;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = by_peer_.find(peer);
+    if (found != by_peer_.end()) call.connection_ = found->second;
+  }
+  const uint64_t in_calls = totals_->in_calls.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (call.connection_ != nullptr) {
+    call.connection_->delivered.fetch_add(wire_bytes + kBytesBesideRequest,
+                                          std::memory_order_relaxed);
+    call.connection_->in_calls.fetch_add(bytes, std::memory_order_relaxed);
+    call.connection_->calls.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (!open) return absl::UnavailableError("this server is stopping");
+  if (in_calls + totals_->unfinished.load(std::memory_order_relaxed) <= limit_bytes_) return call;
+  return absl::UnavailableError(absl::StrCat(
+      "this server's calls take all of the ", limit_bytes_ >> 20,
+      " MiB that they may hold; try again, or start the server with more --rpc_memory_mb"));
+}
+
+void ConnectionBook::Close(absl::Duration most) {
+  absl::MutexLock lock(&totals_->mutex);
+  totals_->closed = true;
+  totals_->mutex.AwaitWithTimeout(absl::Condition(
+                                      +[](int* calls) { return *calls == 0; }, &totals_->calls),
+                                  most);
+}
+
+ConnectionBook::Call& ConnectionBook::Call::operator=(Call&& other) noexcept {
+  if (this == &other) return *this;
+  End();
+  totals_ = std::move(other.totals_);
+  connection_ = std::move(other.connection_);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+void ConnectionBook::Call::HoldReply(uint64_t bytes) {
+  if (totals_ == nullptr) return;
+  bytes_ += bytes;
+  totals_->in_calls.fetch_add(bytes, std::memory_order_relaxed);
+  if (connection_ == nullptr) return;
+  connection_->in_calls.fetch_add(bytes, std::memory_order_relaxed);
+  connection_->delivered.fetch_add(bytes / kReplyBytesAFlowByte, std::memory_order_relaxed);
+}
+
+void ConnectionBook::Call::End() {
+  if (totals_ == nullptr) return;
+  totals_->in_calls.fetch_sub(bytes_, std::memory_order_relaxed);
+  if (connection_ != nullptr) {
+    connection_->in_calls.fetch_sub(bytes_, std::memory_order_relaxed);
+    connection_->quiet_since_ns.store(absl::GetCurrentTimeNanos(), std::memory_order_relaxed);
+    connection_->calls.fetch_sub(1, std::memory_order_relaxed);
+  }
+  totals_->Leave();
+  totals_ = nullptr;
+  connection_ = nullptr;
+}
+
+}  // namespace cistern

@@ -1,0 +1,57 @@
+// The control plane's service in gRPC's terms: bytes to message, the plane's method on a thread of
+// the call's length, message to bytes.
+//
+// Requests arrive as bytes, so that those of strangers are not turned into messages, which can be a
+// hundred times as large, before there is room for them.
+#pragma once
+
+#include "common/rpc/connection_book.h"
+#include "common/rpc/control_threads.h"
+#include "common/rpc/grpc_convert.h"
+#include "common/rpc/open_holds.h"
+#include "common/rpc/planes.h"
+#include "proto/control_plane.grpc.pb.h"
+
+namespace cistern {
+
+// Every method as raw bytes.
+#define CISTERN_OPEN(name, request, reply, length) v1::ControlPlane::WithRawCallbackMethod_##name <
+#define CISTERN_CLOSE(name, request, reply, length) >
+// clang-format off
+using RawControlService = CISTERN_CONTROL_METHODS(CISTERN_OPEN)
+    v1::ControlPlane::WithRawCallbackMethod_HoldTerm<v1::ControlPlane::Service>
+    CISTERN_CONTROL_METHODS(CISTERN_CLOSE);
+// clang-format on
+#undef CISTERN_OPEN
+#undef CISTERN_CLOSE
+
+// Threads: gRPC's. Borrows everything.
+class ControlRpc final : public RawControlService {
+ public:
+  ControlRpc(cistern::ControlPlane* plane, ControlThreads* threads, OpenHolds* holds,
+             ConnectionBook* book)
+      : plane_(plane), threads_(threads), holds_(holds), book_(book) {}
+
+ private:
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+  using Bytes = grpc::ByteBuffer;
+  using Plane = cistern::ControlPlane;
+
+  template <class Request, class Reply>
+  Reactor* Run(CallLength length, Context* context, const Bytes* in, Bytes* out,
+               absl::Status (Plane::*method)(const Request&, Reply*));
+
+#define CISTERN_METHOD(name, request, reply, length) \
+  Reactor* name(Context* context, const Bytes* in, Bytes* out) override;
+  CISTERN_CONTROL_METHODS(CISTERN_METHOD)
+#undef CISTERN_METHOD
+  Reactor* HoldTerm(Context* context, const Bytes* in, Bytes* out) override;
+
+  Plane* const plane_;
+  ControlThreads* const threads_;
+  OpenHolds* const holds_;
+  ConnectionBook* const book_;
+};
+
+}  // namespace cistern

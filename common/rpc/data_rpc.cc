@@ -1,0 +1,59 @@
+#include "common/rpc/data_rpc.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/rpc/call_peer.h"
+#include "common/rpc/guarded.h"
+#include "common/rpc/unary_call.h"
+
+namespace cistern {
+namespace {
+
+// The header of a request that was refused, so that the refusal can be addressed.
+FrameHeader HeaderForError(FrameKind kind, const Frame& request) {
+  FrameHeader header;
+  FrameReader(request).Read(&header, sizeof(header));
+  header.kind = static_cast<uint16_t>(kind);
+  return header;
+}
+
+bool CarriesRows(FrameKind kind) {
+  return kind == FrameKind::kPull || kind == FrameKind::kPullDense || kind == FrameKind::kScan;
+}
+
+Frame ReplyTo(FrameKind kind, const Frame& request, const absl::StatusOr<Frame>& result) {
+  if (!result.ok()) return ErrorFrame(HeaderForError(kind, request), result.status());
+  return CarriesRows(kind) ? WithBodyHash(*result) : *result;
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* DataRpc::Run(FrameKind kind, Context* context, const Bytes* in,
+                                       Bytes* out) {
+  const std::string peer = context->peer();
+  absl::StatusOr<ConnectionBook::Call> held = book_->Begin(peer, in->Length(), in->Length());
+  auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
+  absl::StatusOr<Frame> request = held.ok() ? FromByteBuffer(*in) : held.status();
+  if (!request.ok()) {
+    call->FinishWith(request.status());
+    return call;
+  }
+  const CallPeer caller(peer);
+  const absl::Duration left = absl::FromChrono(context->deadline()) - absl::Now();
+  auto answered = std::make_shared<bool>(false);
+  const absl::Status thrown = Guarded([&] {
+    plane_->Call(
+        kind, *request, left,
+        [kind, request = *request, out, call, answered](const absl::StatusOr<Frame>& result) {
+          *out = ToByteBuffer(ReplyTo(kind, request, result));
+          *answered = true;
+          call->FinishReply(out->Length());
+        });
+    return absl::OkStatus();
+  });
+  if (!thrown.ok() && !*answered) call->FinishWith(thrown);
+  return call;
+}
+
+}  // namespace cistern

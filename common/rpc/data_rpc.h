@@ -1,0 +1,50 @@
+// The data plane's service in gRPC's terms: bytes to frame, the plane's handler, frame to bytes.
+// Errors travel inside the frame. Replies that carry rows carry their hash.
+#pragma once
+
+#include "common/rpc/connection_book.h"
+#include "common/rpc/grpc_convert.h"
+#include "common/rpc/planes.h"
+#include "proto/data_plane.grpc.pb.h"
+
+namespace cistern {
+
+// Every method as raw bytes.
+using RawDataService = v1::DataPlane::WithRawCallbackMethod_Pull<
+    v1::DataPlane::WithRawCallbackMethod_Push<v1::DataPlane::WithRawCallbackMethod_PullDense<
+        v1::DataPlane::WithRawCallbackMethod_PushDense<
+            v1::DataPlane::WithRawCallbackMethod_Scan<v1::DataPlane::Service>>>>>;
+
+// Threads: gRPC's. Borrows everything.
+class DataRpc final : public RawDataService {
+ public:
+  DataRpc(cistern::DataPlane* plane, ConnectionBook* book) : plane_(plane), book_(book) {}
+
+ private:
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+  using Bytes = grpc::ByteBuffer;
+
+  Reactor* Run(FrameKind kind, Context* context, const Bytes* in, Bytes* out);
+
+  Reactor* Pull(Context* context, const Bytes* in, Bytes* out) override {
+    return Run(FrameKind::kPull, context, in, out);
+  }
+  Reactor* Push(Context* context, const Bytes* in, Bytes* out) override {
+    return Run(FrameKind::kPush, context, in, out);
+  }
+  Reactor* PullDense(Context* context, const Bytes* in, Bytes* out) override {
+    return Run(FrameKind::kPullDense, context, in, out);
+  }
+  Reactor* PushDense(Context* context, const Bytes* in, Bytes* out) override {
+    return Run(FrameKind::kPushDense, context, in, out);
+  }
+  Reactor* Scan(Context* context, const Bytes* in, Bytes* out) override {
+    return Run(FrameKind::kScan, context, in, out);
+  }
+
+  cistern::DataPlane* const plane_;
+  ConnectionBook* const book_;
+};
+
+}  // namespace cistern

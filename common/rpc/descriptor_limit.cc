@@ -1,0 +1,33 @@
+#include "common/rpc/descriptor_limit.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kDefaultConnections = 4096;
+constexpr uint64_t kLeastForFiles = 256;
+
+}  // namespace
+
+uint64_t RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  const rlimit raised = {limit.rlim_max, limit.rlim_max};
+  return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_max : limit.rlim_cur;
+}
+
+absl::StatusOr<int> ConnectionLimit(uint64_t descriptors, int wanted) {
+  const uint64_t files = std::max(kLeastForFiles, descriptors / 4);
+  // Under a tiny limit files get less: a server that takes no connection is of no use.
+  const uint64_t room = descriptors > 2 * files ? descriptors - files : descriptors / 2;
+  if (wanted == 0) return static_cast<int>(std::min(room, kDefaultConnections));
+  if (static_cast<uint64_t>(wanted) <= room) return wanted;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--max_connections=", wanted, " is above ", room, ", which is what a limit of ", descriptors,
+      " open files leaves for connections; raise it (ulimit -n, LimitNOFILE=), or take fewer"));
+}
+
+}  // namespace cistern

@@ -1,0 +1,72 @@
+#include "common/rpc/open_holds.h"
+
+#include <utility>
+
+#include "common/rpc/grpc_convert.h"
+#include "common/rpc/guarded.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kMostHolds = 64;  // a fleet has one writer; others are of writers before it
+
+}  // namespace
+
+// Deletes itself when gRPC is done with it.
+class OpenHolds::Hold : public grpc::ServerUnaryReactor {
+ public:
+  Hold(OpenHolds* holds, const v1::Identity& identity, ConnectionBook::Call held)
+      : holds_(holds), identity_(identity), held_(std::move(held)) {}
+
+  void Begin() {
+    if (!holds_->Enter(this)) {
+      return End(absl::UnavailableError(
+          absl::StrCat("this server is stopping, or keeps ", kMostHolds, " writers' calls open")));
+    }
+    const absl::Status begun = Guarded([&] { return holds_->plane_->BeginHold(identity_); });
+    begun_ = begun.ok();
+    if (!begun_) End(begun);
+  }
+  // Ends the call, unless it has ended.
+  void End(const absl::Status& status) {
+    if (!ended_.exchange(true)) Finish(ToGrpc(status));
+  }
+
+ private:
+  void OnCancel() override { End(absl::CancelledError("the writer's connection has ended")); }
+  void OnDone() override {
+    holds_->Leave(this);
+    if (begun_) holds_->plane_->EndHold(identity_);
+    delete this;
+  }
+
+  OpenHolds* const holds_;
+  const v1::Identity identity_;
+  const ConnectionBook::Call held_;
+  bool begun_ = false;
+  std::atomic<bool> ended_{false};
+};
+
+grpc::ServerUnaryReactor* OpenHolds::Open(const v1::Identity& identity, ConnectionBook::Call held) {
+  auto* hold = new Hold(this, identity, std::move(held));
+  hold->Begin();
+  return hold;
+}
+
+bool OpenHolds::Enter(Hold* hold) {
+  absl::MutexLock lock(&mutex_);
+  return !stopped_ && open_.size() < kMostHolds && open_.insert(hold).second;
+}
+
+void OpenHolds::Leave(Hold* hold) {
+  absl::MutexLock lock(&mutex_);
+  open_.erase(hold);
+}
+
+void OpenHolds::Stop() {
+  absl::MutexLock lock(&mutex_);  // those that end leave only after
+  stopped_ = true;
+  for (Hold* hold : open_) hold->End(absl::UnavailableError("this server is stopping"));
+}
+
+}  // namespace cistern
