@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "common/log.h"
 #include "common/memory_exhausted.h"
+#include "common/rpc/descriptor_limit.h"
 #include "common/rpc/server_host.h"
 #include "common/version.h"
 #include "server/service/server_node.h"
@@ -38,6 +40,8 @@ struct Flags {
   uint64_t staged_limit_mb = 8192;
   std::string durability = "commit";
   uint64_t merge_min_kb = 1024;
+  int max_connections = 0;
+  uint64_t rpc_memory_mb = 1024;
   std::string log_level = "info";
 };
 
@@ -92,6 +96,19 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "(--staged_limit_mb=16384)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
       ->capture_default_str();
+  app.add_option(
+         "--max_connections,--max-connections", flags.max_connections,
+         "Connections at a time; more are refused; 0: three quarters of the open files that "
+         "the system allows, at most 4096 (--max_connections=2000)")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  app.add_option(
+         "--rpc_memory_mb,--rpc-memory-mb", flags.rpc_memory_mb,
+         "Memory for calls under way and unfinished messages in MiB, whatever callers send; "
+         "near it the connection that holds most is closed, above it calls are refused "
+         "(--rpc_memory_mb=4096)")
+      ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
+      ->capture_default_str();
   app.add_option("--log_level,--log-level", flags.log_level,
                  "Lowest level that is logged "
                  "(--log_level=warning)")
@@ -128,6 +145,22 @@ void KeepFreedMemory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
+// What the host may hold, and how it gives back to the system what strangers made it take.
+absl::StatusOr<HostOptions> HostOptionsOf(const Flags& flags) {
+  HostOptions options;
+  CISTERN_ASSIGN_OR_RETURN(options.max_connections,
+                           ConnectionLimit(RaiseDescriptorLimit(), flags.max_connections));
+  options.memory_bytes = flags.rpc_memory_mb << 20;
+  options.give_memory_back = [] { malloc_trim(0); };
+  return options;
+}
+
+// A file that reaches the size limit (ulimit -f) fails to grow, which is reported, instead of
+// ending the process without a word.
+void IgnoreFileSizeSignal() {
+  signal(SIGXFSZ, SIG_IGN);
+}
+
 // Lets SIGTERM and SIGINT wait for sigwait: every thread that is started later inherits this.
 sigset_t BlockStopSignals() {
   sigset_t signals;
@@ -149,10 +182,13 @@ int Fail(const absl::Status& status) {
 
 int Serve(const Flags& flags) {
   const sigset_t signals = BlockStopSignals();
+  IgnoreFileSizeSignal();
+  const absl::StatusOr<HostOptions> options = HostOptionsOf(flags);
+  if (!options.ok()) return Fail(options.status());
   absl::StatusOr<std::unique_ptr<ServerNode>> node = ServerNode::Create(flags.server);
   if (!node.ok()) return Fail(node.status());
   absl::StatusOr<std::unique_ptr<ServerHost>> host =
-      ServerHost::Start(flags.bind, flags.port, &(*node)->control(), &(*node)->data());
+      ServerHost::Start(flags.bind, flags.port, &(*node)->control(), &(*node)->data(), *options);
   if (!host.ok()) return Fail(host.status());
   if (!IsLoopback(flags.bind)) {
     LogWarning(absl::StrCat("listening on ", flags.bind,
@@ -165,7 +201,12 @@ int Serve(const Flags& flags) {
   int signal = 0;
   if (sigwait(&signals, &signal) != 0) return kFailed;
   LogInfo(absl::StrCat("stopping on ", signal == SIGTERM ? "SIGTERM" : "SIGINT"));
-  (*host)->Stop(kGrace);
+  if (!(*host)->Stop(kGrace)) {
+    // Committed state is on disk; what these calls still write is not part of a commit.
+    LogWarning(absl::StrCat("stopped with calls under way that did not end within ",
+                            absl::FormatDuration(kGrace), "; callers see this server go"));
+    _exit(kStopped);
+  }
   LogInfo("stopped");
   return kStopped;
 }
