@@ -247,5 +247,25 @@ TEST(ErrorFrame, WithAnUnknownCodeIsMalformed) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(BodyHash, OfAReplyIsCheckedWhereItIsSet) {
+  FrameHeader header;
+  header.kind = static_cast<uint16_t>(FrameKind::kPullDense);
+  Frame plain = StartFrame(header);
+  plain.AppendBytes("four", 4);
+  EXPECT_EQ(CheckReplyHash(header, plain), absl::OkStatus());  // 0: of an embedded server
+
+  const Frame hashed = WithBodyHash(plain);
+  ASSERT_EQ(hashed.size(), plain.size());
+  FrameReader reader(hashed);
+  char body[4];
+  ASSERT_TRUE(reader.Read(&header, sizeof(header)) && reader.Read(body, sizeof(body)));
+  EXPECT_EQ(std::string(body, 4), "four");
+  EXPECT_EQ(CheckReplyHash(header, hashed), absl::OkStatus());
+
+  Frame changed = StartFrame(header);
+  changed.AppendBytes("fouR", 4);
+  EXPECT_EQ(CheckReplyHash(header, changed).code(), absl::StatusCode::kUnavailable);
+}
+
 }  // namespace
 }  // namespace cistern
