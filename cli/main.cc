@@ -6,6 +6,7 @@
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f fails instead, and the error says so
   cistern::ExplainMemoryExhaustion("cistern", "make passes smaller (cistern.pass_memory_mb)");
   cistern::CommandLine line("cistern", "A distributed parameter server for CTR models.");
   cistern::AddAllCommands(line.root());

@@ -69,6 +69,7 @@ absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f fails instead, and the error says so
   cistern::ExplainMemoryExhaustion("cistern-worker",
                                    "make passes smaller (cistern.pass_memory_mb)");
   cistern::CommandLine line("cistern-worker", "Trains a model against a fleet of servers.");

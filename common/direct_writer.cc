@@ -71,7 +71,10 @@ absl::Status DirectWriter::Write(absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = write(fd_, bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0 && (errno != EINVAL || !direct_)) return ErrnoStatus(errno, "write", path_);
+    if (wrote < 0 && (errno != EINVAL || !direct_)) {
+      const int error = errno;
+      return WriteError(error, static_cast<uint64_t>(lseek(fd_, 0, SEEK_CUR)), path_);
+    }
     if (wrote >= 0) {
       bytes.remove_prefix(static_cast<size_t>(wrote));
       StartWriteback(static_cast<size_t>(wrote));

@@ -2,12 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace cistern {
 namespace {
+
+constexpr size_t kShownPathBytes = 200;  // of one that is too long
 
 std::string ParentOf(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
@@ -19,6 +23,40 @@ std::string ParentOf(const std::string& path) {
 bool IsFolder(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// "a folder"; what else a name can stand for than a regular file.
+std::string KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO (a named pipe)";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "of another kind";
+}
+
+absl::Status NotRegular(mode_t mode, const std::string& path) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, " is ", KindOf(mode), ", not a regular file; write what it gives to a file first"));
+}
+
+// O_NONBLOCK: a FIFO in the place of the file must not hold us.
+absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int more_flags,
+                                       const std::string& path) {
+  OpenedFile file;
+  file.fd = FileDescriptor(
+      openat(folder, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | more_flags));
+  const int error = errno;
+  struct stat status;
+  if (!file.fd.is_open()) {
+    // What a socket and a device without its hardware answer.
+    const int follow = (more_flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
+    const bool known = error == ENXIO && fstatat(folder, name.c_str(), &status, follow) == 0;
+    return known ? NotRegular(status.st_mode, path) : ErrnoStatus(error, "open", path);
+  }
+  if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "look at", path);
+  if (!S_ISREG(status.st_mode)) return NotRegular(status.st_mode, path);
+  file.bytes = static_cast<uint64_t>(status.st_size);
+  return file;
 }
 
 }  // namespace
@@ -43,9 +81,11 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
   const std::string what =
       absl::StrCat("cannot ", action, " ", path, ": ", std::string(strerror(error)));
   switch (error) {
+    case EFBIG:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          what, "; raise the limit of a file's size (ulimit -f), or choose another place"));
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
       return absl::ResourceExhaustedError(
           absl::StrCat(what, "; free space there or choose another place, then try again"));
     case ENOENT:
@@ -54,8 +94,14 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
       return absl::AlreadyExistsError(what);
     case ENOTDIR:
     case EISDIR:
-    case ENAMETOOLONG:
       return absl::InvalidArgumentError(what);
+    case ENAMETOOLONG:
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot ", action, " ", path.substr(0, kShownPathBytes),
+                       "...: this path is "
+                       "too long: it has ",
+                       path.size(), " bytes, and a path may have ", PATH_MAX - 1,
+                       ", each name in it ", NAME_MAX, "; choose a shorter one"));
     case ELOOP:
       return absl::InvalidArgumentError(
           absl::StrCat(what, " (a symbolic link here is not followed)"));
@@ -101,20 +147,26 @@ absl::StatusOr<FileDescriptor> OpenFolderAt(int parent, const std::string& name,
   return fd;
 }
 
+absl::StatusOr<OpenedFile> OpenFile(const std::string& path) {
+  return OpenRegular(AT_FDCWD, path, 0, path);
+}
+
 absl::StatusOr<OpenedFile> OpenFileAt(int folder, const std::string& name,
                                       const std::string& path) {
-  // O_NONBLOCK: a pipe in the place of the file must not hold us.
-  OpenedFile file;
-  file.fd =
-      FileDescriptor(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file.fd.is_open()) return ErrnoStatus(errno, "open", path);
-  struct stat status;
-  if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "look at", path);
-  if (!S_ISREG(status.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  return OpenRegular(folder, name, O_NOFOLLOW, path);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t limit) {
+  CISTERN_ASSIGN_OR_RETURN(const OpenedFile file, OpenFile(path));
+  if (file.bytes > limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, " has ", file.bytes, " bytes; at most ", limit, " are read"));
   }
-  file.bytes = static_cast<uint64_t>(status.st_size);
-  return file;
+  std::string bytes(file.bytes, '\0');
+  CISTERN_ASSIGN_OR_RETURN(const size_t got,
+                           ReadFully(file.fd.get(), bytes.data(), bytes.size(), path));
+  bytes.resize(got);
+  return bytes;
 }
 
 absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
@@ -125,10 +177,27 @@ absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
   return fd;
 }
 
+absl::Status WriteError(int error, uint64_t offset, const std::string& path) {
+  if (error != EFBIG) return ErrnoStatus(error, "write", path);
+  rlimit limit;
+  const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return ErrnoStatus(error,
+                     absl::StrCat("write beyond byte ", offset,
+                                  limited ? absl::StrCat(" (this process may write files of ",
+                                                         limit.rlim_cur, " bytes)")
+                                          : "",
+                                  " of"),
+                     path);
+}
+
 absl::Status WriteFully(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return ErrnoStatus(errno, "write", path);
+    if (written < 0 && errno != EINTR) {
+      const int error = errno;
+      const off_t at = lseek(fd, 0, SEEK_CUR);
+      return WriteError(error, at < 0 ? 0 : static_cast<uint64_t>(at), path);
+    }
     if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
   }
   return absl::OkStatus();
@@ -138,7 +207,7 @@ absl::Status WriteFullyAt(int fd, uint64_t offset, absl::string_view bytes,
                           const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno != EINTR) return ErrnoStatus(errno, "write", path);
+    if (written < 0 && errno != EINTR) return WriteError(errno, offset, path);
     if (written <= 0) continue;
     bytes.remove_prefix(static_cast<size_t>(written));
     offset += static_cast<uint64_t>(written);

@@ -48,16 +48,26 @@ absl::StatusOr<FileDescriptor> OpenFolder(const std::string& path);
 absl::StatusOr<FileDescriptor> OpenFolderAt(int parent, const std::string& name,
                                             const std::string& path);
 
-// Opens a regular file for reading and returns its size too; anything else is kInvalidArgument.
+// Opens a regular file for reading and returns its size too; anything else is kInvalidArgument,
+// with what it is. A FIFO that nobody writes to blocks nobody.
 struct OpenedFile {
   FileDescriptor fd;
   uint64_t bytes = 0;
 };
+// A path of the user's: links are followed.
+absl::StatusOr<OpenedFile> OpenFile(const std::string& path);
 absl::StatusOr<OpenedFile> OpenFileAt(int folder, const std::string& name, const std::string& path);
 
 // Creates a file that is not there yet, for writing. mode: as open(2) takes it.
 absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
                                             const std::string& path, unsigned mode);
+
+// The whole of a file that OpenFile opens; kResourceExhausted above `limit` bytes.
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t limit);
+
+// The status of errno value `error` of a write from byte `offset` on; of a file that may not grow,
+// with the limit to raise.
+absl::Status WriteError(int error, uint64_t offset, const std::string& path);
 
 // Writes all of `bytes`: where the file stands, or from `offset` on, and then it stands as before.
 absl::Status WriteFully(int fd, absl::string_view bytes, const std::string& path);

@@ -141,8 +141,8 @@ class BadModels(BadFiles):
                 self.refused_before_it_begins(2, message)
 
     def test_paths_that_are_no_model(self):
-        for path, message in ((self.folder, "cannot be opened (Is a directory)"),
-                              (self.folder / "no.json", "cannot be opened (No such file"),
+        for path, message in ((self.folder, "is a folder, not a regular file"),
+                              (self.folder / "no.json", "no.json: No such file"),
                               (self.train_file, "line 1, column 1")):
             with self.subTest(path.name):
                 self.expect(run("cistern", "train", path, "--dry-run"), 2, message)

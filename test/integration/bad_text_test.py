@@ -141,7 +141,7 @@ class BadText(ProgramTest):
                 self.expect(self.data("convert", "--input", "in.csv,b.csv", "--out", "out", *AGE),
                             code, message)
         self.expect(self.data("convert", "--input", "in.csv,gone", "--out", "out"), 2, "cannot open gone")
-        self.expect(self.data("convert", "--input", ".", "--out", "out"), 2, ". is a folder, not a file")
+        self.expect(self.data("convert", "--input", ".", "--out", "out"), 2, ". is a folder, not a regular file")
 
     def test_what_stands_there_already(self):
         self.put("in.csv", GOOD)

@@ -1,20 +1,20 @@
 #include "worker/config/model_config.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "common/ctr_lifecycle.h"
+#include "common/file.h"
 #include "worker/config/config_readers.h"
 #include "worker/config/grammar_check.h"
 #include "worker/config/nearest_name.h"
 
 namespace cistern {
 namespace {
+
+// A model of 100,000 layers has 20 MB.
+constexpr uint64_t kMaxModelFileBytes = uint64_t{64} << 20;
 
 // What "cistern": {"embeddings": {...}} says about `name`; null: nothing.
 const Json* ExtrasOf(const Json& root, const std::string& name) {
@@ -183,17 +183,12 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std:
 
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code none;
-  const int error = std::filesystem::is_directory(path, none) ? EISDIR : errno;
-  if (!file || error == EISDIR) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be opened (", std::strerror(error),
-                                            "); give the path of a model file"));
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelFileBytes);
+  if (!text.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(text.status().message(), "; give the path of a model file"));
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) return absl::InternalError(absl::StrCat(path, ": cannot be read"));
-  return ParseModelConfig(text.str(), path, overrides);
+  return ParseModelConfig(*text, path, overrides);
 }
 
 }  // namespace cistern

@@ -18,20 +18,12 @@ constexpr size_t kFirstBytes = 4096;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ByteStream>> ByteStream::Open(const std::string& path) {
-  if (path == "-") return std::unique_ptr<ByteStream>(new ByteStream(path, STDIN_FILENO));
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  std::unique_ptr<ByteStream> stream(new ByteStream(path, fd));
-  struct stat status;
-  if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
-  }
+  if (path == "-") return std::unique_ptr<ByteStream>(new ByteStream(path, FileDescriptor()));
+  CISTERN_ASSIGN_OR_RETURN(OpenedFile file, OpenFile(path));
+  std::unique_ptr<ByteStream> stream(new ByteStream(path, std::move(file.fd)));
+  const int fd = stream->file_.get();
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // the kernel reads ahead while we parse
   return stream;
-}
-
-ByteStream::~ByteStream() {
-  if (fd_ != STDIN_FILENO) close(fd_);
 }
 
 // By steps: a corrupt count may ask for much more than the source has.
@@ -41,13 +33,14 @@ void ByteStream::Grow(size_t most) {
 
 absl::Status ByteStream::Fill(size_t n) {
   if (available() >= n || at_end_) return absl::OkStatus();
+  const int fd = file_.is_open() ? file_.get() : STDIN_FILENO;
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, available());
   end_ -= begin_;
   begin_ = 0;
   if (filled_ && buffer_.size() < kBufferBytes) Grow(kBufferBytes);
   while (end_ < n) {
     if (end_ == buffer_.size()) Grow(n);
-    const ssize_t got = read(fd_, buffer_.data() + end_, buffer_.size() - end_);
+    const ssize_t got = read(fd, buffer_.data() + end_, buffer_.size() - end_);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return absl::ErrnoToStatus(errno,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -19,9 +20,9 @@ class ByteStream {
  public:
   static constexpr size_t kBufferBytes = size_t{1} << 20;
 
-  // path: a file, or "-" for standard input. kNotFound, kPermissionDenied and the like name it.
+  // path: a regular file, or "-" for standard input, which may be anything. kNotFound,
+  // kPermissionDenied and the like name it; kInvalidArgument: another kind of file.
   static absl::StatusOr<std::unique_ptr<ByteStream>> Open(const std::string& path);
-  ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
@@ -40,13 +41,14 @@ class ByteStream {
   const std::string& path() const { return path_; }
 
  private:
-  ByteStream(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  ByteStream(std::string path, FileDescriptor file)
+      : path_(std::move(path)), file_(std::move(file)) {}
 
   // To `most` bytes at most.
   void Grow(size_t most);
 
   std::string path_;
-  int fd_;
+  FileDescriptor file_;         // not open: standard input
   std::vector<char> buffer_;    // small at first: many files are small, or opened for a look
   size_t begin_ = 0, end_ = 0;  // of the available bytes inside buffer_
   bool filled_ = false;         // the last reading found as much as the buffer took

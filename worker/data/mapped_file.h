@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/file.h"
 #include "common/status.h"
 
 namespace cistern {
@@ -30,10 +31,10 @@ class MappedFile {
   absl::Status StillWhole() const;
 
  private:
-  MappedFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  MappedFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   const std::string path_;
-  const int fd_;
+  const FileDescriptor fd_;
   const char* begin_ = nullptr;
   size_t size_ = 0;
 };

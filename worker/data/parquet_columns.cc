@@ -1,12 +1,11 @@
 #include "worker/data/parquet_columns.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 
 #include "absl/strings/str_join.h"
+#include "common/file.h"
 #include "common/json_depth.h"
 #include "worker/data/norm_format.h"
 
@@ -14,6 +13,8 @@ namespace cistern {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr uint64_t kMaxMetadataBytes = uint64_t{64} << 20;
 
 // The model's shape and the file's are two.
 absl::Status Unfit(const std::string& text) {
@@ -114,14 +115,6 @@ absl::Status CheckDistinct(const ParquetColumns& columns, const std::string& pat
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ContentsOf(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) return Bad(absl::StrCat(path, ": cannot be read"));
-  return text.str();
-}
-
 }  // namespace
 
 absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
@@ -149,7 +142,7 @@ absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
       std::filesystem::path(file.path).parent_path() / "_metadata.json";
   std::error_code error;
   if (std::filesystem::exists(beside, error)) {
-    CISTERN_ASSIGN_OR_RETURN(const std::string text, ContentsOf(beside.string()));
+    CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadFile(beside.string(), kMaxMetadataBytes));
     return ParquetColumnsOfMetadata(beside.string(), text, file, shape);
   }
   const size_t expected = size_t{shape.label_dim} + shape.dense_dim + SlotNum(shape);

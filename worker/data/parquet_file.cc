@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
+
+#include "common/file.h"
 
 namespace cistern {
 namespace {
@@ -83,6 +86,7 @@ absl::Status ParquetFile::Guarded(const Work& work) const {
 absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string& path,
                                                                const SampleShape& shape,
                                                                const SlotSizes& sizes) {
+  CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // Arrow would wait for a FIFO
   std::unique_ptr<ParquetFile> file(new ParquetFile(path, shape, sizes));
   CISTERN_RETURN_IF_ERROR(file->Guarded([&] { return file->OpenFooter(); }));
   return file;
@@ -97,8 +101,9 @@ absl::Status ParquetFile::OpenFooter() {
   int64_t rows = 0;
   for (int group = 0; group < footer.num_row_groups(); ++group) {
     const int64_t more = footer.RowGroup(group)->num_rows();
-    if (more < 0)
+    if (more < 0 || more > std::numeric_limits<int64_t>::max() - rows) {
       return absl::DataLossError(absl::StrCat(path_, ": a row group has ", more, " rows"));
+    }
     rows += more;
   }
   if (rows != footer.num_rows()) {
