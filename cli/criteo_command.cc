@@ -136,6 +136,11 @@ void AddCriteoCommand(Command& data) {
                  {"sum|none", "Norm: sum gives every record a check byte.", "--check none"});
   command.Choice("--key-bits", &flags->key_bits,
                  {"32|64", "Norm: width of keys.", "--key-bits 64"});
+  command.Flag("--gzip-max-ratio", &options.gzip_max_ratio,
+               {"INT", "What a day in gzip's format may unpack to, in times of its own size.",
+                "--gzip-max-ratio 500"});
+  command.Flag("--gzip-max-mb", &options.gzip_max_mb,
+               {"MIB", "The same, of one day, in MiB.", "--gzip-max-mb 100000"});
   command.Flag("--samples-per-file", &options.samples_per_file,
                {"INT", "Norm, Parquet: samples of one file.", "--samples-per-file 40960"});
   command.Switch("--no-shuffle", &flags->no_shuffle,

@@ -53,6 +53,24 @@ std::map<std::string, std::string> FilesOf(const std::string& folder) {
   return files;
 }
 
+// A few KB that unpack to a few MB; on a real disk, to whatever it holds.
+TEST(CriteoWork, ADayThatUnpacksBeyondItsLimitsIsRefused) {
+  const Scratch scratch;
+  CriteoOptions options = ThreeDays(scratch);
+  std::string packed;
+  GzipWriter gzip;
+  gzip.Append(std::string(4 << 20, '0'), &packed);
+  gzip.Finish(&packed);
+  options.days[1] = scratch.Write("bomb.gz", packed);
+  const std::string ratio = ErrorOf(options, absl::StatusCode::kDataLoss);
+  EXPECT_NE(ratio.find(options.days[1] + ": it has unpacked to "), std::string::npos) << ratio;
+  EXPECT_NE(ratio.find("--gzip-max-ratio"), std::string::npos) << ratio;
+  options.gzip_max_ratio = 2000;
+  options.gzip_max_mb = 2;
+  const std::string most = ErrorOf(options, absl::StatusCode::kDataLoss);
+  EXPECT_NE(most.find("--gzip-max-mb"), std::string::npos) << most;
+}
+
 TEST(CriteoWork, DaysInGzipAreThoseOfTheirText) {
   Scratch scratch;
   CriteoOptions options = ManyLines(scratch, 300);

@@ -37,6 +37,10 @@ struct CriteoOptions {
   CriteoCrosses crosses;
   uint64_t threads = 0;      // 0: all cores; changes nothing of what is written
   uint64_t block_bytes = 0;  // text that a thread takes at a time; 0: by the size of the days
+  // What a day in gzip's format may unpack to on the disk: so many times its own bytes (the days of
+  // the challenge have 3), and so many MiB at most.
+  uint64_t gzip_max_ratio = 100;
+  uint64_t gzip_max_mb = uint64_t{1} << 20;
   // The disk that is written to; not owned. Null: the machine's own.
   FileSystem* files = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/match.h"
+#include "common/checked.h"
 #include "common/gzip.h"
 #include "worker/data/file_list.h"
 #include "worker/data/output_file.h"
@@ -19,12 +20,51 @@ constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint6
 constexpr uint64_t kBlocksWanted = 1024;
 constexpr uint32_t kMultiHotMost = 1000;  // DLRM-v2 has 100
 constexpr size_t kGzipBytesAtOnce = size_t{4} << 20;
+constexpr uint64_t kInflatedBytesLeast = uint64_t{1} << 20;  // small files may be of one character
 constexpr char kGzipMagic[] = "\x1f\x8b";
 
-absl::Status Inflate(FileSystem& files, const MappedFile& file, const std::string& path,
-                     const std::function<absl::Status()>& step) {
+// A few KB of gzip unpack to a few MB, and terabytes to petabytes: what a day becomes is bounded.
+class Inflated {
+ public:
+  Inflated(const CriteoOptions& options, uint64_t packed_bytes, OutputFile& text)
+      : ratio_(options.gzip_max_ratio),
+        mb_(options.gzip_max_mb),
+        packed_bytes_(packed_bytes),
+        ratio_bytes_(
+            std::max(kInflatedBytesLeast, CheckedMul(ratio_, packed_bytes).value_or(UINT64_MAX))),
+        most_bytes_(CheckedMul(mb_, uint64_t{1} << 20).value_or(UINT64_MAX)),
+        text_(text) {}
+
+  absl::Status Append(absl::string_view block) {
+    bytes_ += block.size();
+    if (bytes_ > ratio_bytes_) {
+      return Refuse(absl::StrCat("more than ", ratio_, " times its ", packed_bytes_,
+                                 " bytes: if this is right, raise --gzip-max-ratio"));
+    }
+    if (bytes_ > most_bytes_) {
+      return Refuse(absl::StrCat("more than ", mb_,
+                                 " MiB: if this is right and the disk has room, raise "
+                                 "--gzip-max-mb"));
+    }
+    return text_.Append(block);
+  }
+
+ private:
+  absl::Status Refuse(const std::string& why) const {
+    return absl::DataLossError(
+        absl::StrCat("it has unpacked to ", bytes_, " bytes so far, which is ", why));
+  }
+
+  const uint64_t ratio_, mb_, packed_bytes_, ratio_bytes_, most_bytes_;
+  OutputFile& text_;
+  uint64_t bytes_ = 0;
+};
+
+absl::Status Inflate(FileSystem& files, const CriteoOptions& options, const MappedFile& file,
+                     const std::string& path, const std::function<absl::Status()>& step) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> text, OutputFile::Create(files, path));
-  GzipReader reader([&text](absl::string_view block) { return text->Append(block); });
+  Inflated inflated(options, file.bytes().size(), *text);
+  GzipReader reader([&inflated](absl::string_view block) { return inflated.Append(block); });
   for (size_t at = 0; at < file.bytes().size(); at += kGzipBytesAtOnce) {
     CISTERN_RETURN_IF_ERROR(step());
     CISTERN_RETURN_IF_ERROR(file.StillWhole());
@@ -98,7 +138,8 @@ absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& op
   const std::string text =
       work.Path(absl::StrCat("day-", day, "-", fs::path(path).stem().string()));
   std::error_code ignored;
-  if (!fs::exists(text, ignored)) CISTERN_RETURN_IF_ERROR(Inflate(files, *file, text, step));
+  if (!fs::exists(text, ignored))
+    CISTERN_RETURN_IF_ERROR(Inflate(files, options, *file, text, step));
   return text;
 }
 
