@@ -1,0 +1,246 @@
+// Floods and calls that never end well: what costs a server memory and time rather than confusing
+// it. Each is given a few hundred MB to send at most, or until the server closes.
+#include <zlib.h>
+
+#include <functional>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "test/siege/attacks.h"
+#include "test/siege/wire.h"
+
+namespace cistern {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(10);
+constexpr char kHello[] = "/cistern.v1.ControlPlane/Hello";
+constexpr char kStats[] = "/cistern.v1.ControlPlane/Stats";
+constexpr char kSave[] = "/cistern.v1.ControlPlane/Save";
+constexpr char kPush[] = "/cistern.v1.DataPlane/Push";
+
+// Sends `piece` again and again on a new connection behind `first`, until `bytes` are sent, `limit`
+// is over, or the server closes or takes nothing more.
+void Flood(int port, const std::string& first, const std::string& piece, uint64_t bytes,
+           absl::Duration limit, bool drain = true) {
+  Wire wire(port);
+  const absl::Time end = absl::Now() + limit;
+  bool going = wire.Send(first, absl::Seconds(1), drain);
+  for (uint64_t sent = 0; going && sent < bytes && absl::Now() < end; sent += piece.size()) {
+    going = wire.Send(piece, absl::Milliseconds(300), drain);
+  }
+}
+
+std::string Repeated(const std::string& piece, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += piece;
+  return all;
+}
+
+// A gzip stream of about 1 MB that becomes 1 GB: one block of zeros, whose end is a full flush, so
+// that it may be repeated.
+std::string GzipBomb() {
+  z_stream stream = {};
+  if (deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) return "";
+  std::string zeros(1 << 20, '\0'), block(1 << 14, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(zeros.data());
+  stream.avail_in = static_cast<uInt>(zeros.size());
+  stream.next_out = reinterpret_cast<Bytef*>(block.data());
+  stream.avail_out = static_cast<uInt>(block.size());
+  deflate(&stream, Z_FULL_FLUSH);
+  block.resize(block.size() - stream.avail_out);
+  deflateEnd(&stream);
+  const std::string header("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
+  return header + Repeated(block, 1024) + std::string("\x03\0", 2) + std::string(8, '\0');
+}
+
+struct Flooding {
+  std::string name;
+  std::function<void(int port)> attack;
+};
+
+std::string DataFrames(uint32_t stream, absl::string_view bytes) {
+  std::string frames;
+  while (!bytes.empty()) {
+    frames += http2::FrameOf(http2::kData, 0, stream, bytes.substr(0, 16384));
+    bytes.remove_prefix(std::min<size_t>(16384, bytes.size()));
+  }
+  return frames;
+}
+
+// Calls whose message is declared to have `length` bytes, on streams 1, 3, 5 ..., with their bytes.
+void Declare(int port, const char* path, uint32_t length, uint32_t streams, uint64_t bytes) {
+  std::string first = http2::Preface(), piece;
+  for (uint32_t i = 0; i < streams; ++i) {
+    first +=
+        http2::FrameOf(http2::kHeaders, http2::kEndHeaders, 2 * i + 1, http2::CallHeaders(path)) +
+        http2::FrameOf(http2::kData, 0, 2 * i + 1, http2::MessagePrefix(length));
+    piece += DataFrames(2 * i + 1, std::string(65536, 'd'));
+  }
+  Flood(port, first, piece, bytes, absl::Seconds(3));
+}
+
+std::vector<Flooding> Floodings(bool is_long) {
+  const uint64_t mb = uint64_t{1} << 20, most = (is_long ? 2000 : 200) * mb;
+  const absl::Duration limit = absl::Seconds(is_long ? 20 : 2);
+  const std::string preface = http2::Preface();
+  const auto flood = [=](const std::string& first, const std::string& piece, bool drain = true) {
+    return [=](int port) { Flood(port, first, piece, most, limit, drain); };
+  };
+  const std::string open =
+      http2::FrameOf(http2::kHeaders, 0, 1, http2::CallHeaders(kHello));  // no END_HEADERS
+  const std::string settings =
+      Repeated(http2::FrameOf(http2::kSettings, 0, 0, http2::Setting(4, 65535)), 5000);
+  const std::string pings = Repeated(http2::FrameOf(http2::kPing, 0, 0, "12345678"), 5000);
+  std::string resets, calls;
+  for (uint32_t i = 0; i < 20000; ++i) {
+    const std::string call = http2::Call(2 * i + 1, kStats, "", false);
+    resets += call + http2::FrameOf(http2::kRstStream, 0, 2 * i + 1, http2::Number(8));
+    if (i < 5000) calls += http2::Call(2 * i + 1, kStats, "");
+  }
+  std::vector<Flooding> all = {
+      {"CONTINUATION flood",
+       flood(preface + open, Repeated(http2::FrameOf(http2::kContinuation, 0, 1,
+                                                     http2::Header("x", std::string(16000, 'c'))),
+                                      8))},
+      {"CONTINUATION flood of empty frames",
+       flood(preface + open, Repeated(http2::FrameOf(http2::kContinuation, 0, 1, ""), 10000))},
+      {"headers of 16 MB in one call",
+       flood(preface + open,
+             Repeated(http2::FrameOf(http2::kContinuation, 0, 1,
+                                     Repeated(http2::Header("x", "y"), 3000)),
+                      8))},
+      {"SETTINGS flood, nothing read",
+       flood(preface, settings, false)},
+      {"SETTINGS flood", flood(preface, settings)},
+      {"PING flood, nothing read", flood(preface, pings, false)},
+      {"PING flood", flood(preface, pings)},
+      {"PRIORITY flood",
+       flood(preface, Repeated(http2::FrameOf(http2::kPriority, 0, 1, "\0\0\0\3\7"), 5000))},
+      {"empty DATA flood",
+       flood(preface + http2::Call(1, kSave, "", false),
+             Repeated(http2::FrameOf(http2::kData, 0, 1, ""), 5000))},
+      {"rapid reset of 20,000 calls", [=](int port) { Flood(port, preface, resets, 1, limit); }},
+      {"5,000 calls whose replies are never read",
+       [=](int port) {
+         Flood(port, preface + http2::FrameOf(http2::kSettings, 0, 0, http2::Setting(4, 0)), calls,
+               1, limit, false);
+       }},
+      {"a message of 2 GB", [=](int port) { Declare(port, kSave, 0x7fffffff, 1, most); }},
+      {"a push of 2 GB", [=](int port) { Declare(port, kPush, 0x7fffffff, 1, most); }},
+      {"a message of 4 GB", [=](int port) { Declare(port, kHello, 0xffffffff, 1, most); }},
+      {"100 messages of 200 MB", [=](int port) { Declare(port, kPush, 200 << 20, 100, most); }},
+      {"100 messages of 4 MB that do not end",
+       [=](int port) { Declare(port, kSave, (4 << 20) - 1, 100, most); }},
+  };
+  const std::string bomb = GzipBomb();
+  for (const char* path : {kSave, kPush, kHello}) {
+    for (const char* encoding : {"gzip", "deflate", "identity", "br"}) {
+      std::string call = preface;
+      call += http2::FrameOf(http2::kHeaders, http2::kEndHeaders, 1,
+                             http2::CallHeaders(path, {{"grpc-encoding", encoding}}));
+      call += DataFrames(1, http2::MessagePrefix(static_cast<uint32_t>(bomb.size()), true) + bomb);
+      call += http2::FrameOf(http2::kData, http2::kEndStream, 1, "");
+      all.push_back({absl::StrCat("a gzip bomb to ", path, " as ", encoding), [=](int port) {
+                       Wire wire(port);
+                       wire.Send(call, limit);
+                       wire.Receive(absl::Milliseconds(500));
+                     }});
+    }
+  }
+  return all;
+}
+
+// Whole calls that mean nothing, one after the other on a connection.
+void AttackCallForms(const Siege& siege, size_t rank) {
+  const int port = siege.fleet->servers[rank]->port();
+  const auto send = [&](const std::string& name, const std::string& headers,
+                        const std::string& data) {
+    Wire wire(port);
+    wire.Send(http2::Preface() + http2::FrameOf(http2::kHeaders, http2::kEndHeaders, 1, headers) +
+              http2::FrameOf(http2::kData, http2::kEndStream, 1, data));
+    wire.Receive(absl::Milliseconds(5));
+    siege.report->Tried("calls", name, AnswersHello(siege.address(rank), kPatience),
+                        absl::StrCat("to server ", rank), "Hello is not answered");
+  };
+  for (const char* path :
+       {"", "/", "*", "/cistern.v1.ControlPlane/", "/cistern.v1.ControlPlane/Nothing", "//Hello",
+        "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch", "/../../etc/passwd",
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    send(absl::StrCat("path '", path, "'"), http2::CallHeaders(path), http2::MessagePrefix(0));
+  }
+  for (const char* timeout :
+       {"0n", "1n", "-1S", "99999999H", "999999999999S", "S", "1", "1m\r\n"}) {
+    send(absl::StrCat("grpc-timeout ", timeout),
+         http2::CallHeaders(kStats, {{"grpc-timeout", timeout}}), http2::MessagePrefix(0));
+  }
+  for (const char* type : {"", "text/html", "application/grpc+json", "application/grpc-web"}) {
+    send(absl::StrCat("content-type '", type, "'"),
+         http2::CallHeaders(kStats, {{"content-type", type}}), http2::MessagePrefix(0));
+  }
+  std::mt19937_64 random(7);
+  for (int seed = 0; seed < (siege.is_long ? 1000 : 30); ++seed) {
+    std::string message(1 + random() % 200, '\0');
+    for (char& byte : message) byte = static_cast<char>(random());
+    const Verb& verb = Verbs()[random() % Verbs().size()];
+    send(absl::StrCat("random message to ", verb.name, ", seed ", seed),
+         http2::CallHeaders("/cistern.v1.ControlPlane/" + verb.name),
+         http2::MessagePrefix(static_cast<uint32_t>(message.size())) + message);
+  }
+  for (const char* path : {kHello, kPush, kSave}) {
+    send(absl::StrCat("no message to ", path), http2::CallHeaders(path), "");
+    send(absl::StrCat("two messages to ", path), http2::CallHeaders(path),
+         http2::MessagePrefix(0) + http2::MessagePrefix(0));
+    send(absl::StrCat("half a prefix to ", path), http2::CallHeaders(path), "\1\1");
+    send(absl::StrCat("less than declared to ", path), http2::CallHeaders(path),
+         http2::MessagePrefix(100) + "x");
+  }
+}
+
+// Connections that come and go, and bytes that trickle.
+void AttackConnections(const Siege& siege, size_t rank) {
+  const int port = siege.fleet->servers[rank]->port();
+  const auto judge = [&](const std::string& name) {
+    siege.report->Tried("calls", name, AnswersHello(siege.address(rank), kPatience),
+                        absl::StrCat("to server ", rank), "Hello is not answered");
+  };
+  for (int i = 0; i < 300; ++i) {
+    Wire wire(port);
+    wire.Send(http2::Preface() + http2::Call(1, kStats, ""));
+    wire.Reset();
+  }
+  judge("300 connections that end amid their call");
+  {
+    std::vector<Wire> open;
+    for (int i = 0; i < (siege.is_long ? 2000 : 600); ++i) open.emplace_back(port);
+    judge("hundreds of connections that say nothing");
+  }
+  Wire slow(port);
+  const std::string call = http2::Preface() + http2::Call(1, kHello, "");
+  for (const char byte : call) slow.Send(absl::string_view(&byte, 1));
+  judge("a call in single bytes");
+}
+
+}  // namespace
+
+void AttackCalls(const Siege& siege) {
+  const std::vector<Flooding> floodings = Floodings(siege.is_long);
+  for (size_t rank = 0; rank < siege.fleet->servers.size(); ++rank) {
+    AttackCallForms(siege, rank);
+    AttackConnections(siege, rank);
+    for (const Flooding& flooding : floodings) {
+      if (!siege.is_long &&
+          (&flooding - floodings.data()) % 2 != static_cast<ptrdiff_t>(rank % 2)) {
+        continue;  // short: each server gets every other one
+      }
+      flooding.attack(siege.fleet->servers[rank]->port());
+      const ProcessUse use = siege.fleet->servers[rank]->Use();
+      siege.report->Tried(
+          "calls", flooding.name, AnswersHello(siege.address(rank), kPatience),
+          absl::StrCat("to server ", rank),
+          absl::StrCat("Hello is not answered; peak memory ", use.peak_bytes >> 20, " MB"));
+    }
+  }
+}
+
+}  // namespace cistern

@@ -1,0 +1,67 @@
+// The servers that are attacked: real processes, and what /proc says of each.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/process.h"
+#include "common/status.h"
+
+namespace cistern {
+
+// What an attack may not leave behind.
+struct ProcessUse {
+  uint64_t peak_bytes = 0;      // VmHWM
+  uint64_t resident_bytes = 0;  // VmRSS
+  uint64_t threads = 0;
+  uint64_t descriptors = 0;
+};
+
+// One cistern-server on a free port of loopback; killed with the object.
+//
+// Threads: one at a time; port and Use from any.
+class SiegeServer {
+ public:
+  struct Options {
+    std::string programs;  // folder of the programs
+    std::string log;       // file, appended
+    uint32_t rank = 0, server_num = 1;
+    std::string data_dir;           // empty: none
+    uint64_t descriptor_limit = 0;  // hard and soft; 0: as this process
+    std::vector<std::string> flags;
+  };
+  // Returns when the server has said its port.
+  static absl::StatusOr<std::unique_ptr<SiegeServer>> Start(const Options& options);
+
+  int port() const { return port_; }
+  std::string address() const;
+  bool Running() { return process_->Running(); }
+  ProcessUse Use() const;
+  // Sends SIGTERM and waits; false if it had to be killed, or ended with another code than 0.
+  bool StopCleanly();
+  // The last lines of its log.
+  std::string LogEnd() const { return process_->LogEnd(); }
+
+ private:
+  SiegeServer(std::unique_ptr<ChildProcess> process, int port)
+      : process_(std::move(process)), port_(port) {}
+
+  const std::unique_ptr<ChildProcess> process_;
+  const int port_;
+};
+
+// Servers 0 .. n-1 of one fleet, durable, with one data_dir.
+struct SiegeFleet {
+  static absl::StatusOr<SiegeFleet> Start(const std::string& programs, const std::string& folder,
+                                          uint32_t server_num);
+  std::string addresses() const;  // "127.0.0.1:41003,127.0.0.1:41005"
+  std::string data_dir;
+  std::vector<std::unique_ptr<SiegeServer>> servers;
+};
+
+// If this program was started to run another under a limit of descriptors (SiegeServer::Options),
+// becomes that other program. argv of main.
+void BecomeLimitedProgram(int argc, char** argv);
+
+}  // namespace cistern

@@ -1,0 +1,273 @@
+// cistern-siege: a durable fleet trains while every kind of stranger attacks it.
+//
+//   cistern-siege [--short | --long] [--keep]
+//
+// Two real servers and a real training; groups of attacks (attacks.h) one after the other; after
+// each the servers have to live and to answer, and the training to go on. At the end the tables
+// have to be those of a training that nobody disturbed, bit for bit. Exit code 1 if anything got
+// through.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/hash.h"
+#include "test/common/temp_folder.h"
+#include "test/siege/attacks.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kForever = 1000000;  // epochs; the siege ends before
+constexpr absl::Duration kHelloLimit = absl::Seconds(10);
+constexpr absl::Duration kEpochLimit = absl::Seconds(60);
+constexpr absl::Duration kTrainingLimit = absl::Minutes(10);
+constexpr absl::Duration kSettleLimit = absl::Seconds(30);
+// What a server may have at its peak over what it had before: the bound that it states for
+// messages (cistern-server --help), and room for what handlers build from them.
+constexpr uint64_t kMemoryBound = uint64_t{768} << 20;
+
+struct Flags {
+  bool is_long = false, keep = false;
+};
+
+class SiegeRun {
+ public:
+  SiegeRun(const Flags& flags, const std::string& programs) : flags_(flags) {
+    siege_.programs = programs;
+    siege_.folder = folder_.path();
+    siege_.is_long = flags.is_long;
+    siege_.report = &report_;
+  }
+
+  // The exit code.
+  int Run() {
+    const absl::Status status = Stages();
+    report_.Expect(status.ok(), absl::StrCat("the siege comes to its end: ", status.ToString()));
+    report_.PrintTable();
+    std::printf("%llu attacks, %llu failures\n", static_cast<unsigned long long>(report_.tried()),
+                static_cast<unsigned long long>(report_.failures()));
+    if (flags_.keep) {
+      std::error_code error;
+      std::filesystem::copy(folder_.path(), "siege-files", std::filesystem::copy_options::recursive,
+                            error);
+    }
+    return report_.failures() == 0 ? 0 : 1;
+  }
+
+ private:
+  absl::Status Stages() {
+    CISTERN_RETURN_IF_ERROR(AddContext(Prepare(), "before the siege"));
+
+    Stage("control", AttackControl);
+    Stage("frames", AttackFrames);
+    Stage("orders", AttackOrders);
+    Stage("by name", AttackByName);
+    Stage("tcp and http/2", AttackWire);
+    Stage("calls", AttackCalls);
+    CheckUse();
+    report_.Expect(KeptHash() == kept_, "the saved model 'kept' is as it was");
+    CISTERN_RETURN_IF_ERROR(AddContext(ResumeAfterTakeOver(), "after the take-over"));
+    CISTERN_RETURN_IF_ERROR(CompareDigests());
+    for (const auto& server : fleet_.servers) {
+      report_.Expect(server->StopCleanly(), "a besieged server ends on SIGTERM with exit code 0");
+    }
+    Group("idle servers", AttackIdleServers);
+    Group("connections", AttackDescriptors);
+    Group("threads", AttackThreads);
+    return absl::OkStatus();
+  }
+
+  Training::Options OptionsOf(uint64_t epochs, const std::vector<std::string>& more) const {
+    Training::Options options;
+    options.programs = siege_.programs;
+    options.folder = siege_.folder;
+    options.servers = fleet_.addresses();
+    options.epochs = epochs;
+    options.flags = more;
+    return options;
+  }
+
+  // Servers in a folder of their own, two epochs, a saved model of them, and the training that is
+  // attacked.
+  absl::Status Prepare() {
+    training_.reset();
+    fleet_ = SiegeFleet();
+    siege_.folder = absl::StrCat(folder_.path(), "/fleet", ++fleets_);
+    std::error_code error;
+    std::filesystem::create_directories(siege_.folder, error);
+    CISTERN_RETURN_IF_ERROR(MakeTrainingFiles(siege_.folder));
+    CISTERN_ASSIGN_OR_RETURN(fleet_, SiegeFleet::Start(siege_.programs, siege_.folder, 2));
+    siege_.fleet = &fleet_;
+    CISTERN_ASSIGN_OR_RETURN(training_, Training::Start(OptionsOf(2, {"--no-save-model"})));
+    CISTERN_RETURN_IF_ERROR(training_->Finish(kTrainingLimit));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> save,
+                             ChildProcess::Start({siege_.programs + "/cistern", "save",
+                                                  "--name=kept", "--servers=" + fleet_.addresses()},
+                                                 siege_.folder + "/save.log"));
+    while (save->Running()) absl::SleepFor(absl::Milliseconds(5));
+    if (save->exit_code() != 0) return absl::InternalError("cistern save: " + save->LogEnd());
+    kept_ = KeptHash();
+    CISTERN_ASSIGN_OR_RETURN(training_,
+                             Training::Start(OptionsOf(kForever, {"--no-save-model", "--resume"})));
+    CISTERN_RETURN_IF_ERROR(training_->AwaitEpochs(4, kEpochLimit));
+    before_.clear();
+    for (const auto& server : fleet_.servers) before_.push_back(server->Use());
+    return absl::OkStatus();
+  }
+
+  // A group of attacks on servers of its own.
+  void Group(const std::string& name, const std::function<void(const Siege&)>& attack) {
+    const absl::Time start = absl::Now();
+    const uint64_t tried = report_.tried(), failed = report_.failures();
+    attack(siege_);
+    report_.Say(absl::StrFormat("%-16s %5d attacks, %4d failures, %5.1f s", name,
+                                report_.tried() - tried, report_.failures() - failed,
+                                absl::ToDoubleSeconds(absl::Now() - start)));
+  }
+
+  // A group of attacks on the fleet that trains, and what has to hold behind it.
+  void Stage(const std::string& name, const std::function<void(const Siege&)>& attack) {
+    Group(name, attack);
+    for (size_t rank = 0; rank < fleet_.servers.size(); ++rank) {
+      SiegeServer& server = *fleet_.servers[rank];
+      report_.Expect(server.Running(),
+                     absl::StrCat("server ", rank, " lives after '", name, "': ", server.LogEnd()));
+      report_.Expect(AnswersHello(server.address(), kHelloLimit),
+                     absl::StrCat("server ", rank, " answers Hello after '", name, "'"));
+    }
+    const absl::Status trains = training_->AwaitEpochs(training_->epochs() + 1, kEpochLimit);
+    report_.Expect(trains.ok(),
+                   absl::StrCat("the training goes on after '", name, "': ", trains.ToString()));
+    report_.Say(absl::StrFormat("    epoch %d, peak %d MB and %d MB", training_->epochs(),
+                                PeakMb(0), PeakMb(1)));
+    if (trains.ok()) return;
+    // What is broken stays broken; the groups that come meet another fleet.
+    CheckUse();
+    const absl::Status again = Prepare();
+    report_.Expect(again.ok(), absl::StrCat("another fleet trains: ", again.ToString()));
+  }
+
+  uint64_t PeakMb(size_t rank) const { return fleet_.servers[rank]->Use().peak_bytes >> 20; }
+
+  // Memory within its bound; threads and descriptors as before, as soon as they settle.
+  void CheckUse() {
+    for (size_t rank = 0; rank < fleet_.servers.size(); ++rank) {
+      const SiegeServer& server = *fleet_.servers[rank];
+      const ProcessUse& before = before_[rank];
+      ProcessUse after = server.Use();
+      const auto settled = [&] {
+        return after.threads <= before.threads + 8 && after.descriptors <= before.descriptors + 8;
+      };
+      for (const absl::Time end = absl::Now() + kSettleLimit; !settled() && absl::Now() < end;) {
+        absl::SleepFor(absl::Milliseconds(100));
+        after = server.Use();
+      }
+      const std::string text = absl::StrFormat(
+          "server %d: peak %d MB (%d MB before, bound +%d MB), resident %d MB, threads %d -> %d, "
+          "descriptors %d -> %d",
+          rank, after.peak_bytes >> 20, before.peak_bytes >> 20, kMemoryBound >> 20,
+          after.resident_bytes >> 20, before.threads, after.threads, before.descriptors,
+          after.descriptors);
+      report_.Say(text);
+      report_.Expect(settled(), absl::StrCat("threads and descriptors come back: ", text));
+      report_.Expect(after.peak_bytes <= before.peak_bytes + kMemoryBound,
+                     absl::StrCat("memory stays below its bound: ", text));
+    }
+  }
+
+  // Of all files of the saved model, by name.
+  uint64_t KeptHash() const {
+    uint64_t sum = 0;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(fleet_.data_dir + "/kept")) {
+      if (!entry.is_regular_file()) continue;
+      sum += HashBytes(absl::StrCat(entry.path().string(), "\n", ReadBytes(entry.path())));
+    }
+    return sum;
+  }
+
+  // Who claims with take_over ends the training; it goes on from its last commit, to two epochs
+  // more.
+  absl::Status ResumeAfterTakeOver() {
+    TakeOver(siege_);
+    const absl::Time end = absl::Now() + kEpochLimit;
+    while (training_->Running() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(20));
+    report_.Expect(!training_->Running(), "a training ends whose servers were taken over");
+    epochs_ = training_->epochs() + 2;
+    CISTERN_ASSIGN_OR_RETURN(training_,
+                             Training::Start(OptionsOf(epochs_, {"--no-save-model", "--resume"})));
+    return training_->Finish(kTrainingLimit);
+  }
+
+  absl::Status CompareDigests() {
+    CISTERN_ASSIGN_OR_RETURN(const FleetDigests besieged, DigestsOf(fleet_.addresses()));
+    SiegeServer::Options alone;
+    alone.programs = siege_.programs;
+    alone.log = siege_.folder + "/undisturbed-server.log";
+    CISTERN_ASSIGN_OR_RETURN(const auto server, SiegeServer::Start(alone));
+    Training::Options options = OptionsOf(epochs_, {"--no-save-model"});
+    options.name = "undisturbed";
+    options.servers = server->address();
+    CISTERN_ASSIGN_OR_RETURN(const auto training, Training::Start(options));
+    CISTERN_RETURN_IF_ERROR(training->Finish(kTrainingLimit));
+    CISTERN_ASSIGN_OR_RETURN(const FleetDigests expected, DigestsOf(server->address()));
+    report_.Say(absl::StrCat("undisturbed, ", epochs_, " epochs: ", DigestText(expected)));
+    report_.Say(absl::StrCat("besieged:    ", DigestText(besieged)));
+    report_.Expect(besieged == expected,
+                   "the tables are those of a training that nobody disturbed");
+    return absl::OkStatus();
+  }
+
+  const Flags flags_;
+  const TempFolder folder_;
+  SiegeReport report_;
+  Siege siege_;
+  SiegeFleet fleet_;
+  std::vector<ProcessUse> before_;
+  std::unique_ptr<Training> training_;
+  uint64_t kept_ = 0, epochs_ = 0, fleets_ = 0;
+};
+
+// As many descriptors as this process may have: it opens thousands of connections.
+void RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--long") == 0) {
+      flags.is_long = true;
+    } else if (std::strcmp(argv[i], "--keep") == 0) {
+      flags.keep = true;
+    } else if (std::strcmp(argv[i], "--short") != 0) {
+      std::fprintf(stderr, "cistern-siege: unknown argument '%s'\n", argv[i]);
+      return 2;
+    }
+  }
+  signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
+  const char* programs = std::getenv("CISTERN_BIN");
+  const absl::StatusOr<std::string> own = ProgramFolder();
+  if (programs == nullptr && !own.ok()) return 1;
+  return SiegeRun(flags, programs != nullptr ? programs : *own).Run();
+}
+
+}  // namespace
+}  // namespace cistern
+
+int main(int argc, char** argv) {
+  cistern::BecomeLimitedProgram(argc, argv);
+  return cistern::Main(argc, argv);
+}
