@@ -1,13 +1,15 @@
-// The entry that libFuzzer calls; CISTERN_FUZZ_TARGET is a name of ReaderTargets().
+// The entry that libFuzzer calls; CISTERN_FUZZ_TARGET is a name in the list that
+// CISTERN_FUZZ_TARGETS returns (ReaderTargets, RpcTargets).
 #include <cstdint>
 #include <cstring>
 
 #include "test/fuzz/reader_targets.h"
+#include "test/fuzz/rpc_targets.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  for (const cistern::ReaderTarget& target : cistern::ReaderTargets()) {
+  for (const cistern::FuzzTarget& target : cistern::CISTERN_FUZZ_TARGETS()) {
     if (std::strcmp(target.name, CISTERN_FUZZ_TARGET) != 0) continue;
-    target.read({reinterpret_cast<const char*>(data), size});
+    target.run({reinterpret_cast<const char*>(data), size});
   }
   return 0;
 }
