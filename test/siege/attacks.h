@@ -45,6 +45,8 @@ void AttackIdleServers(const Siege& siege);
 void AttackByName(const Siege& siege);
 // Digests that fill a server's threads, then Hello and SIGTERM (descriptor_attacks.cc).
 void AttackThreads(const Siege& siege);
+// The port where the workers of a run meet (rendezvous_attacks.cc).
+void AttackRendezvous(const Siege& siege);
 // A claim with take_over, which ends a training: what is allowed as long as nobody has to show who
 // he is. The training has to go on from its last commit (named_attacks.cc).
 void TakeOver(const Siege& siege);

@@ -1,6 +1,6 @@
 // cistern-siege: a durable fleet trains while every kind of stranger attacks it.
 //
-//   cistern-siege [--short | --long] [--keep]
+//   cistern-siege [--short | --long] [--keep] [--only=GROUP]
 //
 // Two real servers and a real training; groups of attacks (attacks.h) one after the other; after
 // each the servers have to live and to answer, and the training to go on. At the end the tables
@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -36,6 +37,7 @@ constexpr uint64_t kMemoryBound = uint64_t{768} << 20;
 
 struct Flags {
   bool is_long = false, keep = false;
+  std::string only;  // a group; empty: all
 };
 
 class SiegeRun {
@@ -64,6 +66,19 @@ class SiegeRun {
 
  private:
   absl::Status Stages() {
+    CISTERN_RETURN_IF_ERROR(BesiegeTraining());
+    Group("rendezvous", AttackRendezvous);
+    Group("idle servers", AttackIdleServers);
+    Group("connections", AttackDescriptors);
+    Group("threads", AttackThreads);
+    return absl::OkStatus();
+  }
+
+  // The groups that attack servers amid a training.
+  absl::Status BesiegeTraining() {
+    for (const char* alone : {"rendezvous", "idle servers", "connections", "threads"}) {
+      if (flags_.only == alone) return MakeTrainingFiles(siege_.folder);
+    }
     CISTERN_RETURN_IF_ERROR(AddContext(Prepare(), "before the siege"));
 
     Stage("control", AttackControl);
@@ -79,9 +94,6 @@ class SiegeRun {
     for (const auto& server : fleet_.servers) {
       report_.Expect(server->StopCleanly(), "a besieged server ends on SIGTERM with exit code 0");
     }
-    Group("idle servers", AttackIdleServers);
-    Group("connections", AttackDescriptors);
-    Group("threads", AttackThreads);
     return absl::OkStatus();
   }
 
@@ -125,6 +137,7 @@ class SiegeRun {
 
   // A group of attacks on servers of its own.
   void Group(const std::string& name, const std::function<void(const Siege&)>& attack) {
+    if (!flags_.only.empty() && flags_.only != name) return;
     const absl::Time start = absl::Now();
     const uint64_t tried = report_.tried(), failed = report_.failures();
     attack(siege_);
@@ -135,6 +148,7 @@ class SiegeRun {
 
   // A group of attacks on the fleet that trains, and what has to hold behind it.
   void Stage(const std::string& name, const std::function<void(const Siege&)>& attack) {
+    if (!flags_.only.empty() && flags_.only != name) return;
     Group(name, attack);
     for (size_t rank = 0; rank < fleet_.servers.size(); ++rank) {
       SiegeServer& server = *fleet_.servers[rank];
@@ -251,6 +265,8 @@ int Main(int argc, char** argv) {
       flags.is_long = true;
     } else if (std::strcmp(argv[i], "--keep") == 0) {
       flags.keep = true;
+    } else if (absl::StartsWith(argv[i], "--only=")) {
+      flags.only = argv[i] + std::strlen("--only=");
     } else if (std::strcmp(argv[i], "--short") != 0) {
       std::fprintf(stderr, "cistern-siege: unknown argument '%s'\n", argv[i]);
       return 2;

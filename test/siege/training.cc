@@ -88,6 +88,7 @@ absl::Status MakeTrainingFiles(const std::string& folder) {
 absl::StatusOr<std::unique_ptr<Training>> Training::Start(const Options& options) {
   std::unique_ptr<Training> training(new Training(options));
   for (int rank = 0; rank < options.workers; ++rank) {
+    if (options.only_rank >= 0 && rank != options.only_rank) continue;
     std::vector<std::string> argv = {options.programs + "/cistern-worker",
                                      options.folder + "/model.json",
                                      "--servers=" + options.servers,

@@ -35,7 +35,8 @@ class Training {
     std::string servers;  // addresses
     uint64_t epochs = 1;  // an epoch is a pass is a commit
     int workers = 1;
-    std::string peers;  // several workers: where they meet
+    std::string peers;   // several workers: where they meet
+    int only_rank = -1;  // starts this worker alone; -1: all
     std::vector<std::string> flags;
   };
   static absl::StatusOr<std::unique_ptr<Training>> Start(const Options& options);
