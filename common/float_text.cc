@@ -104,7 +104,7 @@ void FindShortest(const std::array<uint32_t, kLanes>& bits, Decimals<kLanes>* ou
     const int32_t q = static_cast<int32_t>(biased == 0 ? 1 : biased) - 150;
     c[i] = fraction | (biased == 0 ? 0 : 0x800000);
     // The float below is half as far away where c is a power of two.
-    near_below[i] = (fraction == 0) & (biased > 1) ? 1 : 0;
+    near_below[i] = ((fraction == 0) & (biased > 1)) ? 1 : 0;
     k[i] = FloorLog10Pow2(q, near_below[i]);
     shift[i] = static_cast<uint32_t>(q + FloorLog2Pow10(-k[i]) + 1);
   }
