@@ -47,6 +47,8 @@ void AttackByName(const Siege& siege);
 void AttackThreads(const Siege& siege);
 // The port where the workers of a run meet (rendezvous_attacks.cc).
 void AttackRendezvous(const Siege& siege);
+// A writer that is wrong: manifests that lie, ranks and clocks that cannot be (writer_attacks.cc).
+void AttackAsWriter(const Siege& siege);
 // A claim with take_over, which ends a training: what is allowed as long as nobody has to show who
 // he is. The training has to go on from its last commit (named_attacks.cc).
 void TakeOver(const Siege& siege);

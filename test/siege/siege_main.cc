@@ -68,6 +68,7 @@ class SiegeRun {
   absl::Status Stages() {
     CISTERN_RETURN_IF_ERROR(BesiegeTraining());
     Group("rendezvous", AttackRendezvous);
+    Group("as the writer", AttackAsWriter);
     Group("idle servers", AttackIdleServers);
     Group("connections", AttackDescriptors);
     Group("threads", AttackThreads);
@@ -76,7 +77,8 @@ class SiegeRun {
 
   // The groups that attack servers amid a training.
   absl::Status BesiegeTraining() {
-    for (const char* alone : {"rendezvous", "idle servers", "connections", "threads"}) {
+    for (const char* alone :
+         {"rendezvous", "as the writer", "idle servers", "connections", "threads"}) {
       if (flags_.only == alone) return MakeTrainingFiles(siege_.folder);
     }
     CISTERN_RETURN_IF_ERROR(AddContext(Prepare(), "before the siege"));
