@@ -50,7 +50,8 @@ void AttackRendezvous(const Siege& siege);
 // A writer that is wrong: manifests that lie, ranks and clocks that cannot be (writer_attacks.cc).
 void AttackAsWriter(const Siege& siege);
 // A claim with take_over, which ends a training: what is allowed as long as nobody has to show who
-// he is. The training has to go on from its last commit (named_attacks.cc).
-void TakeOver(const Siege& siege);
+// he is. The training has to go on from its last commit (named_attacks.cc). Returns who has taken
+// over: as long as they are connected they are writers at work.
+std::vector<std::unique_ptr<Stranger>> TakeOver(const Siege& siege);
 
 }  // namespace cistern

@@ -173,7 +173,7 @@ void AttackByName(const Siege& siege) {
   }
 }
 
-void TakeOver(const Siege& siege) {
+std::vector<std::unique_ptr<Stranger>> TakeOver(const Siege& siege) {
   std::vector<std::unique_ptr<Stranger>> strangers;
   for (size_t rank = 0; rank < siege.fleet->servers.size(); ++rank) {
     strangers.push_back(std::make_unique<Stranger>(siege.address(rank)));
@@ -187,6 +187,7 @@ void TakeOver(const Siege& siege) {
     const absl::Status answer = VerbOf("ClaimEpoch").Call(stranger.control(), claim);
     siege.report->Say(absl::StrCat("take-over of server ", rank, ": ", answer.ToString()));
   }
+  return strangers;
 }
 
 }  // namespace cistern

@@ -216,14 +216,29 @@ class SiegeRun {
   // Who claims with take_over ends the training; it goes on from its last commit, to two epochs
   // more.
   absl::Status ResumeAfterTakeOver() {
-    TakeOver(siege_);
+    const std::vector<std::unique_ptr<Stranger>> strangers = TakeOver(siege_);
     const absl::Time end = absl::Now() + kEpochLimit;
     while (training_->Running() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(20));
     report_.Expect(!training_->Running(), "a training ends whose servers were taken over");
     epochs_ = training_->epochs() + 2;
-    CISTERN_ASSIGN_OR_RETURN(training_,
-                             Training::Start(OptionsOf(epochs_, {"--no-save-model", "--resume"})));
+    // They are still connected, so that the training has to take over in its turn.
+    std::vector<std::string> flags = {"--no-save-model", "--resume"};
+    if (KnowsFlag(siege_.programs + "/cistern-worker", "--take-over")) {
+      flags.push_back("--take-over");
+    }
+    CISTERN_ASSIGN_OR_RETURN(training_, Training::Start(OptionsOf(epochs_, flags)));
     return training_->Finish(kTrainingLimit);
+  }
+
+  // Whether a program's --help has `flag`.
+  bool KnowsFlag(const std::string& program, const std::string& flag) const {
+    const auto help = ChildProcess::Start({program, "--help"}, siege_.folder + "/help.log");
+    if (!help.ok()) return false;
+    while (true) {
+      const absl::StatusOr<std::string> line = (*help)->ReadLine(absl::Seconds(10));
+      if (!line.ok()) return false;
+      if (absl::StrContains(*line, flag)) return true;
+    }
   }
 
   absl::Status CompareDigests() {
