@@ -105,7 +105,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--rpc_memory_mb,--rpc-memory-mb", flags.rpc_memory_mb,
          "Memory for calls under way and unfinished messages in MiB, whatever callers send; "
-         "near it the connection that holds most is closed, above it calls are refused "
+         "above it the connection that holds most is closed, and calls are refused "
          "(--rpc_memory_mb=4096)")
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
