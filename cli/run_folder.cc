@@ -59,7 +59,8 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
   if (run.overwrite) return run.embedded ? RemoveState(files, state) : absl::OkStatus();
   const absl::StatusOr<bool> looked = files.Exists(run.out + "/model");
   if (absl::IsInvalidArgument(looked.status())) {
-    return Refuse(absl::StrCat("--out ", run.out, ": is a file, or lies below one"),
+    return Refuse(absl::StrCat("--out cannot be used (is it a file, or below one?): ",
+                               looked.status().message()),
                   "name a folder; it is made where there is none");
   }
   CISTERN_ASSIGN_OR_RETURN(const bool has_model, looked);

@@ -96,12 +96,10 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
     case EISDIR:
       return absl::InvalidArgumentError(what);
     case ENAMETOOLONG:
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot ", action, " ", path.substr(0, kShownPathBytes),
-                       "...: this path is "
-                       "too long: it has ",
-                       path.size(), " bytes, and a path may have ", PATH_MAX - 1,
-                       ", each name in it ", NAME_MAX, "; choose a shorter one"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot ", action, " ", path.substr(0, kShownPathBytes), "...: ",
+          std::string(strerror(error)), ": the path has ", path.size(), " bytes; a path may have ",
+          PATH_MAX - 1, ", each name in it ", NAME_MAX, "; choose a shorter one"));
     case ELOOP:
       return absl::InvalidArgumentError(
           absl::StrCat(what, " (a symbolic link here is not followed)"));

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
+#include "common/checked.h"
 #include "common/dense_range.h"
 #include "common/json_memory.h"
 #include "common/model_part_json.h"
@@ -87,6 +88,14 @@ absl::Status CheckPart(const ModelPart& part) {
   if (part.server >= part.server_num) {
     return absl::InvalidArgumentError(
         absl::StrCat("server ", part.server, " of ", part.server_num, " does not exist"));
+  }
+  // Before any name is made: few bytes can say many tables and shards.
+  const auto sparse_num = CheckedMul(static_cast<uint64_t>(part.schema.tables_size()),
+                                     map.local_shard_num(part.server));
+  if (!sparse_num.has_value() || *sparse_num > part.files.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it lists ", part.files.size(), " files; ", part.schema.tables_size(), " tables have ",
+        map.local_shard_num(part.server), " shards each on this server"));
   }
   ExpectedFiles expected = FilesOf(part, map);
   std::set<std::string> listed;

@@ -45,7 +45,7 @@ TEST_F(RunFolderTest, TakesOneThatIsNotThereYet) {
 
 TEST_F(RunFolderTest, IsNoFile) {
   WriteBytes(run_.out, "x");
-  EXPECT_THAT(Error(), HasSubstr("/run: is a file, or lies below one"));
+  EXPECT_THAT(Error(), HasSubstr("is it a file, or below one?"));
 }
 
 TEST_F(RunFolderTest, AStateNeedsAWord) {

@@ -277,7 +277,8 @@ TEST_F(LocalFiles, OnlyRegularFilesAreOpened) {
 
 TEST_F(LocalFiles, APathThatIsTooLongIsCalledThat) {
   const std::string path = folder_ / std::string(5000, 'x');
-  const std::string message = absl::StrCat("it has ", path.size(), " bytes, and a path may have ");
+  const std::string message =
+      absl::StrCat("the path has ", path.size(), " bytes; a path may have ");
   ExpectError(OpenFile(path).status(), absl::StatusCode::kInvalidArgument, message);
   ExpectError(files_.MakeFolders(path), absl::StatusCode::kInvalidArgument, message);
   ExpectError(files_.Create(folder_ / std::string(300, 'x')).status(),

@@ -64,5 +64,21 @@ TEST(GraphCheck, AModelHasOneLoss) {
       "is layer 'loss' (layers[7], BinaryCrossEntropyLoss)");
 }
 
+// As deep as a model has layers: the search for the cycle calls no function for each of them.
+TEST(GraphCheck, ACycleOfManyLayersIsFound) {
+  ModelConfig config;
+  config.data.label_top = "label";
+  constexpr int kLayers = 100000;
+  for (int i = 0; i < kLayers; ++i) {
+    LayerConfig& layer = config.layers.emplace_back();
+    layer.name = absl::StrCat("l", i);
+    layer.type = "ReLU";
+    layer.bottoms = {absl::StrCat("t", (i + kLayers - 1) % kLayers)};
+    layer.tops = {absl::StrCat("t", i)};
+  }
+  EXPECT_THAT(std::string(CheckGraph(config).message()),
+              HasSubstr("bottom 't99999' closes a cycle: t99999 <- t99998 <- "));
+}
+
 }  // namespace
 }  // namespace cistern

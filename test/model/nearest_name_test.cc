@@ -26,5 +26,12 @@ TEST(Suggest, ListsWhatIsKnownWhenNothingIsNear) {
   EXPECT_EQ(Suggest("x", {}), "");
 }
 
+TEST(NearestName, LongWordsAndManyNamesAreNotSpeltOut) {
+  EXPECT_EQ(NearestName(std::string(10000, 'a'), {std::string(9999, 'a')}), "");
+  const std::string known = Suggest("zzzzzzzz", std::vector<std::string>(1000, "layer"));
+  EXPECT_LT(known.size(), 1000u);
+  EXPECT_NE(known.find("and 900 more"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cistern

@@ -5,8 +5,15 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 
 namespace cistern {
+namespace {
+
+constexpr size_t kMostShown = 100;    // candidates
+constexpr size_t kLongestWord = 256;  // that is compared: the time is the product of two lengths
+
+}  // namespace
 
 size_t EditDistance(const std::string& a, const std::string& b) {
   const size_t n = b.size();
@@ -31,7 +38,10 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 std::string NearestName(const std::string& word, const std::vector<std::string>& candidates) {
   size_t best = std::max<size_t>(2, word.size() / 3) + 1;
   std::string nearest;
+  if (word.size() > kLongestWord) return nearest;
   for (const std::string& candidate : candidates) {
+    // The distance is no less than the difference of the lengths.
+    if (candidate.size() >= word.size() + best || word.size() >= candidate.size() + best) continue;
     const size_t distance = EditDistance(word, candidate);
     // A change of every character is no likeness, however short the name.
     if (distance >= best || distance >= std::max(word.size(), candidate.size())) continue;
@@ -45,7 +55,12 @@ std::string Suggest(const std::string& word, const std::vector<std::string>& can
   if (candidates.empty()) return "";
   const std::string nearest = NearestName(word, candidates);
   if (!nearest.empty()) return absl::StrCat("; did you mean '", nearest, "'?");
-  return absl::StrCat("; known: ", absl::StrJoin(candidates, ", "));
+  if (candidates.size() <= kMostShown) {
+    return absl::StrCat("; known: ", absl::StrJoin(candidates, ", "));
+  }
+  const auto first = absl::MakeConstSpan(candidates).subspan(0, kMostShown);
+  return absl::StrCat("; known: ", absl::StrJoin(first, ", "), " and ",
+                      candidates.size() - kMostShown, " more");
 }
 
 }  // namespace cistern

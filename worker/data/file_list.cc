@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/file.h"
 #include "worker/data/byte_stream.h"
 #include "worker/data/output_file.h"
 
@@ -63,6 +64,10 @@ absl::Status AppendList(const std::string& list, absl::string_view text,
     if (++found > count) continue;
     std::string path = Resolve(fs::path(list).parent_path(), name);
     if (path.empty()) {
+      const absl::Status opened = OpenFile(name).status();
+      if (absl::IsInvalidArgument(opened)) {  // it is more than not there: too long, for one
+        return AddContext(opened, absl::StrCat(list, ": line ", i + 1));
+      }
       return absl::NotFoundError(
           absl::StrCat(list, ": line ", i + 1, ": no file '", name,
                        "', neither from the current directory nor from the list's folder"));

@@ -49,6 +49,8 @@ absl::StatusOr<uint64_t> VisitKeys(const KeysetOptions& options,
   }
 }
 
+constexpr size_t kKeysAtFirst = size_t{1} << 20;
+
 // Keys of a keyset file, and whether the data have them.
 using Keyset = absl::flat_hash_map<Key, bool>;
 
@@ -62,7 +64,8 @@ absl::StatusOr<Keyset> ReadKeyset(const std::string& path, bool wide, KeysetSumm
                      "-byte keys: it is cut short, or its keys have another width (--key-bits)"));
   }
   Keyset keys;
-  keys.reserve(size / width);
+  // A file may be long and say little (holes read as key 0): the table grows with its keys.
+  keys.reserve(std::min(size / width, kKeysAtFirst));
   for (size_t at = 0; at < size; at += width) {
     Key key = 0;
     std::memcpy(&key, file->bytes().data() + at, width);

@@ -1,7 +1,8 @@
 #include "worker/model/graph_check.h"
 
 #include <algorithm>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "absl/strings/str_join.h"
 #include "worker/config/grammar.h"
@@ -19,19 +20,51 @@ absl::Status Error(const LayerConfig& layer, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(DescribeSite(layer), ": ", what));
 }
 
+// The tensors that are defined so far, in their order.
+class Defined {
+ public:
+  bool Contains(const std::string& name) const { return set_.count(name) > 0; }
+  void Add(const std::string& name) {
+    names_.push_back(name);
+    set_.insert(name);
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_set<std::string> set_;
+};
+
 // Whether `layer` needs one of `tops`, itself or through the layers that it reads; then `way` ends
 // in the names of the tensors between, the nearest to `layer` first.
+//
+// A stack of its own: a model may be as deep as it has layers.
 bool Needs(const ModelConfig& config, const LayerConfig& layer,
-           const std::vector<std::string>& tops, std::set<const LayerConfig*>* seen,
-           std::vector<std::string>* way) {
-  if (!seen->insert(&layer).second) return false;
-  for (const std::string& bottom : layer.bottoms) {
-    way->push_back(bottom);
-    if (Contains(tops, bottom)) return true;
-    for (const LayerConfig& maker : config.layers) {
-      if (Contains(maker.tops, bottom) && Needs(config, maker, tops, seen, way)) return true;
+           const std::vector<std::string>& tops, std::vector<std::string>* way) {
+  std::unordered_map<std::string, const LayerConfig*> makers;
+  for (const LayerConfig& maker : config.layers) {
+    for (const std::string& top : maker.tops) makers.emplace(top, &maker);
+  }
+  struct Place {
+    const LayerConfig* layer;
+    size_t next = 0;  // of its bottoms
+  };
+  std::vector<Place> places = {{&layer}};
+  std::unordered_set<const LayerConfig*> seen = {&layer};
+  while (!places.empty()) {
+    Place& place = places.back();
+    if (place.next == place.layer->bottoms.size()) {
+      places.pop_back();
+      if (!places.empty()) way->pop_back();
+      continue;
     }
-    way->pop_back();
+    const std::string& bottom = place.layer->bottoms[place.next++];
+    const auto maker = makers.find(bottom);
+    const bool found = Contains(tops, bottom);
+    if (!found && (maker == makers.end() || !seen.insert(maker->second).second)) continue;
+    way->push_back(bottom);
+    if (found) return true;
+    places.push_back({maker->second});
   }
   return false;
 }
@@ -39,9 +72,8 @@ bool Needs(const ModelConfig& config, const LayerConfig& layer,
 // Why `bottom`, which `later` makes, is not defined where `layer` reads it.
 std::string DefinedLater(const ModelConfig& config, const std::string& bottom,
                          const LayerConfig& later, const LayerConfig& layer) {
-  std::set<const LayerConfig*> seen;
   std::vector<std::string> way = {bottom};
-  if (Needs(config, later, layer.tops, &seen, &way)) {
+  if (Needs(config, later, layer.tops, &way)) {
     return absl::StrCat("bottom '", bottom, "' closes a cycle: ", absl::StrJoin(way, " <- "),
                         " <- ", bottom);
   }
@@ -51,7 +83,7 @@ std::string DefinedLater(const ModelConfig& config, const std::string& bottom,
 
 // Why `bottom` is not defined where `layer` reads it.
 std::string Undefined(const ModelConfig& config, const LayerConfig& layer,
-                      const std::string& bottom, const std::vector<std::string>& defined) {
+                      const std::string& bottom, const Defined& defined) {
   for (const SparseInputConfig& input : config.data.sparse) {
     if (input.top != bottom) continue;
     return absl::StrCat("bottom '", bottom, "' is a sparse input: only an embedding reads it");
@@ -59,27 +91,25 @@ std::string Undefined(const ModelConfig& config, const LayerConfig& layer,
   for (const LayerConfig& later : config.layers) {
     if (Contains(later.tops, bottom)) return DefinedLater(config, bottom, later, layer);
   }
-  return absl::StrCat("bottom '", bottom, "' is not defined", Suggest(bottom, defined));
+  return absl::StrCat("bottom '", bottom, "' is not defined", Suggest(bottom, defined.names()));
 }
 
-absl::Status CheckLayer(const ModelConfig& config, const LayerConfig& layer,
-                        std::vector<std::string>* defined) {
+absl::Status CheckLayer(const ModelConfig& config, const LayerConfig& layer, Defined* defined) {
   for (const std::string& bottom : layer.bottoms) {
     if (Contains(layer.tops, bottom)) {
       return Error(layer, absl::StrCat("'", bottom,
                                        "' is both its bottom and its top; give the top "
                                        "a name of its own"));
     }
-    if (!Contains(*defined, bottom))
-      return Error(layer, Undefined(config, layer, bottom, *defined));
+    if (!defined->Contains(bottom)) return Error(layer, Undefined(config, layer, bottom, *defined));
   }
   if (layer.tops.empty()) return Error(layer, "it has no top; give it one");
   for (const std::string& top : layer.tops) {
     if (top.empty()) return Error(layer, "a top is the empty string; give it a name");
-    if (Contains(*defined, top)) {
+    if (defined->Contains(top)) {
       return Error(layer, absl::StrCat("top '", top, "' is defined by an earlier layer too"));
     }
-    defined->push_back(top);
+    defined->Add(top);
   }
   return absl::OkStatus();
 }
@@ -87,19 +117,20 @@ absl::Status CheckLayer(const ModelConfig& config, const LayerConfig& layer,
 }  // namespace
 
 absl::Status CheckGraph(const ModelConfig& config) {
-  std::vector<std::string> defined = {config.data.label_top};
-  if (!config.data.dense_top.empty()) defined.push_back(config.data.dense_top);
+  Defined defined;
+  defined.Add(config.data.label_top);
+  if (!config.data.dense_top.empty()) defined.Add(config.data.dense_top);
   for (const EmbeddingConfig& embedding : config.embeddings) {
     if (embedding.top.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "embedding '", embedding.name, "': its top is the empty string; give it a name"));
     }
-    if (Contains(defined, embedding.top)) {
+    if (defined.Contains(embedding.top)) {
       return absl::InvalidArgumentError(absl::StrCat("embedding '", embedding.name, "': top '",
                                                      embedding.top,
                                                      "' is defined by an earlier layer too"));
     }
-    defined.push_back(embedding.top);
+    defined.Add(embedding.top);
   }
   const LayerConfig* loss = nullptr;
   for (const LayerConfig& layer : config.layers) {

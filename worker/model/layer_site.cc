@@ -8,21 +8,23 @@ Tensor* TensorSet::Define(const std::string& name, const TensorShape& shape) {
   Storage& storage = storages_.emplace_back();
   storage.size = shape.size();
   storage.type = activations_;
-  tensors_.push_back({name, shape, &storage});
-  return &tensors_.back();
+  return Name({name, shape, &storage});
 }
 
 Tensor* TensorSet::DefineView(const std::string& name, const TensorShape& shape, const Tensor& of) {
   CISTERN_CHECK(shape.size() == of.shape.size());
-  tensors_.push_back({name, shape, of.storage});
-  return &tensors_.back();
+  return Name({name, shape, of.storage});
 }
 
 Tensor* TensorSet::Find(const std::string& name) {
-  for (Tensor& tensor : tensors_) {
-    if (tensor.name == name) return &tensor;
-  }
-  return nullptr;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+Tensor* TensorSet::Name(Tensor tensor) {
+  tensors_.push_back(std::move(tensor));
+  by_name_.try_emplace(tensors_.back().name, &tensors_.back());
+  return &tensors_.back();
 }
 
 LayerSite::LayerSite(const ModelConfig& model, uint32_t index, const Epilogue& epilogue,

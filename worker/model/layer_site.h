@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/status.h"
@@ -26,7 +27,10 @@ class TensorSet {
 
  private:
   const ElementType activations_;
+  Tensor* Name(Tensor tensor);
+
   std::deque<Tensor> tensors_;
+  std::unordered_map<std::string, Tensor*> by_name_;  // the first of each name
   std::deque<Storage> storages_;
 };
 

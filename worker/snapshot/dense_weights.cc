@@ -84,7 +84,8 @@ absl::StatusOr<std::vector<float>> ReadFloats(FileSystem& files, const std::stri
   }
   if (!file.ok()) return file.status();
   const size_t count = SumOfParameters(layers);
-  if ((*file)->bytes() != count * columns * sizeof(float)) {
+  const uint64_t row = columns * sizeof(float), bytes = (*file)->bytes();
+  if (bytes % row != 0 || bytes / row != count) {
     return WrongSize(path, (*file)->bytes(), layers, columns);
   }
   std::vector<float> cells(count * columns);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "common/checked.h"
 #include "common/types.h"
 #include "worker/snapshot/new_file.h"
 
@@ -179,7 +180,7 @@ class ColumnReader : public SparseReader {
     if (!file.ok()) return file.status();
     *column = *std::move(file);
     if (column == &keys_) return CheckWhole(path, entry);
-    const uint64_t wanted = rows_ * entry;
+    const uint64_t wanted = CheckedMul(rows_, entry).value_or(UINT64_MAX);  // no file's size
     if ((*column)->bytes() == wanted) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", (*column)->bytes(), " bytes; the ", rows_, " keys beside it and ",
