@@ -136,7 +136,7 @@ Frame FuzzedNode::PushFrame(bool dense, uint64_t sequence) {
   }
   Frame frame = StartFrame(header);
   frame.AppendBytes(body.data(), body.size());
-  header.body_hash = BodyHash(frame);
+  header.body_hash = BodyHash(frame, kSecret);
   Frame hashed = StartFrame(header);
   hashed.AppendBytes(body.data(), body.size());
   return hashed;

@@ -84,7 +84,7 @@ void Right(uint8_t flags, FuzzedNode& node, std::string* bytes) {
     header.epoch = own.epoch();
   }
   if ((flags & kRightPass) != 0) header.pass = node.committed() + 1;
-  if ((flags & kRightHash) != 0) header.body_hash = BodyHash(Frame(*bytes));
+  if ((flags & kRightHash) != 0) header.body_hash = BodyHash(Frame(*bytes), FuzzedNode::kSecret);
   std::memcpy(bytes->data(), &header, sizeof(header));
 }
 
