@@ -99,14 +99,24 @@ struct RemoteServer::Channels {
     auto call = std::make_shared<HoldCall>();
     *call->request.mutable_identity() = identity;
     if (!gate.Enter()) return;
-    control->async()->HoldTerm(context.get(), &call->request, &call->reply,
-                               [this, context, call](const grpc::Status&) { gate.Leave(); });
-    std::shared_ptr<grpc::ClientContext> before = std::move(context);
+    std::shared_ptr<grpc::ClientContext> before = context;
     {
       absl::MutexLock lock(&mutex);
       before.swap(hold);
     }
+    control->async()->HoldTerm(context.get(), &call->request, &call->reply,
+                               [this, context, call](const grpc::Status&) {
+                                 {
+                                   absl::MutexLock lock(&mutex);
+                                   if (hold == context) hold = nullptr;
+                                 }
+                                 gate.Leave();
+                               });
     if (before != nullptr) before->TryCancel();
+  }
+  bool Holds() {
+    absl::MutexLock lock(&mutex);
+    return hold != nullptr;
   }
   void EndHold() {
     std::shared_ptr<grpc::ClientContext> open;
@@ -172,6 +182,13 @@ void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, D
 // A writer's claim holds for as long as this server sees that the writer lives.
 void RemoteServer::After(const v1::ClaimEpochRequest& request, const absl::Status& status) {
   if (status.ok()) channels_->Hold(request.identity());
+}
+
+// A server that was restarted since the claim, or a connection that broke, has ended it.
+void RemoteServer::After(const v1::PassRequest& request, const absl::Status& status) {
+  if (status.ok() && request.identity().secret() != 0 && !channels_->Holds()) {
+    channels_->Hold(request.identity());
+  }
 }
 
 #define CISTERN_METHOD(name, request, reply, length)                                              \

@@ -53,6 +53,7 @@ class RemoteServer : public ControlPlane, public DataPlane {
   template <class Request>
   void After(const Request&, const absl::Status&) {}
   void After(const v1::ClaimEpochRequest& request, const absl::Status& status);
+  void After(const v1::PassRequest& request, const absl::Status& status);
 
   const std::string address_;
   const RemoteOptions options_;

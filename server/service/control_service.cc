@@ -95,6 +95,7 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
     }
   }
   reply->set_committed_pass(state_->stage.committed());
+  reply->set_boot(state_->boot);
   return absl::OkStatus();
 }
 
@@ -141,6 +142,7 @@ absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply*
   CISTERN_RETURN_IF_ERROR(state_->CheckWriter(identity));
   CISTERN_RETURN_IF_ERROR(verb());
   reply->set_committed_pass(state_->stage.committed());
+  reply->set_boot(state_->boot);
   return absl::OkStatus();
 }
 

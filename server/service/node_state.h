@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/synchronization/mutex.h"
+#include "common/secret.h"
 #include "common/thread_pool.h"
 #include "server/checkpoint/durable_state.h"
 #include "server/pass/pass_stage.h"
@@ -39,6 +40,7 @@ struct NodeState {
         stage(&store, &pool, staged_limit_bytes) {}
 
   const uint32_t rank;
+  const uint64_t boot = NewSecret();  // of this process, for callers that want to see a restart
   IdentityGuard guard;
   WriterLease lease;  // changes with guard's epoch, under tables_mutex
   ThreadPool pool;    // for commit, save and load: work over many shards

@@ -94,6 +94,10 @@ TEST_F(DurableClaim, SurvivesARestartOfAServerBetweenPasses) {
   ASSERT_EQ(fleet_.Restart(1), absl::OkStatus());
   ASSERT_EQ(fleet_.Restart(0), absl::OkStatus());
   EXPECT_EQ(CommitKeys(*client, TestKeys(30)), absl::OkStatus());
+  EXPECT_THAT(client->TakeRestarted(),
+              testing::ElementsAre("server 0 (server-0)", "server 1 (server-1)"));
+  EXPECT_EQ(CommitKeys(*client, TestKeys(40)), absl::OkStatus());
+  EXPECT_THAT(client->TakeRestarted(), testing::IsEmpty());
   // The name in epoch/ says who; only its owner may read the secret in it.
   v1::PassRequest begin;
   *begin.mutable_identity() = client->identity();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "common/hash.h"
@@ -58,7 +59,8 @@ ParameterClient::ParameterClient(FleetView view, const ClientOptions& options)
       clock_(std::move(view.clock)),
       epoch_(view.epoch),
       committed_(view.committed),
-      sequences_(servers_.size(), 0) {}
+      sequences_(servers_.size(), 0),
+      boots_(servers_.size(), 0) {}
 
 ParameterClient::~ParameterClient() = default;
 
@@ -136,10 +138,12 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
   request.set_take_over(options_.take_over);
   request.set_writer(NameOfWriter(options_.program));
   std::vector<PassId> committed(servers_.size());
+  std::vector<uint64_t> boots(servers_.size());
   const auto claim = [&](size_t rank, ControlPlane& server) -> absl::Status {
     v1::PassReply reply;
     CISTERN_RETURN_IF_ERROR(server.ClaimEpoch(request, &reply));
     committed[rank] = reply.committed_pass();
+    boots[rank] = reply.boot();
     return absl::OkStatus();
   };
   // Server 0 grants it; the others ask whether it has.
@@ -155,6 +159,7 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
   }
   epoch_ = request.identity().epoch();
   secret_ = secret;
+  boots_ = boots;
   committed_ = committed[0];
   clock_ = view.clock;
   open_ = 0;
@@ -186,12 +191,21 @@ absl::Status ParameterClient::BeginPass(uint32_t worker_num) {
   request.set_pass(committed_ + 1);
   request.set_changes(changes_);
   request.set_worker_num(worker_num);
-  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
-    v1::PassReply reply;
-    return server.BeginPass(request, &reply);
+  std::vector<v1::PassReply> replies(servers_.size());
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {
+    return server.BeginPass(request, &replies[rank]);
   }));
+  for (size_t rank = 0; rank < replies.size(); ++rank) {
+    const uint64_t boot = replies[rank].boot();
+    const uint64_t before = std::exchange(boots_[rank], boot);
+    if (before != 0 && before != boot) restarted_.push_back(ServerName(rank, servers_[rank]));
+  }
   JoinPass();
   return absl::OkStatus();
+}
+
+std::vector<std::string> ParameterClient::TakeRestarted() {
+  return std::exchange(restarted_, {});
 }
 
 void ParameterClient::JoinPass() {

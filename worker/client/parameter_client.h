@@ -114,6 +114,9 @@ class ParameterClient {
   //
   // worker_num: of the workers that push, each of which seals before worker 0 commits.
   absl::Status BeginPass(uint32_t worker_num = 1);
+  // Servers that were restarted between passes, as the last BeginPass has found, and so lost
+  // nothing of them: "server 1 (127.0.0.1:7701)". Each is told once.
+  std::vector<std::string> TakeRestarted();
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
                     const uint8_t* full);
   absl::Status PushDense(TableId table, const float* values);
@@ -219,6 +222,8 @@ class ParameterClient {
   PassId committed_ = 0, open_ = 0;
   std::vector<uint64_t> sequences_;  // next push, by server
   uint64_t changes_ = 0;             // in place, since the last durable commit
+  std::vector<uint64_t> boots_;      // PassReply.boot, by server; 0: not heard of
+  std::vector<std::string> restarted_;
 };
 
 }  // namespace cistern

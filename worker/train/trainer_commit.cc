@@ -44,6 +44,11 @@ absl::Status Trainer::BeginPass() {
   const uint32_t workers = team_ == nullptr ? 1 : trainers()->size();
   CISTERN_RETURN_IF_ERROR(AsLeader([&] { return client_.BeginPass(workers); }));
   if (!leads()) client_.JoinPass();
+  for (const std::string& server : client_.TakeRestarted()) {
+    Progress progress = Now("lost");
+    progress.message = absl::StrCat(server, " was restarted since the last pass; nothing was lost");
+    log_.Write(progress);
+  }
   return absl::OkStatus();
 }
 
