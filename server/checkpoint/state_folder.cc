@@ -214,9 +214,9 @@ absl::Status StateFolder::CreateEpoch(const EpochClaim& claim) {
   CISTERN_ASSIGN_OR_RETURN(const Epoch newest, NewestEpoch());
   CISTERN_RETURN_IF_ERROR(CheckEpochsAreLeft(newest));
   if (claim.epoch > kMaxEpoch) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("epoch ", claim.epoch, " cannot be claimed: ", kMaxEpoch, " is the last; claim ",
-                     newest + 1));
+    return absl::FailedPreconditionError(absl::StrCat("epoch ", claim.epoch,
+                                                      " cannot be claimed: ", kMaxEpoch,
+                                                      " is the last; claim ", newest + 1));
   }
   if (newest >= claim.epoch) {
     return absl::AlreadyExistsError(

@@ -97,13 +97,13 @@ class Survivors {
     if (!state.ok()) return std::string(state.status().message());
     const auto pass = (*state)->Recover(store);
     if (!pass.ok()) return std::string(pass.status().message());
-    const auto epoch = (*state)->NewestEpoch();
-    if (!epoch.ok()) return std::string(epoch.status().message());
+    const absl::StatusOr<EpochClaim> claim = (*state)->claims().Newest();
+    if (!claim.ok()) return std::string(claim.status().message());
     if (rank > 0 && (*state)->commit() != found->commit) {
       return "two servers are at different commits";
     }
     found->commit = (*state)->commit();
-    found->epoch = *epoch;
+    found->epoch = claim->epoch;
     for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
       (*digests)[t] += store.sparse_tables()[t]->Digest();
     }

@@ -1,15 +1,16 @@
 #include "common/memory_exhausted.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cstdlib>
-#include <memory>
 #include <new>
-#include <thread>
 
 namespace cistern {
 namespace {
+
+[[noreturn]] void Refuse() {
+  throw std::bad_alloc();
+}
 
 void Prepare() {
   ExplainMemoryExhaustion("cistern-server", "lower --staged_limit_mb");
@@ -19,7 +20,8 @@ TEST(ExplainMemoryExhaustion, NamesTheLimitWhereNobodyCatchesTheRefusal) {
   EXPECT_EXIT(
       {
         Prepare();
-        [&]() noexcept { throw std::bad_alloc(); }();
+        const auto ask = []() noexcept { Refuse(); };
+        ask();
       },
       testing::ExitedWithCode(1),
       "cistern-server: out of memory: an allocation was refused; it has [0-9]+ MB.*"

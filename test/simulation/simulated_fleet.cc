@@ -1,7 +1,8 @@
 #include "test/simulation/simulated_fleet.h"
 
-#include <cstddef>
 #include <utility>
+
+#include "common/check.h"
 
 namespace cistern {
 namespace {
@@ -14,23 +15,32 @@ Epoch EpochOf(ServerNode& node) {
   return node.control().Hello({}, &reply).ok() ? reply.identity().epoch() : 0;
 }
 
-void SetEpoch(v1::DecideRequest& request, Epoch epoch) {
-  request.mutable_identity()->set_epoch(epoch);
-  request.mutable_manifest()->set_epoch(epoch);
+// The newest writer, as a caller claims to be that one.
+void SetWriter(v1::DecideRequest& request, const EpochClaim& claim) {
+  request.mutable_identity()->set_epoch(claim.epoch);
+  request.mutable_identity()->set_secret(claim.secret.value_or(0));
+  request.mutable_manifest()->set_epoch(claim.epoch);
 }
-void SetEpoch(v1::HelloRequest&, Epoch) {}
-void SetEpoch(v1::ClaimEpochRequest&, Epoch) {}
+void SetWriter(v1::HelloRequest&, const EpochClaim&) {}
+void SetWriter(v1::ClaimEpochRequest&, const EpochClaim&) {}
 template <class Request>
-void SetEpoch(Request& request, Epoch epoch) {
-  request.mutable_identity()->set_epoch(epoch);
+void SetWriter(Request& request, const EpochClaim& claim) {
+  request.mutable_identity()->set_epoch(claim.epoch);
+  request.mutable_identity()->set_secret(claim.secret.value_or(0));
 }
 
-Frame WithEpoch(const Frame& frame, Epoch epoch) {
-  std::string bytes;
-  for (const Frame::Piece& piece : frame.pieces()) bytes.append(piece.data, piece.size);
-  bytes.replace(offsetof(FrameHeader, epoch), sizeof(epoch), reinterpret_cast<const char*>(&epoch),
-                sizeof(epoch));
-  return Frame(std::move(bytes));
+Frame WithWriter(const Frame& frame, const EpochClaim& claim) {
+  FrameHeader header;
+  FrameReader reader(frame);
+  CISTERN_CHECK(reader.Read(&header, sizeof(header)));
+  header.epoch = claim.epoch;
+  if (header.body_hash != 0) header.body_hash = BodyHash(frame, claim.secret.value_or(0));
+  Frame changed = StartFrame(header);
+  if (reader.left() > 0) {
+    const size_t bytes = reader.left();
+    CISTERN_CHECK(reader.Read(changed.AppendBuffer(bytes), bytes));
+  }
+  return changed;
 }
 
 }  // namespace
@@ -56,6 +66,13 @@ SimulatedFleet::SimulatedFleet(uint32_t server_num, const ServerOptions& base, F
 
 SimulatedFleet::~SimulatedFleet() {
   for (size_t rank = 0; rank < size(); ++rank) Kill(rank);
+}
+
+EpochClaim SimulatedFleet::ClaimOf(Epoch epoch) {
+  const auto folder = StateFolder::OpenToRead(*disk_, StateFolderOf(kDataDir));
+  const absl::StatusOr<EpochClaim> claim =
+      folder.ok() ? (*folder)->ReadEpoch(epoch) : absl::StatusOr<EpochClaim>(folder.status());
+  return claim.ok() ? *claim : ParseClaim(epoch, "");
 }
 
 bool SimulatedFleet::IsUp(size_t rank) {
@@ -208,9 +225,10 @@ absl::Status SimulatedLink::Send(const SimulatedFleet::Act& act, const Simulated
 
 template <class In, class Out, class Method>
 absl::Status SimulatedLink::SendControl(const In& in, Out* out, Method method) {
-  const auto act = [in, method, passes_fence = passes_fence_.load()](ServerNode& node, Out* reply) {
+  const auto act = [in, method, fleet = fleet_, passes_fence = passes_fence_.load()](
+                       ServerNode& node, Out* reply) {
     In request = in;
-    if (passes_fence) SetEpoch(request, EpochOf(node));
+    if (passes_fence) SetWriter(request, fleet->ClaimOf(EpochOf(node)));
     reply->Clear();
     return (node.control().*method)(request, reply);
   };
@@ -232,9 +250,9 @@ CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
 
 void SimulatedLink::Call(FrameKind kind, Frame request, absl::Duration, Done done) {
-  const auto act = [kind, request, passes_fence = passes_fence_.load()](
+  const auto act = [kind, request, fleet = fleet_, passes_fence = passes_fence_.load()](
                        ServerNode& node) -> absl::StatusOr<Frame> {
-    const Frame sent = passes_fence ? WithEpoch(request, EpochOf(node)) : request;
+    const Frame sent = passes_fence ? WithWriter(request, fleet->ClaimOf(EpochOf(node))) : request;
     absl::StatusOr<Frame> reply = absl::InternalError("no answer");
     node.data().Call(kind, sent, absl::InfiniteDuration(),
                      [&reply](absl::StatusOr<Frame> answer) { reply = std::move(answer); });

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "server/checkpoint/state_folder.h"
 #include "server/service/server_node.h"
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
@@ -78,6 +79,8 @@ class SimulatedFleet {
   void Meanwhile();
 
   MemoryFileSystem& disk() { return *disk_; }
+  // The claim of an epoch that is on disk.
+  EpochClaim ClaimOf(Epoch epoch);
   FaultCounts& counts() { return *counts_; }
 
  private:
@@ -114,7 +117,7 @@ class SimulatedLink : public ControlPlane, public DataPlane {
   void StopFaults() {
     faulty_ = false;
   }
-  // Every message says that it is of the epoch that the server is at: the fence is off.
+  // Every message says that it is of the writer whose epoch the server is at: the fence is off.
   void PassFence() {
     passes_fence_ = true;
   }
