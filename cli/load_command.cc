@@ -119,6 +119,7 @@ void UndoLoad(ParameterClient& client) {
     if (!server.control->Hello({}, &hello).ok()) continue;
     v1::ClearRequest request;
     *request.mutable_identity() = hello.identity();
+    request.mutable_identity()->set_secret(client.identity().secret());
     v1::PassReply reply;
     // The cause of the failed load is what people must see.
     server.control->Clear(request, &reply).IgnoreError();

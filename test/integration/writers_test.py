@@ -1,0 +1,101 @@
+"""Who writes to a fleet: one training at a time, unless the next one takes over; what servers log.
+
+    writers_test.py
+"""
+
+import resource
+import unittest
+
+from programs import ProgramTest, Server, Servers, finish, run, start, wait_for
+
+
+class Writers(ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.write_model(self.change)
+
+    def change(self, content):
+        content["solver"].update(num_epochs=400, eval_interval=0, display=0)
+
+    def words(self, name, servers, *flags):
+        return ("cistern-worker", self.config, "--out", self.folder / name, "--servers",
+                servers.addresses, "--connect-timeout", 5, *flags)
+
+    def passes(self, name):
+        path = self.folder / name / "metrics.jsonl"
+        return path.read_text().count('"event":"pass"') if path.exists() else 0
+
+    def begin(self, name, servers, *flags):
+        """A training that has committed."""
+        worker = start(*self.words(name, servers, *flags))
+        goal = self.passes(name) + 2
+        wait_for(lambda: worker.poll() is not None or self.passes(name) >= goal, "passes")
+        self.assertIsNone(worker.poll())
+        return worker
+
+    def log(self, server):
+        with open(server.log.name, encoding="utf-8") as file:
+            return file.read()
+
+    def test_a_second_training_ends_itself_and_not_the_first(self):
+        with Servers(2, self.folder, durability="commit") as servers:
+            first = self.begin("first", servers)
+            second = run(*self.words("second", servers))
+            self.expect(second, 1, "another writer is at work", "cistern-worker, process",
+                        "--take-over")
+            before = self.passes("first")
+            wait_for(lambda: self.passes("first") > before + 2, "passes of the first")
+            for command in (("shrink",), ("save", "--name", "delta", "--mode", "delta")):
+                refused = run("cistern", command[0], "--servers", servers.addresses, *command[1:])
+                self.expect(refused, 1, "another writer is at work")
+            self.expect(run("cistern", "save", "--servers", servers.addresses, "--name", "all"), 0)
+            self.assertIsNone(first.poll())
+            heir = self.begin("heir", servers, "--take-over")
+            self.expect(finish(first), 1, "fenced")
+            heir.kill()
+            finish(heir)
+
+    def test_a_training_that_was_killed_is_not_waited_for(self):
+        with Servers(2, self.folder, durability="commit") as servers:
+            worker = self.begin("run", servers)
+            worker.kill()
+            finish(worker)
+            again = self.begin("run", servers, "--resume")
+            again.kill()
+            finish(again)
+
+    def test_servers_log_who_claimed_and_what_was_refused(self):
+        with Servers(1, self.folder, durability="commit") as servers:
+            worker = self.begin("run", servers)
+            run(*self.words("second", servers, "--cluster", "other"))
+            self.expect(run(*self.words("third", servers)), 1)
+            worker.kill()
+            finish(worker)
+            log = self.log(servers.all[0])
+            self.assertRegex(log, r"epoch 1 claimed by cistern-worker, process \d+ on .* at ipv4:127")
+            self.assertRegex(log, r"commit 1 decided: pass 1, epoch 1, 1 files")
+
+    def test_want_of_memory_is_named_and_what_was_committed_stays(self):
+        def little_memory():
+            resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
+        (self.folder / "saved").mkdir(exist_ok=True)
+        server = Server(0, 1, self.folder, durability="commit", preexec_fn=little_memory,
+                        flags=("--threads=1",))
+        try:
+            worker = start("cistern-worker", self.config, "--out", self.folder / "run",
+                           "--servers", server.address, "--connect-timeout", 1,
+                           "--recovery-limit", 0, "--set", "solver.num_epochs=2")
+            result = finish(worker)
+        finally:
+            server.stop()
+        log = self.log(server)
+        self.assertNotIn("terminate called", log)
+        if result.code != 0:
+            self.assertRegex(log + result.err, "out of memory")
+        again = Server(0, 1, self.folder, durability="commit")
+        again.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
