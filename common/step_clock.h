@@ -21,8 +21,8 @@ inline constexpr uint64_t kMaxSteps = uint64_t{1} << 30;
 inline constexpr int kMaxRateSegments = 1 << 16;
 
 // kInvalidArgument, with the field, for a clock that no training of these tables can have reached:
-// too many steps, rates of more tables than there are, segments that do not ascend or lie beyond
-// the steps, rates that are not numbers.
+// too many steps, rates of more tables than there are, segments of step 0 or beyond any, rates that
+// are not numbers.
 absl::Status CheckStepClock(const v1::StepClock& clock, const v1::Schema& schema);
 
 // The step sizes of one table, from step 1 on. Learning rates are kept as the few schedules that

@@ -41,7 +41,7 @@ struct Flags {
   std::string durability = "commit";
   uint64_t merge_min_kb = 1024;
   int max_connections = 0;
-  uint64_t rpc_memory_mb = 1024;
+  uint64_t rpc_memory_mb = 512;
   std::string log_level = "info";
 };
 
@@ -105,8 +105,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--rpc_memory_mb,--rpc-memory-mb", flags.rpc_memory_mb,
          "Memory for calls under way and unfinished messages in MiB, whatever callers send; "
-         "above it the connection that holds most is closed, and calls are refused "
-         "(--rpc_memory_mb=4096)")
+         "above it the connection that holds most is closed, and calls are refused; bytes "
+         "that arrive meanwhile may take as much again for a moment (--rpc_memory_mb=4096)")
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--log_level,--log-level", flags.log_level,

@@ -86,45 +86,49 @@ struct RemoteServer::Channels {
   std::atomic<uint32_t> next{0};
   Gate gate;
   absl::Mutex mutex;
-  std::shared_ptr<grpc::ClientContext> hold ABSL_GUARDED_BY(mutex);  // of the HoldTerm that is open
+  struct HoldCall {
+    grpc::ClientContext context;
+    v1::HoldTermRequest request;
+    v1::HoldTermReply reply;
+  };
+  std::shared_ptr<HoldCall> hold ABSL_GUARDED_BY(mutex);  // that is open
 
   // Keeps a HoldTerm open for the writer of `identity`, instead of the one before. How it ends is
   // the server's business: it tells that server, not this client, whether the writer lives.
   void Hold(const v1::Identity& identity) {
-    struct HoldCall {
-      v1::HoldTermRequest request;
-      v1::HoldTermReply reply;
-    };
-    auto context = std::make_shared<grpc::ClientContext>();
+    if (!gate.Enter()) return;
     auto call = std::make_shared<HoldCall>();
     *call->request.mutable_identity() = identity;
-    if (!gate.Enter()) return;
-    std::shared_ptr<grpc::ClientContext> before = context;
+    std::shared_ptr<HoldCall> before = call;
     {
       absl::MutexLock lock(&mutex);
       before.swap(hold);
     }
-    control->async()->HoldTerm(context.get(), &call->request, &call->reply,
-                               [this, context, call](const grpc::Status&) {
+    // The callback's own. It lets go of the call before it leaves the gate: behind that nothing of
+    // gRPC may be used any more.
+    auto* const own = new std::shared_ptr<HoldCall>(call);
+    control->async()->HoldTerm(&call->context, &call->request, &call->reply,
+                               [this, own](const grpc::Status&) {
                                  {
                                    absl::MutexLock lock(&mutex);
-                                   if (hold == context) hold = nullptr;
+                                   if (hold == *own) hold = nullptr;
                                  }
+                                 delete own;
                                  gate.Leave();
                                });
-    if (before != nullptr) before->TryCancel();
+    if (before != nullptr) before->context.TryCancel();
   }
   bool Holds() {
     absl::MutexLock lock(&mutex);
     return hold != nullptr;
   }
   void EndHold() {
-    std::shared_ptr<grpc::ClientContext> open;
+    std::shared_ptr<HoldCall> open;
     {
       absl::MutexLock lock(&mutex);
       open.swap(hold);
     }
-    if (open != nullptr) open->TryCancel();
+    if (open != nullptr) open->context.TryCancel();
   }
 
   template <class Request, class Reply>

@@ -24,7 +24,7 @@ struct HostOptions {
   int max_connections = 1024;
   // What all connections may hold together. Above it calls are refused with kUnavailable, and the
   // connection that holds most is ended.
-  uint64_t memory_bytes = uint64_t{1} << 30;
+  uint64_t memory_bytes = uint64_t{512} << 20;
   // Called once connections hold much less memory than they did; must not throw.
   std::function<void()> give_memory_back = [] {};
 };

@@ -9,13 +9,6 @@
 #include "common/version.h"
 
 namespace cistern {
-namespace {
-
-// The longest that a claim waits for the connection of a writer that has just ended.
-constexpr absl::Duration kClaimPatience = absl::Seconds(2);
-
-}  // namespace
-
 ControlService::ControlService(NodeState* state, FileSystem* files, std::string data_dir)
     : state_(state),
       files_(files),
@@ -70,15 +63,15 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                      state_->lease.Check(*claim.secret).ok();
   if (!again) {
     const uint64_t own[] = {*claim.secret, request.held_secret()};
-    const auto check_free = [&](absl::Duration patience) {
-      return request.take_over() ? absl::OkStatus() : state_->lease.CheckFree(own, patience);
+    const auto check_free = [&] {
+      return request.take_over() ? absl::OkStatus() : state_->lease.CheckFree(own);
     };
-    CISTERN_RETURN_IF_ERROR(check_free(kClaimPatience));
+    CISTERN_RETURN_IF_ERROR(check_free());
     CISTERN_RETURN_IF_ERROR(Grant(claim));
     {
       absl::MutexLock lock(&state_->tables_mutex);
       CISTERN_RETURN_IF_ERROR(state_->CheckTables());
-      CISTERN_RETURN_IF_ERROR(check_free(absl::ZeroDuration()));  // another may have been faster
+      CISTERN_RETURN_IF_ERROR(check_free());  // another may have been faster
       CISTERN_RETURN_IF_ERROR(state_->durable != nullptr ? state_->guard.TakeGranted(claim.epoch)
                                                          : state_->guard.Claim(claim.epoch));
       state_->lease.Take(*claim.secret, claim.writer);

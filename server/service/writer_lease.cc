@@ -32,11 +32,9 @@ std::string WriterLease::WriterAtWork(absl::Span<const uint64_t> own) const {
   return IsAtWork(own) ? writer_ : "";
 }
 
-absl::Status WriterLease::CheckFree(absl::Span<const uint64_t> own, absl::Duration patience) const {
+absl::Status WriterLease::CheckFree(absl::Span<const uint64_t> own) const {
   absl::MutexLock lock(&mutex_);
-  const auto is_free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !IsAtWork(own); };
-  // The process may have ended an instant ago, and its connection not yet.
-  if (mutex_.AwaitWithTimeout(absl::Condition(&is_free), patience)) return absl::OkStatus();
+  if (!IsAtWork(own)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("another writer is at work on this fleet: ", writer_, ", heard of ",
                    absl::ToInt64Seconds(absl::Now() - heard_),

@@ -28,9 +28,9 @@ class WriterLease {
   explicit WriterLease(absl::Duration silence) : silence_(silence) {}
 
   // OK if no other writer is at work; else kFailedPrecondition that names it and says what to do.
-  // own: secrets that the caller has claimed with before; 0 stands for none. patience: the longest
-  // that is waited for the connection of a writer that has just ended.
-  absl::Status CheckFree(absl::Span<const uint64_t> own, absl::Duration patience) const;
+  // own: secrets that the caller has claimed with before; 0 stands for none. (It does not wait for
+  // the connection of a writer that has just ended: callers ask again.)
+  absl::Status CheckFree(absl::Span<const uint64_t> own) const;
   // Who has made the newest claim; empty: nobody, or before a restart.
   std::string writer() const;
   // The writer that is at work, other than the caller; empty if there is none.

@@ -162,14 +162,17 @@ TEST(CheckStepClock, RefusesClocksThatNoTrainingReaches) {
   history->add_segments()->set_from_step(50);
   EXPECT_EQ(CheckStepClock(good, schema), absl::OkStatus());
   EXPECT_EQ(CheckStepClock(v1::StepClock(), schema), absl::OkStatus());
+  v1::StepClock went_back = good;  // to its best epoch
+  went_back.set_step(40);
+  went_back.mutable_rates(0)->add_segments()->set_from_step(41);
+  EXPECT_EQ(CheckStepClock(went_back, schema), absl::OkStatus());
 
   const std::function<void(v1::StepClock&)> lies[] = {
       [](v1::StepClock& c) { c.set_step(uint64_t{1} << 63); },
       [](v1::StepClock& c) { c.set_step(kMaxSteps + 1); },
       [](v1::StepClock& c) { c.add_rates(); },
       [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(0)->set_from_step(0); },
-      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(0)->set_from_step(51); },
-      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(1)->set_from_step(1000); },
+      [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(1)->set_from_step(~0ull); },
       [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(1)->set_base(NAN); },
       [](v1::StepClock& c) { c.mutable_rates(0)->mutable_segments(1)->set_scale(INFINITY); },
       [](v1::StepClock& c) {

@@ -1,8 +1,9 @@
 // The entry that libFuzzer calls; CISTERN_FUZZ_TARGET is a name in the list that
-// CISTERN_FUZZ_TARGETS returns (ReaderTargets, RpcTargets).
+// CISTERN_FUZZ_TARGETS returns (ReaderTargets, RpcTargets, MeetingTargets).
 #include <cstdint>
 #include <cstring>
 
+#include "test/fuzz/meeting_targets.h"
 #include "test/fuzz/reader_targets.h"
 #include "test/fuzz/rpc_targets.h"
 

@@ -16,7 +16,7 @@ class Writers(ProgramTest):
         self.write_model(self.change)
 
     def change(self, content):
-        content["solver"].update(num_epochs=400, eval_interval=0, display=0)
+        content["solver"].update(num_epochs=1000000, eval_interval=0, display=0)
 
     def words(self, name, servers, *flags):
         return ("cistern-worker", self.config, "--out", self.folder / name, "--servers",

@@ -9,11 +9,10 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint64_t kMine = 11, kOther = 22;
-constexpr absl::Duration kNoWait = absl::ZeroDuration();
 
 absl::Status FreeFor(const WriterLease& lease, uint64_t secret) {
   const uint64_t own[] = {secret};
-  return lease.CheckFree(own, kNoWait);
+  return lease.CheckFree(own);
 }
 
 TEST(WriterLease, ANewFleetHasNoWriterAndAsksForNoSecret) {

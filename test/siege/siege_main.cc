@@ -31,9 +31,9 @@ constexpr absl::Duration kHelloLimit = absl::Seconds(10);
 constexpr absl::Duration kEpochLimit = absl::Seconds(60);
 constexpr absl::Duration kTrainingLimit = absl::Minutes(10);
 constexpr absl::Duration kSettleLimit = absl::Seconds(30);
-// What a server may have at its peak over what it had before: the bound that it states for calls
-// (cistern-server --help: --rpc_memory_mb, 1024), and room for what handlers build from them.
-constexpr uint64_t kMemoryBound = uint64_t{1280} << 20;
+// What a server may have at its peak over what it had before: twice what it states for calls
+// (cistern-server --help: --rpc_memory_mb, 512).
+constexpr uint64_t kMemoryBound = uint64_t{1024} << 20;
 // What it may keep of that once nobody attacks it.
 constexpr uint64_t kMemoryKept = uint64_t{256} << 20;
 

@@ -1,0 +1,34 @@
+#include "test/fuzz/meeting_targets.h"
+
+#include "common/check.h"
+#include "cuda/collective/hello.h"
+#include "worker/client/parameter_client.h"
+
+namespace cistern {
+namespace {
+
+void RunHello(absl::string_view bytes) {
+  const absl::StatusOr<Hello> hello = ParseHello(bytes);
+  if (!hello.ok()) {
+    CISTERN_CHECK(absl::IsInvalidArgument(hello.status()));
+    return;
+  }
+  CISTERN_CHECK(FormatHello(*hello) == bytes);
+}
+
+void RunLeader(absl::string_view bytes) {
+  const auto writer = ParameterClient::Writer::Unpack(std::string(bytes));
+  if (!writer.ok()) return;
+  const auto again = ParameterClient::Writer::Unpack(writer->Pack());
+  CISTERN_CHECK(again.ok() && again->epoch == writer->epoch && again->secret == writer->secret &&
+                again->committed == writer->committed);
+}
+
+}  // namespace
+
+const std::vector<FuzzTarget>& MeetingTargets() {
+  static const std::vector<FuzzTarget> targets = {{"hello", RunHello}, {"leader", RunLeader}};
+  return targets;
+}
+
+}  // namespace cistern
