@@ -105,8 +105,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--rpc_memory_mb,--rpc-memory-mb", flags.rpc_memory_mb,
          "Memory for calls under way and unfinished messages in MiB, whatever callers send; "
-         "above it the connection that holds most is closed, and calls are refused; bytes "
-         "that arrive meanwhile may take as much again for a moment (--rpc_memory_mb=4096)")
+         "above it the connection that holds most is closed, and calls are refused. Floods of "
+         "HTTP/2 frames may take up to 1.5 GiB more for a moment (--rpc_memory_mb=4096)")
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--log_level,--log-level", flags.log_level,

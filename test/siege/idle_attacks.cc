@@ -129,6 +129,7 @@ absl::Status TrainOnce(const std::string& address) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet, ConnectFleet(address));
   ClientOptions options;
   options.retry_limit = absl::Seconds(20);
+  options.take_over = true;  // from the stranger that has claimed last
   CISTERN_ASSIGN_OR_RETURN(auto client, ParameterClient::Connect(fleet->links(), options));
   const bool empty = client->schema().tables_size() == 0;
   if (empty) CISTERN_RETURN_IF_ERROR(client->CreateTables(SmallSchema()));

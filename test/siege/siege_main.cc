@@ -31,9 +31,9 @@ constexpr absl::Duration kHelloLimit = absl::Seconds(10);
 constexpr absl::Duration kEpochLimit = absl::Seconds(60);
 constexpr absl::Duration kTrainingLimit = absl::Minutes(10);
 constexpr absl::Duration kSettleLimit = absl::Seconds(30);
-// What a server may have at its peak over what it had before: twice what it states for calls
-// (cistern-server --help: --rpc_memory_mb, 512).
-constexpr uint64_t kMemoryBound = uint64_t{1024} << 20;
+// What a server may have at its peak over what it had before: what it states for calls, and for
+// floods of HTTP/2 frames (cistern-server --help: --rpc_memory_mb, 512, and 1.5 GiB).
+constexpr uint64_t kMemoryBound = uint64_t{2048} << 20;
 // What it may keep of that once nobody attacks it.
 constexpr uint64_t kMemoryKept = uint64_t{256} << 20;
 
