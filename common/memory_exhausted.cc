@@ -71,7 +71,7 @@ void Terminate() {
   std::abort();
 }
 
-// gRPC and protobuf abort where malloc gives them nothing.
+// gRPC and protobuf abort where malloc gives them nothing, or use it.
 void Abort(int signal) {
   if (IsNearItsLimit()) {
     constexpr char kWhy[] = "an allocation of a library was refused";
@@ -88,7 +88,12 @@ void ExplainMemoryExhaustion(const char* program, const char* fix) {
   program_name = program;
   program_fix = fix;
   std::set_terminate(Terminate);
-  std::signal(SIGABRT, Abort);
+  for (const int signal : {SIGABRT, SIGSEGV}) {
+    // A sanitizer has its own.
+    struct sigaction before = {};
+    if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
+    std::signal(signal, Abort);
+  }
 }
 
 void EndWithMessage(absl::string_view why) {

@@ -3,10 +3,9 @@
     writers_test.py
 """
 
-import resource
 import unittest
 
-from programs import ProgramTest, Server, Servers, finish, run, start, wait_for
+from programs import ProgramTest, Servers, finish, run, start, wait_for
 
 
 class Writers(ProgramTest):
@@ -75,26 +74,6 @@ class Writers(ProgramTest):
             log = self.log(servers.all[0])
             self.assertRegex(log, r"epoch 1 claimed by cistern-worker, process \d+ on .* at ipv4:127")
             self.assertRegex(log, r"commit 1 decided: pass 1, epoch 1, 1 files")
-
-    def test_want_of_memory_is_named_and_what_was_committed_stays(self):
-        def little_memory():
-            resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
-        (self.folder / "saved").mkdir(exist_ok=True)
-        server = Server(0, 1, self.folder, durability="commit", preexec_fn=little_memory,
-                        flags=("--threads=1",))
-        try:
-            worker = start("cistern-worker", self.config, "--out", self.folder / "run",
-                           "--servers", server.address, "--connect-timeout", 1,
-                           "--recovery-limit", 0, "--set", "solver.num_epochs=2")
-            result = finish(worker)
-        finally:
-            server.stop()
-        log = self.log(server)
-        self.assertNotIn("terminate called", log)
-        if result.code != 0:
-            self.assertRegex(log + result.err, "out of memory")
-        again = Server(0, 1, self.folder, durability="commit")
-        again.stop()
 
 
 if __name__ == "__main__":
