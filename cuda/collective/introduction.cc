@@ -113,7 +113,8 @@ absl::StatusOr<Introduced> Introduce(const PeerGroup& group, const GroupSecret& 
       return absl::UnavailableError(absl::StrCat(
           there.host, ":", there.port, " closed ", tries,
           tries == 1 ? " connection" : " connections",
-          " of this worker without an answer; who listens there has ended, or is of another run"));
+          " of this worker without an answer; the process that listens there has ended or belongs "
+          "to another run"));
     }
     Pause();
   }

@@ -218,7 +218,7 @@ absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest) {
         header.schema_hash != SchemaHash(manifest.schema()) ||
         header.shard_num != manifest.shard_num()) {
       return Wrong(manifest, absl::StrCat("file '", file.name(),
-                                          "' is of another cluster, model or shard_num"));
+                                          "' belongs to another cluster, model or shard_num"));
     }
     footers[entry] = {header, (*reader)->sections()};
   }

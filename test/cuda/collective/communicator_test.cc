@@ -278,7 +278,7 @@ TEST(Communicator, GroupsThatDisagreeAreRefused) {
   EXPECT_EQ(runs[0].status(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(runs[1].status(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(runs[1].text(), HasSubstr("without an answer"));
-  EXPECT_THAT(runs[1].text(), HasSubstr("of another run"));
+  EXPECT_THAT(runs[1].text(), HasSubstr("belongs to another run"));
 }
 
 TEST(Communicator, AGroupThatCannotBeIsInvalid) {
