@@ -43,7 +43,9 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   const PassId pass = state_->stage.committed();
   SaveOptions options = {request.mode(), request.format(), request.day()};
   if (request.has_instead_of_pass()) {
-    if (request.ticket() == 0 || request.ticket() != save_tickets_[request.name()]) {
+    // Looked up, not made: a caller may name any number of models.
+    const auto own = save_tickets_.find(request.name());
+    if (own == save_tickets_.end() || request.ticket() != own->second) {
       return absl::FailedPreconditionError(absl::StrCat(
           "the saved model '", request.name(),
           "' is not replaced: only the call that has saved it may do so, and a finished one never "
