@@ -45,8 +45,8 @@ absl::Status CheckPeers(const WorkerRank& worker, bool insecure_remote) {
   if (insecure_remote || IsLoopback(place.host)) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
                      absl::StrCat("--peers ", worker.peers,
-                                  ": the workers' connections have no password, and everyone who "
-                                  "reaches that port could take part")),
+                                  ": the workers' connections are not encrypted, and everyone who "
+                                  "can read that network could take part")),
                  "use 127.0.0.1 for workers of one machine, or add --insecure-remote on a network "
                  "of your own");
 }

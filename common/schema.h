@@ -11,7 +11,7 @@ namespace cistern {
 // Hash of the canonical serialization; never 0 for a schema with tables, 0 for an empty one.
 uint64_t SchemaHash(const v1::Schema& schema);
 
-// What one schema may ask of a server, far above any model: servers make tables for whoever asks.
+// What one schema may ask of a server, far above any model: servers create tables for any caller.
 inline constexpr int kMaxTables = 1024;                        // sparse and dense ones together
 inline constexpr uint64_t kMaxDenseCells = uint64_t{1} << 30;  // rows x columns, over all tables
 inline constexpr size_t kMaxSchemaBytes = size_t{4} << 20;     // serialized

@@ -1,4 +1,4 @@
-// Takes connections off a server's sockets and hands them to whoever serves them.
+// Takes connections off a server's sockets and hands them to the server.
 //
 // gRPC's own listener gives up for good when the process is out of descriptors once. This one logs,
 // waits a moment and goes on; it takes no more than a number of connections at a time, and bounds

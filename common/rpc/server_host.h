@@ -45,8 +45,8 @@ class ServerHost {
   int port() const { return port_; }
 
   // Reports NOT_SERVING, takes no new calls, refuses those that wait for a thread, gives those in
-  // flight `grace` to end and cancels the rest. True: no handler runs any more. False: some do not
-  // end; whoever does not want to wait for them must end the process. May be called again.
+  // flight `grace` to end and cancels the rest. True: no handler runs any more. False: some still
+  // run; a caller that does not want to wait for them must end the process. May be called again.
   bool Stop(absl::Duration grace);
 
  private:

@@ -1,4 +1,4 @@
-// The first bytes of a connection between processes of a group: who comes, and that it may.
+// The first bytes of a connection between processes of a group: the sender, and its secret.
 #pragma once
 
 #include <cstddef>

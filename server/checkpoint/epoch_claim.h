@@ -1,4 +1,4 @@
-// What the file of a claim in epoch/ says: who has claimed, and at which commit.
+// The contents of a claim file in epoch/: the writer that claimed, and the newest commit then.
 //
 //   commit 41
 //   secret 0f3a5c7e9b1d2f40

@@ -162,7 +162,7 @@ absl::Status StateFolder::CheckManifests() const {
     CISTERN_ASSIGN_OR_RETURN(const uint64_t commit, CommitOfClaim(claim));
     proven.Update(commit, absl::StrCat("epoch/", NumberName(claim)));
   }
-  // Listed after what proves them: whoever commits meanwhile is no fault.
+  // Listed after the files that prove them: a commit made in between is not a fault.
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
   const uint64_t newest = commits.empty() ? 0 : commits.back();
   const uint64_t second = commits.size() < 2 ? newest - 1 : commits[commits.size() - 2];

@@ -87,7 +87,7 @@ TEST_F(DecisionCheckTest, RefusesWhatTheServersHaveNotPrepared) {
       {"a name that leads out",
        [&](v1::Manifest& m) { new_file(m, 1).set_name("../../etc/passwd"); }},
       {"a name of another file", [&](v1::Manifest& m) { new_file(m, 1).set_name("delta-9-9-9"); }},
-      {"a base that is none",
+      {"a delta that is called a base",
        [&](v1::Manifest& m) { new_file(m, 1).set_base(!new_file(m, 1).base()); }},
       {"a file of another epoch", [&](v1::Manifest& m) { new_file(m, 1).set_epoch(0); }},
       {"an older file left out",

@@ -158,7 +158,7 @@ TEST(Schema, ADenseRuleHasItsOwnColumnsAndConstants) {
   EXPECT_FALSE(CheckSchema(unknown).ok());
 }
 
-// Servers make tables for whoever asks: no product of what they are asked for may wrap.
+// Servers create tables for any caller: no product of what they are asked for may wrap.
 TEST(CheckSchema, RefusesDenseTablesThatNoServerCouldHold) {
   for (const uint64_t rows :
        {(uint64_t{1} << 63) + 1024, ~uint64_t{0}, uint64_t{1} << 34, kMaxDenseCells / 2 + 1}) {
