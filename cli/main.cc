@@ -1,8 +1,8 @@
 // cistern: everything a person types.
 #include <csignal>
 
-#include "cli/commands.h"
-#include "common/memory_exhausted.h"
+#include "cli/command/commands.h"
+#include "common/base/memory_exhausted.h"
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <memory>
 
-#include "cli/exit_code.h"
-#include "cli/train_command.h"
-#include "common/memory_exhausted.h"
-#include "cuda/collective/socket.h"
+#include "cli/command/train_command.h"
+#include "cli/terminal/exit_code.h"
+#include "common/base/memory_exhausted.h"
+#include "worker/group/socket.h"
 
 namespace cistern {
 namespace {

@@ -3,7 +3,7 @@
 #
 # usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE] [--limit SECONDS]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
-#   --bin FOLDER     holds op_test, device_test, model_test, collective_test, gpu_benchmark,
+#   --bin FOLDER     holds op_test, device_test, model_test, group_test, gpu_benchmark,
 #                    model_benchmark and, for whole trainings, cistern
 #                    (default build/release/bin; those of the preset gpu_check load few libraries)
 #   --out FILE       the report                              (default gpu_check.json beside them)
@@ -54,7 +54,7 @@ if [ -e "$bin/programs.tgz" ]; then
   tar -xzf "$bin/programs.tgz" -C "$work/programs"
   bin="$work/programs"
 fi
-programs=(op_test device_test model_test collective_test gpu_benchmark model_benchmark)
+programs=(op_test device_test model_test group_test gpu_benchmark model_benchmark)
 for program in "${programs[@]}"; do
   chmod +x "$bin/$program" 2>/dev/null || true  # the way here may have lost it
   if [ ! -x "$bin/$program" ]; then
@@ -260,7 +260,7 @@ sanitize() {  # TOOL
 export CISTERN_REQUIRE_GPU=1
 # The limits of all but the sanitizer fit into the whole: what hangs takes no other's time.
 step device_test 25 "$bin/device_test"
-step collective_test 25 "$bin/collective_test" --gtest_filter='Gpu*'
+step group_test 25 "$bin/group_test" --gtest_filter='Gpu*'
 step op_test_on_gpu 80 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
 step model_test_on_gpu 65 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
 if [ -x "$bin/cistern" ] && ! command -v "$python" >/dev/null; then

@@ -17,11 +17,11 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "common/log.h"
-#include "common/memory_exhausted.h"
+#include "common/base/log.h"
+#include "common/base/memory_exhausted.h"
+#include "common/base/version.h"
 #include "common/rpc/descriptor_limit.h"
 #include "common/rpc/server_host.h"
-#include "common/version.h"
 #include "server/service/server_node.h"
 
 namespace cistern {

@@ -11,10 +11,10 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/base/thread_pool.h"
 #include "common/rpc/connection_book.h"
 #include "common/rpc/listening_socket.h"
 #include "common/rpc/log_limit.h"
-#include "common/thread_pool.h"
 
 namespace cistern {
 

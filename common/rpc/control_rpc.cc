@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "common/rpc/call_peer.h"
 #include "common/rpc/guarded.h"
 #include "common/rpc/unary_call.h"
+#include "common/wire/call_peer.h"
 
 namespace cistern {
 namespace {

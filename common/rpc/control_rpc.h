@@ -9,7 +9,7 @@
 #include "common/rpc/control_threads.h"
 #include "common/rpc/grpc_convert.h"
 #include "common/rpc/open_holds.h"
-#include "common/rpc/planes.h"
+#include "common/wire/planes.h"
 #include "proto/control_plane.grpc.pb.h"
 
 namespace cistern {

@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
-#include "common/rpc/call_length.h"
-#include "common/status.h"
-#include "common/thread_pool.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/wire/call_length.h"
 
 namespace cistern {
 

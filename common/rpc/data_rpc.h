@@ -4,7 +4,7 @@
 
 #include "common/rpc/connection_book.h"
 #include "common/rpc/grpc_convert.h"
-#include "common/rpc/planes.h"
+#include "common/wire/planes.h"
 #include "proto/data_plane.grpc.pb.h"
 
 namespace cistern {

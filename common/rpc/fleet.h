@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/rpc/remote_server.h"
-#include "common/status.h"
 
 namespace cistern {
 

@@ -5,8 +5,8 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
-#include "common/rpc/frame.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/wire/frame.h"
 
 namespace cistern {
 

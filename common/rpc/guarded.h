@@ -4,7 +4,7 @@
 #include <exception>
 #include <new>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

@@ -1,9 +1,9 @@
 #include "common/rpc/health_probe.h"
 
 #include "absl/synchronization/mutex.h"
-#include "common/log.h"
-#include "common/rpc/call_peer.h"
+#include "common/base/log.h"
 #include "common/rpc/guarded.h"
+#include "common/wire/call_peer.h"
 
 namespace cistern {
 

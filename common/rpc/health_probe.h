@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "absl/time/time.h"
+#include "common/base/thread_pool.h"
 #include "common/rpc/control_threads.h"
-#include "common/rpc/planes.h"
-#include "common/thread_pool.h"
+#include "common/wire/planes.h"
 
 namespace cistern {
 

@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "common/rpc/connection_book.h"
-#include "common/rpc/planes.h"
+#include "common/wire/planes.h"
 
 namespace cistern {
 

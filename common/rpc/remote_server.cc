@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "common/gate.h"
+#include "common/base/gate.h"
 #include "common/rpc/grpc_convert.h"
 #include "proto/control_plane.grpc.pb.h"
 

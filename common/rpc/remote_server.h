@@ -12,8 +12,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "common/rpc/call_length.h"
-#include "common/rpc/planes.h"
+#include "common/wire/call_length.h"
+#include "common/wire/planes.h"
 
 namespace cistern {
 

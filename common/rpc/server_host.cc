@@ -6,11 +6,11 @@
 #include <grpcpp/server_builder.h>
 
 #include "absl/synchronization/notification.h"
+#include "common/base/thread_pool.h"
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/control_rpc.h"
 #include "common/rpc/data_rpc.h"
 #include "common/rpc/health_probe.h"
-#include "common/thread_pool.h"
 
 namespace cistern {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "common/rpc/planes.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/wire/planes.h"
 
 namespace cistern {
 

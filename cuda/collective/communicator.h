@@ -1,17 +1,17 @@
 // What processes that train one model compute together: sums of gradients, exchanges of rows.
 //
-// Three builds of one interface: on the CPU over TCP, on a GPU over NCCL, and on a GPU by way of
-// the host. All processes of a group make the same calls in the same order, with the same sizes.
+// One interface, three implementations: over TCP between CPUs (worker/group/tcp_communicator.h),
+// over NCCL between GPUs, and between GPUs through the host. All processes of a group make the same
+// calls in the same order, with the same sizes.
 //
-//   PeerGroup group{.rank = 1, .size = 4, .address = "worker0:7200", .secret = {secret}};
-//   CISTERN_ASSIGN_OR_RETURN(auto peers, Communicator::OnCpu(std::move(group)));
+//   CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
 //   CISTERN_RETURN_IF_ERROR(peers->AllReduce(gradients, count, ElementType::kFloat, stream));
 //
 // The memory lies where the stream's device has it. On the CPU a call has ended when it returns. On
 // a GPU it is enqueued, and Wait says how it ended. Errors name the rank that is at fault:
 //   kUnavailable         it has ended or was killed
 //   the code of GiveUp   it has given up
-//   kDeadlineExceeded    it has not come to the call within PeerGroup::deadline
+//   kDeadlineExceeded    it has not come to the call within the group's deadline
 //   kFailedPrecondition  it is in another call, or in one of another size (on the CPU alone)
 // After an error every later call answers with it: a group is not mended, a new one is made.
 //
@@ -24,26 +24,28 @@
 // NCCL's order.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
 #include "absl/types/span.h"
-#include "cuda/collective/peer_group.h"
-#include "cuda/device_context.h"
-#include "cuda/element_type.h"
-#include "cuda/event.h"
-#include "cuda/stream.h"
+#include "common/base/status.h"
+#include "cuda/core/device_context.h"
+#include "cuda/core/element_type.h"
+#include "cuda/core/event.h"
+#include "cuda/core/stream.h"
 
 namespace cistern {
 
 // Threads: one at a time; Interrupt from any.
 class Communicator {
  public:
-  // Waits until all of the group have come (PeerGroup). kInvalidArgument for a group that cannot
-  // be.
-  static absl::StatusOr<std::unique_ptr<Communicator>> OnCpu(PeerGroup group);
-  // On the GPU of `stream`, one process a GPU. Errors of CheckGpuGroups.
-  static absl::StatusOr<std::unique_ptr<Communicator>> OnGpu(PeerGroup group, Stream& stream);
+  // Over NCCL on the GPU of `stream`, one process a GPU. Takes over `peers`, the same processes on
+  // the CPU, which carries NCCL's id and barriers. deadline: how long a call waits for a process.
+  // kInvalidArgument for the stream of a CPU; errors of CheckGpuGroups.
+  static absl::StatusOr<std::unique_ptr<Communicator>> OnGpu(std::unique_ptr<Communicator> peers,
+                                                             std::chrono::milliseconds deadline,
+                                                             Stream& stream);
 
   // kUnimplemented in a build without NCCL, kNotFound if this machine has none.
   static absl::Status CheckGpuGroups();

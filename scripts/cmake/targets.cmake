@@ -28,6 +28,12 @@ if("thread" IN_LIST CISTERN_SANITIZE)
   include(thread_sanitizer)
 endif()
 
+# What takes no part in a training step is compiled with little optimization: it builds in two thirds
+# of the time.
+function(cistern_compile_fast target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # cistern_library(name FILES ... USES ...): static library cistern_<name>; USES lists targets.
 function(cistern_library name)
   cmake_parse_arguments(arg "" "" "FILES;USES" ${ARGN})
@@ -53,6 +59,7 @@ function(cistern_test name)
     set(arg_TIMEOUT 300)
   endif()
   add_executable(${name} ${arg_FILES})
+  cistern_compile_fast(${name})
   target_link_libraries(${name} PRIVATE cistern_options ${arg_USES} GTest::gtest GTest::gmock
     GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})

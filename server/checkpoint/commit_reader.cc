@@ -1,8 +1,8 @@
 #include "server/checkpoint/commit_reader.h"
 
-#include "common/hash.h"
-#include "common/row_digest.h"
-#include "common/schema.h"
+#include "common/base/hash.h"
+#include "common/value/row_digest.h"
+#include "common/value/schema.h"
 #include "server/checkpoint/dense_section.h"
 
 namespace cistern {

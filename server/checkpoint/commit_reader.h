@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/thread_pool.h"
+#include "common/base/thread_pool.h"
 #include "server/checkpoint/shard_rows.h"
 #include "server/checkpoint/state_folder.h"
 #include "server/table/table_store.h"

@@ -6,9 +6,9 @@
 #include <memory>
 #include <new>
 
-#include "common/dense_range.h"
-#include "common/log.h"
-#include "common/row_digest.h"
+#include "common/base/log.h"
+#include "common/value/dense_range.h"
+#include "common/value/row_digest.h"
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/shard_rows.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "common/shard_map.h"
-#include "common/status.h"
-#include "common/thread_pool.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/value/shard_map.h"
 #include "server/checkpoint/row_file.h"
 
 namespace cistern {

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "common/types.h"
+#include "common/base/types.h"
 
 namespace cistern {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "common/status.h"
-#include "common/thread_pool.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
 
 namespace cistern {
 

@@ -9,12 +9,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
-#include "common/check.h"
-#include "common/hash.h"
-#include "common/names.h"
-#include "common/schema.h"
-#include "common/shard_map.h"
-#include "common/step_clock.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/base/names.h"
+#include "common/value/schema.h"
+#include "common/value/shard_map.h"
+#include "common/value/step_clock.h"
 
 namespace cistern {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "proto/checkpoint.pb.h"
 
 namespace cistern {

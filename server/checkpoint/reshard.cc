@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/time/clock.h"
-#include "common/hash.h"
-#include "common/schema.h"
+#include "common/base/hash.h"
+#include "common/value/schema.h"
 #include "server/checkpoint/commit_reader.h"
 #include "server/checkpoint/dense_section.h"
 

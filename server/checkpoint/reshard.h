@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "common/shard_map.h"
-#include "common/thread_pool.h"
+#include "common/base/thread_pool.h"
+#include "common/value/shard_map.h"
 #include "server/checkpoint/state_folder.h"
 
 namespace cistern {

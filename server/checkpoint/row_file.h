@@ -28,10 +28,10 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/file_system.h"
-#include "common/piece_reader.h"
-#include "common/types.h"
-#include "common/value_layout.h"
+#include "common/base/types.h"
+#include "common/io/file_system.h"
+#include "common/io/piece_reader.h"
+#include "common/value/value_layout.h"
 #include "proto/checkpoint.pb.h"
 #include "server/table/value_block.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "common/check.h"
-#include "common/shard_map.h"
+#include "common/base/check.h"
+#include "common/value/shard_map.h"
 
 namespace cistern {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "server/checkpoint/row_file.h"
 
 namespace cistern {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "common/hash.h"
-#include "common/names.h"
-#include "common/shard_map.h"
+#include "common/base/hash.h"
+#include "common/base/names.h"
+#include "common/value/shard_map.h"
 #include "server/checkpoint/row_file.h"
 #include "server/checkpoint/row_file_footer.h"
 

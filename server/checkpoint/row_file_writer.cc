@@ -3,9 +3,9 @@
 #include <cstring>
 #include <utility>
 
-#include "common/check.h"
-#include "common/hash.h"
-#include "common/names.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/base/names.h"
 #include "server/checkpoint/row_file.h"
 #include "server/checkpoint/row_file_footer.h"
 

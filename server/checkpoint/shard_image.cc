@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "common/row_digest.h"
+#include "common/value/row_digest.h"
 #include "server/checkpoint/sort_by_key.h"
 
 namespace cistern {

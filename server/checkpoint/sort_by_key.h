@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/types.h"
+#include "common/base/types.h"
 
 namespace cistern {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/json_memory.h"
+#include "common/base/json_memory.h"
 
 namespace cistern {
 namespace {

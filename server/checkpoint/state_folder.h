@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/types.h"
+#include "common/base/types.h"
+#include "common/io/file_system.h"
 #include "server/checkpoint/epoch_claim.h"
 #include "server/checkpoint/manifest.h"
 

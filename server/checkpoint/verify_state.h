@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/thread_pool.h"
+#include "common/base/thread_pool.h"
 #include "server/checkpoint/state_folder.h"
 
 namespace cistern {

@@ -1,6 +1,6 @@
 // ControlService: Prepare, Decide, Commit, and what makes a durable server go back to its commits.
-#include "common/log.h"
-#include "common/step_clock.h"
+#include "common/base/log.h"
+#include "common/value/step_clock.h"
 #include "server/service/control_service.h"
 #include "server/table/table_lifecycle.h"
 

@@ -1,10 +1,10 @@
 // ControlService::Save and Load: this server's shards to and from files under data_dir.
-#include "common/log.h"
-#include "common/names.h"
-#include "common/rpc/call_peer.h"
-#include "common/secret.h"
+#include "common/base/log.h"
+#include "common/base/names.h"
+#include "common/base/secret.h"
+#include "common/wire/call_peer.h"
+#include "server/saved_model/model_snapshot.h"
 #include "server/service/control_service.h"
-#include "server/snapshot/model_snapshot.h"
 
 namespace cistern {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "common/log.h"
-#include "common/rpc/call_peer.h"
-#include "common/schema.h"
-#include "common/value_text.h"
-#include "common/version.h"
+#include "common/base/log.h"
+#include "common/base/version.h"
+#include "common/value/schema.h"
+#include "common/value/value_text.h"
+#include "common/wire/call_peer.h"
 
 namespace cistern {
 ControlService::ControlService(NodeState* state, FileSystem* files, std::string data_dir)

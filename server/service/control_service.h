@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/rpc/planes.h"
+#include "common/io/file_system.h"
+#include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
 namespace cistern {

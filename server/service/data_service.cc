@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/check.h"
+#include "common/base/check.h"
 
 namespace cistern {
 namespace {

@@ -1,8 +1,8 @@
 // The data plane's handlers: one frame in, one frame out, no socket.
 #pragma once
 
-#include "common/rpc/frame.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/wire/frame.h"
 #include "server/service/node_state.h"
 
 namespace cistern {

@@ -3,7 +3,7 @@
 #include <exception>
 #include <new>
 
-#include "common/memory_exhausted.h"
+#include "common/base/memory_exhausted.h"
 
 namespace cistern {
 namespace {

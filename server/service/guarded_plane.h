@@ -2,7 +2,7 @@
 // status, and a refusal is logged.
 #pragma once
 
-#include "common/rpc/planes.h"
+#include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
 namespace cistern {

@@ -1,6 +1,6 @@
 #include "server/service/identity_guard.h"
 
-#include "common/hash.h"
+#include "common/base/hash.h"
 
 namespace cistern {
 namespace {

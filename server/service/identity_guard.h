@@ -4,9 +4,9 @@
 #include <atomic>
 #include <string>
 
-#include "common/shard_map.h"
-#include "common/status.h"
-#include "common/types.h"
+#include "common/base/status.h"
+#include "common/base/types.h"
+#include "common/value/shard_map.h"
 #include "proto/control_plane.pb.h"
 
 namespace cistern {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "absl/synchronization/mutex.h"
-#include "common/secret.h"
-#include "common/thread_pool.h"
-#include "server/checkpoint/durable_state.h"
-#include "server/pass/pass_stage.h"
+#include "common/base/secret.h"
+#include "common/base/thread_pool.h"
+#include "server/commit/durable_state.h"
+#include "server/commit/pass_stage.h"
 #include "server/service/identity_guard.h"
 #include "server/service/refusal_log.h"
 #include "server/service/run_secrets.h"

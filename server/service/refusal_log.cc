@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "common/log.h"
-#include "common/rpc/call_peer.h"
+#include "common/base/log.h"
+#include "common/wire/call_peer.h"
 
 namespace cistern {
 namespace {

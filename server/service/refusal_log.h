@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

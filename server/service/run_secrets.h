@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/synchronization/mutex.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/rpc/planes.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/io/file_system.h"
+#include "common/wire/planes.h"
 #include "server/service/control_service.h"
 #include "server/service/data_service.h"
 #include "server/service/guarded_plane.h"

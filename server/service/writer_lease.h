@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

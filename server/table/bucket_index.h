@@ -23,7 +23,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/types.h"
+#include "common/base/types.h"
 #include "server/table/arena.h"
 
 namespace cistern {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/row_digest.h"
+#include "common/value/row_digest.h"
 
 namespace cistern {
 namespace {

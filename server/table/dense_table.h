@@ -1,6 +1,6 @@
 // This server's part of a dense table: an Eigen matrix, one row a parameter.
 //
-// Which rows those are: common/dense_range.h.
+// Which rows those are: common/value/dense_range.h.
 #pragma once
 
 #include <Eigen/Core>
@@ -8,8 +8,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "common/dense_range.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/value/dense_range.h"
 #include "proto/schema.pb.h"
 
 namespace cistern {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "common/check.h"
+#include "common/base/check.h"
 
 namespace cistern {
 namespace {

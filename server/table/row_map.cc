@@ -3,9 +3,9 @@
 #include <cstring>
 #include <vector>
 
-#include "common/check.h"
-#include "common/hash.h"
-#include "common/rpc/frame.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/value/value_layout.h"
 
 namespace cistern {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "common/value_layout.h"
+#include "common/value/value_layout.h"
 #include "server/table/arena.h"
 #include "server/table/bucket_index.h"
 

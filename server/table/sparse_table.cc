@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/row_digest.h"
+#include "common/value/row_digest.h"
 #include "server/table/shard.h"
 
 namespace cistern {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "common/shard_map.h"
-#include "common/status.h"
-#include "common/thread_pool.h"
-#include "common/value_layout.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/value/shard_map.h"
+#include "common/value/value_layout.h"
 #include "server/table/row_map.h"
 #include "server/table/value_block.h"
 
@@ -40,7 +40,7 @@ class SparseTable {
   // keys: [n], any order; keys of one shard side by side are fastest.
   // out: [n, layout().full_floats()]; cells of an absent embedx are zero.
   // full: [n]: 1 if the value holds its embedx, 0 if not; an absent key reads as its initial value
-  // and is not inserted, or, with absent_is_zero, as zeros with full = kAbsent (frame.h).
+  // and is not inserted, or, with absent_is_zero, as zeros with full = kAbsent.
   void Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* full) const;
 
   // Writes the values of all blocks, in order, creating rows as needed; shards run in parallel on
@@ -99,8 +99,8 @@ class SparseTable {
     uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
   };
   Counts counts() const;
-  // Sum over rows of their hashes (common/row_digest.h): independent of order and placement, and it
-  // adds up over shards and servers.
+  // Sum over rows of their hashes (common/value/row_digest.h): independent of order and placement,
+  // and it adds up over shards and servers.
   uint64_t Digest() const;
 
   uint32_t local_shard_num() const { return static_cast<uint32_t>(shards_.size()); }

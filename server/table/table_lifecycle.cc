@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/ctr_lifecycle.h"
+#include "common/value/ctr_lifecycle.h"
 
 namespace cistern {
 namespace {

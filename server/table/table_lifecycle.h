@@ -1,4 +1,5 @@
-// Shrinks of a table, and what a save does to it: common/ctr_lifecycle.h for every row of a server.
+// Shrinks of a table, and what a save does to it: common/value/ctr_lifecycle.h for every row of a
+// server.
 //
 // Tables of the embedding accessor have no statistics: nothing of them is removed or changed.
 //
@@ -9,8 +10,8 @@
 
 #include <vector>
 
-#include "common/status.h"
-#include "common/thread_pool.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
 #include "proto/control_plane.pb.h"
 #include "server/table/table_store.h"
 
@@ -21,7 +22,7 @@ struct ShrinkTotals {
   uint64_t rows = 0, removed = 0;
 };
 
-// OK if `day` can be today for each table of the store (common/ctr_lifecycle.h); else
+// OK if `day` can be today for each table of the store (common/value/ctr_lifecycle.h); else
 // kInvalidArgument with the table and what to do. Ask before each of the calls below, and before a
 // save of mode DELTA or BASE.
 absl::Status CheckDay(const TableStore& store, uint32_t day);

@@ -1,7 +1,7 @@
 #include "server/table/table_store.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/schema.h"
+#include "common/value/schema.h"
 
 namespace cistern {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "common/shard_map.h"
-#include "common/status.h"
-#include "common/thread_pool.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/value/shard_map.h"
 #include "proto/checkpoint.pb.h"
 #include "server/table/dense_table.h"
 #include "server/table/sparse_table.h"
@@ -36,7 +36,7 @@ class TableStore {
   const std::vector<std::unique_ptr<DenseTable>>& dense_tables() const { return dense_; }
 
   // How far training is, as of the committed pass: rows of tables that make up missed steps
-  // (common/step_clock.h) are brought up to it where they leave the server for good.
+  // (common/value/step_clock.h) are brought up to it where they leave the server for good.
   v1::StepClock clock() const;
   void set_clock(const v1::StepClock& clock);
 

@@ -1,6 +1,6 @@
 #include "server/table/value_block.h"
 
-#include "common/check.h"
+#include "common/base/check.h"
 
 namespace cistern {
 

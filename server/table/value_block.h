@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "common/shard_map.h"
-#include "common/types.h"
+#include "common/base/types.h"
+#include "common/value/shard_map.h"
 
 namespace cistern {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

@@ -24,9 +24,9 @@
 #include <thread>
 #include <vector>
 
-#include "common/aligned_buffer.h"
-#include "common/check.h"
-#include "common/file_system.h"
+#include "common/base/aligned_buffer.h"
+#include "common/base/check.h"
+#include "common/io/file_system.h"
 #include "server/service/server_node.h"
 #include "test/benchmark/disk_run.h"
 #include "worker/client/parameter_client.h"

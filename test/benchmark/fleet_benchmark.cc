@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/check.h"
+#include "common/base/check.h"
 #include "common/rpc/fleet.h"
 #include "worker/client/parameter_client.h"
 

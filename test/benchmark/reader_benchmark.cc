@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "common/check.h"
+#include "common/base/check.h"
 #include "test/benchmark/disk_run.h"
-#include "worker/data/generate.h"
+#include "worker/data/prepare/generate.h"
 
 namespace cistern {
 namespace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training steps of whole models with PyTorch, beside test/model/model_benchmark.cc: JSON on stdout.
+"""Training steps of whole models with PyTorch, beside test/worker/model/model_benchmark.cc: JSON on stdout.
 
 usage: torch_models.py [--device cuda] [--batch 65536] [--rows 26000000] [--steps 20] [--seconds 600]
                        [--batches FILE] [NAME ...]

@@ -31,7 +31,7 @@ pretend() {  # PROGRAM OUTPUT
   printf '%s\n' "$2" >"$work/bin/$1.says"
   ln -sf "$work/pretend" "$work/bin/$1"
 }
-for program in op_test device_test model_test collective_test; do pretend "$program" "[  PASSED  ] 3 tests."; done
+for program in op_test device_test model_test group_test; do pretend "$program" "[  PASSED  ] 3 tests."; done
 pretend gpu_benchmark '{
   "device": "pretended",
   "figures": []
@@ -99,7 +99,7 @@ if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benc
   emulate device_test op_emulated_test --gtest_filter=QueryGpus.*:TestGpu.*
   emulate op_test op_emulated_test --gtest_filter=Gpu.*:*MemoryTest*cuda*:*ActivationTest*cuda_33*
   emulate model_test model_emulated_test --gtest_filter=Model.*:MixedPrecisionModel.*
-  emulate collective_test collective_test ""
+  emulate group_test group_test ""
   if [ -x "$CISTERN_BIN/cistern-emulated" ]; then emulate cistern cistern-emulated ""; fi
   emulate model_benchmark model_benchmark_emulated "--batch 4 --rows 1000 --steps 1 deepfm"
   "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cuda/event.h"
-#include "cuda/memory.h"
+#include "cuda/core/event.h"
+#include "cuda/core/memory.h"
 
 namespace cistern {
 

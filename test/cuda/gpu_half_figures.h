@@ -3,10 +3,10 @@
 // beside it, so that the report says which is faster.
 #pragma once
 
-#include "cuda/op/bias_gradient.h"
-#include "cuda/op/dot_interaction.h"
-#include "cuda/op/elementwise.h"
-#include "cuda/op/fully_connected.h"
+#include "cuda/op/dense/bias_gradient.h"
+#include "cuda/op/dense/dot_interaction.h"
+#include "cuda/op/dense/elementwise.h"
+#include "cuda/op/dense/fully_connected.h"
 #include "test/cuda/gpu_figures.h"
 
 namespace cistern::op {

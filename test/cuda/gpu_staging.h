@@ -7,10 +7,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "cuda/op/compact_rows.h"
-#include "cuda/op/distinct_keys.h"
-#include "cuda/op/key_index.h"
-#include "cuda/op/segments.h"
+#include "cuda/op/key/compact_rows.h"
+#include "cuda/op/key/distinct_keys.h"
+#include "cuda/op/key/key_index.h"
+#include "cuda/op/key/segments.h"
 #include "test/cuda/gpu_figures.h"
 
 namespace cistern::op {

@@ -1,7 +1,7 @@
 #include "test/fuzz/fuzzed_node.h"
 
-#include "common/check.h"
-#include "common/value_layout.h"
+#include "common/base/check.h"
+#include "common/value/value_layout.h"
 
 namespace cistern {
 namespace {

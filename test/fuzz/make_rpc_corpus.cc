@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/value_layout.h"
+#include "common/value/value_layout.h"
 #include "test/fuzz/fuzzed_node.h"
 #include "test/fuzz/rpc_targets.h"
 #include "test/siege/verbs.h"

@@ -1,8 +1,8 @@
 #include "test/fuzz/meeting_targets.h"
 
-#include "common/check.h"
-#include "cuda/collective/hello.h"
+#include "common/base/check.h"
 #include "worker/client/parameter_client.h"
+#include "worker/group/hello.h"
 
 namespace cistern {
 namespace {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <set>
 
-#include "common/check.h"
-#include "worker/data/data_set.h"
-#include "worker/data/file_list.h"
-#include "worker/data/keyset.h"
-#include "worker/data/parquet_columns.h"
-#include "worker/data/parquet_reader.h"
+#include "common/base/check.h"
+#include "worker/data/format/data_set.h"
+#include "worker/data/format/file_list.h"
+#include "worker/data/format/keyset.h"
+#include "worker/data/format/parquet_columns.h"
+#include "worker/data/format/parquet_reader.h"
 
 namespace cistern {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "common/check.h"
-#include "common/log.h"
+#include "common/base/check.h"
+#include "common/base/log.h"
 #include "test/fuzz/fuzzed_node.h"
 #include "test/siege/verbs.h"
 

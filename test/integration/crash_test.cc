@@ -8,12 +8,12 @@
 #include <random>
 #include <thread>
 
-#include "common/hash.h"
-#include "common/model_folder.h"
-#include "test/client/embedded_fleet.h"
-#include "test/client/restartable_fleet.h"
-#include "test/common/temp_folder.h"
+#include "common/base/hash.h"
+#include "common/saved_model/model_folder.h"
 #include "test/integration/server_process.h"
+#include "test/support/temp_folder.h"
+#include "test/worker/client/embedded_fleet.h"
+#include "test/worker/client/restartable_fleet.h"
 
 namespace cistern {
 namespace {

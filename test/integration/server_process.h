@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "cli/process.h"
+#include "cli/session/process.h"
 #include "common/rpc/fleet.h"
-#include "test/common/temp_folder.h"
+#include "test/support/temp_folder.h"
 
 namespace cistern {
 

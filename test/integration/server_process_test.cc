@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "absl/synchronization/notification.h"
-#include "test/client/embedded_fleet.h"
-#include "test/common/temp_folder.h"
 #include "test/integration/server_process.h"
+#include "test/support/temp_folder.h"
+#include "test/worker/client/embedded_fleet.h"
 
 namespace cistern {
 namespace {

@@ -11,7 +11,7 @@ from workers import WorkersTest, free_port
 
 
 def hello(secret, rank, size=2, port=9, magic=b"CISTPEE2"):
-    """As cuda/collective/hello.h tells."""
+    """As worker/group/hello.h tells."""
     return magic + struct.pack("<QIII", secret, rank, size, port)
 
 

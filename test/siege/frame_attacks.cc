@@ -3,7 +3,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "common/hash.h"
+#include "common/base/hash.h"
 #include "test/siege/attacks.h"
 
 namespace cistern {

@@ -40,7 +40,7 @@ std::string Bytes(T value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// As cuda/collective/hello.h describes it.
+// As worker/group/hello.h describes it.
 std::string HelloOf(uint64_t secret, uint32_t rank, uint32_t size, uint32_t port) {
   return "CISTPEE2" + Bytes(secret) + Bytes(rank) + Bytes(size) + Bytes(port);
 }

@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "cli/local_servers.h"
+#include "cli/session/local_servers.h"
 
 namespace cistern {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/process.h"
-#include "common/status.h"
+#include "cli/session/process.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

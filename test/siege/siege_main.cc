@@ -19,9 +19,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "common/hash.h"
-#include "test/common/temp_folder.h"
+#include "common/base/hash.h"
 #include "test/siege/attacks.h"
+#include "test/support/temp_folder.h"
 
 namespace cistern {
 namespace {

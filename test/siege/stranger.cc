@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/time/clock.h"
-#include "common/schema.h"
-#include "common/value_layout.h"
+#include "common/value/schema.h"
+#include "common/value/value_layout.h"
 
 namespace cistern {
 namespace {

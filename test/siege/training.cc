@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "cli/demo_model.h"
+#include "cli/command/demo_model.h"
 #include "common/rpc/fleet.h"
-#include "worker/data/planted.h"
+#include "worker/data/prepare/planted.h"
 
 namespace cistern {
 namespace {

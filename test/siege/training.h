@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cli/process.h"
-#include "common/status.h"
+#include "cli/session/process.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

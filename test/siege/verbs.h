@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/rpc/planes.h"
+#include "common/wire/planes.h"
 
 namespace cistern {
 

@@ -1,7 +1,7 @@
 // A writer that has claimed a fleet and is wrong all the same: of another version, broken, or
 // turned. What it asks for is refused, and the commit that it makes in the end is whole.
 #include "absl/strings/str_cat.h"
-#include "common/schema.h"
+#include "common/value/schema.h"
 #include "test/siege/attacks.h"
 
 namespace cistern {

@@ -6,10 +6,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/check.h"
+#include "common/base/check.h"
 #include "server/checkpoint/state_folder.h"
-#include "test/client/restartable_fleet.h"
 #include "test/simulation/worker_actor.h"
+#include "test/worker/client/restartable_fleet.h"
 
 namespace cistern {
 namespace {

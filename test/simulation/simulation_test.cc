@@ -14,7 +14,7 @@
 #include <iostream>
 
 #include "absl/strings/numbers.h"
-#include "common/log.h"
+#include "common/base/log.h"
 
 namespace cistern {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/hash.h"
+#include "common/base/hash.h"
 
 namespace cistern {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "common/file.h"
+#include "common/io/file.h"
 #include "test/support/disk_log.h"
 
 namespace cistern {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
+#include "common/io/file_system.h"
 
 namespace cistern {
 

@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "common/file_system.h"
-#include "test/common/temp_folder.h"
+#include "common/io/file_system.h"
 #include "test/support/memory_file_system.h"
+#include "test/support/temp_folder.h"
 
 namespace cistern {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
-#include "common/check.h"
-#include "common/file.h"
+#include "common/base/check.h"
+#include "common/io/file.h"
 #include "test/support/disk_log.h"
 #include "test/support/memory_file_system.h"
 

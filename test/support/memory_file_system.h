@@ -1,7 +1,7 @@
 // A disk in memory that remembers what was done to it, so that a test can take the power away after
 // any call and look at what is left.
 //
-// What a loss of power leaves is what common/file_system.h promises and nothing more: bytes of a
+// What a loss of power leaves is what common/io/file_system.h promises and nothing more: bytes of a
 // file up to its last Sync, names of a folder up to its last SyncFolder. What comes on top of that
 // depends on the disk:
 //
@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
+#include "common/io/file_system.h"
 #include "test/support/disk_log.h"
 
 namespace cistern {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace cistern {
 

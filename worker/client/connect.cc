@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "common/hash.h"
-#include "common/schema.h"
-#include "common/thread_pool.h"
+#include "common/base/hash.h"
+#include "common/base/thread_pool.h"
+#include "common/value/schema.h"
 #include "worker/client/backoff.h"
 
 namespace cistern {

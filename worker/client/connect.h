@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "common/rpc/planes.h"
-#include "common/shard_map.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/value/shard_map.h"
+#include "common/wire/planes.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {

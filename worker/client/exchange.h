@@ -8,8 +8,8 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "common/rpc/planes.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/wire/planes.h"
 
 namespace cistern {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "common/hash.h"
-#include "common/schema.h"
-#include "common/secret.h"
+#include "common/base/hash.h"
+#include "common/base/secret.h"
+#include "common/value/schema.h"
 #include "worker/client/backoff.h"
 #include "worker/client/connect.h"
 

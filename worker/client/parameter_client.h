@@ -9,11 +9,11 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "common/rpc/planes.h"
-#include "common/shard_map.h"
-#include "common/status.h"
-#include "common/thread_pool.h"
-#include "common/value_layout.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "common/value/shard_map.h"
+#include "common/value/value_layout.h"
+#include "common/wire/planes.h"
 #include "proto/schema.pb.h"
 #include "worker/client/exchange.h"
 
@@ -131,8 +131,8 @@ class ParameterClient {
     // false: in memory only, for the next durable commit to carry; a restart goes back to the last
     // durable one, whatever came after it (commit_every).
     bool durable = true;
-    // The steps behind the pass, for tables that make up missed ones (common/step_clock.h). Unset:
-    // their rows have all been brought up, and steps begin at 1.
+    // The steps behind the pass, for tables that make up missed ones (common/value/step_clock.h).
+    // Unset: their rows have all been brought up, and steps begin at 1.
     v1::StepClock clock;
   };
   absl::Status CommitPass(const CommitOptions& commit);

@@ -1,8 +1,8 @@
 // The data verbs of ParameterClient: pull, push and scan.
 #include <algorithm>
 
-#include "common/dense_range.h"
-#include "common/step_clock.h"
+#include "common/value/dense_range.h"
+#include "common/value/step_clock.h"
 #include "worker/client/parameter_client.h"
 #include "worker/client/transfers.h"
 

@@ -1,6 +1,6 @@
 #include "worker/client/transfers.h"
 
-#include "common/check.h"
+#include "common/base/check.h"
 
 namespace cistern {
 namespace {

@@ -1,12 +1,12 @@
 // What travels in the data-plane calls of a worker: keys and values, cut into frames and put back
-// in the caller's order. The body of each frame is described in common/rpc/frame.h.
+// in the caller's order. The body of each frame is described in common/wire/frame.h.
 #pragma once
 
 #include <vector>
 
 #include "absl/types/span.h"
-#include "common/rpc/frame.h"
-#include "common/types.h"
+#include "common/base/types.h"
+#include "common/wire/frame.h"
 #include "worker/client/exchange.h"
 #include "worker/client/key_routing.h"
 

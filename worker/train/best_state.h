@@ -11,8 +11,8 @@
 
 #include <string>
 
-#include "common/file_system.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/io/file_system.h"
 #include "worker/client/parameter_client.h"
 #include "worker/train/position.h"
 

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <optional>
 
-#include "common/check.h"
-#include "common/cross_entropy.h"
-#include "worker/config/grammar.h"
-#include "worker/data/label_check.h"
-#include "worker/metric/metric_set.h"
+#include "common/base/check.h"
+#include "common/base/cross_entropy.h"
+#include "worker/data/format/label_check.h"
+#include "worker/model/config/grammar.h"
+#include "worker/model/metric/metric_set.h"
 #include "worker/train/score_sort.h"
 #include "worker/train/scored_batch.h"
 

@@ -1,18 +1,18 @@
 // Scores evaluation data with a model: exact AUC, log loss, and what else solver.eval_metrics asks
-// for (worker/metric/metric_set.h, which also says what they take of memory).
+// for (worker/model/metric/metric_set.h, which also says what they take of memory).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "worker/client/parameter_client.h"
-#include "worker/config/model_config.h"
-#include "worker/model/model.h"
-#include "worker/train/data_source.h"
+#include "worker/model/config/model_config.h"
+#include "worker/model/graph/model.h"
+#include "worker/pass/data_source.h"
+#include "worker/pass/pass_pipeline.h"
 #include "worker/train/jobs.h"
-#include "worker/train/pass_pipeline.h"
 
 namespace cistern {
 

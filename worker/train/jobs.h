@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/status.h"
-#include "cuda/stream.h"
+#include "common/base/status.h"
+#include "common/io/file_system.h"
+#include "cuda/core/stream.h"
 #include "worker/client/parameter_client.h"
-#include "worker/config/model_config.h"
-#include "worker/metric/metric_name.h"
+#include "worker/model/config/model_config.h"
+#include "worker/model/metric/metric_name.h"
 
 namespace cistern {
 
@@ -114,16 +114,16 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options);
 
-// Which tables of a model folder are read, and how (common/table_choice.h).
+// Which tables of a model folder are read, and how (common/value/table_choice.h).
 struct LoadChoice {
   bool upgrade = false;
   std::vector<std::string> tables;  // names; empty: all
 };
 
-// Reads a model folder (common/model_folder.h) into the servers, in place of what they hold, and
-// sets their committed pass. Tables are those of `config`; kInvalidArgument if the folder's cannot
-// be read into them. Claims an epoch. left_out: tables that were not read; may be null. kAborted: a
-// server was restarted meanwhile; try again.
+// Reads a model folder (common/saved_model/model_folder.h) into the servers, in place of what they
+// hold, and sets their committed pass. Tables are those of `config`; kInvalidArgument if the
+// folder's cannot be read into them. Claims an epoch. left_out: tables that were not read; may be
+// null. kAborted: a server was restarted meanwhile; try again.
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                        const std::string& folder, const LoadChoice& load = {},
                        std::vector<v1::TableLeftOut>* left_out = nullptr);

@@ -17,7 +17,7 @@
 #include <set>
 #include <string>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {

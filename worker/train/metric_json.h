@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "worker/metric/metric_name.h"
+#include "worker/model/metric/metric_name.h"
 
 namespace cistern {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
-#include "common/log.h"
+#include "common/base/log.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/status.h"
-#include "common/types.h"
+#include "common/base/status.h"
+#include "common/base/types.h"
+#include "common/io/file_system.h"
 #include "worker/train/jobs.h"
 
 namespace cistern {

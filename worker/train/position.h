@@ -5,8 +5,8 @@
 // on after exactly the samples that its rows have seen.
 //
 // There is no random state here: first values, dropout and the order of samples are pure functions
-// of the seed and of a key, a step, or a place in the data (common/philox.h). Nor are there dense
-// parameters or optimizer state: they are rows of the servers' tables.
+// of the seed and of a key, a step, or a place in the data (common/base/philox.h). Nor are there
+// dense parameters or optimizer state: they are rows of the servers' tables.
 //
 // As text it is one JSON object (docs/formats.md). Floats keep their bits.
 #pragma once
@@ -16,12 +16,12 @@
 #include <optional>
 #include <string>
 
-#include "common/status.h"
-#include "common/types.h"
-#include "worker/config/model_config.h"
-#include "worker/metric/metric_name.h"
-#include "worker/model/precision.h"
-#include "worker/pass/pass_cursor.h"
+#include "common/base/status.h"
+#include "common/base/types.h"
+#include "worker/data/source/pass_cursor.h"
+#include "worker/model/config/model_config.h"
+#include "worker/model/graph/precision.h"
+#include "worker/model/metric/metric_name.h"
 #include "worker/train/plateau.h"
 
 namespace cistern {

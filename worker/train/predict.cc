@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "worker/model/model.h"
+#include "worker/model/graph/model.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cuda/op/sort_scores.h"
+#include "cuda/op/key/sort_scores.h"
 
 namespace cistern {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cuda/device_context.h"
+#include "cuda/core/device_context.h"
 
 namespace cistern {
 

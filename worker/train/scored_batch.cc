@@ -1,6 +1,6 @@
 #include "worker/train/scored_batch.h"
 
-#include "worker/team/message.h"
+#include "worker/group/message.h"
 
 namespace cistern {
 

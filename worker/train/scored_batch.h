@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "common/status.h"
-#include "common/types.h"
-#include "worker/team/team.h"
+#include "common/base/status.h"
+#include "common/base/types.h"
+#include "worker/group/team.h"
 
 namespace cistern {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/io/file_system.h"
 #include "worker/client/parameter_client.h"
-#include "worker/config/model_config.h"
+#include "worker/model/config/model_config.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
 #include "worker/train/train_team.h"

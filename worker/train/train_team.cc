@@ -1,6 +1,6 @@
 #include "worker/train/train_team.h"
 
-#include "common/secret.h"
+#include "common/base/secret.h"
 
 namespace cistern {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "worker/client/parameter_client.h"
-#include "worker/team/team.h"
+#include "worker/group/team.h"
 #include "worker/train/train_start.h"
 
 namespace cistern {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "worker/snapshot/hugectr_model.h"
+#include "worker/export/hugectr_model.h"
 
 namespace cistern {
 namespace {

@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/io/file_system.h"
 #include "worker/client/parameter_client.h"
-#include "worker/config/model_config.h"
-#include "worker/model/model.h"
+#include "worker/model/config/model_config.h"
+#include "worker/model/graph/model.h"
+#include "worker/pass/data_source.h"
+#include "worker/pass/pass_pipeline.h"
 #include "worker/train/best_state.h"
-#include "worker/train/data_source.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
-#include "worker/train/pass_pipeline.h"
 #include "worker/train/plateau.h"
 #include "worker/train/position.h"
 #include "worker/train/train_start.h"

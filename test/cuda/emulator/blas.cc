@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cuda/blas.h"
-#include "cuda/op/element.h"
+#include "cuda/core/blas.h"
+#include "cuda/op/primitive/element.h"
 #include "test/cuda/emulator/cuda_runtime.h"
 
 namespace cistern {

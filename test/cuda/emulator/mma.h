@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "common/half.h"
+#include "common/base/half.h"
 
 struct __half {
   cistern::HalfBits bits;

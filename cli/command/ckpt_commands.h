@@ -1,0 +1,47 @@
+// cistern ckpt: the commits of a durable fleet, and saved models, as they lie on disk.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddCkptCommands(Command& root);
+// The commands below it.
+void AddCkptListCommand(Command& ckpt);
+void AddCkptDiffCommand(Command& ckpt);
+void AddCkptReshardCommand(Command& ckpt);
+void AddCkptRepairEpochsCommand(Command& ckpt);
+
+void AddVerifyCommand(Command& root);
+
+// What cistern ckpt ls says of PATH.
+absl::StatusOr<Report> ListCheckpoints(const std::string& path);
+
+// What cistern ckpt repair-epochs does to the state of PATH.
+absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path);
+
+struct VerifyFlags {
+  std::string path;
+  uint64_t commit = 0;
+  bool all = false;
+  uint64_t threads = 0;
+};
+absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console = nullptr);
+
+struct CkptDiffFlags {
+  std::string a, b;   // STATE, STATE@COMMIT, or the folder of a saved model
+  uint64_t rows = 5;  // example keys of each kind
+  uint64_t threads = 0;
+};
+// The report's outcome is not OK (exit code 1) where the two differ.
+absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console = nullptr);
+
+struct CkptReshardFlags {
+  std::string state, out;
+  uint64_t commit = 0;                     // 0: the newest
+  uint64_t server_num = 0, shard_num = 0;  // 0: as it is
+  uint64_t threads = 0;
+};
+absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console = nullptr);
+
+}  // namespace cistern

@@ -1,0 +1,117 @@
+// cistern ckpt reshard: the flags of server/checkpoint/reshard.h.
+#include <filesystem>
+#include <memory>
+
+#include "cli/command/ckpt_commands.h"
+#include "cli/session/saved_place.h"
+#include "cli/terminal/activity.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/progress.h"
+#include "server/checkpoint/reshard.h"
+
+namespace cistern {
+namespace {
+
+absl::StatusOr<ShardMap> NewMap(const v1::Manifest& manifest, const CkptReshardFlags& flags) {
+  const uint64_t servers = flags.server_num == 0 ? manifest.server_num() : flags.server_num;
+  const uint64_t shards = flags.shard_num == 0 ? manifest.shard_num() : flags.shard_num;
+  if (servers > UINT32_MAX || shards > UINT32_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(servers, " servers and ", shards, " shards: too many"));
+  }
+  return ShardMap::Create(static_cast<uint32_t>(shards), static_cast<uint32_t>(servers));
+}
+
+absl::Status WithReshardFix(const absl::Status& status) {
+  if (absl::IsAlreadyExists(status)) {
+    return WithFix(status, "a state is never replaced: name another --out");
+  }
+  if (absl::IsFailedPrecondition(status)) {
+    return WithFix(status, "name an --out that no server uses");
+  }
+  if (absl::IsResourceExhausted(status)) {
+    return WithFix(status, "make room there and run this again; the old state is untouched");
+  }
+  if (absl::IsDataLoss(status)) {
+    return WithFix(FromCheckpoint(status),
+                   "see what is bad: cistern verify; servers that commit meanwhile remove old "
+                   "files: stop them first");
+  }
+  return status;
+}
+
+// Also where `out` is not there yet.
+bool IsSameFolder(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(a, error) == std::filesystem::weakly_canonical(b, error);
+}
+
+}  // namespace
+
+absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console) {
+  LocalFileSystem files;
+  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, flags.state);
+  if (absl::IsNotFound(state.status())) {
+    return WithFix(absl::InvalidArgumentError(state.status().message()),
+                   "name the --data_dir of the servers, or the folder state in it");
+  }
+  CISTERN_RETURN_IF_ERROR(state.status());
+  const std::string to = StateFolderOf(flags.out);
+  if (IsSameFolder((*state)->path(), to)) {
+    return WithReshardFix(absl::AlreadyExistsError(absl::StrCat(to, " is the state to rewrite")));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const ParsedManifest commit, ReadCommit(**state, flags.commit));
+  CISTERN_ASSIGN_OR_RETURN(const ShardMap map, NewMap(commit.manifest, flags));
+  ThreadPool pool(ThreadsOf(flags.threads));
+  absl::StatusOr<ReshardTotals> totals;
+  {
+    Activity activity(console, "rewriting", "servers", map.server_num());
+    totals = Reshard(**state, commit, to, map, pool, [&] { activity.Done(); });
+  }
+  if (!totals.ok()) return WithReshardFix(totals.status());
+  Report report;
+  report.json = {{"path", to},
+                 {"commit", totals->commit},
+                 {"pass", commit.manifest.pass()},
+                 {"server_num", map.server_num()},
+                 {"shard_num", map.shard_num()},
+                 {"rows", totals->rows},
+                 {"files", totals->files},
+                 {"bytes", totals->bytes},
+                 {"was_there", totals->was_there}};
+  report.text = absl::StrCat(to, totals->was_there ? " holds this already: " : ": ", "commit ",
+                             totals->commit, ", pass ", commit.manifest.pass(), ", ", totals->rows,
+                             " rows in ", totals->files, " files, ", BytesText(totals->bytes),
+                             ", for ", map.server_num(), " servers and ", map.shard_num(),
+                             " shards; digests are equal\n");
+  return report;
+}
+
+void AddCkptReshardCommand(Command& ckpt) {
+  auto flags = std::make_shared<CkptReshardFlags>();
+  Command& command = ckpt.Add("reshard", "Rewrites a commit for other shards, into a new data_dir.",
+                              "cistern ckpt reshard saved --out saved48 --shard-num 48");
+  command.Argument(
+      "STATE", &flags->state,
+      {"DIR", "A data_dir of stopped servers, or the state folder in it.", "saved", kRequired});
+  command.Flag("--out", &flags->out,
+               {"DIR", "The new data_dir; its folder state must hold no commit.", "--out saved48",
+                kRequired});
+  command.Flag("--server-num", &flags->server_num,
+               {"INT", "Servers to write for; 0: as many as now. Any other number can start too.",
+                "--server-num 3"});
+  command.Flag("--shard-num", &flags->shard_num,
+               {"INT", "Shards of every table; 0: as many as now.", "--shard-num 48"});
+  command.Flag("--commit", &flags->commit,
+               {"INT", "The commit to rewrite; 0: the newest.", "--commit 12"});
+  command.Flag("--threads", &flags->threads, {"INT", "0: one a core.", "--threads 4"});
+  command.Footer(
+      "The old state is only read. The new one appears whole or not at all: after an interruption\n"
+      "run the same command again. The rows of one new server at a time are in memory. A change "
+      "of\n"
+      "shard_num reads all rows once for each new server; a change of server_num alone does not,\n"
+      "and is not needed to start another number of servers: they read each other's files.");
+  command.Does([flags](Console& console) { return RunCkptReshard(*flags, &console); });
+}
+
+}  // namespace cistern

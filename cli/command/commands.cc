@@ -1,0 +1,49 @@
+#include "cli/command/commands.h"
+
+#include "cli/command/ckpt_commands.h"
+#include "cli/command/data_commands.h"
+#include "cli/command/demo_command.h"
+#include "cli/command/evaluate_commands.h"
+#include "cli/command/export_command.h"
+#include "cli/command/plan_command.h"
+#include "cli/command/save_load_commands.h"
+#include "cli/command/scrub_command.h"
+#include "cli/command/shrink_command.h"
+#include "cli/command/status_command.h"
+#include "cli/command/table_commands.h"
+#include "cli/command/train_command.h"
+#include "cli/command/version_command.h"
+
+namespace cistern {
+namespace {
+
+constexpr char kFooter[] =
+    "Each command has its own help: cistern train --help\n"
+    "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 cluster not reachable, 4 bad data,\n"
+    "            5 corrupt checkpoint, 130 interrupted with its state saved\n"
+    "Example:\n"
+    "  cistern demo";
+
+}  // namespace
+
+void AddAllCommands(Command& root) {
+  AddDemoCommand(root);
+  AddPlanCommand(root);
+  AddTrainCommand(root);
+  AddEvaluateCommand(root);
+  AddPredictCommand(root);
+  AddDataCommands(root);
+  AddStatusCommand(root);
+  AddSaveCommand(root);
+  AddLoadCommand(root);
+  AddExportCommands(root);
+  AddShrinkCommand(root);
+  AddTableCommands(root);
+  AddCkptCommands(root);
+  AddVerifyCommand(root);
+  AddScrubCommand(root);
+  AddVersionCommand(root);
+  root.Footer(kFooter);
+}
+
+}  // namespace cistern

@@ -1,0 +1,10 @@
+// All commands of `cistern`, in the order in which --help lists them.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddAllCommands(Command& root);
+
+}  // namespace cistern

@@ -1,0 +1,258 @@
+// cistern data convert: the flags of worker/data/prepare/convert.h, and what it prints.
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "cli/command/data_commands.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/text_table.h"
+#include "worker/data/prepare/convert.h"
+
+namespace cistern {
+namespace {
+
+// Flags whose form on the command line is not the option's own.
+struct ConvertFlags {
+  ConvertOptions options;
+  std::string format = "csv", delimiter, label_threshold, dense_transform = "auto";
+  std::string separator = "|", missing = "none", rare = "key", keys = "auto", key_bits = "64";
+  std::string libsvm_slots = "position", check = "sum";
+};
+
+// The value beside `word`; words are checked by the flag.
+template <typename T>
+T ValueOf(const std::string& word, std::initializer_list<std::pair<const char*, T>> values) {
+  T result = values.begin()->second;
+  for (const auto& [name, value] : values) {
+    if (word == name) result = value;
+  }
+  return result;
+}
+
+absl::StatusOr<char> OneCharacter(const char* flag, const std::string& word) {
+  if (word == "tab" || word == "\\t") return '\t';
+  if (word == "space") return ' ';
+  if (word.size() == 1) return word.front();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " '", word, "': one character, or tab, or space"));
+}
+
+absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
+  ConvertOptions options = flags.options;
+  options.format = ValueOf<TextFormat>(flags.format, {{"csv", TextFormat::kCsv},
+                                                      {"tsv", TextFormat::kTsv},
+                                                      {"libsvm", TextFormat::kLibsvm},
+                                                      {"criteo", TextFormat::kCriteo}});
+  options.dense_transform =
+      ValueOf<DenseTransform>(flags.dense_transform, {{"auto", DenseTransform::kAuto},
+                                                      {"none", DenseTransform::kNone},
+                                                      {"log1p", DenseTransform::kLog1p}});
+  options.missing =
+      ValueOf<StandIn>(flags.missing, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
+  options.rare = ValueOf<StandIn>(flags.rare, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
+  options.keys = ValueOf<KeyMode>(
+      flags.keys, {{"auto", KeyMode::kAuto}, {"raw", KeyMode::kRaw}, {"hash", KeyMode::kHash}});
+  options.key_bits = flags.key_bits == "32" ? 32 : 64;
+  options.libsvm_slots =
+      flags.libsvm_slots == "single" ? LibsvmSlots::kSingle : LibsvmSlots::kPosition;
+  options.check = flags.check == "none" ? NormCheck::kNone : NormCheck::kSum;
+  CISTERN_ASSIGN_OR_RETURN(options.separator, OneCharacter("--separator", flags.separator));
+  if (!flags.delimiter.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(options.delimiter, OneCharacter("--delimiter", flags.delimiter));
+  }
+  if (!flags.label_threshold.empty()) {
+    double threshold = 0;
+    if (!absl::SimpleAtod(flags.label_threshold, &threshold)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--label-threshold '", flags.label_threshold, "' is not a number"));
+    }
+    options.label_threshold = threshold;
+  }
+  return options;
+}
+
+nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
+  nlohmann::ordered_json json;
+  json["samples"] = summary.samples;
+  json["positives"] = summary.positives;
+  json["files"] = summary.files;
+  json["bytes"] = summary.bytes;
+  json["file_list"] = summary.file_list;
+  json["label_dim"] = summary.shape.label_dim;
+  json["dense_dim"] = summary.shape.dense_dim;
+  json["slot_num"] = summary.slots.size();
+  json["max_feature_num_per_sample"] = summary.max_keys;
+  json["vocabulary"] = summary.vocabulary;
+  json["dense"] = nlohmann::ordered_json::array();
+  for (const auto& dense : summary.dense) {
+    json["dense"].push_back({{"column", dense.column}, {"missing", dense.missing}});
+  }
+  json["slots"] = nlohmann::ordered_json::array();
+  for (const auto& slot : summary.slots) {
+    json["slots"].push_back({{"column", slot.column},
+                             {"distinct", slot.distinct},
+                             {"distinct_exact", slot.distinct_exact},
+                             {"missing", slot.missing},
+                             {"rare", slot.rare},
+                             {"max_keys", slot.max_keys}});
+  }
+  return json;
+}
+
+std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
+  std::vector<std::vector<std::string>> rows = {
+      {"SLOT", "COLUMN", "KEYS", "MISSING", "RARE", "MOST A SAMPLE"}};
+  for (size_t i = 0; i < summary.slots.size(); ++i) {
+    const ConvertSummary::Slot& slot = summary.slots[i];
+    rows.push_back({absl::StrCat(i), slot.column,
+                    absl::StrCat(slot.distinct, slot.distinct_exact ? "" : " (estimate)"),
+                    absl::StrCat(slot.missing), absl::StrCat(slot.rare),
+                    absl::StrCat(slot.max_keys)});
+  }
+  return absl::StrCat(
+      TextTable(rows), "\n", summary.samples, " samples (", summary.positives, " positive) in ",
+      summary.files, " files, ", BytesText(summary.bytes), ": ", summary.file_list, "\n",
+      "in the model file: \"source\": \"", summary.file_list, "\", \"check\": \"",
+      flags.check == "none" ? "None" : "Sum", "\", \"label_dim\": ", summary.shape.label_dim,
+      ", \"dense_dim\": ", summary.shape.dense_dim, ", \"slot_num\": ", summary.slots.size(),
+      ", \"max_feature_num_per_sample\": ", summary.max_keys,
+      ", and in its solver \"input_key_type\": \"I", flags.key_bits, "\"\n");
+}
+
+// "writing  42%  1.20M rows", on a terminal only.
+std::string ProgressLine(const ConvertProgress& progress) {
+  std::string line = absl::StrCat(progress.stage, "  ");
+  if (progress.bytes_total > 0) {
+    absl::StrAppendFormat(&line, "%3.0f%%  ", 100.0 * progress.bytes / progress.bytes_total);
+  }
+  return absl::StrCat(line, CountText(static_cast<double>(progress.rows)), " rows");
+}
+
+absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
+  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions options, OptionsOf(flags));
+  const std::atomic<bool>* interrupted = CatchInterrupts();
+  const auto summary = Convert(options, [&](const ConvertProgress& progress) {
+    console.Update(ProgressLine(progress));
+    return !interrupted->load();
+  });
+  console.Update("");
+  // A file that is not there is a mistake of who named it.
+  if (absl::IsNotFound(summary.status())) {
+    return absl::InvalidArgumentError(summary.status().message());
+  }
+  if (!summary.ok()) return summary.status();
+  return Report{JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
+}
+
+void AddInputFlags(Command& command, ConvertFlags* flags) {
+  ConvertOptions& options = flags->options;
+  command.List("--input", &options.input, true,
+               {"FILE,...", "Text files, read one after the other; - is standard input.",
+                "--input train.csv", kRequired});
+  command.Choice("--format", &flags->format,
+                 {"csv|tsv|libsvm|criteo", "What the text is.", "--format criteo"});
+  command.Flag("--delimiter", &flags->delimiter,
+               {"CHAR", "Between fields; without it ',' for csv, tab for tsv and criteo.",
+                "--delimiter ';'"});
+  command.List("--columns", &options.columns, true,
+               {"NAME,...", "Names for a file without a header line; ranges as in C1..C26.",
+                "--columns label,I1..I13,C1..C26"});
+  command.List("--missing-values", &options.missing_values, true,
+               {"TEXT,...", "Texts that count as an empty field.", "--missing-values NA"});
+  command.Flag(
+      "--skip-rows", &options.skip_rows,
+      {"INT", "Rows to pass over at the start, header lines not counted.", "--skip-rows 60000"});
+  command.Flag("--max-rows", &options.max_rows,
+               {"INT", "Rows to read after that; 0: all.", "--max-rows 20000"});
+  command.Choice("--libsvm-slots", &flags->libsvm_slots,
+                 {"position|single", "libsvm: the n-th token to slot n, or all to one slot.",
+                  "--libsvm-slots single"});
+  command.Switch(
+      "--any-value", &options.any_value,
+      {"", "libsvm: accepts values other than 1 and drops them; 0 drops the key.", "--any-value"});
+}
+
+void AddColumnFlags(Command& command, ConvertFlags* flags) {
+  ConvertOptions& options = flags->options;
+  command.List("--label", &options.label, true,
+               {"COLUMN,...", "Label columns (csv, tsv).", "--label click"});
+  command.Flag("--label-threshold", &flags->label_threshold,
+               {"NUMBER", "A label above it becomes 1, any other 0; without it labels are kept.",
+                "--label-threshold 3"});
+  command.List("--dense", &options.dense, true,
+               {"COLUMN,...", "Numeric columns.", "--dense I1..I13"});
+  command.Choice("--dense-transform", &flags->dense_transform,
+                 {"auto|none|log1p", "log1p: ln(1 + x), below 0: 0; auto: log1p for criteo.",
+                  "--dense-transform log1p"});
+  command.Flag("--dense-missing", &options.dense_missing,
+               {"NUMBER", "What an empty dense field becomes.", "--dense-missing -1"});
+  command.List("--sparse", &options.sparse, true,
+               {"COLUMN,...", "One slot each, in this order; without it every other column.",
+                "--sparse C1..C26"});
+  command.List(
+      "--bucket", &options.bucket, true,
+      {"COLUMN,...", "Numeric ones among the sparse columns, cut into logarithmic buckets.",
+       "--bucket I1..I13"});
+  command.List(
+      "--ignore", &options.ignore, true,
+      {"COLUMN,...", "Columns to pass over; '*': all that are not named.", "--ignore id,time"});
+  command.List("--multi", &options.multi, true,
+               {"COLUMN,...", "Sparse columns that hold several values.", "--multi genres"});
+  command.Flag("--separator", &flags->separator,
+               {"CHAR", "Between the values of a --multi column.", "--separator '|'"});
+}
+
+void AddKeyFlags(Command& command, ConvertFlags* flags) {
+  ConvertOptions& options = flags->options;
+  command.Choice("--keys", &flags->keys,
+                 {"auto|raw|hash",
+                  "raw: the text is the key; hash: of column and text; auto: raw "
+                  "for libsvm, else hash.",
+                  "--keys hash"});
+  command.Choice("--key-bits", &flags->key_bits,
+                 {"32|64", "Width of keys: input_key_type I32 or I64.", "--key-bits 32"});
+  command.Choice("--missing", &flags->missing,
+                 {"none|key", "What a sparse field without a value becomes.", "--missing key"});
+  command.Choice("--rare", &flags->rare, {"none|key", "What a rare value becomes.", "--rare none"});
+  command.Flag("--min-count", &options.min_count,
+               {"INT", "Values seen fewer times in their column are rare.", "--min-count 5"});
+  command.Flag("--fit-rows", &options.fit_rows,
+               {"INT", "Counts values in the first rows only; 0: in all.", "--fit-rows 60000"});
+  command.Flag(
+      "--vocab-out", &options.vocab_out,
+      {"FILE", "Writes the values that are not rare, for the test data.", "--vocab-out vocab.txt"});
+  command.Flag(
+      "--vocab-in", &options.vocab_in,
+      {"FILE", "Takes the values that are not rare from this file.", "--vocab-in vocab.txt"});
+}
+
+void AddOutputFlags(Command& command, ConvertFlags* flags) {
+  ConvertOptions& options = flags->options;
+  command.Flag("--out", &options.out,
+               {"DIR", "Folder to make: Norm files and file_list.txt. Appears whole or not at all.",
+                "--out data/train", kRequired});
+  command.Switch("--overwrite", &options.overwrite,
+                 {"", "Replaces a data set that was made before.", "--overwrite"});
+  command.Choice("--check", &flags->check,
+                 {"sum|none", "sum: every record carries a check byte.", "--check none"});
+  command.Flag("--samples-per-file", &options.samples_per_file,
+               {"INT", "Samples of one Norm file.", "--samples-per-file 40960"});
+}
+
+}  // namespace
+
+void AddConvertCommand(Command& data) {
+  auto flags = std::make_shared<ConvertFlags>();
+  Command& command =
+      data.Add("convert", "Turns CSV, TSV, libsvm or Criteo text into Norm files.",
+               "cistern data convert --format criteo --input train.txt --out data/train");
+  AddInputFlags(command, flags.get());
+  AddColumnFlags(command, flags.get());
+  AddKeyFlags(command, flags.get());
+  AddOutputFlags(command, flags.get());
+  command.Does([flags](Console& console) { return RunConvert(*flags, console); });
+}
+
+}  // namespace cistern

@@ -1,0 +1,180 @@
+// cistern data criteo: the flags of worker/data/prepare/criteo.h.
+#include <memory>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "cli/command/data_commands.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "worker/data/prepare/criteo.h"
+
+namespace cistern {
+namespace {
+
+struct CriteoFlags {
+  CriteoOptions options;
+  MultiHotOptions multi_hot;
+  std::string format = "norm", check = "sum", key_bits = "32", distribution = "uniform";
+  std::string dense = "log3";
+  std::vector<std::string> crosses;
+  uint64_t multi_hot_size = 0;
+  bool no_shuffle = false;
+};
+
+// "C1" -> 0; nothing for what is no sparse column.
+std::optional<uint32_t> ColumnOf(absl::string_view name) {
+  uint32_t number = 0;
+  const bool is_column = absl::ConsumePrefix(&name, "C") && absl::SimpleAtoi(name, &number);
+  if (!is_column || number < 1 || number > kCriteoSparse) return std::nullopt;
+  return number - 1;
+}
+
+// "C1_C2" and the like.
+absl::StatusOr<CriteoCrosses> CrossesOf(const std::vector<std::string>& names) {
+  CriteoCrosses crosses;
+  for (const std::string& name : names) {
+    const std::vector<std::string> columns = absl::StrSplit(name, '_');
+    const std::optional<uint32_t> first = ColumnOf(columns[0]);
+    const std::optional<uint32_t> second = ColumnOf(columns.size() == 2 ? columns[1] : "");
+    if (!first || !second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--cross '", name, "': two columns of C1 to C26, as in --cross C1_C2,C3_C4"));
+    }
+    crosses.emplace_back(*first, *second);
+  }
+  return crosses;
+}
+
+CriteoOptions OptionsOf(const CriteoFlags& flags) {
+  CriteoOptions options = flags.options;
+  options.format = FormatOfName(flags.format);
+  options.check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
+  options.wide_keys = flags.key_bits == "64";
+  options.shuffle = !flags.no_shuffle;
+  options.dense = flags.dense == "log3"   ? CriteoDense::kLog3
+                  : flags.dense == "log1" ? CriteoDense::kLog1
+                                          : CriteoDense::kMinMax;
+  if (flags.multi_hot_size == 0) return options;
+  options.multi_hot = flags.multi_hot;
+  options.multi_hot->size =
+      static_cast<uint32_t>(std::min<uint64_t>(flags.multi_hot_size, UINT32_MAX));
+  options.multi_hot->distribution = flags.distribution == "pareto" ? MultiHotDistribution::kPareto
+                                                                   : MultiHotDistribution::kUniform;
+  return options;
+}
+
+const char* ClippedText(CriteoDense dense) {
+  switch (dense) {
+    case CriteoDense::kLog3:
+      return "below -2 count as -2";
+    case CriteoDense::kLog1:
+      return "below 0 count as 0";
+    case CriteoDense::kMinMax:
+      break;
+  }
+  return "of the last day are outside the range of the others, and count as its bound";
+}
+
+absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
+  CriteoOptions options = OptionsOf(flags);
+  CISTERN_ASSIGN_OR_RETURN(options.crosses, CrossesOf(flags.crosses));
+  const std::atomic<bool>* interrupted = CatchInterrupts();
+  const absl::StatusOr<CriteoSummary> summary = PrepareCriteo(options, [&](uint64_t rows) {
+    console.Update(absl::StrCat("reading  ", CountText(static_cast<double>(rows)), " rows"));
+    return !interrupted->load();
+  });
+  console.Update("");
+  if (!summary.ok()) return summary.status();
+  const size_t crosses = options.crosses.size();
+  const bool wide_slot = crosses > 0 && options.format == DataFormat::kNorm;
+  const size_t wide_slots = wide_slot ? 1 : crosses;
+  Report report;
+  report.json = {
+      {"format", FormatName(options.format)},      {"source", summary->train_source},
+      {"eval_source", summary->test_source},       {"train_samples", summary->train_samples},
+      {"test_samples", summary->test_samples},     {"train_positives", summary->train_positives},
+      {"test_positives", summary->test_positives}, {"clipped", summary->clipped},
+      {"slot_size_array", summary->slot_sizes},    {"wide_slots", wide_slots},
+      {"slots", wide_slots + kCriteoSparse},       {"went_on", summary->went_on}};
+  report.text = absl::StrCat(
+      summary->train_samples, " samples to train with (", summary->train_positives, " positive), ",
+      summary->test_samples, " to test with (", summary->test_positives, " positive); ",
+      summary->clipped, " dense features ", ClippedText(options.dense), "\n",
+      crosses == 0 ? ""
+                   : absl::StrCat("slots: ", wide_slots, " of the wide part (", crosses,
+                                  " crosses), then 26: two inputs of the model's Data layer\n"),
+      "in the model file: \"format\": \"", FormatName(options.format), "\", \"source\": \"",
+      summary->train_source, "\", \"eval_source\": \"", summary->test_source,
+      "\", \"dense_dim\": 13, \"slot_num\": ", wide_slots + kCriteoSparse,
+      ", \"slot_size_array\": [", absl::StrJoin(summary->slot_sizes, ", "), "]",
+      options.format == DataFormat::kRaw ? ", \"float_label_dense\": true" : "", "\n");
+  return report;
+}
+
+}  // namespace
+
+void AddCriteoCommand(Command& data) {
+  auto flags = std::make_shared<CriteoFlags>();
+  CriteoOptions& options = flags->options;
+  Command& command = data.Add(
+      "criteo", "Prepares Criteo's logs as DLRM does: ids by column, the last day to test.",
+      "cistern data criteo day_0 day_1 day_2 --out data/criteo");
+  command.Arguments("DAY", &options.days,
+                    {"FILE...", "Days of TSV in their order; the last is the test data.",
+                     "day_0 day_1 day_2", kRequired});
+  command.Flag("--out", &options.out,
+               {"DIR", "Folder to make: train, test, ids. Appears whole or not at all.",
+                "--out data/criteo", kRequired});
+  command.Switch("--overwrite", &options.overwrite,
+                 {"", "Replaces a data set that was made before.", "--overwrite"});
+  command.Choice("--format", &flags->format,
+                 {"norm|raw|parquet", "What to write; raw as floats.", "--format raw"});
+  command.Choice("--check", &flags->check,
+                 {"sum|none", "Norm: sum gives every record a check byte.", "--check none"});
+  command.Choice("--key-bits", &flags->key_bits,
+                 {"32|64", "Norm: width of keys.", "--key-bits 64"});
+  command.Flag("--gzip-max-ratio", &options.gzip_max_ratio,
+               {"INT", "What a day in gzip's format may unpack to, in times of its own size.",
+                "--gzip-max-ratio 500"});
+  command.Flag("--gzip-max-mb", &options.gzip_max_mb,
+               {"MIB", "The same, of one day, in MiB.", "--gzip-max-mb 100000"});
+  command.Flag("--samples-per-file", &options.samples_per_file,
+               {"INT", "Norm, Parquet: samples of one file.", "--samples-per-file 40960"});
+  command.Switch("--no-shuffle", &flags->no_shuffle,
+                 {"", "Keeps the training data in the order of the days.", "--no-shuffle"});
+  command.Flag("--seed", &options.seed, {"INT", "Of the shuffle.", "--seed 7"});
+  command.Flag("--memory-mb", &options.memory_mb,
+               {"INT", "Memory for tables of values, and for rows while they are shuffled.",
+                "--memory-mb 4096"});
+  command.Flag(
+      "--threads", &options.threads,
+      {"INT", "Threads; 0: one a core. They change nothing of what is written.", "--threads 8"});
+  command.Choice("--dense", &flags->dense,
+                 {"log3|log1|minmax",
+                  "What a dense number x becomes: ln(x + 3), ln(x + 1), or its place between the "
+                  "least and the largest of the training days.",
+                  "--dense minmax"});
+  command.Flag("--min-count", &options.min_count,
+               {"INT", "Values of fewer rows, of all days, share id 1.", "--min-count 6"});
+  command.List(
+      "--cross", &flags->crosses, true,
+      {"A_B,...", "Pairs of columns whose values together are a wide part before the others.",
+       "--cross C1_C2,C3_C4"});
+  command.Flag(
+      "--multi-hot-size", &flags->multi_hot_size,
+      {"INT", "Norm: values that one of a large column becomes; 0: one.", "--multi-hot-size 3"});
+  command.Flag("--multi-hot-min-table-size", &flags->multi_hot.min_table_size,
+               {"INT", "Columns of fewer ids stay as they are.", "--multi-hot-min-table-size 200"});
+  command.Choice(
+      "--multi-hot-distribution", &flags->distribution,
+      {"uniform|pareto", "How the further values are drawn.", "--multi-hot-distribution pareto"});
+  command.Switch(
+      "--multi-hot-frequencies", &flags->multi_hot.count_frequencies,
+      {"", "Counts values before and after into frequencies.tsv.", "--multi-hot-frequencies"});
+  command.Does([flags](Console& console) { return RunCriteo(*flags, console); });
+}
+
+}  // namespace cistern

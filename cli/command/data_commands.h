@@ -1,0 +1,17 @@
+// cistern data convert, criteo, generate, inspect and keyset.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+// The command `data`, with those below it.
+void AddDataCommands(Command& root);
+
+void AddConvertCommand(Command& data);
+void AddCriteoCommand(Command& data);
+void AddGenerateCommand(Command& data);
+void AddInspectCommand(Command& data);
+void AddKeysetCommand(Command& data);
+
+}  // namespace cistern

@@ -1,0 +1,10 @@
+// cistern demo: the whole path on this machine, with real processes, in under a minute.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddDemoCommand(Command& root);
+
+}  // namespace cistern

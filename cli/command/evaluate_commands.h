@@ -1,0 +1,28 @@
+// cistern eval and cistern predict: a trained model on data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/session/model_source.h"
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+struct EvaluateFlags {
+  ModelFlags model;
+  std::string model_dir;
+  std::vector<std::string> data;
+  std::string output;  // predict
+};
+
+// AUC, log loss and solver.eval_metrics of a trained model on data (empty: the model's
+// eval_source).
+absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console);
+// Writes label and prediction of every sample to flags.output.
+absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console);
+
+void AddEvaluateCommand(Command& root);
+void AddPredictCommand(Command& root);
+
+}  // namespace cistern

@@ -1,0 +1,111 @@
+// cistern data inspect: the flags of worker/data/prepare/inspect.h.
+#include <memory>
+
+#include "absl/strings/str_join.h"
+#include "cli/command/data_commands.h"
+#include "worker/data/format/norm_format.h"
+#include "worker/data/prepare/inspect.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+namespace {
+
+struct InspectFlags {
+  std::string model;
+  std::vector<std::string> set;
+  std::vector<std::string> data;
+  InspectOptions options;
+  std::string key_bits = "auto";
+};
+
+absl::StatusOr<Report> ReportOf(const NormSummary& summary) {
+  return Report{nlohmann::ordered_json::parse(InspectionJson(summary)), InspectionText(summary),
+                absl::OkStatus()};
+}
+
+// Files of the format and shape of a model's Data layer.
+absl::StatusOr<Report> InspectAs(const InspectFlags& flags, InspectOptions options) {
+  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
+  if (absl::IsNotFound(config.status())) {
+    return absl::InvalidArgumentError(config.status().message());
+  }
+  if (!config.ok()) return config.status();
+  DataSetOptions data = DataSetOf(*config, "");
+  if (options.source.empty()) {
+    options.source = config->data.source;
+    data.num_samples = config->data.num_samples;
+  }
+  if (data.format == DataFormat::kNorm) {
+    options.key_bits = data.wide_keys ? 64 : 32;
+    CISTERN_ASSIGN_OR_RETURN(const NormSummary norm, InspectNorm(options));
+    if (norm.shape.label_dim == data.shape.label_dim &&
+        norm.shape.dense_dim == data.shape.dense_dim &&
+        SlotNum(norm.shape) == SlotNum(data.shape)) {
+      return ReportOf(norm);
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.source, " has label_dim ", norm.shape.label_dim, ", dense_dim ",
+        norm.shape.dense_dim, ", slot_num ", SlotNum(norm.shape), ", but ", flags.model, " has ",
+        data.shape.label_dim, ", ", data.shape.dense_dim, ", ", SlotNum(data.shape),
+        ": make the two agree; without --model the files are shown as they are"));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectDataSet(options, data));
+  return ReportOf(summary);
+}
+
+absl::StatusOr<Report> Inspect(const InspectFlags& flags) {
+  InspectOptions options = flags.options;
+  options.source = absl::StrJoin(flags.data, ",");
+  if (!flags.model.empty()) return InspectAs(flags, options);
+  if (options.source.empty()) {
+    return absl::InvalidArgumentError("name the files, or the --model whose source is meant");
+  }
+  options.key_bits = flags.key_bits == "auto" ? 0 : flags.key_bits == "32" ? 32 : 64;
+  CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectNorm(options));
+  return ReportOf(summary);
+}
+
+// A file that is not there is a mistake of who named it.
+absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
+  absl::StatusOr<Report> report = Inspect(flags);
+  if (!absl::IsNotFound(report.status())) return report;
+  return absl::InvalidArgumentError(report.status().message());
+}
+
+}  // namespace
+
+void AddInspectCommand(Command& data) {
+  auto flags = std::make_shared<InspectFlags>();
+  Command& command =
+      data.Add("inspect", "Reads data files whole, checks them, says what they hold.",
+               "cistern data inspect data/train/file_list.txt --print 3");
+  command.Arguments("FILE", &flags->data,
+                    {"FILE...", "File lists or data files; with --model its source may be meant.",
+                     "data/train/file_list.txt"});
+  command.Flag("--model", &flags->model,
+               {"FILE", "Reads as the Data layer of this model file: Raw and Parquet need it.",
+                "--model dlrm.json"});
+  command.List("--set", &flags->set, false,
+               {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
+                "--set layers.data.format=Parquet"});
+  command.Choice("--key-bits", &flags->key_bits,
+                 {"auto|32|64", "Norm: width of keys; auto tries both.", "--key-bits 32"});
+  command.Flag("--max-samples", &flags->options.max_samples,
+               {"INT", "Looks at the first samples only; 0: at all.", "--max-samples 100000"});
+  command.Flag("--print", &flags->options.print, {"INT", "Samples to write out.", "--print 3"});
+  command.Flag("--top", &flags->options.top,
+               {"INT", "Most frequent keys of a slot to name.", "--top 10"});
+  command.Does([flags](Console&) { return RunInspect(*flags); });
+}
+
+void AddDataCommands(Command& root) {
+  Command& data = root.Add("data", "Makes data files, and looks into them.",
+                           "cistern data inspect data/train/file_list.txt");
+  AddConvertCommand(data);
+  AddCriteoCommand(data);
+  AddGenerateCommand(data);
+  AddInspectCommand(data);
+  AddKeysetCommand(data);
+}
+
+}  // namespace cistern

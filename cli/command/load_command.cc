@@ -1,0 +1,273 @@
+#include "cli/command/save_load_commands.h"
+
+#include <memory>
+
+#include "absl/time/clock.h"
+#include "cli/session/held_model.h"
+#include "cli/session/model_source.h"
+#include "cli/terminal/activity.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/progress.h"
+#include "common/saved_model/model_folder.h"
+
+namespace cistern {
+namespace {
+
+// Servers without tables make them from the schema that the files carry, or from a model file.
+v1::LoadRequest LoadRequestOf(const LoadFlags& flags) {
+  v1::LoadRequest request;
+  request.set_name(flags.name);
+  request.set_upgrade(flags.upgrade);
+  request.set_foreign(flags.foreign);
+  for (const std::string& table : flags.tables) request.add_tables(table);
+  return request;
+}
+
+// A fleet keeps the tables that it was made with, --replace or not.
+absl::Status WithOtherTablesFix(const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status)) return status;
+  return WithFix(status,
+                 "tables of a fleet do not change: start servers on a new --data_dir, copy the "
+                 "saved model there, and load it with this --config (and --upgrade)");
+}
+
+absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::LoadReply* reply) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+  LocalFileSystem files;
+  const LoadChoice choice = {flags.upgrade, flags.tables};
+  std::vector<v1::TableLeftOut> left_out;
+  CISTERN_RETURN_IF_ERROR(
+      FromCheckpoint(LoadModel(files, config, client, folder, choice, &left_out)));
+  for (const v1::TableLeftOut& table : left_out) *reply->add_left_out() = table;
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  reply->set_rows(rows);
+  return absl::OkStatus();
+}
+
+// What a failed load says beside its error.
+absl::Status WithLoadFix(const absl::Status& status, const LoadFlags& flags) {
+  if (absl::IsNotFound(status) && !flags.name.empty()) {
+    return WithFix(absl::InvalidArgumentError(status.message()),
+                   "--name is a folder below each server's --data_dir: see what is there with "
+                   "cistern ckpt ls DATA_DIR, or copy the saved model there");
+  }
+  return WithFleetFix(status, flags.fleet);
+}
+
+// Whether a load step is run again on servers that kept what it loaded.
+absl::StatusOr<bool> IsLoaded(const LoadFlags& flags, ParameterClient& client) {
+  LocalFileSystem files;
+  if (flags.foreign || !flags.tables.empty()) return false;
+  if (!flags.name.empty()) return HoldsSavedModel(files, client, flags.name);
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+  return HoldsModel(files, client, folder);
+}
+
+absl::Status RefuseToReplace(ParameterClient& client) {
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat("the servers hold ", rows, " rows (pass ",
+                                              client.committed_pass(), ") and would lose them")),
+      "add --replace to remove them first");
+}
+
+// Whether a server that holds rows would load this, if it held none: that is what it says last. One
+// without rows is not asked, for it would load.
+absl::Status AskWhetherItLoads(const LoadFlags& flags, const v1::Identity& identity,
+                               ControlPlane& server) {
+  v1::StatsRequest stats;
+  *stats.mutable_identity() = identity;
+  v1::StatsReply holds;
+  CISTERN_RETURN_IF_ERROR(server.Stats(stats, &holds));
+  uint64_t rows = 0;
+  for (const v1::TableStats& table : holds.tables()) rows += table.rows();
+  if (rows == 0) return absl::OkStatus();
+  v1::LoadRequest request = LoadRequestOf(flags);
+  *request.mutable_identity() = identity;
+  v1::LoadReply reply;
+  const absl::Status loaded = server.Load(request, &reply);
+  return absl::IsAlreadyExists(loaded) ? absl::OkStatus() : loaded;
+}
+
+// Servers that hold something are emptied once it is known that there is a model to load.
+absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
+  if (!flags.model_dir.empty()) {
+    CISTERN_RETURN_IF_ERROR(ReadModelConfig(flags.model).status());
+    CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+    LocalFileSystem files;
+    CISTERN_RETURN_IF_ERROR(FromCheckpoint(ReadParts(files, folder).status()));
+  } else {
+    CISTERN_RETURN_IF_ERROR(FromCheckpoint(client.ForEachServer([&](size_t, ControlPlane& server) {
+      return AskWhetherItLoads(flags, client.identity(), server);
+    })));
+  }
+  return client.Clear(0);
+}
+
+// After a load that failed. Durable servers go back to their last commit with the next claim. Of
+// the others some may have read their part, and an empty fleet is better than a mixed one, which no
+// client accepts. Each is asked for its identity, because it may have made tables that the client
+// does not know.
+void UndoLoad(ParameterClient& client) {
+  if (client.durable()) {
+    client.ClaimEpoch().IgnoreError();  // a server that is down does it when somebody claims
+    return;
+  }
+  for (const ServerLink& server : client.servers()) {
+    v1::HelloReply hello;
+    if (!server.control->Hello({}, &hello).ok()) continue;
+    v1::ClearRequest request;
+    *request.mutable_identity() = hello.identity();
+    request.mutable_identity()->set_secret(client.identity().secret());
+    v1::PassReply reply;
+    // The cause of the failed load is what people must see.
+    server.control->Clear(request, &reply).IgnoreError();
+  }
+}
+
+absl::Status CheckLoadFlags(const LoadFlags& flags) {
+  if (flags.name.empty() == flags.model_dir.empty()) {
+    return WithFix(absl::InvalidArgumentError("load takes one of --name and --model"),
+                   "--name: what cistern save wrote on the servers; --model: a folder here");
+  }
+  if (flags.foreign && flags.name.empty()) {
+    return WithFix(absl::InvalidArgumentError("--foreign is of --name"),
+                   "put the folder below each server's data_dir and name it");
+  }
+  const bool takes_config =
+      !flags.model_dir.empty() || flags.foreign || flags.upgrade || !flags.tables.empty();
+  if (!flags.model_dir.empty() && flags.model.config.empty()) {
+    return WithFix(absl::InvalidArgumentError("--model and --config belong together"),
+                   "name both the model folder and the model file that it was trained from");
+  }
+  if (takes_config || flags.model.config.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     "--config is of --model, and of --name with --foreign, --upgrade or --tables"),
+                 "leave it out: what cistern save wrote says what its tables are");
+}
+
+// Tables that start anew, because their saved rows do not fit or were not asked for.
+void AppendLeftOut(const v1::LoadReply& reply, Report* report) {
+  report->json["left_out"] = nlohmann::ordered_json::array();
+  for (const v1::TableLeftOut& table : reply.left_out()) {
+    report->json["left_out"].push_back({{"table", table.name()}, {"reason", table.reason()}});
+    absl::StrAppend(&report->text, "left out: table '", table.name(), "' (", table.reason(),
+                    "); it starts anew\n");
+  }
+}
+
+absl::StatusOr<bool> IsEmpty(ParameterClient& client) {
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  return rows == 0 && client.committed_pass() == 0;
+}
+
+absl::StatusOr<Report> NothingToDo(ParameterClient& client) {
+  Report report;
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  report.json["already_there"] = true;
+  report.json["rows"] = rows;
+  report.text = absl::StrCat("nothing to do: the servers hold exactly these rows (pass ",
+                             client.committed_pass(), ")\n");
+  return report;
+}
+
+// Creates the tables of the model file for a load whose files do not say them, or say others.
+absl::Status CreateTablesFor(const LoadFlags& flags, ParameterClient& client) {
+  if (flags.name.empty() || flags.model.config.empty()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
+  return WithOtherTablesFix(client.CreateTables(schema));
+}
+
+}  // namespace
+
+void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double seconds, Report* report) {
+  report->json["rows"] = rows;
+  if (bytes > 0) report->json["bytes"] = bytes;
+  report->json["seconds"] = seconds;
+  absl::StrAppend(&report->text, verb, " ", rows, " rows",
+                  bytes > 0 ? absl::StrCat(", ", BytesText(bytes)) : "", " in ",
+                  DurationText(seconds), "\n");
+}
+
+absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
+  CISTERN_RETURN_IF_ERROR(CheckLoadFlags(flags));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.fleet));
+  ParameterClient& client = fleet->client();
+  CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
+  CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
+  CISTERN_ASSIGN_OR_RETURN(bool empty, IsEmpty(client));
+  if (!empty && !flags.replace) {  // while whoever trains there goes on
+    CISTERN_ASSIGN_OR_RETURN(const bool same, IsLoaded(flags, client));
+    if (same) return NothingToDo(client);
+    return RefuseToReplace(client);
+  }
+  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
+  CISTERN_ASSIGN_OR_RETURN(empty, IsEmpty(client));  // nobody moves it any more
+  if (!empty && !flags.replace) return RefuseToReplace(client);
+  if (!empty) CISTERN_RETURN_IF_ERROR(WithLoadFix(MakeEmpty(flags, client), flags));
+  const absl::Time start = absl::Now();
+  v1::LoadReply reply;
+  Activity activity(console, "loading", "models", 1);
+  const absl::Status loaded = flags.model_dir.empty()
+                                  ? FromCheckpoint(client.Load(LoadRequestOf(flags), &reply))
+                                  : LoadFromHere(flags, client, &reply);
+  if (!loaded.ok()) {
+    UndoLoad(client);
+    return WithLoadFix(loaded, flags);
+  }
+  Report report;
+  report.json["already_there"] = false;
+  AppendLeftOut(reply, &report);
+  AppendTotals("loaded", reply.rows(), 0, absl::ToDoubleSeconds(absl::Now() - start), &report);
+  return report;
+}
+
+void AddLoadCommand(Command& root) {
+  auto flags = std::make_shared<LoadFlags>();
+  Command& command = root.Add(
+      "load", "Loads a saved state into a fleet of any number of servers that hold nothing yet.",
+      "cistern load --servers 127.0.0.1:7700 --name monday");
+  AddFleetFlags(command, &flags->fleet, false);
+  AddTakeOverFlag(command, &flags->fleet);
+  command.Flag(
+      "--name,--from", &flags->name,
+      {"NAME", "Folder below each server's data_dir, written by cistern save.", "--name monday"});
+  command.Flag("--model", &flags->model_dir,
+               {"DIR", "Instead of --name: a model folder of this machine (of cistern train).",
+                "--model runs/deepfm"});
+  command.Flag(
+      "--config", &flags->model.config,
+      {"FILE",
+       "With --model: the model file that it was trained from. With --foreign, --upgrade or "
+       "--tables: whose tables are made where the servers have none.",
+       "--config deepfm.json"});
+  command.List(
+      "--set", &flags->model.set, false,
+      {"PATH=VALUE", "With --config: replaces a value of the model file.", "--set seed=7"});
+  command.Switch(
+      "--replace", &flags->replace,
+      {"",
+       "Removes what the servers hold first. If the load then fails, durable servers go back to "
+       "their last commit; on others it is gone.",
+       "--replace"});
+  AddExpectationFlags(command, &flags->expected);
+  command.Switch("--upgrade", &flags->upgrade,
+                 {"",
+                  "Converts rows whose table has changed since: another dim or rule, older lines. "
+                  "Dense tables "
+                  "of another number of rows are left out: they start anew.",
+                  "--upgrade"});
+  command.List("--tables", &flags->tables, true,
+               {"NAME,...", "Reads these tables only; the others stay empty and start anew.",
+                "--tables deep"});
+  command.Switch(
+      "--foreign", &flags->foreign,
+      {"", "NAME is a folder as PSLib and Paddle write it: NAME/000/part-*, 001 ...", "--foreign"});
+  command.Does([flags](Console& console) { return RunLoad(*flags, &console); });
+}
+
+}  // namespace cistern

@@ -1,0 +1,167 @@
+#include <memory>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "cli/command/save_load_commands.h"
+#include "cli/terminal/activity.h"
+#include "cli/terminal/exit_code.h"
+#include "common/base/check.h"
+
+namespace cistern {
+namespace {
+
+absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
+  if (status.code() == absl::StatusCode::kAlreadyExists) {
+    return WithFix(status, "a saved model never changes: choose another --name");
+  }
+  if (status.code() == absl::StatusCode::kResourceExhausted) {
+    return WithFix(status,
+                   "make room under the server's data_dir and save under another --name; "
+                   "the servers' state is untouched");
+  }
+  return WithFleetFix(status, flags.fleet);
+}
+
+v1::SaveRequest SaveRequestOf(const SaveFlags& flags) {
+  v1::SaveRequest request;
+  request.set_name(flags.name);
+  v1::SaveMode mode = v1::ALL;
+  v1::SaveFormat::Kind kind = v1::SaveFormat::TEXT;
+  // Choice flags: one of the words.
+  CISTERN_CHECK(v1::SaveMode_Parse(absl::AsciiStrToUpper(flags.mode), &mode));
+  CISTERN_CHECK(v1::SaveFormat::Kind_Parse(absl::AsciiStrToUpper(flags.rows), &kind));
+  request.set_mode(mode);
+  request.set_day(static_cast<uint32_t>(flags.day));
+  request.mutable_format()->set_kind(kind);
+  request.mutable_format()->set_gzip(flags.gzip);
+  request.mutable_format()->set_six_digits(flags.six_digits);
+  return request;
+}
+
+absl::Status CheckSaveFlags(const SaveFlags& flags) {
+  CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
+  if (!flags.six_digits || flags.rows == "text") return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError("--six-digits is of --format text"),
+                 "leave one of them out: a binary save holds every bit");
+}
+
+// The passes that the servers have saved: one, unless a training commits meanwhile.
+std::set<uint64_t> PassesOf(const std::vector<v1::SaveReply>& replies) {
+  std::set<uint64_t> passes;
+  for (const v1::SaveReply& reply : replies) passes.insert(reply.pass());
+  return passes;
+}
+
+// Every server saves what it has committed. While a training commits some may have the pass before
+// that of the others, and then all save once more.
+absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, Console* console,
+                         std::vector<v1::SaveReply>* replies) {
+  constexpr int kAttempts = 20;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Activity activity(console, "saving", "servers", replies->size());
+    CISTERN_RETURN_IF_ERROR(
+        client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
+          v1::SaveRequest request = save;
+          *request.mutable_identity() = client.identity();
+          v1::SaveReply& reply = (*replies)[rank];
+          if (attempt > 0) {
+            request.set_instead_of_pass(reply.pass());
+            request.set_ticket(reply.ticket());
+          }
+          reply.Clear();
+          CISTERN_RETURN_IF_ERROR(server.Save(request, &reply));
+          activity.Done();
+          return absl::OkStatus();
+        }));
+    if (PassesOf(*replies).size() == 1) return absl::OkStatus();
+  }
+  return WithFix(
+      absl::AbortedError(absl::StrCat(
+          "the servers have saved passes ", absl::StrJoin(PassesOf(*replies), " and "), ", and so ",
+          kAttempts, " times: a training commits faster than they save; what is in '", save.name(),
+          "' is no state of the fleet")),
+      "save under another --name while nothing trains, or give the training longer passes");
+}
+
+// What follows a save once all of its files are on disk.
+absl::Status UpdateAfterSave(ParameterClient& client, const v1::SaveRequest& save) {
+  const absl::Status updated =
+      client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
+        v1::UpdateAfterSaveRequest request;
+        *request.mutable_identity() = client.identity();
+        request.set_mode(save.mode());
+        request.set_day(save.day());
+        request.set_changes(changes);
+        v1::PassReply reply;
+        return server.UpdateAfterSave(request, &reply);
+      });
+  return AddContext(updated, absl::StrCat("the files of '", save.name(),
+                                          "' are saved, but the statistics of their rows were not "
+                                          "reset"));
+}
+
+}  // namespace
+
+absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
+  CISTERN_RETURN_IF_ERROR(CheckSaveFlags(flags));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.fleet));
+  ParameterClient& client = fleet->client();
+  const v1::SaveRequest save = SaveRequestOf(flags);
+  // Nobody may commit between the save and the reset of what it saved.
+  if (save.mode() != v1::ALL) CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  const absl::Time start = absl::Now();
+  std::vector<v1::SaveReply> replies(client.servers().size());
+  const absl::Status saved = SaveOnePass(client, save, console, &replies);
+  if (!saved.ok()) return WithSaveFix(saved, flags);
+  if (save.mode() != v1::ALL) {
+    CISTERN_RETURN_IF_ERROR(WithFleetFix(UpdateAfterSave(client, save), flags.fleet));
+  }
+  Report report;
+  report.json["name"] = flags.name;
+  report.json["mode"] = flags.mode;
+  report.json["committed_pass"] = replies[0].pass();
+  uint64_t rows = 0, bytes = 0;
+  for (size_t rank = 0; rank < replies.size(); ++rank) {
+    rows += replies[rank].rows();
+    bytes += replies[rank].bytes();
+    report.json["servers"].push_back({{"address", client.servers()[rank].name},
+                                      {"path", replies[rank].path()},
+                                      {"rows", replies[rank].rows()},
+                                      {"bytes", replies[rank].bytes()},
+                                      {"files", replies[rank].files_size()}});
+    absl::StrAppend(&report.text, client.servers()[rank].name, "  ", replies[rank].rows(),
+                    " rows  ", replies[rank].path(), "\n");
+  }
+  AppendTotals("saved", rows, bytes, absl::ToDoubleSeconds(absl::Now() - start), &report);
+  return report;
+}
+
+void AddSaveCommand(Command& root) {
+  auto flags = std::make_shared<SaveFlags>();
+  Command& command =
+      root.Add("save", "Saves the committed state of a fleet: each server its part, as files.",
+               "cistern save --servers 127.0.0.1:7700,127.0.0.1:7701 --name monday");
+  AddFleetFlags(command, &flags->fleet, false);
+  AddTakeOverFlag(command, &flags->fleet);
+  command.Flag(
+      "--name,--to", &flags->name,
+      {"NAME", "Folder below each server's data_dir; must be new.", "--name monday", kRequired});
+  command.Choice("--mode", &flags->mode,
+                 {"all|delta|base|batch",
+                  "Which rows: all; ctr rows with a score, of those that changed (delta) or not "
+                  "(base); all at the end of a day (batch).",
+                  "--mode delta"});
+  command.Choice("--format", &flags->rows,
+                 {"text|binary", "How a row is written.", "--format binary"});
+  command.Switch("--gzip", &flags->gzip, {"", "Compresses the files.", "--gzip"});
+  command.Switch(
+      "--six-digits", &flags->six_digits,
+      {"", "With text: 6 significant digits, as PSLib writes them. Lossy.", "--six-digits"});
+  AddDayFlag(command, &flags->day);
+  command.Does([flags](Console& console) { return RunSave(*flags, &console); });
+}
+
+}  // namespace cistern

@@ -1,0 +1,89 @@
+// Whether the servers that cistern status asked are one fleet at one commit.
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/str_join.h"
+#include "cli/command/status_command.h"
+
+namespace cistern {
+namespace {
+
+using Fact = std::function<std::string(const ServerState&)>;
+
+// "NAME: A on ADDRESS, ADDRESS; B on ADDRESS"; nothing where all say the same.
+void Compare(const char* name, const std::vector<ServerState>& servers, const Fact& fact,
+             std::vector<std::string>* differences) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;  // in the servers' order
+  for (const ServerState& server : servers) {
+    if (!server.reached.ok()) continue;
+    const std::string value = fact(server);
+    auto at = std::find_if(found.begin(), found.end(),
+                           [&](const auto& entry) { return entry.first == value; });
+    if (at == found.end()) at = found.insert(at, {value, {}});
+    at->second.push_back(server.address);
+  }
+  if (found.size() < 2) return;
+  std::vector<std::string> words;
+  for (const auto& [value, addresses] : found) {
+    words.push_back(absl::StrCat(value, " on ", absl::StrJoin(addresses, ", ")));
+  }
+  differences->push_back(absl::StrCat(name, ": ", absl::StrJoin(words, "; ")));
+}
+
+// The pass that a server is at once the commit that is under way has reached it: while servers
+// commit one after the other, the last ones still have the pass open that the first committed.
+uint64_t SettledPass(const ServerState& server, uint64_t newest) {
+  const v1::StatsReply& stats = server.stats;
+  return stats.open_pass() == newest && stats.committed_pass() + 1 == newest
+             ? newest
+             : stats.committed_pass();
+}
+
+void CompareRanks(const std::vector<ServerState>& servers, std::vector<std::string>* differences) {
+  for (size_t i = 0; i < servers.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!servers[i].reached.ok() || !servers[j].reached.ok()) continue;
+      if (servers[i].stats.rank() != servers[j].stats.rank()) continue;
+      differences->push_back(absl::StrCat("rank: both ", servers[j].address, " and ",
+                                          servers[i].address, " are server ",
+                                          servers[i].stats.rank()));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> DifferencesOf(const std::vector<ServerState>& servers) {
+  std::vector<std::string> differences;
+  uint64_t newest = 0;
+  for (const ServerState& server : servers) {
+    newest = std::max(newest, server.stats.committed_pass());
+  }
+  const auto compare = [&](const char* name, const Fact& fact) {
+    Compare(name, servers, fact, &differences);
+  };
+  compare("cluster",
+          [](const ServerState& s) { return absl::StrCat("'", s.hello.cluster(), "'"); });
+  compare("servers of the fleet",
+          [](const ServerState& s) { return absl::StrCat(s.hello.server_num()); });
+  compare("shards", [](const ServerState& s) { return absl::StrCat(s.hello.shard_num()); });
+  CompareRanks(servers, &differences);
+  compare("durable", [](const ServerState& s) { return s.hello.durable() ? "yes" : "no"; });
+  compare("tables", [](const ServerState& s) {
+    const uint64_t schema = s.hello.identity().schema_hash();
+    return schema == 0 ? "none" : absl::StrCat("schema ", absl::Hex(schema, absl::kZeroPad16));
+  });
+  compare("epoch", [](const ServerState& s) { return absl::StrCat(s.hello.identity().epoch()); });
+  const size_t before = differences.size();
+  compare("pass", [newest](const ServerState& s) { return absl::StrCat(SettledPass(s, newest)); });
+  // Commits follow passes; where they alone differ, servers recovered different ones.
+  const bool settled = std::all_of(servers.begin(), servers.end(), [newest](const auto& server) {
+    return !server.reached.ok() || server.stats.committed_pass() == newest;
+  });
+  if (settled && differences.size() == before) {
+    compare("commit", [](const ServerState& s) { return absl::StrCat(s.stats.commit()); });
+  }
+  return differences;
+}
+
+}  // namespace cistern

@@ -1,0 +1,290 @@
+#include "cli/command/train_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "cli/command/dry_run.h"
+#include "cli/session/run_folder.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "common/io/file_system.h"
+#include "cuda/core/device.h"
+#include "cuda/core/device_context.h"
+#include "worker/client/backoff.h"
+#include "worker/export/hugectr_model.h"
+#include "worker/model/graph/model_summary.h"
+#include "worker/pass/data_source.h"
+#include "worker/train/metric_json.h"
+
+namespace cistern {
+namespace {
+
+RunFolder RunFolderOf(const TrainFlags& flags) {
+  RunFolder run;
+  run.out = flags.out;
+  run.embedded = flags.model.fleet.servers.empty();
+  // A run that keeps no model keeps no state either, unless servers of their own do.
+  run.keep_state = flags.durability == "commit" && !(run.embedded && flags.no_save_model);
+  run.resume = flags.resume;
+  run.overwrite = flags.overwrite;
+  return run;
+}
+
+absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerRank& worker) {
+  if (!(flags.recovery_limit >= 0 && std::isfinite(flags.recovery_limit))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--recovery-limit ", flags.recovery_limit, ": seconds, 0 or more"));
+  }
+  CISTERN_ASSIGN_OR_RETURN(JobOptions options, JobOptionsOf(flags.model));
+  options.out_dir = flags.out;
+  options.save_model = !flags.no_save_model;
+  options.rank = worker.rank;
+  options.world_size = worker.world_size;
+  options.peers = worker.peers;
+  if (options.device == DeviceKind::kCuda) {
+    CISTERN_ASSIGN_OR_RETURN(options.gpu, GpuOf(worker.local_rank, QueryGpus().gpus.size()));
+  }
+  options.resume = flags.resume;
+  options.recovery_seconds = flags.recovery_limit;
+  return options;
+}
+
+// Seconds, rates and counts stay numbers; what does not exist is null.
+nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
+  nlohmann::ordered_json json;
+  json["iterations"] = summary.iterations;
+  json["samples"] = summary.samples;
+  json["passes"] = summary.passes;
+  json["epochs"] = summary.epochs;
+  json["rows"] = summary.rows;
+  json["seconds"] = summary.seconds;
+  json["samples_per_second"] = summary.samples_per_second;
+  json["skipped_steps"] = summary.skipped_steps;
+  json["loss"] = summary.loss;
+  json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
+  json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
+  PutMetrics(summary.metrics, &json);
+  json["stopped_by"] = summary.stopped_by;
+  json["interrupted"] = summary.interrupted;
+  json["resumed_from"] =
+      summary.resumed_from ? nlohmann::ordered_json(*summary.resumed_from) : nullptr;
+  json["recoveries"] = summary.recoveries;
+  json["model"] = summary.model_dir;
+  return json;
+}
+
+std::string TextOf(const TrainSummary& summary) {
+  std::string text = absl::StrFormat(
+      "trained %d samples (%d iterations, %d passes) in %s, %s samples/s; stopped by %s\n",
+      summary.samples, summary.iterations, summary.passes, DurationText(summary.seconds),
+      CountText(summary.samples_per_second), summary.stopped_by);
+  if (summary.resumed_from == summary.iterations) {
+    text =
+        absl::StrFormat("nothing is left to train: the run was ended by %s after %d iterations\n",
+                        summary.stopped_by, summary.iterations);
+  }
+  if (summary.skipped_steps > 0) {
+    absl::StrAppend(&text, "skipped   ", summary.skipped_steps,
+                    " steps whose loss or gradient was not a finite number\n");
+  }
+  absl::StrAppendFormat(&text, "loss      %.6f\n", summary.loss);
+  if (summary.auc) absl::StrAppendFormat(&text, "auc       %.6f\n", *summary.auc);
+  if (!summary.auc && summary.logloss) text += "auc       none: the labels are of one class\n";
+  if (summary.logloss) absl::StrAppendFormat(&text, "log loss  %.6f\n", *summary.logloss);
+  text += MetricLines(summary.metrics, 10);
+  absl::StrAppend(&text, "rows      ", summary.rows, "\n");
+  if (!summary.model_dir.empty()) absl::StrAppend(&text, "model     ", summary.model_dir, "\n");
+  return text;
+}
+
+constexpr char kOtherTables[] = "schema differs";  // a server's words
+constexpr char kResumeFix[] = "repeat this command with --resume to go on from the last commit";
+
+absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, bool durable) {
+  std::string where = "the last pass is committed";
+  if (!summary.model_dir.empty()) absl::StrAppend(&where, " and saved in ", summary.model_dir);
+  const bool lost = summary.model_dir.empty() && flags.model.fleet.servers.empty();
+  if (lost) where = "nothing was saved (--no-save-model)";
+  return WithFix(absl::CancelledError(
+                     absl::StrCat("interrupted after iteration ", summary.iterations, "; ", where)),
+                 durable ? kResumeFix : "");
+}
+
+// What to do about a run that failed.
+absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags,
+                          const WorkerRank& worker, bool durable) {
+  const ExitCode code = ExitCodeOf(status);
+  if (worker.world_size > 1 && code == ExitCode::kUnreachable) {
+    return WithFix(status, absl::StrCat("see what the other workers say, and which server is down "
+                                        "(cistern status --servers ",
+                                        flags.model.fleet.servers, "); start what is missing, and ",
+                                        durable ? "repeat the command of every worker with --resume"
+                                                : "all workers again"));
+  }
+  if (flags.resume && absl::StrContains(status.message(), kOtherTables)) {
+    return WithFix(status,
+                   "a run goes on with the model file, the seed and the --set that it "
+                   "began with: give it those, or name another --out");
+  }
+  if (durable && code == ExitCode::kInterrupted) return WithFix(status, kResumeFix);
+  if (!durable || code != ExitCode::kUnreachable) return WithFleetFix(status, flags.model.fleet);
+  return WithFix(status, absl::StrCat("start the servers that are down (cistern status --servers ",
+                                      flags.model.fleet.servers, "), and ", kResumeFix));
+}
+
+// Refuses a model that this machine has no room for, of which the system would otherwise hear in
+// the middle of the run, and end it, or another program, without a word.
+absl::Status CheckMemory(const ModelConfig& config, const ModelSummary& summary) {
+  const uint64_t machine = DeviceContext().pool().cap_bytes();
+  const uint64_t wanted = summary.parameter_bytes + summary.step_bytes();
+  if (wanted <= machine) return absl::OkStatus();
+  const auto largest = std::max_element(
+      summary.layers.begin(), summary.layers.end(),
+      [](const LayerSummary& a, const LayerSummary& b) { return a.parameters < b.parameters; });
+  return absl::InvalidArgumentError(absl::StrCat(
+      config.path, ": the model takes ", BytesText(wanted), ", and this machine has ",
+      BytesText(machine), ": ", summary.parameters, " dense parameters (", largest->parameters,
+      " in layer '", largest->name, "', ", largest->path, ") take ",
+      BytesText(summary.parameter_bytes), ", a step of ", summary.batchsize, " samples ",
+      BytesText(summary.step_bytes()), "; lower that layer's width, or solver.batchsize"));
+}
+
+// Refuses a model, model files or data that do not fit, while there is nothing of the run yet.
+absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& options, bool resume) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+  if (options.device == DeviceKind::kCpu) {
+    CISTERN_RETURN_IF_ERROR(CheckMemory(config, summary));
+  }
+  if (resume) return absl::OkStatus();  // it has read them before, and may be over
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(LookAtHugectrModel(files, config).status());
+  return AddContext(CheckTrainingData(config), config.path);
+}
+
+// The fleet that a run trains on. One that goes on has had its servers before: they are waited for
+// as they are while it trains.
+absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
+                                                        const std::string& state_root,
+                                                        const std::atomic<bool>& interrupted,
+                                                        Console& console) {
+  Backoff backoff(absl::Seconds(flags.recovery_limit), 0);
+  while (true) {
+    absl::StatusOr<std::unique_ptr<FleetSession>> fleet =
+        FleetSession::Open(flags.model.fleet, state_root);
+    const bool waits = flags.resume && IsRetryable(fleet.status()) && !interrupted;
+    if (!waits) return fleet;
+    const bool first = backoff.failures() == 0;
+    const std::optional<absl::Duration> delay = backoff.Next(Backoff::Clock::now());
+    if (!delay) return fleet;
+    if (first) {
+      console.Say(absl::StrCat("note: waits up to ", flags.recovery_limit,
+                               " s for the servers: ", fleet.status().message()));
+    }
+    absl::SleepFor(*delay);
+  }
+}
+
+// Of all passes, not of the last one. The run is over and saved: a server that is just coming back
+// does not make it a failure.
+absl::Status CountRows(const TrainFlags& flags, ParameterClient& client, uint64_t* rows) {
+  const double limit = client.durable() ? flags.recovery_limit : flags.model.fleet.connect_timeout;
+  return WithRetry(absl::Seconds(limit), 0, [&]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+void AddTrainFlags(Command& command, TrainFlags* flags) {
+  AddModelFlags(command, &flags->model);
+  command.Flag("--out", &flags->out,
+               {"DIR",
+                "Folder of the run: metrics.jsonl and model/. Created. Needed but with "
+                "--dry-run.",
+                "--out runs/deepfm"});
+  command.Switch("--dry-run", &flags->dry_run,
+                 {"",
+                  "Trains nothing: checks the model file, and prints its graph with shapes and "
+                  "parameters, its tables, and the memory of a step.",
+                  "--dry-run"});
+  command.Switch("--no-save-model", &flags->no_save_model,
+                 {"", "Writes metrics but no model.", "--no-save-model"});
+  command.Switch("--overwrite", &flags->overwrite,
+                 {"", "Replaces the run that the folder holds.", "--overwrite"});
+  command.Switch(
+      "--resume", &flags->resume,
+      {"", "Goes on after the last commit of a run that ended, however it did.", "--resume"});
+  command.Choice("--durability", &flags->durability,
+                 {"commit|none",
+                  "Without --servers: whether every commit is kept in DIR/state, so that a crash "
+                  "loses nothing before it and --resume goes on from there. Never with "
+                  "--no-save-model.",
+                  "--durability none"});
+  command.Flag("--recovery-limit", &flags->recovery_limit,
+               {"SECONDS",
+                "How long servers and workers that were lost are waited for, where servers keep "
+                "their commits; then the pass is trained again. Several workers: also how long "
+                "all may take to come.",
+                "--recovery-limit 60"});
+}
+
+absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
+                                Console& console) {
+  const std::atomic<bool>* interrupted = CatchInterrupts();
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  for (const std::string& note : config.notes) console.Say("note: " + note);
+  if (flags.dry_run) return DryRun(config);
+  if (flags.out.empty()) {
+    return WithFix(absl::InvalidArgumentError("--out is required"),
+                   "name a folder for the run (--out runs/a), or add --dry-run");
+  }
+  CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
+  CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
+  const RunFolder run = RunFolderOf(flags);
+  const bool leads = worker.rank == 0;  // writes what there is to be written
+  if (leads) CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           OpenFleet(flags, run.state_root(), *interrupted, console));
+  const PassId pass = fleet->client().committed_pass();
+  if (pass > 0 && !flags.resume) {
+    console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training goes on from it"));
+  }
+  if (StartsFromHugectrModel(config)) {
+    console.Say(flags.resume
+                    ? "note: solver.dense_model_file and sparse_model_file are for a fresh "
+                      "start; a run that goes on has its weights"
+                    : "note: starts from the weights of solver.dense_model_file and "
+                      "sparse_model_file");
+  }
+  ProgressPrinter printer(&console);
+  options.interrupted = interrupted;
+  options.progress = [&printer](const Progress& progress) { printer.Show(progress); };
+  absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
+  const bool durable = fleet->client().durable();
+  if (!summary.ok()) return WithTrainFix(summary.status(), flags, worker, durable);
+  printer.Finish();
+  if (leads) {
+    CISTERN_RETURN_IF_ERROR(
+        WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
+  }
+  Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
+  if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);
+  return report;
+}
+
+void AddTrainCommand(Command& root) {
+  auto flags = std::make_shared<TrainFlags>();
+  Command& command = root.Add(
+      "train", "Trains a model: with servers inside this process, or with a fleet (--servers).",
+      "cistern train deepfm.json --out runs/deepfm --set solver.batchsize=4096");
+  AddTrainFlags(command, flags.get());
+  command.Does([flags](Console& console) { return RunTrain(*flags, WorkerRank{}, console); });
+}
+
+}  // namespace cistern

@@ -1,0 +1,10 @@
+// cistern version: this build and this machine.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddVersionCommand(Command& root);
+
+}  // namespace cistern

@@ -1,0 +1,68 @@
+#include "cli/session/held_model.h"
+
+#include "common/base/names.h"
+#include "common/saved_model/model_folder.h"
+#include "common/value/schema.h"
+#include "server/checkpoint/state_folder.h"
+
+namespace cistern {
+namespace {
+
+// Digests of all tables over the fleet, sparse ones before dense ones. Reads every row.
+absl::StatusOr<std::vector<uint64_t>> DigestsOn(ParameterClient& client, size_t tables) {
+  std::vector<v1::StatsReply> replies(client.servers().size());
+  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
+    v1::StatsRequest request;
+    *request.mutable_identity() = client.identity();
+    request.set_digest(true);
+    return server.Stats(request, &replies[rank]);
+  }));
+  std::vector<uint64_t> digests(tables);
+  for (const v1::StatsReply& reply : replies) {
+    size_t at = 0;
+    for (const v1::TableStats& table : reply.tables()) digests.at(at++) += table.digest();
+    for (const v1::TableStats& table : reply.dense_tables()) digests.at(at++) += table.digest();
+  }
+  return digests;
+}
+
+// Whether `data_dir` of this machine is that of the servers.
+bool IsDataDirOf(FileSystem& files, ParameterClient& client, const std::string& data_dir) {
+  v1::GetManifestRequest request;
+  *request.mutable_identity() = client.identity();
+  v1::GetManifestReply newest;
+  if (data_dir.empty() || !client.servers()[0].control->GetManifest(request, &newest).ok()) {
+    return false;
+  }
+  const auto state = StateFolder::OpenToRead(files, StateFolderOf(data_dir));
+  if (!state.ok()) return false;
+  const absl::StatusOr<ParsedManifest> found = (*state)->ReadManifest(newest.manifest().commit());
+  return found.ok() && found->self_xxh3 == newest.self_xxh3();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> HoldsModel(FileSystem& files, ParameterClient& client,
+                                const std::string& folder) {
+  const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
+  if (!parts.ok()) return false;
+  const auto tables = TableStatesOf(*parts);
+  if (!tables.has_value() || SchemaHash((*parts)[0].schema) != SchemaHash(client.schema())) {
+    return false;
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> digests, DigestsOn(client, tables->size()));
+  for (size_t t = 0; t < digests.size(); ++t) {
+    if (digests[t] != (*tables)[t].digest()) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<bool> HoldsSavedModel(FileSystem& files, ParameterClient& client,
+                                     const std::string& name) {
+  v1::HelloReply hello;
+  CISTERN_RETURN_IF_ERROR(client.servers()[0].control->Hello({}, &hello));
+  if (!CheckName(name).ok() || !IsDataDirOf(files, client, hello.data_dir())) return false;
+  return HoldsModel(files, client, absl::StrCat(hello.data_dir(), "/", name));
+}
+
+}  // namespace cistern

@@ -1,0 +1,120 @@
+#include "cli/session/model_source.h"
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "cli/terminal/exit_code.h"
+#include "cuda/core/device.h"
+
+namespace cistern {
+namespace {
+
+bool HoldsModel(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (absl::StartsWith(name, "part-") && absl::EndsWith(name, ".json")) return true;
+  }
+  return false;
+}
+
+absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config,
+                      const std::string& model_dir) {
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
+  LocalFileSystem files;
+  const absl::Status loaded = FromCheckpoint(LoadModel(files, config, fleet.client(), folder));
+  switch (ExitCodeOf(loaded)) {
+    case ExitCode::kUsage:
+      return WithFix(loaded, "use the model file, and the --set flags, that it was trained with");
+    case ExitCode::kBadCheckpoint:
+      return WithFix(loaded, "take another copy of the model, or train it again");
+    default:
+      return loaded;
+  }
+}
+
+}  // namespace
+
+void AddModelFlags(Command& command, ModelFlags* flags) {
+  command.Argument("MODEL", &flags->config,
+                   {"FILE", "The model file: HugeCTR 2.3 JSON, see docs/configuration.md.",
+                    "deepfm.json", kRequired});
+  command.List("--set", &flags->set, false,
+               {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
+                "--set solver.batchsize=4096"});
+  command.Flag("--threads", &flags->threads,
+               {"INT", "Threads that compute; 0: one a core.", "--threads 4"});
+  command.Choice(
+      "--device", &flags->device,
+      {"cpu|cuda", "What the model computes on; cuda: the first GPU that the driver shows.",
+       "--device cuda"});
+  command.Switch("--check-ops", &flags->check_ops,
+                 {"", "On a GPU: waits for each op, so that an error names the one it is of; slow.",
+                  "--check-ops"});
+  AddFleetFlags(command, &flags->fleet, true);
+  AddTakeOverFlag(command, &flags->fleet);
+}
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags) {
+  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.config, flags.set);
+  // A model file that is not there is a mistake of the command line, as its content would be.
+  if (config.status().code() != absl::StatusCode::kNotFound) return config;
+  return absl::InvalidArgumentError(config.status().message());
+}
+
+absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
+  for (const std::string& folder : {dir + "/model", dir}) {
+    if (HoldsModel(folder)) return folder;
+  }
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat("--model ", dir, ": neither ", dir, "/model nor ",
+                                              dir, " holds a saved model (part-*.json)")),
+      "name the --out folder of a training, or the model folder in it");
+}
+
+absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
+                                                               const ModelConfig& config,
+                                                               const std::string& model_dir,
+                                                               Console& console) {
+  const bool embedded = flags.fleet.servers.empty();
+  if (embedded && model_dir.empty()) {
+    return WithFix(absl::InvalidArgumentError("nothing says where the trained model is"),
+                   "add --model DIR (the --out folder of a training), or --servers host:port,...");
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(fleet->client()));
+  if (rows > 0) {
+    if (!model_dir.empty()) {
+      console.Say(absl::StrCat("note: the servers hold a model (", rows,
+                               " rows); it is used, and --model is not read"));
+    }
+    return fleet;
+  }
+  if (model_dir.empty()) {
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat("the servers ", flags.fleet.servers, " hold no model")),
+                   "add --model DIR to load one, or cistern load --servers ... --name NAME");
+  }
+  CISTERN_RETURN_IF_ERROR(LoadInto(*fleet, config, model_dir));
+  return fleet;
+}
+
+absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags) {
+  JobOptions options;
+  options.threads = static_cast<int>(flags.threads);
+  if (flags.device == "cpu") return options;
+  const DeviceQuery gpus = QueryGpus();
+  if (gpus.gpus.empty()) {
+    return WithFix(absl::NotFoundError(absl::StrCat("--device cuda: no GPU: ", gpus.reason)),
+                   "use --device cpu; cistern version says what this build was made with");
+  }
+  const absl::Status usable = CheckGpu(gpus.gpus.front());
+  if (!usable.ok()) {
+    return WithFix(AddContext(usable, "--device cuda"), "use --device cpu, or another machine");
+  }
+  options.device = DeviceKind::kCuda;
+  options.check_ops = flags.check_ops;
+  return options;
+}
+
+}  // namespace cistern

@@ -1,0 +1,86 @@
+#include "cli/session/run_folder.h"
+
+#include "absl/strings/match.h"
+#include "cli/terminal/exit_code.h"
+#include "common/io/file_system.h"
+
+namespace cistern {
+namespace {
+
+absl::Status Refuse(const std::string& what, const std::string& fix) {
+  return WithFix(absl::InvalidArgumentError(what), fix);
+}
+
+absl::Status CheckFlags(const RunFolder& run) {
+  if (run.resume && run.overwrite) {
+    return Refuse("--resume and --overwrite exclude each other",
+                  "--resume goes on with the run in --out, --overwrite removes it");
+  }
+  if (!run.embedded && !run.keep_state) {
+    return Refuse("--durability none: with --servers the servers decide what they keep",
+                  "leave it out, or start the servers with --durability=none");
+  }
+  if (run.resume && !run.keep_state) {
+    return Refuse("--resume: this run keeps no state that it could go on from",
+                  "leave out --durability none and --no-save-model");
+  }
+  return absl::OkStatus();
+}
+
+// Removes the state folder unless another process holds a lock in it.
+absl::Status RemoveState(FileSystem& files, const std::string& state) {
+  const absl::StatusOr<std::vector<std::string>> names = files.List(state);
+  if (absl::IsNotFound(names.status())) return absl::OkStatus();
+  if (!names.ok()) return names.status();
+  std::vector<std::unique_ptr<FileLock>> locks;
+  for (const std::string& name : *names) {
+    if (!absl::StartsWith(name, "lock-")) continue;
+    absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(state, "/", name));
+    if (!lock.ok()) return AddContext(lock.status(), "--overwrite: another process trains there");
+    locks.push_back(*std::move(lock));
+  }
+  return RemoveTree(files, state);
+}
+
+// Whether a run committed anything there. One that was refused, for its data say, did not.
+absl::StatusOr<bool> HasCommit(FileSystem& files, const std::string& state) {
+  const absl::StatusOr<std::vector<std::string>> manifests = files.List(state + "/manifest");
+  if (absl::IsNotFound(manifests.status())) return false;
+  if (!manifests.ok()) return manifests.status();
+  return !manifests->empty();
+}
+
+}  // namespace
+
+absl::Status PrepareRunFolder(const RunFolder& run) {
+  CISTERN_RETURN_IF_ERROR(CheckFlags(run));
+  LocalFileSystem files;
+  const std::string state = run.out + "/state";
+  if (run.overwrite) return run.embedded ? RemoveState(files, state) : absl::OkStatus();
+  const absl::StatusOr<bool> looked = files.Exists(run.out + "/model");
+  if (absl::IsInvalidArgument(looked.status())) {
+    return Refuse(absl::StrCat("--out cannot be used (is it a file, or below one?): ",
+                               looked.status().message()),
+                  "name a folder; it is made where there is none");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const bool has_model, looked);
+  CISTERN_ASSIGN_OR_RETURN(const bool has_state, files.Exists(state));
+  if (run.embedded && has_state) {
+    if (run.resume) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const bool has_commit, HasCommit(files, state));
+    if (!has_commit && !has_model) return RemoveState(files, state);
+    return Refuse(absl::StrCat("--out ", run.out, ": holds the state of a run already"),
+                  "add --resume to go on with it, --overwrite to replace it, or name another "
+                  "folder");
+  }
+  if (!has_model || (run.resume && !run.embedded)) return absl::OkStatus();
+  if (run.resume) {
+    return Refuse(
+        absl::StrCat("--out ", run.out, ": holds a trained model, but no state to go on from"),
+        "name another folder, or add --overwrite instead of --resume to train anew");
+  }
+  return Refuse(absl::StrCat("--out ", run.out, ": holds a trained model already"),
+                "name another folder, or add --overwrite to replace what is there");
+}
+
+}  // namespace cistern

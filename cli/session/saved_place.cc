@@ -1,0 +1,64 @@
+#include "cli/session/saved_place.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "cli/terminal/exit_code.h"
+
+namespace cistern {
+
+absl::StatusOr<std::unique_ptr<StateFolder>> FindState(FileSystem& files, const std::string& path) {
+  std::string folder = path;
+  while (folder.size() > 1 && absl::EndsWith(folder, "/")) folder.pop_back();
+  absl::StatusOr<std::unique_ptr<StateFolder>> below =
+      StateFolder::OpenToRead(files, StateFolderOf(folder));
+  if (!absl::IsNotFound(below.status())) return below;
+  return StateFolder::OpenToRead(files, folder);
+}
+
+absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
+  if (!commits.empty()) return commits.back();
+  return WithFix(absl::InvalidArgumentError(absl::StrCat(state.path(), " has no commit yet")),
+                 "its servers have committed no pass; train on them first");
+}
+
+absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t commit) {
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t newest, NewestCommit(state));
+  absl::StatusOr<ParsedManifest> manifest = state.ReadManifest(commit == 0 ? newest : commit);
+  if (absl::IsNotFound(manifest.status())) {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(state.path(), " has no commit ", commit)),
+        absl::StrCat("those that are there: ", absl::StrJoin(commits, ", ")));
+  }
+  if (!manifest.ok()) return FromCheckpoint(manifest.status());
+  return manifest;
+}
+
+absl::Status CheckSize(FileSystem& files, const std::string& folder, const std::string& name,
+                       uint64_t bytes) {
+  const absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(PathBelow(folder, name));
+  if (absl::IsNotFound(file.status()) || absl::IsInvalidArgument(file.status())) {
+    return absl::DataLossError(file.status().message());
+  }
+  CISTERN_RETURN_IF_ERROR(file.status());
+  if ((*file)->bytes() == bytes) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(folder, "/", name, " has ", (*file)->bytes(), " bytes and not ", bytes));
+}
+
+std::string DigestText(uint64_t digest) {
+  return absl::StrFormat("%016x", digest);
+}
+
+int ThreadsOf(uint64_t wanted) {
+  const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<int>(std::min<uint64_t>(wanted == 0 ? cores : wanted, 256));
+}
+
+}  // namespace cistern

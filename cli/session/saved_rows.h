@@ -1,0 +1,33 @@
+// The rows of a commit or of a saved model, read into tables of this process.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/thread_pool.h"
+#include "common/io/file_system.h"
+#include "server/table/table_store.h"
+
+namespace cistern {
+
+// Threads: one at a time.
+class SavedRows {
+ public:
+  virtual ~SavedRows() = default;
+  virtual const v1::Schema& schema() const = 0;
+  virtual uint32_t shard_num() const = 0;
+  virtual PassId pass() const = 0;
+  // For people: "saved/state, commit 12".
+  virtual std::string name() const = 0;
+
+  // Fills an empty store with what its server would hold; its map has shard_num() shards.
+  // kDataLoss with the file: it cannot be trusted.
+  virtual absl::Status Read(TableStore& store, ThreadPool& pool) const = 0;
+
+  // place: STATE@COMMIT, STATE (a data_dir or state folder: its newest commit), or the folder of a
+  // saved model. kInvalidArgument with a fix if it is none of them.
+  static absl::StatusOr<std::unique_ptr<SavedRows>> Open(FileSystem& files,
+                                                         const std::string& place);
+};
+
+}  // namespace cistern

@@ -1,0 +1,60 @@
+#include "cli/terminal/activity.h"
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "cli/terminal/progress.h"
+
+namespace cistern {
+
+std::string ActivityLine(const std::string& what, const std::string& unit, uint64_t done,
+                         uint64_t total, double seconds, bool terminal) {
+  if (!terminal) {
+    return absl::StrFormat("event=%s done=%d total=%d unit=%s seconds=%.1f", what, done, total,
+                           unit, seconds);
+  }
+  return absl::StrFormat("%s  %d of %d %s  %s", what, done, total, unit, DurationText(seconds));
+}
+
+Activity::Activity(Console* console, std::string what, std::string unit, uint64_t total)
+    : console_(console),
+      what_(std::move(what)),
+      unit_(std::move(unit)),
+      start_(absl::Now()),
+      total_(total) {
+  if (console_ == nullptr) return;
+  thread_ = std::make_unique<ThreadPool>(1);
+  thread_->Run([this] { Run(); });
+}
+
+Activity::~Activity() {
+  if (console_ == nullptr) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+  thread_.reset();
+  console_->Update("");
+}
+
+void Activity::Expect(uint64_t more) {
+  absl::MutexLock lock(&mutex_);
+  total_ += more;
+}
+
+void Activity::Done(uint64_t more) {
+  absl::MutexLock lock(&mutex_);
+  done_ += more;
+}
+
+void Activity::Run() {
+  const bool terminal = console_->is_terminal();
+  const absl::Duration pause = absl::Seconds(terminal ? 1 : 10);
+  absl::MutexLock lock(&mutex_);
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&ended_), pause)) {
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - start_);
+    const std::string line = ActivityLine(what_, unit_, done_, total_, seconds, terminal);
+    terminal ? console_->Update(line) : console_->Say(line);
+  }
+}
+
+}  // namespace cistern

@@ -1,0 +1,46 @@
+// What a command that takes its time says meanwhile: how much is done, and since when.
+//
+// Terminal: one line that updates each second, gone at the end. Log: a line of key=value pairs
+// every ten seconds. A command that ends within the first second says nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "cli/terminal/report.h"
+#include "common/base/thread_pool.h"
+
+namespace cistern {
+
+// "verifying  3 of 12 files  2m10s", or, in a log, "event=verifying done=3 total=12 unit=files
+// seconds=130.0".
+std::string ActivityLine(const std::string& what, const std::string& unit, uint64_t done,
+                         uint64_t total, double seconds, bool terminal);
+
+// Threads: Done and Expect from any thread; nobody else uses the console while this lives.
+class Activity {
+ public:
+  // console outlives this; null: nothing is said. what: "saving"; unit: of what there are `total`.
+  Activity(Console* console, std::string what, std::string unit, uint64_t total);
+  ~Activity();
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+  void Expect(uint64_t more);
+  void Done(uint64_t more = 1);
+
+ private:
+  void Run();
+
+  Console* const console_;
+  const std::string what_, unit_;
+  const absl::Time start_;
+  absl::Mutex mutex_;
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0, total_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<ThreadPool> thread_;  // one; its destructor waits for Run
+};
+
+}  // namespace cistern

@@ -1,0 +1,293 @@
+#include "cli/terminal/command_line.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/terminal/exit_code.h"
+#include "common/base/log.h"
+#include "common/base/nearest_name.h"
+#include "common/base/version.h"
+
+namespace cistern {
+namespace {
+
+// A flag a paragraph: its name and type, what it is, its default and an example.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string text = absl::StrCat("  ", make_option_name(option, is_positional));
+    if (!option->get_option_text().empty()) absl::StrAppend(&text, " ", option->get_option_text());
+    for (absl::string_view line : absl::StrSplit(option->get_description(), '\n')) {
+      absl::StrAppend(&text, "\n      ", line);
+    }
+    return text + "\n";
+  }
+};
+
+std::string Described(const FlagText& text, const std::string& default_value) {
+  std::string note = text.required ? "required" : "default: ";
+  if (!text.required) note += default_value.empty() ? "none" : default_value;
+  if (!text.example.empty()) absl::StrAppend(&note, "; example: ", text.example);
+  return absl::StrCat(text.what, "\n", note);
+}
+
+template <typename T>
+CLI::Option* AddOption(CLI::App* app, const std::string& name, T* value, const FlagText& text,
+                       const std::string& default_value) {
+  CLI::Option* option = app->add_option(name, *value, Described(text, default_value));
+  option->option_text(text.type)->required(text.required);
+  return option;
+}
+
+// The command that the words named, so far as they could be read.
+const CLI::App* Deepest(const CLI::App* app) {
+  for (auto below = app->get_subcommands(); !below.empty(); below = app->get_subcommands()) {
+    app = below.front();
+  }
+  return app;
+}
+
+std::string FullName(const CLI::App* app) {
+  const std::string above = app->get_parent() ? FullName(app->get_parent()) + " " : "";
+  return above + app->get_name();
+}
+
+// Flags and commands that may follow `app`, as they are typed.
+std::vector<std::string> KnownWords(const CLI::App* app, bool flags) {
+  std::vector<std::string> words;
+  if (flags) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    }
+  } else {
+    for (const CLI::App* below : app->get_subcommands({})) words.push_back(below->get_name());
+  }
+  return words;
+}
+
+// The first word that nothing claimed, a flag before a plain word.
+std::string UnknownWord(const CLI::App* app) {
+  const std::vector<std::string> words = app->remaining(true);
+  const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return absl::StartsWith(word, "-");
+  });
+  if (flag != words.end()) return *flag;
+  return words.empty() ? "" : words.front();
+}
+
+// "--out=" with nothing behind it, as of a shell's variable that is not set, would take the next
+// word for its value.
+absl::Status CheckValues(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (!absl::StartsWith(word, "--") || !absl::EndsWith(word, "=")) continue;
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(word, " has no value")),
+                   "write a value behind it, or leave the flag out");
+  }
+  return absl::OkStatus();
+}
+
+// Paths may hold any bytes, JSON takes UTF-8 only: what is none becomes U+FFFD.
+std::string JsonLine(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+struct CommandLine::Common {
+  bool json = false;
+  std::string log_level = "warning";
+  Command* chosen = nullptr;
+};
+
+std::vector<std::string> NormalizeFlags(const std::vector<std::string>& words) {
+  std::vector<std::string> result = words;
+  for (std::string& word : result) {
+    if (word == "--") break;
+    if (!absl::StartsWith(word, "--")) continue;
+    const auto name_end = std::find(word.begin(), word.end(), '=');
+    std::replace(word.begin(), name_end, '_', '-');
+  }
+  return result;
+}
+
+std::string Command::name() const {
+  return app_->get_name();
+}
+
+Command& Command::Add(const std::string& name, const std::string& what,
+                      const std::string& example) {
+  CLI::App* below = app_->add_subcommand(name, what);
+  app_->require_subcommand(1);
+  children_.push_back(std::make_unique<Command>(below));
+  if (!example.empty()) children_.back()->Example(example);
+  return *children_.back();
+}
+
+void Command::Example(const std::string& line) {
+  Footer("Example:\n  " + line);
+}
+
+void Command::Footer(const std::string& text) {
+  app_->footer(text);
+}
+
+void Command::Flag(const std::string& name, std::string* value, const FlagText& text) {
+  AddOption(app_, name, value, text, *value);
+}
+
+void Command::Flag(const std::string& name, uint64_t* value, const FlagText& text) {
+  // CLI11 reads -1 as 2^64 - 1, and so what is above it.
+  AddOption(app_, name, value, text, absl::StrCat(*value))->check([](const std::string& word) {
+    uint64_t ignored = 0;
+    return absl::SimpleAtoi(word, &ignored) ? "" : word + " is not a whole number of 0 or more";
+  });
+}
+
+void Command::Flag(const std::string& name, double* value, const FlagText& text) {
+  AddOption(app_, name, value, text, absl::StrCat(*value))->check([](const std::string& word) {
+    double ignored = 0;
+    return absl::SimpleAtod(word, &ignored) ? "" : word + " is not a number";
+  });
+}
+
+void Command::Choice(const std::string& name, std::string* value, const FlagText& text) {
+  const std::vector<std::string> words = absl::StrSplit(text.type, '|');
+  AddOption(app_, name, value, text, *value)->check([words](const std::string& word) {
+    return absl::c_linear_search(words, word)
+               ? std::string()
+               : absl::StrCat("'", word, "' is none of ", absl::StrJoin(words, ", "));
+  });
+}
+
+void Command::Switch(const std::string& name, bool* value, const FlagText& text) {
+  app_->add_flag(name, *value, Described(text, *value ? "on" : "off"))->option_text("(switch)");
+}
+
+void Command::List(const std::string& name, std::vector<std::string>* values, bool commas,
+                   const FlagText& text) {
+  CLI::Option* option = AddOption(app_, name, values, text, absl::StrJoin(*values, ","));
+  option->allow_extra_args(false);
+  if (commas) option->delimiter(',');
+}
+
+void Command::Argument(const std::string& name, std::string* value, const FlagText& text) {
+  AddOption(app_, name, value, text, *value);
+}
+
+void Command::Arguments(const std::string& name, std::vector<std::string>* values,
+                        const FlagText& text) {
+  AddOption(app_, name, values, text, absl::StrJoin(*values, ","))->delimiter(',');
+}
+
+CommandLine::CommandLine(const std::string& program, const std::string& what)
+    : app_(std::make_unique<CLI::App>(what, program)), common_(std::make_unique<Common>()) {
+  app_->formatter(std::make_shared<HelpFormatter>());
+  app_->get_formatter()->column_width(20);
+  app_->set_version_flag("--version", absl::StrCat(program, " ", kVersion),
+                         "Prints the version.\ndefault: off; example: --version");
+  root_ = std::make_unique<Command>(app_.get());
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::AddCommonFlags(Command& command) {
+  CLI::App* app = command.app_;
+  app->set_help_flag("-h,--help", "Prints this text.\ndefault: off; example: --help");
+  app->get_help_ptr()->option_text("(switch)");
+  for (const auto& below : command.children_) AddCommonFlags(*below);
+  if (!command.body_) return;
+  command.Switch("--json", &common_->json,
+                 {"", "Prints one JSON object on standard output.", "--json"});
+  command.Choice("--log-level", &common_->log_level,
+                 {"info|warning|error|off", "Lowest level that is logged.", "--log-level info"});
+  app->callback([this, chosen = &command] { common_->chosen = chosen; });
+}
+
+absl::Status CommandLine::ParseFailure(const std::string& message) const {
+  const CLI::App* app = Deepest(app_.get());
+  const std::string word = UnknownWord(app_.get());
+  const std::string help = absl::StrCat("see ", FullName(app), " --help");
+  const std::vector<std::string> commands = KnownWords(app, false);
+  if (word.empty() && !commands.empty()) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       FullName(app), ": name a command: ", absl::StrJoin(commands, ", "))),
+                   help);
+  }
+  if (word.empty()) return WithFix(absl::InvalidArgumentError(message), help);
+  const bool is_flag = absl::StartsWith(word, "-");
+  const bool is_command = !is_flag && !commands.empty();
+  const std::string name = word.substr(0, word.find('='));
+  const std::string nearest = NearestName(name, KnownWords(app, is_flag));
+  const char* kind = is_flag ? "flag" : is_command ? "command" : "argument";
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat(FullName(app), ": unknown ", kind, " '", name, "'")),
+      nearest.empty() ? help : absl::StrCat("did you mean '", nearest, "'? ", help));
+}
+
+absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv, std::string* help) {
+  std::vector<std::string> words = NormalizeFlags({argv + std::min(argc, 1), argv + argc});
+  CISTERN_RETURN_IF_ERROR(CheckValues(words));
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  try {
+    app_->parse(std::move(words));
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* app = Deepest(app_.get());
+    *help = app->help(app->get_parent() ? FullName(app->get_parent()) : "");
+    return nullptr;
+  } catch (const CLI::CallForVersion& version) {
+    *help = absl::StrCat(version.what(), "\n");
+    return nullptr;
+  } catch (const CLI::ParseError& error) {
+    return ParseFailure(error.what());
+  }
+  return common_->chosen;
+}
+
+int CommandLine::Run(int argc, const char* const* argv) {
+  AddCommonFlags(*root_);
+  std::string help;
+  const auto command = Parse(argc, argv, &help);
+  if (!command.ok()) return Print(command.status());
+  if (*command == nullptr) {
+    std::cout << help << std::flush;
+    return static_cast<int>(ExitCode::kDone);
+  }
+  SetLogLevel(common_->log_level);
+  absl::StatusOr<Report> report = [&] {
+    Console console(stderr);
+    return (*command)->body()(console);
+  }();
+  return Print(std::move(report));
+}
+
+int CommandLine::Print(absl::StatusOr<Report> result) const {
+  Report report = result.ok() ? *std::move(result) : Report{{}, "", result.status()};
+  int code = static_cast<int>(ExitCodeOf(report.outcome));
+  if (!report.outcome.ok()) {
+    report.json["error"] = std::string(report.outcome.message());
+    report.json["fix"] = FixOf(report.outcome);
+    report.json["exit_code"] = code;
+  }
+  std::cout << (common_->json ? JsonLine(report.json) : report.text) << std::flush;
+  // A reader that has seen enough closes its pipe; a full disk is something else.
+  if (report.outcome.ok() && !std::cout && errno != EPIPE) {
+    report.outcome = absl::InternalError(absl::StrCat(
+        "what this command found cannot be written to standard output: ", std::strerror(errno)));
+    code = static_cast<int>(ExitCode::kFailed);
+  }
+  if (!report.outcome.ok()) std::cerr << ErrorText(report.outcome) << std::flush;
+  return code;
+}
+
+}  // namespace cistern

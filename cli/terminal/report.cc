@@ -1,0 +1,33 @@
+#include "cli/terminal/report.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace cistern {
+
+Console::Console(std::FILE* stream) : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1) {}
+
+Console::~Console() {
+  if (updating_) std::fputc('\n', stream_);
+}
+
+int Console::columns() const {
+  winsize size{};
+  const bool known = ioctl(fileno(stream_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+void Console::Say(const std::string& line) {
+  std::fprintf(stream_, "%s%s\n", updating_ ? "\r\x1b[K" : "", line.c_str());
+  std::fflush(stream_);
+  updating_ = false;
+}
+
+void Console::Update(const std::string& line) {
+  if (!is_terminal_) return;
+  std::fprintf(stream_, "\r%s\x1b[K", line.c_str());
+  std::fflush(stream_);
+  updating_ = !line.empty();
+}
+
+}  // namespace cistern

@@ -1,0 +1,38 @@
+// Hashes whose values are part of a format or of a placement: never change one without a version.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/host_device.h"
+#include "common/base/types.h"
+
+namespace cistern {
+
+// Spreads the bits of a key (the finalizer of splitmix64, Steele et al. 2014).
+//
+// Buckets and probe positions come from the mixed key, because keys are often small and dense; the
+// shard comes from the key itself, because that is the file format (DESIGN section 4).
+CISTERN_HOST_DEVICE inline uint64_t MixKey(Key key) {
+  uint64_t x = key + 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+// The key whose mixed key is `mixed`: every step of MixKey, undone from the last to the first. The
+// factors are the inverses of its factors modulo 2^64.
+CISTERN_HOST_DEVICE inline Key UnmixKey(uint64_t mixed) {
+  uint64_t x = mixed ^ (mixed >> 31) ^ (mixed >> 62);
+  x *= 0x319642b2d24d8ec3ull;
+  x = (x ^ (x >> 27) ^ (x >> 54)) * 0x96de1b173f119089ull;
+  return (x ^ (x >> 30) ^ (x >> 60)) - 0x9e3779b97f4a7c15ull;
+}
+
+// 64-bit XXH3 of `bytes`: schema, shard-map and cluster identities, and hashed feature names.
+uint64_t HashBytes(const void* data, size_t size);
+inline uint64_t HashBytes(const std::string& bytes) {
+  return HashBytes(bytes.data(), bytes.size());
+}
+
+}  // namespace cistern

@@ -1,0 +1,233 @@
+#include "common/io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace cistern {
+namespace {
+
+constexpr size_t kShownPathBytes = 200;  // of one that is too long
+
+std::string ParentOf(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = path.rfind('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// "a folder"; what else a name can stand for than a regular file.
+std::string KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO (a named pipe)";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "of another kind";
+}
+
+absl::Status NotRegular(mode_t mode, const std::string& path) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, " is ", KindOf(mode), ", not a regular file; write what it gives to a file first"));
+}
+
+// O_NONBLOCK: a FIFO in the place of the file must not hold us.
+absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int more_flags,
+                                       const std::string& path) {
+  OpenedFile file;
+  file.fd = FileDescriptor(
+      openat(folder, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | more_flags));
+  const int error = errno;
+  struct stat status;
+  if (!file.fd.is_open()) {
+    // What a socket and a device without its hardware answer.
+    const int follow = (more_flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
+    const bool known = error == ENXIO && fstatat(folder, name.c_str(), &status, follow) == 0;
+    return known ? NotRegular(status.st_mode, path) : ErrnoStatus(error, "open", path);
+  }
+  if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "look at", path);
+  if (!S_ISREG(status.st_mode)) return NotRegular(status.st_mode, path);
+  file.bytes = static_cast<uint64_t>(status.st_size);
+  return file;
+}
+
+}  // namespace
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status FileDescriptor::Close(const std::string& path) {
+  const int fd = std::exchange(fd_, -1);
+  // Linux closes the descriptor even where it reports EINTR.
+  if (fd >= 0 && close(fd) != 0 && errno != EINTR) return ErrnoStatus(errno, "close", path);
+  return absl::OkStatus();
+}
+
+absl::Status ErrnoStatus(int error, absl::string_view action, const std::string& path) {
+  const std::string what =
+      absl::StrCat("cannot ", action, " ", path, ": ", std::string(strerror(error)));
+  switch (error) {
+    case EFBIG:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          what, "; raise the limit of a file's size (ulimit -f), or choose another place"));
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, "; free space there or choose another place, then try again"));
+    case ENOENT:
+      return absl::NotFoundError(what);
+    case EEXIST:
+      return absl::AlreadyExistsError(what);
+    case ENOTDIR:
+    case EISDIR:
+      return absl::InvalidArgumentError(what);
+    case ENAMETOOLONG:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot ", action, " ", path.substr(0, kShownPathBytes), "...: ",
+          std::string(strerror(error)), ": the path has ", path.size(), " bytes; a path may have ",
+          PATH_MAX - 1, ", each name in it ", NAME_MAX, "; choose a shorter one"));
+    case ELOOP:
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " (a symbolic link here is not followed)"));
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(
+          absl::StrCat(what, "; give this user the right to it or choose another place"));
+    case EMFILE:
+    case ENFILE:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, "; raise the limit of open files (ulimit -n)"));
+    default:
+      return absl::InternalError(what);
+  }
+}
+
+absl::Status MakeFolders(const std::string& path) {
+  int made = mkdir(path.c_str(), 0777);
+  if (made != 0 && errno == ENOENT && !path.empty()) {
+    CISTERN_RETURN_IF_ERROR(MakeFolders(ParentOf(path)));
+    made = mkdir(path.c_str(), 0777);  // /proc says that it is not there for ever
+  }
+  if (made == 0) {
+    const std::string parent = ParentOf(path);
+    CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(parent));
+    return SyncToDisk(fd.get(), parent);
+  }
+  if (errno == EEXIST && IsFolder(path)) return absl::OkStatus();
+  return ErrnoStatus(errno == EEXIST ? ENOTDIR : errno, "make the folder", path);
+}
+
+absl::StatusOr<FileDescriptor> OpenFolder(const std::string& path) {
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.is_open()) return ErrnoStatus(errno, "open the folder", path);
+  return fd;
+}
+
+absl::StatusOr<FileDescriptor> OpenFolderAt(int parent, const std::string& name,
+                                            const std::string& path) {
+  FileDescriptor fd(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.is_open()) return ErrnoStatus(errno, "open the folder", path);
+  return fd;
+}
+
+absl::StatusOr<OpenedFile> OpenFile(const std::string& path) {
+  return OpenRegular(AT_FDCWD, path, 0, path);
+}
+
+absl::StatusOr<OpenedFile> OpenFileAt(int folder, const std::string& name,
+                                      const std::string& path) {
+  return OpenRegular(folder, name, O_NOFOLLOW, path);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t limit) {
+  CISTERN_ASSIGN_OR_RETURN(const OpenedFile file, OpenFile(path));
+  if (file.bytes > limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, " has ", file.bytes, " bytes; at most ", limit, " are read"));
+  }
+  std::string bytes(file.bytes, '\0');
+  CISTERN_ASSIGN_OR_RETURN(const size_t got,
+                           ReadFully(file.fd.get(), bytes.data(), bytes.size(), path));
+  bytes.resize(got);
+  return bytes;
+}
+
+absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
+                                            const std::string& path, unsigned mode) {
+  FileDescriptor fd(
+      openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!fd.is_open()) return ErrnoStatus(errno, "create", path);
+  return fd;
+}
+
+absl::Status WriteError(int error, uint64_t offset, const std::string& path) {
+  if (error != EFBIG) return ErrnoStatus(error, "write", path);
+  rlimit limit;
+  const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return ErrnoStatus(error,
+                     absl::StrCat("write beyond byte ", offset,
+                                  limited ? absl::StrCat(" (this process may write files of ",
+                                                         limit.rlim_cur, " bytes)")
+                                          : "",
+                                  " of"),
+                     path);
+}
+
+absl::Status WriteFully(int fd, absl::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      const int error = errno;
+      const off_t at = lseek(fd, 0, SEEK_CUR);
+      return WriteError(error, at < 0 ? 0 : static_cast<uint64_t>(at), path);
+    }
+    if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFullyAt(int fd, uint64_t offset, absl::string_view bytes,
+                          const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno != EINTR) return WriteError(errno, offset, path);
+    if (written <= 0) continue;
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> ReadFully(int fd, char* out, size_t size, const std::string& path) {
+  size_t total = 0;
+  while (total < size) {
+    const ssize_t got = read(fd, out + total, size - total);
+    if (got < 0 && errno != EINTR) return ErrnoStatus(errno, "read", path);
+    if (got == 0) break;
+    if (got > 0) total += static_cast<size_t>(got);
+  }
+  return total;
+}
+
+absl::Status SyncToDisk(int fd, const std::string& path) {
+  // EINVAL: a file system that cannot sync this kind of descriptor has nothing to lose by it.
+  if (fsync(fd) != 0 && errno != EINVAL) return ErrnoStatus(errno, "sync", path);
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

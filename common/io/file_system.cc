@@ -1,0 +1,369 @@
+// LocalFileSystem: each call resolves its path to an open folder and a name in it, and works there.
+#include "common/io/file_system.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/aligned_buffer.h"
+#include "common/base/check.h"
+#include "common/io/direct_writer.h"
+#include "common/io/file.h"
+
+namespace cistern {
+namespace {
+
+constexpr char kBelow[] = "//";
+
+// A name in an open folder.
+struct Place {
+  FileDescriptor folder;
+  std::string leaf;
+  std::string path;  // the whole, for errors
+};
+
+absl::StatusOr<Place> Locate(const std::string& path) {
+  Place place;
+  place.path = ShownPath(path);
+  const size_t mark = path.rfind(kBelow);
+  const bool marked = mark != std::string::npos && mark > 0;
+  // Without a mark only the last name is the caller's own.
+  const size_t slash = marked ? mark : path.rfind('/');
+  std::string shown = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  std::vector<std::string> names = absl::StrSplit(
+      slash == std::string::npos ? path : path.substr(slash + (marked ? 2 : 1)), '/');
+  for (const std::string& name : names) {
+    if (!name.empty() && name != "." && name != ".." && name.find('\0') == std::string::npos) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", place.path, "' does not end with the name of a file"));
+  }
+  CISTERN_ASSIGN_OR_RETURN(place.folder, OpenFolder(shown));
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    absl::StrAppend(&shown, "/", names[i]);
+    CISTERN_ASSIGN_OR_RETURN(place.folder, OpenFolderAt(place.folder.get(), names[i], shown));
+  }
+  place.leaf = names.back();
+  return place;
+}
+
+// Two names in one open folder.
+struct Renaming {
+  Place from;
+  std::string to_leaf, to_path;
+};
+
+absl::StatusOr<Renaming> LocateBoth(const std::string& from, const std::string& to) {
+  const std::string shown = ShownPath(to);
+  Renaming renaming{Place(), shown.substr(shown.rfind('/') + 1), shown};
+  CISTERN_ASSIGN_OR_RETURN(renaming.from, Locate(from));
+  if (absl::StripSuffix(shown, renaming.to_leaf) ==
+          absl::StripSuffix(renaming.from.path, renaming.from.leaf) &&
+      !renaming.to_leaf.empty()) {
+    return renaming;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("cannot rename ", renaming.from.path, " to ",
+                                                 shown, ", which is in another folder"));
+}
+
+class LocalWritableFile : public WritableFile {
+ public:
+  LocalWritableFile(FileDescriptor fd, const std::string& path)
+      : fd_(std::move(fd)), path_(path), writer_(fd_.get(), path) {}
+
+  absl::Status Append(absl::string_view bytes) override {
+    if (status_.ok()) status_ = writer_.Append(bytes);
+    appended_ += bytes.size();
+    return status_;
+  }
+
+  absl::Status WriteAt(uint64_t offset, absl::string_view bytes) override {
+    CISTERN_CHECK(offset + bytes.size() <= appended_);
+    if (status_.ok()) status_ = writer_.Flush();
+    if (status_.ok()) status_ = WriteFullyAt(fd_.get(), offset, bytes, path_);
+    return status_;
+  }
+
+  absl::Status Sync() override {
+    if (status_.ok()) status_ = writer_.Flush();
+    if (status_.ok()) status_ = SyncToDisk(fd_.get(), path_);
+    return status_;
+  }
+
+  absl::Status Close() override {
+    if (status_.ok()) status_ = writer_.Flush();
+    CISTERN_RETURN_IF_ERROR(status_);
+    status_ = fd_.Close(path_);
+    CISTERN_RETURN_IF_ERROR(status_);
+    status_ = absl::FailedPreconditionError(absl::StrCat(path_, " is closed"));
+    return absl::OkStatus();
+  }
+
+  void WillBeRead() override {
+    if (status_.ok()) status_ = writer_.Flush();
+  }
+
+ private:
+  FileDescriptor fd_;
+  const std::string path_;
+  DirectWriter writer_;
+  uint64_t appended_ = 0;
+  absl::Status status_;  // the first error
+};
+
+// Large reads into aligned memory go past the page cache.
+class LocalReadableFile : public ReadableFile {
+ public:
+  LocalReadableFile(OpenedFile file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {
+    if (file_.bytes < kDirectBytes) return;
+    // The file itself, whatever has its name by now. Where there is no /proc, or a file system that
+    // cannot do this, every read is a plain one.
+    const std::string same = absl::StrCat("/proc/self/fd/", file_.fd.get());
+    direct_ = FileDescriptor(open(same.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  }
+
+  uint64_t bytes() const override { return file_.bytes; }
+
+  absl::Status Read(uint64_t offset, size_t size, char* out) const override {
+    size_t total = ReadDirect(offset, size, out);
+    while (total < size) {
+      const ssize_t got =
+          pread(file_.fd.get(), out + total, size - total, static_cast<off_t>(offset + total));
+      if (got < 0 && errno != EINTR) return ErrnoStatus(errno, "read", path_);
+      if (got == 0) {
+        return absl::DataLossError(absl::StrCat(path_, " ends at byte ", offset + total,
+                                                ", before byte ", offset + size,
+                                                ": it was cut short"));
+      }
+      if (got > 0) total += static_cast<size_t>(got);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr size_t kDirectBytes = size_t{256} << 10;
+
+  // Bytes that could be read from `offset` on; what ended it, a plain read says.
+  size_t ReadDirect(uint64_t offset, size_t size, char* out) const {
+    const uint64_t misplaced = reinterpret_cast<uintptr_t>(out) | offset;
+    if (!direct_.is_open() || size < kDirectBytes || !AlignedBuffer::IsAligned(misplaced)) {
+      return 0;
+    }
+    const size_t whole = AlignedBuffer::RoundDown(size);
+    size_t done = 0;
+    while (done < whole) {
+      const ssize_t got =
+          pread(direct_.get(), out + done, whole - done, static_cast<off_t>(offset + done));
+      if (got <= 0) break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
+  }
+
+  const OpenedFile file_;
+  FileDescriptor direct_;  // the same file
+  const std::string path_;
+};
+
+// Closing the descriptor gives the lock back.
+class LocalFileLock : public FileLock {
+ public:
+  explicit LocalFileLock(FileDescriptor fd) : fd_(std::move(fd)) {}
+
+ private:
+  const FileDescriptor fd_;
+};
+
+bool SameFile(int folder, const std::string& a, const std::string& b) {
+  struct stat of_a, of_b;
+  return fstatat(folder, a.c_str(), &of_a, AT_SYMLINK_NOFOLLOW) == 0 &&
+         fstatat(folder, b.c_str(), &of_b, AT_SYMLINK_NOFOLLOW) == 0 &&
+         of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+// Publish where the file system (NFS, some of FUSE) has no rename that never replaces: a second
+// name is an exclusive creation everywhere. Returns an errno value.
+int LinkThenUnlink(int folder, const std::string& from, const std::string& to) {
+  if (linkat(folder, from.c_str(), folder, to.c_str(), 0) != 0) {
+    // NFS reports EEXIST for a link of ours whose first reply was lost.
+    if (errno != EEXIST) return errno;
+    if (!SameFile(folder, from, to)) return EEXIST;
+  }
+  unlinkat(folder, from.c_str(), 0);  // a name that stays does no harm
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::Create(const std::string& path) {
+  return CreateWithMode(path, 0666);
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreatePrivate(
+    const std::string& path) {
+  return CreateWithMode(path, 0600);
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreateWithMode(
+    const std::string& path, unsigned mode) {
+  CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
+  CISTERN_ASSIGN_OR_RETURN(FileDescriptor fd,
+                           CreateFileAt(place.folder.get(), place.leaf, place.path, mode));
+  return std::make_unique<LocalWritableFile>(std::move(fd), place.path);
+}
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
+  CISTERN_ASSIGN_OR_RETURN(OpenedFile file, OpenFileAt(place.folder.get(), place.leaf, place.path));
+  return std::make_unique<LocalReadableFile>(std::move(file), place.path);
+}
+
+absl::Status LocalFileSystem::MakeFolders(const std::string& path) {
+  return cistern::MakeFolders(ShownPath(path));
+}
+
+absl::Status LocalFileSystem::Publish(const std::string& from, const std::string& to) {
+  CISTERN_ASSIGN_OR_RETURN(const Renaming names, LocateBoth(from, to));
+  const int folder = names.from.folder.get();
+  int error = 0;
+  if (renameat2(folder, names.from.leaf.c_str(), folder, names.to_leaf.c_str(), RENAME_NOREPLACE) !=
+      0) {
+    error = errno;
+  }
+  if (error == EINVAL || error == ENOSYS) {
+    error = LinkThenUnlink(folder, names.from.leaf, names.to_leaf);
+  }
+  if (error == 0) return absl::OkStatus();
+  return ErrnoStatus(error, absl::StrCat("rename ", names.from.path, " to"), names.to_path);
+}
+
+absl::Status LocalFileSystem::Replace(const std::string& from, const std::string& to) {
+  CISTERN_ASSIGN_OR_RETURN(const Renaming names, LocateBoth(from, to));
+  const int folder = names.from.folder.get();
+  if (renameat(folder, names.from.leaf.c_str(), folder, names.to_leaf.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, absl::StrCat("rename ", names.from.path, " to"), names.to_path);
+}
+
+absl::Status LocalFileSystem::Remove(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
+  // Its blocks are given back when the last descriptor closes, which takes a large file long.
+  FileDescriptor last(
+      openat(place.folder.get(), place.leaf.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (unlinkat(place.folder.get(), place.leaf.c_str(), 0) == 0) {
+    CloseLater(std::move(last));
+    return absl::OkStatus();
+  }
+  if (errno == EISDIR && unlinkat(place.folder.get(), place.leaf.c_str(), AT_REMOVEDIR) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, "remove", place.path);
+}
+
+void LocalFileSystem::CloseLater(FileDescriptor last) {
+  constexpr off_t kLargeBytes = off_t{16} << 20;
+  struct stat status;
+  if (fstat(last.get(), &status) != 0 || status.st_size < kLargeBytes) return;
+  absl::MutexLock lock(&mutex_);
+  if (closer_ == nullptr) closer_ = std::make_unique<ThreadPool>(1);
+  closer_->Run([fd = std::make_shared<FileDescriptor>(std::move(last))] { *fd = {}; });
+}
+
+absl::Status LocalFileSystem::SyncFolder(const std::string& path) {
+  const std::string shown = ShownPath(path);
+  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(shown));
+  return SyncToDisk(fd.get(), shown);
+}
+
+absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const std::string& folder) {
+  const std::string shown = ShownPath(folder);
+  DIR* const listing = opendir(shown.c_str());
+  if (listing == nullptr) return ErrnoStatus(errno, "open the folder", shown);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(listing)) {
+    const absl::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  const int error = errno;
+  closedir(listing);
+  if (error != 0) return ErrnoStatus(error, "list the folder", shown);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<bool> LocalFileSystem::Exists(const std::string& path) {
+  struct stat status;
+  const std::string shown = ShownPath(path);
+  if (lstat(shown.c_str(), &status) == 0) return true;
+  if (errno == ENOENT) return false;
+  return ErrnoStatus(errno, "look at", shown);
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
+  FileDescriptor fd(openat(place.folder.get(), place.leaf.c_str(),
+                           O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (!fd.is_open()) return ErrnoStatus(errno, "open the lock", place.path);
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+    return std::make_unique<LocalFileLock>(std::move(fd));
+  }
+  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock", place.path);
+  return absl::FailedPreconditionError(absl::StrCat(
+      place.path, " is held by another process: it is using this folder; stop it first"));
+}
+
+std::string PathBelow(absl::string_view folder, absl::string_view name) {
+  return absl::StrCat(absl::StripSuffix(folder, "/"), kBelow, name);
+}
+
+std::string ShownPath(absl::string_view path) {
+  return absl::StrReplaceAll(path, {{kBelow, "/"}});
+}
+
+std::string ParentFolder(absl::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  const size_t slash = path.rfind('/');
+  if (slash == absl::string_view::npos) return ".";
+  return std::string(slash == 0 ? "/" : path.substr(0, slash));
+}
+
+absl::Status RemoveTree(FileSystem& files, const std::string& path) {
+  const absl::Status removed = files.Remove(path);
+  if (removed.ok() || absl::IsNotFound(removed)) return absl::OkStatus();
+  // What Remove leaves is a folder that is not empty, and no link.
+  const absl::StatusOr<std::vector<std::string>> names = files.List(path);
+  if (!names.ok()) return removed;
+  for (const std::string& name : *names) {
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files, PathBelow(path, name)));
+  }
+  return files.Remove(path);
+}
+
+absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.Open(path));
+  if (file->bytes() > limit) {
+    return absl::ResourceExhaustedError(absl::StrCat(ShownPath(path), " has ", file->bytes(),
+                                                     " bytes, above the ", limit,
+                                                     " that such a file can have"));
+  }
+  std::string bytes(file->bytes(), '\0');
+  CISTERN_RETURN_IF_ERROR(file->Read(0, bytes.size(), bytes.data()));
+  return bytes;
+}
+
+}  // namespace cistern

@@ -1,0 +1,190 @@
+// ModelFileWriter and ReadModelFile of model_folder.h: the files that hold rows.
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/check.h"
+#include "common/base/names.h"
+#include "common/io/gzip.h"
+#include "common/io/piece_reader.h"
+#include "common/saved_model/model_folder.h"
+#include "common/saved_model/row_cutter.h"
+
+namespace cistern {
+namespace {
+
+constexpr char kUnfinished[] = ".tmp";
+
+// Only two plain names are taken, so that no file of a model can lie outside its folder.
+absl::Status CheckFileName(const std::string& name) {
+  const std::vector<std::string> parts = absl::StrSplit(name, '/');
+  if (parts.size() != 2 || !CheckName(parts[0]).ok() || !CheckName(parts[1]).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' cannot name a file of a model; it must be TABLE/FILE"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ModelFileWriter::ModelFileWriter(FileSystem& files, std::string path)
+    : files_(files), path_(std::move(path)), hash_state_(XXH3_createState()) {
+  CISTERN_CHECK(hash_state_ != nullptr);
+  XXH3_64bits_reset(hash_state_);
+}
+
+absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(FileSystem& files,
+                                                                         const std::string& folder,
+                                                                         const std::string& name) {
+  CISTERN_RETURN_IF_ERROR(CheckFileName(name));
+  const std::string path = PathBelow(folder, name), unfinished = path + kUnfinished;
+  CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path)));
+  std::unique_ptr<ModelFileWriter> writer(new ModelFileWriter(files, path));
+  writer->file_.name = name;
+  if (FormOfName(name).gzip()) writer->gzip_ = std::make_unique<GzipWriter>();
+  // What a save that was killed left under the temporary name is of no use to anyone.
+  files.Remove(unfinished).IgnoreError();
+  CISTERN_ASSIGN_OR_RETURN(writer->out_, files.Create(unfinished));
+  return writer;
+}
+
+ModelFileWriter::~ModelFileWriter() {
+  if (out_ != nullptr) {
+    out_.reset();
+    files_.Remove(path_ + kUnfinished).IgnoreError();
+  }
+  XXH3_freeState(hash_state_);
+}
+
+absl::Status ModelFileWriter::Append(absl::string_view bytes, uint64_t rows) {
+  CISTERN_RETURN_IF_ERROR(status_);
+  file_.rows += rows;
+  if (gzip_ == nullptr) {
+    status_ = Store(bytes);
+    return status_;
+  }
+  std::string compressed;
+  gzip_->Append(bytes, &compressed);
+  status_ = Store(compressed);
+  return status_;
+}
+
+absl::Status ModelFileWriter::Store(absl::string_view bytes) {
+  if (bytes.empty()) return absl::OkStatus();
+  file_.bytes += bytes.size();
+  XXH3_64bits_update(hash_state_, bytes.data(), bytes.size());
+  return out_->Append(bytes);
+}
+
+absl::StatusOr<ModelFile> ModelFileWriter::Close() {
+  CISTERN_RETURN_IF_ERROR(status_);
+  status_ = Finish();
+  CISTERN_RETURN_IF_ERROR(status_);
+  status_ = absl::FailedPreconditionError(absl::StrCat(ShownPath(path_), " is closed"));
+  file_.xxh3 = XXH3_64bits_digest(hash_state_);
+  return file_;
+}
+
+absl::Status ModelFileWriter::Finish() {
+  if (gzip_ != nullptr) {
+    std::string end;
+    gzip_->Finish(&end);
+    CISTERN_RETURN_IF_ERROR(Store(end));
+  }
+  CISTERN_RETURN_IF_ERROR(out_->Sync());
+  CISTERN_RETURN_IF_ERROR(out_->Close());
+  CISTERN_RETURN_IF_ERROR(files_.Replace(path_ + kUnfinished, path_));
+  out_.reset();
+  return absl::OkStatus();
+}
+
+namespace {
+
+std::string Hex(uint64_t x) {
+  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
+}
+
+absl::Status Changed(const char* what, const std::string& found, const std::string& recorded) {
+  return absl::DataLossError(absl::StrCat("its ", what, " is ", found, " and not ", recorded,
+                                          " as when it was saved; restore the file from a copy"));
+}
+
+// Hands the bytes of a file to `cutter`, inflated where `gzip`; hash: of the stored ones, or null.
+absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
+                      XXH3_state_t* hash) {
+  std::unique_ptr<GzipReader> inflater;
+  if (gzip) {
+    inflater =
+        std::make_unique<GzipReader>([&](absl::string_view block) { return cutter.Add(block); });
+  }
+  const uint64_t bytes = opened.bytes();
+  PieceReader reader(&opened, bytes);
+  for (uint64_t offset = 0; offset < bytes; offset += PieceReader::kPieceBytes) {
+    const size_t size = std::min<uint64_t>(PieceReader::kPieceBytes, bytes - offset);
+    CISTERN_ASSIGN_OR_RETURN(const absl::string_view block, reader.Get(offset, size));
+    if (hash != nullptr) XXH3_64bits_update(hash, block.data(), block.size());
+    CISTERN_RETURN_IF_ERROR(gzip ? inflater->Append(block) : cutter.Add(block));
+  }
+  if (gzip) CISTERN_RETURN_IF_ERROR(inflater->Finish());
+  return cutter.Finish();
+}
+
+absl::Status ReadChecked(const ReadableFile& opened, const ModelFile& file,
+                         const RowCutter::Row& row) {
+  if (opened.bytes() != file.bytes) {
+    return Changed("size", absl::StrCat(opened.bytes()), absl::StrCat(file.bytes));
+  }
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(),
+                                                                      &XXH3_freeState);
+  CISTERN_CHECK(hash != nullptr);
+  XXH3_64bits_reset(hash.get());
+  const v1::SaveFormat form = FormOfName(file.name);
+  const std::unique_ptr<RowCutter> cutter = RowCutter::Create(form.kind(), row, file.rows);
+  CISTERN_RETURN_IF_ERROR(ReadRows(opened, form.gzip(), *cutter, hash.get()));
+  const uint64_t found = XXH3_64bits_digest(hash.get());
+  if (found != file.xxh3) return Changed("hash", Hex(found), Hex(file.xxh3));
+  if (cutter->rows() != file.rows) {
+    return Changed("number of rows", absl::StrCat(cutter->rows()), absl::StrCat(file.rows));
+  }
+  return absl::OkStatus();
+}
+
+// Opens file `name` of a model; that it is not there, or no file, is a loss of the model's data.
+absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFileOf(FileSystem& files,
+                                                         const std::string& folder,
+                                                         const std::string& name) {
+  CISTERN_RETURN_IF_ERROR(CheckFileName(name));
+  absl::StatusOr<std::unique_ptr<ReadableFile>> opened = files.Open(PathBelow(folder, name));
+  if (absl::IsNotFound(opened.status()) || absl::IsInvalidArgument(opened.status())) {
+    return absl::DataLossError(
+        absl::StrCat(opened.status().message(), "; the model is not whole without this file"));
+  }
+  return opened;
+}
+
+}  // namespace
+
+absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
+                           const std::function<absl::Status(absl::string_view row)>& row) {
+  CISTERN_ASSIGN_OR_RETURN(const auto opened, OpenFileOf(files, folder, file.name));
+  return AddContext(ReadChecked(*opened, file, row), ShownPath(PathBelow(folder, file.name)));
+}
+
+absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
+                             const std::function<absl::Status(absl::string_view row)>& row) {
+  CISTERN_ASSIGN_OR_RETURN(const auto opened, OpenFileOf(files, folder, name));
+  const v1::SaveFormat form = FormOfName(name);
+  const bool is_text = form.kind() != v1::SaveFormat::BINARY;
+  const RowCutter::Row without_return = [&](absl::string_view line) {
+    if (is_text) absl::ConsumeSuffix(&line, "\r");
+    return row(line);
+  };
+  const std::unique_ptr<RowCutter> cutter =
+      RowCutter::Create(form.kind(), without_return, UINT64_MAX);
+  return AddContext(ReadRows(*opened, form.gzip(), *cutter, /*hash=*/nullptr),
+                    ShownPath(PathBelow(folder, name)));
+}
+
+}  // namespace cistern

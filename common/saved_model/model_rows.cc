@@ -1,0 +1,135 @@
+#include "common/saved_model/model_rows.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "common/value/value_binary.h"
+#include "common/value/value_text.h"
+#include "common/value/value_upgrade.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kAverageColumn = 1;  // of ADAM_D2SUM
+
+bool IsText(v1::SaveFormat::Kind kind) {
+  return kind != v1::SaveFormat::BINARY;
+}
+
+bool ForgetsAverage(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& table) {
+  return IsText(kind) && table.rule().kind() == v1::DenseRule::ADAM_D2SUM;
+}
+
+Digits DigitsOf(const v1::SaveFormat& format) {
+  return format.six_digits() ? Digits::kSix : Digits::kShortest;
+}
+
+}  // namespace
+
+absl::Status CheckFormat(const v1::SaveFormat& format) {
+  if (!v1::SaveFormat::Kind_IsValid(format.kind())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("format ", static_cast<int>(format.kind()), " of a save does not exist"));
+  }
+  if (IsText(format.kind()) || !format.six_digits()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "six digits are of the text format; a binary save holds every bit: leave one of them out");
+}
+
+bool IsExact(const v1::SaveFormat& format) {
+  return !IsText(format.kind()) || !format.six_digits();
+}
+
+bool IsExact(const v1::SaveFormat& format, const v1::DenseTableSpec& table) {
+  return IsExact(format) && !ForgetsAverage(format.kind(), table);
+}
+
+void AppendRow(const v1::SaveFormat& format, const ValueLayout& layout, Key key, const float* value,
+               bool full, std::string* out) {
+  if (IsText(format.kind())) {
+    AppendValueLine(layout, key, value, full, out, DigitsOf(format));
+  } else {
+    AppendValueRecord(layout, key, value, full, out);
+  }
+}
+
+void AppendDenseRow(const v1::SaveFormat& format, const v1::DenseTableSpec& table, uint64_t row,
+                    absl::Span<const float> values, std::string* out) {
+  if (!IsText(format.kind())) return AppendDenseRecord(row, values, out);
+  if (!ForgetsAverage(format.kind(), table)) return AppendDenseLine(values, out, DigitsOf(format));
+  std::vector<float> cells(values.begin(), values.end());
+  cells[kAverageColumn] = 0.0f;
+  AppendDenseLine(cells, out, DigitsOf(format));
+}
+
+RowParser ParserOf(v1::SaveFormat::Kind kind, const ValueLayout& layout) {
+  if (IsText(kind)) {
+    return [layout](absl::string_view row, Key* key, float* value, bool* full) {
+      return ParseValueLine(layout, row, key, value, full);
+    };
+  }
+  return [layout](absl::string_view row, Key* key, float* value, bool* full) {
+    return ParseValueRecord(layout, row, key, value, full);
+  };
+}
+
+absl::StatusOr<RowParser> UpgradingParser(v1::SaveFormat::Kind kind, const ValueLayout& from,
+                                          const ValueLayout& to) {
+  CISTERN_ASSIGN_OR_RETURN(const ValueUpgrade upgrade, ValueUpgrade::Create(from, to));
+  return RowParser(
+      [parse = ParserOf(kind, from), upgrade, old = std::vector<float>(from.full_floats())](
+          absl::string_view row, Key* key, float* value, bool* full) mutable {
+        bool old_full = false;
+        CISTERN_RETURN_IF_ERROR(parse(row, key, old.data(), &old_full));
+        *full = upgrade.Convert(*key, old.data(), old_full, value);
+        return absl::OkStatus();
+      });
+}
+
+RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table, CtrFields fields) {
+  const auto rows = std::make_shared<LegacyRows>(table, fields);
+  if (IsText(kind)) {
+    return [rows](absl::string_view row, Key* key, float* value, bool* full) {
+      return rows->ParseLine(row, key, value, full);
+    };
+  }
+  return [rows](absl::string_view row, Key* key, float* value, bool* full) {
+    return rows->ParseRecord(row, key, value, full);
+  };
+}
+
+DenseRowParser DenseParserOf(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& table) {
+  const size_t columns = static_cast<size_t>(table.columns_size());
+  if (!IsText(kind)) {
+    return [columns](absl::string_view text, uint64_t row, std::vector<float>* values) {
+      return ParseDenseRecord(text, row, columns, values);
+    };
+  }
+  const bool forgets = ForgetsAverage(kind, table);
+  return [columns, forgets](absl::string_view text, uint64_t, std::vector<float>* values) {
+    CISTERN_RETURN_IF_ERROR(ParseDenseLine(text, columns, values));
+    if (forgets) (*values)[values->size() - columns + kAverageColumn] = 0.0f;
+    return absl::OkStatus();
+  };
+}
+
+DenseRowParser UpgradingDenseParser(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& from,
+                                    const v1::DenseTableSpec& to) {
+  std::vector<int> places;  // where each column of `to` is in `from`; -1: nowhere
+  for (const std::string& column : to.columns()) {
+    const auto found = std::find(from.columns().begin(), from.columns().end(), column);
+    places.push_back(
+        found == from.columns().end() ? -1 : static_cast<int>(found - from.columns().begin()));
+  }
+  return [parse = DenseParserOf(kind, from), places, old = std::vector<float>()](
+             absl::string_view text, uint64_t row, std::vector<float>* values) mutable {
+    old.clear();
+    CISTERN_RETURN_IF_ERROR(parse(text, row, &old));
+    for (const int place : places) {
+      values->push_back(place < 0 ? 0.0f : old[static_cast<size_t>(place)]);
+    }
+    return absl::OkStatus();
+  };
+}
+
+}  // namespace cistern

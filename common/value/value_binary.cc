@@ -1,0 +1,140 @@
+#include "common/value/value_binary.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace cistern {
+namespace {
+
+void AppendRecord(Key key, absl::Span<const float> cells, std::string* out) {
+  const size_t bytes = kRecordHeadBytes + cells.size() * sizeof(float), begin = out->size();
+  const uint32_t length = static_cast<uint32_t>(bytes);
+  out->resize(begin + bytes);
+  char* record = out->data() + begin;
+  std::memcpy(record, &length, sizeof(length));
+  std::memcpy(record + sizeof(length), &key, sizeof(key));
+  if (!cells.empty()) {
+    std::memcpy(record + kRecordHeadBytes, cells.data(), cells.size() * sizeof(float));
+  }
+}
+
+absl::Status NotFinite(Key key, const std::string& cell) {
+  return absl::DataLossError(absl::StrCat("key ", key, ": ", cell, " is not a finite number"));
+}
+
+// Looks at all of them, four or eight at a time, because hardly ever one is not.
+bool AreFinite(const float* begin, const float* end) {
+  constexpr uint32_t kExponent = 0x7F800000;
+  uint32_t bad = 0;
+  for (const float* cell = begin; cell != end; ++cell) {
+    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(*cell) & kExponent) == kExponent);
+  }
+  return bad == 0;
+}
+
+// Every cell but those of uid, whose bits may be any; show and click as the doubles that they are.
+absl::Status CheckFinite(const ValueLayout& layout, Key key, const float* value, bool full) {
+  uint32_t begin = 0;
+  if (layout.is_ctr()) {
+    if (!std::isfinite(LoadDouble(value + ValueLayout::kShow))) return NotFinite(key, "show");
+    if (!std::isfinite(LoadDouble(value + ValueLayout::kClick))) return NotFinite(key, "click");
+    for (const uint32_t i : {ValueLayout::kUnseenDays, ValueLayout::kDeltaScore}) {
+      if (!std::isfinite(value[i])) return NotFinite(key, absl::StrCat("cell ", i));
+    }
+    begin = ValueLayout::kEmbedW;
+  }
+  const uint32_t end = layout.floats(full);
+  const uint32_t uid = layout.is_ctr() ? layout.uid_index() : end;
+  const uint32_t after_uid = std::min(uid + 2, end);
+  if (AreFinite(value + begin, value + uid) && AreFinite(value + after_uid, value + end)) {
+    return absl::OkStatus();
+  }
+  for (uint32_t i = begin; i < end; ++i) {
+    if (layout.is_ctr() && (i == layout.uid_index() || i == layout.uid_index() + 1)) continue;
+    if (!std::isfinite(value[i])) return NotFinite(key, absl::StrCat("cell ", i));
+  }
+  return absl::OkStatus();
+}
+
+// The key of a record, and where its cells are.
+struct RecordParts {
+  Key key = 0;
+  const char* cells = nullptr;
+  size_t cell_num = 0;
+};
+
+absl::StatusOr<RecordParts> Parts(absl::string_view record) {
+  uint32_t length = 0;
+  if (record.size() >= sizeof(length)) std::memcpy(&length, record.data(), sizeof(length));
+  if (length != record.size() || length < kRecordHeadBytes ||
+      (length - kRecordHeadBytes) % sizeof(float) != 0) {
+    return absl::DataLossError(
+        absl::StrCat("a record of ", record.size(), " bytes says that it has ", length));
+  }
+  RecordParts parts;
+  std::memcpy(&parts.key, record.data() + sizeof(length), sizeof(parts.key));
+  parts.cells = record.data() + kRecordHeadBytes;
+  parts.cell_num = (length - kRecordHeadBytes) / sizeof(float);
+  return parts;
+}
+
+}  // namespace
+
+void AppendValueRecord(const ValueLayout& layout, Key key, const float* value, bool full,
+                       std::string* out) {
+  AppendRecord(key, absl::MakeConstSpan(value, layout.floats(full)), out);
+}
+
+absl::Status ParseValueRecord(const ValueLayout& layout, absl::string_view record, Key* key,
+                              float* value, bool* full) {
+  CISTERN_ASSIGN_OR_RETURN(const RecordParts parts, Parts(record));
+  const size_t short_cells = layout.short_floats(), full_cells = layout.full_floats();
+  if (parts.cell_num != short_cells && parts.cell_num != full_cells) {
+    return absl::DataLossError(absl::StrCat(
+        "key ", parts.key, " has ", parts.cell_num, " cells; a value has ", full_cells,
+        short_cells == full_cells ? "" : absl::StrCat(", or ", short_cells, " without embedx")));
+  }
+  *key = parts.key;
+  *full = !layout.is_ctr() || (parts.cell_num == full_cells && full_cells > short_cells);
+  std::memcpy(value, parts.cells, parts.cell_num * sizeof(float));
+  std::fill(value + parts.cell_num, value + full_cells, 0.0f);
+  return CheckFinite(layout, *key, value, *full);
+}
+
+void AppendDenseRecord(uint64_t row, absl::Span<const float> values, std::string* out) {
+  AppendRecord(row, values, out);
+}
+
+absl::Status ParseDenseRecord(absl::string_view record, uint64_t row, size_t columns,
+                              std::vector<float>* values) {
+  CISTERN_ASSIGN_OR_RETURN(const RecordParts parts, Parts(record));
+  if (parts.key != row) {
+    return absl::DataLossError(absl::StrCat("row ", parts.key, " is in the place of row ", row));
+  }
+  if (parts.cell_num != columns) {
+    return absl::DataLossError(
+        absl::StrCat("row ", row, " has ", parts.cell_num, " cells instead of ", columns));
+  }
+  const size_t begin = values->size();
+  values->resize(begin + columns);
+  std::memcpy(values->data() + begin, parts.cells, columns * sizeof(float));
+  for (size_t i = 0; i < columns; ++i) {
+    if (std::isfinite((*values)[begin + i])) continue;
+    values->resize(begin);
+    return absl::DataLossError(
+        absl::StrCat("row ", row, ": column ", i, " is not a finite number"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SplitRecord(absl::string_view record, Key* key, std::vector<float>* cells) {
+  CISTERN_ASSIGN_OR_RETURN(const RecordParts parts, Parts(record));
+  *key = parts.key;
+  cells->resize(parts.cell_num);
+  std::memcpy(cells->data(), parts.cells, parts.cell_num * sizeof(float));
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,269 @@
+#include "common/value/value_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "absl/strings/charconv.h"
+#include "common/base/float_reading.h"
+#include "common/base/float_text.h"
+
+namespace cistern {
+namespace {
+
+// Writes numbers, each behind a space, at the end of a text that has room for `max_fields` of them.
+class FieldWriter {
+ public:
+  FieldWriter(size_t max_fields, Digits digits, std::string* out)
+      : six_(digits == Digits::kSix), out_(out) {
+    const size_t begin = out->size();
+    out->resize(begin + max_fields * kFieldBytes);
+    next_ = out->data() + begin;
+  }
+
+  void Add(uint64_t number) {
+    *next_++ = ' ';
+    AddBare(number);
+  }
+  void Add(float number) {
+    *next_++ = ' ';
+    AddBare(number);
+  }
+  void Add(double number) {
+    if (six_) return Add(static_cast<float>(number));
+    *next_++ = ' ';
+    Put(std::to_chars(next_, next_ + kNumberBytes, number));
+  }
+  void AddCells(const float* value, uint32_t begin, uint32_t end) {
+    if (!six_) {
+      next_ = WriteFloats(value + begin, end - begin, next_);
+      return;
+    }
+    for (uint32_t i = begin; i < end; ++i) Add(value[i]);
+  }
+
+  // Without the space.
+  void AddBare(uint64_t number) { Put(std::to_chars(next_, next_ + kNumberBytes, number)); }
+  void AddBare(float number) {
+    if (six_) {
+      return Put(std::to_chars(next_, next_ + kNumberBytes, number, std::chars_format::general, 6));
+    }
+    next_ = WriteFloat(number, next_);
+  }
+
+  // Ends the line.
+  void Finish() {
+    out_->resize(static_cast<size_t>(next_ - out_->data()));
+    out_->push_back('\n');
+  }
+
+ private:
+  static constexpr size_t kNumberBytes = 24;  // the longest: -1.7976931348623157e+308
+  static_assert(kNumberBytes >= kFloatTextBytes);
+  static constexpr size_t kFieldBytes = 1 + kNumberBytes;
+
+  void Put(std::to_chars_result written) { next_ = written.ptr; }
+
+  const bool six_;
+  std::string* const out_;
+  char* next_ = nullptr;
+};
+
+bool IsBlank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+// Splits a line into fields and reads them as numbers. The first fault is kept; everything after it
+// reads as zero, so that callers check once, at the end.
+class FieldReader {
+ public:
+  explicit FieldReader(absl::string_view line) : next_(line.begin()), end_(line.end()) {
+    SkipBlanks();
+  }
+
+  bool at_end() const { return next_ == end_; }
+
+  uint64_t ReadU64() {
+    const absl::string_view field = NextField();
+    uint64_t number = 0;
+    const auto read = std::from_chars(field.begin(), field.end(), number);
+    if (read.ptr != field.end() || read.ec != std::errc()) {
+      number = 0;
+      Fail(field, "is not a whole number from 0 to 2^64 - 1");
+    }
+    return number;
+  }
+
+  // Number: float or double. Too small a number is its nearest one, zero or subnormal.
+  template <typename Number>
+  Number ReadReal() {
+    if constexpr (std::is_same_v<Number, float>) {
+      float number = 0;
+      const char* const after = ReadFloat(next_, end_, &number);
+      if (after != nullptr && (after == end_ || IsBlank(*after))) {
+        next_ = after;
+        SkipBlanks();
+        ++index_;
+        return number;
+      }
+    }
+    const absl::string_view field = NextField();
+    Number number = 0;
+    // Twice as fast as the other, which alone tells what too small a number is.
+    const auto usual = std::from_chars(field.begin(), field.end(), number);
+    if (usual.ptr == field.end() && usual.ec == std::errc() && std::isfinite(number)) return number;
+    const auto read = absl::from_chars(field.begin(), field.end(), number);
+    const bool is_number = read.ptr == field.end() && read.ec != std::errc::invalid_argument;
+    const bool too_large = read.ec == std::errc::result_out_of_range && std::fabs(number) > 1;
+    if (is_number && !too_large && std::isfinite(number)) return number;
+    Fail(field, is_number ? "is not a finite number of this type" : "is not a number");
+    return 0;
+  }
+
+  void ReadCells(float* begin, float* end) {
+    // Nearly always that is all of them.
+    const size_t num = ReadFloats(&next_, end_, begin, static_cast<size_t>(end - begin));
+    SkipBlanks();
+    index_ += num;
+    for (float* cell = begin + num; cell != end; ++cell) *cell = ReadReal<float>();
+  }
+
+  // OK if every field was read and nothing is left. name(i): what field i of the line is called.
+  template <typename NameOfField>
+  absl::Status Finish(const NameOfField& name) const {
+    if (fault_ != nullptr) {
+      const std::string quoted =
+          fault_field_.empty() ? "" : absl::StrCat("'", fault_field_.substr(0, 40), "' ");
+      return absl::DataLossError(
+          absl::StrCat("field ", fault_index_ + 1, " (", name(fault_index_), ") ", quoted, fault_));
+    }
+    if (at_end()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("more fields than the ", index_, " that belong here"));
+  }
+
+ private:
+  void SkipBlanks() {
+    while (next_ != end_ && IsBlank(*next_)) ++next_;
+  }
+
+  // The next field; empty, and a fault, at the end of the line.
+  absl::string_view NextField() {
+    const char* begin = next_;
+    while (next_ != end_ && !IsBlank(*next_)) ++next_;
+    const absl::string_view field(begin, static_cast<size_t>(next_ - begin));
+    SkipBlanks();
+    ++index_;
+    if (field.empty()) Fail(field, "is missing");
+    return field;
+  }
+
+  void Fail(absl::string_view field, const char* fault) {
+    if (fault_ != nullptr) return;
+    fault_ = fault;
+    fault_field_ = field;
+    fault_index_ = index_ - 1;
+  }
+
+  const char* next_;
+  const char* const end_;
+  size_t index_ = 0;  // fields read
+  const char* fault_ = nullptr;
+  absl::string_view fault_field_;
+  size_t fault_index_ = 0;
+};
+
+// What field `index` of a line is called: text order puts the key first and then, for ctr, uid.
+std::string NameOfField(const ValueLayout& layout, CtrFields fields, size_t index) {
+  std::vector<std::string> names = layout.FieldNames(/*full=*/true);
+  if (layout.is_ctr()) {
+    const auto uid = std::find(names.begin(), names.end(), "uid");
+    std::rotate(names.begin(), uid, uid + 1);
+    if (!fields.slot) names.erase(std::find(names.begin(), names.end(), "slot"));
+    if (!fields.uid) names.erase(names.begin());
+  }
+  names.insert(names.begin(), "key");
+  return names[index];
+}
+
+}  // namespace
+
+void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool full,
+                     std::string* out, Digits digits) {
+  constexpr size_t kMaxHeadFields = 8;  // key, uid and the statistics of a ctr value
+  FieldWriter fields(kMaxHeadFields + layout.full_floats(), digits, out);
+  fields.AddBare(key);
+  if (layout.is_ctr()) {
+    fields.Add(LoadU64(value + layout.uid_index()));
+    fields.Add(value[ValueLayout::kUnseenDays]);
+    fields.Add(value[ValueLayout::kDeltaScore]);
+    fields.Add(LoadDouble(value + ValueLayout::kShow));
+    fields.Add(LoadDouble(value + ValueLayout::kClick));
+    fields.AddCells(value, ValueLayout::kEmbedW, layout.uid_index());
+    if (full) fields.AddCells(value, layout.short_floats(), layout.full_floats());
+  } else {
+    fields.AddCells(value, 0, layout.full_floats());
+  }
+  fields.Finish();
+}
+
+absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, Key* key,
+                            float* value, bool* full, CtrFields present) {
+  FieldReader fields(line);
+  float* const value_end = value + layout.full_floats();
+  *key = fields.ReadU64();
+  *full = true;
+  if (layout.is_ctr()) {
+    StoreU64(value + layout.uid_index(), present.uid ? fields.ReadU64() : 0);
+    value[ValueLayout::kUnseenDays] = fields.ReadReal<float>();
+    value[ValueLayout::kDeltaScore] = fields.ReadReal<float>();
+    StoreDouble(value + ValueLayout::kShow, fields.ReadReal<double>());
+    StoreDouble(value + ValueLayout::kClick, fields.ReadReal<double>());
+    fields.ReadCells(value + ValueLayout::kEmbedW, value + layout.slot_index());
+    value[layout.slot_index()] = present.slot ? fields.ReadReal<float>() : -1.0f;
+    *full = !fields.at_end() && layout.full_floats() > layout.short_floats();
+    if (*full) {
+      fields.ReadCells(value + layout.short_floats(), value_end);
+    } else {
+      std::fill(value + layout.short_floats(), value_end, 0.0f);
+    }
+  } else {
+    fields.ReadCells(value, value_end);
+  }
+  return fields.Finish([&](size_t index) { return NameOfField(layout, present, index); });
+}
+
+size_t CountFields(absl::string_view line) {
+  size_t count = 0;
+  bool blank = true;  // before this character
+  for (const char c : line) {
+    count += blank && !IsBlank(c);
+    blank = IsBlank(c);
+  }
+  return count;
+}
+
+void AppendDenseLine(absl::Span<const float> values, std::string* out, Digits digits) {
+  FieldWriter fields(values.size(), digits, out);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i == 0) {
+      fields.AddBare(values[i]);
+    } else {
+      fields.Add(values[i]);
+    }
+  }
+  fields.Finish();
+}
+
+absl::Status ParseDenseLine(absl::string_view line, size_t columns, std::vector<float>* values) {
+  FieldReader fields(line);
+  const size_t begin = values->size();
+  values->resize(begin + columns);
+  fields.ReadCells(values->data() + begin, values->data() + begin + columns);
+  const absl::Status status =
+      fields.Finish([](size_t index) { return absl::StrCat("column ", index); });
+  if (!status.ok()) values->resize(begin);
+  return status;
+}
+
+}  // namespace cistern

@@ -1,0 +1,303 @@
+#include <cublasLt.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "cuda/core/blas.h"
+#include "cuda/core/cuda_queue.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what cuBLAS advises for sm_90
+
+// The library's functions under their own names.
+struct Library {
+  decltype(&cublasLtCreate) Create;
+  decltype(&cublasLtDestroy) Destroy;
+  decltype(&cublasLtMatmul) Matmul;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) Heuristic;
+  decltype(&cublasLtMatmulDescCreate) DescCreate;
+  decltype(&cublasLtMatmulDescDestroy) DescDestroy;
+  decltype(&cublasLtMatmulDescSetAttribute) DescSet;
+  decltype(&cublasLtMatrixLayoutCreate) LayoutCreate;
+  decltype(&cublasLtMatrixLayoutDestroy) LayoutDestroy;
+  decltype(&cublasLtMatmulPreferenceCreate) PreferenceCreate;
+  decltype(&cublasLtMatmulPreferenceDestroy) PreferenceDestroy;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) PreferenceSet;
+};
+
+// Never unloaded: the CUDA runtime keeps what the library registered.
+absl::StatusOr<Library> Load() {
+  const std::string name = absl::StrCat("libcublasLt.so.", CUBLAS_VER_MAJOR);
+  void* file = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+#ifdef CISTERN_CUBLASLT_PATH
+  if (file == nullptr) file = dlopen(CISTERN_CUBLASLT_PATH, RTLD_NOW | RTLD_LOCAL);
+#endif
+  if (file == nullptr) {
+    return absl::NotFoundError(absl::StrCat("cuBLASLt cannot be loaded: ", dlerror(),
+                                            "; put the folder of ", name, " on LD_LIBRARY_PATH"));
+  }
+  Library library{};
+  std::string missing;
+  const auto find = [&](const char* symbol, auto& function) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(file, symbol));
+    if (function == nullptr) absl::StrAppend(&missing, " ", symbol);
+  };
+  find("cublasLtCreate", library.Create);
+  find("cublasLtDestroy", library.Destroy);
+  find("cublasLtMatmul", library.Matmul);
+  find("cublasLtMatmulAlgoGetHeuristic", library.Heuristic);
+  find("cublasLtMatmulDescCreate", library.DescCreate);
+  find("cublasLtMatmulDescDestroy", library.DescDestroy);
+  find("cublasLtMatmulDescSetAttribute", library.DescSet);
+  find("cublasLtMatrixLayoutCreate", library.LayoutCreate);
+  find("cublasLtMatrixLayoutDestroy", library.LayoutDestroy);
+  find("cublasLtMatmulPreferenceCreate", library.PreferenceCreate);
+  find("cublasLtMatmulPreferenceDestroy", library.PreferenceDestroy);
+  find("cublasLtMatmulPreferenceSetAttribute", library.PreferenceSet);
+  if (!missing.empty()) return absl::NotFoundError(absl::StrCat(name, " has no", missing));
+  return library;
+}
+
+absl::Status BlasStatus(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+  const std::string text = absl::StrCat(what, ": cublasStatus ", static_cast<int>(status));
+  return status == CUBLAS_STATUS_NOT_SUPPORTED ? absl::UnimplementedError(text)
+                                               : absl::InternalError(text);
+}
+
+// A product's shape, types and precision, and the largest power of two up to 16 that divides each
+// pointer.
+using Key = std::array<size_t, 15>;
+
+size_t AlignmentOf(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  for (size_t alignment = 16; alignment > 2; alignment /= 2) {
+    if (address % alignment == 0) return alignment;
+  }
+  return 2;
+}
+
+Key KeyOf(const BlasProduct& p) {
+  return {p.transpose_a,
+          p.transpose_b,
+          p.m,
+          p.n,
+          p.k,
+          p.accumulate,
+          static_cast<size_t>(p.epilogue),
+          p.mask != nullptr,
+          AlignmentOf(p.a.data),
+          AlignmentOf(p.b.data),
+          AlignmentOf(p.bias.data),
+          AlignmentOf(p.c.data),
+          static_cast<size_t>(p.precision),
+          static_cast<size_t>(p.a.type),
+          static_cast<size_t>(p.c.type)};
+}
+
+// Matrices of floats stay so; the library rounds what it reads of them.
+cublasComputeType_t ComputeTypeOf(const BlasProduct& p) {
+  if (p.a.type != ElementType::kFloat) return CUBLAS_COMPUTE_32F;
+  switch (p.precision) {
+    case ProductPrecision::kTf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case ProductPrecision::kBfloat16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+    case ProductPrecision::kFloat32:
+      break;
+  }
+  return CUBLAS_COMPUTE_32F;
+}
+
+cudaDataType_t DataTypeOf(ElementType type) {
+  switch (type) {
+    case ElementType::kHalf:
+      return CUDA_R_16F;
+    case ElementType::kBfloat16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+cublasLtEpilogue_t EpilogueOf(const BlasProduct& p) {
+  switch (p.epilogue) {
+    case BlasEpilogue::kBias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case BlasEpilogue::kBiasRelu:
+      return p.mask == nullptr ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
+    case BlasEpilogue::kReluBackward:
+      return CUBLASLT_EPILOGUE_DRELU;
+    case BlasEpilogue::kNone:
+      break;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+class CublasLt : public Blas {
+ public:
+  explicit CublasLt(const Library& library) : library_(library) {}
+
+  ~CublasLt() override {
+    while (!plans_.empty()) Forget(plans_.begin());
+    if (workspace_ != nullptr) cudaFree(workspace_);
+    if (handle_ != nullptr) library_.Destroy(handle_);
+  }
+
+  absl::Status Open() {
+    CISTERN_RETURN_IF_ERROR(BlasStatus(library_.Create(&handle_), "cublasLtCreate"));
+    return CudaStatus(cudaMalloc(&workspace_, kWorkspaceBytes), "cuBLASLt's workspace");
+  }
+
+  absl::Status Multiply(const BlasProduct& p, cudaStream_t stream) override {
+    const auto [at, is_new] = plans_.try_emplace(KeyOf(p));
+    Plan& plan = at->second;
+    if (is_new) plan.status = Prepare(p, &plan);
+    // Without it the product may go: that is for the caller to say, whatever the library disliked.
+    if (!plan.status.ok() && p.epilogue != BlasEpilogue::kNone) {
+      plan.status = absl::UnimplementedError(plan.status.message());
+    }
+    if (!plan.status.ok()) {
+      const absl::Status status = plan.status;
+      if (!absl::IsUnimplemented(status)) Forget(at);  // it may go better the next time
+      return status;
+    }
+    CISTERN_RETURN_IF_ERROR(SetEpiloguePointers(p, plan.matmul));
+    const float one = 1.0f, keep = p.accumulate ? 1.0f : 0.0f;
+    return BlasStatus(library_.Matmul(handle_, plan.matmul, &one, p.b.data, plan.left, p.a.data,
+                                      plan.right, &keep, p.c.data, plan.out, p.c.data, plan.out,
+                                      &plan.algo, workspace_, kWorkspaceBytes, stream),
+                      "cublasLtMatmul");
+  }
+
+ private:
+  // The library's matrices are column-major, so it is given the transposed product: its left
+  // operand is our b, its right one our a, and row n of c is its column.
+  struct Plan {
+    absl::Status status;
+    cublasLtMatmulDesc_t matmul = nullptr;
+    cublasLtMatrixLayout_t left = nullptr, right = nullptr, out = nullptr;
+    cublasLtMatmulAlgo_t algo;
+  };
+
+  void Forget(std::map<Key, Plan>::iterator at) {
+    const Plan& plan = at->second;
+    for (cublasLtMatrixLayout_t layout : {plan.left, plan.right, plan.out}) {
+      if (layout != nullptr) library_.LayoutDestroy(layout);
+    }
+    if (plan.matmul != nullptr) library_.DescDestroy(plan.matmul);
+    plans_.erase(at);
+  }
+
+  absl::Status Prepare(const BlasProduct& p, Plan* plan) {
+    CISTERN_RETURN_IF_ERROR(
+        BlasStatus(library_.DescCreate(&plan->matmul, ComputeTypeOf(p), CUDA_R_32F),
+                   "cublasLtMatmulDescCreate"));
+    const cublasOperation_t left = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t right = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_TRANSA, left));
+    CISTERN_RETURN_IF_ERROR(Set(plan->matmul, CUBLASLT_MATMUL_DESC_TRANSB, right));
+    CISTERN_RETURN_IF_ERROR(SetEpilogue(p, plan->matmul));
+    CISTERN_RETURN_IF_ERROR(p.transpose_b ? Layout(p.b.type, p.k, p.n, &plan->left)
+                                          : Layout(p.b.type, p.n, p.k, &plan->left));
+    CISTERN_RETURN_IF_ERROR(p.transpose_a ? Layout(p.a.type, p.m, p.k, &plan->right)
+                                          : Layout(p.a.type, p.k, p.m, &plan->right));
+    CISTERN_RETURN_IF_ERROR(Layout(p.c.type, p.n, p.m, &plan->out));
+    return ChooseKernel(p, plan);
+  }
+
+  absl::Status SetEpilogue(const BlasProduct& p, cublasLtMatmulDesc_t matmul) {
+    CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(p)));
+    if (p.bias.data != nullptr) {
+      CISTERN_RETURN_IF_ERROR(
+          Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, DataTypeOf(p.bias.type)));
+    }
+    if (p.mask != nullptr) {  // counted in bits
+      const auto stride = static_cast<int64_t>(p.mask_stride * 8);
+      CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride));
+    }
+    return SetEpiloguePointers(p, matmul);  // the choice of a kernel looks at their alignment
+  }
+
+  absl::Status SetEpiloguePointers(const BlasProduct& p, cublasLtMatmulDesc_t matmul) {
+    if (p.bias.data != nullptr) {
+      CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias.data));
+    }
+    if (p.mask == nullptr) return absl::OkStatus();
+    return Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.mask);
+  }
+
+  absl::Status ChooseKernel(const BlasProduct& p, Plan* plan) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    CISTERN_RETURN_IF_ERROR(
+        BlasStatus(library_.PreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
+    const std::unique_ptr<cublasLtMatmulPreferenceOpaque_t,
+                          decltype(&cublasLtMatmulPreferenceDestroy)>
+        owner(preference, library_.PreferenceDestroy);
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      return BlasStatus(library_.PreferenceSet(preference, attribute, &value, sizeof(value)),
+                        "cublasLtMatmulPreferenceSetAttribute");
+    };
+    const auto bytes = [](const op::ConstValues& x) {
+      return static_cast<uint32_t>(AlignmentOf(x.data));
+    };
+    // Parts of a sum are added as floats: where c is of 16 bits, not in it. A sum of a length that
+    // is no multiple of 64 is not cut at all: some of the library's kernels of 2025 for sm_90 are
+    // said to lose its end (https://github.com/facebookexperimental/triton, issue 2767).
+    const uint32_t into_c = p.c.type == ElementType::kFloat ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0;
+    const uint32_t reductions = p.k % 64 == 0 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | into_c : 0;
+    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions));
+    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes));
+    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, bytes(p.b)));
+    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, bytes(p.a)));
+    CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, bytes(p.c)));
+    // There is no such number for the bias, which is read beside D.
+    CISTERN_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::min(bytes(p.c), bytes(p.bias))));
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    CISTERN_RETURN_IF_ERROR(
+        BlasStatus(library_.Heuristic(handle_, plan->matmul, plan->left, plan->right, plan->out,
+                                      plan->out, preference, 1, &found, &count),
+                   "choosing a kernel of cuBLASLt"));
+    if (count == 0) return absl::UnimplementedError("cuBLASLt has no kernel for this product");
+    plan->algo = found.algo;
+    return absl::OkStatus();
+  }
+
+  template <typename T>
+  absl::Status Set(cublasLtMatmulDesc_t matmul, cublasLtMatmulDescAttributes_t attribute,
+                   const T& value) {
+    return BlasStatus(library_.DescSet(matmul, attribute, &value, sizeof(value)),
+                      "cublasLtMatmulDescSetAttribute");
+  }
+
+  // A packed column-major matrix.
+  absl::Status Layout(ElementType type, size_t rows, size_t columns,
+                      cublasLtMatrixLayout_t* layout) {
+    return BlasStatus(
+        library_.LayoutCreate(layout, DataTypeOf(type), rows, columns, static_cast<int64_t>(rows)),
+        "cublasLtMatrixLayoutCreate");
+  }
+
+  const Library library_;
+  cublasLtHandle_t handle_ = nullptr;
+  void* workspace_ = nullptr;
+  std::map<Key, Plan> plans_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Blas>> Blas::Create() {
+  CISTERN_ASSIGN_OR_RETURN(const Library library, Load());
+  auto blas = std::make_unique<CublasLt>(library);
+  CISTERN_RETURN_IF_ERROR(blas->Open());
+  return blas;
+}
+
+}  // namespace cistern

@@ -1,0 +1,43 @@
+#include "cuda/core/device_context.h"
+
+#include <unistd.h>
+
+#include "cuda/core/gpu_memory.h"
+
+namespace cistern {
+namespace {
+
+uint64_t MachineBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+DeviceContext::DeviceContext() : DeviceContext(Stream(), 0, MachineBytes(), false) {}
+
+DeviceContext::DeviceContext(Stream stream, int gpu, uint64_t cap_bytes, bool check_ops)
+    : gpu_(gpu),
+      check_ops_(check_ops),
+      pool_(stream.device(), gpu, cap_bytes),
+      stream_(std::move(stream)) {
+  if (check_ops_) stream_.WaitAfterEachLaunch();
+}
+
+absl::StatusOr<std::unique_ptr<DeviceContext>> DeviceContext::Open(DeviceKind kind, int gpu,
+                                                                   bool check_ops) {
+  if (kind == DeviceKind::kCpu) return std::make_unique<DeviceContext>();
+  CISTERN_ASSIGN_OR_RETURN(Stream stream, Stream::OnGpu(gpu));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t bytes, gpu::FreeBytes(gpu));
+  return std::unique_ptr<DeviceContext>(
+      new DeviceContext(std::move(stream), gpu, bytes, check_ops));
+}
+
+absl::StatusOr<Stream> DeviceContext::NewStream() const {
+  if (kind() == DeviceKind::kCpu) return Stream();
+  CISTERN_ASSIGN_OR_RETURN(Stream stream, Stream::OnGpu(gpu_));
+  if (check_ops_) stream.WaitAfterEachLaunch();
+  return stream;
+}
+
+}  // namespace cistern

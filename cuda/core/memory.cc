@@ -1,0 +1,114 @@
+#include "cuda/core/memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "common/base/check.h"
+#include "cuda/core/gpu_memory.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kAlignment = 256;  // what cudaMalloc gives
+
+absl::StatusOr<void*> AllocateHost(size_t bytes) {
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* data = std::aligned_alloc(kAlignment, rounded);
+  if (data == nullptr) return absl::ResourceExhaustedError("the host has no memory left");
+  std::memset(data, 0, rounded);
+  return data;
+}
+
+}  // namespace
+
+Memory::~Memory() {
+  if (pool_ != nullptr) pool_->GiveBack(place_, tag_, data_, bytes_);
+}
+
+MemoryPool::MemoryPool(DeviceKind device, int gpu, uint64_t cap_bytes)
+    : device_(device), gpu_(gpu), cap_bytes_(cap_bytes) {}
+
+MemoryPool::~MemoryPool() {
+  absl::MutexLock lock(&mutex_);
+  CISTERN_CHECK(bytes_ == 0);
+}
+
+absl::StatusOr<Memory> MemoryPool::Take(MemoryPlace place, size_t bytes, absl::string_view tag) {
+  Memory memory;
+  if (bytes == 0) return memory;
+  absl::MutexLock lock(&mutex_);
+  const auto refuse = [&](absl::string_view why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::string held;
+    for (const auto& [key, use] : uses_) {
+      if (use.first > 0) absl::StrAppend(&held, ", ", use.first, " for ", key.second);
+    }
+    return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes for ", tag, ": ", why,
+                                                     "; of the pool's ", cap_bytes_, " bytes ",
+                                                     bytes_, " are out", held));
+  };
+  if (bytes > cap_bytes_ - bytes_) return refuse("more than the pool has left");
+  const absl::StatusOr<void*> data =
+      device_ == DeviceKind::kCpu ? AllocateHost(bytes) : gpu::Allocate(gpu_, place, bytes);
+  if (!data.ok() && absl::IsResourceExhausted(data.status())) {
+    return refuse(data.status().message());
+  }
+  CISTERN_RETURN_IF_ERROR(data.status());
+  memory.pool_ = this;
+  memory.place_ = place;
+  memory.tag_ = std::string(tag);
+  memory.data_ = *data;
+  memory.bytes_ = bytes;
+  bytes_ += bytes;
+  auto& [now, most] = uses_[{place, memory.tag_}];
+  now += bytes;
+  most = std::max(most, now);
+  return memory;
+}
+
+void MemoryPool::GiveBack(MemoryPlace place, const std::string& tag, void* data, size_t bytes) {
+  if (device_ == DeviceKind::kCpu) {
+    std::free(data);
+  } else {
+    gpu::Free(gpu_, place, data);
+  }
+  absl::MutexLock lock(&mutex_);
+  bytes_ -= bytes;
+  uses_[{place, tag}].first -= bytes;
+}
+
+uint64_t MemoryPool::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_;
+}
+
+std::vector<MemoryUse> MemoryPool::uses() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<MemoryUse> uses;
+  for (const auto& [key, use] : uses_) {
+    uses.push_back({key.second, key.first, use.first, use.second});
+  }
+  return uses;
+}
+
+void CopyToDevice(const void* host, void* device, size_t bytes, Stream& stream) {
+  CopyOnDevice(host, device, bytes, stream);
+}
+
+void CopyToHost(const void* device, void* host, size_t bytes, Stream& stream) {
+  CopyOnDevice(device, host, bytes, stream);
+}
+
+void CopyOnDevice(const void* from, void* to, size_t bytes, Stream& stream) {
+  if (bytes == 0) return;
+  if (stream.device() == DeviceKind::kCuda) return gpu::Copy(from, to, bytes, stream);
+  std::memcpy(to, from, bytes);
+}
+
+void ZeroOnDevice(void* device, size_t bytes, Stream& stream) {
+  if (bytes == 0) return;
+  if (stream.device() == DeviceKind::kCuda) return gpu::Zero(device, bytes, stream);
+  std::memset(device, 0, bytes);
+}
+
+}  // namespace cistern

@@ -1,0 +1,79 @@
+// Streams, with a CUDA toolkit.
+#include "cuda/core/cuda_queue.h"
+#include "cuda/core/device.h"
+#include "cuda/core/stream.h"
+
+namespace cistern {
+
+absl::Status CudaStatus(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  // The runtime keeps an error of this thread until somebody asks for it, as CUB does after its
+  // launches: whatever was enqueued next would be blamed for this one.
+  cudaGetLastError();
+  return absl::InternalError(absl::StrCat(what, ": ", cudaGetErrorString(error), " (cudaError ",
+                                          static_cast<int>(error), ")"));
+}
+
+absl::Status WaitStatus(cudaError_t error) {
+  const absl::Status status = CudaStatus(error, "an op on the GPU");
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; with --check-ops the error names the op"));
+}
+
+absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(gpu));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu), "cudaSetDevice"));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(
+      cudaDeviceGetAttribute(&queue->multiprocessors_, cudaDevAttrMultiProcessorCount, gpu),
+      "cudaDeviceGetAttribute"));
+  CISTERN_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking),
+                 "cudaStreamCreateWithFlags"));
+  return queue;
+}
+
+CudaQueue::~CudaQueue() {
+  if (stream_ == nullptr) return;
+  cudaStreamSynchronize(stream_);  // the library's workspace is in use until then
+  cudaStreamDestroy(stream_);
+}
+
+absl::StatusOr<Blas*> CudaQueue::blas() {
+  if (blas_ == nullptr) {  // the library's handle and workspace are of the thread's GPU
+    CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    CISTERN_ASSIGN_OR_RETURN(blas_, Blas::Create());
+  }
+  return blas_.get();
+}
+
+void CudaQueueDelete::operator()(CudaQueue* queue) const {
+  delete queue;
+}
+
+absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
+  const DeviceQuery query = QueryGpus();
+  if (gpu < 0 || gpu >= static_cast<int>(query.gpus.size())) {
+    return absl::NotFoundError(absl::StrCat(
+        "GPU ", gpu, ": ",
+        query.gpus.empty() ? query.reason : absl::StrCat("there are ", query.gpus.size())));
+  }
+  CISTERN_RETURN_IF_ERROR(CheckGpu(query.gpus[static_cast<size_t>(gpu)]));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<CudaQueue> queue, CudaQueue::Create(gpu));
+  Stream stream(DeviceKind::kCuda);
+  stream.queue_.reset(queue.release());
+  return stream;
+}
+
+absl::Status Stream::Wait() {
+  if (queue_ != nullptr) {
+    Record(WaitStatus(cudaStreamSynchronize(queue_->stream())));
+  }
+  return status_;
+}
+
+void Stream::WaitAfterEachLaunch() {
+  if (queue_ != nullptr) queue_->set_waits_after_each_launch();
+}
+
+}  // namespace cistern

@@ -1,0 +1,16 @@
+// The end of a dense layer on the way back: its ReLU, and the gradient of its bias, in one sweep.
+#pragma once
+
+#include "cuda/op/primitive/op.h"
+
+namespace cistern::op {
+
+// dy = y > 0 ? dy : 0 unless y is null, and dbias = the sums of the columns of dy.
+//
+// y: [b, n], the output of a ReLU. dy: [b, n], in place; written only where y is not null. dbias:
+// [n], overwritten. scratch: BiasGradientScratchFloats(b, n).
+void BiasGradient(ConstValues y, Values dy, float* dbias, size_t b, size_t n, float* scratch,
+                  Stream& stream);
+size_t BiasGradientScratchFloats(size_t b, size_t n);
+
+}  // namespace cistern::op

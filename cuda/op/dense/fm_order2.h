@@ -1,0 +1,20 @@
+// FmOrder2: the second-order term of a factorization machine (Rendle, 2010, equation 5, without the
+// sum over the embedding's dimensions; HugeCTR 2.3, fm_order2_layer).
+#pragma once
+
+#include "cuda/op/primitive/op.h"
+
+namespace cistern::op {
+
+// y(i, e) = ((sum over s of x(i, s, e))^2 - sum over s of x(i, s, e)^2) / 2.
+//
+// x: [b, slots * dim]. y: [b, dim], overwritten.
+void FmOrder2(ConstValues x, Values y, size_t b, size_t slots, size_t dim, Stream& stream);
+
+// dx(i, s, e) = dy(i, e) * (sum over t of x(i, t, e) - x(i, s, e)).
+//
+// dy: [b, dim]. dx: [b, slots * dim].
+void FmOrder2Backward(ConstValues x, ConstValues dy, Write write, Values dx, size_t b, size_t slots,
+                      size_t dim, Stream& stream);
+
+}  // namespace cistern::op

@@ -1,0 +1,142 @@
+#include "cuda/op/dense/fully_connected.h"
+
+#include "cuda/op/dense/gemm_cpu.h"
+#include "cuda/op/dense/relu.h"
+#include "cuda/op/primitive/cpu.h"
+#include "cuda/op/primitive/vector_cpu.h"
+#include "cuda/op/primitive/wide_array.h"
+
+namespace cistern::op {
+
+namespace gpu {  // fully_connected.cu
+decltype(op::FullyConnected) FullyConnected;
+decltype(op::FullyConnectedRelu) FullyConnectedRelu;
+decltype(op::FullyConnectedBackward) FullyConnectedBackward;
+decltype(op::FullyConnectedBackwardBehindRelu) FullyConnectedBackwardBehindRelu;
+}  // namespace gpu
+
+namespace {
+
+// The last layer of a model has one output: matrix libraries are slow there, and it is bound by
+// memory.
+
+template <typename T>
+void DotRows(const T* x, const T* weight, float bias, T* y, size_t b, size_t k) {
+  ForPieces(b, RowGrain(k), b * k, [=](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) y[r] = Dot(x + r * k, weight, k) + bias;
+  });
+}
+
+template <typename T>
+void OuterProduct(const T* dy, const T* weight, Write write, T* dx, size_t b, size_t k) {
+  ForPieces(b, RowGrain(k), 2 * b * k, [=](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) {
+      const float factor = dy[r];
+      T* row = dx + r * k;
+      if (write == Write::kOverwrite) {
+#pragma omp simd
+        for (size_t c = 0; c < k; ++c) row[c] = factor * weight[c];
+      } else {
+#pragma omp simd
+        for (size_t c = 0; c < k; ++c) row[c] += factor * weight[c];
+      }
+    }
+  });
+}
+
+// out(c) = sum over the rows of factor(r) * x(r, c). scratch: [RowBlocks(b), n].
+template <typename T>
+void WeightedColumnSums(const T* x, const T* factor, size_t b, size_t n, float* scratch,
+                        float* out) {
+  ForPieces(b, kRowsPerBlock, b * n, [=](size_t begin, size_t end) {
+    float* sum = scratch + begin / kRowsPerBlock * n;
+    std::fill_n(sum, n, 0.0f);
+    for (size_t r = begin; r < end; ++r) {
+      const T* row = x + r * n;
+      const float weight = factor[r];
+#pragma omp simd
+      for (size_t c = 0; c < n; ++c) sum[c] += weight * row[c];
+    }
+  });
+  AddPartials(scratch, RowBlocks(b), n, out);
+}
+
+// y = x W + bias, or ReLU of it: n > 1.
+void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y, size_t b,
+             size_t k, size_t n) {
+  const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
+  WideResult out(y, b * n, Write::kOverwrite);
+  const Product product = {false, false,        b, n, k, in.floats(), k, weights.floats(), n,
+                           false, out.floats(), n};
+  MultiplyInBlocks(product, [&](const Product& done, size_t first_column) {
+    const float* add = bias == nullptr ? nullptr : shift.floats() + first_column;
+    for (size_t r = 0; r < done.m; ++r) {
+      float* row = done.c + r * done.ldc;
+      if (add != nullptr) {
+#pragma omp simd
+        for (size_t c = 0; c < done.n; ++c) row[c] += add[c];
+      }
+      if (!relu) continue;
+#pragma omp simd
+      for (size_t c = 0; c < done.n; ++c) row[c] = row[c] < 0.0f ? 0.0f : row[c];
+    }
+  });
+  out.Round();
+}
+
+}  // namespace
+
+void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
+                    size_t k, size_t n, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnected, x, weight, bias, y, b, k, n, scratch);
+  if (n != 1) return Forward(x, weight, bias, /*relu=*/false, y, b, k, n);
+  ForType(x.type, [&]<typename T>() {
+    const float shift = bias == nullptr ? 0.0f : float{As<T>(bias)[0]};
+    DotRows(As<T>(x), As<T>(weight), shift, As<T>(y), b, k);
+  });
+}
+
+void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y,
+                        ReluMask* mask, size_t b, size_t k, size_t n, float* scratch,
+                        Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedRelu, x, weight, bias, y, mask, b, k, n, scratch);
+  mask->is_made = false;
+  if (n != 1) return Forward(x, weight, bias, /*relu=*/true, y, b, k, n);
+  FullyConnected(x, weight, bias, y, b, k, n, scratch, stream);
+  Relu(y, y, b * n, stream);
+}
+
+void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
+                            Values dx, float* dweight, size_t b, size_t k, size_t n, float* scratch,
+                            Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedBackward, x, weight, dy, dx_write, dx, dweight, b, k, n,
+                     scratch);
+  if (n == 1) {
+    return ForType(x.type, [&]<typename T>() {
+      WeightedColumnSums(As<T>(x), As<T>(dy), b, k, scratch, dweight);
+      if (dx == nullptr) return;
+      OuterProduct(As<T>(dy), As<T>(weight), dx_write, As<T>(dx), b, k);
+    });
+  }
+  Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, dy, Write::kOverwrite, dweight, stream);
+  if (dx == nullptr) return;
+  Gemm(Transpose::kNo, Transpose::kYes, b, k, n, dy, weight, dx_write, dx, stream);
+}
+
+void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, ConstValues weight,
+                                      ConstValues dy, Values dx, float* dweight, size_t b, size_t k,
+                                      size_t n, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedBackwardBehindRelu, x, x_mask, weight, dy, dx, dweight, b, k, n,
+                     scratch);
+  FullyConnectedBackward(x, weight, dy, Write::kOverwrite, dx, dweight, b, k, n, scratch, stream);
+  ReluBackward(x, dx, Write::kOverwrite, dx, b * k, stream);
+}
+
+// With one output partial sums. Else what a GPU makes wider: x and W of 16 bits, dW of 32.
+size_t FullyConnectedScratchFloats(ElementType type, size_t b, size_t k, size_t n) {
+  if (n == 1) return RowBlocks(b) * k;
+  const size_t wide = WideColumns(type, k);
+  return wide == k ? 0 : (b * wide + wide * n) / 2 + wide * n;
+}
+
+}  // namespace cistern::op

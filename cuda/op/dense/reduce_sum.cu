@@ -1,0 +1,101 @@
+// Bytes that must move, for elements of s bytes: ReduceSum s an element of x and of y; backward s
+// an element of dx (2 s where it accumulates) and of dy. One FLOP an element.
+#include "cuda/op/dense/reduce_sum.h"
+
+#include "cuda/op/primitive/map_packs.cuh"
+#include "cuda/op/primitive/reduce.cuh"
+
+namespace cistern::op::gpu {
+namespace {
+
+// A thread adds one y(o, i).
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    ThreadSumsKernel(const T* x, T* y, size_t outputs, size_t n, size_t inner) {
+  const size_t at = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+  if (at >= outputs) return;
+  const T* from = x + at / inner * n * inner + at % inner;
+  float sum = 0.0f;
+#pragma unroll 8
+  for (size_t a = 0; a < n; ++a) sum += from[a * inner];
+  y[at] = sum;
+}
+
+// A group of blockDim.x threads adds one row; inner is 1.
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    RowSumsKernel(const T* x, T* y, size_t outer, size_t n) {
+  const size_t o = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  float sum = 0.0f;
+  if (o < outer) {
+    for (size_t a = threadIdx.x; a < n; a += blockDim.x) sum += x[o * n + a];
+  }
+  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
+    sum += __shfl_xor_sync(kFullWarp, sum, static_cast<int>(offset));
+  }
+  if (threadIdx.x == 0 && o < outer) y[o] = sum;
+}
+
+// A block adds the columns blockIdx.x * blockDim.x ... of one o = blockIdx.y: few outputs, many
+// terms each.
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    BlockSumsKernel(const T* x, T* y, size_t n, size_t inner) {
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const T* from = x + blockIdx.y * n * inner + i;
+  double sum[1] = {};
+  if (i < inner) {
+#pragma unroll 8
+    for (size_t a = threadIdx.y; a < n; a += blockDim.y) sum[0] += from[a * inner];
+  }
+  AddOverRows(sum);
+  if (threadIdx.y == 0 && i < inner) y[blockIdx.y * inner + i] = static_cast<float>(sum[0]);
+}
+
+// With fewer outputs a thread for each would leave the GPU idle. (Without scratch the terms of one
+// output cannot be shared among blocks.)
+constexpr size_t kEnoughThreads = 32768;
+
+template <typename T>
+void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner, Stream& stream) {
+  const size_t outputs = outer * inner;
+  if (outputs == 0) return;
+  if (inner > 1 && outputs < kEnoughThreads && outer <= kMaxGridY && n > 32) {
+    const dim3 block = RowBlock(inner, kSumWidth);
+    const dim3 grid(static_cast<unsigned>(CeilDivide(inner, block.x)),
+                    static_cast<unsigned>(outer));
+    return Launch("ReduceSum", BlockSumsKernel<T>, grid, block, 0, stream, x, y, n, inner);
+  }
+  if (inner == 1 && n > 8) {
+    const dim3 block = RowBlock(n, kWarp);
+    return Launch("ReduceSum", RowSumsKernel<T>,
+                  dim3(static_cast<unsigned>(CeilDivide(outer, block.y))), block, 0, stream, x, y,
+                  outer, n);
+  }
+  Launch("ReduceSum", ThreadSumsKernel<T>,
+         dim3(static_cast<unsigned>(CeilDivide(outputs, kBlockThreads))), dim3(kBlockThreads), 0,
+         stream, x, y, outputs, n, inner);
+}
+
+template <typename T>
+void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner,
+                Stream& stream) {
+  // Row r of dx, [outer * n, inner], is row r / n of dy.
+  MapMatrices(
+      "ReduceSumBackward", outer * n, inner, write, dx, inner, stream,
+      [=] __device__(float g) { return g; }, RepeatedRows<T>{{dy, inner}, n});
+}
+
+}  // namespace
+
+void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
+  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), As<T>(y), outer, n, inner, stream); });
+}
+
+void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
+                       Stream& stream) {
+  ForType(dy.type,
+          [&]<typename T>() { BackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner, stream); });
+}
+
+}  // namespace cistern::op::gpu

@@ -1,0 +1,17 @@
+// ReduceSum over one axis of a tensor of any rank, seen as [outer, n, inner].
+//
+// Axis 1 of [b, F] is outer = b, n = F, inner = 1; axis 0 of it is outer = 1, n = b, inner = F.
+#pragma once
+
+#include "cuda/op/primitive/op.h"
+
+namespace cistern::op {
+
+// y(o, i) = sum over a of x(o, a, i). x: [outer, n, inner]. y: [outer, inner], overwritten.
+void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream);
+
+// dx(o, a, i) = dy(o, i). dy: [outer, inner]. dx: [outer, n, inner].
+void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
+                       Stream& stream);
+
+}  // namespace cistern::op

@@ -1,0 +1,23 @@
+// Bytes that must move: 4 a float of x, and 8 for each 4096 of them.
+#include "cuda/op/dense/sum.h"
+
+#include "cuda/op/primitive/reduce.cuh"
+
+namespace cistern::op::gpu {
+namespace {
+
+constexpr size_t kGrain = 4096;  // floats of one partial result: what SumScratchFloats has room for
+
+}  // namespace
+
+void SumOfSquares(const float* x, double* sum, size_t count, float* scratch, Stream& stream) {
+  SumInPieces<8>("SumOfSquares", count, kGrain, 1.0, scratch, sum, stream,
+                 [=] __device__(size_t i) { return double{x[i]} * double{x[i]}; });
+}
+
+void SumOfMagnitudes(const float* x, double* sum, size_t count, float* scratch, Stream& stream) {
+  SumInPieces<8>("SumOfMagnitudes", count, kGrain, 1.0, scratch, sum, stream,
+                 [=] __device__(size_t i) { return fabs(double{x[i]}); });
+}
+
+}  // namespace cistern::op::gpu

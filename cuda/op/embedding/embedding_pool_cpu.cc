@@ -1,0 +1,120 @@
+#include "cuda/op/embedding/embedding_pool.h"
+
+#include "cuda/op/primitive/cpu.h"
+#include "cuda/op/primitive/float_row.h"
+
+namespace cistern::op {
+
+namespace gpu {  // embedding_pool.cu
+decltype(op::EmbeddingPool) EmbeddingPool;
+decltype(op::EmbeddingPoolBackward) EmbeddingPoolBackward;
+}  // namespace gpu
+
+namespace {
+
+// Rows lie anywhere in a table that may be far larger than the cache: each is asked for this many
+// places ahead of its use.
+constexpr size_t kAhead = 16;
+
+inline void PrefetchRow(const float* row, size_t dim) {
+  constexpr size_t kLineFloats = 16;
+  for (size_t c = 0; c < dim; c += kLineFloats) __builtin_prefetch(row + c);
+}
+
+template <typename T>
+inline void AddRow(const T* from, float factor, float* to, size_t dim) {
+#pragma omp simd
+  for (size_t e = 0; e < dim; ++e) to[e] += factor * from[e];
+}
+
+// The factor of an output with `count` rows.
+inline float PoolFactor(Pool pool, size_t count) {
+  return pool == Pool::kMean && count > 1 ? 1.0f / static_cast<float>(count) : 1.0f;
+}
+
+// Outputs of about this many floats make a piece.
+size_t OutputGrain(size_t dim) {
+  return std::max<size_t>(16, RowGrain(dim));
+}
+
+template <typename T>
+void PoolOf(const float* weights, size_t stride, const uint32_t* rows, const uint32_t* offsets,
+            Pool pool, T* out, size_t out_stride, size_t b, size_t slots, size_t dim) {
+  const size_t last = offsets[b * slots];
+  ForPieces(b, RowGrain(slots * dim), 4 * b * slots * dim, [=](size_t begin, size_t end) {
+    FloatRow<T> out_row(dim);
+    for (size_t i = begin; i < end; ++i) {
+      for (size_t s = 0; s < slots; ++s) {
+        const size_t from = offsets[i * slots + s], to = offsets[i * slots + s + 1];
+        float* sum = out_row.Open(out + i * out_stride + s * dim, Write::kOverwrite);
+        for (size_t j = from; j < to; ++j) {
+          if (j + kAhead < last) PrefetchRow(weights + rows[j + kAhead] * stride, dim);
+          const float* row = weights + rows[j] * stride;
+          if (j == from) {
+            std::copy_n(row, dim, sum);
+          } else {
+            AddRow(row, 1.0f, sum, dim);
+          }
+        }
+        if (from == to) std::fill_n(sum, dim, 0.0f);
+        const float factor = PoolFactor(pool, to - from);
+        if (factor != 1.0f) {
+#pragma omp simd
+          for (size_t e = 0; e < dim; ++e) sum[e] *= factor;
+        }
+        out_row.Close(out + i * out_stride + s * dim);
+      }
+    }
+  });
+}
+
+template <typename T>
+void BackwardOf(const T* dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
+                const uint32_t* segment_offsets, const uint32_t* segment_outputs, float* grads,
+                size_t distinct, size_t slots, size_t dim) {
+  const size_t occurrences = segment_offsets[distinct];
+  const auto add = [=](size_t j, float* sum) {
+    const size_t o = segment_outputs[j];
+    const float factor = pool == Pool::kMean ? PoolFactor(pool, offsets[o + 1] - offsets[o]) : 1.0f;
+    AddRow(dout + o / slots * dout_stride + o % slots * dim, factor, sum, dim);
+  };
+  // Rows occur very unevenly often, so the pieces are equal in occurrences: a row belongs to the
+  // piece in which its first occurrence lies.
+  ForPieces(occurrences, OutputGrain(dim), 4 * occurrences * dim, [=](size_t begin, size_t end) {
+    const uint32_t* last = segment_offsets + distinct;
+    size_t i = std::lower_bound(segment_offsets, last, begin) - segment_offsets;
+    for (; i < distinct && segment_offsets[i] < end; ++i) {
+      float* sum = grads + i * dim;
+      std::fill_n(sum, dim, 0.0f);
+      for (size_t j = segment_offsets[i]; j < segment_offsets[i + 1]; ++j) add(j, sum);
+    }
+  });
+}
+
+}  // namespace
+
+void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
+                   const uint32_t* offsets, Pool pool, Values out, size_t out_stride, size_t b,
+                   size_t slots, size_t dim, Stream& stream) {
+  CISTERN_RUN_ON_GPU(EmbeddingPool, weights, stride, rows, offsets, pool, out, out_stride, b, slots,
+                     dim);
+  if (b == 0 || slots == 0) return;
+  ForType(out.type, [&]<typename T>() {
+    PoolOf(weights, stride, rows, offsets, pool, As<T>(out), out_stride, b, slots, dim);
+  });
+}
+
+void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
+                           const uint32_t* segment_offsets, const uint32_t* segment_outputs,
+                           float* grads, size_t distinct, size_t slots, size_t dim,
+                           Stream& stream) {
+  CISTERN_RUN_ON_GPU(EmbeddingPoolBackward, dout, dout_stride, offsets, pool, segment_offsets,
+                     segment_outputs, grads, distinct, slots, dim);
+  if (distinct == 0) return;
+  ForType(dout.type, [&]<typename T>() {
+    BackwardOf(As<T>(dout), dout_stride, offsets, pool, segment_offsets, segment_outputs, grads,
+               distinct, slots, dim);
+  });
+}
+
+}  // namespace cistern::op

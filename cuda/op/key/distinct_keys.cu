@@ -1,0 +1,154 @@
+// Bytes that must move: 32 for a key of the batch (mixed, then merged) and 8 passes of 16 in its
+// sort; 32 for a key that is held, of which the merge reads and writes 16 and the selection of the
+// distinct the others. Those that are added: 18 more for a key of the batch, 8 for each of them.
+#include "cuda/op/key/distinct_keys.h"
+
+#include "common/base/hash.h"
+#include "cuda/core/memory.h"
+#include "cuda/op/primitive/cub.cuh"
+
+namespace cistern::op::gpu {
+namespace {
+
+constexpr char kOp[] = "AddDistinctKeys";
+
+__global__ void __launch_bounds__(kBlockThreads)
+    MixKernel(const Key* keys, size_t count, uint64_t* mixed) {
+  const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+  if (i < count) mixed[i] = MixKey(keys[i]);
+}
+
+// How many of `ordered` are below `key`; with kOrEqual, or are `key`.
+template <bool kOrEqual>
+__device__ size_t CountBelow(const uint64_t* ordered, size_t count, uint64_t key) {
+  size_t begin = 0, end = count;
+  while (begin < end) {
+    const size_t middle = begin + (end - begin) / 2;
+    const uint64_t found = ordered[middle];
+    if (kOrEqual ? found <= key : found < key) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+// A thread of each key: its place in `all` is its place in its own array and how many of the other
+// stand before it, held keys first. Threads side by side search for keys side by side: they take
+// the same way but for its last steps, through the nearest cache, so that memory bounds this.
+__global__ void __launch_bounds__(kBlockThreads)
+    MergeKernel(const uint64_t* held, size_t held_count, const uint64_t* sorted, size_t count,
+                uint64_t* all) {
+  const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+  if (i < held_count) {
+    all[i + CountBelow<false>(sorted, count, held[i])] = held[i];
+  } else if (i < held_count + count) {
+    const size_t k = i - held_count;
+    all[k + CountBelow<true>(held, held_count, sorted[k])] = sorted[k];
+  }
+}
+
+// Marks the first of each key of a batch, unless the key is held. The search is MergeKernel's.
+__global__ void __launch_bounds__(kBlockThreads)
+    AddedKernel(const uint64_t* held, size_t held_count, const uint64_t* sorted, size_t count,
+                uint8_t* is_added) {
+  const size_t k = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+  if (k >= count) return;
+  const uint64_t key = sorted[k];
+  bool is_first = k == 0 || sorted[k - 1] != key;
+  if (is_first) {
+    const size_t place = CountBelow<false>(held, held_count, key);
+    is_first = place == held_count || held[place] != key;
+  }
+  is_added[k] = is_first;
+}
+
+unsigned Blocks(size_t count) {
+  return static_cast<unsigned>(CeilDivide(count, kBlockThreads));
+}
+
+// The steps that are CUB's, each once as it wants it called.
+auto Sort(cub::DoubleBuffer<uint64_t>& keys, size_t count) {
+  return [&keys, count](void* temporary, size_t& bytes, cudaStream_t stream) {
+    return cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, static_cast<int>(count), 0, 64,
+                                          stream);
+  };
+}
+auto Select(const uint64_t* keys, size_t count, uint64_t* distinct, uint64_t* distinct_count) {
+  return [=](void* temporary, size_t& bytes, cudaStream_t stream) {
+    return cub::DeviceSelect::Unique(temporary, bytes, keys, distinct, distinct_count,
+                                     static_cast<int>(count), stream);
+  };
+}
+auto SelectMarked(const uint64_t* keys, const uint8_t* marks, size_t count, uint64_t* marked,
+                  uint64_t* marked_count) {
+  return [=](void* temporary, size_t& bytes, cudaStream_t stream) {
+    return cub::DeviceSelect::Flagged(temporary, bytes, keys, marks, marked, marked_count,
+                                      static_cast<int>(count), stream);
+  };
+}
+
+struct Scratch {
+  Scratch(size_t count, size_t held_count, void* scratch, Stream& stream) {
+    const size_t total = held_count + count;
+    if (!CubCounts(kOp, total, stream)) return;
+    cub::DoubleBuffer<uint64_t> none;
+    temporary_bytes =
+        std::max({CubBytes(kOp, stream, Sort(none, count)),
+                  CubBytes(kOp, stream, Select(nullptr, total, nullptr, nullptr)),
+                  CubBytes(kOp, stream, SelectMarked(nullptr, nullptr, count, nullptr, nullptr))});
+    ScratchParts parts(scratch);
+    mixed = parts.Take<uint64_t>(count);
+    all = parts.Take<uint64_t>(total);
+    is_added = parts.Take<uint8_t>(count);
+    added_count = parts.Take<uint64_t>(1);
+    temporary = parts.Take<char>(temporary_bytes);
+    bytes = parts.bytes();
+  }
+
+  uint64_t* mixed = nullptr;    // [count]
+  uint64_t* all = nullptr;      // [held_count + count], ordered, may repeat
+  uint8_t* is_added = nullptr;  // [count], of the sorted batch
+  uint64_t* added_count = nullptr;
+  void* temporary = nullptr;
+  size_t temporary_bytes = 0, bytes = 0;
+};
+
+}  // namespace
+
+void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t held_count,
+                     uint64_t* merged, uint64_t* merged_count, uint64_t* added, void* scratch,
+                     Stream& stream) {
+  if (held_count + count == 0) return ZeroOnDevice(merged_count, sizeof(uint64_t), stream);
+  const Scratch parts(count, held_count, scratch, stream);
+  const auto run = [&](const auto& step) {
+    RunCub(kOp, parts.temporary, parts.temporary_bytes, stream, step);
+  };
+  Launch(kOp, MixKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, keys, count,
+         parts.mixed);
+  // Sorting goes to and fro between two arrays; the second is one that the next step only writes.
+  cub::DoubleBuffer<uint64_t> sorted(parts.mixed, held_count == 0 ? parts.all : merged);
+  run(Sort(sorted, count));
+  const uint64_t* all = sorted.Current();
+  if (count == 0) {
+    all = held;
+  } else if (held_count > 0) {
+    Launch(kOp, MergeKernel, dim3(Blocks(held_count + count)), dim3(kBlockThreads), 0, stream, held,
+           held_count, sorted.Current(), count, parts.all);
+    all = parts.all;
+  }
+  // `sorted` may be where `merged` is.
+  if (added != nullptr && count > 0) {
+    Launch(kOp, AddedKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, held, held_count,
+           sorted.Current(), count, parts.is_added);
+    run(SelectMarked(sorted.Current(), parts.is_added, count, added, parts.added_count));
+  }
+  run(Select(all, held_count + count, merged, merged_count));
+}
+
+size_t AddDistinctKeysScratchBytes(size_t count, size_t held_count, Stream& stream) {
+  return Scratch(count, held_count, nullptr, stream).bytes;
+}
+
+}  // namespace cistern::op::gpu

@@ -1,0 +1,110 @@
+// How the CPU builds of the ops share their work among OpenMP threads. Internal to x_cpu.cc.
+//
+// Work is cut into pieces by the shape alone and piece i writes only its own place, so that neither
+// the number of threads nor their speed can change a bit.
+#pragma once
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "cuda/op/primitive/op.h"
+
+namespace cistern::op {
+
+// True on the CPU. Elsewhere the stream gets kUnimplemented and the op must return: for an op that
+// has no GPU build.
+inline bool OnCpu(Stream& stream) {
+  if (stream.device() == DeviceKind::kCpu) return true;
+  stream.Record(absl::UnimplementedError("this build has no op for that device"));
+  return false;
+}
+
+#ifdef CISTERN_HAS_CUDA
+inline constexpr bool kHasGpuBuilds = true;
+#else
+inline constexpr bool kHasGpuBuilds = false;
+#endif
+
+// The first statement of a public op: on a stream of a GPU it calls the op's build there, gpu::name
+// in x.cu with the same arguments, and returns. x_cpu.cc declares gpu::name with
+// decltype(op::name), so that the two cannot come to differ. Without a toolkit nothing refers to
+// it.
+#define CISTERN_RUN_ON_GPU(name, ...)                                       \
+  do {                                                                      \
+    if (stream.device() == DeviceKind::kCpu) break;                         \
+    if constexpr (kHasGpuBuilds) {                                          \
+      if (stream.queue() != nullptr) return gpu::name(__VA_ARGS__, stream); \
+    }                                                                       \
+    return (void)OnCpu(stream);                                             \
+  } while (false)
+
+#ifdef _OPENMP
+inline int ThreadNum() {
+  return omp_get_max_threads();
+}
+// Inside a parallel region: OpenMP libraries that this thread calls start no threads of their own.
+inline void KeepLibrariesSingleThreaded() {
+  omp_set_num_threads(1);
+}
+#else
+inline int ThreadNum() {
+  return 1;
+}
+inline void KeepLibrariesSingleThreaded() {}
+#endif
+
+inline size_t CeilDiv(size_t a, size_t b) {
+  return (a + b - 1) / b;
+}
+
+// Elements from which waking a second thread pays, for an element that costs about as much as a
+// load and a store.
+inline constexpr size_t kParallelFloats = 16384;
+
+// Calls body(begin, end) for [0, count) cut into pieces of `grain`; `cost` is about the number of
+// floats that the whole touches.
+template <typename Body>
+void ForPieces(size_t count, size_t grain, size_t cost, const Body& body) {
+  const size_t pieces = CeilDiv(count, grain);
+#pragma omp parallel for schedule(static) if (pieces > 1 && cost >= kParallelFloats)
+  for (size_t i = 0; i < pieces; ++i) {
+    body(i * grain, std::min(count, (i + 1) * grain));
+  }
+}
+
+// Rows whose sum is one partial result. Partials are then added in order.
+inline constexpr size_t kRowsPerBlock = 64;
+inline size_t RowBlocks(size_t b) {
+  return CeilDiv(b, kRowsPerBlock);
+}
+
+// Elements of one piece of a flat array.
+inline constexpr size_t kElementGrain = 4096;
+
+// Rows of [b, n] that make a piece of about kElementGrain floats.
+inline size_t RowGrain(size_t n) {
+  return std::max<size_t>(1, kElementGrain / std::max<size_t>(1, n));
+}
+
+// Columns whose running sums in double fit a stack array.
+inline constexpr size_t kColumnChunk = 128;
+
+// out(c) = sum over the `blocks` rows of partial [blocks, n], in double, in order.
+inline void AddPartials(const float* partial, size_t blocks, size_t n, float* out) {
+  ForPieces(n, kColumnChunk, blocks * n, [&](size_t begin, size_t end) {
+    double sum[kColumnChunk] = {};
+    const size_t width = end - begin;
+    for (size_t k = 0; k < blocks; ++k) {
+      const float* row = partial + k * n + begin;
+      for (size_t c = 0; c < width; ++c) sum[c] += row[c];
+    }
+    for (size_t c = 0; c < width; ++c) out[begin + c] = static_cast<float>(sum[c]);
+  });
+}
+
+}  // namespace cistern::op

@@ -1,0 +1,149 @@
+// Bytes that must move, a row: CtrUpdate 4 (row) + 8 (segment) + 4 + 4 dim (gradient) + 64 + 8 dim
+// and 8 for each cell of state (value) + 2 (full), and 8 for each occurrence (its output and the
+// label). AddCtrL2 4 + 12 (dim + 1). DropAbsentEmbedx 5 + 8 dim. Rows lie anywhere.
+#include "cuda/op/update/ctr_update.h"
+
+#include "common/base/check.h"
+#include "cuda/op/primitive/reduce.cuh"
+
+namespace cistern::op::gpu {
+namespace {
+
+constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
+constexpr size_t kRowsOfPartial = 128;   // what AddCtrL2ScratchFloats has room for
+constexpr uint32_t kLongSegment = 256;   // more occurrences than this are counted by the block
+
+// Where the statistics of a row that a group of lanes works on are read and written: by its first
+// lane, which the others hear from by a sum.
+template <typename T>
+__device__ inline T GroupSum(T value, unsigned lanes) {
+  for (unsigned offset = lanes / 2; offset > 0; offset /= 2) {
+    value += __shfl_xor_sync(kFullWarp, value, static_cast<int>(offset));
+  }
+  return value;
+}
+
+__device__ inline unsigned IsClick(const CtrOccurrences& in, uint32_t k) {
+  return in.labels[in.segment_outputs[k] / in.slots * in.label_stride] > 0.0f ? 1u : 0u;
+}
+
+// The step of weights lane, lane + lanes ... of an embedx. A sum of squares that all weights share
+// takes its step after they have read it, so that ApplyRule's own is made on a copy.
+__device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, float factor,
+                                         float scale, const float* grad, float* value,
+                                         unsigned lane, unsigned lanes, bool active) {
+  const bool shared = rule.rule.kind == RuleKind::kAdagradShared;
+  const unsigned fields = RuleStateFloats(rule.rule.kind, 1);
+  float* weights = value + rule.embedx_w;
+  float* states = value + rule.embedx_state;
+  const float sum = shared ? GroupSum(active && lane == 0 ? states[0] : 0.0f, lanes) : 0.0f;
+  float squares = 0.0f;
+  for (uint32_t e = lane; active && e < rule.dim; e += lanes) {
+    const float g = Rescaled(grad[e], factor) * scale;
+    float s[kMaxStateFields] = {sum};
+    for (unsigned f = 0; f < fields && !shared; ++f) s[f] = states[f * rule.dim + e];
+    ApplyRule(rule.rule, step_size, 1, &g, weights + e, s);
+    for (unsigned f = 0; f < fields && !shared; ++f) states[f * rule.dim + e] = s[f];
+    squares += g * g;
+  }
+  if (!shared) return;
+  squares = GroupSum(squares, lanes);
+  if (active && lane == 0) states[0] = sum + squares / static_cast<float>(rule.dim);
+}
+
+// `lanes` threads, a power of two, to a row. Neighbours, which are often long together, go to
+// different blocks. Every thread stays to the end: barriers and shuffles want all of them.
+__global__ void __launch_bounds__(kBlockThreads)
+    UpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day, CtrOccurrences in,
+                 const Key* keys, const float* grads, float* values, size_t stride, uint8_t* full,
+                 unsigned lanes, const StepGate* gate) {
+  if (!IsOpen(gate)) return;  // all threads, before any barrier
+  const float factor = FactorOf(gate);
+  __shared__ unsigned long_groups[kBlockThreads], clicks_of[kBlockThreads], long_num;
+  const unsigned lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
+  const size_t i = size_t{group} * gridDim.x + blockIdx.x;
+  const bool active = i < in.distinct;
+  const uint32_t begin = active ? in.segment_offsets[i] : 0;
+  const uint32_t end = active ? in.segment_offsets[i + 1] : 0;
+  const bool is_long = end - begin > kLongSegment;
+
+  if (threadIdx.x == 0) long_num = 0;
+  __syncthreads();
+  // In which order they are found changes no count.
+  if (is_long && lane == 0) long_groups[atomicAdd(&long_num, 1u)] = group;
+  __syncthreads();
+  for (unsigned f = 0; f < long_num; ++f) {
+    const size_t of = size_t{long_groups[f]} * gridDim.x + blockIdx.x;
+    unsigned count = 0;
+#pragma unroll 4
+    for (uint32_t k = in.segment_offsets[of] + threadIdx.x; k < in.segment_offsets[of + 1];
+         k += kBlockThreads) {
+      count += IsClick(in, k);
+    }
+    count = BlockSum(count);
+    if (threadIdx.x == 0) clicks_of[long_groups[f]] = count;
+  }
+  __syncthreads();
+  unsigned clicks = 0;
+  for (uint32_t k = begin + lane; k < end && !is_long; k += lanes) clicks += IsClick(in, k);
+  clicks = GroupSum(clicks, lanes);
+  if (is_long) clicks = clicks_of[group];
+
+  const uint32_t row = active ? in.rows[i] : 0;
+  float* value = values + row * stride;
+  const float* grad = grads + i * (rule.dim + 1);
+  CtrPush push;
+  push.show = static_cast<float>(end - begin);
+  unsigned state = 0;  // bit 0: embedx exists; bit 1: it did before
+  if (active && lane == 0) {
+    push.slot = static_cast<float>(in.segment_outputs[begin] % in.slots);
+    push.click = static_cast<float>(clicks);
+    push.day = day;
+    const bool was_full = full[row] != 0;
+    const bool exists = PushCtrStatistics(rule, push, was_full, value);
+    const float embed_grad = Rescaled(grad[0], factor) * CtrGradientScale(rule, push);
+    ApplyRule(rule.rule, step_size, 1, &embed_grad, value + rule.embed_w, value + rule.embed_state);
+    full[row] = exists ? 1 : 0;
+    state = (exists ? 1u : 0u) | (was_full ? 2u : 0u);
+  }
+  state = GroupSum(state, lanes);
+  StepEmbedxByLanes(rule, step_size, factor, CtrGradientScale(rule, push), grad + 1, value, lane,
+                    lanes, (state & 2) != 0);
+  if (state == 1) CreateEmbedx(rule, first, keys[row], value, lane, lanes);
+}
+
+}  // namespace
+
+void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, size_t distinct,
+                      size_t dim, Stream& stream) {
+  MapRows("DropAbsentEmbedx", distinct, dim, Write::kOverwrite, grads + 1, dim + 1, stream,
+          [=] __device__(size_t r, size_t c) {
+            return full[rows[r]] != 0 ? grads[r * (dim + 1) + 1 + c] : 0.0f;
+          });
+}
+
+void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const float* values,
+              size_t stride, float* grads, double* square_sum, size_t distinct, float* scratch,
+              Stream& stream) {
+  const size_t width = rule.dim + 1;
+  const uint32_t embed_w = rule.embed_w, embedx_w = rule.embedx_w;
+  SumInPieces("AddCtrL2", distinct * width, kRowsOfPartial * width, 1.0, scratch, square_sum,
+              stream, [=] __device__(size_t at) {
+                const size_t r = at / width, c = at % width;
+                const float w = values[rows[r] * stride + (c == 0 ? embed_w : embedx_w + c - 1)];
+                grads[at] += l2.product() * w;
+                return double{w} * double{w};
+              });
+}
+
+void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
+               const CtrOccurrences& in, const Key* keys, float* grads, float* values,
+               size_t stride, uint8_t* full, const StepGate* gate, Stream& stream) {
+  CISTERN_CHECK(RuleStateFloats(rule.rule.kind, 1) <= kMaxStateFields);
+  const unsigned lanes = PowerOfTwo(rule.dim, kWarp);
+  const auto blocks = static_cast<unsigned>(CeilDivide(in.distinct, kBlockThreads / lanes));
+  Launch("CtrUpdate", UpdateKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, rule, first,
+         step_size, day, in, keys, grads, values, stride, full, lanes, gate);
+}
+
+}  // namespace cistern::op::gpu

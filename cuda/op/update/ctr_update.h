@@ -1,0 +1,51 @@
+// The rows of a ctr table in a batch: which gradients they take, L2, and what the batch does to
+// them (common/value/ctr_rule.h). Values of the pass table change in place.
+//
+// A gradient is [embed_w, embedx_w[dim]], the vector that the layer gave: 1 + rule.dim floats. The
+// value of row r begins at values + r * stride; full[r] says whether it holds its embedx.
+#pragma once
+
+#include "common/value/ctr_rule.h"
+#include "cuda/op/primitive/op.h"
+#include "cuda/op/update/step_gate.h"
+
+namespace cistern::op {
+
+// The distinct rows of a batch, and where they occur (worker/data/source/batch.h): row rows[i] in
+// outputs segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), output = sample * slots +
+// slot.
+struct CtrOccurrences {
+  const uint32_t* rows = nullptr;             // [distinct], no row twice
+  const uint32_t* segment_offsets = nullptr;  // [distinct + 1], from 0, strictly ascending
+  const uint32_t* segment_outputs = nullptr;
+  size_t distinct = 0, slots = 0;
+  // The label of a sample is labels[sample * label_stride]; above 0 it is a click.
+  const float* labels = nullptr;
+  size_t label_stride = 1;
+};
+
+// grads(i, 1 ..) = 0 where rows[i] has no embedx. grads: [distinct, 1 + dim].
+void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, size_t distinct,
+                      size_t dim, Stream& stream);
+
+// grads(i) += l2 * w of rows[i], w = [embed_w, embedx_w] (zeros, where there is no embedx).
+//
+// square_sum: one double, overwritten with the sum of w^2. scratch: AddCtrL2ScratchFloats.
+void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const float* values,
+              size_t stride, float* grads, double* square_sum, size_t distinct, float* scratch,
+              Stream& stream);
+size_t AddCtrL2ScratchFloats(size_t distinct);
+
+// Pushes the batch to each of its rows: show = occurrences, click = occurrences in samples with a
+// click, slot = that of the first occurrence, and the gradient. A row whose score reaches the
+// threshold gets its embedx, first weights by its key, and full[row] = 1.
+//
+// keys: of all rows, keys[r]. first: slot_sizes lie in the device's memory too. step_size:
+// StepSize(). day: CtrPush::day. grads: [distinct, 1 + dim], finite; what they are afterwards is
+// undefined. gate: of the step, whose factor they are multiplied by; nothing changes where it is
+// closed; null: open.
+void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
+               const CtrOccurrences& in, const Key* keys, float* grads, float* values,
+               size_t stride, uint8_t* full, const StepGate* gate, Stream& stream);
+
+}  // namespace cistern::op

@@ -1,0 +1,148 @@
+// Bytes that must move, a row: SparseUpdate 4 + 12 dim + 8 for each cell of state (Adam: 4 + 28
+// dim); AddRowL2 4 + 12 dim. Rows lie anywhere: less than 32 bytes of one cost 32. Up to about 15
+// FLOPs a weight.
+#include "cuda/op/update/sparse_update.h"
+
+#include "common/base/check.h"
+#include "cuda/op/primitive/pack.cuh"
+#include "cuda/op/primitive/reduce.cuh"
+
+namespace cistern::op::gpu {
+namespace {
+
+constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
+constexpr size_t kRowsOfPartial = 128;   // what AddRowL2ScratchFloats has room for
+
+// Rows of a thread, whose loads are in flight together.
+template <unsigned kWidth>
+constexpr unsigned kRowsPerThread = kWidth == 1 ? 4 : 2;
+
+// threadIdx.x runs over packs of kWidth weights of a row, threadIdx.y over rows. Each weight's step
+// is its own: ApplyRule is given one weight with its fields of state side by side.
+template <unsigned kWidth>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    UpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
+                 const float* grads, float* weights, float* states, size_t stride, size_t distinct,
+                 size_t dim, const StepGate* gate) {
+  if (!IsOpen(gate)) return;
+  using Floats = Pack<float, kWidth>;
+  constexpr unsigned kRows = kRowsPerThread<kWidth>;
+  const float factor = FactorOf(gate);
+  const size_t first = size_t{blockIdx.x} * kRows * blockDim.y + threadIdx.y;
+  for (size_t e = threadIdx.x * kWidth; e < dim; e += blockDim.x * kWidth) {
+    size_t at[kRows];
+    Floats g[kRows], w[kRows], s[kRows][kMaxStateFields] = {};
+#pragma unroll
+    for (unsigned k = 0; k < kRows; ++k) {
+      const size_t i = first + k * blockDim.y;
+      at[k] = i < distinct ? rows[i] * stride + e : 0;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kRows; ++k) {
+      const size_t i = first + k * blockDim.y;
+      if (i >= distinct) continue;
+      g[k] = Floats::Load(grads + i * dim + e);
+      w[k] = Floats::Load(weights + at[k]);
+#pragma unroll
+      for (unsigned f = 0; f < kMaxStateFields; ++f) {
+        if (f < fields) s[k][f] = Floats::Load(states + at[k] + f * dim);
+      }
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kRows; ++k) {
+      if (first + k * blockDim.y >= distinct) continue;
+#pragma unroll
+      for (unsigned v = 0; v < kWidth; ++v) {
+        float grad = Rescaled(g[k][v], factor), weight = w[k][v];
+        float state[kMaxStateFields] = {s[k][0][v], s[k][1][v]};
+        ApplyRule(rule, step_size, 1, &grad, &weight, state);
+        w[k].Set(v, weight);
+#pragma unroll
+        for (unsigned f = 0; f < kMaxStateFields; ++f) s[k][f].Set(v, state[f]);
+      }
+      w[k].Store(weights + at[k]);
+#pragma unroll
+      for (unsigned f = 0; f < kMaxStateFields; ++f) {
+        if (f < fields) s[k][f].Store(states + at[k] + f * dim);
+      }
+    }
+  }
+}
+
+template <unsigned kWidth>
+void LaunchUpdate(const RuleParams& rule, float step_size, unsigned fields, const uint32_t* rows,
+                  const float* grads, float* weights, float* states, size_t stride, size_t distinct,
+                  size_t dim, const StepGate* gate, Stream& stream) {
+  const dim3 block = RowBlock(dim / kWidth);
+  const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kRowsPerThread<kWidth> * block.y));
+  Launch("SparseUpdate", UpdateKernel<kWidth>, dim3(blocks), block, 0, stream, rule, step_size,
+         fields, rows, grads, weights, states, stride, distinct, dim, gate);
+}
+
+// A thread makes the step of a whole row: for a rule whose weights share their state.
+__global__ void __launch_bounds__(kBlockThreads, 5)
+    UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, float* grads,
+                    float* weights, float* states, size_t stride, size_t distinct, uint32_t dim,
+                    const StepGate* gate) {
+  const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+  if (i >= distinct || !IsOpen(gate)) return;
+  const size_t at = rows[i] * stride;
+  const float factor = FactorOf(gate);
+  float* grad = grads + i * dim;
+  for (uint32_t e = 0; e < dim && factor != 1.0f; ++e) grad[e] *= factor;
+  ApplyRule(rule, step_size, dim, grad, weights + at, states + at);
+}
+
+// A block adds the gradients of kRowsOfPartial rows, and their squares; `lanes` threads, a power of
+// two, to a row.
+__global__ void __launch_bounds__(kBlockThreads)
+    RowL2Kernel(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
+                float* grads, double* partial, size_t distinct, size_t dim, unsigned lanes) {
+  const size_t begin = size_t{blockIdx.x} * kRowsOfPartial;
+  const size_t end = begin + kRowsOfPartial < distinct ? begin + kRowsOfPartial : distinct;
+  const unsigned lane = threadIdx.x % lanes;
+  const float factor = l2.product();
+  double sum = 0;
+  for (size_t i = begin + threadIdx.x / lanes; i < end; i += kBlockThreads / lanes) {
+    const float* w = weights + rows[i] * stride;
+    for (size_t e = lane; e < dim; e += lanes) {
+      grads[i * dim + e] += factor * w[e];
+      sum += double{w[e]} * double{w[e]};
+    }
+  }
+  sum = BlockSum(sum);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+}  // namespace
+
+void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
+                  float* weights, float* states, size_t stride, size_t distinct, size_t dim,
+                  const StepGate* gate, Stream& stream) {
+  if (rule.kind == RuleKind::kAdagradShared) {
+    const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kBlockThreads));
+    return Launch("SparseUpdate", UpdateRowKernel, dim3(blocks), dim3(kBlockThreads), 0, stream,
+                  rule, step_size, rows, grads, weights, states, stride, distinct,
+                  static_cast<uint32_t>(dim), gate);
+  }
+  const unsigned fields = RuleStateFloats(rule.kind, 1);
+  CISTERN_CHECK(fields <= kMaxStateFields);
+  const bool wide = dim % 4 == 0 && stride % 4 == 0 && HoldsPacks(grads, 16) &&
+                    HoldsPacks(weights, 16) && HoldsPacks(states, 16);
+  const auto launch = wide ? LaunchUpdate<4> : LaunchUpdate<1>;
+  launch(rule, step_size, fields, rows, grads, weights, states, stride, distinct, dim, gate,
+         stream);
+}
+
+void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
+              float* grads, double* square_sum, size_t distinct, size_t dim, float* scratch,
+              Stream& stream) {
+  const size_t pieces = CeilDivide(distinct, kRowsOfPartial);
+  auto* partial = reinterpret_cast<double*>(scratch);
+  Launch("AddRowL2", RowL2Kernel, dim3(static_cast<unsigned>(pieces)), dim3(kBlockThreads), 0,
+         stream, l2, rows, weights, stride, grads, partial, distinct, dim,
+         PowerOfTwo(dim, kBlockThreads));
+  if (square_sum != nullptr) AddPieces("AddRowL2", partial, pieces, 1.0, square_sum, stream);
+}
+
+}  // namespace cistern::op::gpu

@@ -1,0 +1,37 @@
+#include "server/commit/claim_book.h"
+
+namespace cistern {
+
+absl::StatusOr<EpochClaim> ClaimBook::Newest() const {
+  CISTERN_ASSIGN_OR_RETURN(const Epoch newest, folder_->NewestEpoch());
+  absl::StatusOr<EpochClaim> claim = folder_->ReadEpoch(newest);
+  // The number may be known from elsewhere, or the file be damaged: nobody holds that claim then.
+  if (!claim.ok()) return ParseClaim(newest, "");
+  return claim;
+}
+
+absl::Status ClaimBook::Grant(const EpochClaim& claim) const {
+  CISTERN_ASSIGN_OR_RETURN(const Epoch newest, folder_->NewestEpoch());
+  if (claim.epoch > newest && claim.epoch - newest > 1) {
+    return absl::FailedPreconditionError(absl::StrCat("epoch ", claim.epoch,
+                                                      " cannot be claimed: the newest is ", newest,
+                                                      ", and the next is ", newest + 1));
+  }
+  return folder_->CreateEpoch(claim);
+}
+
+absl::Status ClaimBook::CheckGranted(const EpochClaim& claim) const {
+  const absl::StatusOr<EpochClaim> granted = folder_->ReadEpoch(claim.epoch);
+  if (absl::IsNotFound(granted.status())) {
+    return absl::UnavailableError(
+        absl::StrCat("server 0 has not granted epoch ", claim.epoch, " in ", folder_->path(),
+                     ", or has granted a newer one; all servers of a fleet must share one "
+                     "--data_dir"));
+  }
+  CISTERN_RETURN_IF_ERROR(granted.status());
+  if (granted->secret == claim.secret) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("epoch ", claim.epoch, " was granted to another writer: ", granted->writer));
+}
+
+}  // namespace cistern

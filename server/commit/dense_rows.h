@@ -1,0 +1,42 @@
+// What a pass makes of the rows of a dense table: values that were pushed, and gradients that were
+// pushed, summed and given to the table's rule.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/status.h"
+#include "server/commit/staged_push.h"
+#include "server/table/dense_table.h"
+
+namespace cistern {
+
+// New values of consecutive rows.
+class DenseRows {
+ public:
+  // values: [count, columns], borrowed.
+  DenseRows(uint64_t start, uint64_t count, const float* values)
+      : start_(start), count_(count), pushed_(values) {}
+  DenseRows(uint64_t start, uint64_t count, std::vector<float> values)
+      : start_(start), count_(count), computed_(std::move(values)) {}
+
+  uint64_t start() const { return start_; }
+  uint64_t count() const { return count_; }
+  const float* values() const { return computed_.empty() ? pushed_ : computed_.data(); }
+
+ private:
+  uint64_t start_, count_;
+  const float* pushed_ = nullptr;
+  std::vector<float> computed_;
+};
+
+// The rows of `table` that commit writes, from its pushes in (worker, sequence) order, in which the
+// gradients of one row are summed; they borrow the pushes' values. Depends on nothing else but the
+// table's committed rows, so that asking twice before the commit gives the same.
+//
+// kInvalidArgument that names the row: its value was pushed twice, or a value and a gradient were,
+// or the rule makes NaN or Inf of it. kFailedPrecondition: gradients for a table without values.
+absl::StatusOr<std::vector<DenseRows>> NewDenseRows(const DenseTable& table,
+                                                    absl::Span<const StagedPush* const> pushes);
+
+}  // namespace cistern

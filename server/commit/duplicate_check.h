@@ -1,0 +1,19 @@
+// Finds a key that occurs twice among the pushes of a pass: two workers that both own it, or a
+// worker that pushed it twice. Either way one of the values would be lost.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "common/base/thread_pool.h"
+#include "server/table/value_block.h"
+
+namespace cistern {
+
+// A key that occurs more than once in `blocks`, none if all are distinct. Of several, always the
+// same one. Shards run in parallel on `pool`; each takes 16 to 32 bytes of memory a key meanwhile.
+absl::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_num,
+                                     absl::Span<const ValueBlock> blocks, ThreadPool& pool);
+
+}  // namespace cistern

@@ -1,0 +1,380 @@
+#include "server/commit/durable_state.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "common/base/hash.h"
+#include "common/base/log.h"
+#include "common/value/schema.h"
+#include "server/checkpoint/compaction.h"
+
+namespace cistern {
+namespace {
+
+absl::Status NotFollowing(uint64_t commit, const std::string& why) {
+  return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
+                                         "; claim a new epoch and go on from the newest commit"));
+}
+
+// All but the time, which only says when.
+bool SameDecision(v1::Manifest a, v1::Manifest b) {
+  a.clear_created();
+  b.clear_created();
+  a.set_format(kManifestFormat);
+  b.set_format(kManifestFormat);
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& options,
+                                                                 const ShardMap& map, uint32_t rank,
+                                                                 ThreadPool* pool) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<StateFolder> folder,
+                           StateFolder::Open(*options.files, options.folder, rank));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder->NewestManifest());
+  if (newest.has_value()) {
+    const v1::Manifest& manifest = newest->manifest;
+    if (manifest.cluster() != options.cluster) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.folder, " is the state of cluster '", manifest.cluster(), "' and not of '",
+          options.cluster, "'; start the server with that --cluster, or with another --data_dir"));
+    }
+    if (manifest.shard_num() != map.shard_num()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.folder, " has tables of ", manifest.shard_num(), " shards and this server of ",
+          map.shard_num(), "; start it with --shard_num=", manifest.shard_num(),
+          ", or rewrite the state: cistern ckpt reshard"));
+    }
+  }
+  CISTERN_ASSIGN_OR_RETURN(const Epoch epoch, folder->NewestEpoch());
+  const absl::Status claimable = folder->CheckEpochsAreLeft(epoch);
+  if (!claimable.ok()) LogError(std::string(claimable.message()));  // it can still be read
+  CISTERN_ASSIGN_OR_RETURN(const uint32_t attempt, folder->NewestAttempt(rank));
+  return std::unique_ptr<DurableState>(
+      new DurableState(options, map, rank, pool, std::move(folder),
+                       std::max(attempt, kFirstMergeAttempt) - kFirstMergeAttempt));
+}
+
+DurableState::DurableState(const Options& options, const ShardMap& map, uint32_t rank,
+                           ThreadPool* pool, std::unique_ptr<StateFolder> folder, uint32_t merges)
+    : options_(options),
+      map_(map),
+      rank_(rank),
+      cluster_id_(HashBytes(options.cluster)),
+      pool_(pool),
+      folder_(std::move(folder)),
+      merges_(merges),
+      decision_check_(folder_.get(), map_),
+      compaction_(std::make_unique<Compaction>()) {}
+
+DurableState::~DurableState() = default;
+
+ParsedManifest DurableState::manifest() const {
+  absl::MutexLock lock(&mutex_);
+  return manifest_;
+}
+
+uint64_t DurableState::commit() const {
+  absl::MutexLock lock(&mutex_);
+  return manifest_.manifest.commit();
+}
+
+uint64_t DurableState::state_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  uint64_t bytes = 0;
+  for (const v1::RowFile& file : chain_) bytes += file.bytes();
+  return bytes;
+}
+
+bool DurableState::dirty() const {
+  absl::MutexLock lock(&mutex_);
+  return dirty_;
+}
+
+absl::StatusOr<bool> DurableState::NeedsRecovery() const {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (ahead_ || dirty_) return true;
+  }
+  return IsBehind();
+}
+
+absl::StatusOr<bool> DurableState::IsBehind() const {
+  uint64_t next;
+  {
+    absl::MutexLock lock(&mutex_);
+    next = manifest_.manifest.commit() + 1;
+  }
+  return folder_->HasManifest(next);
+}
+
+absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, const TableStore& store,
+                                              bool is_prepared) {
+  absl::MutexLock decision(&decision_mutex_);
+  const uint64_t commit = manifest.commit();
+  if (rank_ != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("server ", rank_, " was asked to decide; server 0 does"));
+  }
+  if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num() ||
+      manifest.server_num() != map_.server_num()) {
+    return absl::InvalidArgumentError("the manifest is of another cluster or placement");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
+  if (newest.has_value() && newest->manifest.commit() == commit &&
+      SameDecision(newest->manifest, manifest)) {
+    CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
+    return newest->self_xxh3;  // decided before; the answer was lost
+  }
+  const uint64_t expected = newest.has_value() ? newest->manifest.commit() + 1 : 1;
+  if (commit != expected) {
+    return NotFollowing(commit, absl::StrCat("the next one is ", expected));
+  }
+  if (manifest.previous() != (newest.has_value() ? newest->self_xxh3 : 0)) {
+    return NotFollowing(commit, "it was made after another commit than the newest");
+  }
+  if (!is_prepared) {
+    return NotFollowing(commit, absl::StrCat("pass ", manifest.pass(),
+                                             " is not prepared on server 0, which was restarted"));
+  }
+  CISTERN_RETURN_IF_ERROR(
+      decision_check_.Check(manifest, {.pass = manifest.pass(),
+                                       .schema_hash = store.schema_hash(),
+                                       .prepared = prepared(),
+                                       .newest = newest.has_value() ? &*newest : nullptr}));
+  v1::Manifest dated = manifest;
+  dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
+  absl::StatusOr<uint64_t> hash = folder_->WriteManifest(dated);
+  if (absl::IsAlreadyExists(hash.status())) return NotFollowing(commit, "another one was decided");
+  CISTERN_RETURN_IF_ERROR(hash.status());
+  const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
+  if (!removed.ok()) LogWarning(std::string(removed.message()));  // only room is lost
+  return hash;
+}
+
+absl::StatusOr<bool> DurableState::CanAdopt(uint64_t commit) {
+  absl::StatusOr<ParsedManifest> decided = folder_->ReadManifest(commit);
+  if (absl::IsNotFound(decided.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("commit ", commit, " is not decided: ", decided.status().message()));
+  }
+  CISTERN_RETURN_IF_ERROR(decided.status());
+  {
+    absl::MutexLock lock(&mutex_);
+    if (manifest_.manifest.commit() + 1 != commit) return false;
+  }
+  const v1::PreparedPart part = prepared();
+  const auto& files = decided->manifest.files();
+  const bool mine =
+      !prepared_file_.empty() && part.files_size() > 0 &&
+      std::any_of(files.begin(), files.end(), [&](const v1::RowFile& file) {
+        return file.SerializeAsString() == part.files(part.files_size() - 1).SerializeAsString();
+      });
+  if (mine) adopting_ = *std::move(decided);
+  return mine;
+}
+
+void DurableState::Adopted(const Staging& staging, uint64_t commit) {
+  totals_ = prepared_totals_;
+  if (commit > 0) {
+    totals_stale_ = base_needed_ = false;
+    for (auto& table : touched_) {
+      for (std::vector<Key>& keys : table) std::vector<Key>().swap(keys);
+    }
+    dense_touched_.assign(dense_touched_.size(), false);
+    Forget();
+    TakeManifest(std::move(adopting_));
+    // Here and nowhere else: after a restart or a claim, a decision under way may still name a
+    // merged base that this server had offered before.
+    CollectGarbage();
+    return;
+  }
+  if (!base_needed_) {
+    const auto sparse = staging.SparseBlocks(touched_.size());
+    for (size_t t = 0; t < sparse.size(); ++t) {
+      for (const ValueBlock& block : sparse[t]) {
+        for (const Key key : block.keys) {
+          touched_[t][map_.local_index(map_.shard(key))].push_back(key);
+        }
+      }
+    }
+  }
+  for (TableId t = 0; t < dense_touched_.size(); ++t) {
+    if (!staging.DensePushes(t).empty()) dense_touched_[t] = true;
+  }
+  Forget();
+  absl::MutexLock lock(&mutex_);
+  ahead_ = true;
+}
+
+void DurableState::Changed(uint64_t before,
+                           const std::vector<std::vector<std::vector<Key>>>* keys) {
+  totals_stale_ = true;
+  if (keys == nullptr) {
+    base_needed_ = true;
+  } else if (!base_needed_) {
+    touched_.resize(std::max(touched_.size(), keys->size()));
+    for (size_t t = 0; t < keys->size(); ++t) {
+      touched_[t].resize(std::max(touched_[t].size(), (*keys)[t].size()));
+      for (size_t local = 0; local < (*keys)[t].size(); ++local) {
+        const std::vector<Key>& changed = (*keys)[t][local];
+        touched_[t][local].insert(touched_[t][local].end(), changed.begin(), changed.end());
+      }
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  dirty_ = true;
+  changes_ = before + 1;
+}
+
+absl::Status DurableState::CheckChanges(uint64_t changes) const {
+  absl::MutexLock lock(&mutex_);
+  if (changes == changes_) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "of the changes in place (clear, load, shrink, reset after a save) since the last commit the "
+      "caller has made ",
+      changes, " and this server holds ", changes_,
+      changes > changes_ ? ": it was restarted and has lost the rest"
+                         : ": somebody else has made them",
+      "; claim a new epoch and make them again"));
+}
+
+void DurableState::GiveUpMemory() {
+  absl::MutexLock lock(&mutex_);
+  ahead_ = dirty_ = true;
+}
+
+void DurableState::TakeManifest(ParsedManifest manifest) {
+  {
+    absl::MutexLock lock(&mutex_);
+    manifest_ = std::move(manifest);
+    chain_ = FilesOf(manifest_.manifest);
+    ahead_ = dirty_ = false;
+    changes_ = 0;
+    kept_.push_back(manifest_);
+    if (kept_.size() > options_.keep_commits) kept_.erase(kept_.begin());
+    // A merged base has done its part once a manifest names it, and is of no use once the chain
+    // begins with a newer one.
+    const std::optional<v1::RowFile> made = compaction_->result();
+    if (made.has_value() && !chain_.empty() &&
+        (chain_.front().name() == made->name() || chain_.front().commit() > made->commit())) {
+      compaction_->Drop();
+    }
+  }
+  StartCompactionIfDue();
+}
+
+void DurableState::Forget() {
+  prepared_file_.clear();
+  prepared_totals_.clear();
+  absl::MutexLock lock(&mutex_);
+  prepared_part_.Clear();
+}
+
+v1::PreparedPart DurableState::prepared() const {
+  absl::MutexLock lock(&mutex_);
+  return prepared_part_;
+}
+
+std::vector<v1::RowFile> DurableState::NextChain() const {
+  if (base_needed_) return {};
+  absl::MutexLock lock(&mutex_);
+  const std::optional<v1::RowFile> base = compaction_->result();
+  if (!base.has_value()) return chain_;
+  std::vector<v1::RowFile> chain = {*base};
+  for (const v1::RowFile& file : chain_) {
+    if (file.commit() > base->commit()) chain.push_back(file);
+  }
+  return chain;
+}
+
+void DurableState::StartCompactionIfDue() {
+  absl::MutexLock lock(&mutex_);
+  uint64_t base_bytes = 0, delta_bytes = 0;
+  bool foreign = false;
+  for (const v1::RowFile& file : chain_) {
+    (file.base() ? base_bytes : delta_bytes) += file.bytes();
+    foreign |= file.server_num() != map_.server_num();
+  }
+  const bool due = foreign || chain_.size() > options_.compact_max_files ||
+                   (delta_bytes > options_.compact_min_bytes && delta_bytes > base_bytes / 2);
+  if (!due) return;
+  const v1::Manifest& manifest = manifest_.manifest;
+  RowFileName name;
+  name.base = true;
+  name.commit = manifest.commit();
+  name.epoch = manifest.epoch();
+  name.server = rank_;
+  // Attempts of their own: a prepared base may have the name without, and a process before this
+  // one may have merged the same files.
+  name.attempt = ++merges_ + kFirstMergeAttempt;
+  RowFileHeader header;
+  header.base = true;
+  header.cluster_id = cluster_id_;
+  header.schema_hash = SchemaHash(manifest.schema());
+  header.server = rank_;
+  header.server_num = map_.server_num();
+  header.shard_num = map_.shard_num();
+  header.commit = manifest.commit();
+  header.epoch = manifest.epoch();
+  compaction_->Start(&folder_->files(), MergePlan{folder_->data_path(), FormatRowFileName(name),
+                                                  header, map_, manifest.schema(), chain_});
+}
+
+void DurableState::CollectGarbage() {
+  std::set<std::string> named;
+  uint64_t newest;
+  {
+    absl::MutexLock lock(&mutex_);
+    newest = manifest_.manifest.commit();
+    for (const ParsedManifest& kept : kept_) {
+      for (const v1::RowFile& file : kept.manifest.files()) named.insert(file.name());
+    }
+    named.insert(compaction_->file_name());
+  }
+  named.insert(prepared_file_);
+  const absl::Status removed =
+      folder_->RemoveUnnamed(newest, named, rank_, /*strays=*/rank_ == 0, map_.server_num());
+  if (!removed.ok()) LogWarning(std::string(removed.message()));  // only room is lost
+}
+
+void DurableState::AwaitCompaction() {
+  compaction_->AwaitIdle();
+}
+
+absl::Status DurableState::Scrub(const TableStore& store, bool files, uint64_t* file_num,
+                                 uint64_t* bytes) {
+  std::vector<v1::RowFile> chain;
+  {
+    absl::MutexLock lock(&mutex_);
+    chain = chain_;
+  }
+  if (!totals_stale_) {
+    for (size_t t = 0; t < totals_.size(); ++t) {
+      const SparseTable& table = *store.sparse_tables()[t];
+      std::vector<uint8_t> same(totals_[t].size());
+      pool_->ParallelFor(same.size(), [&](size_t local) {
+        same[local] = TotalsOf(table, static_cast<uint32_t>(local)) == totals_[t][local];
+      });
+      const auto bad = std::find(same.begin(), same.end(), 0);
+      if (bad == same.end()) continue;
+      const ShardIndex shard = map_.global_shard(rank_, static_cast<uint32_t>(bad - same.begin()));
+      return absl::DataLossError(absl::StrCat(
+          "table '", table.spec().name(), "', shard ", shard,
+          ": the rows in memory do not add up to the digest that was kept: memory was changed; "
+          "restart this server, and test its memory"));
+    }
+  }
+  if (!files) return absl::OkStatus();
+  for (const v1::RowFile& file : chain) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileReader> reader,
+                             RowFileReader::Open(folder_->files(), folder_->data_path(), file));
+    CISTERN_RETURN_IF_ERROR(reader->Verify());
+    ++*file_num;
+    *bytes += file.bytes();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

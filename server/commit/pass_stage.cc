@@ -1,0 +1,295 @@
+#include "server/commit/pass_stage.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/commit/finite_scan.h"
+#include "server/commit/staging.h"
+#include "server/table/pages.h"
+
+namespace cistern {
+namespace {
+
+absl::Status NotANumber(const std::string& table, const std::string& where, size_t cell) {
+  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': the value of ", where,
+                                                 " has NaN or Inf in cell ", cell,
+                                                 "; training has diverged, nothing was stored"));
+}
+
+absl::Status WrongStride(const std::string& table, size_t cells, size_t rows, size_t stride) {
+  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': ", cells, " cells for ",
+                                                 rows, " rows of ", stride, " cells each"));
+}
+
+// Frees what was staged, and has the allocator give it back to the system: gigabytes, perhaps, that
+// would count as memory of the tables until the next pass.
+void Free(std::unique_ptr<Staging> staging) {
+  constexpr uint64_t kWorthReturning = 8 << 20;
+  const uint64_t bytes = staging->bytes();
+  staging.reset();
+  if (bytes >= kWorthReturning) ReturnFreedMemory();
+}
+
+}  // namespace
+
+class PassStage::BusyScope {
+ public:
+  explicit BusyScope(PassStage* stage) : stage_(stage) {}
+  ~BusyScope() {
+    absl::MutexLock lock(&stage_->mutex_);
+    stage_->busy_ = false;
+  }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  PassStage* const stage_;
+};
+
+PassStage::PassStage(TableStore* store, ThreadPool* pool, uint64_t byte_limit)
+    : store_(store), pool_(pool), byte_limit_(byte_limit), staging_(std::make_unique<Staging>()) {}
+
+PassStage::~PassStage() = default;
+
+PassId PassStage::committed() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return committed_;
+}
+
+PassId PassStage::open() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return open_;
+}
+
+uint64_t PassStage::staged_bytes() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return staged_bytes_;
+}
+
+absl::Status PassStage::Begin(PassId pass, uint32_t worker_num) {
+  if (worker_num < 1 || worker_num > kMaxWorkers) {
+    return absl::InvalidArgumentError(absl::StrCat("pass ", pass, " cannot begin for ", worker_num,
+                                                   " workers; 1 to ", kMaxWorkers,
+                                                   " can share one"));
+  }
+  absl::MutexLock lock(&mutex_);
+  AwaitIdle();
+  if (pass != committed_ + 1) {
+    return WrongPass(pass, pass > committed_,
+                     absl::StrCat("pass ", pass, " cannot begin: pass ", committed_,
+                                  " is committed, so the next is ", committed_ + 1));
+  }
+  if (open_ == pass && worker_num != worker_num_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "pass ", pass, " is open for ", worker_num_, " workers and cannot begin for ", worker_num));
+  }
+  open_ = pass;
+  worker_num_ = worker_num;
+  return absl::OkStatus();
+}
+
+absl::Status PassStage::Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push) {
+  CISTERN_RETURN_IF_ERROR(CheckPush(push));
+  absl::MutexLock lock(&mutex_);
+  AwaitIdle();
+  CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+  CISTERN_RETURN_IF_ERROR(CheckWorker(worker));
+  const absl::Status status = staging_->CheckSequence(worker, sequence, push.body_hash);
+  if (status.code() == absl::StatusCode::kAlreadyExists) return absl::OkStatus();  // a repeat
+  CISTERN_RETURN_IF_ERROR(status);
+  CISTERN_RETURN_IF_ERROR(CheckRoom(push));
+  staging_->Add(worker, sequence, std::move(push));
+  staged_bytes_ = staging_->bytes();
+  return absl::OkStatus();
+}
+
+absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) {
+  absl::MutexLock lock(&mutex_);
+  AwaitIdle();
+  CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+  CISTERN_RETURN_IF_ERROR(CheckWorker(worker));
+  return staging_->Seal(worker, push_count);
+}
+
+absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& write,
+                                const std::function<bool()>& again) {
+  const Staging* staging;
+  uint32_t worker_num = 1;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+    worker_num = worker_num_;
+    if (prepared_ && (again == nullptr || !again())) {
+      *staged_rows = prepared_rows_;
+      return absl::OkStatus();
+    }
+    busy_ = true;
+    staging = staging_.get();
+  }
+  const BusyScope busy(this);
+  absl::Status status = staging->Check(*store_, *pool_, worker_num, staged_rows);
+  if (status.ok() && write != nullptr) status = write(*staging);
+  absl::MutexLock lock(&mutex_);
+  prepared_ = status.ok();
+  prepared_rows_ = *staged_rows;
+  return AddContext(status, absl::StrCat("pass ", pass, " cannot commit"));
+}
+
+bool PassStage::IsPrepared(PassId pass) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return open_ == pass && prepared_;
+}
+
+absl::Status PassStage::Commit(PassId pass, const std::function<void(const Staging&)>& written) {
+  const Staging* staging;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    if (pass == committed_) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
+    if (!prepared_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("pass ", pass, " cannot commit: it is open and not prepared"));
+    }
+    busy_ = true;
+    staging = staging_.get();
+  }
+  std::unique_ptr<Staging> done;
+  {
+    const BusyScope busy(this);
+    staging->Write(*store_, *pool_);
+    if (written != nullptr) written(*staging);
+    absl::MutexLock lock(&mutex_);
+    done = Close(pass);
+  }
+  Free(std::move(done));
+  return absl::OkStatus();
+}
+
+absl::Status PassStage::Abort(PassId pass) {
+  std::unique_ptr<Staging> dropped;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    if (open_ == 0 || pass != open_) return absl::OkStatus();
+    dropped = Drop(committed_);
+  }
+  Free(std::move(dropped));
+  return absl::OkStatus();
+}
+
+void PassStage::Reset(PassId pass) {
+  std::unique_ptr<Staging> dropped;
+  {
+    absl::MutexLock lock(&mutex_);
+    AwaitIdle();
+    dropped = Drop(pass);
+  }
+  Free(std::move(dropped));
+}
+
+void PassStage::Recovered(PassId pass) {
+  Reset(pass);
+  absl::MutexLock lock(&mutex_);
+  recovered_ = pass;
+}
+
+absl::Status PassStage::CheckPush(const StagedPush& push) const {
+  return push.dense ? CheckDense(push) : CheckSparse(push);
+}
+
+absl::Status PassStage::CheckSparse(const StagedPush& push) const {
+  const absl::StatusOr<SparseTable*> found = store_->sparse(push.table);
+  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+  const SparseTable& table = **found;
+  const std::string& name = table.spec().name();
+  const size_t rows = push.keys.size(), stride = table.layout().full_floats();
+  if (push.values.size() != rows * stride || push.full.size() != rows) {
+    return WrongStride(name, push.values.size(), rows, stride);
+  }
+  if (std::any_of(push.full.begin(), push.full.end(), [](uint8_t full) { return full > 1; })) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table '", name, "': `full` of a pushed value is neither 0 nor 1"));
+  }
+  CISTERN_RETURN_IF_ERROR(table.CheckKeys(push.keys));
+  const size_t bad = FiniteScan(table.layout()).FirstBad(push.values);
+  if (bad == push.values.size()) return absl::OkStatus();
+  return NotANumber(name, absl::StrCat("key ", push.keys[bad / stride]), bad % stride);
+}
+
+absl::Status PassStage::CheckDense(const StagedPush& push) const {
+  const absl::StatusOr<DenseTable*> found = store_->dense(push.table);
+  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+  const DenseTable& table = **found;
+  const std::string& name = table.spec().name();
+  if (push.gradient && table.spec().rule().kind() == v1::DenseRule::NONE) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dense table '", name, "' has no rule for gradients; push values, or give it a rule"));
+  }
+  const uint32_t columns = push.gradient ? 1 : table.columns();
+  const size_t rows = push.values.size() / columns;
+  if (push.values.size() % columns != 0) {
+    return WrongStride(name, push.values.size(), rows, columns);
+  }
+  CISTERN_RETURN_IF_ERROR(table.CheckRange(push.start, rows));
+  const size_t bad = FiniteScan(columns).FirstBad(push.values);
+  if (bad == push.values.size()) return absl::OkStatus();
+  return NotANumber(name, absl::StrCat("row ", push.start + bad / columns), bad % columns);
+}
+
+absl::Status PassStage::CheckOpen(PassId pass) const {
+  if (open_ != 0 && pass == open_) return absl::OkStatus();
+  return WrongPass(
+      pass, pass > committed_ && open_ == 0,
+      absl::StrCat("pass ", pass, " is not open on this server: pass ", committed_,
+                   " is committed and ",
+                   open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open")));
+}
+
+absl::Status PassStage::CheckWorker(uint32_t worker) const {
+  if (worker < worker_num_) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("worker ", worker, " is not of pass ", open_,
+                                                 ", which was begun for ", worker_num_,
+                                                 worker_num_ == 1 ? " worker" : " workers"));
+}
+
+absl::Status PassStage::WrongPass(PassId pass, bool lost, const std::string& what) const {
+  if (recovered_ > 0 && pass <= recovered_) {
+    return absl::AbortedError(absl::StrCat(
+        what, ": this server was restarted with pass ", recovered_,
+        " and has lost what it was told since; claim a new epoch and go on from there"));
+  }
+  return lost ? absl::AbortedError(what) : absl::FailedPreconditionError(what);
+}
+
+absl::Status PassStage::CheckRoom(const StagedPush& push) const {
+  if (staged_bytes_ + push.bytes() <= byte_limit_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("staging holds ", staged_bytes_, " bytes and this push has ", push.bytes(),
+                   ", above the limit of ", byte_limit_,
+                   ": make passes smaller, use more servers, or give this one a higher limit"));
+}
+
+void PassStage::AwaitIdle() const {
+  mutex_.Await(absl::Condition(
+      +[](const bool* busy) { return !*busy; }, &busy_));
+}
+
+std::unique_ptr<Staging> PassStage::Drop(PassId pass) {
+  for (const auto& table : store_->sparse_tables()) table->DropPlaced();
+  return Close(pass);
+}
+
+std::unique_ptr<Staging> PassStage::Close(PassId pass) {
+  auto staging = std::make_unique<Staging>();  // first: it may find no memory
+  committed_ = pass;
+  open_ = 0;
+  prepared_ = false;
+  prepared_rows_ = 0;
+  staged_bytes_ = 0;
+  staging.swap(staging_);
+  return staging;
+}
+
+}  // namespace cistern

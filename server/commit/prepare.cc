@@ -1,0 +1,169 @@
+// DurableState::Prepare: the row file of a pass.
+#include <algorithm>
+#include <optional>
+
+#include "common/base/hash.h"
+#include "common/value/schema.h"
+#include "server/checkpoint/compaction.h"
+#include "server/checkpoint/dense_section.h"
+#include "server/checkpoint/in_order.h"
+#include "server/commit/durable_state.h"
+
+namespace cistern {
+namespace {
+
+// Tries for a name that no earlier attempt of this epoch has taken.
+constexpr uint32_t kMaxAttempts = 1000;
+
+void AddTable(const std::string& name, uint64_t rows, uint64_t digest,
+              google::protobuf::RepeatedPtrField<v1::TableState>* out) {
+  v1::TableState* table = out->Add();
+  table->set_name(name);
+  table->set_rows(rows);
+  table->set_digest(digest);
+}
+
+}  // namespace
+
+absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Epoch epoch,
+                                   bool durable, v1::PreparedPart* part) {
+  Forget();
+  const size_t tables = store.sparse_tables().size();
+  // A base counts every row itself.
+  const bool count = totals_stale_ && !(durable && base_needed_);
+  totals_.resize(tables);
+  touched_.resize(tables);
+  dense_touched_.resize(store.dense_tables().size());
+  for (size_t t = 0; t < tables; ++t) {
+    const SparseTable& table = *store.sparse_tables()[t];
+    totals_[t].resize(table.local_shard_num());
+    touched_[t].resize(table.local_shard_num());
+    if (!count) continue;
+    pool_->ParallelFor(totals_[t].size(), [&](size_t local) {
+      totals_[t][local] = TotalsOf(table, static_cast<uint32_t>(local));
+    });
+  }
+  if (count) totals_stale_ = false;
+  prepared_totals_ = totals_;
+  // Of an attempt before this one.
+  for (const auto& table : store.sparse_tables()) table->DropPlaced();
+  if (!durable) return WriteSparse(store, staging, nullptr);
+  const absl::Status written = WriteRows(store, staging, epoch, part);
+  if (written.ok()) return written;
+  Forget();
+  for (const auto& table : store.sparse_tables()) table->DropPlaced();
+  return written;
+}
+
+absl::StatusOr<std::unique_ptr<RowFileWriter>> DurableState::NewFile(const RowFileHeader& header) {
+  RowFileName name;
+  name.base = header.base;
+  name.commit = header.commit;
+  name.epoch = header.epoch;
+  name.server = rank_;
+  for (; name.attempt < kMaxAttempts; ++name.attempt) {
+    prepared_file_ = FormatRowFileName(name);
+    absl::StatusOr<std::unique_ptr<RowFileWriter>> writer =
+        RowFileWriter::Create(folder_->files(), folder_->data_path(), prepared_file_, header);
+    if (!absl::IsAlreadyExists(writer.status())) return writer;
+  }
+  return absl::InternalError(absl::StrCat(folder_->data_path(), "/", prepared_file_, ": ",
+                                          kMaxAttempts, " files of one pass are there"));
+}
+
+absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, Epoch epoch,
+                                     v1::PreparedPart* part) {
+  RowFileHeader header;
+  header.base = base_needed_;
+  header.cluster_id = cluster_id_;
+  header.schema_hash = store.schema_hash();
+  header.server = rank_;
+  header.server_num = map_.server_num();
+  header.shard_num = map_.shard_num();
+  header.commit = commit() + 1;
+  header.epoch = epoch;
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileWriter> writer, NewFile(header));
+  CISTERN_RETURN_IF_ERROR(WriteSparse(store, staging, writer.get()));
+  CISTERN_RETURN_IF_ERROR(WriteDense(store, staging, writer.get(), part));
+  CISTERN_ASSIGN_OR_RETURN(const v1::RowFile file, writer->Finish());
+  for (const v1::RowFile& older : NextChain()) *part->add_files() = older;
+  *part->add_files() = file;
+  for (size_t t = 0; t < prepared_totals_.size(); ++t) {
+    ShardTotals sum;
+    for (const ShardTotals& shard : prepared_totals_[t]) {
+      sum.rows += shard.rows;
+      sum.digest += shard.digest;
+    }
+    AddTable(store.sparse_tables()[t]->spec().name(), sum.rows, sum.digest, part->mutable_tables());
+  }
+  absl::MutexLock lock(&mutex_);
+  prepared_part_ = *part;
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging,
+                                       RowFileWriter* writer) {
+  const ImageKind kind = writer == nullptr ? ImageKind::kTotals
+                         : base_needed_    ? ImageKind::kBase
+                                           : ImageKind::kDelta;
+  const auto staged = staging.SparseBlocks(store.sparse_tables().size());
+  // With a file two threads a core: one waits for the disk.
+  std::optional<ThreadPool> writers;
+  ThreadPool& threads = writer == nullptr ? *pool_ : writers.emplace(2 * pool_->thread_num());
+  for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
+    SparseTable& table = *store.sparse_tables()[t];
+    const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
+    // A few shards at a time, because their rows are in memory twice.
+    const size_t window = 4 * static_cast<size_t>(std::max(2, pool_->thread_num()));
+    InOrder<ShardImage> images(
+        window,
+        [&](size_t local) {
+          const uint32_t shard = static_cast<uint32_t>(local);
+          ShardImage image = ImageOfShard(table, shard, {staged[t], ranges[local]},
+                                          touched_[t][local], kind, totals_[t][local]);
+          // While the disk works, and these rows are in the processor's caches.
+          if (writer != nullptr) table.Place(shard, staged[t], ranges[local]);
+          return image;
+        },
+        [&](size_t local, const ShardImage& image) {
+          prepared_totals_[t][local] = image.after;
+          return WriteImage(image, static_cast<TableId>(t), static_cast<uint32_t>(local),
+                            table.layout(), writer);
+        });
+    CISTERN_RETURN_IF_ERROR(images.Run(ranges.size(), threads));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::WriteImage(const ShardImage& image, TableId table, uint32_t local,
+                                      const ValueLayout& layout, RowFileWriter* writer) const {
+  if (writer == nullptr || (!base_needed_ && image.rows == 0)) return absl::OkStatus();
+  RowSection section;
+  section.table = table;
+  section.shard = map_.global_shard(rank_, local);
+  section.stride = layout.full_floats();
+  CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
+  for (const RowBlockBuilder::Block& block : image.blocks) {
+    CISTERN_RETURN_IF_ERROR(writer->Append(block));
+  }
+  return writer->EndSection(image.after.rows, image.after.digest);
+}
+
+absl::Status DurableState::WriteDense(const TableStore& store, const Staging& staging,
+                                      RowFileWriter* writer, v1::PreparedPart* part) {
+  for (TableId t = 0; t < store.dense_tables().size(); ++t) {
+    const DenseTable& table = *store.dense_tables()[t];
+    // The table as it will be: the pushes are applied to a copy by the code that commits them.
+    const std::unique_ptr<DenseTable> after = table.Copy();
+    staging.WriteDense(t, *after);
+    const DenseRange range = after->range();
+    const uint64_t rows = after->written() ? range.end - range.begin : 0;
+    AddTable(table.spec().name(), rows, after->Digest(), part->mutable_dense_tables());
+    const bool changed = base_needed_ || dense_touched_[t] || !staging.DensePushes(t).empty();
+    if (!changed || rows == 0) continue;
+    CISTERN_RETURN_IF_ERROR(AppendDenseSection(*after, t, *writer));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,239 @@
+// DurableState::Recover: the tables, from the files of the newest manifest.
+#include <algorithm>
+#include <atomic>
+
+#include "common/base/check.h"
+#include "common/value/row_digest.h"
+#include "common/value/schema.h"
+#include "server/checkpoint/compaction.h"
+#include "server/checkpoint/dense_section.h"
+#include "server/checkpoint/shard_rows.h"
+#include "server/commit/durable_state.h"
+#include "server/table/value_block.h"
+
+namespace cistern {
+namespace {
+
+// Writes the rows of one shard, block by block, and keeps its totals up with them.
+class ShardLoader {
+ public:
+  // totals: of what the shard holds; they grow with what is written.
+  ShardLoader(SparseTable& table, uint32_t local, ShardTotals* totals)
+      : table_(table), local_(local), digest_(table.layout()), totals_(totals) {}
+
+  // The rows that follow are of another file: their keys may be there.
+  void BeginSection() { all_new_ = totals_->rows == 0; }
+
+  absl::Status Add(const ValueBlock& rows) {
+    CISTERN_RETURN_IF_ERROR(table_.CheckKeys(rows.keys));
+    if (!all_new_) ForgetOldValues(rows.keys);
+    const size_t stride = table_.layout().full_floats();
+    totals_->rows += rows.keys.size();
+    for (size_t i = 0; i < rows.keys.size(); ++i) {
+      totals_->digest += digest_(rows.keys[i], &rows.values[i * stride], rows.full[i] != 0);
+    }
+    if (all_new_) {
+      // The keys of a section ascend, so none is there yet.
+      CISTERN_CHECK(table_.CreateRows(local_, rows.keys, rows.values, rows.full) ==
+                    rows.keys.size());
+    } else {
+      table_.WriteShard(local_, rows.keys, rows.values, rows.full);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void ForgetOldValues(absl::Span<const Key> keys) {
+    table_.ReadShard(local_, [&](const RowMap& rows) {
+      for (const RowMap::Stored& old : rows.Locate(keys)) {
+        if (old.cells == nullptr) continue;
+        --totals_->rows;
+        totals_->digest -= digest_(old.key, old.cells, old.full);
+      }
+    });
+  }
+
+  SparseTable& table_;
+  const uint32_t local_;
+  RowDigest digest_;
+  ShardTotals* const totals_;
+  bool all_new_ = false;
+};
+
+}  // namespace
+
+std::vector<v1::RowFile> DurableState::FilesOf(const v1::Manifest& manifest) const {
+  std::vector<v1::RowFile> files;
+  for (const v1::RowFile& file : manifest.files()) {
+    if (HoldsRowsOf(file, map_, rank_)) files.push_back(file);
+  }
+  OrderByCommit(&files);
+  return files;
+}
+
+bool DurableState::FollowsByDelta(const ParsedManifest& newest) const {
+  absl::MutexLock lock(&mutex_);
+  if (ahead_ || dirty_ || totals_stale_) return false;
+  if (newest.manifest.commit() != manifest_.manifest.commit() + 1 ||
+      newest.manifest.previous() != manifest_.self_xxh3 || manifest_.manifest.commit() == 0) {
+    return false;
+  }
+  for (const v1::RowFile& file : FilesOf(newest.manifest)) {
+    if (file.commit() == newest.manifest.commit() && file.base()) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
+  Forget();
+  // A name that another process gave may not be on disk yet; nothing may build on it before it is.
+  CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
+  std::vector<v1::RowFile> files;
+  if (newest.has_value()) {
+    files = FilesOf(newest->manifest);
+    CISTERN_RETURN_IF_ERROR(AddContext(store.Create(newest->manifest.schema()), folder_->path()));
+  }
+  const bool by_delta = newest.has_value() && FollowsByDelta(*newest);
+  if (newest.has_value() && !by_delta) {
+    CISTERN_RETURN_IF_ERROR(AddContext(CheckWholeCommit(newest->manifest), folder_->path()));
+  }
+  if (by_delta) {
+    files.erase(std::remove_if(files.begin(), files.end(),
+                               [&](const v1::RowFile& file) {
+                                 return file.commit() != newest->manifest.commit();
+                               }),
+                files.end());
+  } else {
+    store.Clear();
+    compaction_->Drop();
+    totals_.clear();
+  }
+  touched_.clear();
+  dense_touched_.clear();
+  totals_stale_ = false;
+  base_needed_ = !newest.has_value();
+  const absl::Status loaded = LoadFiles(store, files);
+  if (!loaded.ok()) {
+    store.Clear();
+    totals_.clear();
+    absl::MutexLock lock(&mutex_);
+    ahead_ = dirty_ = true;  // memory is no commit's: the next attempt reads everything
+    return loaded;
+  }
+  if (!newest.has_value()) {
+    absl::MutexLock lock(&mutex_);
+    ahead_ = dirty_ = false;
+    changes_ = 0;
+    return 0;
+  }
+  CISTERN_RETURN_IF_ERROR(KeepOlderManifests(newest->manifest.commit()));
+  TakeManifest(*newest);
+  store.set_clock(newest->manifest.clock());
+  return newest->manifest.pass();
+}
+
+absl::Status DurableState::CheckWholeCommit(const v1::Manifest& manifest) const {
+  std::vector<v1::RowFile> files(manifest.files().begin(), manifest.files().end());
+  OrderByCommit(&files);
+  // Dense tables are small; one server looks at them for all.
+  std::vector<std::unique_ptr<DenseTable>> dense;
+  for (int t = 0; rank_ == 0 && t < manifest.schema().dense_tables_size(); ++t) {
+    dense.push_back(std::make_unique<DenseTable>(manifest.schema().dense_tables(t), 0, 1));
+  }
+  std::vector<FileFooter> footers;
+  for (const v1::RowFile& file : files) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileReader> reader,
+                             RowFileReader::Open(folder_->files(), folder_->data_path(), file));
+    for (size_t t = 0; t < dense.size(); ++t) {
+      CISTERN_RETURN_IF_ERROR(TakeDenseSections(*reader, static_cast<TableId>(t), *dense[t]));
+    }
+    footers.push_back({reader->header(), reader->sections()});
+  }
+  std::vector<const FileFooter*> all;
+  for (const FileFooter& footer : footers) all.push_back(&footer);
+  CISTERN_RETURN_IF_ERROR(CheckTotalsOfFooters(all, manifest));
+  for (size_t t = 0; t < dense.size(); ++t) {
+    const v1::TableState& recorded = manifest.dense_tables(static_cast<int>(t));
+    if (dense[t]->Digest() == recorded.digest()) continue;
+    return absl::DataLossError(
+        absl::StrCat("dense table '", recorded.name(), "' of commit ", manifest.commit(),
+                     ": its files have digest ", absl::Hex(dense[t]->Digest()),
+                     " where the manifest has ", absl::Hex(recorded.digest())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::KeepOlderManifests(uint64_t newest) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, folder_->Commits());
+  std::vector<ParsedManifest> kept;
+  for (const uint64_t commit : commits) {
+    if (commit >= newest || newest - commit >= options_.keep_commits) continue;
+    absl::StatusOr<ParsedManifest> older = folder_->ReadManifest(commit);
+    if (absl::IsNotFound(older.status())) continue;  // removed meanwhile
+    CISTERN_RETURN_IF_ERROR(older.status());
+    kept.push_back(*std::move(older));
+  }
+  absl::MutexLock lock(&mutex_);
+  kept_ = std::move(kept);
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::LoadFiles(TableStore& store, const std::vector<v1::RowFile>& files) {
+  std::vector<std::unique_ptr<RowFileReader>> readers;
+  for (const v1::RowFile& file : files) {
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> reader,
+                             RowFileReader::Open(folder_->files(), folder_->data_path(), file));
+    const RowFileHeader& header = reader->header();
+    if (header.cluster_id != cluster_id_ || header.schema_hash != store.schema_hash() ||
+        header.shard_num != map_.shard_num()) {
+      return absl::DataLossError(absl::StrCat(folder_->data_path(), "/", file.name(),
+                                              ": it is of another cluster, model or shard_num"));
+    }
+    readers.push_back(std::move(reader));
+  }
+  totals_.resize(store.sparse_tables().size());
+  // Two threads a core: some wait for the disk.
+  ThreadPool threads(2 * pool_->thread_num());
+  for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
+    SparseTable& table = *store.sparse_tables()[t];
+    totals_[t].resize(table.local_shard_num());
+    std::vector<absl::Status> loaded(table.local_shard_num());
+    threads.ParallelFor(loaded.size(), [&](size_t local) {
+      loaded[local] = LoadShard(table, static_cast<TableId>(t), static_cast<uint32_t>(local),
+                                readers, &totals_[t][local]);
+    });
+    for (const absl::Status& status : loaded) CISTERN_RETURN_IF_ERROR(status);
+  }
+  for (size_t t = 0; t < store.dense_tables().size(); ++t) {
+    for (const std::unique_ptr<RowFileReader>& reader : readers) {
+      CISTERN_RETURN_IF_ERROR(
+          TakeDenseSections(*reader, static_cast<TableId>(t), *store.dense_tables()[t]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::LoadShard(SparseTable& table, TableId id, uint32_t local,
+                                     const std::vector<std::unique_ptr<RowFileReader>>& files,
+                                     ShardTotals* totals) const {
+  const ShardIndex shard = map_.global_shard(rank_, local);
+  const ShardSections shard_files = SectionsOf(files, id, shard);
+  if (shard_files.sections.empty()) return absl::OkStatus();
+  ShardLoader loader(table, local, totals);
+  // However many rows a footer claims, room is made for no more than the bytes can hold.
+  uint64_t bytes = 0;
+  for (const RowSection* section : shard_files.sections) bytes += section->bytes;
+  table.Expect(local, std::min(shard_files.sections.back()->total_rows, bytes / sizeof(Key)));
+  for (size_t i = 0; i < shard_files.sections.size(); ++i) {
+    loader.BeginSection();
+    CISTERN_RETURN_IF_ERROR(
+        shard_files.files[i]->ReadSparse(*shard_files.sections[i], table.layout(),
+                                         [&](const ValueBlock& rows) { return loader.Add(rows); }));
+  }
+  return AddContext(
+      CheckTotals(shard_files, *totals),
+      absl::StrCat(folder_->path(), ": table '", table.spec().name(), "', shard ", shard));
+}
+
+}  // namespace cistern

@@ -1,0 +1,148 @@
+#include "server/commit/staging.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "server/commit/dense_rows.h"
+#include "server/commit/duplicate_check.h"
+
+namespace cistern {
+namespace {
+
+std::string Name(uint32_t worker, uint64_t sequence) {
+  return absl::StrCat("push ", sequence, " of worker ", worker);
+}
+
+}  // namespace
+
+absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t body_hash) const {
+  uint64_t first_missing = 0;
+  const auto stage = workers_.find(worker);
+  if (stage != workers_.end()) {
+    const auto push = stage->second.pushes.find(sequence);
+    if (push != stage->second.pushes.end()) {
+      if (push->second.body_hash == body_hash) return absl::AlreadyExistsError("");
+      return absl::InvalidArgumentError(
+          absl::StrCat(Name(worker, sequence),
+                       " came twice with different contents: two processes "
+                       "run as this worker, or one counts its pushes wrongly"));
+    }
+    if (stage->second.sealed) {
+      return absl::OutOfRangeError(absl::StrCat(Name(worker, sequence), ": the worker has sealed ",
+                                                stage->second.sealed_num, " pushes"));
+    }
+    first_missing = stage->second.first_missing;
+  }
+  if (sequence - first_missing < kWindow) return absl::OkStatus();  // never below first_missing
+  return absl::AbortedError(absl::StrCat(Name(worker, sequence), " is more than ", kWindow,
+                                         " ahead of push ", first_missing,
+                                         ", the first that is missing"));
+}
+
+void Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push) {
+  const uint64_t bytes = push.bytes();
+  Worker& stage = workers_[worker];
+  stage.pushes.emplace(sequence, std::move(push));
+  bytes_ += bytes;
+  while (stage.pushes.count(stage.first_missing) != 0) ++stage.first_missing;
+}
+
+absl::Status Staging::Seal(uint32_t worker, uint64_t push_count) {
+  const auto found = workers_.find(worker);
+  const uint64_t first_missing = found == workers_.end() ? 0 : found->second.first_missing;
+  const uint64_t here = found == workers_.end() ? 0 : found->second.pushes.size();
+  if (first_missing < push_count) {
+    // They were here, where the server was restarted and the pass begun again by a late call.
+    return absl::AbortedError(absl::StrCat(Name(worker, first_missing), " is missing: ", here,
+                                           " of ", push_count, " are here"));
+  }
+  if (here > push_count) {
+    return absl::OutOfRangeError(
+        absl::StrCat("worker ", worker, " seals ", push_count, " pushes, but ", here, " are here"));
+  }
+  Worker& stage = workers_[worker];
+  stage.sealed = true;
+  stage.sealed_num = push_count;
+  return absl::OkStatus();
+}
+
+absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint32_t worker_num,
+                            uint64_t* rows) const {
+  CISTERN_RETURN_IF_ERROR(CheckSealed(worker_num));
+  *rows = 0;
+  const auto sparse = SparseBlocks(store.sparse_tables().size());
+  for (size_t t = 0; t < sparse.size(); ++t) {
+    const SparseTable& table = *store.sparse_tables()[t];
+    const absl::optional<Key> twice =
+        FindDuplicateKey(table.shard_map(), table.local_shard_num(), sparse[t], pool);
+    if (twice.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("table '", table.spec().name(), "': key ", *twice,
+                       " was pushed twice in this pass; each key has one owner among the workers"));
+    }
+    for (const ValueBlock& block : sparse[t]) *rows += block.keys.size();
+  }
+  for (TableId t = 0; t < store.dense_tables().size(); ++t) {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<DenseRows> written,
+                             NewDenseRows(*store.dense_tables()[t], DensePushes(t)));
+    for (const DenseRows& part : written) *rows += part.count();
+  }
+  return absl::OkStatus();
+}
+
+void Staging::Write(TableStore& store, ThreadPool& pool) const {
+  const auto sparse = SparseBlocks(store.sparse_tables().size());
+  for (size_t t = 0; t < sparse.size(); ++t) {
+    if (!sparse[t].empty()) store.sparse_tables()[t]->Write(sparse[t], pool);
+  }
+  for (TableId t = 0; t < store.dense_tables().size(); ++t) WriteDense(t, *store.dense_tables()[t]);
+}
+
+void Staging::WriteDense(TableId id, DenseTable& table) const {
+  const auto rows = NewDenseRows(table, DensePushes(id));
+  CISTERN_CHECK(rows.ok());  // as it was in Check
+  for (const DenseRows& part : *rows) {
+    CISTERN_CHECK(table.Write(part.start(), part.count(), part.values()).ok());
+  }
+}
+
+std::vector<std::vector<ValueBlock>> Staging::SparseBlocks(size_t table_num) const {
+  std::vector<std::vector<ValueBlock>> blocks(table_num);
+  for (const auto& [worker, stage] : workers_) {
+    for (const auto& [sequence, push] : stage.pushes) {
+      if (push.dense) continue;
+      blocks[push.table].push_back({push.keys, push.values.data(), push.full.data()});
+    }
+  }
+  return blocks;
+}
+
+std::vector<const StagedPush*> Staging::DensePushes(TableId table) const {
+  std::vector<const StagedPush*> pushes;
+  for (const auto& [worker, stage] : workers_) {
+    for (const auto& [sequence, push] : stage.pushes) {
+      if (push.dense && push.table == table) pushes.push_back(&push);
+    }
+  }
+  return pushes;
+}
+
+absl::Status Staging::CheckSealed(uint32_t worker_num) const {
+  for (const auto& [worker, stage] : workers_) {
+    if (!stage.sealed) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "worker ", worker, " has pushed ", stage.pushes.size(), " times and not sealed"));
+    }
+  }
+  // A late Begin may have opened the pass again on a server that was restarted since: what was
+  // pushed and sealed is lost. (Every one of workers_ is below worker_num.)
+  for (uint32_t worker = 0; worker < worker_num && workers_.size() < worker_num; ++worker) {
+    if (workers_.count(worker) != 0) continue;
+    return absl::AbortedError(
+        absl::StrCat("worker ", worker,
+                     " has not sealed on this server: it was restarted; claim a new epoch "
+                     "and go on from the last commit"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

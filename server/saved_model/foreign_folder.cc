@@ -1,0 +1,166 @@
+#include "server/saved_model/foreign_folder.h"
+
+#include <map>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+#include "common/base/names.h"
+#include "common/value/table_choice.h"
+#include "common/value/value_upgrade.h"
+
+namespace cistern {
+namespace {
+
+constexpr int kFilesToTell = 3;
+
+// The files of one table, by the last number of their names.
+using FilesByNumber = std::map<uint32_t, LoadPlan::File>;
+
+// The folder of table `number`.
+std::string NumberName(uint32_t number) {
+  return absl::StrCat(absl::Dec(number, absl::kZeroPad3));
+}
+
+// Reads the last number of "part-001-00017.gz"; false if there is none.
+bool ParseNumber(absl::string_view name, uint32_t* number) {
+  absl::ConsumeSuffix(&name, ".gz");
+  absl::ConsumeSuffix(&name, ".bin");
+  const size_t dash = name.rfind('-');
+  return dash != absl::string_view::npos && absl::SimpleAtoi(name.substr(dash + 1), number);
+}
+
+absl::StatusOr<FilesByNumber> ListTable(FileSystem& disk, const std::string& folder,
+                                        const std::string& table) {
+  const std::string path = absl::StrCat(folder, "/", table);
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, disk.List(path));
+  FilesByNumber files;
+  for (const std::string& name : names) {
+    if (!absl::StartsWith(name, "part-") || absl::EndsWith(name, ".tmp")) continue;
+    LoadPlan::File file;
+    file.record.name = absl::StrCat(table, "/", name);
+    file.foreign = true;
+    uint32_t number = 0;
+    if (!CheckName(name).ok() || !ParseNumber(name, &number)) {
+      return absl::DataLossError(absl::StrCat(path, "/", name,
+                                              ": its name does not end in the number of a shard or "
+                                              "server, so nothing says which rows it holds"));
+    }
+    const auto [place, is_new] = files.emplace(number, file);
+    if (!is_new) {
+      return absl::DataLossError(absl::StrCat(path, ": number ", number, " comes twice, as ",
+                                              place->second.record.name, " and as ",
+                                              file.record.name));
+    }
+  }
+  if (!files.empty()) return files;
+  return absl::NotFoundError(absl::StrCat(path, " holds no part-* files"));
+}
+
+// Files 0 .. n-1; kDataLoss if one is missing.
+absl::StatusOr<std::vector<LoadPlan::File>> InOrder(const FilesByNumber& files,
+                                                    const std::string& path) {
+  std::vector<LoadPlan::File> ordered;
+  for (const auto& [number, file] : files) {
+    if (number != ordered.size()) {
+      return absl::DataLossError(
+          absl::StrCat(path, ": file number ", ordered.size(), " is missing before ", number));
+    }
+    ordered.push_back(file);
+  }
+  return ordered;
+}
+
+// A strict parser that names the option which is less so where that would read the row.
+RowParser NamingUpgrade(v1::SaveFormat::Kind kind, const v1::TableSpec& spec, RowParser parse) {
+  return [kind, spec, parse = std::move(parse)](absl::string_view row, Key* key, float* value,
+                                                bool* full) {
+    const absl::Status status = parse(row, key, value, full);
+    if (status.ok() || !LegacyParser(kind, spec)(row, key, value, full).ok()) return status;
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(),
+                                     "; rows of an older form or of another dim are converted by a "
+                                     "load with upgrade (cistern load --upgrade)"));
+  };
+}
+
+// Which fields the rows of a model have: the first row without embedx tells. Looks into a few files
+// at most; what is wrong with them is for those who read them whole.
+CtrFields FieldsOfModel(FileSystem& disk, const std::string& folder,
+                        const std::vector<LoadPlan::File>& files, const v1::TableSpec& spec) {
+  const LegacyRows rows(spec);
+  std::optional<CtrFields> found;
+  int read = 0;
+  for (const LoadPlan::File& file : files) {
+    const bool is_text = FormOfName(file.record.name).kind() != v1::SaveFormat::BINARY;
+    bool is_empty = true;
+    const auto look = [&](absl::string_view row) {
+      is_empty = false;
+      found = is_text ? rows.FieldsOfShortLine(row) : rows.FieldsOfShortRecord(row);
+      return found.has_value() ? absl::CancelledError("told") : absl::OkStatus();
+    };
+    ReadForeignFile(disk, folder, file.record.name, look).IgnoreError();
+    if (found.has_value()) return *found;
+    if (!is_empty && ++read == kFilesToTell) break;
+  }
+  return {};
+}
+
+std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind)> ParserFor(const SparseTable& table,
+                                                                         bool upgrade,
+                                                                         CtrFields fields) {
+  return [spec = table.spec(), layout = table.layout(), upgrade,
+          fields](v1::SaveFormat::Kind kind) -> absl::StatusOr<RowParser> {
+    if (upgrade) return LegacyParser(kind, spec, fields);
+    return NamingUpgrade(kind, spec, ParserOf(kind, layout));
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& store,
+                                         const std::string& folder, const LoadOptions& options) {
+  if (store.schema_hash() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("server ", store.rank(),
+                     " has no tables, and a foreign model does not say what its own are: create "
+                     "them first (cistern load --foreign --config MODEL.json)"));
+  }
+  // Which tables there are in the folder, only the store's schema can say.
+  const TableChoice choice =
+      ChooseTables(store.schema(), store.schema(), options.tables, /*upgrade=*/false);
+  if (!choice.difference.empty()) return absl::FailedPreconditionError(choice.difference);
+  LoadPlan plan;
+  plan.left_out = choice.left_out;
+  uint32_t number = 0;
+  for (const auto& table : store.dense_tables()) {
+    const std::string name = NumberName(number++);
+    LoadPlan::Dense& dense = plan.dense.emplace_back();
+    if (!choice.Reads(table->spec().name())) continue;
+    CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
+    CISTERN_ASSIGN_OR_RETURN(dense.files, InOrder(files, absl::StrCat(folder, "/", name)));
+    dense.parser = [spec = table->spec()](v1::SaveFormat::Kind kind) {
+      return DenseParserOf(kind, spec);
+    };
+  }
+  const uint32_t shard_num = store.shard_map().shard_num();
+  for (const auto& table : store.sparse_tables()) {
+    const std::string name = NumberName(number++);
+    const std::string path = absl::StrCat(folder, "/", name);
+    LoadPlan::Sparse& sparse = plan.sparse.emplace_back();
+    if (!choice.Reads(table->spec().name())) continue;
+    CISTERN_ASSIGN_OR_RETURN(const FilesByNumber files, ListTable(disk, folder, name));
+    CISTERN_ASSIGN_OR_RETURN(sparse.by_shard, InOrder(files, path));
+    CtrFields fields;
+    if (options.upgrade) fields = FieldsOfModel(disk, folder, sparse.by_shard, table->spec());
+    sparse.parser = ParserFor(*table, options.upgrade, fields);
+    if (sparse.by_shard.size() == shard_num) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " has ", files.size(), " files and this fleet ", shard_num,
+                     " shards; start the servers with --shard_num=", files.size()));
+  }
+  return plan;
+}
+
+}  // namespace cistern

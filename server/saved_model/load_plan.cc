@@ -1,0 +1,121 @@
+#include "server/saved_model/load_plan.h"
+
+#include <map>
+
+#include "common/base/check.h"
+#include "common/value/schema.h"
+#include "common/value/table_choice.h"
+#include "server/saved_model/foreign_folder.h"
+
+namespace cistern {
+namespace {
+
+constexpr char kUpgradeCure[] = "; to convert its rows, load with upgrade (cistern load --upgrade)";
+
+// The table of `name`, which is there: ChooseTables saw to it.
+template <typename Tables>
+const typename Tables::value_type& TableOf(const Tables& tables, const std::string& name) {
+  const auto* table = FindTable(tables, name);
+  CISTERN_CHECK(table != nullptr);
+  return *table;
+}
+
+// Makes the tables of `saved`, or checks that its rows are, or can become, those of the store.
+absl::StatusOr<TableChoice> TakeSchema(TableStore& store, const ModelPart& saved,
+                                       const std::string& folder, const LoadOptions& options) {
+  if (saved.shard_num != store.shard_map().shard_num()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, " was saved with ", saved.shard_num, " shards and this server has ",
+        store.shard_map().shard_num(), "; start the servers with --shard_num=", saved.shard_num));
+  }
+  const bool fresh = store.schema_hash() == 0;
+  const TableChoice choice = ChooseTables(fresh ? saved.schema : store.schema(), saved.schema,
+                                          options.tables, options.upgrade);
+  if (!choice.difference.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, " is a model of other tables: ", choice.difference,
+        " (here: on this server; there: in the files)", choice.upgrade_cures ? kUpgradeCure : ""));
+  }
+  if (fresh) CISTERN_RETURN_IF_ERROR(store.Create(saved.schema));
+  return choice;
+}
+
+LoadPlan::Sparse PlanSparse(const SparseTable& table, const v1::TableSpec& saved) {
+  LoadPlan::Sparse plan;
+  const ValueLayout to = table.layout();
+  if (saved.SerializeAsString() == table.spec().SerializeAsString()) {
+    plan.parser = [to](v1::SaveFormat::Kind kind) { return ParserOf(kind, to); };
+  } else {
+    plan.parser = [to, saved](v1::SaveFormat::Kind kind) -> absl::StatusOr<RowParser> {
+      CISTERN_ASSIGN_OR_RETURN(const ValueLayout from, ValueLayout::Create(saved));
+      return UpgradingParser(kind, from, to);
+    };
+  }
+  return plan;
+}
+
+LoadPlan::Dense PlanDense(const v1::DenseTableSpec& table, const v1::DenseTableSpec& saved) {
+  LoadPlan::Dense plan;
+  plan.parser = [table, saved](v1::SaveFormat::Kind kind) {
+    return saved.SerializeAsString() == table.SerializeAsString()
+               ? DenseParserOf(kind, table)
+               : UpgradingDenseParser(kind, saved, table);
+  };
+  return plan;
+}
+
+// Every file that is named here is listed in `parts`: ReadParts saw to it.
+LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
+                const TableChoice& choice) {
+  const v1::Schema& schema = parts[0].schema;
+  const v1::SaveFormat& format = parts[0].format;
+  const uint32_t writer_num = parts[0].server_num;
+  std::map<std::string, ModelFile> listed;
+  for (const ModelPart& part : parts) {
+    for (const ModelFile& file : part.files) listed.emplace(file.name, file);
+  }
+  LoadPlan plan;
+  plan.pass = parts[0].pass;
+  plan.left_out = choice.left_out;
+  for (const auto& table : store.sparse_tables()) {
+    const std::string& name = table->spec().name();
+    LoadPlan::Sparse& sparse = plan.sparse.emplace_back();
+    if (!choice.Reads(name)) continue;
+    sparse = PlanSparse(*table, TableOf(schema.tables(), name));
+    for (ShardIndex shard = 0; shard < store.shard_map().shard_num(); ++shard) {
+      sparse.by_shard.push_back(
+          {listed.at(SparsePartName(name, shard % writer_num, shard, format))});
+    }
+  }
+  for (const auto& table : store.dense_tables()) {
+    const std::string& name = table->spec().name();
+    LoadPlan::Dense& dense = plan.dense.emplace_back();
+    if (!choice.Reads(name)) continue;
+    dense = PlanDense(table->spec(), TableOf(schema.dense_tables(), name));
+    if (listed.count(DensePartName(name, 0, format)) == 0) continue;
+    for (uint32_t writer = 0; writer < writer_num; ++writer) {
+      const auto file = listed.find(DensePartName(name, writer, format));
+      // A writer that owns no row may have no file.
+      dense.files.push_back(file == listed.end() ? LoadPlan::File() : LoadPlan::File{file->second});
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadPlan> PlanLoad(FileSystem& disk, TableStore& store, const std::string& folder,
+                                  const LoadOptions& options) {
+  if (options.foreign) return PlanForeignLoad(disk, store, folder, options);
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(disk, folder));
+  CISTERN_ASSIGN_OR_RETURN(const TableChoice choice, TakeSchema(store, parts[0], folder, options));
+  return PlanOf(store, parts, choice);
+}
+
+absl::Status ReadRows(FileSystem& disk, const std::string& folder, const LoadPlan::File& file,
+                      const std::function<absl::Status(absl::string_view row)>& row) {
+  return file.foreign ? ReadForeignFile(disk, folder, file.record.name, row)
+                      : ReadModelFile(disk, folder, file.record, row);
+}
+
+}  // namespace cistern

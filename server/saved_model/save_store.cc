@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "common/saved_model/model_rows.h"
+#include "common/value/ctr_lifecycle.h"
+#include "common/value/row_digest.h"
+#include "common/value/step_clock.h"
+#include "server/saved_model/model_snapshot.h"
+#include "server/table/table_lifecycle.h"
+
+namespace cistern {
+namespace {
+
+// Cells that are put into rows at a time: under a shard's lock, while writing happens outside of
+// it.
+constexpr uint64_t kBlockCells = 1 << 16;
+
+uint64_t RowsOfBlock(uint32_t cells_of_row) {
+  return std::max<uint64_t>(1, kBlockCells / cells_of_row);
+}
+
+absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
+                                    const RowReader& reader, uint32_t local,
+                                    const std::string& folder, const SaveOptions& options) {
+  const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
+  CISTERN_ASSIGN_OR_RETURN(
+      const auto writer,
+      ModelFileWriter::Create(
+          disk, folder, SparsePartName(table.spec().name(), table.rank(), shard, options.format)));
+  const ValueLayout& layout = table.layout();
+  const CtrLifecycle lifecycle(&layout, options.day);
+  const uint64_t limit = RowsOfBlock(layout.full_floats());
+  std::string bytes;
+  RowDigest digest(layout);
+  std::vector<float> brought_up(reader.changes() ? layout.full_floats() : 0);
+  uint64_t cursor = 0, sum = 0;
+  do {
+    bytes.clear();
+    uint64_t rows = 0;
+    cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
+      if (layout.is_ctr() && !lifecycle.IsSaved(options.mode, value)) return;
+      if (reader.changes()) {
+        std::copy_n(value, layout.full_floats(), brought_up.data());
+        reader.BringUp(brought_up.data());
+        value = brought_up.data();
+      }
+      AppendRow(options.format, layout, key, value, full, &bytes);
+      sum += digest(key, value, full);
+      ++rows;
+    });
+    CISTERN_RETURN_IF_ERROR(writer->Append(bytes, rows));
+  } while (cursor != 0);
+  CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+  if (IsExact(options.format)) file.digest = sum;
+  return file;
+}
+
+absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table, uint32_t rank,
+                                    const std::string& folder, const SaveOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(
+      const auto writer,
+      ModelFileWriter::Create(disk, folder,
+                              DensePartName(table.spec().name(), rank, options.format)));
+  const uint64_t columns = table.columns(), limit = RowsOfBlock(table.columns());
+  std::vector<float> values(limit * columns);
+  for (uint64_t row = table.range().begin; row < table.range().end; row += limit) {
+    const uint64_t count = std::min(limit, table.range().end - row);
+    CISTERN_RETURN_IF_ERROR(table.Read(row, count, values.data()));
+    std::string bytes;
+    for (uint64_t i = 0; i < count; ++i) {
+      AppendDenseRow(options.format, table.spec(), row + i,
+                     absl::MakeConstSpan(values).subspan(i * columns, columns), &bytes);
+    }
+    CISTERN_RETURN_IF_ERROR(writer->Append(bytes, count));
+  }
+  CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
+  if (IsExact(options.format, table.spec())) file.digest = table.Digest();
+  return file;
+}
+
+using WriteFile = std::function<absl::StatusOr<ModelFile>()>;
+
+// One function for each file of this server's part.
+std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
+                                    const std::string& folder, const SaveOptions& options) {
+  std::vector<WriteFile> files;
+  const v1::StepClock clock = store.clock();
+  for (TableId id = 0; id < store.sparse_tables().size(); ++id) {
+    const auto& table = store.sparse_tables()[id];
+    const auto reader = std::make_shared<const RowReader>(table->layout(), clock, id);
+    for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
+      files.push_back([&disk, &table, reader, local, &folder, &options] {
+        return SaveShard(disk, *table, *reader, local, folder, options);
+      });
+    }
+  }
+  for (const auto& table : store.dense_tables()) {
+    if (!table->written()) continue;
+    files.push_back([&disk, &table, &store, &folder, &options] {
+      return SaveDense(disk, *table, store.rank(), folder, options);
+    });
+  }
+  return files;
+}
+
+// Runs all of `files`; after an error the rest is skipped. A thread spends about half of its time
+// in waiting until the disk has a file, so there are two for each of `pool`'s. Files that were
+// written are in *written even then.
+absl::Status WriteAll(const std::vector<WriteFile>& files, const ThreadPool& pool,
+                      std::vector<ModelFile>* written) {
+  std::vector<absl::StatusOr<ModelFile>> results(files.size(), absl::CancelledError());
+  std::atomic<bool> failed{false};
+  ThreadPool writers(2 * pool.thread_num());
+  writers.ParallelFor(files.size(), [&](size_t i) {
+    if (failed) return;
+    results[i] = files[i]();
+    if (!results[i].ok()) failed = true;
+  });
+  absl::Status status;
+  for (const absl::StatusOr<ModelFile>& result : results) {
+    if (result.ok()) {
+      written->push_back(*result);
+    } else if (status.ok() || absl::IsCancelled(status)) {
+      status = result.status();
+    }
+  }
+  return status;
+}
+
+// Takes away what a failed save wrote, and the folders that are empty then.
+void RemoveFiles(FileSystem& disk, const std::string& folder, const TableStore& store,
+                 const std::vector<ModelFile>& files) {
+  // The error that led here is the one to report.
+  const auto remove = [&](const std::string& name) {
+    disk.Remove(PathBelow(folder, name)).IgnoreError();
+  };
+  for (const ModelFile& file : files) remove(file.name);
+  for (const auto& table : store.schema().tables()) remove(table.name());
+  for (const auto& table : store.schema().dense_tables()) remove(table.name());
+  disk.Remove(folder).IgnoreError();
+}
+
+}  // namespace
+
+absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, PassId pass,
+                                     const std::string& folder, ThreadPool& pool,
+                                     const SaveOptions& options) {
+  CISTERN_RETURN_IF_ERROR(CheckFormat(options.format));
+  if (!v1::SaveMode_IsValid(options.mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mode ", static_cast<int>(options.mode), " of a save does not exist"));
+  }
+  if (store.schema_hash() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("server ", store.rank(), " has no tables yet: there is nothing to save"));
+  }
+  if (options.mode == v1::DELTA || options.mode == v1::BASE) {
+    CISTERN_RETURN_IF_ERROR(CheckDay(store, options.day));
+  }
+  ModelPart part;
+  part.server = store.rank();
+  part.server_num = store.shard_map().server_num();
+  part.shard_num = store.shard_map().shard_num();
+  part.pass = pass;
+  part.mode = options.mode;
+  part.format = options.format;
+  part.schema = store.schema();
+  if (options.instead_of.has_value()) {
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::vector<ModelFile> old,
+        UnmakePart(disk, folder, part.server, part.server_num, *options.instead_of));
+    // Not the folders: another server may be about to write there.
+    for (const ModelFile& file : old) disk.Remove(PathBelow(folder, file.name)).IgnoreError();
+  }
+  CISTERN_RETURN_IF_ERROR(CheckPartIsNew(disk, folder, part.server, part.server_num));
+  absl::Status status = WriteAll(FilesToWrite(disk, store, folder, options), pool, &part.files);
+  if (status.ok()) status = WritePart(disk, folder, part);
+  if (!status.ok()) {
+    // Where another save of this part was faster, the files are no longer this call's alone.
+    if (!absl::IsAlreadyExists(status)) RemoveFiles(disk, folder, store, part.files);
+    return AddContext(status, absl::StrCat("saving server ", store.rank()));
+  }
+  SaveTotals totals;
+  totals.files = part.files.size();
+  for (const ModelFile& file : part.files) {
+    totals.rows += file.rows;
+    totals.bytes += file.bytes;
+    totals.file_names.push_back(file.name);
+  }
+  return totals;
+}
+
+}  // namespace cistern

@@ -1,0 +1,62 @@
+#include "cli/command/demo_model.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/command/table_commands.h"
+#include "cli/session/local_servers.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+namespace {
+
+DemoModelShape Shape(uint32_t dense_dim) {
+  DemoModelShape shape;
+  shape.train = "train.txt";
+  shape.test = "test.txt";
+  shape.wide_keys = true;
+  shape.dense_dim = dense_dim;
+  shape.slot_num = 5;
+  shape.max_keys = 7;
+  return shape;
+}
+
+TEST(DemoModel, IsAModelFileOfTheDataItIsMadeFor) {
+  const auto config = ParseModelConfig(DemoModel(Shape(3)), "demo.json", {});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->data.source, "train.txt");
+  EXPECT_EQ(config->data.eval_source, "test.txt");
+  EXPECT_EQ(config->data.check, NormCheck::kSum);
+  EXPECT_EQ(config->data.dense_dim, 3u);
+  EXPECT_EQ(config->data.sparse.at(0).slot_num, 5u);
+  EXPECT_EQ(config->data.sparse.at(0).max_feature_num, 7u);
+  EXPECT_TRUE(config->solver.wide_keys);
+  EXPECT_TRUE(config->notes.empty());
+}
+
+TEST(DemoModel, LeavesNoPlaceholder) {
+  EXPECT_EQ(DemoModel(Shape(3)).find('$'), std::string::npos);
+  EXPECT_EQ(DemoModel(Shape(0)).find('$'), std::string::npos);
+}
+
+TEST(DemoModel, HasNoDenseBranchWithoutDenseFeatures) {
+  const std::string text = DemoModel(Shape(0));
+  EXPECT_TRUE(ParseModelConfig(text, "demo.json", {}).ok());
+  EXPECT_EQ(text.find("Multiply"), std::string::npos);
+}
+
+TEST(ReadyLine, HoldsThePort) {
+  EXPECT_EQ(*ParseReadyLine("cistern-server rank=0 port=41003 ready"), 41003);
+  EXPECT_FALSE(ParseReadyLine("cistern-server rank=0 ready").ok());
+  EXPECT_FALSE(ParseReadyLine("port=many").ok());
+}
+
+TEST(ParseKey, ReadsDecimalAndHex) {
+  EXPECT_EQ(*ParseKey("18446744073709551615"), 18446744073709551615ull);
+  EXPECT_EQ(*ParseKey("0x2a"), 42u);
+  for (const char* text : {"", "x", "-1", "1.5", "18446744073709551616", "0xg"}) {
+    EXPECT_EQ(ParseKey(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace cistern

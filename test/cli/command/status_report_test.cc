@@ -1,0 +1,122 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "cli/command/status_command.h"
+#include "cli/terminal/exit_code.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+ServerState Ready(const std::string& address, uint32_t rank, uint64_t rows, uint64_t digest) {
+  ServerState server;
+  server.address = address;
+  server.hello.set_server_num(2);
+  server.stats.set_rank(rank);
+  server.stats.set_committed_pass(4);
+  server.stats.set_resident_bytes(3 << 20);
+  server.stats.set_uptime_seconds(75);
+  v1::TableStats* table = server.stats.add_tables();
+  table->set_name("deep");
+  table->set_rows(rows);
+  table->set_digest(digest);
+  return server;
+}
+
+ServerState Down(const std::string& address) {
+  ServerState server;
+  server.address = address;
+  server.reached = absl::UnavailableError("connection refused");
+  return server;
+}
+
+TEST(StatusReport, HasARowAServerAndSumsOverThem) {
+  const Report report = ReportOf({Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)}, false);
+  EXPECT_TRUE(report.outcome.ok());
+  EXPECT_EQ(
+      report.text,
+      "RANK  ADDRESS  STATE  PASS  COMMIT  ON DISK   MEMORY  PULLED  PUSHED  UPTIME  ROWS\n"
+      " 0/2  a:1      ready     4       -        -  3.0 MiB       0       0   1m15s  deep=30\n"
+      " 1/2  b:2      ready     4       -        -  3.0 MiB       0       0   1m15s  deep=12\n"
+      "\n"
+      "TABLE  ROWS  MEMORY\n"
+      "deep     42     0 B\n");
+  EXPECT_EQ(report.json["tables"][0]["rows"], 42);
+}
+
+TEST(StatusReport, ShowsTheCommitOfADurableServer) {
+  ServerState server = Ready("a:1", 0, 30, 0);
+  server.hello.set_durable(true);
+  server.stats.set_commit(17);
+  server.stats.set_state_bytes(5 << 20);
+  const Report report = ReportOf({server, Ready("b:2", 1, 12, 0)}, false);
+  EXPECT_THAT(std::string(report.outcome.message()), HasSubstr("durable: yes on a:1; no on b:2"));
+  EXPECT_THAT(report.text, HasSubstr("ready     4      17  5.0 MiB"));
+  EXPECT_EQ(report.json["servers"][0]["durable"], true);
+  EXPECT_EQ(report.json["servers"][0]["commit"], 17);
+  EXPECT_EQ(report.json["servers"][0]["state_bytes"], 5 << 20);
+  EXPECT_EQ(report.json["servers"][1]["durable"], false);
+  EXPECT_FALSE(report.json["servers"][1].contains("commit"));
+}
+
+// The message of two servers of which the second differs; empty if they agree.
+std::string DifferenceAfter(const std::function<void(ServerState&)>& change) {
+  std::vector<ServerState> servers = {Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)};
+  change(servers[1]);
+  const Report report = ReportOf(servers, false);
+  EXPECT_EQ(report.json["differences"].empty(), report.outcome.ok());
+  if (report.outcome.ok()) return "";
+  EXPECT_EQ(ExitCodeOf(report.outcome), ExitCode::kFailed);
+  EXPECT_NE(FixOf(report.outcome), "");
+  return std::string(report.outcome.message());
+}
+
+TEST(StatusReport, ServersThatAreNotOneFleetFail) {
+  using Change = std::function<void(ServerState&)>;
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"cluster: '' on a:1; 'ads' on b:2", [](ServerState& s) { s.hello.set_cluster("ads"); }},
+      {"servers of the fleet: 2 on a:1; 3 on b:2",
+       [](ServerState& s) { s.hello.set_server_num(3); }},
+      {"shards: 0 on a:1; 48 on b:2", [](ServerState& s) { s.hello.set_shard_num(48); }},
+      {"rank: both a:1 and b:2 are server 0", [](ServerState& s) { s.stats.set_rank(0); }},
+      {"tables: none on a:1; schema 00000000000000ff on b:2",
+       [](ServerState& s) { s.hello.mutable_identity()->set_schema_hash(255); }},
+      {"epoch: 0 on a:1; 7 on b:2",
+       [](ServerState& s) { s.hello.mutable_identity()->set_epoch(7); }},
+      {"pass: 4 on a:1; 3 on b:2", [](ServerState& s) { s.stats.set_committed_pass(3); }},
+      {"pass: 4 on a:1; 9 on b:2", [](ServerState& s) { s.stats.set_committed_pass(9); }},
+      {"commit: 0 on a:1; 5 on b:2", [](ServerState& s) { s.stats.set_commit(5); }}};
+  for (const auto& [message, change] : cases) {
+    EXPECT_EQ(DifferenceAfter(change), "the servers differ in " + message);
+  }
+}
+
+// Between the first server's commit and the last one's.
+TEST(StatusReport, APassThatIsBeingCommittedIsNoDifference) {
+  EXPECT_EQ(DifferenceAfter([](ServerState& s) {
+              s.stats.set_committed_pass(3);
+              s.stats.set_open_pass(4);
+              s.stats.set_commit(3);
+            }),
+            "");
+}
+
+TEST(StatusReport, AddsDigestsModulo2To64) {
+  const Report report = ReportOf({Ready("a:1", 0, 1, ~0ull), Ready("b:2", 1, 1, 3)}, true);
+  EXPECT_EQ(report.json["tables"][0]["digest"], "0000000000000002");
+}
+
+TEST(StatusReport, ShowsADownServerAndFailsAsUnreachable) {
+  const Report report = ReportOf({Ready("a:1", 0, 1, 0), Down("b:2")}, false);
+  EXPECT_EQ(ExitCodeOf(report.outcome), ExitCode::kUnreachable);
+  EXPECT_THAT(std::string(report.outcome.message()), HasSubstr("1 of 2 servers cannot be reached"));
+  EXPECT_THAT(report.text, HasSubstr("b:2      down"));
+  EXPECT_EQ(report.json["servers"][1]["state"], "down");
+  EXPECT_EQ(report.json["servers"][1]["error"], "connection refused");
+}
+
+}  // namespace
+}  // namespace cistern

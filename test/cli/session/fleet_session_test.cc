@@ -1,0 +1,55 @@
+#include "cli/session/fleet_session.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/session/model_source.h"
+#include "cli/terminal/exit_code.h"
+
+namespace cistern {
+namespace {
+
+TEST(FleetSession, EmbedsServersThatHoldNothing) {
+  FleetFlags flags;
+  flags.embedded_servers = 3;
+  const auto fleet = FleetSession::Open(flags);
+  ASSERT_TRUE(fleet.ok()) << fleet.status();
+  EXPECT_EQ((*fleet)->client().servers().size(), 3u);
+  EXPECT_EQ((*fleet)->client().committed_pass(), 0u);
+  EXPECT_EQ(*RowsOn((*fleet)->client()), 0u);
+}
+
+TEST(FleetSession, RefusesNumbersThatMakeNoSense) {
+  for (uint64_t number : {uint64_t{0}, uint64_t{65}, ~uint64_t{0}}) {
+    FleetFlags flags;
+    flags.embedded_servers = number;
+    EXPECT_EQ(FleetSession::Open(flags).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  FleetFlags flags;
+  flags.connect_timeout = 0;
+  EXPECT_EQ(FleetSession::Open(flags).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FleetFix, IsOnlyForServersThatCannotBeReached) {
+  FleetFlags flags;
+  flags.servers = "a:1";
+  EXPECT_NE(FixOf(WithFleetFix(absl::UnavailableError("x"), flags)).find("--servers a:1"),
+            std::string::npos);
+  EXPECT_EQ(FixOf(WithFleetFix(absl::DataLossError("x"), flags)), "");
+  EXPECT_EQ(FixOf(WithFleetFix(WithFix(absl::UnavailableError("x"), "mine"), flags)), "mine");
+}
+
+TEST(FindModelFolder, TakesARunOrTheModelInIt) {
+  const std::string run = testing::TempDir() + "/find_model_folder";
+  std::filesystem::create_directories(run + "/model");
+  EXPECT_EQ(FindModelFolder(run).status().code(), absl::StatusCode::kInvalidArgument);
+  std::ofstream(run + "/model/part-000-of-001.json") << "{}";
+  EXPECT_EQ(*FindModelFolder(run), run + "/model");
+  EXPECT_EQ(*FindModelFolder(run + "/model"), run + "/model");
+  std::filesystem::remove_all(run);
+}
+
+}  // namespace
+}  // namespace cistern

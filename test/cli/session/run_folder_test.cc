@@ -1,0 +1,104 @@
+// What --out holds, and what the flags do with it.
+#include "cli/session/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "cli/terminal/exit_code.h"
+#include "common/io/file_system.h"
+#include "test/support/temp_folder.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class RunFolderTest : public testing::Test {
+ protected:
+  RunFolderTest() { run_.out = folder_.path() + "/run"; }
+
+  void Make(const std::string& name) { fs::create_directories(run_.out + "/" + name); }
+  std::string Error() {
+    const absl::Status status = PrepareRunFolder(run_);
+    if (status.ok()) return "";
+    EXPECT_EQ(ExitCodeOf(status), ExitCode::kUsage) << status;
+    EXPECT_NE(FixOf(status), "");
+    return std::string(status.message());
+  }
+
+  TempFolder folder_;
+  RunFolder run_;
+};
+
+TEST_F(RunFolderTest, TakesOneThatIsNotThereYet) {
+  EXPECT_EQ(Error(), "");
+  EXPECT_EQ(run_.state_root(), run_.out);
+  run_.resume = true;
+  EXPECT_EQ(Error(), "");
+  run_.embedded = false;
+  EXPECT_EQ(Error(), "");
+  EXPECT_EQ(run_.state_root(), "");
+}
+
+TEST_F(RunFolderTest, IsNoFile) {
+  WriteBytes(run_.out, "x");
+  EXPECT_THAT(Error(), HasSubstr("is it a file, or below one?"));
+}
+
+TEST_F(RunFolderTest, AStateNeedsAWord) {
+  Make("state/manifest/1");
+  EXPECT_THAT(Error(), HasSubstr("holds the state of a run"));
+  run_.resume = true;
+  EXPECT_EQ(Error(), "");
+  EXPECT_TRUE(fs::exists(run_.out + "/state/manifest"));
+  run_.resume = false;
+  run_.overwrite = true;
+  EXPECT_EQ(Error(), "");
+  EXPECT_FALSE(fs::exists(run_.out + "/state"));
+}
+
+TEST_F(RunFolderTest, AStateWithoutACommitIsNoRun) {
+  Make("state/manifest");
+  Make("state/data");
+  EXPECT_EQ(Error(), "");
+  EXPECT_FALSE(fs::exists(run_.out + "/state"));
+  Make("state/manifest");
+  Make("model");
+  EXPECT_THAT(Error(), HasSubstr("holds the state of a run"));
+}
+
+TEST_F(RunFolderTest, AModelWithoutAStateCannotBeResumed) {
+  Make("model");
+  EXPECT_THAT(Error(), HasSubstr("holds a trained model already"));
+  run_.resume = true;
+  EXPECT_THAT(Error(), HasSubstr("no state to go on from"));
+  run_.embedded = false;  // the servers have it
+  EXPECT_EQ(Error(), "");
+}
+
+TEST_F(RunFolderTest, FlagsThatExcludeEachOther) {
+  run_.resume = run_.overwrite = true;
+  EXPECT_THAT(Error(), HasSubstr("exclude each other"));
+  run_.overwrite = false;
+  run_.keep_state = false;
+  EXPECT_THAT(Error(), HasSubstr("keeps no state"));
+  run_.resume = run_.embedded = false;
+  EXPECT_THAT(Error(), HasSubstr("the servers decide"));
+}
+
+TEST_F(RunFolderTest, AStateInUseIsNotRemoved) {
+  Make("state");
+  LocalFileSystem files;
+  const auto lock = files.Lock(run_.out + "/state/lock-0");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  run_.overwrite = true;
+  const absl::Status status = PrepareRunFolder(run_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_TRUE(fs::exists(run_.out + "/state"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,31 @@
+#include "cli/terminal/activity.h"
+
+#include <gtest/gtest.h>
+
+namespace cistern {
+namespace {
+
+TEST(Activity, SaysHowMuchIsDone) {
+  EXPECT_EQ(ActivityLine("verifying", "files", 3, 12, 130, /*terminal=*/true),
+            "verifying  3 of 12 files  2m10s");
+  EXPECT_EQ(ActivityLine("verifying", "files", 3, 12, 130, /*terminal=*/false),
+            "event=verifying done=3 total=12 unit=files seconds=130.0");
+}
+
+TEST(Activity, SaysNothingWhereItEndsAtOnceOrHasNoConsole) {
+  std::FILE* const stream = std::tmpfile();
+  ASSERT_NE(stream, nullptr);
+  {
+    Console console(stream);
+    Activity activity(&console, "saving", "servers", 2);
+    activity.Expect(1);
+    activity.Done();
+  }
+  EXPECT_EQ(std::ftell(stream), 0);
+  std::fclose(stream);
+  Activity silent(nullptr, "saving", "servers", 2);
+  silent.Done(2);
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,158 @@
+#include "cli/terminal/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::internal::CaptureStderr;
+using testing::internal::CaptureStdout;
+using testing::internal::GetCapturedStderr;
+using testing::internal::GetCapturedStdout;
+
+// A program of two commands that only notes what it was given.
+struct Example {
+  std::string out = "here";
+  std::vector<std::string> set, data;
+  uint64_t batch_size = 64;
+  bool overwrite = false;
+  std::string model;
+  std::string stdout_text, stderr_text;
+
+  int Run(std::vector<const char*> words) {
+    CommandLine line("prog", "A program.");
+    Command& train = line.root().Add("train", "Trains.", "prog train m.json");
+    train.Argument("MODEL", &model, {"FILE", "The model.", "m.json", kRequired});
+    train.Flag("--out", &out, {"DIR", "Where it goes.", "--out run"});
+    train.Flag("--batch-size", &batch_size, {"INT", "Samples a step.", "--batch-size 32"});
+    train.Switch("--overwrite", &overwrite, {"", "Replaces.", "--overwrite"});
+    train.List("--set", &set, false, {"PATH=VALUE", "Overrides.", "--set a.b=1"});
+    train.List("--data", &data, true, {"FILE,...", "Data.", "--data a,b"});
+    train.Does([this](Console&) -> absl::StatusOr<Report> {
+      Report report;
+      report.json["out"] = out;
+      report.text = "trained\n";
+      return report;
+    });
+    Command& table = line.root().Add("table", "Tables.", "");
+    table.Add("show", "Shows one.", "").Does([](Console&) -> absl::StatusOr<Report> {
+      return absl::DataLossError("row 7 is corrupt");
+    });
+    words.insert(words.begin(), "prog");
+    CaptureStdout();
+    CaptureStderr();
+    const int code = line.Run(static_cast<int>(words.size()), words.data());
+    stdout_text = GetCapturedStdout();
+    stderr_text = GetCapturedStderr();
+    return code;
+  }
+};
+
+TEST(CommandLine, ReadsBothSpellingsOfAFlag) {
+  Example kebab, snake;
+  EXPECT_EQ(kebab.Run({"train", "m.json", "--batch-size", "7"}), 0);
+  EXPECT_EQ(snake.Run({"train", "--batch_size=7", "m.json"}), 0);
+  EXPECT_EQ(kebab.batch_size, 7u);
+  EXPECT_EQ(snake.batch_size, 7u);
+  EXPECT_EQ(snake.model, "m.json");
+}
+
+TEST(CommandLine, LeavesValuesAlone) {
+  EXPECT_THAT(NormalizeFlags({"--a_b=c_d", "e_f", "-g_h", "--", "--i_j"}),
+              ElementsAre("--a-b=c_d", "e_f", "-g_h", "--", "--i_j"));
+}
+
+TEST(CommandLine, CollectsRepeatedFlags) {
+  Example example;
+  EXPECT_EQ(example.Run({"train", "--set", "a=[1,2]", "--set=b=2", "--data", "x,y", "--data", "z",
+                         "m.json"}),
+            0)
+      << example.stderr_text;
+  EXPECT_THAT(example.set, ElementsAre("a=[1,2]", "b=2"));
+  EXPECT_THAT(example.data, ElementsAre("x", "y", "z"));
+  EXPECT_EQ(example.model, "m.json");
+}
+
+TEST(CommandLine, PrintsTextOrJson) {
+  Example text, json;
+  EXPECT_EQ(text.Run({"train", "m.json"}), 0);
+  EXPECT_EQ(text.stdout_text, "trained\n");
+  EXPECT_EQ(json.Run({"train", "m.json", "--json"}), 0);
+  EXPECT_EQ(json.stdout_text, "{\"out\":\"here\"}\n");
+}
+
+TEST(CommandLine, NamesTheNearestFlag) {
+  Example example;
+  EXPECT_EQ(example.Run({"train", "m.json", "--uot", "run"}), 2);
+  EXPECT_EQ(example.stderr_text,
+            "error: prog train: unknown flag '--uot'\n"
+            "fix: did you mean '--out'? see prog train --help\n");
+  EXPECT_EQ(example.stdout_text, "");
+}
+
+TEST(CommandLine, NamesTheCommandsWhereOneIsMissing) {
+  Example none, half, level;
+  EXPECT_EQ(none.Run({}), 2);
+  EXPECT_THAT(none.stderr_text, HasSubstr("name a command: train, table"));
+  EXPECT_EQ(half.Run({"table"}), 2);
+  EXPECT_THAT(half.stderr_text, HasSubstr("prog table: name a command: show"));
+  EXPECT_EQ(level.Run({"train", "m.json", "--log-level", "loud"}), 2);
+}
+
+TEST(CommandLine, NamesTheNearestCommand) {
+  Example example;
+  EXPECT_EQ(example.Run({"trian", "m.json"}), 2);
+  EXPECT_EQ(example.stderr_text,
+            "error: prog: unknown command 'trian'\n"
+            "fix: did you mean 'train'? see prog --help\n");
+  EXPECT_EQ(example.Run({"table", "shwo"}), 2);
+  EXPECT_EQ(example.stderr_text,
+            "error: prog table: unknown command 'shwo'\n"
+            "fix: did you mean 'show'? see prog table --help\n");
+}
+
+TEST(CommandLine, RefusesAnArgumentTooMany) {
+  Example example;
+  EXPECT_EQ(example.Run({"train", "m.json", "another"}), 2);
+  EXPECT_THAT(example.stderr_text, HasSubstr("unknown argument 'another'"));
+}
+
+TEST(CommandLine, RefusesAMissingArgumentAndABadNumber) {
+  Example example;
+  EXPECT_EQ(example.Run({"train"}), 2);
+  EXPECT_THAT(example.stderr_text, HasSubstr("MODEL is required"));
+  EXPECT_EQ(example.Run({"train", "m.json", "--batch-size", "many"}), 2);
+  EXPECT_THAT(example.stderr_text, HasSubstr("many"));
+  EXPECT_EQ(example.Run({"train", "m.json", "--batch-size", "-1"}), 2);
+}
+
+TEST(CommandLine, AnEmptyValueDoesNotTakeTheNextFlag) {
+  Example empty;
+  EXPECT_EQ(empty.Run({"train", "m.json", "--out=", "--overwrite"}), 2);
+  EXPECT_THAT(empty.stderr_text, HasSubstr("--out= has no value"));
+  EXPECT_EQ(empty.out, "here");
+  Example ending;  // in the value of another
+  EXPECT_EQ(ending.Run({"train", "m.json", "--set", "a.b="}), 0);
+}
+
+TEST(CommandLine, ReportsAFailureInBothForms) {
+  Example example;
+  EXPECT_EQ(example.Run({"table", "show", "--json"}), 4);
+  EXPECT_EQ(example.stdout_text, "{\"error\":\"row 7 is corrupt\",\"fix\":\"\",\"exit_code\":4}\n");
+  EXPECT_EQ(example.stderr_text, "error: row 7 is corrupt\n");
+}
+
+TEST(CommandLine, HelpShowsTypeDefaultAndExample) {
+  Example example;
+  EXPECT_EQ(example.Run({"train", "--help"}), 0);
+  EXPECT_THAT(example.stdout_text, HasSubstr("--batch-size INT\n      Samples a step.\n"
+                                             "      default: 64; example: --batch-size 32\n"));
+  EXPECT_THAT(example.stdout_text, HasSubstr("required; example: m.json"));
+  EXPECT_THAT(example.stdout_text, HasSubstr("Usage: prog train [OPTIONS] MODEL"));
+}
+
+}  // namespace
+}  // namespace cistern

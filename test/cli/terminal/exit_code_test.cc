@@ -1,0 +1,56 @@
+#include "cli/terminal/exit_code.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace cistern {
+namespace {
+
+int CodeOf(const absl::Status& status) {
+  return static_cast<int>(ExitCodeOf(status));
+}
+
+TEST(ExitCode, FollowsTheStatusCode) {
+  EXPECT_EQ(CodeOf(absl::OkStatus()), 0);
+  EXPECT_EQ(CodeOf(absl::InternalError("x")), 1);
+  EXPECT_EQ(CodeOf(absl::NotFoundError("x")), 1);
+  EXPECT_EQ(CodeOf(absl::FailedPreconditionError("x")), 1);
+  EXPECT_EQ(CodeOf(absl::ResourceExhaustedError("x")), 1);
+  EXPECT_EQ(CodeOf(absl::InvalidArgumentError("x")), 2);
+  EXPECT_EQ(CodeOf(absl::AlreadyExistsError("x")), 2);
+  EXPECT_EQ(CodeOf(absl::PermissionDeniedError("x")), 2);
+  EXPECT_EQ(CodeOf(absl::UnavailableError("x")), 3);
+  EXPECT_EQ(CodeOf(absl::DeadlineExceededError("x")), 3);
+  EXPECT_EQ(CodeOf(absl::DataLossError("x")), 4);
+  EXPECT_EQ(CodeOf(absl::OutOfRangeError("x")), 4);
+  EXPECT_EQ(CodeOf(absl::CancelledError("x")), 130);
+}
+
+TEST(ExitCode, OfCorruptBytesDependsOnWhoseTheyAre) {
+  EXPECT_EQ(CodeOf(FromCheckpoint(absl::DataLossError("x"))), 5);
+  EXPECT_EQ(CodeOf(FromCheckpoint(absl::OutOfRangeError("x"))), 5);
+  EXPECT_EQ(CodeOf(FromCheckpoint(absl::UnavailableError("x"))), 3);
+  EXPECT_EQ(CodeOf(FromCheckpoint(absl::OkStatus())), 0);
+}
+
+TEST(ExitCode, SurvivesContext) {
+  const absl::Status status = AddContextAndMarks(
+      WithFix(FromCheckpoint(absl::DataLossError("cut short")), "load another one"), "run/model");
+  EXPECT_EQ(CodeOf(status), 5);
+  EXPECT_EQ(ErrorText(status), "error: run/model: cut short\nfix: load another one\n");
+}
+
+TEST(ExitCode, TextIsALineWhateverItQuotes) {
+  using std::string_literals::operator""s;
+  EXPECT_EQ(ErrorText(absl::InternalError("'a\nb\x1b[2J\0\xc3\xbc'"s)),
+            "error: 'a\\nb\\x1b[2J\\x00\xc3\xbc'\n");
+}
+
+TEST(ExitCode, TextHasNoFixLineWithoutAFix) {
+  EXPECT_EQ(ErrorText(absl::InternalError("broken")), "error: broken\n");
+  EXPECT_TRUE(WithFix(absl::OkStatus(), "nothing to mend").ok());
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,50 @@
+#include "common/base/memory_exhausted.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace cistern {
+namespace {
+
+[[noreturn]] void Refuse() {
+  throw std::bad_alloc();
+}
+
+void Prepare() {
+  ExplainMemoryExhaustion("cistern-server", "lower --staged_limit_mb");
+}
+
+TEST(ExplainMemoryExhaustion, NamesTheLimitWhereNobodyCatchesTheRefusal) {
+  EXPECT_EXIT(
+      {
+        Prepare();
+        const auto ask = []() noexcept { Refuse(); };
+        ask();
+      },
+      testing::ExitedWithCode(1),
+      "cistern-server: out of memory: an allocation was refused; it has [0-9]+ MB.*"
+      "or lower --staged_limit_mb");
+}
+
+TEST(ExplainMemoryExhaustion, LeavesOtherFaultsAsTheyAre) {
+  EXPECT_EXIT(
+      {
+        Prepare();
+        std::abort();
+      },
+      testing::KilledBySignal(SIGABRT), "");
+}
+
+TEST(EndWithMessage, EndsWithTheReason) {
+  EXPECT_EXIT(
+      {
+        Prepare();
+        EndWithMessage("tables were being changed");
+      },
+      testing::ExitedWithCode(1), "out of memory: tables were being changed");
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,331 @@
+// The machine's file system: what each call does and refuses, and its errors.
+#include "common/io/file_system.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/io/file.h"
+#include "test/support/temp_folder.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class LocalFiles : public testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& bytes) {
+    const auto file = files_.Create(folder_ / name);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE((*file)->Append(bytes).ok());
+    ASSERT_TRUE((*file)->Sync().ok());
+    ASSERT_TRUE((*file)->Close().ok());
+  }
+
+  void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& message) {
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+
+  TempFolder folder_;
+  LocalFileSystem files_;
+};
+
+TEST_F(LocalFiles, AppendsAndReadsAnyPart) {
+  auto file = files_.Create(folder_ / "a").value();
+  for (const char* part : {"hello", "", " ", "world"}) ASSERT_TRUE(file->Append(part).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  ASSERT_TRUE(file->Close().ok());
+  EXPECT_EQ(ReadBytes(folder_ / "a"), "hello world");
+  const auto read = files_.Open(folder_ / "a").value();
+  EXPECT_EQ(read->bytes(), 11u);
+  char bytes[5];
+  ASSERT_TRUE(read->Read(6, 5, bytes).ok());
+  EXPECT_EQ(std::string(bytes, 5), "world");
+  ExpectError(read->Read(7, 5, bytes), absl::StatusCode::kDataLoss,
+              (folder_ / "a") + " ends at byte 11");
+}
+
+TEST_F(LocalFiles, ClosedFileTakesNothing) {
+  auto file = files_.Create(folder_ / "a").value();
+  ASSERT_TRUE(file->Close().ok());
+  for (const absl::Status& status : {file->Append("x"), file->Sync(), file->Close()}) {
+    ExpectError(status, absl::StatusCode::kFailedPrecondition, (folder_ / "a") + " is closed");
+  }
+}
+
+TEST_F(LocalFiles, CreateNeverOpensWhatIsThere) {
+  Write("a", "1");
+  fs::create_symlink(folder_ / "nothing", folder_ / "link");
+  for (const char* name : {"a", "link"}) {
+    ExpectError(files_.Create(folder_ / name).status(), absl::StatusCode::kAlreadyExists, name);
+  }
+  EXPECT_EQ(ReadBytes(folder_ / "a"), "1");
+  EXPECT_FALSE(fs::exists(folder_ / "nothing"));
+}
+
+TEST_F(LocalFiles, OpenTakesRegularFilesOnly) {
+  Write("a", "1");
+  fs::create_directory(folder_ / "folder");
+  fs::create_symlink(folder_ / "a", folder_ / "link");
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const char* name : {"folder", "link", "pipe", "a/b"}) {
+    ExpectError(files_.Open(folder_ / name).status(), absl::StatusCode::kInvalidArgument,
+                folder_ / name == folder_ / "a/b" ? folder_ / "a" : folder_ / name);
+  }
+  for (const char* name : {"absent", "absent/a"}) {
+    ExpectError(files_.Open(folder_ / name).status(), absl::StatusCode::kNotFound, "absent");
+  }
+}
+
+TEST_F(LocalFiles, PathsMustEndWithAName) {
+  for (const std::string& path : {std::string(""), folder_ / "", folder_ / ".", folder_ / "..",
+                                  PathBelow(folder_.path(), "../x"),
+                                  PathBelow(folder_.path(), "a/"), std::string("a\0b", 3)}) {
+    EXPECT_EQ(files_.Create(path).status().code(), absl::StatusCode::kInvalidArgument) << path;
+    EXPECT_EQ(files_.Remove(path).code(), absl::StatusCode::kInvalidArgument) << path;
+  }
+}
+
+TEST_F(LocalFiles, NamesBelowAFolderAreNotLinks) {
+  TempFolder outside;
+  WriteBytes(outside / "a", "1");
+  fs::create_directory_symlink(outside.path(), folder_ / "t");
+  EXPECT_TRUE(files_.Open(folder_ / "t/a").ok());  // a folder that the user chose may be a link
+  const std::string below = PathBelow(folder_.path(), "t/a");
+  ExpectError(files_.Open(below).status(), absl::StatusCode::kInvalidArgument, folder_ / "t");
+  ExpectError(files_.Create(PathBelow(folder_.path(), "t/b")).status(),
+              absl::StatusCode::kInvalidArgument, folder_ / "t");
+  ExpectError(files_.Remove(below), absl::StatusCode::kInvalidArgument, folder_ / "t");
+  EXPECT_TRUE(fs::exists(outside / "a"));
+  EXPECT_FALSE(fs::exists(outside / "b"));
+  fs::create_directory(folder_ / "real");
+  ASSERT_TRUE(files_.Create(PathBelow(folder_.path(), "real/a")).ok());
+  EXPECT_TRUE(fs::exists(folder_ / "real/a"));
+}
+
+TEST_F(LocalFiles, PublishNeverReplaces) {
+  Write("new", "2");
+  ASSERT_TRUE(files_.Publish(folder_ / "new", folder_ / "a").ok());
+  EXPECT_EQ(ReadBytes(folder_ / "a"), "2");
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+  Write("new", "3");
+  ExpectError(files_.Publish(folder_ / "new", folder_ / "a"), absl::StatusCode::kAlreadyExists,
+              folder_ / "a");
+  EXPECT_EQ(ReadBytes(folder_ / "a"), "2");
+  EXPECT_EQ(ReadBytes(folder_ / "new"), "3");
+  ExpectError(files_.Publish(folder_ / "absent", folder_ / "b"), absl::StatusCode::kNotFound, "b");
+}
+
+// Of many processes that want a name exactly one gets it.
+TEST_F(LocalFiles, PublishHasOneWinner) {
+  constexpr int kWriters = 8;
+  for (int round = 0; round < 20; ++round) {
+    const std::string name = absl::StrCat("round-", round);
+    std::vector<pid_t> children;
+    for (int i = 0; i < kWriters; ++i) {
+      WriteBytes(folder_ / absl::StrCat(name, ".", i), absl::StrCat(i));
+      const pid_t child = fork();
+      if (child == 0) {
+        LocalFileSystem files;
+        const absl::Status status =
+            files.Publish(folder_ / absl::StrCat(name, ".", i), folder_ / name);
+        _exit(status.ok() ? 0 : absl::IsAlreadyExists(status) ? 1 : 2);
+      }
+      children.push_back(child);
+    }
+    std::vector<int> winners;
+    for (int i = 0; i < kWriters; ++i) {
+      int status = 0;
+      waitpid(children[i], &status, 0);
+      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+      if (WEXITSTATUS(status) == 0) winners.push_back(i);
+    }
+    ASSERT_EQ(winners.size(), 1u);
+    EXPECT_EQ(ReadBytes(folder_ / name), absl::StrCat(winners[0]));
+  }
+}
+
+TEST_F(LocalFiles, ReplaceTakesAnyName) {
+  Write("new", "2");
+  Write("a", "1");
+  ASSERT_TRUE(files_.Replace(folder_ / "new", folder_ / "a").ok());
+  EXPECT_EQ(ReadBytes(folder_ / "a"), "2");
+  fs::create_directories(folder_ / "folder/inside");
+  ASSERT_TRUE(files_.Replace(folder_ / "folder", folder_ / "other").ok());
+  EXPECT_TRUE(fs::exists(folder_ / "other/inside"));
+}
+
+TEST_F(LocalFiles, NamesOfTwoFoldersAreNotExchanged) {
+  fs::create_directory(folder_ / "t");
+  Write("a", "1");
+  for (const std::string& to : {folder_ / "t/a", folder_ / "t/", std::string("a")}) {
+    EXPECT_EQ(files_.Publish(folder_ / "a", to).code(), absl::StatusCode::kInvalidArgument) << to;
+    EXPECT_EQ(files_.Replace(folder_ / "a", to).code(), absl::StatusCode::kInvalidArgument) << to;
+  }
+}
+
+TEST_F(LocalFiles, RemovesFilesAndEmptyFolders) {
+  fs::create_directory(folder_ / "t");
+  Write("t/a", "1");
+  EXPECT_FALSE(files_.Remove(folder_ / "t").ok());
+  ASSERT_TRUE(files_.Remove(folder_ / "t/a").ok());
+  ASSERT_TRUE(files_.Remove(folder_ / "t").ok());
+  ExpectError(files_.Remove(folder_ / "t"), absl::StatusCode::kNotFound, folder_ / "t");
+}
+
+TEST_F(LocalFiles, FoldersAreMadeListedAndSynced) {
+  EXPECT_EQ(files_.List(folder_ / "t").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(files_.SyncFolder(folder_ / "t").code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(files_.MakeFolders(folder_ / "t/u").ok());
+  ASSERT_TRUE(files_.MakeFolders(folder_ / "t/u").ok());
+  Write("t/c", "");
+  Write("t/a", "");
+  EXPECT_THAT(files_.List(folder_ / "t").value(), ElementsAre("a", "c", "u"));
+  EXPECT_TRUE(files_.SyncFolder(folder_ / "t").ok());
+  ExpectError(files_.MakeFolders(folder_ / "t/a/b"), absl::StatusCode::kInvalidArgument, "t/a");
+  // A file system that takes no folders says that there is no such place.
+  ExpectError(files_.MakeFolders("/proc/cistern/a"), absl::StatusCode::kNotFound, "/proc/cistern");
+}
+
+TEST_F(LocalFiles, ExistsSeesEveryKindOfName) {
+  Write("a", "");
+  fs::create_symlink(folder_ / "nothing", folder_ / "link");
+  EXPECT_TRUE(files_.Exists(folder_ / "a").value());
+  EXPECT_TRUE(files_.Exists(folder_ / "link").value());
+  EXPECT_TRUE(files_.Exists(folder_.path()).value());
+  EXPECT_FALSE(files_.Exists(folder_ / "b").value());
+  EXPECT_FALSE(files_.Exists(folder_ / "b/c").value());
+}
+
+TEST_F(LocalFiles, LockHasOneHolder) {
+  auto lock = files_.Lock(folder_ / "lock");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  ExpectError(files_.Lock(folder_ / "lock").status(), absl::StatusCode::kFailedPrecondition,
+              folder_ / "lock");
+  lock->reset();
+  EXPECT_TRUE(files_.Lock(folder_ / "lock").ok());
+}
+
+TEST_F(LocalFiles, LockEndsWithItsProcess) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    LocalFileSystem files;
+    const auto lock = files.Lock(folder_ / "lock");
+    if (write(ready[1], "", 1) != 1 || !lock.ok()) _exit(1);
+    while (true) pause();
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_FALSE(files_.Lock(folder_ / "lock").ok());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(files_.Lock(folder_ / "lock").ok());
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST(ErrnoStatus, CodesSayWhoseFaultItIs) {
+  const auto code = [](int error) { return ErrnoStatus(error, "open", "x").code(); };
+  EXPECT_EQ(code(ENOSPC), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(code(EMFILE), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(code(ENOENT), absl::StatusCode::kNotFound);
+  for (const int error : {EACCES, EPERM, EROFS}) {
+    EXPECT_EQ(code(error), absl::StatusCode::kPermissionDenied);
+  }
+  EXPECT_EQ(code(EIO), absl::StatusCode::kInternal);
+}
+
+// None of them blocks, whoever holds its other end.
+TEST_F(LocalFiles, OnlyRegularFilesAreOpened) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  const int bound = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  const std::string socket_path = folder_ / "socket";
+  ASSERT_LT(socket_path.size(), sizeof(name.sun_path));
+  socket_path.copy(name.sun_path, socket_path.size());
+  ASSERT_EQ(bind(bound, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  fs::create_symlink("pipe", folder_ / "link");
+  const std::vector<std::pair<std::string, std::string>> kinds = {
+      {folder_ / "pipe", "a FIFO (a named pipe)"},
+      {folder_ / "link", "a FIFO (a named pipe)"},
+      {socket_path, "a socket"},
+      {folder_.path(), "a folder"},
+      {"/dev/zero", "a device"}};
+  for (const auto& [path, kind] : kinds) {
+    ExpectError(OpenFile(path).status(), absl::StatusCode::kInvalidArgument,
+                absl::StrCat(path, " is ", kind, ", not a regular file"));
+  }
+  for (const char* name_below : {"pipe", "socket"}) {
+    ExpectError(files_.Open(folder_ / name_below).status(), absl::StatusCode::kInvalidArgument,
+                "not a regular file");
+  }
+  close(bound);
+}
+
+TEST_F(LocalFiles, APathThatIsTooLongIsCalledThat) {
+  const std::string path = folder_ / std::string(5000, 'x');
+  const std::string message =
+      absl::StrCat("the path has ", path.size(), " bytes; a path may have ");
+  ExpectError(OpenFile(path).status(), absl::StatusCode::kInvalidArgument, message);
+  ExpectError(files_.MakeFolders(path), absl::StatusCode::kInvalidArgument, message);
+  ExpectError(files_.Create(folder_ / std::string(300, 'x')).status(),
+              absl::StatusCode::kInvalidArgument, "each name in it 255");
+}
+
+TEST_F(LocalFiles, AFileIsReadWholeUpToALimit) {
+  Write("a", "12345");
+  EXPECT_EQ(ReadFile(folder_ / "a", 5).value(), "12345");
+  ExpectError(ReadFile(folder_ / "a", 4).status(), absl::StatusCode::kResourceExhausted,
+              "has 5 bytes; at most 4 are read");
+}
+
+TEST_F(LocalFiles, ReadWholeIsBounded) {
+  Write("a", "12345");
+  EXPECT_EQ(ReadWhole(files_, folder_ / "a", 5).value(), "12345");
+  ExpectError(ReadWhole(files_, folder_ / "a", 4).status(), absl::StatusCode::kResourceExhausted,
+              folder_ / "a");
+}
+
+// The first error stays: a file that lost bytes never looks whole again.
+TEST_F(LocalFiles, FileIsDeadAfterItsFirstError) {
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {4096, 4096};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    LocalFileSystem files;
+    for (const bool at_once : {true, false}) {
+      auto file = files.Create(folder_ / (at_once ? "a" : "b")).value();
+      if (at_once) file->WillBeRead();
+      const absl::Status appended = file->Append(std::string(5000, 'x'));
+      const absl::Status status = at_once ? appended : file->Sync();  // which at the latest tells
+      if (!absl::IsResourceExhausted(status)) _exit(2);
+      for (const char* words : {"beyond byte 4096", "files of 4096 bytes", "ulimit -f"}) {
+        if (status.message().find(words) == absl::string_view::npos) _exit(3);
+      }
+      if (file->Append("y") != status || file->Sync() != status) _exit(4);
+      if (file->Close() != status) _exit(5);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace cistern

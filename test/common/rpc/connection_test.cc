@@ -1,0 +1,179 @@
+// A server whose strangers connect too often, send too much, or nothing at all.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "common/rpc/connection_acceptor.h"
+#include "common/rpc/connection_book.h"
+#include "common/rpc/descriptor_limit.h"
+#include "test/common/rpc/loopback.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+// A connection to `port` of this machine; -1: the process has no descriptor left.
+int Connect(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return fd;
+}
+
+// Waits until the other side has closed or reset the connection.
+void AwaitClosed(int fd) {
+  char bytes[4096];
+  while (recv(fd, bytes, sizeof(bytes), 0) > 0) {
+  }
+}
+
+// A connected pair of sockets, as an acceptor has it.
+struct Pair {
+  Pair() {
+    absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open("127.0.0.1", 0);
+    EXPECT_TRUE(sockets.ok()) << sockets.status();
+    client = Connect(sockets->port());
+    while (server < 0) server = accept(sockets->fds()[0], nullptr, nullptr);
+  }
+  ~Pair() {
+    close(client);
+    if (server >= 0) close(server);
+  }
+  // Sends `bytes` that the server reads.
+  void Send(size_t bytes) {
+    std::string sent(64 << 10, 'x');
+    for (size_t i = 0; i < bytes; i += sent.size()) {
+      ASSERT_EQ(send(client, sent.data(), sent.size(), 0), static_cast<ssize_t>(sent.size()));
+      ASSERT_EQ(recv(server, sent.data(), sent.size(), MSG_WAITALL),
+                static_cast<ssize_t>(sent.size()));
+    }
+  }
+  int client = -1, server = -1;
+};
+
+TEST(DescriptorLimit, LeavesDescriptorsForFiles) {
+  EXPECT_EQ(*ConnectionLimit(1024, 0), 768);
+  EXPECT_EQ(*ConnectionLimit(2000, 0), 1500);
+  EXPECT_EQ(*ConnectionLimit(1'000'000, 0), 4096);
+  EXPECT_EQ(*ConnectionLimit(100, 0), 50);
+  EXPECT_EQ(*ConnectionLimit(1024, 500), 500);
+  EXPECT_THAT(std::string(ConnectionLimit(1024, 800).status().message()),
+              HasSubstr("--max_connections=800 is above 768"));
+}
+
+TEST(ConnectionBook, CountsWhatWasReadAndArrivedNowhere) {
+  ConnectionBook book(1 << 30);
+  Pair pair;
+  const std::string peer = PeerOfSocket(pair.server);
+  EXPECT_THAT(peer, HasSubstr("ipv4:127.0.0.1:"));
+  book.Add(pair.server, peer);
+  EXPECT_EQ(book.Sweep().held_bytes, 0u);
+  pair.Send(1 << 20);
+  EXPECT_EQ(book.Sweep().held_bytes, 4u << 20);  // smallest frames take four times their bytes
+  {
+    const auto call = book.Begin(peer, 1 << 20, 1 << 20);
+    ASSERT_TRUE(call.ok());
+    EXPECT_EQ(book.Sweep().held_bytes, (1u << 20) + (16u << 10));
+  }
+  EXPECT_EQ(book.Sweep().held_bytes, 0u);
+}
+
+TEST(ConnectionBook, EndsTheConnectionThatHoldsMost) {
+  ConnectionBook book(16 << 20);
+  Pair small, large;
+  book.Add(small.server, PeerOfSocket(small.server));
+  const std::string peer = PeerOfSocket(large.server);
+  book.Add(large.server, peer);
+  small.Send(1 << 20);
+  large.Send(2 << 20);
+  EXPECT_EQ(book.Sweep().ended, 0);
+  large.Send(2 << 20);
+  const ConnectionBook::Swept swept = book.Sweep();
+  EXPECT_EQ(swept.ended, 1);
+  EXPECT_EQ(swept.last_ended, peer);
+  EXPECT_EQ(swept.ended_bytes, 16u << 20);
+  AwaitClosed(large.client);
+  small.Send(64 << 10);  // lives
+  EXPECT_EQ(book.Sweep().ended, 0);
+}
+
+TEST(ConnectionBook, EndsAConnectionWhoseMessageDoesNotGetComplete) {
+  ConnectionBook book(1 << 30, /*stall=*/absl::ZeroDuration());
+  Pair pair;
+  book.Add(pair.server, PeerOfSocket(pair.server));
+  EXPECT_EQ(book.Sweep().ended, 0);
+  pair.Send(2 << 20);
+  EXPECT_EQ(book.Sweep().ended, 1);
+  AwaitClosed(pair.client);
+}
+
+TEST(ConnectionBook, RefusesCallsAboveTheLimitAndAfterClose) {
+  ConnectionBook book(1 << 20);
+  EXPECT_EQ(book.Begin("x", 0, 2 << 20).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(book.Begin("x", 0, 1 << 19).ok());
+  book.Close(absl::InfiniteDuration());
+  EXPECT_THAT(std::string(book.Begin("x", 0, 0).status().message()), HasSubstr("stopping"));
+}
+
+TEST(ConnectionBook, ForgetsConnectionsThatAreClosed) {
+  ConnectionBook book(1 << 20);
+  Pair pair;
+  book.Add(pair.server, PeerOfSocket(pair.server));
+  EXPECT_EQ(book.size(), 1u);
+  close(pair.server);
+  pair.server = socket(AF_INET, SOCK_STREAM, 0);  // the same number, another socket
+  book.Sweep();
+  EXPECT_EQ(book.size(), 0u);
+}
+
+TEST(ServerHost, AcceptsAgainAfterTheProcessWasOutOfDescriptors) {
+  Loopback loopback;
+  v1::HelloReply reply;
+  ASSERT_EQ(loopback.server->Hello({}, &reply), absl::OkStatus());
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  close(next);
+  const rlimit tight = {static_cast<rlim_t>(next) + 20, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  std::vector<int> fds;
+  for (int fd = Connect(loopback.host->port()); fd >= 0; fd = Connect(loopback.host->port())) {
+    fds.push_back(fd);
+  }
+  EXPECT_GE(fds.size(), 9u);
+  for (const int fd : fds) close(fd);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto fresh = RemoteServer::Create(absl::StrCat("127.0.0.1:", loopback.host->port()), {});
+  EXPECT_EQ(fresh->Hello({}, &reply), absl::OkStatus());
+}
+
+TEST(ServerHost, RefusesConnectionsAboveTheCapOnly) {
+  HostOptions options;
+  options.max_connections = 2;
+  Loopback loopback({}, options);
+  v1::HelloReply reply;
+  ASSERT_EQ(loopback.server->Hello({}, &reply), absl::OkStatus());
+  const int second = Connect(loopback.host->port()), third = Connect(loopback.host->port());
+  AwaitClosed(third);
+  EXPECT_EQ(loopback.server->Hello({}, &reply), absl::OkStatus());
+  close(second);
+  close(third);
+  // Its place is free again once the server has noticed: clients try again.
+  const auto fresh = RemoteServer::Create(absl::StrCat("127.0.0.1:", loopback.host->port()), {});
+  while (!fresh->Hello({}, &reply).ok()) {
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,219 @@
+// The rules for a ctr value after training, against the formulas of the header in double.
+#include "common/value/ctr_lifecycle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/value/ctr_accessor.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint32_t kToday = 20000;
+
+v1::TableSpec Spec() {
+  v1::TableSpec spec;
+  spec.set_name("ctr");
+  spec.set_accessor(v1::TableSpec::CTR);
+  spec.set_dim(2);
+  spec.mutable_ctr()->set_nonclk_coeff(0.5f);
+  spec.mutable_ctr()->set_click_coeff(2.0f);
+  spec.mutable_ctr()->set_embedx_threshold(5.0f);
+  return spec;
+}
+
+v1::TableSpec DaySpec() {
+  v1::TableSpec spec = Spec();
+  spec.mutable_ctr()->set_day_id_decay(true);
+  return spec;
+}
+
+struct CtrRow {
+  CtrRow(const v1::TableSpec& spec, float unseen, float delta, double show, double click)
+      : layout(ValueLayout::Create(spec).value()), value(layout.full_floats()) {
+    layout.Initialize(1, value.data());
+    value[ValueLayout::kUnseenDays] = unseen;
+    value[ValueLayout::kDeltaScore] = delta;
+    StoreDouble(&value[ValueLayout::kShow], show);
+    StoreDouble(&value[ValueLayout::kClick], click);
+  }
+
+  bool IsSaved(v1::SaveMode mode, uint32_t day = 0) const {
+    return CtrLifecycle(&layout, day).IsSaved(mode, value.data());
+  }
+  bool UpdateAfterSave(v1::SaveMode mode, uint32_t day = 0) {
+    return CtrLifecycle(&layout, day).UpdateAfterSave(mode, value.data());
+  }
+  bool Shrink(uint32_t day = 0) { return CtrLifecycle(&layout, day).Shrink(value.data()); }
+  float unseen() const { return value[ValueLayout::kUnseenDays]; }
+  float delta() const { return value[ValueLayout::kDeltaScore]; }
+  double show() const { return LoadDouble(&value[ValueLayout::kShow]); }
+  double click() const { return LoadDouble(&value[ValueLayout::kClick]); }
+
+  const ValueLayout layout;
+  std::vector<float> value;
+};
+
+TEST(CtrLifecycle, DefaultsArePslibs) {
+  const CtrBounds bounds{v1::CtrRules()};
+  EXPECT_EQ(bounds.base_threshold, 1.5f);
+  EXPECT_EQ(bounds.delta_threshold, 0.25f);
+  EXPECT_EQ(bounds.delta_keep_days, 16.0f);
+  EXPECT_EQ(bounds.decay_rate, double{0.98f});
+  EXPECT_EQ(bounds.delete_threshold, 0.8f);
+  EXPECT_EQ(bounds.delete_after_unseen_days, 30.0f);
+  v1::CtrRules zeros;
+  zeros.set_base_threshold(0);  // set to 0 is not unset
+  EXPECT_EQ(CtrBounds(zeros).base_threshold, 0.0f);
+}
+
+// Score of (3, 0) is 1.5, exactly base_threshold.
+TEST(CtrLifecycle, EachBoundOfADeltaSaveIsExact) {
+  EXPECT_TRUE(CtrRow(Spec(), 16, 0.25f, 3, 0).IsSaved(v1::DELTA));
+  EXPECT_FALSE(CtrRow(Spec(), 17, 0.25f, 3, 0).IsSaved(v1::DELTA));
+  EXPECT_FALSE(CtrRow(Spec(), 16, std::nextafter(0.25f, 0.0f), 3, 0).IsSaved(v1::DELTA));
+  EXPECT_FALSE(CtrRow(Spec(), 16, 0.25f, std::nextafter(3.0, 0.0), 0).IsSaved(v1::DELTA));
+}
+
+TEST(CtrLifecycle, ABaseSaveAsksForNoDelta) {
+  EXPECT_TRUE(CtrRow(Spec(), 16, 0, 3, 0).IsSaved(v1::BASE));
+  EXPECT_FALSE(CtrRow(Spec(), 16, -0.5f, 3, 0).IsSaved(v1::BASE));
+  EXPECT_FALSE(CtrRow(Spec(), 17, 9, 3, 0).IsSaved(v1::BASE));
+  EXPECT_FALSE(CtrRow(Spec(), 0, 9, 2.9, 0).IsSaved(v1::BASE));
+}
+
+TEST(CtrLifecycle, OtherSavesHoldEveryValue) {
+  EXPECT_TRUE(CtrRow(Spec(), 500, 0, 0, 0).IsSaved(v1::ALL));
+  EXPECT_TRUE(CtrRow(Spec(), 500, 0, 0, 0).IsSaved(v1::BATCH));
+}
+
+TEST(CtrLifecycle, ASaveResetsTheDeltaOfTheRowsThatItHeld) {
+  for (const v1::SaveMode mode : {v1::DELTA, v1::BASE}) {
+    CtrRow held(Spec(), 3, 0.5f, 3, 1), other(Spec(), 3, 0.5f, 1, 0);
+    EXPECT_TRUE(held.UpdateAfterSave(mode));
+    EXPECT_EQ(held.delta(), 0);
+    EXPECT_EQ(held.unseen(), 3);
+    EXPECT_FALSE(held.UpdateAfterSave(mode));  // nothing is left to change
+    EXPECT_FALSE(other.UpdateAfterSave(mode));
+    EXPECT_EQ(other.delta(), 0.5f);
+  }
+}
+
+TEST(CtrLifecycle, ABatchSaveAgesEveryRowAndACheckpointNone) {
+  CtrRow row(Spec(), 3, 0.5f, 0, 0);
+  EXPECT_TRUE(row.UpdateAfterSave(v1::BATCH));
+  EXPECT_EQ(row.unseen(), 4);
+  EXPECT_EQ(row.delta(), 0.5f);
+  EXPECT_FALSE(row.UpdateAfterSave(v1::ALL));
+  EXPECT_EQ(row.unseen(), 4);
+}
+
+TEST(CtrLifecycle, ShrinkFadesFirstAndThenDecides) {
+  // score 0.5 * show: 1.6 is kept at a threshold of 0.8, but not once it has faded to 1.568.
+  CtrRow gone(Spec(), 0, 0, 1.6, 0), kept(Spec(), 0, 0, 1.6 / 0.97, 0);
+  EXPECT_FALSE(gone.Shrink());
+  EXPECT_TRUE(kept.Shrink());
+  EXPECT_DOUBLE_EQ(kept.show(), 1.6 / 0.97 * double{0.98f});
+  CtrRow clicked(Spec(), 30, 0, 5, 3);
+  EXPECT_TRUE(clicked.Shrink());
+  EXPECT_DOUBLE_EQ(clicked.show(), 5 * double{0.98f});
+  EXPECT_DOUBLE_EQ(clicked.click(), 3 * double{0.98f});
+  CtrRow old(Spec(), 31, 0, 5, 3);
+  EXPECT_FALSE(old.Shrink());
+}
+
+TEST(CtrLifecycle, ADayTableFadesWhereItIsReadAndStoresNothing) {
+  // 10 days back: 1.83 * 0.98^10 * 0.5 is just below 0.8 - and 2.0 above it.
+  CtrRow gone(DaySpec(), kToday - 10, 0, 1.83, 0), kept(DaySpec(), kToday - 10, 1, 2.0, 0);
+  EXPECT_FALSE(gone.Shrink(kToday));
+  EXPECT_TRUE(kept.Shrink(kToday));
+  EXPECT_TRUE(kept.Shrink(kToday));
+  EXPECT_EQ(kept.show(), 2.0);
+  EXPECT_EQ(kept.unseen(), kToday - 10);
+
+  CtrRow base(DaySpec(), kToday - 16, 1, 3 / std::pow(0.98f, 16) + 1e-9, 0);
+  EXPECT_TRUE(base.IsSaved(v1::BASE, kToday));
+  EXPECT_FALSE(base.IsSaved(v1::BASE, kToday + 1));
+  EXPECT_FALSE(base.UpdateAfterSave(v1::BATCH, kToday));  // its days pass by themselves
+}
+
+TEST(CtrLifecycle, ADayTableForgetsAfterItsDays) {
+  CtrRow old(DaySpec(), kToday - 30, 0, 1000, 0);
+  EXPECT_TRUE(old.Shrink(kToday));
+  EXPECT_FALSE(old.Shrink(kToday + 1));
+}
+
+TEST(CtrLifecycle, ADayAfterTodayIsToday) {
+  CtrRow row(DaySpec(), kToday + 5, 1, 3, 0);
+  EXPECT_TRUE(row.Shrink(kToday));
+  EXPECT_TRUE(row.IsSaved(v1::DELTA, kToday));
+  SeeCtrValue(MakeCtrRule(row.layout), kToday, row.value.data());
+  EXPECT_EQ(row.unseen(), kToday + 5);
+  EXPECT_EQ(row.show(), 3);
+}
+
+// A value of a table that counted has faded up to today; it goes on fading from there.
+TEST(CtrLifecycle, ACountBecomesADayAtTheNextShrink) {
+  CtrRow row(DaySpec(), 5, 1, 8, 4);
+  EXPECT_TRUE(row.IsSaved(v1::DELTA, kToday));
+  EXPECT_TRUE(row.Shrink(kToday));
+  EXPECT_EQ(row.unseen(), kToday - 5);
+  EXPECT_DOUBLE_EQ(row.show() * std::pow(0.98f, 5), 8);
+  EXPECT_TRUE(row.Shrink(kToday + 1));
+  SeeCtrValue(MakeCtrRule(row.layout), kToday + 2, row.value.data());
+  EXPECT_EQ(row.unseen(), kToday + 2);
+  EXPECT_NEAR(row.show(), 8 * std::pow(0.98f, 2), 1e-6);
+  EXPECT_NEAR(row.click(), 4 * std::pow(0.98f, 2), 1e-6);
+}
+
+TEST(CtrLifecycle, APushFadesADayTableAndGivesItToday) {
+  CtrRow row(DaySpec(), kToday - 3, 1, 100, 50);
+  SeeCtrValue(MakeCtrRule(row.layout), kToday, row.value.data());
+  EXPECT_EQ(row.unseen(), kToday);
+  EXPECT_NEAR(row.show(), 100 * std::pow(0.98f, 3), 1e-5);
+  EXPECT_NEAR(row.click(), 50 * std::pow(0.98f, 3), 1e-5);
+  CtrRow counted(DaySpec(), 3, 1, 100, 50);
+  SeeCtrValue(MakeCtrRule(counted.layout), kToday, counted.value.data());
+  EXPECT_EQ(counted.unseen(), kToday);
+  EXPECT_EQ(counted.show(), 100);
+}
+
+TEST(CtrLifecycle, WithoutADayAPushResetsTheCount) {
+  for (const v1::TableSpec& spec : {Spec(), DaySpec()}) {
+    CtrRow row(spec, 9, 1, 100, 50);
+    SeeCtrValue(MakeCtrRule(row.layout), 0, row.value.data());
+    EXPECT_EQ(row.unseen(), 0);
+    EXPECT_EQ(row.show(), 100);
+  }
+}
+
+TEST(CtrLifecycle, TodayMustBeADayThatIsNoCount) {
+  EXPECT_TRUE(CheckDay(Spec(), 0).ok());
+  EXPECT_TRUE(CheckDay(DaySpec(), kToday).ok());
+  EXPECT_TRUE(CheckDay(DaySpec(), 33).ok());
+  for (const uint32_t day : {0u, 32u, (1u << 24) + 1}) {
+    const absl::Status status = CheckDay(DaySpec(), day);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("table 'ctr'"));
+  }
+}
+
+TEST(CtrLifecycle, RulesThatMakeNoSenseAreRefused) {
+  const auto refused = [](void (*change)(v1::CtrRules*)) {
+    v1::TableSpec spec = Spec();
+    change(spec.mutable_ctr());
+    return ValueLayout::Create(spec).status().code() == absl::StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused([](v1::CtrRules* rules) { rules->set_show_click_decay_rate(0); }));
+  EXPECT_TRUE(refused([](v1::CtrRules* rules) { rules->set_show_click_decay_rate(1.01f); }));
+  EXPECT_TRUE(refused([](v1::CtrRules* rules) { rules->set_delta_keep_days(-1); }));
+  EXPECT_TRUE(refused([](v1::CtrRules* rules) { rules->set_base_threshold(NAN); }));
+  EXPECT_FALSE(refused([](v1::CtrRules* rules) { rules->set_show_click_decay_rate(1); }));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,129 @@
+// Memory of a device and what is copied to and from it, on every device that is here.
+#include "cuda/core/memory.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "cuda/core/event.h"
+#include "cuda/core/stream.h"
+#include "cuda/op/dense/elementwise.h"
+#include "cuda/op/key/sort_scores.h"
+#include "test/cuda/op/op_test.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+class MemoryTest : public testing::TestWithParam<DeviceKind> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == DeviceKind::kCpu) return;
+    absl::StatusOr<Stream> made = Stream::OnGpu(0);
+    ASSERT_TRUE(made.ok()) << made.status();
+    stream_ = *std::move(made);
+  }
+  Memory Take(MemoryPlace place, size_t bytes, const char* tag) {
+    absl::StatusOr<Memory> memory = pool_.Take(place, bytes, tag);
+    EXPECT_TRUE(memory.ok()) << memory.status();
+    return *std::move(memory);
+  }
+
+  static constexpr uint64_t kCap = 1 << 20;
+  Stream stream_;
+  MemoryPool pool_{GetParam(), 0, kCap};
+};
+
+TEST_P(MemoryTest, CopiesThereAndBack) {
+  Memory from = Take(MemoryPlace::kPinned, 4000, "from"),
+         to = Take(MemoryPlace::kPinned, 4000, "to");
+  Memory there = Take(MemoryPlace::kDevice, 4000, "there"),
+         next = Take(MemoryPlace::kDevice, 4000, "n");
+  auto* numbers = from.view<uint32_t>().data;
+  std::iota(numbers, numbers + 1000, 7u);
+  CopyToDevice(std::as_const(from).view<uint32_t>(), there.view<uint32_t>(), stream_);
+  CopyOnDevice(there.data(), next.data(), 4000, stream_);
+  ZeroOnDevice(next.data(), 40, stream_);
+  CopyToHost(std::as_const(next).view<uint32_t>(), to.view<uint32_t>(), stream_);
+  ASSERT_TRUE(stream_.Wait().ok()) << stream_.status();
+  const auto* back = to.view<uint32_t>().data;
+  for (uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(back[i], i < 10 ? 0 : 7 + i) << i;
+}
+
+TEST_P(MemoryTest, BeginsAsZerosAndIsAligned) {
+  Memory there = Take(MemoryPlace::kDevice, 1000, "there"),
+         back = Take(MemoryPlace::kPinned, 1000, "b");
+  std::memset(back.data(), 1, 1000);
+  CopyToHost(there.data(), back.data(), 1000, stream_);
+  ASSERT_TRUE(stream_.Wait().ok()) << stream_.status();
+  const auto* bytes = static_cast<const char*>(back.data());
+  EXPECT_EQ(std::count(bytes, bytes + 1000, 0), 1000);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(there.data()) % 256, 0u);
+}
+
+TEST_P(MemoryTest, PoolKeepsItsCapAndSaysWhatHoldsIt) {
+  Memory rows = Take(MemoryPlace::kDevice, 600000, "rows");
+  const absl::Status refused = pool_.Take(MemoryPlace::kPinned, 600000, "staging").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("600000 bytes for staging"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("600000 for rows"));
+  EXPECT_EQ(pool_.bytes(), 600000u);
+  rows = Memory();
+  Memory staging = Take(MemoryPlace::kPinned, 600000, "staging");
+  const std::vector<MemoryUse> uses = pool_.uses();
+  ASSERT_EQ(uses.size(), 2u);
+  EXPECT_EQ(uses[0].tag, "rows");
+  EXPECT_EQ(uses[0].bytes, 0u);
+  EXPECT_EQ(uses[0].bytes_max, 600000u);
+  EXPECT_EQ(uses[1].bytes, 600000u);
+}
+
+TEST_P(MemoryTest, EventsOrderStreamsAndTellTime) {
+  absl::StatusOr<Event> before = Event::Create(GetParam()), after = Event::Create(GetParam());
+  ASSERT_TRUE(before.ok() && after.ok());
+  before->Record(stream_);
+  after->Record(stream_);
+  after->LetWait(stream_);
+  ASSERT_TRUE(after->Wait().ok());
+  const absl::StatusOr<double> ms = after->MillisecondsSince(*before);
+  ASSERT_TRUE(ms.ok()) << ms.status();
+  EXPECT_GE(*ms, 0);
+  EXPECT_TRUE(stream_.Wait().ok()) << stream_.status();
+}
+
+TEST_P(MemoryTest, AnErrorIsNotThatOfTheNextCall) {
+  const bool on_gpu = GetParam() == DeviceKind::kCuda;
+  absl::StatusOr<Event> before = Event::Create(GetParam()), after = Event::Create(GetParam());
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(after->MillisecondsSince(*before).ok(), !on_gpu);  // neither was recorded
+  Memory x = Take(MemoryPlace::kDevice, 4000, "x");
+  ZeroOnDevice(x.data(), 4000, stream_);
+  after->Record(stream_);
+  while (!after->HasHappened().value()) continue;
+  Memory scratch = Take(MemoryPlace::kDevice, op::SortScoresScratchBytes(1000, stream_), "scratch");
+  op::SortScores(x.view<float>().data, 1000, scratch.data(), stream_);
+  EXPECT_TRUE(stream_.Wait().ok()) << stream_.status();
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, MemoryTest, testing::ValuesIn(op::TestedDevices()),
+                         [](const testing::TestParamInfo<DeviceKind>& tested) {
+                           return tested.param == DeviceKind::kCpu ? "cpu" : "cuda_0";
+                         });
+
+TEST(StreamOfGpu, RefusesAGpuThatIsNotThere) {
+  const absl::Status status = Stream::OnGpu(99).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("GPU 99: "));
+}
+
+TEST(StreamOfGpu, WithoutAGpuRecordsWhatAnOpCannotDo) {
+  Stream stream(DeviceKind::kCuda);
+  float x = 1;
+  op::Fill(2, &x, 1, stream);
+  EXPECT_EQ(stream.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(x, 1);
+}
+
+}  // namespace
+}  // namespace cistern

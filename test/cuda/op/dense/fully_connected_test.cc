@@ -1,0 +1,184 @@
+#include "cuda/op/dense/fully_connected.h"
+
+#include "cuda/op/dense/bias_gradient.h"
+#include "cuda/op/dense/gemm.h"
+#include "test/cuda/op/op_test.h"
+
+namespace cistern::op {
+namespace {
+
+constexpr double kTolerance = 2e-5;
+
+// a [m, k] times b [k, n].
+Doubles Times(const Doubles& a, const Doubles& b, size_t m, size_t k, size_t n) {
+  Doubles c(m * n, 0.0);
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < k; ++j) {
+      for (size_t l = 0; l < n; ++l) c[i * n + l] += a[i * k + j] * b[j * n + l];
+    }
+  }
+  return c;
+}
+
+Doubles Transposed(const Doubles& a, size_t rows, size_t columns) {
+  Doubles t(a.size());
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) t[c * rows + r] = a[r * columns + c];
+  }
+  return t;
+}
+
+Doubles Layer(const Doubles& x, const Doubles& weight, const Doubles& bias, size_t b, size_t k,
+              size_t n) {
+  Doubles y = Times(x, weight, b, k, n);
+  for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % n];
+  return y;
+}
+
+class GemmTest : public OpTest {};
+class FullyConnectedTest : public OpTest {
+ protected:
+  size_t ScratchFloats() const {
+    return std::max(FullyConnectedScratchFloats(ElementType::kFloat, b(), k(), n()),
+                    BiasGradientScratchFloats(b(), n()));
+  }
+};
+
+TEST_P(GemmTest, IsTheProductForEveryTranspose) {
+  const Doubles a = Random(b() * k()), w = Random(k() * n());
+  const Doubles expected = Times(a, w, b(), k(), n());
+  for (const Transpose ta : {Transpose::kNo, Transpose::kYes}) {
+    for (const Transpose tb : {Transpose::kNo, Transpose::kYes}) {
+      const Floats left(ta == Transpose::kYes ? Transposed(a, b(), k()) : a);
+      const Floats right(tb == Transpose::kYes ? Transposed(w, k(), n()) : w);
+      Floats c(b() * n(), kUnset);
+      Gemm(ta, tb, b(), n(), k(), left.data(), right.data(), Write::kOverwrite, c.data(), stream());
+      ExpectNear(expected, c, kTolerance);
+      Gemm(ta, tb, b(), n(), k(), left.data(), right.data(), Write::kAccumulate, c.data(),
+           stream());
+      Doubles twice = expected;
+      for (double& v : twice) v *= 2;
+      ExpectNear(twice, c, kTolerance);
+    }
+  }
+}
+
+// Of each factor 11 or 8 bits are left, whether it is rounded or cut off; that the emulated GPU
+// does round shows that it was told.
+TEST_P(GemmTest, RoundsItsInputsNoFurtherThanTheStreamAllows) {
+  const Doubles a = Random(b() * k()), w = Random(k() * n());
+  const Doubles exact = Times(a, w, b(), k(), n());
+  Doubles sizes[2] = {a, w};
+  for (Doubles& x : sizes) {
+    for (double& v : x) v = std::abs(v);
+  }
+  const Doubles size = Times(sizes[0], sizes[1], b(), k(), n());
+  for (const auto& [precision, share] :
+       {std::pair(ProductPrecision::kTf32, 0x1p-9), {ProductPrecision::kBfloat16, 0x1p-7}}) {
+    Floats c(b() * n(), kUnset);
+    stream().set_product_precision(precision);
+    Gemm(Transpose::kNo, Transpose::kNo, b(), n(), k(), Floats(a).data(), Floats(w).data(),
+         Write::kOverwrite, c.data(), stream());
+    stream().set_product_precision(ProductPrecision::kFloat32);
+    const std::vector<float>& values = c.Read();
+    double error = 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      ASSERT_NEAR(exact[i], values[i], share * size[i] + kTolerance) << "at " << i;
+      error = std::max(error, std::abs(exact[i] - double{values[i]}));
+    }
+    const bool emulated = GetParam().device == DeviceKind::kCuda &&
+                          DescribeCudaBuild().find("emulated") != std::string::npos;
+    if (emulated && exact.size() > 1000 && k() > 1) {
+      EXPECT_GT(error, share / 64);
+    }
+  }
+}
+
+TEST_P(FullyConnectedTest, ForwardIsProductPlusBias) {
+  const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
+  Floats y(b() * n(), kUnset);
+  Floats scratch(FullyConnectedScratchFloats(ElementType::kFloat, b(), k(), n()), kUnset);
+  FullyConnected(Floats(x).data(), Floats(weight).data(), Floats(bias).data(), y.data(), b(), k(),
+                 n(), scratch.data(), stream());
+  ExpectNear(Layer(x, weight, bias, b(), k(), n()), y, kTolerance);
+  FullyConnected(Floats(x).data(), Floats(weight).data(), nullptr, y.data(), b(), k(), n(),
+                 scratch.data(), stream());
+  ExpectNear(Times(x, weight, b(), k(), n()), y, kTolerance);
+}
+
+TEST_P(FullyConnectedTest, BackwardIsTheDerivative) {
+  const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
+  const Doubles dy = Random(b() * n());
+  for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
+    Floats dx = Gradient(x.size(), write), dweight(weight.size(), kUnset), dbias(n(), kUnset);
+    Floats scratch(ScratchFloats(), kUnset), same(dy);
+    BiasGradient(nullptr, same.data(), dbias.data(), b(), n(), scratch.data(), stream());
+    ExpectNear(dy, same, 0);
+    FullyConnectedBackward(Floats(x).data(), Floats(weight).data(), Floats(dy).data(), write,
+                           dx.data(), dweight.data(), b(), k(), n(), scratch.data(), stream());
+    const auto loss = [&](const Doubles& x_, const Doubles& w_, const Doubles& b_) {
+      return Dot(dy, Layer(x_, w_, b_, b(), k(), n()));
+    };
+    ExpectGradient([&](const Doubles& v) { return loss(v, weight, bias); }, x, dx, kTolerance,
+                   Base(write));
+    ExpectGradient([&](const Doubles& v) { return loss(x, v, bias); }, weight, dweight, kTolerance);
+    ExpectGradient([&](const Doubles& v) { return loss(x, weight, v); }, bias, dbias, kTolerance);
+  }
+}
+
+TEST_P(FullyConnectedTest, BackwardLeavesOutWhatIsNotWanted) {
+  const Floats x(Random(b() * k())), weight(Random(k() * n())), dy(Random(b() * n()));
+  Floats dx(b() * k()), all(k() * n(), kUnset), only(k() * n(), kUnset), scratch(ScratchFloats());
+  FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, dx.data(),
+                         all.data(), b(), k(), n(), scratch.data(), stream());
+  FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, nullptr,
+                         only.data(), b(), k(), n(), scratch.data(), stream());
+  EXPECT_EQ(all.Read(), only.Read());
+}
+
+Doubles Relu(Doubles x) {
+  for (double& v : x) v = std::max(v, 0.0);
+  return x;
+}
+
+// Two layers: what the second makes of the first one's mask is the derivative by what the first
+// one's ReLU was given; and as well without a mask.
+TEST_P(FullyConnectedTest, AReluIsUndoneByTheLayerBehindIt) {
+  const Doubles in = Random(b() * n()), first = Random(n() * k()), shift = Random(k());
+  const Doubles weight = Random(k() * n()), dy = Random(b() * n());
+  const Doubles sums = Layer(in, first, shift, b(), n(), k());
+  for (const bool wanted : {true, false}) {
+    Array<uint8_t> bits(b() * ReluMaskStride(k()), 0xFF);
+    ReluMask mask = {wanted ? bits.data() : nullptr};
+    Floats x(b() * k(), kUnset);
+    FullyConnectedRelu(Floats(in).data(), Floats(first).data(), Floats(shift).data(), x.data(),
+                       &mask, b(), n(), k(), Floats(ScratchFloats()).data(), stream());
+    ExpectNear(Relu(sums), x, kTolerance);
+    EXPECT_LE(mask.is_made, wanted);
+    Floats dx(x.size(), kUnset), dweight(weight.size(), kUnset);
+    Floats scratch(ScratchFloats(), kUnset);
+    FullyConnectedBackwardBehindRelu(x.data(), mask, Floats(weight).data(), Floats(dy).data(),
+                                     dx.data(), dweight.data(), b(), k(), n(), scratch.data(),
+                                     stream());
+    Doubles expected = Times(dy, Transposed(weight, k(), n()), b(), n(), k());
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] *= sums[i] > 0 ? 1 : 0;
+    ExpectNear(expected, dx, kTolerance);
+    ExpectNear(Times(Transposed(Relu(sums), b(), k()), dy, k(), b(), n()), dweight, 5 * kTolerance);
+  }
+}
+
+TEST_P(FullyConnectedTest, TheBiasGradientUndoesTheReluOfTheLayer) {
+  const Doubles y = Relu(Random(b() * n())), dy = Random(b() * n());
+  Doubles expected = dy;
+  for (size_t i = 0; i < y.size(); ++i) expected[i] *= y[i] > 0 ? 1 : 0;
+  Floats grad(dy), dbias(n(), kUnset), scratch(ScratchFloats(), kUnset);
+  BiasGradient(Floats(y).data(), grad.data(), dbias.data(), b(), n(), scratch.data(), stream());
+  ExpectNear(expected, grad, 0);
+  ExpectNear(Times(Doubles(b(), 1.0), expected, 1, b(), n()), dbias, kTolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, GemmTest, testing::ValuesIn(OpCases()), OpCaseName);
+INSTANTIATE_TEST_SUITE_P(Devices, FullyConnectedTest, testing::ValuesIn(OpCases()), OpCaseName);
+
+}  // namespace
+}  // namespace cistern::op

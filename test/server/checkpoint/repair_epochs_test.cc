@@ -1,0 +1,78 @@
+// A fleet that one claim has shut all writers out of, and its way back.
+#include "server/checkpoint/repair_epochs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/server/checkpoint/small_state.h"
+#include "test/support/memory_file_system.h"
+
+namespace cistern {
+namespace {
+
+constexpr char kState[] = "/data/state";
+
+std::string Claim(Epoch epoch) {
+  return absl::StrCat(kState, "/epoch/", NumberName(epoch));
+}
+
+TEST(RepairEpochs, AFleetWithoutAnEpochLeftIsWrittenToAgain) {
+  MemoryFileSystem disk;
+  const std::vector<uint64_t> digests = MakeSmallState(disk, "/data", 2, 2);
+  const Epoch before = StateFolder::OpenToRead(disk, kState).value()->NewestEpoch().value();
+  ASSERT_TRUE(disk.Create(Claim(UINT64_MAX)).ok());
+  ASSERT_TRUE(disk.Create(Claim(StateFolder::kMaxEpoch)).ok());
+  ServerOptions options;
+  options.files = &disk;
+  options.data_dir = "/data";
+  options.shard_num = 8;
+  {
+    RestartableFleet fleet(2, options);
+    const absl::Status refused = Connected(fleet.Links())->ClaimEpoch();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+    EXPECT_THAT(std::string(refused.message()),
+                testing::HasSubstr("cistern ckpt repair-epochs /data/state"));
+    EXPECT_TRUE(absl::IsFailedPrecondition(RepairEpochs(disk, kState).status()));  // they run
+  }
+  const absl::StatusOr<RepairedEpochs> repaired = RepairEpochs(disk, kState);
+  ASSERT_EQ(repaired.status(), absl::OkStatus());
+  EXPECT_THAT(repaired->removed, testing::ElementsAre(StateFolder::kMaxEpoch, UINT64_MAX));
+  EXPECT_EQ(repaired->newest, before + 1);
+  EXPECT_EQ(RecoveredDigests(disk, "/data", 2, 8), digests);
+  RestartableFleet fleet(2, options);
+  auto client = Writer(fleet.Links());
+  EXPECT_EQ(CommitRound(*client, 3), absl::OkStatus());
+}
+
+TEST(RepairEpochs, AWholeFolderIsLeftAsItIs) {
+  MemoryFileSystem disk;
+  MakeSmallState(disk, "/data", 2, 1);
+  const std::vector<std::string> claims = disk.List("/data/state/epoch").value();
+  const absl::StatusOr<RepairedEpochs> repaired = RepairEpochs(disk, kState);
+  ASSERT_EQ(repaired.status(), absl::OkStatus());
+  EXPECT_TRUE(repaired->removed.empty());
+  EXPECT_EQ(disk.List("/data/state/epoch").value(), claims);
+  EXPECT_TRUE(absl::IsNotFound(RepairEpochs(disk, "/data").status()));
+}
+
+// What is left of the epoch folder after a crash at any call is repaired by running it again.
+TEST(RepairEpochs, ACrashAtAnyCallLeavesItToBeRunAgain) {
+  MemoryFileSystem disk;
+  MakeSmallState(disk, "/data", 1, 1);
+  const Epoch before = StateFolder::OpenToRead(disk, kState).value()->NewestEpoch().value();
+  ASSERT_TRUE(disk.Create(Claim(UINT64_MAX)).ok());
+  const size_t begin = disk.operation_num();
+  ASSERT_EQ(RepairEpochs(disk, kState).status(), absl::OkStatus());
+  for (size_t prefix = begin; prefix <= disk.operation_num(); ++prefix) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      const auto lost = disk.Crash(prefix, MemoryFileSystem::Loss::kWeak, seed);
+      const absl::StatusOr<RepairedEpochs> repaired = RepairEpochs(*lost, kState);
+      ASSERT_EQ(repaired.status(), absl::OkStatus());
+      EXPECT_GE(repaired->newest, before);
+      EXPECT_LT(repaired->newest, StateFolder::kMaxEpoch);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,75 @@
+// Durable servers in a folder of their own, and passes whose outcome is known.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "test/support/temp_folder.h"
+#include "test/worker/client/embedded_fleet.h"
+#include "test/worker/client/restartable_fleet.h"
+
+namespace cistern {
+
+class DurableCommit : public testing::Test {
+ protected:
+  ServerOptions Base() const {
+    ServerOptions options;
+    options.data_dir = folder_.path();
+    options.shard_num = 8;
+    return options;
+  }
+  static ClientOptions Impatient() {
+    ClientOptions options;
+    options.retry_limit = absl::Milliseconds(1);
+    return options;
+  }
+  // A pass that writes values which depend on (key, round) to both sparse tables and the dense one.
+  static absl::Status Round(ParameterClient& client, uint64_t round, bool durable = true) {
+    CISTERN_RETURN_IF_ERROR(client.BeginPass());
+    CISTERN_RETURN_IF_ERROR(PushRound(client, round));
+    ParameterClient::CommitOptions commit;
+    commit.durable = durable;
+    commit.worker_state = absl::StrCat("{\"round\": ", round, "}");
+    return client.CommitPass(commit);
+  }
+  static absl::Status PushRound(ParameterClient& client, uint64_t round) {
+    std::mt19937_64 random(round);
+    for (const TableId table : {kCtr, kDeep}) {
+      const uint32_t stride = client.layout(table).full_floats();
+      std::vector<Key> keys;
+      for (Key key = 1 + round % 3; key < 400; key += 1 + random() % 9) keys.push_back(key * 977);
+      std::vector<float> values(keys.size() * stride);
+      std::vector<uint8_t> full(keys.size());
+      for (size_t i = 0; i < keys.size(); ++i) {
+        full[i] = table == kDeep || (keys[i] + round) % 2 == 0;
+        const uint32_t cells = client.layout(table).floats(full[i] != 0);
+        for (uint32_t c = 0; c < cells; ++c) {
+          values[i * stride + c] = static_cast<float>(random() % 100000) / 7.0f;
+        }
+      }
+      CISTERN_RETURN_IF_ERROR(client.Push(table, keys, values.data(), full.data()));
+    }
+    std::vector<float> dense(1000 * 3);
+    for (float& cell : dense) cell = static_cast<float>(random() % 1000) / 3.0f;
+    return client.PushDense(kMlp, dense.data());
+  }
+  // The digests after rounds 1 .. n on one server without files.
+  static std::vector<uint64_t> Expected(uint64_t rounds) {
+    EmbeddedFleet fleet(1, [] {
+      ServerOptions options;
+      options.shard_num = 8;
+      return options;
+    }());
+    auto client = Writer(fleet.Links());
+    for (uint64_t round = 1; round <= rounds; ++round) {
+      EXPECT_EQ(Round(*client, round), absl::OkStatus());
+    }
+    return DigestsOf(*client);
+  }
+
+  TempFolder folder_;
+};
+
+}  // namespace cistern

@@ -1,0 +1,167 @@
+// Every call to the disk fails once, in turn, in each piece of a cluster's life: each time the
+// error is said, what was committed stands, and the same step done again succeeds.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <iostream>
+
+#include "test/support/fault_file_system.h"
+#include "test/support/memory_file_system.h"
+#include "test/worker/client/embedded_fleet.h"
+#include "test/worker/client/restartable_fleet.h"
+
+namespace cistern {
+namespace {
+
+// A cluster of two servers on a disk that fails when it is told to.
+class FailingCluster {
+ public:
+  FailingCluster() : files_(&disk_) {
+    ServerOptions options;
+    options.data_dir = "/cluster";
+    options.shard_num = 4;
+    options.keep_commits = 2;
+    options.compact_min_bytes = 1;
+    options.files = &files_;
+    fleet_ = std::make_unique<RestartableFleet>(2, options);
+    Join();
+    EXPECT_EQ(Round(), absl::OkStatus());
+    EXPECT_EQ(Round(), absl::OkStatus());
+  }
+
+  FaultFileSystem& files() { return files_; }
+  void AwaitMerges() {
+    for (size_t rank = 0; rank < 2; ++rank) fleet_->node(rank).AwaitCompaction();
+  }
+  RestartableFleet& fleet() { return *fleet_; }
+  ParameterClient& client() { return *client_; }
+  PassId committed() const { return client_->committed_pass(); }
+
+  // Becomes the writer, as a worker does that starts or goes back to the last commit.
+  void Join() {
+    ClientOptions options;
+    options.retry_limit = absl::ZeroDuration();  // the first error is what this test looks at
+    client_ = Connected(fleet_->Links(), options);
+    ASSERT_NE(client_, nullptr);
+    ASSERT_EQ(client_->CreateTables(TestSchema()), absl::OkStatus());
+    ASSERT_EQ(client_->ClaimEpoch(), absl::OkStatus());
+  }
+  // The pass after the committed one: what it writes depends on its number alone.
+  absl::Status Round(bool durable = true) {
+    CISTERN_RETURN_IF_ERROR(client_->BeginPass());
+    CISTERN_RETURN_IF_ERROR(Push(client_->committed_pass() + 1));
+    ParameterClient::CommitOptions commit;
+    commit.durable = durable;
+    const absl::Status committed = client_->CommitPass(commit);
+    AwaitMerges();  // on threads of their own: calls to the disk keep their order
+    return committed;
+  }
+  absl::Status Push(uint64_t pass) {
+    std::vector<Key> keys;
+    for (Key key = 1; key <= 40; ++key) keys.push_back(key * 31 + pass % 5);
+    std::vector<float> values = ValuesOf(keys, client_->layout(kDeep).full_floats());
+    for (float& value : values) value += static_cast<float>(pass);
+    const std::vector<uint8_t> full(keys.size(), 1);
+    CISTERN_RETURN_IF_ERROR(client_->Push(kDeep, keys, values.data(), full.data()));
+    const std::vector<float> dense(3000, static_cast<float>(pass));
+    return client_->PushDense(kMlp, dense.data());
+  }
+
+ private:
+  MemoryFileSystem disk_;
+  FaultFileSystem files_;
+  std::unique_ptr<RestartableFleet> fleet_;
+  std::unique_ptr<ParameterClient> client_;
+};
+
+std::vector<uint64_t> DigestsAfter(PassId passes) {
+  static std::map<PassId, std::vector<uint64_t>> known;
+  const auto found = known.find(passes);
+  if (found != known.end()) return found->second;
+  FailingCluster cluster;
+  while (cluster.committed() < passes) EXPECT_EQ(cluster.Round(), absl::OkStatus());
+  return known[passes] = DigestsOf(cluster.client());
+}
+
+// Runs `step` on fresh clusters with the first, the second ... call failing, until none fails.
+void FailEveryCallOf(const std::string& name,
+                     const std::function<absl::Status(FailingCluster&)>& step) {
+  for (const Fault fault :
+       {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite, Fault::kLostReply}) {
+    uint64_t places = 0;
+    for (uint64_t call = 1;; ++call) {
+      FailingCluster cluster;
+      const PassId before = cluster.committed();
+      cluster.files().FailCall(call, fault);
+      const absl::Status status = step(cluster);
+      const std::vector<std::string> hits = cluster.files().hits();
+      cluster.files().FailNothing();
+      if (hits.empty()) {
+        EXPECT_EQ(status, absl::OkStatus()) << name;
+        break;
+      }
+      ++places;
+      const std::string where = absl::StrCat(name, ", fault ", static_cast<int>(fault), " in '",
+                                             hits[0], "': ", status.ToString());
+      // Whoever comes next finds a commit, and can go on.
+      for (size_t rank = 0; rank < 2; ++rank) {
+        if (call % 2 == 1) continue;
+        ASSERT_EQ(cluster.fleet().Restart(rank), absl::OkStatus()) << where;
+      }
+      ASSERT_NO_FATAL_FAILURE(cluster.Join()) << where;
+      ASSERT_GE(cluster.committed(), before) << where;
+      ASSERT_LE(cluster.committed(), before + 3) << where;
+      ASSERT_EQ(DigestsOf(cluster.client()), DigestsAfter(cluster.committed())) << where;
+      ASSERT_EQ(cluster.Round(), absl::OkStatus()) << where;
+      ASSERT_EQ(DigestsOf(cluster.client()), DigestsAfter(cluster.committed())) << where;
+    }
+    EXPECT_GT(places, 3u) << name;
+    std::cout << name << ", fault " << static_cast<int>(fault) << ": " << places << " places\n";
+  }
+}
+
+TEST(FailingDisk, ACommit) {
+  FailEveryCallOf("commit", [](FailingCluster& cluster) { return cluster.Round(); });
+}
+
+TEST(FailingDisk, ACommitOfSeveralPasses) {
+  FailEveryCallOf("commit of three passes", [](FailingCluster& cluster) -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
+    CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
+    return cluster.Round();
+  });
+}
+
+TEST(FailingDisk, AReplacementOfEverything) {
+  FailEveryCallOf("replacement", [](FailingCluster& cluster) -> absl::Status {
+    const PassId pass = cluster.committed();
+    // The same rows again, as one new base.
+    CISTERN_RETURN_IF_ERROR(cluster.client().Clear(0));
+    for (PassId p = 1; p <= pass; ++p) {
+      CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/p == pass));
+    }
+    return absl::OkStatus();
+  });
+}
+
+TEST(FailingDisk, AClaim) {
+  FailEveryCallOf("claim", [](FailingCluster& cluster) {
+    CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
+    return cluster.client().ClaimEpoch();
+  });
+}
+
+TEST(FailingDisk, ARestart) {
+  FailEveryCallOf("restart", [](FailingCluster& cluster) -> absl::Status {
+    for (size_t rank : {0, 1}) {
+      const absl::Status started = cluster.fleet().Restart(rank);
+      if (started.ok()) continue;
+      EXPECT_EQ(cluster.fleet().Start(rank), absl::OkStatus());
+      return started;
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,66 @@
+#include "server/commit/finite_scan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "test/server/table/table_specs.h"
+
+namespace cistern {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+TEST(FiniteScan, FindsTheFirstBadFloatWhereverItIs) {
+  const FiniteScan scan(3u);
+  for (size_t rows : {1, 2, 341, 342, 1000}) {
+    std::vector<float> cells(rows * 3, std::numeric_limits<float>::max());
+    EXPECT_EQ(scan.FirstBad(cells), cells.size());
+    for (size_t i = 0; i < cells.size(); i += 7) {
+      for (float bad : {kNan, -kNan, kInf, -kInf}) {
+        cells[i] = bad;
+        cells.back() = kNan;
+        EXPECT_EQ(scan.FirstBad(cells), i);
+        cells[i] = cells.back() = std::numeric_limits<float>::denorm_min();
+      }
+    }
+  }
+  EXPECT_EQ(scan.FirstBad({}), 0u);
+}
+
+TEST(FiniteScan, LooksAtDoublesAsDoublesAndNotAtUid) {
+  const ValueLayout layout = Table(CtrSpec(8), Map(1, 1))->layout();
+  const FiniteScan scan(layout);
+  const size_t rows = 200, stride = layout.full_floats(), row = 150;
+  std::vector<float> cells(rows * stride, 1.0f);
+  float* value = cells.data() + row * stride;
+  // Bits that are NaN as floats and ordinary as what they are.
+  uint64_t bits = 0x3FF0000000000000ull | 0x7FC00000ull;
+  double show;
+  std::memcpy(&show, &bits, 8);
+  StoreDouble(value + ValueLayout::kShow, show);
+  StoreDouble(value + ValueLayout::kClick, 1e300);  // beyond a float, and finite
+  StoreU64(value + layout.uid_index(), 0xFFFFFFFFFFFFFFFFull);
+  EXPECT_EQ(scan.FirstBad(cells), cells.size());
+
+  StoreDouble(value + ValueLayout::kClick, std::nan(""));
+  EXPECT_EQ(scan.FirstBad(cells), row * stride + ValueLayout::kClick + 1);
+  StoreDouble(value + ValueLayout::kClick, 1.0);
+  StoreDouble(value + ValueLayout::kShow, -HUGE_VAL);
+  EXPECT_EQ(scan.FirstBad(cells), row * stride + ValueLayout::kShow + 1);
+  StoreDouble(value + ValueLayout::kShow, 1.0);
+  for (uint32_t cell : {ValueLayout::kUnseenDays, ValueLayout::kDeltaScore, ValueLayout::kEmbedW,
+                        ValueLayout::kEmbedState, layout.slot_index(), layout.state_index(),
+                        layout.weight_index(), layout.full_floats() - 1}) {
+    value[cell] = kInf;
+    EXPECT_EQ(scan.FirstBad(cells), row * stride + cell);
+    value[cell] = 1.0f;
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,99 @@
+// A pass stage with tables of every kind, and pushes for it.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "common/base/check.h"
+#include "server/commit/pass_stage.h"
+#include "server/commit/staging.h"
+#include "test/server/table/table_specs.h"
+
+namespace cistern {
+
+using Code = absl::StatusCode;
+
+// A server of one table of embeddings (4 cells), one of ctr values and a dense one (10 rows of 2
+// columns); server 0 of 2 with 4 shards, so it owns even keys and dense rows 0 to 5.
+class PassStageTest : public testing::Test {
+ protected:
+  PassStageTest() : pool_(2), store_(Map(4, 2), 0), stage_(&store_, &pool_, 1 << 20) {
+    v1::Schema schema;
+    *schema.add_tables() = EmbeddingSpec(4, "deep");
+    *schema.add_tables() = CtrSpec(8, "ctr");
+    v1::DenseTableSpec* dense = schema.add_dense_tables();
+    dense->set_name("mlp");
+    dense->set_rows(10);
+    for (const char* column : {"weight", "state"}) dense->add_columns(column);
+    *schema.add_dense_tables() = *dense;  // one column that gradients are added to
+    dense = schema.mutable_dense_tables(1);
+    dense->set_name("sums");
+    dense->mutable_columns()->DeleteSubrange(1, 1);
+    dense->set_columns(0, "w");
+    dense->mutable_rule()->set_kind(v1::DenseRule::SUM);
+    CISTERN_CHECK(store_.Create(schema).ok());
+  }
+
+  SparseTable& table() { return *store_.sparse_tables()[0]; }
+
+  StagedPush SparsePush(const std::vector<Key>& keys, int version = 1, TableId id = 0) {
+    StagedPush push;
+    push.table = id;
+    push.keys = keys;
+    for (Key key : keys) {
+      const auto value = TestValue(store_.sparse_tables()[id]->layout(), key, version, true);
+      push.values.insert(push.values.end(), value.begin(), value.end());
+      push.full.push_back(1);
+    }
+    push.body_hash = 1000 * keys.size() + static_cast<uint64_t>(version);
+    return push;
+  }
+
+  StagedPush DensePush(uint64_t start, uint64_t rows, float value) {
+    StagedPush push;
+    push.dense = true;
+    push.start = start;
+    push.values.assign(rows * 2, value);
+    push.body_hash = start + 1;
+    return push;
+  }
+
+  // The cells of an even key; empty if absent.
+  std::vector<float> Row(Key key) {
+    std::vector<float> value(table().layout().full_floats());
+    bool full = false;
+    return table().Find(key, value.data(), &full) ? value : std::vector<float>();
+  }
+
+  uint64_t Digest() {
+    uint64_t sum = 0;
+    for (const auto& sparse : store_.sparse_tables()) sum += sparse->Digest();
+    for (const auto& dense : store_.dense_tables()) sum += dense->Digest();
+    return sum;
+  }
+
+  absl::Status PrepareAndCommit(PassId pass) {
+    uint64_t rows = 0;
+    CISTERN_RETURN_IF_ERROR(stage_.Prepare(pass, &rows));
+    return stage_.Commit(pass);
+  }
+
+  // Passes 1 .. pass of nothing.
+  void CommitEmptyPasses(PassId pass) {
+    for (PassId p = 1; p <= pass; ++p) {
+      ASSERT_TRUE(stage_.Begin(p).ok());
+      ASSERT_TRUE(stage_.Seal(p, 0, 0).ok());
+      ASSERT_TRUE(PrepareAndCommit(p).ok());
+    }
+  }
+
+  ThreadPool pool_;
+  TableStore store_;
+  PassStage stage_;
+};
+
+#define EXPECT_CODE(expression, expected_code) EXPECT_EQ((expression).code(), expected_code)
+
+}  // namespace cistern

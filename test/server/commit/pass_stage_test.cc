@@ -1,0 +1,211 @@
+// What each verb of a pass does in each state.
+
+#include "test/server/commit/pass_stage_fixture.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(PassStageTest, CommitMakesStagedValuesTheState) {
+  ASSERT_TRUE(stage_.Begin(1, 2).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 4, 8})).ok());
+  ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({6, 10})).ok());
+  ASSERT_TRUE(stage_.Push(1, 1, 1, SparsePush({6}, 1, 1)).ok());  // the same key, another table
+  ASSERT_TRUE(stage_.Push(1, 1, 2, DensePush(0, 6, 0.5f)).ok());
+  EXPECT_TRUE(Row(2).empty());  // nothing before the commit
+  ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
+  ASSERT_TRUE(stage_.Seal(1, 1, 3).ok());
+  uint64_t rows = 0;
+  ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
+  EXPECT_EQ(rows, 3u + 2 + 1 + 6);
+  EXPECT_TRUE(Row(2).empty());
+  EXPECT_GT(stage_.staged_bytes(), 0u);
+  ASSERT_TRUE(stage_.Commit(1).ok());
+  EXPECT_EQ(stage_.committed(), 1u);
+  EXPECT_EQ(stage_.open(), 0u);
+  EXPECT_EQ(stage_.staged_bytes(), 0u);
+  for (Key key : {2, 4, 6, 8, 10}) EXPECT_EQ(Row(key), TestValue(table().layout(), key, 1, true));
+  EXPECT_EQ(store_.sparse_tables()[1]->counts().rows, 1u);
+  std::vector<float> dense(12);
+  ASSERT_TRUE(store_.dense_tables()[0]->Read(0, 6, dense.data()).ok());
+  EXPECT_EQ(dense, std::vector<float>(12, 0.5f));
+}
+
+TEST_F(PassStageTest, EveryVerbInReadyStateIsRefusedExceptBeginAndAbort) {
+  CommitEmptyPasses(3);
+  uint64_t rows = 0;
+  for (PassId pass : {0, 1, 2, 3, 4, 5}) {
+    // Of a pass that is to come, staging may have been lost here: its worker starts it again.
+    const Code refused = pass > 3 ? Code::kAborted : Code::kFailedPrecondition;
+    EXPECT_CODE(stage_.Push(pass, 0, 0, SparsePush({2})), refused) << pass;
+    EXPECT_CODE(stage_.Seal(pass, 0, 0), refused) << pass;
+    EXPECT_CODE(stage_.Prepare(pass, &rows), refused) << pass;
+    EXPECT_CODE(stage_.Commit(pass), pass == 3 ? Code::kOk : refused) << pass;
+    EXPECT_CODE(stage_.Abort(pass), Code::kOk) << pass;
+  }
+  for (PassId pass : {0, 2, 3, 5}) {
+    const absl::Status status = stage_.Begin(pass);
+    EXPECT_CODE(status, pass > 4 ? Code::kAborted : Code::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(absl::StrCat("pass ", pass)), HasSubstr("next is 4")));
+  }
+  EXPECT_TRUE(stage_.Begin(4).ok());
+}
+
+TEST_F(PassStageTest, OpenPassRefusesOtherPassesAndCommit) {
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
+  uint64_t rows = 0;
+  for (PassId pass : {0, 2}) {
+    EXPECT_CODE(stage_.Begin(pass), pass > 1 ? Code::kAborted : Code::kFailedPrecondition);
+    EXPECT_CODE(stage_.Push(pass, 0, 1, SparsePush({4})), Code::kFailedPrecondition);
+    EXPECT_CODE(stage_.Seal(pass, 0, 1), Code::kFailedPrecondition);
+    EXPECT_CODE(stage_.Prepare(pass, &rows), Code::kFailedPrecondition);
+    EXPECT_TRUE(stage_.Abort(pass).ok());
+  }
+  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+  EXPECT_EQ(stage_.open(), 1u);
+  ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
+  EXPECT_TRUE(PrepareAndCommit(1).ok());
+  EXPECT_FALSE(Row(2).empty());
+}
+
+TEST_F(PassStageTest, VerbsMayBeRepeated) {
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
+  ASSERT_TRUE(stage_.Begin(1).ok());  // drops nothing
+  const uint64_t bytes = stage_.staged_bytes();
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
+  EXPECT_EQ(stage_.staged_bytes(), bytes);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());  // late, after the seal
+  for (int i = 0; i < 2; ++i) {
+    uint64_t rows = 0;
+    ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
+    EXPECT_EQ(rows, 1u);
+  }
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
+  ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(stage_.Commit(1).ok());
+  EXPECT_EQ(stage_.committed(), 1u);
+  ASSERT_TRUE(stage_.Begin(2).ok());
+  EXPECT_TRUE(stage_.Commit(1).ok());  // a late repeat
+  EXPECT_EQ(stage_.open(), 2u);
+}
+
+TEST_F(PassStageTest, SealNamesTheFirstMissingPush) {
+  ASSERT_TRUE(stage_.Begin(1, 2).ok());
+  EXPECT_CODE(stage_.Seal(1, 0, 1), Code::kAborted);
+  for (uint64_t sequence : {4, 0, 2, 1}) {  // calls overtake each other
+    ASSERT_TRUE(stage_.Push(1, 0, sequence, SparsePush({100 + 2 * sequence})).ok());
+  }
+  const absl::Status hole = stage_.Seal(1, 0, 5);
+  EXPECT_CODE(hole, Code::kAborted);
+  EXPECT_THAT(std::string(hole.message()), HasSubstr("push 3 of worker 0"));
+  ASSERT_TRUE(stage_.Push(1, 0, 3, SparsePush({106})).ok());
+  EXPECT_CODE(stage_.Seal(1, 0, 6), Code::kAborted);
+  EXPECT_CODE(stage_.Seal(1, 0, 4), Code::kOutOfRange);  // more are here
+  ASSERT_TRUE(stage_.Seal(1, 0, 5).ok());
+  EXPECT_CODE(stage_.Push(1, 0, 5, SparsePush({200})), Code::kOutOfRange);
+  EXPECT_TRUE(stage_.Seal(1, 1, 0).ok());  // a worker without rows here
+  EXPECT_TRUE(PrepareAndCommit(1).ok());
+  EXPECT_EQ(table().counts().rows, 5u);
+}
+
+TEST_F(PassStageTest, PrepareNeedsEverySeal) {
+  ASSERT_TRUE(stage_.Begin(1, 2).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
+  ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({4})).ok());
+  ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
+  uint64_t rows = 0;
+  const absl::Status status = stage_.Prepare(1, &rows);
+  EXPECT_CODE(status, Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("worker 1"));
+  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+  ASSERT_TRUE(stage_.Seal(1, 1, 1).ok());
+  EXPECT_TRUE(PrepareAndCommit(1).ok());
+}
+
+TEST_F(PassStageTest, APassThatNobodySealedIsLost) {
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  uint64_t rows = 0;
+  EXPECT_CODE(stage_.Prepare(1, &rows), Code::kAborted);
+  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+}
+
+TEST_F(PassStageTest, PreparedPassTakesNoNewPush) {
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Seal(1, 0, 0).ok());
+  uint64_t rows = 0;
+  ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
+  EXPECT_CODE(stage_.Push(1, 0, 0, SparsePush({2})), Code::kOutOfRange);
+  EXPECT_TRUE(stage_.Commit(1).ok());
+  EXPECT_EQ(table().counts().rows, 0u);
+}
+
+TEST_F(PassStageTest, AbortLeavesTheStateUntouched) {
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 4}, 1)).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 1, DensePush(0, 6, 1.0f)).ok());
+  ASSERT_TRUE(stage_.Seal(1, 0, 2).ok());
+  ASSERT_TRUE(PrepareAndCommit(1).ok());
+  const uint64_t digest = Digest();
+  for (bool prepare : {false, true}) {
+    ASSERT_TRUE(stage_.Begin(2).ok());
+    ASSERT_TRUE(stage_.Push(2, 0, 0, SparsePush({2, 6}, 2)).ok());
+    ASSERT_TRUE(stage_.Push(2, 0, 1, DensePush(0, 6, 2.0f)).ok());
+    ASSERT_TRUE(stage_.Seal(2, 0, 2).ok());
+    uint64_t rows = 0;
+    if (prepare) {
+      ASSERT_TRUE(stage_.Prepare(2, &rows).ok());
+    }
+    ASSERT_TRUE(stage_.Abort(2).ok());
+    EXPECT_EQ(stage_.open(), 0u);
+    EXPECT_EQ(stage_.committed(), 1u);
+    EXPECT_CODE(stage_.Commit(2), Code::kAborted);
+  }
+  EXPECT_EQ(Digest(), digest);
+  // The pass begins anew, with the same sequences and other contents.
+  ASSERT_TRUE(stage_.Begin(2).ok());
+  ASSERT_TRUE(stage_.Push(2, 0, 0, SparsePush({2, 6}, 3)).ok());
+  ASSERT_TRUE(stage_.Seal(2, 0, 1).ok());
+  ASSERT_TRUE(PrepareAndCommit(2).ok());
+  EXPECT_NE(Digest(), digest);
+}
+
+TEST_F(PassStageTest, ResetMakesThePassOfALoadTheState) {
+  ASSERT_TRUE(stage_.Begin(1).ok());
+  ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
+  stage_.Reset(41);
+  EXPECT_EQ(stage_.committed(), 41u);
+  EXPECT_EQ(stage_.open(), 0u);
+  EXPECT_EQ(stage_.staged_bytes(), 0u);
+  EXPECT_TRUE(stage_.Begin(42).ok());
+}
+
+// A caller that goes on with a pass from before the restart has lost it, whatever its number: a
+// load or a clear makes passes that have numbers below the one that was recovered.
+TEST_F(PassStageTest, PassesFromBeforeARecoveryAreLostAndNotOver) {
+  stage_.Recovered(41);
+  EXPECT_EQ(stage_.committed(), 41u);
+  uint64_t rows = 0;
+  for (const PassId pass : {1, 40, 41}) {
+    EXPECT_CODE(stage_.Begin(pass), Code::kAborted);
+    EXPECT_CODE(stage_.Push(pass, 0, 0, SparsePush({2})), Code::kAborted);
+    EXPECT_CODE(stage_.Seal(pass, 0, 1), Code::kAborted);
+    EXPECT_CODE(stage_.Prepare(pass, &rows), Code::kAborted);
+  }
+  // Passes of its own are over.
+  ASSERT_TRUE(stage_.Begin(42).ok());
+  EXPECT_CODE(stage_.Push(41, 0, 0, SparsePush({2})), Code::kAborted);
+  ASSERT_TRUE(stage_.Push(42, 0, 0, SparsePush({2})).ok());
+  ASSERT_TRUE(stage_.Seal(42, 0, 1).ok());
+  ASSERT_TRUE(PrepareAndCommit(42).ok());
+  EXPECT_CODE(stage_.Begin(42), Code::kFailedPrecondition);
+  EXPECT_CODE(stage_.Push(42, 0, 1, SparsePush({4})), Code::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace cistern

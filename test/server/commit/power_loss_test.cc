@@ -1,0 +1,259 @@
+// The power goes away after every single call to the disk, in many ways; whatever is left must
+// recover to a commit, to none older than the last one that was acknowledged, and with the rows
+// that commit had. And it is shown that a missing sync would be seen.
+//
+// CISTERN_CRASH_STATES: how many states to look at (100000; 10000000 in the long form). Those that
+// differ in nothing that a recovery looks at are recovered once.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/mutex.h"
+#include "server/commit/durable_state.h"
+#include "test/server/commit/recorded_cluster.h"
+
+namespace cistern {
+namespace {
+
+// The files whose bytes a recovery may read: claims, manifests, and the files that any of them
+// names. Of the others, which a crash may leave in many forms, it sees names.
+class FilesToRead {
+ public:
+  explicit FilesToRead(MemoryFileSystem& disk) {
+    const std::string folder = StateFolderOf(kDataDir) + "/manifest";
+    const auto names = disk.List(folder);
+    if (!names.ok()) return;
+    for (const std::string& name : *names) {
+      const auto text = ReadWhole(disk, absl::StrCat(folder, "/", name), 1 << 20);
+      if (text.ok()) manifests_ += *text;
+    }
+  }
+  bool operator()(const std::string& path) const {
+    const size_t slash = path.rfind('/');
+    const std::string folder = path.substr(0, slash);
+    if (absl::EndsWith(folder, "/manifest") || absl::EndsWith(folder, "/epoch")) return true;
+    return manifests_.find(path.substr(slash + 1)) != std::string::npos;
+  }
+
+ private:
+  std::string manifests_;  // one after another
+};
+
+// What a disk recovers to; it follows from its names and from what its FilesToRead hold.
+struct Recovered {
+  std::string error;  // empty: it recovers
+  uint64_t commit = 0;
+  Epoch epoch = 0;
+};
+
+// Recovers the state of one disk after the other.
+class Survivors {
+ public:
+  explicit Survivors(const Recording& recording)
+      : recording_(recording), map_(ShardMap::Create(kShards, kServers).value()), pool_(1) {}
+
+  Recovered Recover(MemoryFileSystem& lost, const FilesToRead& to_read) {
+    Recovered found;
+    std::string unforeseen;
+    SkippingFileSystem disk(&lost, NoSyncIsSkipped, [&](const std::string& path) {
+      if (!to_read(ShownPath(path))) unforeseen = ShownPath(path);
+    });
+    std::vector<uint64_t> digests(3);
+    for (uint32_t rank = 0; rank < kServers && found.error.empty(); ++rank) {
+      found.error = RecoverServer(disk, rank, &found, &digests);
+    }
+    // Two disks are taken for the same that differ in nothing but such files.
+    if (!unforeseen.empty()) found.error = "a recovery reads " + unforeseen;
+    if (!found.error.empty()) return found;
+    const auto expected = recording_.digests().find(found.commit);
+    if (expected == recording_.digests().end()) {
+      found.error = "a commit that never was";
+    } else if (expected->second != digests) {
+      found.error = absl::StrCat("other rows than commit ", found.commit);
+    }
+    return found;
+  }
+
+ private:
+  std::string RecoverServer(FileSystem& disk, uint32_t rank, Recovered* found,
+                            std::vector<uint64_t>* digests) {
+    TableStore store(map_, rank);
+    DurableState::Options options;
+    options.files = &disk;
+    options.folder = StateFolderOf(kDataDir);
+    options.cluster = "cistern";
+    // Looking only: a merge would take time, and is another recording's matter.
+    options.compact_min_bytes = uint64_t{1} << 40;
+    options.compact_max_files = 1 << 30;
+    const auto state = DurableState::Open(options, map_, rank, &pool_);
+    if (!state.ok()) return std::string(state.status().message());
+    const auto pass = (*state)->Recover(store);
+    if (!pass.ok()) return std::string(pass.status().message());
+    const absl::StatusOr<EpochClaim> claim = (*state)->claims().Newest();
+    if (!claim.ok()) return std::string(claim.status().message());
+    if (rank > 0 && (*state)->commit() != found->commit) {
+      return "two servers are at different commits";
+    }
+    found->commit = (*state)->commit();
+    found->epoch = claim->epoch;
+    for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
+      (*digests)[t] += store.sparse_tables()[t]->Digest();
+    }
+    if (!store.dense_tables().empty()) (*digests)[2] += store.dense_tables()[0]->Digest();
+    return "";
+  }
+
+  const Recording& recording_;
+  const ShardMap map_;
+  ThreadPool pool_;
+};
+
+// What was found on disks that were looked at. Most states differ in nothing that matters: each
+// content is recovered once.
+//
+// Threads: any thread.
+class SeenDisks {
+ public:
+  std::optional<Recovered> Find(const DiskHash& disk) const {
+    absl::ReaderMutexLock lock(&mutex_);
+    const auto found = seen_.find(disk);
+    if (found == seen_.end()) return std::nullopt;
+    return Recovered{"", found->second.first, found->second.second};
+  }
+  // Of one that recovers: an error ends the search.
+  void Add(const DiskHash& disk, const Recovered& recovered) {
+    absl::MutexLock lock(&mutex_);
+    seen_.try_emplace(disk, recovered.commit, recovered.epoch);
+  }
+  size_t size() const {
+    absl::ReaderMutexLock lock(&mutex_);
+    return seen_.size();
+  }
+
+ private:
+  struct FirstWord {
+    size_t operator()(const DiskHash& disk) const { return disk[0]; }
+  };
+
+  mutable absl::Mutex mutex_;
+  std::unordered_map<DiskHash, std::pair<uint64_t, Epoch>, FirstWord> seen_ ABSL_GUARDED_BY(mutex_);
+};
+
+uint64_t StatesWanted() {
+  const char* wanted = std::getenv("CISTERN_CRASH_STATES");
+  return wanted == nullptr ? 100000 : std::strtoull(wanted, nullptr, 10);
+}
+
+// Runs through every prefix, in every kind of loss, seed after seed, until `limit` states were
+// seen. Returns a broken promise, the first as far as threads allow.
+class Enumeration {
+ public:
+  Enumeration(const Recording& recording, uint64_t limit) : recording_(recording), limit_(limit) {}
+
+  std::string Run() {
+    std::vector<std::thread> threads;
+    const size_t thread_num = std::max(1u, std::thread::hardware_concurrency());
+    for (size_t i = 0; i < thread_num; ++i) threads.emplace_back([this] { Work(); });
+    for (std::thread& thread : threads) thread.join();
+    return failure_;
+  }
+  uint64_t states() const { return states_; }
+  uint64_t contents() const { return seen_.size(); }
+
+ private:
+  // Empty if what is left of the disk keeps every promise; else what is wrong.
+  std::string Check(Survivors& survivors, size_t prefix, MemoryFileSystem::Loss loss,
+                    uint64_t seed) {
+    const auto disk = recording_.disk().Crash(prefix, loss, seed);
+    const FilesToRead to_read(*disk);
+    const DiskHash content = disk->ContentHash(to_read);
+    std::optional<Recovered> found = seen_.Find(content);
+    if (!found.has_value()) {
+      found = survivors.Recover(*disk, to_read);
+      if (!found->error.empty()) return found->error;
+      seen_.Add(content, *found);
+    }
+    Promise promised;
+    for (const Promise& promise : recording_.promises()) {
+      if (promise.operation <= prefix) promised = promise;
+    }
+    if (found->epoch < promised.epoch) return "a claimed epoch is forgotten";
+    if (found->commit >= promised.commit) return "";
+    return absl::StrCat("commit ", promised.commit, " was acknowledged and ", found->commit,
+                        " is what is left");
+  }
+  // The states of one prefix with one seed, in turn for all prefixes, then for the next seed.
+  void Work() {
+    Survivors survivors(recording_);
+    const size_t prefixes = recording_.disk().operation_num() + 1;
+    while (true) {
+      const uint64_t turn = next_++;
+      const uint64_t seed = turn / prefixes;
+      for (const auto loss : {MemoryFileSystem::Loss::kKill, MemoryFileSystem::Loss::kOrdered,
+                              MemoryFileSystem::Loss::kWeak}) {
+        if (loss == MemoryFileSystem::Loss::kKill && seed > 0) continue;  // it has no choice
+        if (found_ || states_ >= limit_) return;
+        ++states_;
+        const std::string wrong = Check(survivors, turn % prefixes, loss, seed);
+        if (!wrong.empty()) Found(wrong, turn % prefixes, loss, seed);
+      }
+    }
+  }
+  void Found(const std::string& wrong, size_t prefix, MemoryFileSystem::Loss loss, uint64_t seed) {
+    if (found_.exchange(true)) return;
+    failure_ = absl::StrCat(wrong, " (after ", prefix, " operations, the last one ",
+                            prefix > 0 ? recording_.disk().Operation(prefix - 1) : "none",
+                            "; loss ", static_cast<int>(loss), ", seed ", seed, ")");
+  }
+
+  const Recording& recording_;
+  const uint64_t limit_;
+  SeenDisks seen_;
+  std::atomic<uint64_t> next_{0}, states_{0};
+  std::atomic<bool> found_{false};
+  std::string failure_;  // of whoever set found_
+};
+
+TEST(PowerLoss, EveryStateThatACrashLeavesIsACommitThatKeepsItsPromises) {
+  const Recording recording(NoSyncIsSkipped);
+  Enumeration enumeration(recording, StatesWanted());
+  EXPECT_EQ(enumeration.Run(), "");
+  std::cout << enumeration.states() << " states of " << recording.disk().operation_num()
+            << " operations; what a recovery looks at is one of " << enumeration.contents() << "\n";
+}
+
+TEST(PowerLoss, EverySyncThatIsLeftOutIsNoticed) {
+  struct Mutant {
+    std::string name, path;
+    bool folder, repeat;
+  };
+  // The bytes of an epoch's file only tell of manifests that are removed by hand: losing them
+  // breaks no promise.
+  for (const Mutant& mutant : {Mutant{"bytes of row files", "/data/", false, false},
+                               Mutant{"bytes of manifests", "/manifest/", false, false},
+                               Mutant{"names of row files", "/data", true, false},
+                               Mutant{"names of manifests", "/manifest", true, false},
+                               Mutant{"names of manifests that are found", "/manifest", true, true},
+                               Mutant{"names of epochs", "/epoch", true, false}}) {
+    const Recording recording([&](const SyncCall& sync) {
+      return sync.folder == mutant.folder && sync.repeat == mutant.repeat &&
+             sync.path.find(mutant.path) != std::string::npos;
+    });
+    Enumeration enumeration(recording, 20000);
+    const std::string found = enumeration.Run();
+    EXPECT_NE(found, "") << mutant.name << " unsynced: nothing noticed";
+    std::cout << mutant.name << " unsynced: after " << enumeration.states() << " states: " << found
+              << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,167 @@
+// Claims of an epoch by callers that lie: about the number, about who they are, about their turn.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "test/support/temp_folder.h"
+#include "test/worker/client/embedded_fleet.h"
+#include "test/worker/client/restartable_fleet.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+using Code = absl::StatusCode;
+
+constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+
+absl::Status Claim(ControlPlane& server, uint64_t epoch, uint64_t secret = 0,
+                   bool take_over = false) {
+  v1::HelloReply hello;
+  CISTERN_RETURN_IF_ERROR(server.Hello({}, &hello));
+  v1::ClaimEpochRequest request;
+  *request.mutable_identity() = hello.identity();
+  request.mutable_identity()->set_epoch(epoch);
+  request.mutable_identity()->set_secret(secret);
+  request.set_take_over(take_over);
+  v1::PassReply reply;
+  return server.ClaimEpoch(request, &reply);
+}
+
+uint64_t EpochOf(ControlPlane& server) {
+  v1::HelloReply hello;
+  EXPECT_EQ(server.Hello({}, &hello), absl::OkStatus());
+  return hello.identity().epoch();
+}
+
+TEST(Claim, OfOneServerIsTheNextNumberAndNoOther) {
+  EmbeddedFleet fleet(1);
+  ControlPlane& server = fleet.node(0).control();
+  for (const uint64_t epoch : {uint64_t{2}, uint64_t{1} << 32, kMost}) {
+    EXPECT_EQ(Claim(server, epoch).code(), Code::kFailedPrecondition) << epoch;
+  }
+  EXPECT_EQ(Claim(server, 1), absl::OkStatus());
+  EXPECT_EQ(Claim(server, 1).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(EpochOf(server), 1u);
+}
+
+TEST(Claim, OfOneAmongSeveralServersLeavesNoMoreOutThanLostClaimsCan) {
+  EmbeddedFleet fleet(2);
+  ControlPlane& server = fleet.node(1).control();
+  EXPECT_EQ(Claim(server, kMost).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(Claim(server, IdentityGuard::kMaxClaimStep + 1).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(Claim(server, 5), absl::OkStatus());
+}
+
+class DurableClaim : public testing::Test {
+ protected:
+  DurableClaim() : fleet_(2, Base()) {}
+  ServerOptions Base() const {
+    ServerOptions options;
+    options.data_dir = folder_.path();
+    options.shard_num = 4;
+    options.writer_silence = absl::Minutes(1);
+    return options;
+  }
+  TempFolder folder_;
+  RestartableFleet fleet_;
+};
+
+TEST_F(DurableClaim, OfTheHighestNumberBricksNothing) {
+  auto client = Writer(fleet_.Links());
+  for (size_t rank : {0, 1}) {
+    EXPECT_FALSE(Claim(fleet_.address(rank), kMost, 1, true).ok());
+    EXPECT_FALSE(Claim(fleet_.address(rank), 3, 1, true).ok());
+  }
+  EXPECT_EQ(CommitKeys(*client, TestKeys(20)), absl::OkStatus());
+  ASSERT_EQ(fleet_.Restart(0), absl::OkStatus());
+  ASSERT_EQ(fleet_.Restart(1), absl::OkStatus());
+  EXPECT_EQ(client->ClaimEpoch(), absl::OkStatus());
+}
+
+TEST_F(DurableClaim, IsTakenByOtherServersOnlyAsServer0HasGrantedIt) {
+  EXPECT_EQ(Claim(fleet_.address(1), 1, 7).code(), Code::kUnavailable);
+  ASSERT_EQ(Claim(fleet_.address(0), 1, 7), absl::OkStatus());
+  EXPECT_EQ(Claim(fleet_.address(1), 1, 8, true).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(Claim(fleet_.address(1), 1, 7), absl::OkStatus());
+  EXPECT_EQ(Claim(fleet_.address(1), 1, 7), absl::OkStatus());  // the answer was lost
+}
+
+TEST_F(DurableClaim, SurvivesARestartOfAServerBetweenPasses) {
+  auto client = Writer(fleet_.Links());
+  ASSERT_EQ(CommitKeys(*client, TestKeys(20)), absl::OkStatus());
+  ASSERT_EQ(fleet_.Restart(1), absl::OkStatus());
+  ASSERT_EQ(fleet_.Restart(0), absl::OkStatus());
+  EXPECT_EQ(CommitKeys(*client, TestKeys(30)), absl::OkStatus());
+  EXPECT_THAT(client->TakeRestarted(),
+              testing::ElementsAre("server 0 (server-0)", "server 1 (server-1)"));
+  EXPECT_EQ(CommitKeys(*client, TestKeys(40)), absl::OkStatus());
+  EXPECT_THAT(client->TakeRestarted(), testing::IsEmpty());
+  // The name in epoch/ says who; only its owner may read the secret in it.
+  v1::PassRequest begin;
+  *begin.mutable_identity() = client->identity();
+  begin.mutable_identity()->set_secret(client->identity().secret() + 1);
+  begin.set_pass(client->committed_pass() + 1);
+  v1::PassReply reply;
+  EXPECT_EQ(fleet_.address(1).BeginPass(begin, &reply).code(), Code::kFailedPrecondition);
+}
+
+TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
+  auto first = Writer(fleet_.Links());
+  ASSERT_EQ(CommitKeys(*first, TestKeys(20)), absl::OkStatus());
+  auto second = Connected(fleet_.Links());
+  const absl::Status refused = second->ClaimEpoch();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--take-over"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("process"));
+  EXPECT_EQ(CommitKeys(*first, TestKeys(30)), absl::OkStatus());  // it was not fenced
+  EXPECT_EQ(first->ClaimEpoch(), absl::OkStatus());               // its own place
+
+  ClientOptions options;
+  options.take_over = true;
+  auto heir = Connected(fleet_.Links(), options);
+  EXPECT_EQ(heir->ClaimEpoch(), absl::OkStatus());
+  EXPECT_THAT(std::string(CommitKeys(*first, TestKeys(40)).message()), HasSubstr("fenced"));
+  EXPECT_EQ(CommitKeys(*heir, TestKeys(40)), absl::OkStatus());
+}
+
+TEST_F(DurableClaim, OfAStrangerWithoutTheSecretWritesNothing) {
+  auto client = Writer(fleet_.Links());
+  ASSERT_EQ(CommitKeys(*client, TestKeys(20)), absl::OkStatus());
+  const std::vector<uint64_t> digests = DigestsOf(*client);
+  ControlPlane& server = fleet_.address(0);
+  v1::Identity stranger = client->identity();
+  for (const uint64_t secret : {uint64_t{0}, uint64_t{1}, kMost}) {
+    stranger.set_secret(secret);
+    v1::PassRequest pass;
+    *pass.mutable_identity() = stranger;
+    pass.set_pass(2);
+    v1::PassReply reply;
+    EXPECT_EQ(server.BeginPass(pass, &reply).code(), Code::kFailedPrecondition);
+    EXPECT_EQ(server.AbortPass(pass, &reply).code(), Code::kFailedPrecondition);
+    v1::ClearRequest clear;
+    *clear.mutable_identity() = stranger;
+    EXPECT_EQ(server.Clear(clear, &reply).code(), Code::kFailedPrecondition);
+    v1::ShrinkRequest shrink;
+    *shrink.mutable_identity() = stranger;
+    v1::ShrinkReply shrunk;
+    EXPECT_EQ(server.Shrink(shrink, &shrunk).code(), Code::kFailedPrecondition);
+    v1::UpdateAfterSaveRequest update;
+    *update.mutable_identity() = stranger;
+    EXPECT_EQ(server.UpdateAfterSave(update, &reply).code(), Code::kFailedPrecondition);
+    v1::LoadRequest load;
+    *load.mutable_identity() = stranger;
+    load.set_name("model");
+    v1::LoadReply loaded;
+    EXPECT_EQ(server.Load(load, &loaded).code(), Code::kFailedPrecondition);
+    v1::CommitPassRequest commit;
+    *commit.mutable_identity() = stranger;
+    commit.set_pass(2);
+    EXPECT_EQ(server.CommitPass(commit, &reply).code(), Code::kFailedPrecondition);
+  }
+  EXPECT_EQ(DigestsOf(*client), digests);
+}
+
+}  // namespace
+}  // namespace cistern

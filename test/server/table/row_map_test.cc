@@ -1,0 +1,194 @@
+#include "server/table/row_map.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "test/server/table/table_specs.h"
+
+namespace cistern {
+namespace {
+
+struct TestRow {
+  std::vector<float> value;
+  bool full = false;
+};
+using Model = std::map<Key, TestRow>;
+
+void ExpectSame(const RowMap& rows, const Model& model, uint32_t cells) {
+  ASSERT_EQ(rows.rows(), model.size());
+  size_t full_rows = 0, visited = 0;
+  rows.Scan(0, SIZE_MAX, [&](Key key, const float* value, bool full) {
+    const auto found = model.find(key);
+    ASSERT_TRUE(found != model.end()) << key;
+    EXPECT_EQ(found->second.full, full) << key;
+    EXPECT_EQ(found->second.value, std::vector<float>(value, value + cells)) << key;
+    full_rows += full;
+    ++visited;
+  });
+  EXPECT_EQ(visited, model.size());
+  EXPECT_EQ(rows.full_rows(), full_rows);
+}
+
+TEST(RowMap, RemovedRowsAreAbsentAndMayComeBack) {
+  const ValueLayout layout = ValueLayout::Create(CtrSpec()).value();
+  RowMap rows(&layout);
+  std::vector<float> out(layout.full_floats());
+  bool full = false;
+  EXPECT_FALSE(rows.Remove(7));
+  const std::vector<float> first = TestValue(layout, 7, 1, true);
+  rows.Write(7, first.data(), true);
+  EXPECT_TRUE(rows.Remove(7));
+  EXPECT_FALSE(rows.Remove(7));
+  EXPECT_FALSE(rows.Find(7, out.data(), &full));
+  EXPECT_EQ(rows.rows(), 0u);
+  EXPECT_EQ(rows.full_rows(), 0u);
+  const std::vector<float> second = TestValue(layout, 7, 2, false);
+  rows.Write(7, second.data(), false);
+  ASSERT_TRUE(rows.Find(7, out.data(), &full));
+  EXPECT_EQ(out, second);
+  EXPECT_FALSE(full);
+}
+
+TEST(RowMap, RowsThatWereExpectedCostNoMoreAndAreFound) {
+  const ValueLayout layout = ValueLayout::Create(EmbeddingSpec(5)).value();
+  for (const size_t count : {10u, 1000u, 70000u}) {
+    RowMap expected(&layout), others(&layout);
+    expected.Expect(count);
+    for (Key key = 0; key < 2 * count; ++key) {  // twice as many as was said
+      const std::vector<float> value = TestValue(layout, key, 1, true);
+      expected.Write(key, value.data(), true);
+      others.Write(key, value.data(), true);
+      if (key + 1 == count) {
+        EXPECT_LT(static_cast<double>(expected.memory_bytes()),
+                  1.02 * static_cast<double>(others.memory_bytes()) + 4096)
+            << count;
+      }
+    }
+    EXPECT_EQ(expected.rows(), 2 * count);
+    std::vector<float> out(layout.full_floats());
+    bool full = false;
+    for (Key key = 0; key < 2 * count; ++key) {
+      ASSERT_TRUE(expected.Find(key, out.data(), &full));
+      ASSERT_EQ(out, TestValue(layout, key, 1, true));
+    }
+    expected.Expect(5);  // there are rows: nothing is done
+    EXPECT_EQ(expected.rows(), 2 * count);
+  }
+}
+
+TEST(RowMap, AllAndLocateGiveRowsWhereTheyAreStored) {
+  const ValueLayout layout = ValueLayout::Create(CtrSpec()).value();
+  RowMap rows(&layout);
+  for (Key key = 0; key < 1000; ++key) {
+    rows.Write(key, TestValue(layout, key, 3, key % 2 == 0).data(), key % 2 == 0);
+  }
+  EXPECT_EQ(rows.All().size(), 1000u);
+  std::vector<Key> keys;
+  for (Key key = 1500; key-- > 0;) keys.push_back(key);
+  const std::vector<RowMap::Stored> located = rows.Locate(keys);
+  ASSERT_EQ(located.size(), keys.size());
+  for (const std::vector<RowMap::Stored>& found : {rows.All(), located}) {
+    for (const RowMap::Stored& row : found) {
+      ASSERT_EQ(row.cells == nullptr, row.key >= 1000) << row.key;
+      if (row.cells == nullptr) continue;
+      EXPECT_EQ(row.full, row.key % 2 == 0);
+      std::vector<float> value(row.cells, row.cells + layout.floats(row.full));
+      value.resize(layout.full_floats());
+      EXPECT_EQ(value, TestValue(layout, row.key, 3, row.full)) << row.key;
+    }
+  }
+  for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(located[i].key, keys[i]);
+}
+
+TEST(RowMap, WritesRemovalsAndSweepsBehaveAsAMap) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (const v1::TableSpec& spec : {CtrSpec(), EmbeddingSpec(5)}) {
+    const ValueLayout layout = ValueLayout::Create(spec).value();
+    RowMap rows(&layout);
+    Model model;
+    for (int round = 0; round < 40; ++round) {
+      for (int i = 0; i < 2000; ++i) {
+        const Key key = random() % 5000 * 64;
+        if (random() % 3 == 0) {
+          ASSERT_EQ(rows.Remove(key), model.erase(key) == 1);
+          continue;
+        }
+        const bool full = !layout.is_ctr() || random() % 2 == 0;
+        TestRow row{TestValue(layout, key, round, full), full};
+        rows.Write(key, row.value.data(), full);
+        model[key] = std::move(row);
+      }
+      const uint64_t divisor = 2 + random() % 5;
+      size_t visited = 0;
+      rows.Sweep([&](Key key, float* value, bool full) {
+        ++visited;
+        EXPECT_EQ(model.at(key).full, full);
+        if (key / 64 % divisor == 0) return RowFate::kRemove;
+        value[0] += 1;
+        return RowFate::kKeep;
+      });
+      ASSERT_EQ(visited, model.size());
+      std::erase_if(model, [&](const auto& row) { return row.first / 64 % divisor == 0; });
+      for (auto& [key, row] : model) row.value[0] += 1;
+      ExpectSame(rows, model, layout.full_floats());
+    }
+  }
+}
+
+// Rows for keys of which some are there; values of `round`.
+Rows SomeRows(const ValueLayout& layout, int round, std::mt19937_64* random) {
+  std::map<Key, bool> keys;
+  for (int i = 0; i < 3000; ++i) keys[(*random)() % 9000 * 64] = (*random)() % 2 == 0;
+  Rows rows;
+  for (const auto& [key, some] : keys) {
+    const bool full = some || !layout.is_ctr();
+    rows.Add(key, TestValue(layout, key, round, full), full);
+  }
+  return rows;
+}
+
+TEST(RowMap, PlacedRowsAreUnseenUntilTheyAreWritten) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (const v1::TableSpec& spec : {CtrSpec(), EmbeddingSpec(5)}) {
+    const ValueLayout layout = ValueLayout::Create(spec).value();
+    RowMap rows(&layout), plain(&layout);
+    Model model;
+    const auto write = [&](RowMap& map, const Rows& some) {
+      map.Write(some.keys, some.values.data(), some.full.data());
+    };
+    for (int round = 0; round < 40; ++round) {
+      const Rows placed = SomeRows(layout, 2 * round, &random);
+      const size_t half = placed.keys.size() / 2;
+      rows.Expect(placed.keys.size());
+      rows.Place(absl::MakeConstSpan(placed.keys).first(half), placed.values.data(),
+                 placed.full.data());
+      rows.Place(absl::MakeConstSpan(placed.keys).subspan(half),
+                 placed.values.data() + half * layout.full_floats(), placed.full.data() + half);
+      ExpectSame(rows, model, layout.full_floats());
+      // What was placed, the same dropped before, or others, which must not get its values.
+      const bool other = round % 3 == 2;
+      if (round % 3 == 1) rows.DropPlaced();
+      const Rows written = other ? SomeRows(layout, 2 * round + 1, &random) : placed;
+      if (other) rows.DropPlaced();
+      write(rows, written);
+      rows.DropPlaced();
+      write(plain, written);
+      for (size_t i = 0; i < written.keys.size(); ++i) {
+        const auto value = written.values.begin() + i * layout.full_floats();
+        model[written.keys[i]] = {{value, value + layout.full_floats()}, written.full[i] != 0};
+      }
+      ExpectSame(rows, model, layout.full_floats());
+    }
+    // Records that were dropped hold others now.
+    EXPECT_LE(rows.memory_bytes(), plain.memory_bytes() * 3 / 2);
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,234 @@
+// Parquet files as pyarrow writes them (test/golden/parquet): every encoding reads to the same
+// bits, every fault is refused where it lies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "test/worker/data/scratch.h"
+#include "worker/data/format/parquet_reader.h"
+
+namespace cistern {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr size_t kRows = 10;
+
+std::string Golden(const std::string& name) {
+  return std::string(CISTERN_SOURCE_DIR "/test/golden/parquet/") + name;
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ParquetOptions Options(const std::string& source) {
+  ParquetOptions options;
+  options.source = source;
+  options.shape = {1, 2, {2, 1}, {0, 0}};
+  options.slot_sizes = {10, 4, 7};
+  return options;
+}
+
+absl::Status ReadAll(const ParquetOptions& options, SampleBlock* block, size_t step = 1000) {
+  block->Reset(options.shape.slot_nums.size());
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenParquet(options));
+  while (true) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(step, block));
+    if (got == 0) return absl::OkStatus();
+  }
+}
+
+// The samples that make.py writes.
+SampleBlock Expected() {
+  SampleBlock block;
+  block.Reset(2);
+  block.size = kRows;
+  for (uint32_t i = 0; i < kRows; ++i) {
+    block.label.push_back(static_cast<float>(i % 2));
+    block.dense.push_back(static_cast<float>(i) / 2);
+    block.dense.push_back(-static_cast<float>(i));
+    for (Key key : {Key{i % 10}, Key{10 + 3 * i % 4}}) {
+      block.sparse[0].keys.push_back(key);
+      block.sparse[0].offsets.push_back(static_cast<uint32_t>(block.sparse[0].keys.size()));
+    }
+    block.sparse[1].keys.push_back(14 + 6 - i % 7);
+    block.sparse[1].offsets.push_back(i + 1);
+  }
+  return block;
+}
+
+void ExpectSame(const SampleBlock& seen, const SampleBlock& expected) {
+  EXPECT_EQ(seen.size, expected.size);
+  EXPECT_EQ(seen.label, expected.label);
+  EXPECT_EQ(seen.dense, expected.dense);
+  for (size_t i = 0; i < expected.sparse.size(); ++i) {
+    EXPECT_EQ(seen.sparse[i].offsets, expected.sparse[i].offsets);
+    EXPECT_EQ(seen.sparse[i].keys, expected.sparse[i].keys);
+  }
+}
+
+std::string ErrorOf(const ParquetOptions& options, absl::StatusCode code) {
+  SampleBlock block;
+  const absl::Status status = ReadAll(options, &block);
+  EXPECT_EQ(status.code(), code) << status;
+  EXPECT_EQ(block.label.size(), block.size);
+  for (size_t i = 0; i < block.sparse.size(); ++i) {
+    EXPECT_EQ(block.sparse[i].offsets.size(), options.shape.slot_nums[i] * block.size + 1);
+  }
+  return std::string(status.message());
+}
+
+std::string ErrorOf(const std::string& name, absl::StatusCode code) {
+  return ErrorOf(Options(Golden("bad/" + name)), code);
+}
+
+class ParquetKinds : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Golden, ParquetKinds,
+                         testing::Values("good/plain", "good/required", "good/dictionary_snappy",
+                                         "good/zstd_v2", "good/gzip_required", "good/delta",
+                                         "good/types", "metadata/part_0"));
+
+TEST_P(ParquetKinds, ReadsEverySampleInAnyStep) {
+  const ParquetOptions options = Options(Golden(std::string(GetParam()) + ".parquet"));
+  for (size_t step : {1, 3, 4, 5, 100}) {
+    SampleBlock block;
+    const absl::Status status = ReadAll(options, &block, step);
+    ASSERT_TRUE(status.ok()) << status;
+    ExpectSame(block, Expected());
+  }
+}
+
+// No damage makes the reader crash, hang, or hand out keys that are no keys.
+TEST_P(ParquetKinds, DamageIsAnErrorOrChangesNumbersOnly) {
+  const std::string bytes = Contents(Golden(std::string(GetParam()) + ".parquet"));
+  Scratch scratch;
+  if (std::string(GetParam()) == "metadata/part_0") {
+    scratch.Write("_metadata.json", Contents(Golden("metadata/_metadata.json")));
+  }
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    for (const std::string& damaged :
+         {bytes.substr(0, i), bytes.substr(0, i) + static_cast<char>(bytes[i] ^ (1 << (i % 8))) +
+                                  bytes.substr(i + 1)}) {
+      SampleBlock block;
+      const absl::Status status =
+          ReadAll(Options(scratch.Write("part_0.parquet", damaged)), &block);
+      EXPECT_TRUE(!status.ok() || block.size <= kRows) << block.size;
+      for (Key key : block.sparse[0].keys) ASSERT_LT(key, 14u);
+    }
+  }
+}
+
+TEST(Parquet, WithoutSizesKeysStayAsTheyAre) {
+  ParquetOptions options = Options(Golden("good/plain.parquet"));
+  options.slot_sizes.clear();
+  SampleBlock block;
+  ASSERT_TRUE(ReadAll(options, &block).ok());
+  EXPECT_EQ(block.sparse[0].keys[3], 3u);
+  EXPECT_EQ(block.sparse[1].keys[0], 6u);
+}
+
+TEST(Parquet, SkipLandsOnTheSampleOverFilesAndRowGroups) {
+  Scratch scratch;
+  const std::string list =
+      scratch.Write("list", absl::StrCat("2\n", Golden("good/plain.parquet"), "\n",
+                                         Golden("good/zstd_v2.parquet"), "\n"));
+  SampleBlock whole, block, lost;
+  ASSERT_TRUE(ReadAll(Options(list), &whole).ok());
+  ASSERT_EQ(whole.size, 2 * kRows);
+  for (uint64_t skip = 0; skip <= 2 * kRows + 1; ++skip) {
+    auto reader = OpenParquet(Options(list));
+    ASSERT_TRUE(reader.ok());
+    EXPECT_EQ(*(*reader)->Skip(skip, &lost), std::min<uint64_t>(skip, 2 * kRows));
+    block.Reset(2);
+    for (size_t n = 1; n > 0;) n = *(*reader)->Read(2, &block);
+    ASSERT_EQ(block.size, 2 * kRows - std::min<uint64_t>(skip, 2 * kRows));
+    EXPECT_EQ(block.label, std::vector<float>(whole.label.end() - block.size, whole.label.end()));
+  }
+}
+
+TEST(Parquet, RefusesNullsAndBadValuesWhereTheyLie) {
+  EXPECT_THAT(ErrorOf("null.parquet", absl::StatusCode::kDataLoss),
+              AllOf(HasSubstr("null.parquet: row group 1, row 2: column 'C2': is null"),
+                    HasSubstr("fill")));
+  EXPECT_THAT(ErrorOf("key.parquet", absl::StatusCode::kOutOfRange),
+              AllOf(HasSubstr("key.parquet: row group 1, row 2: column 'C2': key 4 is outside"),
+                    HasSubstr("slot_size_array[1]")));
+  EXPECT_THAT(ErrorOf("negative_key.parquet", absl::StatusCode::kOutOfRange),
+              HasSubstr("row group 2, row 1: column 'C1': key -1 is outside [0, 10)"));
+  EXPECT_THAT(ErrorOf("nan.parquet", absl::StatusCode::kDataLoss),
+              HasSubstr("row group 1, row 1: column 'I2': the dense feature is not a finite"));
+}
+
+TEST(Parquet, RefusesColumnsOfOtherTypes) {
+  for (const char* name : {"text.parquet", "float_key.parquet", "time.parquet"}) {
+    EXPECT_THAT(ErrorOf(name, absl::StatusCode::kInvalidArgument),
+                AllOf(HasSubstr(name), HasSubstr("column 'C2' (number 4) is "),
+                      HasSubstr("cast it to int64")));
+  }
+  EXPECT_THAT(ErrorOf("list.parquet", absl::StatusCode::kInvalidArgument),
+              AllOf(HasSubstr("list.parquet: column 'C2"), HasSubstr("is nested")));
+}
+
+TEST(Parquet, RefusesAnotherNumberOfColumns) {
+  EXPECT_THAT(ErrorOf("fewer.parquet", absl::StatusCode::kInvalidArgument),
+              AllOf(HasSubstr("fewer.parquet has 5 columns (label, I1, I2, C1, C2)"),
+                    HasSubstr("3 slots"), HasSubstr("_metadata.json")));
+}
+
+TEST(Parquet, RefusesWhatIsNoParquetFile) {
+  Scratch scratch;
+  EXPECT_THAT(ErrorOf(Options(scratch.Write("a.parquet", "PAR1 and nothing else")),
+                      absl::StatusCode::kDataLoss),
+              HasSubstr("a.parquet is corrupt, or not a Parquet file"));
+}
+
+// plain.parquet with a page whose head asks for 1.6 GB (a find of fuzz/reader_fuzz_test).
+TEST(Parquet, APageThatAsksForMoreThanItsFileCouldNeedIsCorrupt) {
+  EXPECT_THAT(ErrorOf("huge_page.parquet", absl::StatusCode::kDataLoss),
+              AllOf(HasSubstr("huge_page.parquet is corrupt: one of its pages asks for"),
+                    HasSubstr("64 MiB and 1024 times the file")));
+}
+
+// The error of _metadata.json with `from` replaced.
+std::string MetadataError(const std::string& from, const std::string& to,
+                          absl::StatusCode code = absl::StatusCode::kDataLoss) {
+  Scratch scratch;
+  std::string metadata = Contents(Golden("metadata/_metadata.json"));
+  const size_t at = metadata.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  metadata.replace(at, from.size(), to);
+  scratch.Write("_metadata.json", metadata);
+  return ErrorOf(
+      Options(scratch.Write("part_0.parquet", Contents(Golden("metadata/part_0.parquet")))), code);
+}
+
+TEST(Parquet, RefusesMetadataThatDisagrees) {
+  EXPECT_THAT(MetadataError("\"C1\", \"index\": 4", "\"C1\", \"index\": 6"),
+              AllOf(HasSubstr("_metadata.json: cats[0] says that column 6 is 'C1'"),
+                    HasSubstr("part_0.parquet it is 'C2'")));
+  EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 7"), HasSubstr("has 7 columns"));
+  EXPECT_THAT(MetadataError("\"num_rows\": 10", "\"num_rows\": 11"),
+              HasSubstr("file_stats says that part_0.parquet has 11 rows, but it has 10"));
+  EXPECT_THAT(MetadataError("part_0.parquet", "part_9.parquet"),
+              HasSubstr("_metadata.json: file_stats has no part_0.parquet, which lies beside it"));
+  EXPECT_THAT(MetadataError("\"labels\"", "\"lables\"", absl::StatusCode::kInvalidArgument),
+              HasSubstr("labels names 0 columns, but label_dim of the model is 1"));
+  EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": \"C1\""), HasSubstr("cats[0]: expected"));
+  EXPECT_THAT(MetadataError("{", ""), HasSubstr("is not a JSON object"));
+  EXPECT_THAT(MetadataError("[", std::string(100000, '[') + std::string(100000, ']') + ", "),
+              HasSubstr("is not a JSON object"));
+  EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 1"), HasSubstr("says that column 1 is"));
+  EXPECT_THAT(
+      MetadataError("\"col_name\": \"C2\", \"index\": 6", "\"col_name\": \"C1\", \"index\": 4"),
+      AllOf(HasSubstr("_metadata.json: cats[1] names column 4 ('C1')"),
+            HasSubstr("which cats[0] names already")));
+  EXPECT_THAT(MetadataError("\"col_name\": \"C2\", \"index\": 6", "\"index\": 3"),
+              HasSubstr("cats[1] names column 3 ('label')"));
+}
+
+}  // namespace
+}  // namespace cistern

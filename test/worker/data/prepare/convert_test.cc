@@ -1,0 +1,297 @@
+// Text in, samples out: every option against keys and numbers computed here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "test/worker/data/prepare/convert_fixture.h"
+#include "worker/data/prepare/convert.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST_F(ConvertTest, RawCsvMakesExactlyTheseBytes) {
+  for (bool sum : {false, true}) {
+    for (bool wide : {false, true}) {
+      ConvertOptions options = Raw();
+      options.check = sum ? NormCheck::kSum : NormCheck::kNone;
+      options.key_bits = wide ? 64 : 32;
+      options.dense = {"age"};
+      ASSERT_TRUE(Run("user,label,age,item\n7,1,2.5,4294967294\n8,0,,9\n", options).ok());
+      EXPECT_EQ(scratch_.Read("out/part-00000.norm"),
+                NormRecordBytes(sum, NormHeaderBytes(sum, 2, 1, 1, 2)) +
+                    NormRecordBytes(sum, NormSampleBytes(wide, {1, 2.5f}, {{7}, {4294967294}})) +
+                    NormRecordBytes(sum, NormSampleBytes(wide, {0, 0}, {{8}, {9}})));
+      EXPECT_EQ(scratch_.Read("out/file_list.txt"), "1\npart-00000.norm\n");
+    }
+  }
+}
+
+TEST_F(ConvertTest, SummaryCountsWhatWasThere) {
+  ConvertOptions options = Raw();
+  options.dense = {"age"};
+  options.multi = {"tags"};
+  ASSERT_TRUE(Run("user,label,age,tags\n7,1,2,1|2|3\n8,0,,\n7,1,,4\n", options).ok());
+  EXPECT_EQ(summary_.samples, 3u);
+  EXPECT_EQ(summary_.positives, 2u);
+  EXPECT_EQ(summary_.files, 1u);
+  EXPECT_EQ(summary_.max_keys, 4u);
+  EXPECT_EQ(summary_.bytes, scratch_.Read("out/part-00000.norm").size());
+  EXPECT_EQ(summary_.dense[0].missing, 2u);
+  ASSERT_EQ(summary_.slots.size(), 2u);
+  EXPECT_EQ(summary_.slots[0].column, "user");
+  EXPECT_EQ(summary_.slots[0].distinct, 2u);
+  EXPECT_EQ(summary_.slots[1].distinct, 4u);
+  EXPECT_EQ(summary_.slots[1].missing, 1u);
+  EXPECT_EQ(summary_.slots[1].max_keys, 3u);
+}
+
+TEST_F(ConvertTest, HashedKeysAreXxh3OfColumnAndText) {
+  ASSERT_TRUE(Run("label,user\n1,anna\n0,7\n", {}).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("user=anna")));
+  EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("user=7")));
+  ConvertOptions narrow;
+  narrow.key_bits = 32;
+  ASSERT_TRUE(Run("label,user\n1,anna\n", narrow).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash32("user=anna")));
+}
+
+TEST_F(ConvertTest, CsvKnowsQuotesAndEveryLineEnd) {
+  const std::string text =
+      "\xEF\xBB\xBF\"label\",\"a,b\",c\r\n"
+      "1,\"x \"\"y\"\", z\",\"\"\r\n"
+      "\r\n"
+      "0,\"two\r\nlines\n\",5\" disk\n"
+      "1,plain,";
+  ConvertOptions options;
+  options.missing = StandIn::kKey;
+  ASSERT_TRUE(Run(text, options).ok());
+  ASSERT_EQ(block_.size, 3u);
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("a,b=x \"y\", z")));
+  EXPECT_THAT(Slot(0, 1), ElementsAre(Hash64("c=")));
+  EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("a,b=two\r\nlines\n")));
+  EXPECT_THAT(Slot(1, 1), ElementsAre(Hash64("c=5\" disk")));
+  EXPECT_THAT(Slot(2, 0), ElementsAre(Hash64("a,b=plain")));
+  EXPECT_THAT(Slot(2, 1), ElementsAre(Hash64("c=")));
+}
+
+TEST_F(ConvertTest, TsvTakesQuotesAsText) {
+  ConvertOptions options;
+  options.format = TextFormat::kTsv;
+  ASSERT_TRUE(Run("label\ta\n1\t\"x\n", options).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("a=\"x")));
+}
+
+TEST_F(ConvertTest, ColumnsNameAFileWithoutHeader) {
+  ConvertOptions options = Raw();
+  options.columns = {"label", "a"};
+  options.delimiter = ';';
+  ASSERT_TRUE(Run("1;2\n0;3\n", options).ok());
+  EXPECT_EQ(block_.size, 2u);
+}
+
+TEST_F(ConvertTest, MissingFieldsAreNothingOrTheirColumnsKey) {
+  const std::string text = "label,x,a\n1,,\n0,NA,NA\n";
+  ConvertOptions options;
+  options.dense = {"x"};
+  options.dense_missing = -1;
+  options.missing_values = {"NA"};
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_THAT(block_.dense, ElementsAre(-1, -1));
+  EXPECT_THAT(Slot(0, 0), ElementsAre());
+  options.missing = StandIn::kKey;
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("a=")));
+  EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("a=")));
+  EXPECT_EQ(summary_.slots[0].missing, 2u);
+}
+
+TEST_F(ConvertTest, Log1pTakesNegativeNumbersAsZero) {
+  ConvertOptions options;
+  options.dense = {"x"};
+  options.dense_transform = DenseTransform::kLog1p;
+  ASSERT_TRUE(Run("label,x,a\n1,-3,1\n1,0,1\n1,+1000,1\n", options).ok());
+  EXPECT_THAT(block_.dense, ElementsAre(0, 0, static_cast<float>(std::log(1001.0))));
+}
+
+TEST_F(ConvertTest, BucketsAreSquaresOfLogarithms) {
+  ConvertOptions options;
+  options.bucket = {"n"};
+  // ln(3)^2 = 1.21, ln(1000)^2 = 47.7, ln(1e6)^2 = 190.9
+  ASSERT_TRUE(Run("label,n\n0,3\n0,1000\n0,1000000\n0,2\n0,-2\n0,0.5\n", options).ok());
+  const char* expected[] = {"n=b1", "n=b47", "n=b190", "n=2", "n=-2", "n=0"};
+  for (size_t i = 0; i < 6; ++i) EXPECT_THAT(Slot(i, 0), ElementsAre(Hash64(expected[i]))) << i;
+}
+
+TEST_F(ConvertTest, SlotsComeInTheOrderThatIsAskedFor) {
+  ConvertOptions options = Raw();
+  options.sparse = {"C3", "C1..C2", "C3"};
+  options.ignore = {"id"};
+  ASSERT_TRUE(Run("id,label,C1,C2,C3\nx,1,10,20,30\n", options).ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(30, 10, 20, 30));
+  options.ignore = {};
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("id,label,C1,C2,C3\nx,1,10,20,30\n", options),
+              HasSubstr("column 'id' has no part"));
+  options.ignore = {"*"};
+  EXPECT_TRUE(Run("id,label,C1,C2,C3\nx,1,10,20,30\n", options).ok());
+}
+
+TEST_F(ConvertTest, SeveralValuesOfAFieldBecomeSeveralKeys) {
+  ConvertOptions options;
+  options.multi = {"tags"};
+  ASSERT_TRUE(Run("label,tags\n1,a|b||a\n0,|\n", options).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("tags=a"), Hash64("tags=b"), Hash64("tags=a")));
+  EXPECT_THAT(Slot(1, 0), ElementsAre());
+}
+
+TEST_F(ConvertTest, RareValuesShareTheirColumnsKey) {
+  const std::string text = "label,a,b\n1,x,x\n0,x,y\n1,z,y\n0,,y\n";
+  ConvertOptions options;
+  options.min_count = 2;
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("a=x")));
+  const std::vector<Key> rare_a = Slot(2, 0), rare_b = Slot(0, 1);
+  ASSERT_EQ(rare_a.size(), 1u);
+  ASSERT_EQ(rare_b.size(), 1u);
+  EXPECT_NE(rare_a, rare_b);
+  EXPECT_NE(rare_a[0], Hash64("a=z"));
+  EXPECT_THAT(Slot(1, 1), ElementsAre(Hash64("b=y")));
+  EXPECT_THAT(Slot(3, 0), ElementsAre());  // missing is not rare
+  EXPECT_EQ(summary_.slots[0].rare, 1u);
+  EXPECT_EQ(summary_.vocabulary, 2u);
+  options.rare = StandIn::kNone;
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_THAT(Slot(2, 0), ElementsAre());
+}
+
+TEST_F(ConvertTest, TestDataUseTheVocabularyOfTheTrainingData) {
+  const std::string text = "label,a\n1,x\n0,y\n0,x\n1,z\n1,x\n";
+  ConvertOptions whole;
+  whole.fit_rows = 3;
+  ASSERT_TRUE(Run(text, whole).ok());
+  const std::vector<Key> rare = Slot(3, 0);
+  EXPECT_THAT(Slot(4, 0), ElementsAre(Hash64("a=x")));
+  EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("a=y")));
+
+  ConvertOptions train;
+  train.max_rows = 3;
+  train.vocab_out = scratch_.Path("vocab");
+  ASSERT_TRUE(Run(text, train).ok());
+  EXPECT_EQ(summary_.vocabulary, 2u);
+  EXPECT_THAT(scratch_.Read("vocab"), HasSubstr("a\t" + std::to_string(Hash64("a=x")) + "\t2\n"));
+  ConvertOptions test;
+  test.skip_rows = 3;
+  test.vocab_in = scratch_.Path("vocab");
+  ASSERT_TRUE(Run(text, test).ok());
+  ASSERT_EQ(block_.size, 2u);
+  EXPECT_EQ(Slot(0, 0), rare);
+  EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("a=x")));
+  test.min_count = 3;
+  ASSERT_TRUE(Run(text, test).ok());
+  EXPECT_EQ(Slot(1, 0), rare);
+  test.key_bits = 32;
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf(text, test), HasSubstr("holds keys of kind 'hash 64'"));
+  scratch_.Write("vocab", "cistern vocabulary 1 hash 32\na\t1\t2\na 1 2\n");
+  EXPECT_THAT(ErrorOf(text, test), HasSubstr("vocab: line 3: is not column<TAB>key<TAB>count"));
+}
+
+TEST_F(ConvertTest, LibsvmByPosition) {
+  ConvertOptions options;
+  options.format = TextFormat::kLibsvm;
+  options.key_bits = 32;
+  options.label_threshold = 0;
+  ASSERT_TRUE(Run("1 204:1 4798:1\n-1 5:1.0\t6:1  # why\n", options).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0));
+  EXPECT_EQ(summary_.shape.slot_nums[0], 2u);
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(204, 4798, 5, 6));
+  options.label_threshold.reset();
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("-1 5:1\n", options),
+              HasSubstr("line 1: column 'label': the label is -1, below 0: --label-threshold=0"));
+  EXPECT_THAT(ErrorOf("1 5:1 6:1\n1 5:1\n", options), HasSubstr("line 2: has 1 features"));
+  EXPECT_THAT(ErrorOf("1 5:0.5\n", options), HasSubstr("line 1: feature 0 is '5:0.5'"));
+  EXPECT_THAT(ErrorOf("1 5\n", options), HasSubstr("not index:value"));
+  EXPECT_THAT(ErrorOf("1 qid:3 5:1\n", options), HasSubstr("line 1: feature 0 is 'qid:3'"));
+  options.any_value = true;
+  ASSERT_TRUE(Run("1 5:0.5 7:0\n", options).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(5));
+  EXPECT_THAT(Slot(0, 1), ElementsAre());
+}
+
+TEST_F(ConvertTest, LibsvmInOneSlot) {
+  ConvertOptions options;
+  options.format = TextFormat::kLibsvm;
+  options.libsvm_slots = LibsvmSlots::kSingle;
+  ASSERT_TRUE(Run("1 3:1 1:1 2:1\n0\n0 9:1\n", options).ok());
+  EXPECT_EQ(block_.size, 3u);
+  EXPECT_THAT(Slot(0, 0), ElementsAre(3, 1, 2));
+  EXPECT_THAT(Slot(1, 0), ElementsAre());
+  EXPECT_EQ(summary_.max_keys, 3u);
+}
+
+// label, I1..I13, C1..C26
+std::string CriteoLine(int label, const std::string& integer, const std::string& category) {
+  std::string line = std::to_string(label);
+  for (int i = 0; i < 13; ++i) line += "\t" + (i % 2 == 0 ? integer : std::string());
+  for (int i = 0; i < 26; ++i) line += "\t" + (i % 2 == 0 ? category : std::string());
+  return line + "\n";
+}
+
+TEST_F(ConvertTest, CriteoNeedsNoFurtherOption) {
+  ConvertOptions options;
+  options.format = TextFormat::kCriteo;
+  ASSERT_TRUE(Run(CriteoLine(1, "7", "68fd1e64") + CriteoLine(0, "-1", "05db9164"), options).ok());
+  EXPECT_EQ(summary_.shape.dense_dim, 13u);
+  EXPECT_EQ(summary_.shape.slot_nums[0], 26u);
+  EXPECT_EQ(block_.dense[0], static_cast<float>(std::log(8.0)));
+  EXPECT_EQ(block_.dense[1], 0);
+  EXPECT_EQ(block_.dense[13], 0);
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("C1=68fd1e64")));
+  EXPECT_THAT(Slot(0, 1), ElementsAre());
+  EXPECT_THAT(Slot(1, 24), ElementsAre(Hash64("C25=05db9164")));
+  options.bucket = {"I1..I13"};
+  ASSERT_TRUE(Run(CriteoLine(1, "1000", "a"), options).ok());
+  EXPECT_EQ(summary_.shape.dense_dim, 0u);
+  EXPECT_EQ(summary_.shape.slot_nums[0], 39u);
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("I1=b47")));
+  EXPECT_THAT(Slot(0, 13), ElementsAre(Hash64("C1=a")));
+}
+
+TEST_F(ConvertTest, SeveralInputsAreOneAfterTheOther) {
+  ConvertOptions options = Raw();
+  options.input = {scratch_.Write("1", "label,a\n0,1\n0,2\n0,3"),
+                   scratch_.Write("2", "label,a\n0,4\n"),
+                   scratch_.Write("3", "label,a\n0,5\n0,6\n")};
+  options.samples_per_file = 2;
+  ASSERT_TRUE(Run(options).ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(summary_.files, 3u);
+  EXPECT_EQ(scratch_.Read("out/file_list.txt"),
+            "3\npart-00000.norm\npart-00001.norm\npart-00002.norm\n");
+  options.skip_rows = 2;
+  options.max_rows = 3;
+  ASSERT_TRUE(Run(options).ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(3, 4, 5));
+  options.input.push_back(scratch_.Write("4", "label,b\n0,1\n"));
+  options.max_rows = 0;
+  EXPECT_THAT(std::string(Run(options).message()), HasSubstr("4: its columns are label, b"));
+}
+
+TEST_F(ConvertTest, ManyRowsKeepTheirOrder) {
+  std::string text = "label,a\n";
+  for (int i = 0; i < 30000; ++i) text += "0," + std::to_string(i) + "\n";
+  ConvertOptions options = Raw();
+  options.samples_per_file = 7001;
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_EQ(summary_.files, 5u);
+  ASSERT_EQ(block_.size, 30000u);
+  for (Key i = 0; i < 30000; ++i) ASSERT_EQ(block_.sparse[0].keys[i], i);
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,60 @@
+#include "worker/data/source/key_index.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace cistern {
+namespace {
+
+TEST(KeyIndex, NumbersKeysInTheOrderOfTheirFirstUse) {
+  KeyIndex index;
+  EXPECT_EQ(index.Find(5), KeyIndex::kNone);
+  EXPECT_EQ(index.Add(5), 0u);
+  EXPECT_EQ(index.Add(0), 1u);
+  EXPECT_EQ(index.Add(5), 0u);
+  EXPECT_EQ(index.Add(~Key{0}), 2u);
+  EXPECT_EQ(index.Find(~Key{0}), 2u);
+  EXPECT_EQ(index.Find(6), KeyIndex::kNone);
+  EXPECT_EQ(index.keys(), absl::Span<const Key>({5, 0, ~Key{0}}));
+}
+
+TEST(KeyIndex, AgreesWithAMapOverManyKeysOneByOneAndInBulk) {
+  std::mt19937_64 random(7);
+  std::map<Key, Row> expected;
+  KeyIndex one, bulk;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Key> keys(random() % 500);
+    for (Key& key : keys) key = random() % 20000 * (round % 2 == 0 ? 1 : 0x100000000ull);
+    std::vector<Row> rows(keys.size());
+    bulk.Add(keys, rows.data());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const Row row = expected.try_emplace(keys[i], expected.size()).first->second;
+      ASSERT_EQ(one.Add(keys[i]), row);
+      ASSERT_EQ(rows[i], row);
+    }
+  }
+  ASSERT_EQ(bulk.size(), expected.size());
+  for (const auto& [key, row] : expected) ASSERT_EQ(bulk.Find(key), row);
+}
+
+TEST(KeyIndex, TruncateForgetsTheNewestAlsoAcrossGrowth) {
+  std::mt19937_64 random(11);
+  KeyIndex index, expected;
+  std::vector<Key> first(1000), second(5000);
+  for (Key& key : first) key = random() % 3000;
+  for (Key& key : second) key = random() % 10000;
+  for (Key key : first) {
+    index.Add(key);
+    expected.Add(key);
+  }
+  for (Key key : second) index.Add(key);
+  index.Truncate(expected.size());
+  EXPECT_EQ(index.keys(), expected.keys());
+  for (Key key = 0; key < 10000; ++key) ASSERT_EQ(index.Find(key), expected.Find(key)) << key;
+  for (Key key : second) ASSERT_EQ(index.Add(key), expected.Add(key));
+}
+
+}  // namespace
+}  // namespace cistern

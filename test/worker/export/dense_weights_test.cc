@@ -1,0 +1,114 @@
+// HugeCTR's dense files: statistics as text that keeps every bit, and what is refused.
+#include "worker/export/dense_weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "test/support/memory_file_system.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+LayerSummary Layer(const std::string& name, size_t parameters, size_t running = 0) {
+  LayerSummary layer;
+  layer.name = name;
+  layer.type = running > 0 ? "BatchNorm" : "InnerProduct";
+  layer.path = "layers[9]";
+  layer.parameters = parameters;
+  layer.running = running;
+  return layer;
+}
+
+TEST(DenseWeights, StatisticsReadBackToTheBit) {
+  std::mt19937 random(1);
+  std::vector<LayerSummary> layers = {Layer("bn1", 200, 200), Layer("fc", 7),
+                                      Layer("bn2", 1800, 1800)};
+  std::vector<float> running;
+  while (running.size() < 2000) {
+    const uint32_t bits = random() & 0x7FFFFFFF;  // a variance is not negative
+    float x;
+    std::memcpy(&x, &bits, sizeof(x));
+    if (std::isfinite(x)) running.push_back(x);
+  }
+  const auto read = ParseNtp(FormatNtp(layers, running), "x.json", layers);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, running);
+}
+
+TEST(DenseWeights, StatisticsAreTheJsonOfHugeCtr) {
+  EXPECT_EQ(FormatNtp({Layer("bn", 4, 4)}, {0.5f, -1, 2, 0.25f}),
+            "{\n  \"layers\": [\n    {\n      \"type\": \"BatchNorm\",\n"
+            "      \"mean\": [0.5, -1],\n      \"var\": [2, 0.25]\n    }\n  ]\n}\n");
+  // As HugeCTR writes it, with six decimals.
+  const auto read = ParseNtp(
+      R"({"layers":[{"type":"BatchNorm","mean":[0.500000,-1.000000],"var":[2.000000,0.250000]}]})",
+      "x.json", {Layer("bn", 4, 4)});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(*read, ElementsAre(0.5f, -1, 2, 0.25f));
+  EXPECT_THAT(FirstRunning({Layer("bn", 4, 4)}), ElementsAre(0, 0, 1, 1));
+}
+
+TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
+  const std::vector<LayerSummary> layers = {Layer("bn", 2, 2)};
+  const struct {
+    const char* text;
+    absl::StatusCode code;
+    const char* part;
+  } cases[] = {
+      {"{", absl::StatusCode::kDataLoss, "no JSON object"},
+      {R"({"layers":[]})", absl::StatusCode::kInvalidArgument, "layer 'bn' (layers[9])"},
+      {R"({"layers":[{"type":"BatchNorm","mean":[1]}]})", absl::StatusCode::kDataLoss,
+       "no array \"var\""},
+      {R"({"layers":[{"type":"BatchNorm","mean":[1,2],"var":[1]}]})",
+       absl::StatusCode::kInvalidArgument, "\"mean\" has 2 numbers"},
+      {R"({"layers":[{"type":"BatchNorm","mean":["a"],"var":[1]}]})", absl::StatusCode::kDataLoss,
+       "holds \"a\""},
+      {R"({"layers":[{"type":"BatchNorm","mean":[1e39],"var":[1]}]})", absl::StatusCode::kDataLoss,
+       "\"mean\" holds"},
+      {R"({"layers":[{"type":"BatchNorm","mean":[-1],"var":[-1]}]})", absl::StatusCode::kDataLoss,
+       "\"var\" holds -1"},
+      {R"({"layers":[{"type":"BatchNorm","mean":[1],"var":[1]},
+                     {"type":"BatchNorm","mean":[1],"var":[1]}]})",
+       absl::StatusCode::kInvalidArgument, "holds 2 BatchNorm layers, the model has 1"},
+  };
+  for (const auto& one : cases) {
+    const absl::Status status = ParseNtp(one.text, "x.json", layers).status();
+    EXPECT_EQ(status.code(), one.code) << one.text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(one.part));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("x.json"));
+  }
+}
+
+TEST(DenseWeights, AnotherSizeNamesTheLayerThatItEndsIn) {
+  MemoryFileSystem files;
+  const std::vector<LayerSummary> layers = {Layer("fc1", 6), Layer("relu", 0), Layer("fc2", 4)};
+  std::vector<float> cells(20, 0.5f);
+  ASSERT_TRUE(WriteFloats(files, "out/opt", cells).ok());
+  EXPECT_EQ(ReadFloats(files, "out/opt", layers, 2).value(), cells);
+  const absl::Status more = ReadFloats(files, "out/opt", layers, 1).status();
+  EXPECT_EQ(more.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(more.message()), HasSubstr("80 bytes; the model's layers make 40"));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("behind the last layer for 40 bytes"));
+  cells.resize(7);
+  cells[6] = NAN;
+  ASSERT_TRUE(WriteFloats(files, "out/w", cells).ok());
+  EXPECT_THAT(std::string(ReadFloats(files, "out/w", layers, 1).status().message()),
+              HasSubstr("it ends at number 7, within layer 'fc2' (layers[9], InnerProduct), which "
+                        "has weights 6 to 9"));
+  cells.resize(10, 0);
+  ASSERT_TRUE(WriteFloats(files, "out/w", cells).ok());
+  const absl::Status bad = ReadFloats(files, "out/w", layers, 1).status();
+  EXPECT_EQ(bad.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(bad.message()),
+              HasSubstr("number 6 is not finite; it is of layer 'fc2'"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,139 @@
+// HugeCTR's files on a disk that fails: each is there whole or as it was, and the next attempt
+// succeeds. Read by a disk or into servers that fail: nothing is committed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/fault_file_system.h"
+#include "test/support/memory_file_system.h"
+#include "test/worker/client/embedded_fleet.h"
+#include "test/worker/model/config/config_parsing.h"
+#include "worker/export/hugectr_model.h"
+#include "worker/model/graph/model.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+class HugectrDisk : public testing::Test {
+ protected:
+  HugectrDisk() : config_(ParseOrDie()) {}
+
+  // Servers at pass `passes`, where every cell of a row is the pass.
+  std::unique_ptr<ParameterClient> Fleet(EmbeddedFleet& fleet, int passes) {
+    auto client = ParameterClient::Connect(fleet.Links(), {}).value();
+    DeviceContext device;
+    const auto model = Model::Create(config_, device).value();
+    EXPECT_TRUE(client->CreateTables(model->schema()).ok());
+    EXPECT_TRUE(client->ClaimEpoch().ok());
+    const std::vector<Key> keys = {5, 6, 7, 100};
+    const std::vector<uint8_t> full(keys.size(), 1);
+    for (int pass = 1; pass <= passes; ++pass) {
+      const auto cell = static_cast<float>(pass);
+      const std::vector<float> values(keys.size() * client->layout(0).full_floats(), cell);
+      const std::vector<float> dense(model->ReadDense(0).value().size(), cell);
+      EXPECT_TRUE(client->BeginPass().ok());
+      EXPECT_TRUE(client->Push(0, keys, values.data(), full.data()).ok());
+      EXPECT_TRUE(client->PushDense(0, dense.data()).ok());
+      EXPECT_TRUE(client->CommitPass().ok());
+    }
+    return client;
+  }
+
+  const ModelConfig config_;
+};
+
+// All bytes of a model, if it is whole; each file then is of one pass.
+std::string Whole(FileSystem& files, const HugectrPlace& place) {
+  std::string bytes;
+  std::vector<std::string> paths = {place.dense(), place.sparse(0)};
+  if (place.form == HugectrForm::kV3) {
+    paths = {place.dense(), place.opt_dense()};
+    for (const char* name : {"key", "emb_vector", "Adam.m", "Adam.v"}) {
+      paths.push_back(absl::StrCat(place.sparse(0), "/", name));
+    }
+  }
+  for (const std::string& path : paths) {
+    const auto one = ReadWhole(files, path, 1 << 20);
+    if (!one.ok()) return "";
+    absl::StrAppend(&bytes, path, ":", *one);
+  }
+  return bytes;
+}
+
+TEST_F(HugectrDisk, AnyFailedCallLeavesWholeFilesAndTheNextAttemptSucceeds) {
+  EmbeddedFleet one(1), two(2);
+  const auto old_client = Fleet(one, 1), new_client = Fleet(two, 2);
+  for (const HugectrForm form : {HugectrForm::kV2, HugectrForm::kV3}) {
+    const HugectrPlace place = {"out/a", 7, form};
+    MemoryFileSystem old_disk, new_disk;
+    ASSERT_TRUE(WriteHugectrModel(old_disk, config_, *old_client, place).ok());
+    ASSERT_TRUE(WriteHugectrModel(new_disk, config_, *new_client, place).ok());
+    const std::string fresh = Whole(new_disk, place);
+    ASSERT_NE(fresh, "");
+    uint64_t n = 1;
+    for (;; ++n) {
+      const auto memory =
+          old_disk.Crash(old_disk.operation_num(), MemoryFileSystem::Loss::kKill, 0);
+      FaultFileSystem files(memory.get());
+      files.FailCall(n, Fault::kNoSpace);
+      const absl::Status written = WriteHugectrModel(files, config_, *new_client, place).status();
+      if (files.hits().empty()) break;
+      const std::string hit = files.hits()[0];
+      if (!written.ok()) {
+        EXPECT_THAT(std::string(written.message()), HasSubstr("out")) << hit;
+      }
+      EXPECT_NE(Whole(*memory, place), "") << hit;
+      EXPECT_TRUE(WriteHugectrModel(files, config_, *new_client, place).ok()) << hit;
+      EXPECT_EQ(Whole(*memory, place), fresh) << hit;
+      const std::vector<std::string> names = memory->List("out").value();
+      for (const std::string& name : names) {
+        EXPECT_THAT(name, testing::EndsWith(".model")) << hit;
+      }
+    }
+    EXPECT_GT(n, 12u);
+  }
+}
+
+TEST_F(HugectrDisk, AFileThatCannotBeReadCommitsNothing) {
+  EmbeddedFleet source(2);
+  const auto trained = Fleet(source, 1);
+  ModelConfig config = config_;
+  config.solver.dense_model_file = "out/a_dense_7.model";
+  config.solver.sparse_model_files = {"out/a0_sparse_7.model"};
+  MemoryFileSystem memory;
+  ASSERT_TRUE(WriteHugectrModel(memory, config_, *trained, {"out/a", 7, HugectrForm::kV3}).ok());
+  uint64_t n = 1;
+  for (;; ++n) {
+    EmbeddedFleet fleet(1);
+    const auto client = Fleet(fleet, 0);
+    FaultFileSystem files(&memory);
+    files.FailCall(n, Fault::kInputOutput);
+    const absl::Status read = ReadHugectrModel(files, config, *client, "");
+    if (files.hits().empty()) {
+      EXPECT_TRUE(read.ok()) << read;
+      EXPECT_EQ(client->committed_pass(), 1u);
+      break;
+    }
+    // (That a folder cannot be opened as a file is no error.)
+    EXPECT_EQ(read.ok(), files.hits()[0] == "open out/a0_sparse_7.model") << files.hits()[0];
+    EXPECT_EQ(client->committed_pass(), read.ok() ? 1u : 0u);
+    if (read.ok()) continue;
+    files.FailNothing();
+    EXPECT_TRUE(ReadHugectrModel(files, config, *client, "").ok()) << files.hits()[0];
+  }
+  EXPECT_GT(n, 10u);
+}
+
+TEST_F(HugectrDisk, ServersThatHoldSomethingAreRefused) {
+  EmbeddedFleet fleet(1);
+  const auto client = Fleet(fleet, 1);
+  MemoryFileSystem files;
+  const absl::Status refused = ReadHugectrModel(files, config_, *client, "");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("hold pass 1"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--resume"));
+}
+
+}  // namespace
+}  // namespace cistern

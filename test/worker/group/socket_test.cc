@@ -1,0 +1,36 @@
+#include "worker/group/socket.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+namespace cistern {
+namespace {
+
+int Option(const Socket& socket, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  EXPECT_EQ(getsockopt(socket.descriptor(), level, name, &value, &size), 0);
+  return value;
+}
+
+TEST(Socket, AsksAnIdlePeerWithinAMinuteWhetherItIsThere) {
+  const absl::StatusOr<Listener> listener = Listener::Open(0, true);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const absl::StatusOr<Socket> here = ConnectTo({"127.0.0.1", listener->port()}, deadline);
+  ASSERT_TRUE(here.ok()) << here.status();
+  const absl::StatusOr<Socket> there = listener->Accept(deadline);
+  ASSERT_TRUE(there.ok()) << there.status();
+  for (const Socket* side : {&*here, &*there}) {
+    EXPECT_NE(Option(*side, SOL_SOCKET, SO_KEEPALIVE), 0);
+    const int seconds =
+        Option(*side, IPPROTO_TCP, TCP_KEEPIDLE) +
+        Option(*side, IPPROTO_TCP, TCP_KEEPINTVL) * Option(*side, IPPROTO_TCP, TCP_KEEPCNT);
+    EXPECT_LE(seconds, 60);
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,198 @@
+#include "worker/group/team.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "test/worker/group/team_threads.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string Words(uint32_t from, uint32_t to) {
+  return std::string(1000 * from + 7 * to, static_cast<char>('a' + from)) + absl::StrCat(to);
+}
+
+TEST(Team, EveryoneGetsWhatEveryoneSends) {
+  for (const uint32_t size : {1u, 2u, 4u}) {
+    ExpectAllWell(RunTeam(size, [size](Team& team) -> absl::Status {
+      for (int round = 0; round < 3; ++round) {
+        std::vector<std::string> to, expected;
+        for (uint32_t r = 0; r < size; ++r) {
+          to.push_back(Words(team.rank(), r));
+          expected.push_back(Words(r, team.rank()));
+        }
+        CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> from, team.Exchange(to));
+        EXPECT_EQ(from, expected);
+      }
+      return absl::OkStatus();
+    }));
+  }
+}
+
+TEST(Team, WhatTheLeaderSaysAndWhatAllSayIsTheSameForAll) {
+  ExpectAllWell(RunTeam(3, [](Team& team) -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(const std::string said,
+                             team.FromLeader(absl::StrCat("I am ", team.rank())));
+    EXPECT_EQ(said, "I am 0");
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                             team.Gather(absl::StrCat(team.rank())));
+    EXPECT_THAT(all, ElementsAre("0", "1", "2"));
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t sum, SumOver(team, 10 + team.rank()));
+    EXPECT_EQ(sum, 33u);
+    return absl::OkStatus();
+  }));
+}
+
+TEST(Team, AnErrorOfOneIsThatOfAllWithItsCodeAndName) {
+  const auto ends = RunTeam(3, [](Team& team) {
+    return team.Agree(team.rank() == 1 ? absl::DataLossError("a.norm: record 7")
+                                       : absl::OkStatus());
+  });
+  for (const absl::Status& end : ends) EXPECT_EQ(end.code(), absl::StatusCode::kDataLoss) << end;
+  EXPECT_EQ(ends[0].message(), "worker 1: a.norm: record 7");
+  EXPECT_EQ(ends[1].message(), "a.norm: record 7");
+}
+
+TEST(Team, TheLeaderWorksAloneAndItsErrorIsThatOfAll) {
+  std::atomic<int> done = 0;
+  ExpectAllWell(RunTeam(3, [&done](Team& team) -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(team.Lead([&done] {
+      ++done;
+      return absl::OkStatus();
+    }));
+    EXPECT_EQ(done, 1);
+    const absl::Status failed = team.Lead([] { return absl::ResourceExhaustedError("full"); });
+    EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted) << failed;
+    return absl::OkStatus();
+  }));
+}
+
+TEST(Team, WhoGivesUpIsHeardWithItsReasonWhereverTheOthersWait) {
+  const auto ends = RunTeam(3, [](Team& team) -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(team.Agree(absl::OkStatus()));
+    if (team.rank() == 2) {
+      team.GiveUp(absl::InvalidArgumentError("a slot too many"));
+      return team.Agree(absl::OkStatus());
+    }
+    return SumOver(team, 1).status();
+  });
+  for (const absl::Status& end : ends) {
+    EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
+    EXPECT_THAT(end.message(), HasSubstr("a slot too many"));
+  }
+  EXPECT_THAT(ends[0].message(), HasSubstr("worker 2"));
+}
+
+TEST(Team, AThreadThatWaitsForOthersCanBeInterrupted) {
+  const auto ends = RunTeam(2, [](Team& team) -> absl::Status {
+    if (team.rank() == 0) return team.Agree(absl::OkStatus());
+    team.Interrupt(absl::UnavailableError("server 1 is gone"));
+    return team.Agree(absl::OkStatus());
+  });
+  for (const absl::Status& end : ends) {
+    EXPECT_EQ(end.code(), absl::StatusCode::kUnavailable) << end;
+    EXPECT_THAT(end.message(), HasSubstr("server 1 is gone"));
+  }
+}
+
+TEST(Team, AnotherTeamHasItsOwnCalls) {
+  ExpectAllWell(RunTeam(3, [](Team& team) -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Team> other, team.Another());
+    absl::Status beside;
+    std::thread thread([&] {
+      for (int i = 0; i < 50 && beside.ok(); ++i) beside = SumOver(*other, 1).status();
+    });
+    absl::Status here;
+    for (int i = 0; i < 50 && here.ok(); ++i) here = team.Agree(absl::OkStatus());
+    thread.join();
+    CISTERN_RETURN_IF_ERROR(beside);
+    return here;
+  }));
+}
+
+TEST(Team, AWorkerThatIsMissingIsNamed) {
+  absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
+  ASSERT_TRUE(free.ok());
+  const std::string address = absl::StrCat("127.0.0.1:", free->port());
+  *free = Listener();
+  const auto team = Team::Form({0, 2, address, {4711}}, std::chrono::milliseconds(200));
+  EXPECT_EQ(team.status().code(), absl::StatusCode::kDeadlineExceeded) << team.status();
+  EXPECT_THAT(team.status().message(), HasSubstr("worker 1 did not come"));
+}
+
+// Worker 1 is a process that knows the secret and sends what no worker would: `length` to worker 0
+// as that of its message, then `message`. Returns what worker 0 makes of it.
+absl::Status LeaderOf(const std::function<absl::Status(Team&)>& leader, uint64_t length,
+                      const std::string& message) {
+  absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
+  EXPECT_TRUE(free.ok());
+  const std::string address = absl::StrCat("127.0.0.1:", free->port());
+  *free = Listener();
+  std::thread other([&] {
+    PeerGroup group;
+    group.rank = 1;
+    group.size = 2;
+    group.address = address;
+    group.secret.value = 4711;
+    const auto peers = ConnectOverTcp(std::move(group));
+    ASSERT_TRUE(peers.ok()) << peers.status();
+    Stream stream;
+    const std::vector<uint64_t> sent = {length, 0};
+    std::vector<uint64_t> received(2);
+    const std::vector<size_t> each(2, sizeof(uint64_t));
+    ASSERT_TRUE((*peers)->AllToAll(sent.data(), each, received.data(), each, stream).ok());
+    std::string rest(received[0], ' ');
+    (*peers)
+        ->AllToAll(message.data(), {{message.size(), 0}}, rest.data(), {{rest.size(), 0}}, stream)
+        .IgnoreError();
+  });
+  absl::Status end;
+  {
+    const auto team = Team::Form({0, 2, address, {4711}}, std::chrono::seconds(60));
+    EXPECT_TRUE(team.ok()) << team.status();
+    end = leader(**team);
+  }
+  other.join();
+  return end;
+}
+
+TEST(Team, AMessageOfAnImpossibleLengthIsAnErrorOfItsWorker) {
+  const auto exchange = [](Team& team) { return team.Exchange({"", ""}).status(); };
+  for (const uint64_t length : {Team::kMaxMessageBytes + 1, uint64_t{1} << 62, ~uint64_t{0}}) {
+    const absl::Status end = LeaderOf(exchange, length, "");
+    EXPECT_EQ(end.code(), absl::StatusCode::kInternal) << end;
+    EXPECT_THAT(end.message(),
+                HasSubstr(absl::StrCat("worker 1 announces a message of ", length, " bytes")));
+  }
+}
+
+TEST(Team, AnErrorCodeThatIsNoneIsAnErrorOfItsWorker) {
+  const auto agree = [](Team& team) { return team.Agree(absl::OkStatus()); };
+  for (const std::string message : {"\x11why", "\x7fwhy", "\x80why", "\xffwhy"}) {
+    const absl::Status end = LeaderOf(agree, message.size(), message);
+    EXPECT_EQ(end.code(), absl::StatusCode::kInternal) << end;
+    EXPECT_THAT(end.message(), HasSubstr("worker 1 sent an unknown error code"));
+  }
+  EXPECT_THAT(LeaderOf(agree, 0, "").message(), HasSubstr("worker 1 said nothing"));
+  const std::string long_reason = "\x3" + std::string(1 << 20, 'x');
+  EXPECT_LT(LeaderOf(agree, long_reason.size(), long_reason).message().size(), 5000u);
+}
+
+TEST(Team, StepsOnTheCpuSumInTheOrderOfWorkers) {
+  ExpectAllWell(RunTeam(3, [](Team& team) -> absl::Status {
+    DeviceContext device;
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> steps, team.OnDevice(device));
+    double x = team.rank() + 0.5;
+    CISTERN_RETURN_IF_ERROR(steps->AllReduce(&x, 1, ElementType::kDouble, device.stream()));
+    EXPECT_EQ(x, 4.5);
+    return absl::OkStatus();
+  }));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,39 @@
+// Workers of a team as threads of the test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "worker/group/team.h"
+
+namespace cistern {
+
+// Runs `work` as each of `size` workers, and returns how they ended.
+inline std::vector<absl::Status> RunTeam(uint32_t size,
+                                         const std::function<absl::Status(Team&)>& work) {
+  std::string address;
+  {
+    const absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
+    EXPECT_TRUE(free.ok()) << free.status();
+    address = absl::StrCat("127.0.0.1:", free->port());
+  }
+  std::vector<absl::Status> ends(size);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto team = Team::Form({rank, size, address, {4711}}, std::chrono::seconds(60));
+      ends[rank] = team.ok() ? work(**team) : team.status();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ends;
+}
+
+inline void ExpectAllWell(const std::vector<absl::Status>& ends) {
+  for (size_t r = 0; r < ends.size(); ++r) EXPECT_TRUE(ends[r].ok()) << r << ": " << ends[r];
+}
+
+}  // namespace cistern

@@ -1,0 +1,90 @@
+#include "worker/model/batch/batch_stage.h"
+
+#include <gtest/gtest.h>
+
+#include "test/worker/model/model_bench.h"
+
+namespace cistern {
+namespace {
+
+Batch RandomBatch(size_t size, uint32_t seed) {
+  DataConfig data;
+  data.label_dim = 2;
+  data.dense_dim = 3;
+  data.sparse.resize(2);
+  data.sparse[0].slot_num = 2;
+  data.sparse[1].slot_num = 5;
+  return MakeBatch(data, size, 50, 3, seed);
+}
+
+void ExpectThere(const BatchView& view, const Batch& batch) {
+  EXPECT_EQ(view.size, batch.size);
+  EXPECT_EQ(view.label_dim, batch.size == 0 ? 0 : 2);
+  EXPECT_EQ(Here(view.label, batch.label.size()), batch.label);
+  EXPECT_EQ(Here(view.dense, batch.dense.size()), batch.dense);
+  ASSERT_EQ(view.sparse.size(), batch.sparse.size());
+  for (size_t i = 0; i < batch.sparse.size(); ++i) {
+    const SparseView& there = view.sparse[i];
+    const SparseBatch& here = batch.sparse[i];
+    EXPECT_EQ(there.distinct, here.segment_rows.size());
+    EXPECT_EQ(Here(there.offsets, here.offsets.size()), here.offsets);
+    EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
+    EXPECT_EQ(Here(there.segment_rows, here.segment_rows.size()), here.segment_rows);
+    EXPECT_EQ(Here(there.segment_offsets, here.segment_offsets.size()), here.segment_offsets);
+    EXPECT_EQ(Here(there.segment_outputs, here.segment_outputs.size()), here.segment_outputs);
+  }
+}
+
+TEST(BatchStage, BringsABatchWithAllItsArrays) {
+  BatchStage stage(TestDevice());
+  for (const size_t size : {1, 40, 0, 7, 300}) {
+    const Batch batch = RandomBatch(size, static_cast<uint32_t>(size));
+    const absl::StatusOr<BatchView> view = stage.View(batch);
+    ASSERT_TRUE(view.ok()) << view.status();
+    ExpectThere(*view, batch);
+    stage.Release();
+  }
+}
+
+TEST(BatchStage, TheNextComesWhileThisOneIsUsed) {
+  BatchStage stage(TestDevice());
+  std::vector<Batch> batches;
+  for (uint32_t i = 0; i < 6; ++i) batches.push_back(RandomBatch(20 + i, i));
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const absl::StatusOr<BatchView> view = stage.View(batches[i]);
+    ASSERT_TRUE(view.ok()) << view.status();
+    if (i + 1 < batches.size()) {
+      ASSERT_TRUE(stage.Begin(batches[i + 1]).ok());
+    }
+    ExpectThere(*view, batches[i]);
+    stage.Release();
+  }
+}
+
+// A batch at the address of one that was viewed is another batch.
+TEST(BatchStage, WhatWasViewedIsNotTakenForANewBatch) {
+  BatchStage stage(TestDevice());
+  Batch batch = RandomBatch(9, 1);
+  ASSERT_TRUE(stage.View(batch).ok());
+  stage.Release();
+  batch = RandomBatch(12, 2);
+  const absl::StatusOr<BatchView> view = stage.View(batch);
+  ASSERT_TRUE(view.ok()) << view.status();
+  ExpectThere(*view, batch);
+}
+
+// An evaluation between two steps takes the place of what was begun.
+TEST(BatchStage, WhatWasBegunMayBeLeft) {
+  BatchStage stage(TestDevice());
+  const Batch begun = RandomBatch(9, 1), first = RandomBatch(12, 2), second = RandomBatch(5, 3);
+  ASSERT_TRUE(stage.Begin(begun).ok());
+  for (const Batch* batch : {&first, &second, &begun}) {
+    const absl::StatusOr<BatchView> view = stage.View(*batch);
+    ASSERT_TRUE(view.ok()) << view.status();
+    ExpectThere(*view, *batch);
+    stage.Release();
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,99 @@
+#include "worker/model/config/model_config.h"
+
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(DataConfig, RawHasItsOwnKeys) {
+  const ModelConfig config =
+      ParseOrDie({"layers.data.format=Raw", "layers.data.check=None",
+                  "layers.data.num_samples=4195155968", "layers.data.eval_num_samples=7",
+                  "layers.data.float_label_dense=true", "layers.data.slot_size_array=[10, 20]"});
+  EXPECT_EQ(config.data.format, DataFormat::kRaw);
+  EXPECT_EQ(config.data.num_samples, 4195155968u);
+  EXPECT_EQ(config.data.eval_num_samples, 7u);
+  EXPECT_TRUE(config.data.float_label_dense);
+  EXPECT_THAT(config.data.slot_sizes, ::testing::ElementsAre(10, 20));
+  EXPECT_THAT(config.notes, ::testing::Not(::testing::Contains(HasSubstr("layers[0]"))));
+}
+
+TEST(DataConfig, RawRefusesWhatItsFilesCannotHold) {
+  const std::vector<std::string> raw = {"layers.data.format=Raw", "layers.data.check=None"};
+  EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.slot_size_array=[10]"}),
+              HasSubstr("slot_size_array has 1 sizes, but the sparse inputs have 2 slots"));
+  EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.sparse.0.max_feature_num_per_sample=1"}),
+              HasSubstr("sparse[0].max_feature_num_per_sample: a sample may hold 1 keys"));
+  EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.num_samples=0"}), HasSubstr("num_samples"));
+}
+
+TEST(DataConfig, ParquetHasSlotSizesAndNoNumberOfSamples) {
+  const ModelConfig config =
+      ParseOrDie({"layers.data.format=Parquet", "layers.data.check=None",
+                  "layers.data.num_samples=5", "layers.data.slot_size_array=[10, 20]"});
+  EXPECT_EQ(config.data.format, DataFormat::kParquet);
+  EXPECT_EQ(config.data.num_samples, 0u);
+  EXPECT_THAT(config.data.slot_sizes, ::testing::ElementsAre(10, 20));
+  EXPECT_THAT(
+      config.notes,
+      ::testing::Contains("layers[0].num_samples: ignored: the format Parquet does not use it"));
+}
+
+TEST(DataConfig, AChecksumOfFilesThatHaveNoneIsNoted) {
+  for (const std::string format : {"Raw", "Parquet"}) {
+    const ModelConfig config =
+        ParseOrDie({"layers.data.format=" + format, "layers.data.check=Sum"});
+    EXPECT_EQ(config.data.check, NormCheck::kNone);
+    EXPECT_THAT(config.notes, ::testing::Contains("layers[0].check: ignored: " + format +
+                                                  " files carry no checksums"));
+  }
+  EXPECT_EQ(ParseOrDie({"layers.data.check=Sum"}).data.check, NormCheck::kSum);
+}
+
+TEST(DataConfig, KeysOfOtherFormatsAreNoted) {
+  const ModelConfig config = ParseOrDie({"layers.data.num_samples=5"});
+  EXPECT_THAT(config.notes, ::testing::Contains(
+                                "layers[0].num_samples: ignored: the format Norm does not use it"));
+  EXPECT_EQ(config.data.num_samples, 0u);
+}
+
+TEST(DataConfig, CachedEvaluationDataIsASwitchOrACount) {
+  const auto cached = [](const std::string& value) {
+    return ParseOrDie({"layers.data.cache_eval_data=" + value}).data.cache_eval_batches;
+  };
+  EXPECT_EQ(cached("true"), UINT64_MAX);
+  EXPECT_EQ(cached("false"), 0u);
+  EXPECT_EQ(cached("70"), 70u);
+  EXPECT_EQ(ParseOrDie({}).data.cache_eval_batches, 0u);
+  EXPECT_THAT(ErrorOf({"layers.data.cache_eval_data=some"}),
+              HasSubstr("cache_eval_data: expected true, false or integer >= 0"));
+}
+
+TEST(DataConfig, CheckOfDataIsOptional) {
+  const absl::StatusOr<ModelConfig> config = Parse({}, Replaced("\"check\": \"Sum\",", ""));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->data.check, NormCheck::kNone);
+}
+
+TEST(DataConfig, MaxNnzBoundsASampleToo) {
+  EXPECT_EQ(ParseOrDie({"layers.data.sparse.0.max_nnz=1"}).data.sparse[0].max_feature_num, 2u);
+}
+
+TEST(DataConfig, DenseFeaturesAreOptional) {
+  const std::string dense = R"("dense": {"top": "dense", "dense_dim": 3},)";
+  const ModelConfig config = ParseOrDie({}, Replaced(dense, ""));
+  EXPECT_EQ(config.data.dense_dim, 0u);
+  EXPECT_EQ(config.data.dense_top, "");
+}
+
+TEST(DataConfig, AnInputThatNobodyReadsIsNoted) {
+  const ModelConfig config = ParseOrDie(
+      {R"(layers.data.sparse=[{"top":"data1","slot_num":2},{"top":"data2","slot_num":1}])"});
+  EXPECT_THAT(config.notes, ::testing::Contains("layers[0].sparse[1]: no embedding reads 'data2'"));
+  EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2, 1}, {0, 0}}));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,176 @@
+#include "worker/model/config/model_config.h"
+
+#include "common/value/value_layout.h"
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(EmbeddingConfig, EmbeddingsTakeTheTopLevelOptimizerOrTheirOwn) {
+  const ModelConfig plain = ParseOrDie();
+  EXPECT_EQ(plain.embeddings[0].optimizer.rule.kind, RuleKind::kAdam);
+  const ModelConfig own = ParseOrDie(
+      {"optimizer.adam_hparam.warmup_steps=50",
+       "layers.deep.optimizer={\"type\":\"SGD\",\"sgd_hparam\":{\"learning_rate\":0.5}}"});
+  EXPECT_EQ(own.embeddings[0].optimizer.rule.kind, RuleKind::kSgd);
+  EXPECT_EQ(own.embeddings[0].optimizer.schedule.base, 0.5);
+  EXPECT_EQ(own.embeddings[0].optimizer.schedule.warmup_steps, 50u);  // the shape is inherited
+  EXPECT_EQ(own.embeddings[0].spec.rule().kind(), v1::UpdateRule::SGD);
+  EXPECT_EQ(own.optimizer.rule.kind, RuleKind::kAdam);
+}
+
+TEST(EmbeddingConfig, SizesOfSlotsAreTheDataLayersOrItsOwn) {
+  const std::vector<std::string> own = {
+      "layers.deep.type=LocalizedSlotSparseEmbeddingHash",
+      "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 20]"};
+  EXPECT_TRUE(ParseOrDie().embeddings[0].key_space.sizes.empty());
+  EXPECT_FALSE(ParseOrDie().embeddings[0].localized);
+  EXPECT_TRUE(ParseOrDie(own).embeddings[0].localized);
+  EXPECT_EQ(ParseOrDie(own).embeddings[0].key_space.sizes, (std::vector<uint64_t>{30, 20}));
+  std::vector<std::string> both = own;
+  for (const char* one : {"layers.data.format=Raw", "layers.data.check=None",
+                          "layers.data.slot_size_array=[7, 30, 20]",
+                          R"(layers.data.sparse=[{"top":"w","slot_num":1},
+                                                 {"top":"data1","slot_num":2}])"}) {
+    both.push_back(one);
+  }
+  const KeySpace space = ParseOrDie(both).embeddings[0].key_space;
+  EXPECT_EQ(space.sizes, (std::vector<uint64_t>{7, 30, 20}));
+  EXPECT_EQ(space.first, 1u);
+  // First weights by slot are those of an embedding with sizes of its own; keys have the offsets of
+  // the Data layer's.
+  const v1::Initializer first = ParseOrDie(both).embeddings[0].spec.initializer();
+  EXPECT_EQ(first.kind(), v1::Initializer::SLOT_UNIFORM);
+  EXPECT_THAT(first.slot_sizes().sizes(), ElementsAre(7, 30, 20));
+  EXPECT_FLOAT_EQ(first.range(), 0.05f);
+  std::vector<std::string> only_data = both, named = own;
+  only_data[1] = only_data[0];
+  EXPECT_EQ(ParseOrDie(only_data).embeddings[0].spec.initializer().kind(),
+            v1::Initializer::UNIFORM);
+  named.push_back("cistern.embeddings.deep={\"initializer\":{\"type\":\"Normal\"}}");
+  EXPECT_EQ(ParseOrDie(named).embeddings[0].spec.initializer().kind(), v1::Initializer::NORMAL);
+  EXPECT_THAT(ErrorOf({own[0], "layers.deep.sparse_embedding_hparam.slot_size_array=[30]"}),
+              HasSubstr("layers[1].sparse_embedding_hparam: slot_size_array has 1 sizes"));
+  both[1] = "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 21]";
+  EXPECT_THAT(ErrorOf(both), HasSubstr("layers[1].sparse_embedding_hparam.slot_size_array[1]: is "
+                                       "21, but layers[0].slot_size_array[2], the same slot, is "
+                                       "20: make them agree"));
+}
+
+TEST(EmbeddingConfig, SizesOfAOneHotEmbeddingBoundTheKeysOfNormFiles) {
+  const std::vector<std::string> own = {
+      "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot",
+      "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 20]"};
+  const ModelConfig one_hot = ParseOrDie(own);
+  EXPECT_THAT(DataSetOf(one_hot, "a").slot_starts[0], ElementsAre(0, 30, 50));
+  // Tables of the others are hash tables: any key.
+  const ModelConfig hash =
+      ParseOrDie({"layers.deep.type=LocalizedSlotSparseEmbeddingHash", own[1]});
+  EXPECT_TRUE(DataSetOf(hash, "a").slot_starts[0].empty());
+}
+
+TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {
+  const ModelConfig config = ParseOrDie(
+      {"cistern.embeddings.deep={\"initializer\":{\"type\":\"Normal\",\"range\":1e-4},"
+       "\"optimizer\":{\"type\":\"AdaGradShared\",\"learning_rate\":0.05,\"initial_g2sum\":2},"
+       "\"accessor\":\"ctr\",\"embedx_threshold\":5,\"nonclk_coeff\":0.2,\"click_coeff\":2,"
+       "\"show_scale\":false}"});
+  const v1::TableSpec& spec = config.embeddings[0].spec;
+  EXPECT_EQ(spec.accessor(), v1::TableSpec::CTR);
+  EXPECT_EQ(spec.dim(), 3u);  // of four floats, one is embed_w
+  EXPECT_EQ(spec.initializer().kind(), v1::Initializer::NORMAL);
+  EXPECT_FLOAT_EQ(spec.initializer().range(), 1e-4f);
+  EXPECT_EQ(spec.rule().kind(), v1::UpdateRule::ADAGRAD_SHARED);
+  EXPECT_EQ(spec.rule().initial_g2sum(), 2);
+  EXPECT_EQ(spec.ctr().embedx_threshold(), 5);
+  EXPECT_FLOAT_EQ(spec.ctr().nonclk_coeff(), 0.2f);
+  EXPECT_EQ(spec.ctr().click_coeff(), 2);
+  EXPECT_FALSE(spec.ctr().show_scale());
+  EXPECT_EQ(config.embeddings[0].optimizer.schedule.base, 0.05);
+}
+
+TEST(EmbeddingConfig, RulesOfSavesAndShrinksAreTheTables) {
+  const v1::CtrRules unset =
+      ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}).embeddings[0].spec.ctr();
+  EXPECT_FALSE(unset.has_base_threshold());  // as before these keys: the same schema
+  EXPECT_FALSE(unset.has_day_id_decay());
+  const ModelConfig config = ParseOrDie(
+      {"cistern.embeddings.deep={\"accessor\":\"ctr\",\"base_threshold\":2.5,"
+       "\"delta_threshold\":0.5,\"delta_keep_days\":7,\"show_click_decay_rate\":0.75,"
+       "\"delete_threshold\":0.25,\"delete_after_unseen_days\":60,\"day_id_decay\":true}",
+       "cistern.day=20778"});
+  const v1::CtrRules& rules = config.embeddings[0].spec.ctr();
+  EXPECT_EQ(rules.base_threshold(), 2.5f);
+  EXPECT_EQ(rules.delta_threshold(), 0.5f);
+  EXPECT_EQ(rules.delta_keep_days(), 7);
+  EXPECT_EQ(rules.show_click_decay_rate(), 0.75f);
+  EXPECT_EQ(rules.delete_threshold(), 0.25f);
+  EXPECT_EQ(rules.delete_after_unseen_days(), 60);
+  EXPECT_TRUE(rules.day_id_decay());
+  EXPECT_EQ(config.embeddings[0].day, 20778u);
+}
+
+TEST(EmbeddingConfig, DayNumbersNeedToday) {
+  const std::string days = "cistern.embeddings.deep={\"accessor\":\"ctr\",\"day_id_decay\":true}";
+  EXPECT_THAT(ErrorOf({days}), HasSubstr("cistern.day"));
+  EXPECT_THAT(ErrorOf({days, "cistern.day=20"}), HasSubstr("above 32"));
+  EXPECT_EQ(ParseOrDie({days, "cistern.day=20778"}).embeddings[0].day, 20778u);
+}
+
+TEST(EmbeddingConfig, TableSpecsAreUsableAndSeedsDependOnSeedAndName) {
+  const v1::TableSpec a = ParseOrDie().embeddings[0].spec;
+  EXPECT_TRUE(ValueLayout::Create(a).ok());
+  EXPECT_EQ(a.initializer().kind(), v1::Initializer::UNIFORM);
+  EXPECT_FLOAT_EQ(a.initializer().range(), 0.05f);
+  EXPECT_EQ(a.seed(), ParseOrDie().embeddings[0].spec.seed());
+  EXPECT_NE(a.seed(), ParseOrDie({"solver.seed=8"}).embeddings[0].spec.seed());
+  EXPECT_NE(a.seed(), ParseOrDie({"layers.deep.name=wide"}).embeddings[0].spec.seed());
+}
+
+TEST(EmbeddingConfig, ReferencesAreChecked) {
+  EXPECT_EQ(
+      ErrorOf({"layers.deep.bottom=dta1"}),
+      "model.json: layers[1].bottom: 'dta1' is no sparse input of the Data layer; did you mean "
+      "'data1'?");
+  EXPECT_THAT(ErrorOf({"cistern.embeddings.dep.accessor=ctr"}),
+              HasSubstr("cistern.embeddings.dep: no embedding layer has this name; did you mean "
+                        "'deep'?"));
+  EXPECT_THAT(ErrorOf({"layers.deep.name=dense"}), HasSubstr("cannot be called 'dense'"));
+  EXPECT_THAT(ErrorOf({"layers.data.dense.top=label"}), HasSubstr("two tops are called 'label'"));
+  EXPECT_THAT(ErrorOf({"layers.deep.name=a/b"}), HasSubstr("layers[1].name"));
+  EXPECT_THAT(ErrorOf({"layers.0.type=ReLU",
+                       "layers.0={\"type\":\"ReLU\",\"bottom\":\"a\",\"top\":\"b\"}"}),
+              HasSubstr("layers[0].type: the first layer must be Data"));
+}
+
+TEST(EmbeddingConfig, TwoMayReadOneInput) {
+  const std::string second =
+      R"({"type": "LocalizedSlotSparseEmbeddingHash", "bottom": "data1", "top": "wide",
+          "sparse_embedding_hparam": {"embedding_vec_size": 1, "combiner": "mean"}},
+         {"name": "reshape1")";
+  const ModelConfig config = ParseOrDie({}, Replaced(R"({"name": "reshape1")", second));
+  ASSERT_EQ(config.embeddings.size(), 2u);
+  EXPECT_EQ(config.embeddings[1].name, "wide");  // the top, where there is no name
+  EXPECT_EQ(config.embeddings[1].input, 0u);
+  EXPECT_EQ(config.embeddings[1].combiner, Combiner::kMean);
+  EXPECT_THAT(ErrorOf({"layers.wide.top=deep"}, Replaced(R"({"name": "reshape1")", second)),
+              HasSubstr("two embeddings are called 'deep'"));
+}
+
+TEST(EmbeddingConfig, OneOptimizerMaySpeakForItsRows) {
+  EXPECT_THAT(ErrorOf({R"(layers.deep.optimizer={"type":"SGD","sgd_hparam":{"learning_rate":1}})",
+                       R"(cistern.embeddings.deep.optimizer={"type":"SGD"})"}),
+              HasSubstr("layers[1].optimizer: cistern.embeddings.deep.optimizer sets it too"));
+}
+
+TEST(EmbeddingConfig, TheCtrAccessorNeedsTwoFloats) {
+  EXPECT_THAT(ErrorOf({"layers.deep.sparse_embedding_hparam.embedding_vec_size=1",
+                       "cistern.embeddings.deep.accessor=ctr"}),
+              HasSubstr("layers[1].sparse_embedding_hparam.embedding_vec_size: the ctr accessor"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,48 @@
+#include "worker/model/config/model_config.h"
+
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+using ::testing::ElementsAre;
+
+TEST(LayerConfig, ALossWithRegularizerNeedsLambda) {
+  EXPECT_EQ(ErrorOf({"layers.loss.regularizer=L2"}),
+            "model.json: layers[7].lambda: missing; regularizer L2 needs it");
+  const ModelConfig config = ParseOrDie({"layers.loss.regularizer=L1", "layers.loss.lambda=0.01"});
+  EXPECT_EQ(config.layers.back().regularizer, "L1");
+  EXPECT_EQ(config.layers.back().lambda, 0.01);
+  EXPECT_THAT(ParseOrDie({"layers.loss.lambda=0.01"}).notes,
+              ::testing::Contains("layers[7].lambda: ignored: no regularizer is named"));
+}
+
+TEST(LayerConfig, ReadsTheParametersOfItsType) {
+  const ModelConfig config = ParseOrDie(
+      {R"(layers.relu1={"type":"BatchNorm","bottom":"fc1","top":"relu1",
+                        "bn_param":{"factor":0.25,"eps":0.001,"gamma_init":"Zero"}})",
+       "layers.fc1.fc_param.weight_init=XavierUniform",
+       R"(layers.reshape1={"name":"reshape1","type":"Reshape","bottom":"emb","top":"reshape1",
+                           "selected":[1,0]})"});
+  EXPECT_THAT(config.layers[0].selected, ElementsAre(1, 0));
+  EXPECT_EQ(config.layers[0].leading_dim, 0u);
+  EXPECT_EQ(config.layers[2].weight_init, InitKind::kXavierUniform);
+  EXPECT_EQ(config.layers[2].bias_init, InitKind::kDefault);
+  EXPECT_EQ(config.layers[3].name, "relu1");
+  EXPECT_EQ(config.layers[3].factor, 0.25);
+  EXPECT_EQ(config.layers[3].eps, 0.001);
+  EXPECT_EQ(config.layers[3].gamma_init, InitKind::kZero);
+}
+
+TEST(LayerConfig, CombinationsThatContradictAreErrors) {
+  EXPECT_THAT(ErrorOf({"layers.reshape1.selected=[0]"}),
+              HasSubstr("layers[2]: leading_dim and selected exclude each other"));
+  EXPECT_THAT(ErrorOf({R"(layers.relu1={"type":"Multiply","bottom":"fc1","top":"relu1",
+                                        "weight_dims":[5]})"}),
+              HasSubstr("layers[5].weight_dims: expected [S, E], found [5]"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,37 @@
+#include "worker/model/config/model_config.h"
+
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ModelConfig, ReadsWhatTheFileSays) {
+  const ModelConfig config = ParseOrDie();
+  EXPECT_EQ(config.solver.display, 10u);
+  EXPECT_EQ(config.solver.max_iter, 100u);
+  EXPECT_EQ(config.solver.num_epochs, 0u);
+  EXPECT_EQ(config.solver.batchsize, 8u);
+  EXPECT_EQ(config.solver.batchsize_eval, 8u);
+  EXPECT_EQ(config.solver.seed, 7u);
+  EXPECT_FALSE(config.solver.wide_keys);
+  EXPECT_EQ(config.optimizer.rule.kind, RuleKind::kAdam);
+  EXPECT_FLOAT_EQ(config.optimizer.rule.epsilon, 1e-7f);
+  EXPECT_EQ(config.data.source, "train.txt");
+  EXPECT_EQ(config.data.check, NormCheck::kSum);
+  ASSERT_EQ(config.data.sparse.size(), 1u);
+  EXPECT_EQ(config.data.sparse[0].max_feature_num, 30u);
+  EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2}, {30}}));
+  ASSERT_EQ(config.embeddings.size(), 1u);
+  EXPECT_EQ(config.embeddings[0].name, "deep");
+  EXPECT_EQ(config.embeddings[0].combiner, Combiner::kSum);
+  ASSERT_EQ(config.layers.size(), 6u);
+  EXPECT_EQ(config.layers[2].path, "layers[4]");
+  EXPECT_EQ(config.layers[2].num_output, 5u);
+  EXPECT_THAT(config.layers[1].bottoms, ElementsAre("reshape1", "dense"));
+  EXPECT_EQ(config.cistern.pass_memory_mb, 1024u);
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,150 @@
+#include "worker/model/config/model_config.h"
+
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(SolverConfig, EpochsAndIterationsExcludeEachOther) {
+  EXPECT_THAT(ErrorOf({"solver.num_epochs=2"}), HasSubstr("exclude each other"));
+  EXPECT_EQ(ParseOrDie({"solver.max_iter=0"}).solver.num_epochs, 1u);
+  EXPECT_EQ(ParseOrDie({"solver.max_iter=0", "solver.num_epochs=3"}).solver.num_epochs, 3u);
+}
+
+TEST(SolverConfig, MetricsMayCarryAThreshold) {
+  EXPECT_EQ(ParseOrDie().solver.auc_threshold, 1.0);
+  EXPECT_EQ(ParseOrDie({"solver.eval_metrics=AUC:0.8025"}).solver.auc_threshold, 0.8025);
+  EXPECT_THAT(ErrorOf({"solver.eval_metrics=AUC:high"}),
+              HasSubstr("solver.eval_metrics[0]: the threshold of 'AUC:high'"));
+  EXPECT_THAT(ErrorOf({"solver.eval_metrics=AverageLos"}),
+              HasSubstr("unknown metric 'AverageLos'; did you mean 'AverageLoss'?"));
+}
+
+TEST(SolverConfig, EveryMetricHasAName) {
+  const std::vector<std::string> names = {"AUC",          "AverageLoss", "LogLoss",     "NE",
+                                          "COPC",         "PCOC",        "BucketError", "ActualCTR",
+                                          "PredictedCTR", "MAE",         "RMSE"};
+  for (const std::string& name : names) {
+    EXPECT_EQ(ParseOrDie({"solver.eval_metrics=" + name}).solver.eval_metrics,
+              std::vector<std::string>{name});
+  }
+  EXPECT_THAT(ErrorOf({"solver.eval_metrics=[\"AUC\",\"COCP\"]"}),
+              HasSubstr("solver.eval_metrics[1]: unknown metric 'COCP'; did you mean 'COPC'?"));
+}
+
+TEST(SolverConfig, GaucNeedsASlotThatExists) {
+  const std::string metrics = "solver.eval_metrics=[\"AUC\",\"GAUC\"]";
+  EXPECT_THAT(ErrorOf({metrics}), HasSubstr("solver.eval_metrics[1]: GAUC is of the groups"));
+  EXPECT_THAT(ErrorOf({metrics}), HasSubstr("cistern.gauc_slot"));
+  const auto slot = [](const std::string& input, int number) {
+    return absl::StrCat("cistern.gauc_slot={\"input\":\"", input, "\",\"slot\":", number, "}");
+  };
+  const ModelConfig config = ParseOrDie({metrics, slot("data1", 1)});
+  ASSERT_TRUE(config.cistern.gauc_slot.has_value());
+  EXPECT_EQ(config.cistern.gauc_slot->input, 0u);
+  EXPECT_EQ(config.cistern.gauc_slot->slot, 1u);
+  EXPECT_THAT(ErrorOf({metrics, slot("data2", 0)}),
+              HasSubstr("cistern.gauc_slot.input: no sparse input of layers[0] is called 'data2'; "
+                        "did you mean 'data1'?"));
+  EXPECT_THAT(ErrorOf({metrics, slot("data1", 1000)}), HasSubstr("cistern.gauc_slot.slot: input"));
+  EXPECT_THAT(ErrorOf({metrics, "cistern.gauc_slot={\"input\":\"data1\"}"}), HasSubstr("slot"));
+  // Nothing asks for it: said, and not an error.
+  const ModelConfig idle = ParseOrDie({slot("data1", 0)});
+  EXPECT_FALSE(idle.cistern.gauc_slot.has_value());
+  EXPECT_THAT(idle.notes, testing::Contains(HasSubstr("cistern.gauc_slot: no effect")));
+}
+
+TEST(SolverConfig, ReadsKeyTypeAndEvaluationBatch) {
+  const SolverConfig solver =
+      ParseOrDie({"solver.input_key_type=I64", "solver.batchsize_eval=100"}).solver;
+  EXPECT_TRUE(solver.wide_keys);
+  EXPECT_EQ(solver.batchsize_eval, 100u);
+}
+
+TEST(SolverConfig, ReadsTheModelFilesThatARunStartsFrom) {
+  const SolverConfig none = ParseOrDie().solver;
+  EXPECT_EQ(none.dense_model_file, "");
+  EXPECT_TRUE(none.sparse_model_files.empty());
+  const SolverConfig one = ParseOrDie({"solver.dense model_file=a", "solver.sparse_model_file=b",
+                                       "solver.dense_opt_states_file=c"})
+                               .solver;
+  EXPECT_EQ(one.dense_model_file, "a");
+  EXPECT_EQ(one.sparse_model_files, std::vector<std::string>{"b"});
+  EXPECT_EQ(one.dense_opt_states_file, "c");
+  EXPECT_THAT(ErrorOf({"solver.dense_model_file=a", "solver.dense model_file=b"}),
+              HasSubstr("solver.dense model_file: is solver.dense_model_file once more"));
+  EXPECT_THAT(ErrorOf({R"(solver.dense_model_file=["a","b"])"}), HasSubstr("names one file"));
+  EXPECT_THAT(ErrorOf({"solver.dense_opt_states_file=c"}), HasSubstr("solver.dense_model_file"));
+  EXPECT_THAT(ErrorOf({R"(solver.sparse_model_file=["a","b"])"}),
+              HasSubstr("names 2 files, but the model has 1 embeddings"));
+  EXPECT_THAT(ErrorOf({"solver.sparse_model_file=a", "cistern.embeddings.deep.accessor=ctr"}),
+              HasSubstr("solver.sparse_model_file[0]: embedding 'deep' has the accessor ctr"));
+}
+
+TEST(SolverConfig, ASnapshotThatHugeCtrsFilesCannotHoldIsNoted) {
+  const auto notes = [](const char* snapshot) {
+    std::string text;
+    const ModelConfig config = ParseOrDie(
+        {absl::StrCat("solver.snapshot=", snapshot), "cistern.embeddings.deep.accessor=ctr"});
+    for (const std::string& note : config.notes) {
+      absl::StrAppend(&text, note, "\n");
+    }
+    return text;
+  };
+  EXPECT_THAT(notes("100"), HasSubstr("solver.snapshot: no files at snapshot_prefix"));
+  EXPECT_THAT(notes("101"), Not(HasSubstr("solver.snapshot")));  // never comes
+}
+
+TEST(SolverConfig, PrecisionIsThatOfTheSolverOrOfCistern) {
+  const auto precision = [](const std::vector<std::string>& overrides) {
+    return ParseOrDie(overrides).precision;
+  };
+  EXPECT_EQ(precision({}).activations, Activations::kFloat32);
+  EXPECT_EQ(precision({"solver.mixed_precision=512"}).activations, Activations::kFloat16);
+  EXPECT_EQ(precision({"solver.mixed_precision=512"}).loss_scale, 512);
+  EXPECT_EQ(precision({"cistern.activations=float16"}).activations, Activations::kFloat16);
+  EXPECT_EQ(precision({"cistern.activations=float16"}).loss_scale, 0);  // dynamic
+  EXPECT_EQ(precision({"cistern.activations=float16", "cistern.loss_scale=dynamic"}).loss_scale, 0);
+  EXPECT_EQ(precision({"cistern.activations=float16", "cistern.loss_scale=65536"}).loss_scale,
+            65536);
+  EXPECT_EQ(precision({"cistern.activations=bfloat16"}).activations, Activations::kBfloat16);
+  EXPECT_EQ(precision({"solver.mixed_precision=128", "cistern.activations=float16"}).loss_scale,
+            128);
+  EXPECT_THAT(ErrorOf({"solver.mixed_precision=512", "cistern.activations=bfloat16"}),
+              HasSubstr("cistern.activations: solver.mixed_precision says float16"));
+  EXPECT_THAT(ErrorOf({"solver.mixed_precision=512", "cistern.loss_scale=dynamic"}),
+              HasSubstr("cistern.loss_scale: is solver.mixed_precision once more"));
+  EXPECT_THAT(ErrorOf({"cistern.activations=bfloat16", "cistern.loss_scale=128"}),
+              HasSubstr("cistern.loss_scale: is of float16 alone"));
+  EXPECT_THAT(ErrorOf({"cistern.loss_scale=128"}), HasSubstr("cistern.loss_scale: is of float16"));
+}
+
+TEST(SolverConfig, TheFrappeRecipeIsExpressible) {
+  const ModelConfig config = ParseOrDie(
+      {"solver.max_iter=0", "solver.num_epochs=100", "cistern.embedding_l2=0.05",
+       "cistern.clip_norm=10", "cistern.eval_every_epoch=true", "cistern.plateau_factor=0.1",
+       "cistern.plateau_min_lr=1e-6", "cistern.patience=2", "cistern.keep_best=true",
+       "cistern.shuffle=true", "cistern.init_scheme=exact", "cistern.gpu_products=bfloat16",
+       "solver.enable_tf32_compute=true",
+       "cistern.embeddings.deep.initializer={\"type\":\"Normal\",\"range\":1e-4}",
+       "layers.fc1.fc_param.weight_init=XavierNorm", "layers.fc1.fc_param.bias_init=Zero"});
+  EXPECT_EQ(config.cistern.embedding_l2, 0.05);
+  EXPECT_EQ(config.cistern.clip_norm, 10);
+  EXPECT_TRUE(config.cistern.eval_every_epoch);
+  EXPECT_EQ(config.cistern.plateau_factor, 0.1);
+  EXPECT_EQ(config.cistern.plateau_min_lr, 1e-6);
+  EXPECT_EQ(config.cistern.plateau_min_gain, 1e-6);
+  EXPECT_EQ(config.cistern.patience, 2u);
+  EXPECT_TRUE(config.cistern.keep_best);
+  EXPECT_TRUE(config.cistern.shuffle);
+  EXPECT_EQ(config.cistern.init_scheme, "exact");
+  EXPECT_EQ(config.cistern.gpu_products, "bfloat16");
+  EXPECT_TRUE(config.solver.enable_tf32);
+  EXPECT_EQ(config.layers[2].bias_init, InitKind::kZero);
+}
+
+}  // namespace
+}  // namespace cistern

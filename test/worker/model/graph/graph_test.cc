@@ -1,0 +1,68 @@
+#include "worker/model/graph/graph.h"
+
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_error.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+// "nowhere" of the tangled model: 2 inputs, 3 outputs; behind bn (2 * 7), fb (4 + 1) and its own
+// are the last parameters of the table.
+TEST(Graph, LayersThatLeadNowhereKeepTheirWeights) {
+  ModelBench bench(TangledText(), {}, 12);
+  const std::vector<double> before = bench.DenseColumn(0);
+  bench.Train(bench.batch(16, 1), 1);
+  const std::vector<double> after = bench.DenseColumn(0);
+  const size_t own = 2 * 3 + 3;
+  size_t moved = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (after[i] == before[i]) continue;
+    EXPECT_LT(i, before.size() - own);
+    ++moved;
+  }
+  EXPECT_GT(moved, before.size() / 2);
+}
+
+// Their gradient is that of the regularizer alone, at every step anew: w -= lambda / batchsize * w.
+TEST(Graph, TheRegularizerReachesLayersThatLeadNowhere) {
+  ModelBench bench(TangledText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=1.6"}, 12);
+  const std::vector<double> before = bench.DenseColumn(0);
+  for (uint64_t step = 1; step <= 3; ++step) bench.Train(bench.batch(16, 1), step);
+  const std::vector<double> after = bench.DenseColumn(0);
+  for (size_t i = before.size() - 9; i < before.size(); ++i) {
+    EXPECT_NEAR(after[i], before[i] * 0.9 * 0.9 * 0.9, 1e-6) << i;
+  }
+}
+
+TEST(Graph, AnEmbeddingThatLeadsNowhereKeepsItsRows) {
+  const std::string text =
+      WithSgd(OneSparse(),
+              Embedding("used", "data1", 2, "0") + "," + Embedding("unused", "data1", 2, "0") +
+                  "," + Simple("Reshape", "used", "flat") + "," +
+                  Simple("Reshape", "unused", "flat2") + "," + FullyConnected("flat", "logit", 1));
+  ModelBench bench(text, {"cistern.embedding_l2=1"}, 12);
+  const std::vector<double> used = bench.Weights(0), unused = bench.Weights(1);
+  bench.Train(bench.batch(16, 1), 1);
+  EXPECT_NE(bench.Weights(0), used);
+  EXPECT_EQ(bench.Weights(1), unused);
+}
+
+TEST(Graph, TheLossChecksItsInputs) {
+  EXPECT_EQ(
+      BuildError({"layers.fc2.fc_param.num_output=2"}),
+      "model.json: layer 'loss' (layers[7], BinaryCrossEntropyLoss): logit 'fc2' is [b, 2] and "
+      "label 'label' is [b, 1]; they must have one shape");
+  EXPECT_THAT(BuildError({"layers.loss.bottom=[\"fc2\"]"}),
+              HasSubstr("its bottoms are [logit, label]"));
+  EXPECT_THAT(BuildError({"layers.loss.bottom=[\"fc2\",\"dense\"]"}),
+              HasSubstr("its second bottom must be the label 'label', not 'dense'"));
+  EXPECT_THAT(
+      BuildError({"layers.data.label.label_dim=3", "layers.loss.bottom=[\"dense\",\"label\"]"}),
+      HasSubstr("its logit is an input: no layer computes it"));
+}
+
+}  // namespace
+}  // namespace cistern

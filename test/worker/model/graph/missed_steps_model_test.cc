@@ -1,0 +1,109 @@
+// update_type Global against a model that touches every row of its table in every step.
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+std::string Optimizer(const std::string& type, const std::string& hparam,
+                      const std::string& update_type) {
+  return R"(optimizer={"type":")" + type + R"(","update_type":")" + update_type + R"(",)" + hparam +
+         "}";
+}
+
+// Every row of the table takes part, those that no sample holds with a gradient of zero. (They come
+// first: the op takes it that a row occurs, and empty segments at the end would be left out.)
+void TouchEveryRow(size_t rows, SparseBatch* batch) {
+  std::vector<Row> all;
+  for (Row row = 0; row < rows; ++row) {
+    const auto& touched = batch->segment_rows;
+    if (!std::binary_search(touched.begin(), touched.end(), row)) all.push_back(row);
+  }
+  std::vector<uint32_t> offsets(all.size(), 0);
+  offsets.insert(offsets.end(), batch->segment_offsets.begin(), batch->segment_offsets.end());
+  all.insert(all.end(), batch->segment_rows.begin(), batch->segment_rows.end());
+  batch->segment_rows = all;
+  batch->segment_offsets = offsets;
+}
+
+constexpr size_t kRows = 60;
+
+// Trains `steps` steps of both; few keys a batch, so that rows are away for many steps.
+void TrainBoth(ModelBench& sparse, ModelBench& dense, uint64_t steps) {
+  for (uint64_t step = 1; step <= steps; ++step) {
+    Batch batch = sparse.batch(2, static_cast<uint32_t>(step), /*max_nnz=*/1);
+    const double scale = step < 40 ? 1.0 : 0.25;  // as a plateau does
+    const auto loss = sparse.model->Train(batch, sparse.pointers, step, scale);
+    for (SparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
+    const auto dense_loss = dense.model->Train(batch, dense.pointers, step, scale);
+    ASSERT_TRUE(loss.ok() && dense_loss.ok()) << loss.status() << dense_loss.status();
+    ASSERT_EQ(loss->loss, dense_loss->loss) << "step " << step;
+  }
+}
+
+constexpr char kAdamHparam[] =
+    R"("adam_hparam":{"learning_rate":0.02,"warmup_steps":5,"decay_start":20,"decay_steps":100})";
+
+TEST(GlobalUpdates, AreThoseOfAStepOverEveryRow) {
+  ModelBench sparse(DnnText(), {Optimizer("Adam", kAdamHparam, "Global")}, kRows);
+  ModelBench dense(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kRows);
+  ModelBench local(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kRows);
+  TrainBoth(sparse, dense, 80);
+  EXPECT_NE(sparse.Weights(0), dense.Weights(0));  // some rows have not been read since
+  ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());
+  EXPECT_EQ(sparse.Weights(0), dense.Weights(0));
+  EXPECT_EQ(sparse.Dense(0), dense.Dense(0));
+  for (uint64_t step = 1; step <= 80; ++step) {
+    local.Train(local.batch(2, static_cast<uint32_t>(step), 1), step);
+  }
+  EXPECT_NE(local.Weights(0), dense.Weights(0));
+}
+
+TEST(GlobalUpdates, GoOnFromTheClock) {
+  const std::vector<std::string> overrides = {Optimizer("Adam", kAdamHparam, "Global")};
+  ModelBench whole(DnnText(), overrides, kRows), first(DnnText(), overrides, kRows),
+      second(DnnText(), overrides, kRows);
+  for (uint64_t step = 1; step <= 30; ++step) {
+    const Batch batch = whole.batch(2, static_cast<uint32_t>(step), 1);
+    whole.Train(batch, step);
+    (step <= 17 ? first : second).Train(batch, step);
+    if (step != 17) continue;
+    second.model->SetClock(first.model->clock());
+    second.Write(0, first.Read(0));
+    for (size_t i = 0; i < 2; ++i) {
+      ASSERT_TRUE(second.model->WriteDense(i, first.Dense(i)).ok());
+    }
+  }
+  EXPECT_EQ(second.Weights(0), whole.Weights(0));
+  EXPECT_EQ(second.model->clock().SerializeAsString(), whole.model->clock().SerializeAsString());
+}
+
+TEST(GlobalUpdates, OfAVelocityAreThoseOfAStepOverEveryRow) {
+  for (const char* type : {"MomentumSGD", "Nesterov"}) {
+    const std::string key = type == std::string("Nesterov") ? "nesterov" : "momentum_sgd";
+    const std::string hparam =
+        "\"" + key + R"(_hparam":{"learning_rate":0.01,"momentum_factor":0.8})";
+    ModelBench sparse(DeepFmText(), {Optimizer(type, hparam, "Global")}, kRows);
+    ModelBench dense(DeepFmText(), {Optimizer(type, hparam, "Local")}, kRows);
+    for (uint64_t step = 1; step <= 40; ++step) {
+      Batch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
+      const double loss = sparse.Train(batch, step).loss;
+      for (SparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
+      ASSERT_NEAR(dense.Train(batch, step).loss, loss, 1e-5) << type << step;
+    }
+    ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());
+    const std::vector<double> expected = dense.Weights(0), found = sparse.Weights(0);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(found[i], expected[i], 1e-5) << type << i;
+    }
+  }
+}
+
+TEST(GlobalUpdates, OfALocalModelNeedNoClock) {
+  ModelBench bench(DnnText(), {}, kRows);
+  bench.Train(bench.batch(2, 1), 1);
+  EXPECT_EQ(bench.model->clock().ByteSizeLong(), 0u);
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,86 @@
+// Gradients of whole models against differences of a double-precision forward pass.
+#include <gtest/gtest.h>
+
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kRows = 12;
+
+struct Case {
+  const char* name;
+  std::string text;
+  std::vector<std::string> overrides;
+};
+
+class ModelGradient : public ::testing::TestWithParam<Case> {};
+
+// SGD with learning rate 1: what a step takes away from a weight is its gradient.
+TEST_P(ModelGradient, IsThatOfTheLossInDouble) {
+  ModelBench bench(GetParam().text, GetParam().overrides, kRows);
+  ASSERT_NE(bench.model, nullptr);
+  const Batch batch = bench.batch(13, 3);
+  const uint64_t step = 1;
+  ReferenceModel reference = bench.Reference();
+  const double loss = reference.Loss(batch, step);
+
+  EXPECT_NEAR(bench.Train(batch, step).loss, loss, 2e-6 * (1 + loss));
+
+  const std::vector<double> weights = bench.DenseColumn(0);
+  ASSERT_EQ(weights.size(), reference.weights.size());
+  double largest = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const double expected = reference.Derivative(batch, step, &reference.weights[i]);
+    largest = std::max(largest, std::abs(expected));
+    EXPECT_NEAR(reference.weights[i] - weights[i], expected, 3e-6 + 3e-5 * std::abs(expected))
+        << "dense weight " << i;
+  }
+  for (size_t t = 0; t < reference.tables.size(); ++t) {
+    const std::vector<double> table = bench.Weights(t);
+    for (size_t i = 0; i < table.size(); ++i) {
+      double* const w = &reference.tables[t][i];
+      const double expected = reference.Derivative(batch, step, w);
+      largest = std::max(largest, std::abs(expected));
+      EXPECT_NEAR(*w - table[i], expected, 3e-6 + 3e-5 * std::abs(expected))
+          << bench.config.embeddings[t].name << " cell " << i;
+    }
+  }
+  EXPECT_GT(largest, 1e-3);  // the comparison was not one of zeros
+}
+
+TEST_P(ModelGradient, PredictionsAreThoseOfTheForwardPassInDouble) {
+  ModelBench bench(GetParam().text, GetParam().overrides, kRows);
+  ASSERT_NE(bench.model, nullptr);
+  for (uint64_t step = 1; step <= 3; ++step) bench.Train(bench.batch(16, 10 + step), step);
+  const Batch batch = bench.batch(9, 99);
+  const std::vector<double> expected = bench.Reference().Predict(batch);
+  const std::vector<float> predictions = bench.Predict(batch);
+  ASSERT_EQ(predictions.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(predictions[i], expected[i], 1e-5) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, ModelGradient,
+    ::testing::Values(
+        Case{"Dnn", DnnText(), {}}, Case{"DnnWithRowL2", DnnText(), {"cistern.embedding_l2=0.3"}},
+        Case{"DnnWithL2", DnnText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
+        Case{"DnnWithL1", DnnText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=0.5"}},
+        Case{"Dlrm", DlrmText(), {}}, Case{"Dcn", DcnText(), {}},
+        Case{"DcnWithL1", DcnText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=0.5"}},
+        Case{
+            "SeveralLabels", WithLoss(DlrmText(), 3, 3, R"("type": "BinaryCrossEntropyLoss")"), {}},
+        Case{"TwoClasses", WithLoss(DlrmText(), 1, 2, R"("type": "CrossEntropyLoss")"), {}},
+        Case{"MultiLabel",
+             WithLoss(DlrmText(), 3, 3,
+                      R"("type": "MultiCrossEntropyLoss", "target_weight": [1, 0.5, 3])"),
+             {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
+        Case{"DeepFm", DeepFmText(), {}}, Case{"Tangled", TangledText(), {}},
+        Case{"TangledWithL2",
+             TangledText(),
+             {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}}),
+    [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,79 @@
+#include "worker/model/graph/model_summary.h"
+
+#include <gmock/gmock.h>
+
+#include "test/worker/model/config/config_parsing.h"
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+ModelSummary SummaryOf(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const absl::StatusOr<ModelSummary> summary = Summarize(ParseOrDie(overrides, text));
+  EXPECT_TRUE(summary.ok()) << summary.status();
+  return summary.ok() ? *summary : ModelSummary();
+}
+
+const LayerSummary& Find(const ModelSummary& summary, const std::string& name) {
+  for (const LayerSummary& layer : summary.layers) {
+    if (layer.name == name) return layer;
+  }
+  ADD_FAILURE() << "no layer " << name;
+  return summary.layers.front();
+}
+
+TEST(ModelSummary, HasEveryLayerWithItsShapesAndParameters) {
+  const ModelSummary summary = SummaryOf(DnnText());
+  EXPECT_EQ(Find(summary, "emb").shapes[0].ToString(), "[b, 4, 5]");
+  EXPECT_EQ(Find(summary, "fc1").shapes[0].ToString(), "[b, 8]");
+  EXPECT_EQ(Find(summary, "fc1").parameters, 20u * 8 + 8);
+  EXPECT_EQ(Find(summary, "relu1").shapes[0].ToString(), "[b, 8]");  // computed within bn1
+  EXPECT_EQ(Find(summary, "drop1").shapes[0].ToString(), "[b, 8]");
+  EXPECT_EQ(Find(summary, "drop1").parameters, 0u);
+  EXPECT_TRUE(Find(summary, "loss").shapes.empty());
+  EXPECT_EQ(summary.layers.size(), ParseOrDie({}, DnnText()).layers.size() + 1);
+  // fc1, bn1, fc2, bn2, logit; two statistics a column of each BatchNorm.
+  EXPECT_EQ(summary.parameters, 168u + 16 + 8 * 6 + 6 + 12 + 7);
+  EXPECT_EQ(summary.running, 2u * (8 + 6));
+  // SGD: weights and gradients.
+  EXPECT_EQ(summary.parameter_bytes, (2 * summary.parameters + 2 * summary.running) * 4);
+}
+
+TEST(ModelSummary, CountsTablesByTheirLayout) {
+  const ModelSummary summary = SummaryOf(SmallModelText());
+  ASSERT_EQ(summary.tables.size(), 1u);
+  EXPECT_EQ(summary.tables[0].name, "deep");
+  EXPECT_EQ(summary.tables[0].slots, 2u);
+  EXPECT_EQ(summary.tables[0].rule, "adam");
+  EXPECT_EQ(summary.tables[0].value_bytes, 3u * 4 * 4);  // w, m, v of 4 floats
+}
+
+TEST(ModelSummary, LayersThatLeadNowhereAreMarked) {
+  const ModelSummary summary = SummaryOf(TangledText());
+  for (const LayerSummary& layer : summary.layers) {
+    EXPECT_EQ(layer.live, layer.name != "nowhere") << layer.name;
+  }
+}
+
+// Values and gradients of at least each layer's own, at the larger batch; nothing is allocated for
+// it: this batch would take terabytes.
+TEST(ModelSummary, MemoryGrowsWithTheBatchAndIsNotTaken) {
+  const ModelSummary one = SummaryOf(SmallModelText(), {"solver.batchsize=1024"});
+  const ModelSummary many =
+      SummaryOf(SmallModelText(), {"solver.batchsize=1024", "solver.batchsize_eval=4294967295"});
+  const size_t floats = 8 + 11 + 5 + 1;  // reshape1 is emb; relu1 takes the place of fc1
+  EXPECT_EQ(one.step.values, 1024 * floats);
+  EXPECT_EQ(many.batchsize, 4294967295u);
+  EXPECT_GE(many.step.values, 4294967295u * floats);
+  EXPECT_EQ(many.step.gradients, one.step.gradients);
+}
+
+TEST(ModelSummary, RefusesWhatAModelRefuses) {
+  const absl::StatusOr<ModelSummary> summary = Summarize(ParseOrDie({"layers.fc1.bottom=nothing"}));
+  EXPECT_THAT(std::string(summary.status().message()),
+              testing::StartsWith("model.json: layer 'fc1'"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,134 @@
+// Every layer, loss and regularizer against values of another program (make_reference_values.py).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "test/worker/model/model_bench.h"
+#include "worker/model/config/grammar.h"
+
+namespace cistern {
+namespace {
+
+using Json = nlohmann::json;
+
+Json ReadCases() {
+  // Where the sources are not those of the build: a machine that programs were carried to.
+  const char* folder = std::getenv("CISTERN_SOURCE_DIR");
+  std::ifstream file(std::string(folder != nullptr ? folder : CISTERN_SOURCE_DIR) +
+                     "/test/worker/model/reference_values.json");
+  return Json::parse(file);
+}
+
+// SGD with learning rate 1: a step takes its gradient away from a weight.
+std::string ModelText(const Json& one) {
+  const size_t samples = one["batch"]["keys"].size() / 3;
+  return Json{{"solver", {{"max_iter", 1}, {"batchsize", samples}}},
+              {"optimizer", {{"type", "SGD"}, {"sgd_hparam", {{"learning_rate", 1.0}}}}},
+              {"layers", one["layers"]}}
+      .dump();
+}
+
+Batch ReadBatch(const Json& json, size_t slots) {
+  Batch batch;
+  batch.label = json["label"].get<std::vector<float>>();
+  batch.dense = json["dense"].get<std::vector<float>>();
+  batch.size = json["keys"].size() / slots;
+  SparseBatch& sparse = batch.sparse.emplace_back();
+  sparse.slot_num = static_cast<uint32_t>(slots);
+  sparse.offsets = {0};
+  for (const Json& keys : json["keys"]) {
+    for (const Json& key : keys) sparse.rows.push_back(key.get<Row>());
+    sparse.offsets.push_back(static_cast<uint32_t>(sparse.rows.size()));
+  }
+  MakeSegments(&sparse);
+  return batch;
+}
+
+void WriteWeights(const Json& one, ModelBench* bench) {
+  const std::vector<float> weights = one["weights"];
+  if (!weights.empty()) {
+    ASSERT_TRUE(bench->model->WriteDense(0, weights).ok());
+  }
+  for (size_t t = 0; t < bench->tables.size(); ++t) {
+    const std::vector<float> table = one["tables"][t];
+    const size_t width = table.size() / bench->tables[t]->rows();
+    HostTable host = bench->Read(t);
+    for (size_t r = 0; r < bench->tables[t]->rows(); ++r) {
+      std::copy_n(&table[r * width], width, host.row(r));
+    }
+    bench->Write(t, host);
+  }
+}
+
+void ExpectTaken(const std::vector<double>& before, const std::vector<double>& after,
+                 const std::vector<double>& gradient, const std::string& what) {
+  ASSERT_EQ(before.size(), gradient.size()) << what;
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NEAR(before[i] - after[i], gradient[i], 1e-6 + 3e-6 * std::abs(gradient[i]))
+        << what << " " << i;
+  }
+}
+
+struct ReferenceCase {
+  std::string name;
+  Json json;
+};
+
+void PrintTo(const ReferenceCase& one, std::ostream* out) {
+  *out << one.name;
+}
+
+std::vector<ReferenceCase> Cases() {
+  std::vector<ReferenceCase> cases;
+  for (const Json& one : ReadCases()) cases.push_back({one["name"], one});
+  return cases;
+}
+
+class ReferenceValues : public ::testing::TestWithParam<ReferenceCase> {};
+
+TEST_P(ReferenceValues, AreThoseOfAnotherProgram) {
+  const Json& one = GetParam().json;
+  const size_t width = one["layers"][1]["sparse_embedding_hparam"]["embedding_vec_size"];
+  ModelBench bench(ModelText(one), {}, one["tables"][0].size() / width);
+  ASSERT_NE(bench.model, nullptr);
+  WriteWeights(one, &bench);
+  const Batch batch = ReadBatch(one["batch"], bench.config.data.sparse[0].slot_num);
+
+  const std::vector<double> expected = one["predictions"];
+  const std::vector<float> predictions = bench.Predict(batch);
+  ASSERT_EQ(predictions.size(), expected.size());
+  // A prediction normalizes with running statistics, not with the batch's.
+  for (size_t i = 0; i < expected.size() && one["name"] != "batch_norm"; ++i) {
+    EXPECT_NEAR(predictions[i], expected[i], 1e-6) << "prediction " << i;
+  }
+
+  const bool dense = !one["weights"].empty();
+  const std::vector<double> before = dense ? bench.DenseColumn(0) : std::vector<double>();
+  const std::vector<double> table = bench.Weights(0);
+  const double loss = one["loss"];
+  EXPECT_NEAR(bench.Train(batch, 1).loss, loss, 1e-6 * (1 + loss));
+  ExpectTaken(before, dense ? bench.DenseColumn(0) : std::vector<double>(), one["weight_gradients"],
+              "weight");
+  ExpectTaken(table, bench.Weights(0), one["table_gradients"][0], "row weight");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ReferenceValues, ::testing::ValuesIn(Cases()),
+                         [](const auto& test) { return test.param.name; });
+
+// A layer that is added without a reference is seen here. Dropout draws Cistern's own numbers.
+TEST(ReferenceValueCases, CoverEveryLayer) {
+  std::set<std::string> covered = {"Dropout"};
+  for (const Json& one : ReadCases()) {
+    for (const Json& layer : one["layers"]) covered.insert(layer["type"]);
+  }
+  for (const LayerGrammar& grammar : LayerGrammars()) {
+    if (grammar.role == LayerRole::kEmbedding || grammar.role == LayerRole::kData) continue;
+    EXPECT_EQ(covered.count(grammar.type), 1u) << grammar.type;
+  }
+}
+
+}  // namespace
+}  // namespace cistern

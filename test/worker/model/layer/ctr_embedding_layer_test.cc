@@ -1,0 +1,123 @@
+#include "worker/model/layer/ctr_embedding_layer.h"
+
+#include "common/value/ctr_accessor.h"
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+// Two slots, rows of embed_w and two floats of embedx; the logit is the sum of both vectors.
+// A key gets embedx once its score, shows + 3 * clicks here, has reached 4.
+struct CtrBench : ModelBench {
+  explicit CtrBench(const char* day = "0", const char* more = "")
+      : ModelBench(
+            WithSgd(R"("sparse": [{"top": "data1", "slot_num": 2}])",
+                    Embedding("emb", "data1", 3, "0") + "," + Simple("Reshape", "emb", "flat") +
+                        "," + Simple("ReduceSum", "flat", "logit", R"("axis": 1)")),
+            {absl::StrCat(R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":4,
+                        "nonclk_coeff":1,"click_coeff":4,"show_scale":false,)",
+                          more, R"("optimizer":{"type":"SGD","learning_rate":0.5}})"),
+             absl::StrCat("cistern.day=", day)},
+            4) {}
+  // One sample, label 1: row 2 twice in slot 1, row 0 once in slot 0.
+  static Batch OneSample() {
+    Batch batch;
+    batch.size = 1;
+    batch.label = {1};
+    SparseBatch& in = batch.sparse.emplace_back();
+    in.slot_num = 2;
+    in.offsets = {0, 1, 3};
+    in.rows = {0, 2, 2};
+    MakeSegments(&in);
+    return batch;
+  }
+  const ValueLayout& layout() const { return tables[0]->layout(); }
+};
+
+TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndMovesEmbedW) {
+  CtrBench bench;
+  bench.Train(CtrBench::OneSample(), 1);
+  const HostTable table = bench.Read(0);
+  EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kShow), 2);
+  EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kClick), 2);
+  EXPECT_EQ(table.row(2)[bench.layout().slot_index()], 1);
+  EXPECT_EQ(LoadDouble(table.row(0) + ValueLayout::kShow), 1);
+  EXPECT_EQ(table.row(0)[bench.layout().slot_index()], 0);
+  EXPECT_EQ(LoadDouble(table.row(1) + ValueLayout::kShow), 0);
+  // All weights are zero: the derivative by the logit is 1/2 - 1, and row 2 stands there twice.
+  EXPECT_FLOAT_EQ(table.row(0)[ValueLayout::kEmbedW], 0.5f * 0.5f);
+  EXPECT_FLOAT_EQ(table.row(2)[ValueLayout::kEmbedW], 0.5f * 1.0f);
+}
+
+TEST(CtrEmbeddingLayer, EmbedxAppearsAtItsThresholdAndIsReadFromThenOn) {
+  CtrBench bench;
+  const Batch batch = CtrBench::OneSample();
+  EXPECT_EQ(bench.Read(0).full, std::vector<uint8_t>(4, 0));
+  bench.Train(batch, 1);
+  const HostTable table = bench.Read(0);
+  // Row 2: (2 - 2) + 2 * 4 = 8. Row 0: (1 - 1) + 4 = 4. Row 1: nothing.
+  EXPECT_EQ(table.full[2], 1);
+  EXPECT_EQ(table.full[0], 1);
+  EXPECT_EQ(table.full[1], 0);
+  double logit = 0;
+  for (Row r : {0, 2, 2}) {
+    logit += table.row(r)[ValueLayout::kEmbedW];
+    for (uint32_t e = 0; e < 2; ++e) logit += table.row(r)[bench.layout().weight_index() + e];
+  }
+  EXPECT_NE(table.row(2)[bench.layout().weight_index()], 0);
+  EXPECT_NEAR(bench.Predict(batch)[0], 1 / (1 + std::exp(-logit)), 1e-6);
+
+  // Now embedx has a gradient too: the derivative by the logit, twice.
+  const float before = table.row(2)[bench.layout().weight_index()];
+  bench.Train(batch, 2);
+  const double gradient = 2 * (1 / (1 + std::exp(-logit)) - 1);
+  EXPECT_NEAR(bench.Read(0).row(2)[bench.layout().weight_index()], before - 0.5 * gradient, 1e-6);
+}
+
+TEST(CtrEmbeddingLayer, RowsThatKeepDaysGetToday) {
+  CtrBench bench("20778", R"("day_id_decay":true,)");
+  HostTable table = bench.Read(0);
+  table.row(2)[ValueLayout::kUnseenDays] = 20776;
+  StoreDouble(table.row(2) + ValueLayout::kShow, 100);
+  bench.Write(0, table);
+  bench.Train(CtrBench::OneSample(), 1);
+  table = bench.Read(0);
+  EXPECT_EQ(table.row(2)[ValueLayout::kUnseenDays], 20778);
+  EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 2, 1e-5);
+  EXPECT_EQ(table.row(0)[ValueLayout::kUnseenDays], 20778);
+  bench.Train(CtrBench::OneSample(), 2);  // of the same day
+  EXPECT_NEAR(LoadDouble(bench.Read(0).row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
+}
+
+// What the layer does to a row is to the bit what the accessor does to a value.
+TEST(CtrEmbeddingLayer, RowsMoveAsTheAccessorMovesAValue) {
+  CtrBench bench;
+  const Batch batch = CtrBench::OneSample();
+  bench.Train(batch, 1);
+  const HostTable table = bench.Read(0);
+  const absl::Span<const Key> keys = bench.tables[0]->keys();
+  for (const Row r : {0u, 2u}) {
+    const double show = r == 2 ? 2 : 1;
+    std::vector<float> value(bench.layout().full_floats());
+    bool full = bench.layout().Initialize(keys[r], value.data());
+    const std::vector<float> embedx_grad(2);
+    CtrPush push;
+    push.slot = r == 2 ? 1 : 0;
+    push.show = push.click = static_cast<float>(show);
+    push.embed_grad = static_cast<float>(-0.5 * show);
+    push.embedx_grad = embedx_grad.data();
+    full = UpdateCtrValue(bench.layout(), 0.5f, keys[r], push, value.data(), full);
+    EXPECT_TRUE(full);
+    EXPECT_EQ(value, std::vector<float>(table.row(r), table.row(r) + value.size())) << r;
+  }
+}
+
+// The gradient of an embedx that does not exist is no part of the norm.
+TEST(CtrEmbeddingLayer, TheNormCountsWhatMoves) {
+  CtrBench bench;
+  EXPECT_NEAR(bench.Train(CtrBench::OneSample(), 1).grad_norm, std::sqrt(0.25 + 1.0), 1e-6);
+}
+
+}  // namespace
+}  // namespace cistern

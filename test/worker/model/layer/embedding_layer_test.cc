@@ -1,0 +1,63 @@
+#include "worker/model/layer/embedding_layer.h"
+
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+std::string WideText(const std::string& combiner) {
+  return WithSgd(OneSparse(), Embedding("emb", "data1", 2, combiner) + "," +
+                                  Simple("Reshape", "emb", "flat") + "," +
+                                  Simple("ReduceSum", "flat", "logit", R"("axis": 1)"));
+}
+
+TEST(EmbeddingLayer, RowsOutsideTheBatchStayAsTheyAre) {
+  ModelBench bench(WideText("0"), {"cistern.embedding_l2=0.1"}, 40);
+  const Batch batch = bench.batch(3, 2);
+  const std::vector<double> before = bench.Weights(0);
+  bench.Train(batch, 1);
+  const std::vector<double> after = bench.Weights(0);
+  const std::vector<Row>& touched = batch.sparse[0].segment_rows;
+  ASSERT_LT(touched.size(), 40u);
+  for (Row r = 0; r < 40; ++r) {
+    const bool in_batch = std::count(touched.begin(), touched.end(), r) > 0;
+    EXPECT_EQ(after[r * 2] != before[r * 2], in_batch) << r;
+  }
+}
+
+// Two steps of Adam on one row, by the formula in double.
+TEST(EmbeddingLayer, AdamFollowsItsFormula) {
+  const double lr = 0.01, beta1 = 0.9, beta2 = 0.999f, epsilon = 1e-7;
+  ModelBench bench(WideText("1"),
+                   {R"(optimizer={"type":"Adam","adam_hparam":{"learning_rate":0.01}})"}, 5);
+  Batch batch = MakeBatch(bench.config.data, 1, 1, 0, 1);
+  batch.label = {1};
+  batch.sparse[0].rows = {3};
+  batch.sparse[0].offsets = {0, 1, 1, 1, 1};
+  batch.sparse[0].segment_rows.clear();
+  batch.sparse[0].segment_outputs.clear();
+  MakeSegments(&batch.sparse[0]);
+  double w[2] = {bench.Weights(0)[6], bench.Weights(0)[7]}, m[2] = {0, 0}, v[2] = {0, 0};
+  for (int t = 1; t <= 2; ++t) {
+    bench.Train(batch, static_cast<uint64_t>(t));
+    const double gradient = 1 / (1 + std::exp(-(w[0] + w[1]))) - 1;
+    const double alpha = lr * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+    for (int e = 0; e < 2; ++e) {
+      m[e] = beta1 * m[e] + (1 - beta1) * gradient;
+      v[e] = beta2 * v[e] + (1 - beta2) * gradient * gradient;
+      w[e] -= alpha * m[e] / (std::sqrt(v[e]) + epsilon);
+    }
+  }
+  const HostTable table = bench.Read(0);
+  const float* row = table.row(3);
+  const ValueLayout& layout = bench.tables[0]->layout();
+  for (uint32_t e = 0; e < 2; ++e) {
+    EXPECT_NEAR(row[e], w[e], 1e-7);
+    EXPECT_NEAR(row[layout.state_index() + e], m[e], 1e-7);
+    EXPECT_NEAR(row[layout.state_index() + 2 + e], v[e], 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,34 @@
+#include "worker/model/layer/layer_site.h"
+
+#include "test/worker/model/model_error.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(LayerSite, ErrorsNameLayerPathAndType) {
+  EXPECT_EQ(BuildError({"layers.fc1.bottom=[\"concat1\",\"dense\"]"}),
+            "model.json: layer 'fc1' (layers[4], InnerProduct): it has 2 bottoms; it takes 1");
+  EXPECT_EQ(BuildError({"layers.relu1.top=[\"relu1\",\"b\"]"}),
+            "model.json: layer 'relu1' (layers[5], ReLU): it has 2 tops; it makes 1");
+}
+
+TEST(LayerSite, AMatrixIsAskedForWithBothShapes) {
+  EXPECT_EQ(BuildError({"layers.fc1.bottom=emb"}),
+            "model.json: layer 'fc1' (layers[4], InnerProduct): bottom 'emb' is [b, 2, 4]; it must "
+            "have 2 dimensions: put a Reshape before it");
+}
+
+TEST(TensorSet, ViewsShareStorage) {
+  TensorSet tensors{ElementType::kFloat};
+  Tensor* a = tensors.Define("a", {1, {6}});
+  Tensor* b = tensors.DefineView("b", {2, {3}}, *a);
+  EXPECT_EQ(a->storage, b->storage);
+  EXPECT_EQ(tensors.Find("b"), b);
+  EXPECT_EQ(tensors.Find("c"), nullptr);
+  EXPECT_EQ(tensors.storages().size(), 1u);
+}
+
+}  // namespace
+}  // namespace cistern

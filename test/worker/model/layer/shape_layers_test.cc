@@ -1,0 +1,82 @@
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_error.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Reshape, ShapesThatDoNotFitAreErrors) {
+  EXPECT_EQ(
+      BuildError({"layers.reshape1.leading_dim=6"}),
+      "model.json: layer 'reshape1' (layers[2], Reshape): leading_dim is 6 and bottom 'emb' is "
+      "[b, 2, 4]: it must be a multiple of the last dimension");
+  EXPECT_THAT(BuildError({"layers.reshape1.leading_dim=12"}),
+              HasSubstr("it must divide the 8 elements of a sample"));
+  EXPECT_THAT(BuildError({R"(layers.reshape1={"name":"reshape1","type":"Reshape","bottom":"emb",
+                              "top":"reshape1","selected":[2]})"}),
+              HasSubstr("selected names slot 2; bottom 'emb' is [b, 2, 4], its slots are 0 to 1"));
+}
+
+TEST(Concat, RowsMustAgree) {
+  EXPECT_EQ(
+      BuildError({"layers.reshape1.leading_dim=4"}),
+      "model.json: layer 'concat1' (layers[3], Concat): bottoms 'reshape1' [2b, 4] and 'dense' "
+      "[b, 3] differ in dimension 0");
+}
+
+TEST(Slice, RangesStayWithinTheBottom) {
+  EXPECT_THAT(BuildError({InsteadOfRelu("Slice", R"("ranges":[[2,6]])")}),
+              HasSubstr("range [2, 6) reaches beyond bottom 'fc1', which is [b, 5]"));
+  EXPECT_THAT(BuildError({InsteadOfRelu("Slice", R"("ranges":[[0,1],[1,2]])")}),
+              HasSubstr("it has 2 ranges and 1 tops"));
+}
+
+// Selected slots, through weights that are all one: the logit is the sum of their weights.
+TEST(Reshape, GathersSelectedSlots) {
+  const std::string text =
+      WithSgd(OneSparse(), Embedding("emb", "data1", 2, "0") + "," +
+                               Simple("Reshape", "emb", "picked", R"("selected": [3, 1, 1])") +
+                               "," + Simple("ReduceSum", "picked", "logit", R"("axis": 1)"));
+  ModelBench bench(text, {}, 10);
+  const Batch batch = bench.batch(6, 1);
+  const std::vector<float> predictions = bench.Predict(batch);
+  const std::vector<double> table = bench.Weights(0);
+  std::vector<double> gradient(table.size());  // of the sum of logits
+  for (size_t sample = 0; sample < batch.size; ++sample) {
+    double logit = 0;
+    for (size_t slot : {3, 1, 1}) {
+      const size_t o = sample * 4 + slot;
+      for (size_t k = batch.sparse[0].offsets[o]; k < batch.sparse[0].offsets[o + 1]; ++k) {
+        const Row row = batch.sparse[0].rows[k];
+        logit += table[row * 2] + table[row * 2 + 1];
+      }
+    }
+    const double p = 1 / (1 + std::exp(-logit));
+    EXPECT_NEAR(predictions[sample], p, 1e-6);
+    for (size_t slot : {3, 1, 1}) {
+      const size_t o = sample * 4 + slot;
+      for (size_t k = batch.sparse[0].offsets[o]; k < batch.sparse[0].offsets[o + 1]; ++k) {
+        for (size_t e = 0; e < 2; ++e) {
+          gradient[batch.sparse[0].rows[k] * 2 + e] += (p - batch.label[sample]) / 6;
+        }
+      }
+    }
+  }
+  bench.Train(batch, 1);
+  const std::vector<double> after = bench.Weights(0);
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_NEAR(table[i] - after[i], gradient[i], 1e-6);
+}
+
+// A dense input without columns takes part in a Concat, as in HugeCTR's criteo sample.
+TEST(Concat, TakesADenseInputOfWidthZero) {
+  ModelBench bench(SmallModelText(), {"layers.data.dense.dense_dim=0"}, 5);
+  ASSERT_NE(bench.model, nullptr);
+  const Batch batch = bench.batch(8, 1);
+  EXPECT_GT(bench.Train(batch, 1).loss, 0);
+  EXPECT_EQ(bench.Predict(batch).size(), 8u);
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,55 @@
+#include "test/worker/model/model_bench.h"
+#include "test/worker/model/model_error.h"
+#include "test/worker/model/model_texts.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Add, ShapesMustAgree) {
+  EXPECT_EQ(BuildError({R"(layers.relu1={"name":"x","type":"Add","bottom":["fc1","dense"],
+                            "top":"relu1"})"}),
+            "model.json: layer 'x' (layers[5], Add): bottoms 'fc1' [b, 5] and 'dense' [b, 3] have "
+            "different shapes");
+  EXPECT_THAT(BuildError({InsteadOfRelu("Add")}),
+              HasSubstr("it has 1 bottoms; it takes 2 or more"));
+}
+
+TEST(DotProduct, ShapesMustAgree) {
+  EXPECT_EQ(BuildError({R"(layers.relu1={"name":"x","type":"DotProduct","bottom":["fc1","dense"],
+                            "top":"relu1"})"}),
+            "model.json: layer 'x' (layers[5], DotProduct): bottoms 'fc1' [b, 5] and 'dense' "
+            "[b, 3] have different shapes");
+}
+
+TEST(ReduceSum, TheAxisIsOneOfTheBottom) {
+  EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":2)")}),
+              HasSubstr("axis is 2 and bottom 'fc1' is [b, 5]: the last axis is 1"));
+  EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":0)")}),
+              HasSubstr("a sum over the samples of a batch leaves none"));
+}
+
+// [b, S, V] summed over slots and then over what is left is the sum of all weights of a sample.
+TEST(ReduceSum, SumsOverAnyDimension) {
+  const std::string text =
+      WithSgd(OneSparse(), Embedding("emb", "data1", 3, "0") + "," +
+                               Simple("ReduceSum", "emb", "slots", R"("axis": 1)") + "," +
+                               Simple("ReduceSum", "slots", "all", R"("axis": 2)") + "," +
+                               Simple("Reshape", "all", "logit"));
+  ModelBench bench(text, {}, 10);
+  const Batch batch = bench.batch(7, 2);
+  const std::vector<float> predictions = bench.Predict(batch);
+  const std::vector<double> table = bench.Weights(0);
+  for (size_t i = 0; i < batch.size; ++i) {
+    double logit = 0;
+    const std::vector<uint32_t>& offsets = batch.sparse[0].offsets;
+    for (size_t k = offsets[i * 4]; k < offsets[i * 4 + 4]; ++k) {
+      for (size_t e = 0; e < 3; ++e) logit += table[batch.sparse[0].rows[k] * 3 + e];
+    }
+    EXPECT_NEAR(predictions[i], 1 / (1 + std::exp(-logit)), 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,283 @@
+"""Makes reference_values.json: small models computed by another program, in double.
+
+    python3 -m venv venv && venv/bin/pip install numpy autograd
+    venv/bin/python test/worker/model/make_reference_values.py > test/worker/model/reference_values.json
+
+For each model: the model file, weights, a batch, and what NumPy says of them: predictions, the loss
+of a training step, and its derivatives, which autograd takes from the forward pass. Nothing here
+knows Cistern but the names and the order of weights in HugeCTR 2.3's layers. Dropout is left out: its
+draws are Cistern's own.
+"""
+
+import json
+import sys
+
+import autograd
+import autograd.numpy as np
+
+SAMPLES, ROWS, SLOTS, DENSE = 6, 9, 3, 4
+
+
+def relu(x):
+    return np.where(x > 0, x, 0.0)
+
+
+class Weights:
+    """The flat dense parameters, handed out in the order of the layers."""
+
+    def __init__(self, flat):
+        self.flat, self.place = flat, 0
+
+    def take(self, *shape):
+        count = int(np.prod(shape))
+        self.place += count
+        return self.flat[self.place - count:self.place].reshape(shape)
+
+
+def inner_product(x, one, weights):
+    width = one["fc_param"]["num_output"]
+    w = weights.take(x.shape[1], width)
+    return x @ w + weights.take(width)
+
+
+def batch_norm(x, one, weights):
+    gamma, beta = weights.take(x.shape[1]), weights.take(x.shape[1])
+    mean = np.mean(x, axis=0)
+    variance = np.mean((x - mean) ** 2, axis=0)
+    return (x - mean) / np.sqrt(variance + one["bn_param"]["eps"]) * gamma + beta
+
+
+def multi_cross(x0, one, weights):
+    x = x0
+    for _ in range(one["mc_param"]["num_layers"]):
+        w = weights.take(x0.shape[1])
+        x = x0 * (x @ w)[:, None] + x + weights.take(x0.shape[1])
+    return x
+
+
+def interaction(mlp, embedding):
+    t = np.concatenate([mlp[:, None, :], embedding], axis=1)
+    products = np.einsum("bie,bje->bij", t, t)
+    lower, column = np.tril_indices(t.shape[1], -1)
+    return np.concatenate([mlp, products[:, lower, column], np.zeros((len(mlp), 1))], axis=1)
+
+
+def multiply(x, one, weights):
+    w = weights.take(*one["weight_dims"])
+    return (x[:, :, None] * w[None]).reshape(len(x), -1)
+
+
+def fm_order2(x, one):
+    v = x.reshape(len(x), -1, one["out_dim"])
+    return (np.sum(v, axis=1) ** 2 - np.sum(v ** 2, axis=1)) / 2
+
+
+def reshape(x, one):
+    if "selected" in one:
+        return x[:, np.array(one["selected"])].reshape(len(x), -1)
+    return x.reshape(-1, one["leading_dim"]) if "leading_dim" in one else x.reshape(len(x), -1)
+
+
+def product(factors):
+    y = factors[0]
+    for factor in factors[1:]:
+        y = y * factor
+    return y
+
+
+def compute(one, ins, weights):
+    """The outputs of a layer."""
+    kind, x = one["type"], ins[0]
+    if kind == "Slice":
+        return [x[:, lo:hi] for lo, hi in one["ranges"]]
+    return [{
+        "InnerProduct": lambda: inner_product(x, one, weights),
+        "FusedInnerProduct": lambda: relu(inner_product(x, one, weights)),
+        "BatchNorm": lambda: batch_norm(x, one, weights),
+        "MultiCross": lambda: multi_cross(x, one, weights),
+        "Multiply": lambda: multiply(x, one, weights),
+        "Interaction": lambda: interaction(*ins),
+        "FmOrder2": lambda: fm_order2(x, one),
+        "ReduceSum": lambda: np.sum(x, axis=one["axis"], keepdims=True),
+        "Reshape": lambda: reshape(x, one),
+        "Concat": lambda: np.concatenate(ins, axis=1),
+        "Add": lambda: sum(ins[1:], ins[0]),
+        "DotProduct": lambda: product(ins),
+        "ReLU": lambda: relu(x),
+        "ELU": lambda: np.where(x < 0, one["elu_param"]["alpha"] * (np.exp(np.minimum(x, 0)) - 1),
+                                x),
+        "Cast": lambda: x,
+    }[kind]()]
+
+
+def pool(table, keys, mean):
+    """[samples, slots, width] from the keys of each sample and slot."""
+    return np.stack([np.stack([
+        np.sum(table[np.array(slot, dtype=int)], axis=0) / (max(1, len(slot)) if mean else 1)
+        for slot in sample]) for sample in keys])
+
+
+def bce(logit, label):
+    return -(label * np.log(1 / (1 + np.exp(-logit))) +
+             (1 - label) * np.log(1 / (1 + np.exp(logit))))
+
+
+def loss_of(one, logit, label):
+    """The loss without regularizer, and the predictions."""
+    if one["type"] == "CrossEntropyLoss":
+        p = np.exp(logit) / np.sum(np.exp(logit), axis=1, keepdims=True)
+        chosen = np.where(label[:, 0] < 0.5, p[:, 0], p[:, 1])
+        return -np.mean(np.log(chosen)), p[:, 1:]
+    p = 1 / (1 + np.exp(-logit))
+    if one["type"] == "MultiCrossEntropyLoss":
+        terms = bce(logit, label) * np.array(one["target_weight"], dtype=float)
+        return np.mean(np.where(label < -0.5, 0.0, terms)), p
+    return np.mean(bce(logit, label)), p
+
+
+def forward(case, flat, tables, batch):
+    """Loss with regularizer, predictions, dense parameters used."""
+    tensors = {"label": np.array(batch["label"]), "dense": np.array(batch["dense"])}
+    weights, loss, predictions = Weights(flat), None, None
+    embeddings = [one for one in case["layers"] if "sparse_embedding_hparam" in one]
+    for table, one in zip(tables, embeddings):
+        tensors[one["top"]] = pool(table, batch["keys"],
+                                   one["sparse_embedding_hparam"]["combiner"] == 1)
+    for one in case["layers"]:
+        if one["type"] == "Data" or one in embeddings:
+            continue
+        if one["type"].endswith("Loss"):
+            loss, predictions = loss_of(one, tensors[one["bottom"][0]], tensors["label"])
+            share = one.get("lambda", 0) / SAMPLES
+            if one.get("regularizer") == "L1":
+                loss = loss + share * np.sum(np.abs(flat))
+            if one.get("regularizer") == "L2":
+                loss = loss + share / 2 * np.sum(flat ** 2)
+            continue
+        bottoms = one["bottom"] if isinstance(one["bottom"], list) else [one["bottom"]]
+        tops = one["top"] if isinstance(one["top"], list) else [one["top"]]
+        for top, value in zip(tops, compute(one, [tensors[b] for b in bottoms], weights)):
+            tensors[top] = value
+    return loss, predictions, weights.place
+
+
+def layer(kind, bottom, top, **keys):
+    return {"type": kind, "name": top if isinstance(top, str) else kind, "bottom": bottom,
+            "top": top, **keys}
+
+
+def fc(bottom, top, width, kind="InnerProduct"):
+    return layer(kind, bottom, top, fc_param={"num_output": width})
+
+
+def embedding(top, width, combiner=0):
+    return layer("DistributedSlotSparseEmbeddingHash", "data1", top,
+                 sparse_embedding_hparam={"embedding_vec_size": width, "combiner": combiner})
+
+
+def case(name, *layers, labels=1, loss="BinaryCrossEntropyLoss", **keys):
+    data = {"type": "Data", "source": "none", "label": {"top": "label", "label_dim": labels},
+            "dense": {"top": "dense", "dense_dim": DENSE},
+            "sparse": [{"top": "data1", "type": "DistributedSlot", "slot_num": SLOTS}]}
+    end = layer(loss, ["logit", "label"], "loss", **keys)
+    return {"name": name, "layers": [data, *layers, end]}
+
+
+def cases():
+    flat = [embedding("emb", 2), layer("Reshape", "emb", "flat"),
+            layer("Concat", ["flat", "dense"], "all")]
+    small = [*flat, fc("all", "logit", 1)]
+    yield case("inner_product", *small)
+    yield case("l1", *small, regularizer="L1", **{"lambda": 0.7})
+    yield case("l2", *small, regularizer="L2", **{"lambda": 0.7})
+    yield case("mean", embedding("emb", 2, 1), layer("Reshape", "emb", "flat"),
+               fc("flat", "logit", 1))
+    yield case("relu", *flat, fc("all", "fc1", 5), layer("ReLU", "fc1", "relu1"),
+               fc("relu1", "logit", 1))
+    yield case("fused", *flat, fc("all", "fc1", 5, "FusedInnerProduct"),
+               layer("Cast", "fc1", "cast"), fc("cast", "logit", 1))
+    yield case("elu", *flat, fc("all", "fc1", 5),
+               layer("ELU", "fc1", "elu1", elu_param={"alpha": 0.6}), fc("elu1", "logit", 1))
+    yield case("batch_norm", *flat,
+               layer("BatchNorm", "all", "bn", bn_param={"factor": 0.1, "eps": 0.01}),
+               fc("bn", "logit", 1))
+    yield case("multi_cross", *flat, layer("MultiCross", "all", "x", mc_param={"num_layers": 3}),
+               fc("x", "logit", 1))
+    yield case("interaction", embedding("emb", 3), fc("dense", "mlp", 3),
+               layer("Interaction", ["mlp", "emb"], "pairs"), fc("pairs", "logit", 1))
+    yield case("fm", embedding("emb", 3), layer("Reshape", "emb", "vectors", leading_dim=3),
+               layer("Slice", "vectors", ["factors", "wide"], ranges=[[0, 2], [2, 3]]),
+               layer("Reshape", "factors", "flat", leading_dim=2 * SLOTS),
+               layer("Reshape", "wide", "flat_wide", leading_dim=SLOTS),
+               layer("Multiply", "dense", "dense_factors", weight_dims=[DENSE, 2]),
+               layer("Concat", ["flat", "dense_factors"], "all"),
+               layer("FmOrder2", "all", "fm", out_dim=2),
+               layer("ReduceSum", "fm", "fm_sum", axis=1),
+               layer("ReduceSum", "flat_wide", "wide_sum", axis=1),
+               layer("Add", ["fm_sum", "wide_sum"], "logit"))
+    yield case("dot_product", *flat, fc("all", "a", 3), fc("all", "b", 3),
+               layer("DotProduct", ["a", "b", "a"], "product"), fc("product", "logit", 1))
+    yield case("selected", embedding("emb", 2),
+               layer("Reshape", "emb", "picked", selected=[2, 0, 2]), fc("picked", "logit", 1))
+    yield case("reduce_sum_of_slots", embedding("emb", 2),
+               layer("ReduceSum", "emb", "slots", axis=1), layer("Reshape", "slots", "flat"),
+               fc("flat", "logit", 1))
+    yield case("overlapping_slices", *flat,
+               layer("Slice", "all", ["a", "b", "c"], ranges=[[0, 5], [3, 8], [0, 10]]),
+               layer("Add", ["a", "b"], "ab"), fc("ab", "x", 1), fc("c", "y", 1),
+               layer("Add", ["x", "y"], "logit"))
+    yield case("several_labels", *flat, fc("all", "logit", 3), labels=3)
+    yield case("two_classes", *flat, fc("all", "logit", 2), loss="CrossEntropyLoss")
+    yield case("masked_labels", *flat, fc("all", "logit", 3), labels=3,
+               loss="MultiCrossEntropyLoss", target_weight=[1, 0.25, 3])
+
+
+def make_batch(draw, labels, masked):
+    label = draw.integers(0, 2, size=(SAMPLES, labels)).astype(float)
+    if masked:
+        label[draw.random(label.shape) < 0.3] = -1
+    keys = [[[int(k) for k in draw.integers(0, ROWS, size=draw.integers(0, 4))]
+             for _ in range(SLOTS)] for _ in range(SAMPLES)]
+    return {"label": label.tolist(), "keys": keys,
+            "dense": float32(draw.uniform(-1, 1, size=(SAMPLES, DENSE))).tolist()}
+
+
+def float32(x):
+    """Doubles that a float holds exactly, so that both programs begin with the same numbers."""
+    return x.astype("float32").astype("float64")
+
+
+def rounded(x):
+    """9 digits: more than the comparison needs, fewer than a double has."""
+    return [float(f"{v:.9g}") for v in np.ravel(x)]
+
+
+def solve(one, draw):
+    loss_layer = one["layers"][-1]
+    labels = one["layers"][0]["label"]["label_dim"]
+    batch = make_batch(draw, labels, loss_layer["type"] == "MultiCrossEntropyLoss")
+    widths = [each["sparse_embedding_hparam"]["embedding_vec_size"] for each in one["layers"]
+              if "sparse_embedding_hparam" in each]
+    tables = [float32(draw.uniform(-1, 1, size=(ROWS, width))) for width in widths]
+    count = forward(one, np.zeros(1000), tables, batch)[2]
+    flat = float32(draw.uniform(-1, 1, size=count))
+    loss, predictions, _ = forward(one, flat, tables, batch)
+    dense_grad, table_grads = autograd.grad(
+        lambda both: forward(one, both[0], both[1], batch)[0])((flat, tables))
+    batch["keys"] = [slot for sample in batch["keys"] for slot in sample]
+    batch["label"], batch["dense"] = rounded(batch["label"]), rounded(batch["dense"])
+    return {"name": one["name"], "layers": one["layers"], "batch": batch,
+            "weights": rounded(flat), "tables": [rounded(table) for table in tables],
+            "loss": rounded(loss)[0], "predictions": rounded(predictions),
+            "weight_gradients": rounded(dense_grad),
+            "table_gradients": [rounded(grad) for grad in table_grads]}
+
+
+def main():
+    draw = np.random.default_rng(20201123)
+    lines = [json.dumps(solve(one, draw)) for one in cases()]
+    sys.stdout.write("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+#include "worker/model/metric/auc.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace cistern {
+namespace {
+
+absl::StatusOr<double> AucOf(const std::vector<float>& labels, const std::vector<float>& scores) {
+  RankedScores ranked;
+  for (size_t i = 0; i < labels.size(); ++i) ranked.Add(labels[i], scores[i]);
+  ranked.Sort();
+  return Auc(ranked);
+}
+
+// The definition: over all (positive, negative) pairs, 1 if in order, 1/2 if tied.
+double PairwiseAuc(const std::vector<float>& labels, const std::vector<float>& scores) {
+  double sum = 0, pairs = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    for (size_t j = 0; j < labels.size(); ++j) {
+      if (labels[i] < 0.5f || labels[j] > 0.5f) continue;
+      sum += scores[i] > scores[j] ? 1.0 : scores[i] == scores[j] ? 0.5 : 0.0;
+      pairs += 1;
+    }
+  }
+  return sum / pairs;
+}
+
+TEST(Auc, EqualsThePairwiseDefinitionWithManyTies) {
+  std::mt19937 random(7);
+  std::vector<float> labels(700), scores(700);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = static_cast<float>(random() % 3 == 0);
+    scores[i] = static_cast<float>(random() % 20) / 20.0f - 0.3f;
+  }
+  ASSERT_TRUE(AucOf(labels, scores).ok());
+  EXPECT_NEAR(*AucOf(labels, scores), PairwiseAuc(labels, scores), 1e-12);
+}
+
+// sklearn.metrics.roc_auc_score([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]) == 0.75
+TEST(Auc, EqualsScikitLearnOnItsOwnExample) {
+  EXPECT_DOUBLE_EQ(*AucOf({0, 0, 1, 1}, {0.1f, 0.4f, 0.35f, 0.8f}), 0.75);
+}
+
+TEST(Auc, ConstantScoresAreOneHalf) {
+  EXPECT_DOUBLE_EQ(*AucOf({0, 1, 1}, {0.5f, 0.5f, 0.5f}), 0.5);
+}
+
+TEST(Auc, NegativeAndPositiveZeroTie) {
+  EXPECT_DOUBLE_EQ(*AucOf({0, 1}, {0.0f, -0.0f}), 0.5);
+}
+
+TEST(Auc, OneClassIsSaidAndNotGivenANumber) {
+  EXPECT_EQ(AucOf({1, 1}, {0.2f, 0.9f}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(AucOf({1, 1}, {0.2f, 0.9f}).status().message().find("all 2 labels are positive"),
+            absl::string_view::npos);
+  EXPECT_FALSE(AucOf({}, {}).ok());
+}
+
+TEST(Auc, MergedPartsEqualTheWhole) {
+  RankedScores left, right;
+  left.Add(0, 0.3f);
+  left.Add(1, 0.2f);
+  left.Sort();
+  right.Add(1, 0.3f);
+  right.Add(0, 0.1f);
+  left.Merge(right);
+  left.Sort();
+  EXPECT_DOUBLE_EQ(*Auc(left), *AucOf({0, 1, 1, 0}, {0.3f, 0.2f, 0.3f, 0.1f}));
+}
+
+}  // namespace
+}  // namespace cistern

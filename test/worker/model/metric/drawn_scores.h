@@ -1,0 +1,55 @@
+// Labels, predictions and groups that a Python program can draw too (reference_metrics.py): pure
+// functions of a seed and a sample's number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/types.h"
+
+namespace cistern {
+
+struct DrawnScores {
+  uint64_t seed = 1, samples = 1000;
+  uint64_t levels = 1 << 20;     // distinct predictions; few make ties
+  uint64_t groups = 50;          // small numbers have most of the samples
+  std::string labels = "drawn";  // or "zeros", "ones"
+};
+
+// SplitMix64 (Steele, Lea and Flood, 2014).
+inline uint64_t Mixed(uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+// In [0, 1), a multiple of 2^-24.
+inline double DrawnUnit(uint64_t seed, uint64_t sample, uint64_t which) {
+  return static_cast<double>(Mixed(seed * 1000003 + sample * 3 + which) >> 40) * 0x1p-24;
+}
+
+struct DrawnSample {
+  float label, prediction;
+  Key group;
+};
+
+inline DrawnSample Draw(const DrawnScores& scores, uint64_t i) {
+  const double unit = DrawnUnit(scores.seed, i, 0), levels = static_cast<double>(scores.levels);
+  const double level = static_cast<double>(static_cast<uint64_t>(unit * levels));
+  DrawnSample sample;
+  sample.prediction = static_cast<float>((level + 0.5) / levels);
+  // Clicks are fewer than predicted, more so where little is predicted.
+  const double rate = sample.prediction * (0.5 + 0.4 * sample.prediction);
+  sample.label = scores.labels == "ones"               ? 1.0f
+                 : scores.labels == "zeros"            ? 0.0f
+                 : DrawnUnit(scores.seed, i, 1) < rate ? 1.0f
+                                                       : 0.0f;
+  const double place = DrawnUnit(scores.seed, i, 2);
+  sample.group = static_cast<uint64_t>(place * place * place * static_cast<double>(scores.groups));
+  return sample;
+}
+
+}  // namespace cistern

@@ -1,0 +1,117 @@
+"""The metrics, by NumPy and scikit-learn: what drawn_scores.h draws, and what is to come out.
+
+    python3 -m venv venv && venv/bin/pip install numpy scikit-learn
+    venv/bin/python test/worker/model/metric/reference_metrics.py > test/worker/model/metric/reference_values.json
+
+Nothing here knows Cistern but the names of the figures.
+"""
+
+import json
+import math
+import sys
+import warnings
+
+import numpy as np
+from sklearn import metrics
+
+CASES = [
+    dict(seed=1, samples=1000),
+    dict(seed=2, samples=1500, levels=20),
+    dict(seed=3, samples=400, levels=1),
+    dict(seed=4, samples=300, labels="ones"),
+    dict(seed=5, samples=300, labels="zeros"),
+    dict(seed=6, samples=20000, levels=7, groups=3),
+    dict(seed=7, samples=30000, levels=200, groups=4000),
+    dict(seed=8, samples=2, levels=4),
+]
+
+
+def mixed(x):
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def draw(seed, samples, levels=1 << 20, groups=50, labels="drawn"):
+    place = np.arange(samples, dtype=np.uint64) * np.uint64(3) + np.uint64(seed * 1000003)
+
+    def unit(which):
+        return (mixed(place + np.uint64(which)) >> np.uint64(40)).astype(np.float64) * 2.0**-24
+
+    predicted = ((np.floor(unit(0) * levels) + 0.5) / levels).astype(np.float32)
+    rate = predicted.astype(np.float64)
+    clicked = (unit(1) < rate * (0.5 + 0.4 * rate)).astype(np.float64)
+    if labels != "drawn":
+        clicked[:] = 1.0 if labels == "ones" else 0.0
+    return clicked, predicted, np.floor(unit(2)**3 * groups).astype(np.int64)
+
+
+def bucket_error(labels, predicted):
+    """Over the occupied of 10^6 buckets, and the empty ones between them that end a range."""
+    count = 10**6
+    place = np.minimum((predicted.astype(np.float64) * count).astype(np.int64), count - 1)
+    shows = np.bincount(place, minlength=count)
+    clicks = np.bincount(place, weights=labels, minlength=count)
+    start, seen, hit, mass = None, 0, 0.0, 0.0
+    error = weight = 0.0
+    for i in range(count):
+        ctr = i / count
+        if start is None or ctr - start > 0.01:
+            start, seen, hit, mass = ctr, 0, 0.0, 0.0
+        seen, hit, mass = seen + int(shows[i]), hit + clicks[i], mass + ctr * int(shows[i])
+        if mass <= 0:
+            continue
+        mean = mass / seen
+        if math.sqrt((1 - mean) / (mean * seen)) < 0.05:
+            error += abs(hit / seen / mean - 1) * seen
+            weight += seen
+            start = None
+    return error / weight if weight else None
+
+
+def group_auc(labels, predicted, groups):
+    order = np.argsort(groups, kind="stable")
+    labels, predicted, groups = labels[order], predicted[order], groups[order]
+    total = weight = left_out = samples_left_out = 0
+    cuts = np.flatnonzero(np.diff(groups)) + 1
+    parts = list(zip(np.split(labels, cuts), np.split(predicted, cuts)))
+    for y, p in parts:
+        if y.min() == y.max():
+            left_out, samples_left_out = left_out + 1, samples_left_out + len(y)
+            continue
+        total, weight = total + metrics.roc_auc_score(y, p) * len(y), weight + len(y)
+    return dict(gauc=total / weight if weight else None, gauc_groups=len(parts),
+                gauc_groups_left_out=left_out, gauc_samples_left_out=samples_left_out)
+
+
+def expected(case, slow=True):
+    y, p32, groups = draw(**case)
+    p = p32.astype(np.float64)
+    one_class = bool(y.min() == y.max())
+    clipped = np.clip(p, 1e-7, 1 - 1e-7)
+    loss = metrics.log_loss(y, clipped, labels=[0, 1])
+    rate = y.mean()
+    entropy = None if one_class else metrics.log_loss(y, np.full(len(y), rate))
+    found = dict(
+        auc=None if one_class else metrics.roc_auc_score(y, p32),
+        logloss=loss, average_loss=loss, ne=None if one_class else loss / entropy,
+        copc=rate / p.mean(), pcoc=p.mean() / rate if rate else None,
+        actual_ctr=rate, predicted_ctr=p.mean(),
+        mae=metrics.mean_absolute_error(y, p),
+        rmse=math.sqrt(metrics.mean_squared_error(y, p)))
+    if slow:
+        found["bucket_error"] = bucket_error(y, p32)
+        found.update(group_auc(y, p32, groups))
+    return found
+
+
+def main():
+    warnings.simplefilter("error")
+    cases = [dict(drawn=case, expected=expected(case)) for case in CASES]
+    json.dump(cases, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()

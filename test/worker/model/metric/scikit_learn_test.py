@@ -1,0 +1,41 @@
+"""Every metric against scikit-learn and NumPy, up to 10 million scores.
+
+    scikit_learn_test.py build/release/bin/metric_figures
+
+scikit-learn is the system's, or the one that scripts/test.sh gets from pip into build/scikit_learn.
+Exit code 77 (skipped) where there is neither.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).parents[4] / "build" / "scikit_learn"))
+try:
+    import reference_metrics
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+LARGE = [dict(seed=11, samples=10_000_000), dict(seed=12, samples=10_000_000, levels=1000),
+         dict(seed=13, samples=1_000_000, groups=1_000_000)]
+
+
+def main():
+    failures = 0
+    for case in reference_metrics.CASES + LARGE:
+        shown = json.loads(subprocess.run([sys.argv[1], json.dumps(case)], check=True,
+                                          capture_output=True, text=True).stdout)
+        small = case["samples"] <= 100_000
+        for name, value in reference_metrics.expected(case, slow=small).items():
+            same = shown[name] is None if value is None else (
+                shown[name] is not None and abs(shown[name] - value) <= 1e-7 * max(1, abs(value)))
+            failures += not same
+            if not same or name == "auc":
+                print(f"{case}: {name} {shown[name]}, scikit-learn {value}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,399 @@
+// Training steps of whole models on one device: time, samples a second, and the share of distinct
+// rows, as JSON on standard output.
+//
+//   model_benchmark [--device cpu|cuda] [--batch 65536] [--rows 26000000] [--steps 30]
+//                   [--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [NAME ...]
+//
+// With the machine's roofs (gpu_benchmark; of products in TFLOP/s) each line has the least time of
+// such a step (model_roof.h), and which share of it was reached.
+// Models of Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128, dcn2
+// (crosses by matrices), dcn (by vectors), deepfm, wdl. Rows lie in one pass table of --rows rows,
+// shared among the slots as Criteo's are (three quarters in five slots), keys of a slot by a power
+// law. test/benchmark/torch_models.py does the same with PyTorch, on the same batches: --batches
+// writes them down.
+// On a GPU also, of each model: the cycle of a pass with so many rows (in from pinned memory, their
+// index, the steps, out again), and whether two runs of a few steps end with the same bits.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/hash.h"
+#include "cuda/core/device.h"
+#include "cuda/core/device_context.h"
+#include "cuda/op/key/key_index.h"
+#include "test/worker/model/criteo_models.h"
+#include "test/worker/model/model_roof.h"
+#include "worker/data/source/batch_builder.h"
+#include "worker/model/batch/row_stage.h"
+#include "worker/model/graph/model.h"
+
+namespace cistern {
+namespace {
+
+// Criteo's slots in the order of the files, in millionths of all keys.
+constexpr double kSlotShares[kSlots] = {213000, 208,    92,     40,     108,  1,  38, 8, 1,
+                                        205800, 15800,  2150,   1,      12,   64, 1,  1, 5,
+                                        1,      213500, 137000, 211900, 3130, 69, 1,  1};
+
+struct Flags {
+  DeviceKind device = DeviceKind::kCpu;
+  size_t batch = 65536, rows = 26000000, steps = 30;
+  Roofs roofs;
+  std::string batches;  // a file that they are written to
+  std::vector<std::string> models = CriteoModels();
+};
+
+// One row a slot: rank r of n rows with a density that falls as 1 / r^1.05.
+Batch RandomBatch(const Flags& flags, uint32_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> draw(0, 1);
+  Batch batch;
+  batch.size = flags.batch;
+  for (size_t i = 0; i < flags.batch; ++i) batch.label.push_back(random() % 4 == 0 ? 1.0f : 0.0f);
+  for (size_t i = 0; i < flags.batch * kDense; ++i) {
+    batch.dense.push_back(static_cast<float>(draw(random)));
+  }
+  SparseBatch& in = batch.sparse.emplace_back();
+  in.slot_num = kSlots;
+  in.offsets.push_back(0);
+  double all = 0;
+  for (double share : kSlotShares) all += share;
+  for (size_t i = 0; i < flags.batch; ++i) {
+    double first = 0;
+    for (const double share : kSlotShares) {
+      const double rows = std::max(1.0, std::floor(static_cast<double>(flags.rows) * share / all));
+      constexpr double kAlpha = -0.05;  // of the inverse of the distribution
+      const double most = std::pow(rows, kAlpha);
+      const double rank = std::pow(1 - draw(random) * (1 - most), 1 / kAlpha) - 1;
+      const double row = std::min(first + std::floor(rank), static_cast<double>(flags.rows - 1));
+      in.rows.push_back(static_cast<Row>(row));
+      in.offsets.push_back(static_cast<uint32_t>(in.rows.size()));
+      first += rows;
+    }
+  }
+  SegmentBuilder().Build(&batch);
+  return batch;
+}
+
+// Times of steps, each begun while the one before runs, as in training; and the last loss.
+struct Times {
+  std::vector<double> ms;  // ascending
+  double loss = 0;
+  double gib = 0;  // of the device's memory
+  double median() const { return ms[ms.size() / 2]; }
+};
+
+absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
+                                const std::vector<Batch>& batches, PassTable* table,
+                                DeviceContext& device) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(config, device));
+  constexpr size_t kWarmUp = 5;
+  Times times;
+  auto last = std::chrono::steady_clock::now();
+  const size_t steps = kWarmUp + flags.steps + 1;
+  for (size_t launched = 0, finished = 0; finished < steps;) {
+    if (launched < steps) {
+      ++launched;
+      CISTERN_RETURN_IF_ERROR(model->Launch(batches[launched % batches.size()], {&table, 1},
+                                            launched, 1.0,
+                                            &batches[(launched + 1) % batches.size()]));
+      if (launched - finished < Model::kStepsInFlight) continue;
+    }
+    CISTERN_ASSIGN_OR_RETURN(const StepResult result, model->Finish());
+    times.loss = result.loss;
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double, std::milli> took = now - std::exchange(last, now);
+    // The last one has no step behind it.
+    if (++finished > kWarmUp && finished < steps) times.ms.push_back(took.count());
+  }
+  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
+  times.gib = static_cast<double>(device.pool().bytes()) / (1 << 30);
+  std::sort(times.ms.begin(), times.ms.end());
+  return times;
+}
+
+// In which arithmetic, and how a GPU is given a step.
+struct Way {
+  const char* name;
+  std::vector<std::string> settings;
+  double element_bytes = 4;
+  double Roofs::*products = &Roofs::fp32_tflop_s;
+};
+std::vector<Way> WaysOn(DeviceKind device) {
+  if (device == DeviceKind::kCpu) return {{"fp32", {}, 4, &Roofs::fp32_tflop_s}};
+  const std::string halves = "cistern.activations=bfloat16";
+  return {{"fp32", {}, 4, &Roofs::fp32_tflop_s},
+          {"tf32", {"cistern.gpu_products=tf32"}, 4, &Roofs::tf32_tflop_s},
+          {"bf16", {halves}, 2, &Roofs::bf16_tflop_s},
+          {"bf16, no graph", {halves, "solver.cuda_graph=false"}, 2, &Roofs::bf16_tflop_s}};
+}
+
+// What the roofs say of a step that took so long; empty where they are not known.
+std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& flags,
+                        double distinct, double ms) {
+  const double tflop_s = flags.roofs.*way.products;
+  if (flags.roofs.copy_gb_s <= 0 || tflop_s <= 0) return "";
+  const double least = LeastStepMs(ShapeOf(name), static_cast<double>(flags.batch), distinct,
+                                   way.element_bytes, flags.roofs.copy_gb_s, tflop_s);
+  return absl::StrFormat(R"(, "roof_ms": %.3f, "share_of_roof": %.3f)", least, least / ms);
+}
+
+// *ms: of a step in the fastest way until now; 0: there was none.
+absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, const Flags& flags,
+                                       const std::vector<Batch>& batches, PassTable* table,
+                                       DeviceContext& device, double* ms) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                           ParseModelConfig(CriteoModel(name, flags.batch), name, way.settings));
+  CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
+  *ms = *ms > 0 ? std::min(*ms, times.median()) : times.median();
+  return absl::StrFormat(
+      R"(    {"model": "%s", "way": "%s", "batch": %d, "ms": %.3f, "ms_min": %.3f, )"
+      R"("samples_per_s": %.0f, "distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f%s})",
+      name, way.name, flags.batch, times.median(), times.ms.front(),
+      static_cast<double>(flags.batch) / times.median() * 1000,
+      static_cast<double>(batches[0].sparse[0].segment_rows.size()) /
+          static_cast<double>(batches[0].sparse[0].rows.size()),
+      times.loss, times.gib,
+      ShareOfRoof(name, way, flags, static_cast<double>(batches[0].sparse[0].segment_rows.size()),
+                  times.median()));
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The index of as many keys as the table has rows, made on the device from pinned memory: seconds.
+absl::StatusOr<double> TimeIndex(size_t count, DeviceContext& device) {
+  MemoryPool& pool = device.pool();
+  CISTERN_ASSIGN_OR_RETURN(Memory host, pool.Take(MemoryPlace::kPinned, 8 * count, "keys"));
+  CISTERN_ASSIGN_OR_RETURN(Memory mixed, pool.Take(MemoryPlace::kDevice, 8 * count, "keys"));
+  CISTERN_ASSIGN_OR_RETURN(Memory index,
+                           pool.Take(MemoryPlace::kDevice, 4 * op::KeyIndexEntries(count), "keys"));
+  for (size_t i = 0; i < count; ++i) {
+    host.view<uint64_t>().data[i] = i * (std::numeric_limits<uint64_t>::max() / count);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  CopyToDevice(host.data(), mixed.data(), host.bytes(), device.stream());
+  op::BuildKeyIndex(mixed.view<uint64_t>().data, count, index.view<uint32_t>().data,
+                    device.stream());
+  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
+  return SecondsSince(start);
+}
+
+// A pass as the device sees it, without what the host does with the rows. step_ms: of one step.
+absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms,
+                                         const Flags& flags, PassTable* table,
+                                         DeviceContext& device) {
+  RowStage stage(device);
+  const auto take = [](size_t, size_t, const float*, const uint8_t*) { return absl::OkStatus(); };
+  const auto fill = [](size_t, size_t, float*, uint8_t*) { return absl::OkStatus(); };
+  CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));  // chunks are taken
+  auto start = std::chrono::steady_clock::now();
+  CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));
+  const double read = SecondsSince(start);
+  start = std::chrono::steady_clock::now();
+  CISTERN_RETURN_IF_ERROR(stage.Write(fill, *table));
+  const double write = SecondsSince(start);
+  CISTERN_ASSIGN_OR_RETURN(const double index, TimeIndex(table->rows(), device));
+  const double gb = static_cast<double>(table->rows() * table->stride() * sizeof(float)) * 1e-9;
+  const double steps = static_cast<double>(flags.steps) * step_ms * 1e-3;
+  return absl::StrFormat(
+      R"(    {"model": "%s", "way": "pass cycle", "rows": %d, "gb": %.2f, "steps": %d, )"
+      R"("seconds": %.3f, "rows_in_s": %.3f, "index_s": %.4f, "steps_s": %.3f, )"
+      R"("rows_out_s": %.3f, "to_host_gb_s": %.2f, "to_device_gb_s": %.2f})",
+      name, table->rows(), gb, flags.steps, write + index + steps + read, write, index, steps, read,
+      gb / read, gb / write);
+}
+
+// Rows of a pass with their first values.
+absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* table) {
+  CISTERN_RETURN_IF_ERROR(table->Resize(flags.rows));
+  const ValueLayout& layout = table->layout();
+  const auto first_values = [&layout](size_t first, size_t count, float* values, uint8_t* full) {
+#pragma omp parallel for
+    for (size_t i = 0; i < count; ++i) {
+      full[i] = layout.Initialize(first + i, values + i * layout.full_floats());
+    }
+    return absl::OkStatus();
+  };
+  return RowStage(device).Write(first_values, *table);
+}
+
+// All that a run leaves behind: its rows and its last loss.
+absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& flags,
+                                     const std::vector<Batch>& batches, PassTable* table,
+                                     DeviceContext& device) {
+  CISTERN_RETURN_IF_ERROR(FillTable(flags, device, table));
+  CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
+  uint64_t digest = HashBytes(&times.loss, sizeof(times.loss));
+  const auto take = [&](size_t, size_t count, const float* values, const uint8_t*) {
+    digest = MixKey(digest ^ HashBytes(values, count * table->stride() * sizeof(float)));
+    return absl::OkStatus();
+  };
+  CISTERN_RETURN_IF_ERROR(RowStage(device).Read(*table, take));
+  return digest;
+}
+
+// Two runs of a few steps in bfloat16, from the same rows.
+absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
+                                        const std::vector<Batch>& batches, PassTable* table,
+                                        DeviceContext& device) {
+  flags.steps = std::min<size_t>(flags.steps, 5);
+  CISTERN_ASSIGN_OR_RETURN(
+      const ModelConfig config,
+      ParseModelConfig(CriteoModel(name, flags.batch), name, {"cistern.activations=bfloat16"}));
+  uint64_t digests[2];
+  for (uint64_t& digest : digests) {
+    CISTERN_ASSIGN_OR_RETURN(digest, DigestOfRun(config, flags, batches, table, device));
+  }
+  if (digests[0] != digests[1]) {
+    return absl::InternalError("two runs of the same steps ended with other bits");
+  }
+  return absl::StrFormat(
+      R"(    {"model": "%s", "way": "determinism", "runs": 2, "same_bits": true, )"
+      R"("digest": "%016x"})",
+      name, digests[0]);
+}
+
+// What is measured of a model: steps in each way and, on a GPU, all else.
+std::vector<std::string> PartsOf(const std::string& name, DeviceKind device) {
+  std::vector<std::string> parts;
+  for (const Way& way : WaysOn(device)) parts.push_back(way.name);
+  if (device == DeviceKind::kCpu) return parts;
+  parts.push_back("pass cycle");
+  if (ShapeOf(name).dim == 16) parts.push_back("determinism");  // larger tables take their time
+  return parts;
+}
+
+// A line for each of `parts` from *part on, until one fails: after an error a device's stream is of
+// no use.
+absl::Status MeasureParts(const std::string& name, const Flags& flags,
+                          const std::vector<Batch>& batches, const std::vector<std::string>& parts,
+                          size_t* part, std::vector<std::string>* lines) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
+                           DeviceContext::Open(flags.device));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                           ParseModelConfig(CriteoModel(name, flags.batch), name, {}));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
+                           ValueLayout::Create(config.embeddings[0].spec));
+  PassTable table(layout, *device);
+  CISTERN_RETURN_IF_ERROR(FillTable(flags, *device, &table));
+  const std::vector<Way> ways = WaysOn(flags.device);
+  double step_ms = 0;
+  const auto measure = [&]() -> absl::StatusOr<std::string> {
+    if (*part < ways.size()) {
+      return MeasureWay(name, ways[*part], flags, batches, &table, *device, &step_ms);
+    }
+    return parts[*part] == "pass cycle" ? MeasureCycle(name, step_ms, flags, &table, *device)
+                                        : CompareRuns(name, flags, batches, &table, *device);
+  };
+  for (; *part < parts.size(); ++*part) {
+    CISTERN_ASSIGN_OR_RETURN(const std::string line, measure());
+    std::fprintf(stderr, "%s\n", line.c_str());
+    lines->push_back(line);
+  }
+  return absl::OkStatus();
+}
+
+// The same, where an error is a line, and what is behind it is measured anew. Returns how many.
+size_t Measure(const std::string& name, const Flags& flags, const std::vector<Batch>& batches,
+               std::vector<std::string>* lines) {
+  const std::vector<std::string> parts = PartsOf(name, flags.device);
+  size_t errors = 0;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const absl::Status measured = MeasureParts(name, flags, batches, parts, &part, lines);
+    if (measured.ok()) break;
+    lines->push_back(absl::StrFormat(
+        R"(    {"model": "%s", "way": "%s", "error": "%s"})", name, parts[part],
+        absl::StrReplaceAll(measured.message(), {{"\"", "'"}, {"\\", "/"}, {"\n", " "}})));
+    std::fprintf(stderr, "%s\n", lines->back().c_str());
+    ++errors;
+  }
+  return errors;
+}
+
+// Labels, dense features and rows of each batch: floats, floats, 32-bit integers.
+absl::Status WriteBatches(const std::vector<Batch>& batches, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  const auto write = [&file](const auto& values) {
+    file.write(reinterpret_cast<const char*>(values.data()),
+               static_cast<std::streamsize>(values.size() * sizeof(values[0])));
+  };
+  for (const Batch& batch : batches) {
+    write(batch.label);
+    write(batch.dense);
+    write(batch.sparse[0].rows);
+  }
+  file.close();
+  return file ? absl::OkStatus()
+              : absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+}
+
+absl::Status Run(const Flags& flags) {
+  CISTERN_RETURN_IF_ERROR(DeviceContext::Open(flags.device).status());
+  std::vector<Batch> batches;
+  for (uint32_t seed = 1; seed <= 4; ++seed) batches.push_back(RandomBatch(flags, seed));
+  if (!flags.batches.empty()) CISTERN_RETURN_IF_ERROR(WriteBatches(batches, flags.batches));
+  std::vector<std::string> lines;
+  size_t errors = 0;
+  for (const std::string& name : flags.models) errors += Measure(name, flags, batches, &lines);
+  std::printf("{\n  \"rows\": %zu,\n  \"models\": [\n%s\n  ]\n}\n", flags.rows,
+              absl::StrJoin(lines, ",\n").c_str());
+  if (errors == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(errors, " lines are errors"));
+}
+
+bool Parse(int argc, char** argv, Flags* flags) {
+  std::vector<std::string> names;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    if (word.rfind("--", 0) != 0) {
+      names.push_back(word);
+      continue;
+    }
+    ++i;
+    if (word == "--device") {
+      flags->device = value == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+    } else if (word == "--batches") {
+      flags->batches = value;
+    } else if (word == "--roofs") {
+      Roofs& roofs = flags->roofs;
+      if (std::sscanf(value.c_str(), "%lf,%lf,%lf,%lf", &roofs.copy_gb_s, &roofs.fp32_tflop_s,
+                      &roofs.tf32_tflop_s, &roofs.bf16_tflop_s) != 4) {
+        return false;
+      }
+    } else if (!((word == "--batch" && absl::SimpleAtoi(value, &flags->batch)) ||
+                 (word == "--rows" && absl::SimpleAtoi(value, &flags->rows)) ||
+                 (word == "--steps" && absl::SimpleAtoi(value, &flags->steps)))) {
+      return false;
+    }
+  }
+  if (!names.empty()) flags->models = names;
+  return flags->batch > 0 && flags->rows >= 1000 && flags->steps > 0;
+}
+
+}  // namespace
+}  // namespace cistern
+
+int main(int argc, char** argv) {
+  cistern::Flags flags;
+  if (!cistern::Parse(argc, argv, &flags)) {
+    std::fprintf(stderr,
+                 "usage: model_benchmark [--device cpu|cuda] [--batch N] [--rows N] [--steps N] "
+                 "[--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [NAME ...]\n");
+    return 2;
+  }
+  const absl::Status status = cistern::Run(flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "model_benchmark: %s\n", std::string(status.message()).c_str());
+  return 1;
+}

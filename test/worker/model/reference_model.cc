@@ -1,0 +1,357 @@
+#include "test/worker/model/reference_model.h"
+
+#include <cmath>
+#include <set>
+
+#include "common/base/hash.h"
+#include "common/base/philox.h"
+#include "worker/model/config/grammar.h"
+
+namespace cistern {
+namespace {
+
+using Matrix = ReferenceTensor;
+
+Matrix MakeMatrix(size_t rows, size_t columns) {
+  return {columns, std::vector<double>(rows * columns)};
+}
+
+Matrix InnerProduct(const Matrix& x, const double* w, const double* bias, size_t out) {
+  Matrix y = MakeMatrix(x.rows(), out);
+  for (size_t r = 0; r < x.rows(); ++r) {
+    for (size_t j = 0; j < out; ++j) {
+      double sum = bias[j];
+      for (size_t k = 0; k < x.columns; ++k) sum += x.values[r * x.columns + k] * w[k * out + j];
+      y.values[r * out + j] = sum;
+    }
+  }
+  return y;
+}
+
+// running: mean[n] then variance[n], read where `predicting`.
+Matrix BatchNorm(const Matrix& x, const double* gamma, const double* beta, double eps,
+                 bool predicting, const double* running) {
+  Matrix y = x;
+  const size_t n = x.columns;
+  const double rows = static_cast<double>(x.rows());
+  for (size_t c = 0; c < n; ++c) {
+    double mean = 0, variance = 0;
+    for (size_t r = 0; r < x.rows(); ++r) mean += x.values[r * n + c] / rows;
+    for (size_t r = 0; r < x.rows(); ++r) {
+      variance += std::pow(x.values[r * n + c] - mean, 2) / rows;
+    }
+    if (predicting) {
+      mean = running[c];
+      variance = running[n + c];
+    }
+    for (size_t r = 0; r < x.rows(); ++r) {
+      double& v = y.values[r * n + c];
+      v = (v - mean) / std::sqrt(variance + eps) * gamma[c] + beta[c];
+    }
+  }
+  return y;
+}
+
+// The draw that cuda/op/dense/dropout.h describes.
+bool IsKept(double rate, uint64_t seed, uint64_t sequence, size_t row, size_t column, size_t n) {
+  const PhiloxBlock bits = Philox(seed, row * ((n + 7) / 8) + column / 8, sequence);
+  const uint32_t word = bits.word[column % 8 / 2];
+  const double u = (column % 2 == 0 ? word & 0xFFFF : word >> 16) / 65536.0;
+  return 1.0 - u >= rate;
+}
+
+Matrix Dropout(const Matrix& x, double rate, uint64_t seed, uint64_t sequence) {
+  Matrix y = x;
+  for (size_t r = 0; r < x.rows(); ++r) {
+    for (size_t c = 0; c < x.columns; ++c) {
+      double& v = y.values[r * x.columns + c];
+      v = IsKept(rate, seed, sequence, r, c, x.columns) ? v / (1 - rate) : 0;
+    }
+  }
+  return y;
+}
+
+Matrix Concat(const std::vector<const Matrix*>& parts, size_t rows) {
+  Matrix y;
+  for (const Matrix* part : parts) y.columns += part->columns;
+  for (size_t r = 0; r < rows; ++r) {
+    for (const Matrix* part : parts) {
+      const double* row = part->values.data() + r * part->columns;
+      y.values.insert(y.values.end(), row, row + part->columns);
+    }
+  }
+  return y;
+}
+
+Matrix Slice(const Matrix& x, size_t lo, size_t hi) {
+  Matrix y{hi - lo, {}};
+  for (size_t r = 0; r < x.rows(); ++r) {
+    const double* row = x.values.data() + r * x.columns;
+    y.values.insert(y.values.end(), row + lo, row + hi);
+  }
+  return y;
+}
+
+Matrix Multiply(const Matrix& x, const double* w, size_t dim) {
+  Matrix y = MakeMatrix(x.rows(), x.columns * dim);
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    for (size_t e = 0; e < dim; ++e) {
+      y.values[i * dim + e] = x.values[i] * w[i % x.columns * dim + e];
+    }
+  }
+  return y;
+}
+
+// The pairs of slots, one by one: the definition, not the trick.
+Matrix FmOrder2(const Matrix& x, size_t dim) {
+  Matrix y = MakeMatrix(x.rows(), dim);
+  const size_t slots = x.columns / dim;
+  for (size_t r = 0; r < x.rows(); ++r) {
+    for (size_t e = 0; e < dim; ++e) {
+      for (size_t s = 0; s < slots; ++s) {
+        for (size_t t = s + 1; t < slots; ++t) {
+          y.values[r * dim + e] +=
+              x.values[r * x.columns + s * dim + e] * x.values[r * x.columns + t * dim + e];
+        }
+      }
+    }
+  }
+  return y;
+}
+
+// HugeCTR 2.3: T = [mlp; slots], its pairs, a padding 0.
+Matrix Interaction(const Matrix& mlp, const Matrix& slots) {
+  const size_t dim = mlp.columns;
+  Matrix y;
+  for (size_t r = 0; r < mlp.rows(); ++r) {
+    std::vector<double> t(&mlp.values[r * dim], &mlp.values[r * dim] + dim);
+    t.insert(t.end(), &slots.values[r * slots.columns],
+             &slots.values[r * slots.columns] + slots.columns);
+    std::vector<double> row(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(dim));
+    for (size_t i = 1; i < t.size() / dim; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        double dot = 0;
+        for (size_t e = 0; e < dim; ++e) dot += t[i * dim + e] * t[j * dim + e];
+        row.push_back(dot);
+      }
+    }
+    row.push_back(0);
+    y.columns = row.size();
+    y.values.insert(y.values.end(), row.begin(), row.end());
+  }
+  return y;
+}
+
+// The recursion of Deep & Cross.
+Matrix MultiCross(const Matrix& x, const double* parameters, size_t layers) {
+  Matrix y = x;
+  const size_t n = x.columns;
+  for (size_t l = 0; l < layers; ++l, parameters += 2 * n) {
+    for (size_t r = 0; r < x.rows(); ++r) {
+      double dot = 0;
+      for (size_t c = 0; c < n; ++c) dot += y.values[r * n + c] * parameters[c];
+      for (size_t c = 0; c < n; ++c) {
+        y.values[r * n + c] += x.values[r * n + c] * dot + parameters[n + c];
+      }
+    }
+  }
+  return y;
+}
+
+// Slots of [b, slots, dim], in the order of `selected`.
+Matrix Gather(const Matrix& x, const std::vector<uint32_t>& selected, size_t dim) {
+  Matrix y{selected.size() * dim, {}};
+  for (size_t r = 0; r < x.rows(); ++r) {
+    for (size_t slot : selected) {
+      const double* vector = &x.values[r * x.columns + slot * dim];
+      y.values.insert(y.values.end(), vector, vector + dim);
+    }
+  }
+  return y;
+}
+
+// Straight from the definitions, before any stable form. labels: [rows, labels of a sample].
+double LossOf(const LayerConfig& layer, const Matrix& logit, const Matrix& label) {
+  double loss = 0;
+  const auto log_sigmoid = [](double x) { return std::log(1 / (1 + std::exp(-x))); };
+  for (size_t i = 0; i < label.values.size(); ++i) {
+    const double y = label.values[i];
+    if (layer.type == "CrossEntropyLoss") {
+      const double a = std::exp(logit.values[2 * i]), b = std::exp(logit.values[2 * i + 1]);
+      loss -= std::log((y < 0.5 ? a : b) / (a + b));
+      continue;
+    }
+    const double x = logit.values[i];
+    const bool weighs = layer.type == "MultiCrossEntropyLoss";
+    if (weighs && y < -0.5) continue;
+    const double weight = weighs ? double{layer.target_weight[i % label.columns]} : 1.0;
+    loss -= weight * (y * log_sigmoid(x) + (1 - y) * log_sigmoid(-x));
+  }
+  return loss / static_cast<double>(label.values.size());
+}
+
+Matrix RowSums(const Matrix& x) {
+  Matrix y = MakeMatrix(x.rows(), 1);
+  for (size_t i = 0; i < x.values.size(); ++i) y.values[i / x.columns] += x.values[i];
+  return y;
+}
+
+}  // namespace
+
+double* ReferenceModel::Take(size_t count) {
+  double* taken = weights.data() + next_weight_;
+  next_weight_ += count;
+  return taken;
+}
+
+void ReferenceModel::Embed(const Batch& batch) {
+  for (size_t i = 0; i < config_.embeddings.size(); ++i) {
+    const EmbeddingConfig& embedding = config_.embeddings[i];
+    const SparseBatch& in = batch.sparse[embedding.input];
+    const size_t dim = embedding.vec_size;
+    Matrix out = MakeMatrix(batch.size, in.slot_num * dim);
+    for (size_t o = 0; o + 1 < in.offsets.size(); ++o) {
+      const size_t nnz = in.offsets[o + 1] - in.offsets[o];
+      for (size_t k = in.offsets[o]; k < in.offsets[o + 1]; ++k) {
+        for (size_t e = 0; e < dim; ++e) {
+          const double w = tables[i][in.rows[k] * dim + e];
+          out.values[o * dim + e] +=
+              embedding.combiner == Combiner::kMean ? w / static_cast<double>(nnz) : w;
+        }
+      }
+    }
+    tensors_[embedding.top] = out;
+  }
+}
+
+size_t ReferenceModel::VectorSize(const std::string& embedding) const {
+  for (const EmbeddingConfig& config : config_.embeddings) {
+    if (config.top == embedding) return config.vec_size;
+  }
+  return 0;
+}
+
+void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batch) {
+  const Matrix& x = tensors_[layer.bottoms[0]];
+  Matrix& y = tensors_[layer.tops[0]];
+  if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
+    const double* w = Take(x.columns * layer.num_output);
+    y = InnerProduct(x, w, Take(layer.num_output), layer.num_output);
+    if (layer.type == "InnerProduct") return;
+    for (double& v : y.values) v = v > 0 ? v : 0;
+  } else if (layer.type == "MultiCross") {
+    y = MultiCross(x, Take(2 * layer.num_layers * x.columns), layer.num_layers);
+  } else if (layer.type == "Interaction") {
+    y = Interaction(x, tensors_[layer.bottoms[1]]);
+  } else if (layer.type == "Cast") {
+    y = x;
+  } else if (layer.type == "ELU") {
+    y = x;
+    for (double& v : y.values) v = v < 0 ? layer.alpha * (std::exp(v) - 1) : v;
+  } else if (layer.type == "BatchNorm") {
+    const double* gamma = Take(x.columns);
+    const double* beta = Take(x.columns);
+    const double* statistics = running.data() + next_running_;
+    next_running_ += 2 * x.columns;
+    y = BatchNorm(x, gamma, beta, layer.eps, step_ == 0, statistics);
+  } else if (layer.type == "ReLU") {
+    y = x;
+    for (double& v : y.values) v = v > 0 ? v : 0;
+  } else if (layer.type == "Dropout") {
+    y = step_ == 0 ? x : Dropout(x, layer.rate, MixKey(config_.solver.seed), step_ << 16 | index);
+  } else if (layer.type == "Reshape" && !layer.selected.empty()) {
+    y = Gather(x, layer.selected, VectorSize(layer.bottoms[0]));
+  } else if (layer.type == "Reshape") {
+    y = x;
+    y.columns = layer.leading_dim > 0 ? layer.leading_dim : x.values.size() / batch;
+  } else if (layer.type == "Concat") {
+    std::vector<const Matrix*> parts;
+    for (const std::string& bottom : layer.bottoms) parts.push_back(&tensors_[bottom]);
+    y = Concat(parts, x.rows());
+  } else if (layer.type == "Slice") {
+    for (size_t i = 0; i < layer.tops.size(); ++i) {
+      tensors_[layer.tops[i]] = Slice(x, layer.ranges[i].first, layer.ranges[i].second);
+    }
+  } else if (layer.type == "Multiply") {
+    y = Multiply(x, Take(layer.weight_dims[0] * layer.weight_dims[1]), layer.weight_dims[1]);
+  } else if (layer.type == "FmOrder2") {
+    y = FmOrder2(x, layer.out_dim);
+  } else if (layer.type == "ReduceSum") {
+    y = RowSums(x);
+  } else if (layer.type == "DotProduct") {
+    y = x;
+    for (size_t b = 1; b < layer.bottoms.size(); ++b) {
+      for (size_t i = 0; i < y.values.size(); ++i) {
+        y.values[i] *= tensors_[layer.bottoms[b]].values[i];
+      }
+    }
+  } else if (layer.type == "Add") {
+    y = x;
+    for (size_t b = 1; b < layer.bottoms.size(); ++b) {
+      for (size_t i = 0; i < y.values.size(); ++i) {
+        y.values[i] += tensors_[layer.bottoms[b]].values[i];
+      }
+    }
+  }
+}
+
+double ReferenceModel::Loss(const Batch& batch, uint64_t step) {
+  tensors_.clear();
+  next_weight_ = next_running_ = 0;
+  step_ = step;
+  const DataConfig& data = config_.data;
+  tensors_[data.label_top] = {data.label_dim, {batch.label.begin(), batch.label.end()}};
+  tensors_[data.dense_top] = {data.dense_dim, {batch.dense.begin(), batch.dense.end()}};
+  Embed(batch);
+  double loss = 0;
+  const double size = static_cast<double>(batch.size);
+  for (size_t i = 0; i < config_.layers.size(); ++i) {
+    const LayerConfig& layer = config_.layers[i];
+    if (!IsLoss(layer.type)) {
+      Compute(layer, i, batch.size);
+      continue;
+    }
+    const Matrix& logit = tensors_[layer.bottoms[0]];
+    tensors_["the logit"] = logit;
+    loss = LossOf(layer, logit, tensors_[data.label_top]);
+    for (double w : weights) {
+      if (layer.regularizer == "L2") loss += layer.lambda / (2 * size) * w * w;
+      if (layer.regularizer == "L1") loss += layer.lambda / size * std::abs(w);
+    }
+  }
+  for (size_t i = 0; i < tables.size() && config_.cistern.embedding_l2 > 0; ++i) {
+    const SparseBatch& in = batch.sparse[config_.embeddings[i].input];
+    const size_t dim = config_.embeddings[i].vec_size;
+    for (Row row : std::set<Row>(in.rows.begin(), in.rows.end())) {
+      for (size_t e = 0; e < dim; ++e) {
+        loss += config_.cistern.embedding_l2 / 2 * std::pow(tables[i][row * dim + e], 2);
+      }
+    }
+  }
+  return loss;
+}
+
+std::vector<double> ReferenceModel::Predict(const Batch& batch) {
+  Loss(batch, 0);
+  std::vector<double> predictions = tensors_["the logit"].values;
+  if (config_.layers.back().type == "CrossEntropyLoss") {  // the margin of class 1
+    for (size_t i = 0; i < batch.size; ++i) {
+      predictions[i] = predictions[2 * i + 1] - predictions[2 * i];
+    }
+    predictions.resize(batch.size);
+  }
+  for (double& p : predictions) p = 1 / (1 + std::exp(-p));
+  return predictions;
+}
+
+double ReferenceModel::Derivative(const Batch& batch, uint64_t step, double* x) {
+  const double h = 1e-5, at = *x;
+  *x = at + h;
+  const double above = Loss(batch, step);
+  *x = at - h;
+  const double below = Loss(batch, step);
+  *x = at;
+  return (above - below) / (2 * h);
+}
+
+}  // namespace cistern

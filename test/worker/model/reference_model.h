@@ -1,0 +1,53 @@
+// A model file computed the slow and plain way, in double: what the tests compare layers with.
+//
+// Only the forward pass exists. Derivatives come from differences of its loss, so no backward
+// formula is shared with the code under test.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "worker/data/source/batch.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+
+// A matrix per sample block: [rows * batch, columns], row-major.
+struct ReferenceTensor {
+  size_t columns = 0;
+  std::vector<double> values;
+  size_t rows() const { return columns == 0 ? 0 : values.size() / columns; }
+};
+
+class ReferenceModel {
+ public:
+  // Weights in the order of the dense table; one table of [rows, vec_size] an embedding.
+  explicit ReferenceModel(const ModelConfig& config) : config_(config) {}
+  std::vector<double> weights;
+  std::vector<std::vector<double>> tables;
+  std::vector<double> running;  // BatchNorm's statistics: mean, variance, layer after layer
+
+  // Loss of a training step, regularizers included; step 0: prediction (no dropout, running
+  // statistics).
+  double Loss(const Batch& batch, uint64_t step);
+  // The probability of each label.
+  std::vector<double> Predict(const Batch& batch);
+
+  // d Loss / d *x by central differences.
+  double Derivative(const Batch& batch, uint64_t step, double* x);
+
+ private:
+  void Embed(const Batch& batch);
+  void Compute(const LayerConfig& layer, size_t index, size_t batch);
+  size_t VectorSize(const std::string& embedding) const;
+  double* Take(size_t count);  // the next weights, in layer order
+
+  const ModelConfig config_;
+  std::map<std::string, ReferenceTensor> tensors_;
+  size_t next_weight_ = 0, next_running_ = 0;
+  uint64_t step_ = 0;
+};
+
+}  // namespace cistern

@@ -1,0 +1,191 @@
+// Passes of several workers whose keys the device collects, beside those of the host.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "test/worker/model/test_device.h"
+#include "test/worker/pass/team_passes.h"
+#include "worker/data/source/batch_builder.h"
+#include "worker/model/batch/batch_stage.h"
+#include "worker/model/batch/device_keys.h"
+
+namespace cistern {
+namespace {
+
+absl::StatusOr<std::unique_ptr<KeyCollector>> Collector() {
+  return CollectSharedKeysOn(TestDevice(), kSlots.size());
+}
+
+TeamPasses OnDevice(uint32_t size, const PassOptions& options, const std::vector<Sample>& samples,
+                    const PassCursor& start = {}) {
+  return MakeTeamPasses(size, options, samples, start, Collector);
+}
+
+TEST(SharedDeviceKeys, WorkersHaveTheSamplesOfOneInItsOrder) {
+  const std::vector<Sample> samples = MakeSamples(103);
+  for (const uint32_t size : {1u, 2u, 3u}) {
+    PassOptions options = SmallPasses(10);
+    options.num_epochs = 2;
+    ExpectSamePasses(OnDevice(size, options, samples), AllPasses(options, samples));
+    options.max_batches = 25;  // batches over the end of an epoch
+    options.segments = false;
+    ExpectSamePasses(OnDevice(size, options, samples), AllPasses(options, samples));
+  }
+}
+
+TEST(SharedDeviceKeys, MoreWorkersThanSamplesOfTheLastBatch) {
+  const std::vector<Sample> samples = MakeSamples(9);
+  ExpectSamePasses(OnDevice(4, SmallPasses(4), samples), AllPasses(SmallPasses(4), samples));
+}
+
+TEST(SharedDeviceKeys, GoOnFromACursorAsOneWorkerWould) {
+  const std::vector<Sample> samples = MakeSamples(100);
+  const PassOptions options = SmallPasses(10);
+  const PassCursor inside = AllPasses(options, samples)[0].CursorAfter(4);
+  ExpectSamePasses(OnDevice(3, options, samples, inside),
+                   AllPasses(options, samples, 1000, inside));
+}
+
+// Cut by what keys and batches take, and shuffled.
+TEST(SharedDeviceKeys, PassesAreThoseOfTheHost) {
+  const std::vector<Sample> samples = MakeSamples(400, 100000);
+  PassOptions options = SmallPasses(20);
+  options.shuffle = true;
+  options.byte_budget = 30000;
+  const TeamPasses passes = OnDevice(3, options, samples);
+  const TeamPasses expected = MakeTeamPasses(3, options, samples);
+  ASSERT_GT(expected[0].size(), 2u);
+  for (size_t w = 0; w < passes.size(); ++w) {
+    ASSERT_EQ(passes[w].size(), expected[w].size());
+    for (size_t p = 0; p < passes[w].size(); ++p) {
+      const Pass &here = passes[w][p], &there = expected[w][p];
+      ASSERT_EQ(here.batches.size(), there.batches.size());
+      for (size_t b = 0; b < here.batches.size(); ++b) {
+        EXPECT_EQ(SamplesOfAll(passes, p, b), SamplesOfAll(expected, p, b));
+        for (size_t i = 0; i < kSlots.size(); ++i) {
+          EXPECT_EQ(here.batches[b].exchanged[i].taken, there.batches[b].exchanged[i].taken);
+          EXPECT_EQ(here.batches[b].sparse[i].keys, there.batches[b].sparse[i].keys);
+        }
+      }
+      for (size_t i = 0; i < kSlots.size(); ++i) {
+        const auto keys = here.keys[i].keys(), others = there.keys[i].keys();
+        EXPECT_EQ(std::multiset<Key>(keys.begin(), keys.end()),
+                  std::multiset<Key>(others.begin(), others.end()));
+      }
+      EXPECT_TRUE(here.collected.empty());
+    }
+  }
+}
+
+// What a worker passes on of a batch are the keys that it adds, and those of one that was dropped
+// come again.
+TEST(SharedDeviceKeys, ABatchAddsWhatNoneBeforeItHad) {
+  const auto block = [](const std::vector<Key>& keys) {
+    SampleBlock samples;
+    samples.Reset(1);
+    samples.size = 1;
+    samples.label = {0};
+    samples.sparse[0].keys = keys;
+    samples.sparse[0].offsets.push_back(static_cast<uint32_t>(keys.size()));
+    return samples;
+  };
+  const absl::StatusOr<std::unique_ptr<KeyCollector>> made = CollectSharedKeysOn(TestDevice(), 1);
+  ASSERT_TRUE(made.ok()) << made.status();
+  KeyCollector& keys = **made;
+  const auto add = [&](const std::vector<Key>& some) {
+    EXPECT_TRUE(keys.Add(block(some)).ok());
+    return std::multiset<Key>(keys.added(0).begin(), keys.added(0).end());
+  };
+  EXPECT_EQ(add({7, 5, 7}), (std::multiset<Key>{5, 7}));
+  Pass pass;
+  pass.batches.push_back(keys.Take(block({7, 5, 7})));
+  EXPECT_EQ(add({5, 9, 9, 1}), (std::multiset<Key>{1, 9}));
+  keys.Drop();
+  EXPECT_EQ(add({5}), std::multiset<Key>());
+  pass.batches.push_back(keys.Take(block({5})));
+  EXPECT_EQ(add({}), std::multiset<Key>());
+  EXPECT_EQ(add({9, 5}), std::multiset<Key>{9});
+  keys.Drop();
+  ASSERT_TRUE(keys.Finish(&pass).ok());
+  ASSERT_EQ(pass.collected.size(), 1u);
+  EXPECT_EQ(std::multiset<Key>(pass.collected[0].keys.begin(), pass.collected[0].keys.end()),
+            (std::multiset<Key>{5, 7}));
+  EXPECT_EQ(add({9, 5}), (std::multiset<Key>{5, 9}));  // of another pass
+}
+
+TEST(SharedDeviceKeys, OneBatchThatDoesNotFitIsRefusedToAll) {
+  const std::vector<Sample> samples = MakeSamples(30);
+  const auto ends = RunTeam(3, [&](Team& team) -> absl::Status {
+    PassOptions options = SmallPasses(20);
+    options.part = team.rank();
+    options.parts = 3;
+    options.byte_budget = team.rank() == 1 ? 1000 : 1000000;
+    options.device_bound = true;
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, Collector());
+    PassSource source(
+        options, [&] { return std::make_unique<ListReader>(samples, 7); }, {}, std::move(keys),
+        PartnersOf(team, options.value_bytes));
+    return source.Next().status();
+  });
+  for (const absl::Status& end : ends) {
+    EXPECT_EQ(end.code(), absl::StatusCode::kResourceExhausted) << end;
+    EXPECT_NE(end.message().find("lower solver.batchsize"), std::string::npos) << end;
+  }
+}
+
+void ExpectSegmentsThere(const SparseView& there, SparseBatch here) {
+  EXPECT_TRUE(here.segments_there);
+  EXPECT_TRUE(here.segment_rows.empty());
+  EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
+  SegmentBuilder().Build(&here);
+  ASSERT_EQ(there.distinct, here.segment_rows.size());
+  EXPECT_EQ(Here(there.segment_rows, there.distinct), here.segment_rows);
+  EXPECT_EQ(Here(there.segment_offsets, there.distinct + 1), here.segment_offsets);
+  EXPECT_EQ(Here(there.segment_outputs, here.segment_outputs.size()), here.segment_outputs);
+}
+
+TEST(SharedDeviceKeys, SegmentsAreMadeWhereABatchIsBrought) {
+  if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "the host makes those of a CPU";
+  const TeamPasses passes = OnDevice(3, SmallPasses(30), MakeSamples(100));
+  for (const std::vector<Pass>& own : passes) {
+    BatchStage stage(TestDevice());
+    for (const Batch& batch : own[0].batches) {
+      const absl::StatusOr<BatchView> view = stage.View(batch);
+      ASSERT_TRUE(view.ok()) << view.status();
+      if (&batch != &own[0].batches.back()) {
+        ASSERT_TRUE(stage.Begin((&batch)[1]).ok());
+      }
+      for (size_t i = 0; i < kSlots.size(); ++i) {
+        ExpectSegmentsThere(view->sparse[i], batch.sparse[i]);
+        ExpectSegmentsThere(view->exchanged[i].served, batch.exchanged[i].served);
+      }
+      stage.Release();
+      const absl::StatusOr<BatchView> plain = stage.View(batch, BatchStage::Use::kPredict);
+      ASSERT_TRUE(plain.ok()) << plain.status();
+      EXPECT_EQ(Here(plain->sparse[0].rows, batch.sparse[0].rows.size()), batch.sparse[0].rows);
+      EXPECT_EQ(plain->exchanged[0].served.distinct, 0u);
+      stage.Release();
+    }
+  }
+}
+
+// A step takes memory only where the communicator can wait with a deadline.
+TEST(SharedDeviceKeys, RoomForABatchCountsWhatIsMadeOfIt) {
+  if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "a CPU takes no memory";
+  const Batch batch = std::move(OnDevice(1, SmallPasses(30), MakeSamples(60))[0][0].batches[0]);
+  BatchStage stage(TestDevice());
+  EXPECT_FALSE(stage.HasRoom(batch));
+  for (int place = 0; place < 2; ++place) {  // evaluated: nothing is made
+    ASSERT_TRUE(stage.View(batch, BatchStage::Use::kPredict).ok());
+    stage.Release();
+  }
+  EXPECT_FALSE(stage.HasRoom(batch));
+  for (int place = 0; place < 2; ++place) {
+    ASSERT_TRUE(stage.View(batch).ok());
+    stage.Release();
+  }
+  EXPECT_TRUE(stage.HasRoom(batch));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,103 @@
+// Passes that the workers of a team make side by side as threads of the test, and what they hold.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "test/worker/data/sample_list.h"
+#include "test/worker/group/team_threads.h"
+#include "worker/pass/pass_partners.h"
+#include "worker/pass/shared_pass.h"
+
+namespace cistern {
+
+// By worker.
+using TeamPasses = std::vector<std::vector<Pass>>;
+
+// Who collects the keys of a worker; none: the host.
+using MakeCollector = std::function<absl::StatusOr<std::unique_ptr<KeyCollector>>()>;
+
+// Of input 1 the batches keep their keys. Of input 0 clicks are counted where the host collects.
+inline TeamPasses MakeTeamPasses(uint32_t size, const PassOptions& options,
+                                 const std::vector<Sample>& samples, const PassCursor& start = {},
+                                 const MakeCollector& collector = nullptr) {
+  TeamPasses passes(size);
+  ExpectAllWell(RunTeam(size, [&](Team& team) -> absl::Status {
+    PassOptions own = options;
+    own.part = team.rank();
+    own.parts = size;
+    std::unique_ptr<KeyCollector> keys;
+    if (collector) {
+      CISTERN_ASSIGN_OR_RETURN(keys, collector());
+    }
+    PassSource source(
+        own, [&] { return std::make_unique<ListReader>(samples, 7); }, start, std::move(keys),
+        PartnersOf(team, options.value_bytes));
+    while (true) {
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
+      if (pass == nullptr) return absl::OkStatus();
+      const ExchangeOptions exchange = {
+          options.segments, {false, true}, {options.segments && !collector, false}};
+      CISTERN_RETURN_IF_ERROR(ExchangeRows(team, exchange, pass.get()));
+      passes[team.rank()].push_back(std::move(*pass));
+    }
+  }));
+  return passes;
+}
+
+inline size_t Sum(const std::vector<uint32_t>& numbers, size_t count) {
+  return std::accumulate(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count),
+                         size_t{0});
+}
+
+// The key of row `row` of an input in worker w's batch: found where its owner keeps it.
+inline Key KeyBehind(const TeamPasses& passes, size_t w, size_t pass, size_t batch, size_t input,
+                     size_t row) {
+  const std::vector<uint32_t>& taken = passes[w][pass].batches[batch].exchanged[input].taken;
+  size_t owner = 0;
+  while (row >= taken[owner]) row -= taken[owner++];
+  const Pass& there = passes[owner][pass];
+  const ExchangedRows& rows = there.batches[batch].exchanged[input];
+  EXPECT_EQ(rows.given[w], taken[owner]);
+  return there.keys[input].keys()[rows.served.rows[Sum(rows.given, w) + row]];
+}
+
+// All samples of a batch, worker after worker.
+inline std::vector<Sample> SamplesOfAll(const TeamPasses& passes, size_t pass, size_t batch) {
+  std::vector<Sample> all;
+  for (size_t w = 0; w < passes.size(); ++w) {
+    const Batch& own = passes[w][pass].batches[batch];
+    if (own.size > 0) {
+      EXPECT_EQ(own.first, all.size());
+    }
+    const std::vector<Sample> part = SamplesOf(
+        own, [&](size_t input, Row row) { return KeyBehind(passes, w, pass, batch, input, row); });
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+inline void ExpectSamePasses(const TeamPasses& passes, const std::vector<Pass>& expected) {
+  for (const std::vector<Pass>& own : passes) ASSERT_EQ(own.size(), expected.size());
+  for (size_t p = 0; p < expected.size(); ++p) {
+    for (const std::vector<Pass>& own : passes) {
+      ASSERT_EQ(own[p].batches.size(), expected[p].batches.size());
+      EXPECT_EQ(own[p].samples, expected[p].samples);
+      EXPECT_EQ(own[p].end, expected[p].end);
+      EXPECT_EQ(own[p].ends_epoch, expected[p].ends_epoch);
+      EXPECT_EQ(own[p].is_last, expected[p].is_last);
+    }
+    for (size_t b = 0; b < expected[p].batches.size(); ++b) {
+      EXPECT_EQ(SamplesOfAll(passes, p, b), SamplesOf(expected[p], expected[p].batches[b]));
+      for (const auto& own : passes) {
+        EXPECT_EQ(own[p].batches[b].all, expected[p].batches[b].size);
+      }
+    }
+  }
+}
+
+}  // namespace cistern

@@ -1,0 +1,200 @@
+#include "worker/train/metrics_log.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "test/support/fault_file_system.h"
+#include "test/support/memory_file_system.h"
+#include "test/support/temp_folder.h"
+
+namespace cistern {
+namespace {
+
+TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
+  const TempFolder above;
+  const std::string folder = above / "metrics/deep";
+  int seen = 0;
+  auto log =
+      MetricsLog::Create(Disk(), folder, [&](const Progress& p) { seen += p.event == "eval"; });
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_FALSE((*log)->StartAt({}).value());
+  Progress train;
+  train.event = "train";
+  train.iter = 10;
+  train.samples = 40960;
+  train.loss = 0.5;
+  (*log)->Write(train);
+  Progress eval;
+  eval.event = "eval";
+  eval.auc = 0.75;
+  eval.logloss = 0.25;
+  eval.metrics = {
+      {"ne", 0.5, "", false}, {"copc", std::nullopt, "", false}, {"gauc_groups", 12, "", true}};
+  (*log)->Write(eval);
+
+  std::ifstream file(folder + "/metrics.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  const auto first = nlohmann::json::parse(line);
+  EXPECT_EQ(first["event"], "train");
+  EXPECT_EQ(first["iter"], 10);
+  EXPECT_EQ(first["loss"], 0.5);
+  EXPECT_GT(first["samples_per_second"], 0);
+  EXPECT_FALSE(first.contains("auc"));
+  ASSERT_TRUE(std::getline(file, line));
+  const auto second = nlohmann::json::parse(line);
+  EXPECT_EQ(second["auc"], 0.75);
+  EXPECT_EQ(second["ne"], 0.5);
+  EXPECT_TRUE(second["copc"].is_null());
+  EXPECT_TRUE(second["gauc_groups"].is_number_integer());
+  EXPECT_EQ(seen, 1);
+}
+
+// A run with an evaluation inside its second pass and behind it, which is the end of an epoch.
+const std::vector<std::tuple<std::string, uint64_t, uint64_t>> kRun = {
+    {"train", 5, 0}, {"train", 10, 0}, {"pass", 10, 1}, {"train", 15, 1},
+    {"eval", 15, 1}, {"train", 20, 1}, {"eval", 20, 1}, {"pass", 20, 2},
+    {"eval", 20, 2}, {"train", 25, 2}, {"pass", 30, 3}, {"final", 30, 3}};
+
+class MetricsFile : public testing::Test {
+ protected:
+  void Write(MetricsLog& log, const std::string& event, uint64_t iter, uint64_t pass) {
+    Progress progress;
+    progress.event = event;
+    progress.iter = iter;
+    progress.samples = iter * 10;
+    progress.pass = pass;
+    log.Write(progress);
+  }
+  void WriteRun() {
+    auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
+    ASSERT_TRUE(log->StartAt({}).ok());
+    for (const auto& [event, iter, pass] : kRun) Write(*log, event, iter, pass);
+  }
+  // "event iter pass" of each line.
+  std::vector<std::string> Lines() {
+    std::vector<std::string> lines;
+    std::ifstream file(folder_ + "/metrics.jsonl");
+    double seconds = 0;
+    for (std::string text; std::getline(file, text);) {
+      const auto line = nlohmann::json::parse(text);
+      lines.push_back(absl::StrCat(line["event"].get<std::string>(), " ", line["iter"].get<int>(),
+                                   " ", line["pass"].get<int>()));
+      EXPECT_GE(line["seconds"].get<double>(), seconds);
+      seconds = line["seconds"].get<double>();
+    }
+    return lines;
+  }
+  std::vector<std::string> First(size_t count) {
+    std::vector<std::string> lines;
+    for (const auto& [event, iter, pass] : kRun) {
+      if (lines.size() < count) lines.push_back(absl::StrCat(event, " ", iter, " ", pass));
+    }
+    return lines;
+  }
+
+  const TempFolder temp_folder_;
+  const std::string folder_ = temp_folder_ / "run";
+};
+
+TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
+  for (const auto& [pass, kept] : std::map<PassId, size_t>{{0, 0}, {1, 3}, {2, 8}, {3, 11}}) {
+    WriteRun();
+    auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
+    const auto has_line = log->StartAt({pass * 10, pass * 100, pass});
+    EXPECT_EQ(has_line.value(), pass > 0);
+    EXPECT_EQ(Lines(), First(kept));
+    Write(*log, "resume", pass * 10, pass);
+    std::vector<std::string> lines = First(kept);
+    lines.push_back(absl::StrCat("resume ", pass * 10, " ", pass));
+    EXPECT_EQ(Lines(), lines);
+    // A second time: how the run came back stays, what else came after goes.
+    Write(*log, "train", pass * 10 + 5, pass);
+    log = MetricsLog::Create(Disk(), folder_, nullptr).value();
+    ASSERT_TRUE(log->StartAt({pass * 10, pass * 100, pass}).ok());
+    if (pass == 0) lines.clear();
+    EXPECT_EQ(Lines(), lines);
+  }
+}
+
+TEST_F(MetricsFile, SaysWhetherTheCommitHasItsLine) {
+  WriteRun();
+  // The process ended between the commit of pass 2 and its line, while it wrote something.
+  std::filesystem::path path = folder_ + "/metrics.jsonl";
+  std::string text;
+  std::ifstream file(path);
+  for (size_t i = 0; i < 7; ++i) {
+    std::string line;
+    std::getline(file, line);
+    text += line + "\n";
+  }
+  std::ofstream(path) << text << "{\"event\":\"pass\",\"it";
+  auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
+  EXPECT_FALSE(log->StartAt({20, 200, 2}).value());
+  EXPECT_EQ(Lines(), First(7));
+}
+
+TEST_F(MetricsFile, ARunThatIsOverLosesOnlyItsLastLine) {
+  WriteRun();
+  constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+  auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
+  ASSERT_TRUE(log->StartAt({kAll, 200, kAll}).ok());
+  EXPECT_EQ(Lines(), First(kRun.size() - 1));
+}
+
+TEST_F(MetricsFile, RatesAndTimesCountFromWhereTheRunGoesOn) {
+  WriteRun();
+  double rate = -1;
+  auto log = MetricsLog::Create(Disk(), folder_, [&](const Progress& p) {
+               rate = p.samples_per_second;
+             }).value();
+  ASSERT_TRUE(log->StartAt({20, 200, 2}).ok());
+  Write(*log, "train", 20, 2);
+  EXPECT_EQ(rate, 0);  // no sample since
+}
+
+TEST(MetricsLog, AnOutputFolderThatCannotBeMadeIsRefusedWithItsName) {
+  const auto log = MetricsLog::Create(Disk(), "/proc/no/such", nullptr);
+  ASSERT_FALSE(log.ok());
+  EXPECT_NE(std::string(log.status().message()).find("/proc/no/such"), std::string::npos);
+}
+
+// Each call of the disk fails once: the run is told before its first line, or goes on without
+// lines.
+TEST(MetricsLog, ADiskThatFailsDoesNotEndTheRun) {
+  for (const Fault fault : {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite}) {
+    for (uint64_t call = 1, hits = 1; hits > 0; ++call) {
+      SCOPED_TRACE(call);
+      MemoryFileSystem memory;
+      FaultFileSystem disk(&memory);
+      disk.FailCall(call, fault);
+      int seen = 0;
+      const auto log = MetricsLog::Create(disk, "/run", [&](const Progress&) { ++seen; });
+      const absl::Status begun = log.ok() ? (*log)->StartAt({}).status() : log.status();
+      hits = disk.hits().size();
+      if (!begun.ok()) {
+        EXPECT_EQ(hits, 1u);
+        continue;
+      }
+      for (const char* event : {"train", "pass", "eval"}) {
+        Progress progress;
+        progress.event = event;
+        (*log)->Write(progress);
+      }
+      EXPECT_EQ(seen, 3);
+      hits = disk.hits().size();
+      const std::string text = ReadWhole(memory, "/run/metrics.jsonl", 1 << 20).value();
+      EXPECT_EQ(std::count(text.begin(), text.end(), '\n') == 3, hits == 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cistern

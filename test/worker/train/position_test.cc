@@ -1,0 +1,183 @@
+// A position as text and back, and what a run that goes on may change.
+#include "worker/train/position.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+// Every field has a value of its own.
+Position FullPosition() {
+  Position p;
+  p.steps_before = 1;
+  p.iterations = 2;
+  p.samples = std::numeric_limits<uint64_t>::max();
+  p.epochs = 4;
+  p.passes = 5;
+  p.cursor = {{6, 7}, 8, 9, 10, 11, 12};
+  p.epoch_ended = true;
+  p.pass_rows = 13;
+  p.plateau = {true, 0.1, 0.2, 14};
+  p.loss = 0.3;
+  p.since_train_line = {0.4, 15};
+  p.since_pass_line = {0.5, 16};
+  p.epoch_samples = 0.6;
+  p.score = {0.7, 0.8, {}};
+  p.score.others = {
+      {"ne", 0.5, "", false}, {"copc", std::nullopt, "", false}, {"gauc_groups", 12, "", true}};
+  p.scored_iteration = 17;
+  p.best = BestEpoch{18, {0.9, 0.65, {}}};
+  p.skipped_steps = 26;
+  p.loss_scale = {32768, 27};
+  p.stopped_by = "auc";
+  p.finished = RunEnd{{19, 20, 21, 0.75}, "patience", 22, 23, 24, 25, 0.35, {0.85, 0.95, {}}};
+  p.config = {{"solver.batchsize", "4096"}, {"layers[1].name", "\"deep\""}};
+  return p;
+}
+
+TEST(Position, ComesBackAsItWas) {
+  for (const Position& position : {Position(), FullPosition()}) {
+    const auto parsed = ParsePosition(FormatPosition(position));
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(*parsed, position);
+  }
+}
+
+TEST(Position, FloatsKeepTheirBits) {
+  std::vector<double> values = {
+      0.1, -0.0, 1e308, 5e-324, 1.0 / 3, 123456789.123456789, std::numeric_limits<double>::max()};
+  std::mt19937_64 random(1);
+  while (values.size() < 2000) {
+    const double x = std::bit_cast<double>(random());
+    if (std::isfinite(x)) values.push_back(x);
+  }
+  for (const double x : values) {
+    Position position;
+    position.since_train_line.sum = x;
+    position.score.auc = x;
+    const auto parsed = ParsePosition(FormatPosition(position));
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(std::bit_cast<uint64_t>(parsed->since_train_line.sum), std::bit_cast<uint64_t>(x));
+    EXPECT_EQ(std::bit_cast<uint64_t>(*parsed->score.auc), std::bit_cast<uint64_t>(x));
+  }
+}
+
+std::string ErrorOfText(const std::string& text) {
+  const auto parsed = ParsePosition(text);
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kDataLoss) << text;
+  return std::string(parsed.status().message());
+}
+
+TEST(Position, RefusesWhatIsNoPosition) {
+  EXPECT_THAT(ErrorOfText(""), HasSubstr("not a JSON object"));
+  EXPECT_THAT(ErrorOfText("[1]"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(ErrorOfText("{}"), HasSubstr("'format' is not there"));
+  EXPECT_THAT(ErrorOfText("{\"format\": 2}"),
+              HasSubstr("has format 2; this version reads format 1"));
+}
+
+// Removes, replaces and adds fields, in the object and in those below it.
+TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
+  const Json whole = Json::parse(FormatPosition(FullPosition()));
+  const Json::json_pointer kMetrics("/score/metrics");
+  // Than the format: absent where there is nothing to say.
+  const std::set<std::string> kYounger = {"metrics", "skipped_steps", "loss_scale", "good_steps"};
+  int fields = 0;
+  const std::function<void(const Json::json_pointer&)> spoil = [&](const Json::json_pointer& at) {
+    for (const auto& item : whole[at].items()) {
+      const Json::json_pointer field = at / item.key();
+      if (field == Json::json_pointer("/format")) continue;
+      const bool may_be_absent = kYounger.count(item.key()) > 0 || at == kMetrics;
+      if (at != Json::json_pointer("/config") && !may_be_absent) {
+        Json cut = whole;
+        cut[at].erase(item.key());
+        EXPECT_THAT(ErrorOfText(cut.dump()), HasSubstr(item.key() + "' is not there"));
+      }
+      for (const Json& other : {Json(-1), Json("x"), Json::array(), Json(true)}) {
+        Json changed = whole;
+        changed[field] = other;
+        if (other.type() == whole[field].type() ||
+            (other.is_number() && (whole[field].is_number_float() || at == kMetrics))) {
+          continue;
+        }
+        EXPECT_THAT(ErrorOfText(changed.dump()), HasSubstr(item.key())) << changed;
+      }
+      ++fields;
+      if (item.value().is_object()) spoil(field);
+    }
+    if (at == Json::json_pointer("/config") || at == kMetrics) return;
+    Json grown = whole;
+    grown[at]["surprise"] = 1;
+    EXPECT_THAT(ErrorOfText(grown.dump()), HasSubstr("surprise' is not known to this version"));
+  };
+  spoil(Json::json_pointer());
+  EXPECT_GT(fields, 40);
+}
+
+// What an older version wrote, which knew no other metrics, and what it can read.
+TEST(Position, HoldsOtherMetricsOnlyWhereThereAreSome) {
+  Position position = FullPosition();
+  EXPECT_NE(FormatPosition(position).find("\"metrics\":{\"ne\":0.5,\"copc\":null,"),
+            std::string::npos);
+  position.score.others.clear();
+  EXPECT_EQ(FormatPosition(position).find("metrics"), std::string::npos);
+  EXPECT_EQ(ParsePosition(FormatPosition(position)).value(), position);
+}
+
+std::string Difference(const std::vector<std::string>& overrides) {
+  Position position;
+  position.config = TrainingValues(ParseOrDie());
+  const absl::Status status = CheckSameTraining(position, ParseOrDie(overrides));
+  EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+TEST(Position, GoesOnUnderOtherLimitsAndReports) {
+  EXPECT_EQ(Difference({}), "");
+  EXPECT_EQ(Difference({"solver.max_iter=12345", "solver.display=3", "solver.eval_interval=77",
+                        "solver.snapshot=5", "layers.0.eval_source=elsewhere",
+                        "solver.eval_metrics=[\"AUC:0.9\",\"GAUC\"]",
+                        "cistern.gauc_slot={\"input\":\"data1\",\"slot\":0}",
+                        "cistern.commit_every=4", "cistern.patience=9"}),
+            "");
+}
+
+TEST(Position, NamesWhatIsNotTheSameTraining) {
+  EXPECT_THAT(Difference({"solver.batchsize=99"}),
+              HasSubstr("model.json: solver.batchsize is 99, but the run to go on from has 8"));
+  EXPECT_THAT(Difference({"solver.seed=8"}), HasSubstr("solver.seed is 8"));
+  EXPECT_THAT(Difference({"layers.0.source=other.txt"}), HasSubstr("\"other.txt\""));
+  EXPECT_THAT(Difference({"layers.fc1.fc_param.num_output=3"}),
+              HasSubstr(".fc_param.num_output is 3"));
+  EXPECT_THAT(Difference({"cistern.shuffle=true"}), HasSubstr("cistern.shuffle is true"));
+  EXPECT_THAT(Difference({"optimizer.adam_hparam.learning_rate=0.5"}),
+              HasSubstr("learning_rate is 0.5"));
+}
+
+TEST(RunLimits, SayWhetherARunThatEndedGoesOn) {
+  const RunLimits epochs{0, 5, 2, 1.0};
+  EXPECT_FALSE(epochs.AllowsMoreThan(epochs));
+  EXPECT_FALSE((RunLimits{0, 4, 2, 1.0}).AllowsMoreThan(epochs));
+  EXPECT_FALSE((RunLimits{0, 5, 1, 2.0}).AllowsMoreThan(epochs));
+  EXPECT_TRUE((RunLimits{0, 6, 2, 1.0}).AllowsMoreThan(epochs));
+  EXPECT_TRUE((RunLimits{0, 5, 3, 1.0}).AllowsMoreThan(epochs));
+  EXPECT_TRUE((RunLimits{0, 5, 0, 1.0}).AllowsMoreThan(epochs));
+  EXPECT_TRUE((RunLimits{100, 0, 2, 1.0}).AllowsMoreThan(epochs));
+  EXPECT_TRUE((RunLimits{0, 5, 2, 0.9}).AllowsMoreThan({0, 5, 2, 0.8}));
+  EXPECT_FALSE((RunLimits{0, 5, 2, 0.7}).AllowsMoreThan({0, 5, 2, 0.8}));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,109 @@
+// Runs that are killed, or lose a server or the power anywhere, and go on: what comes out is the
+// same, bit for bit, as of a run that nothing happened to.
+#include <gmock/gmock.h>
+
+#include "test/worker/train/resume_fixture.h"
+
+namespace cistern {
+namespace {
+
+TEST_F(Resume, GoesOnFromAnywhere) {
+  ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=2"}), 7);
+}
+
+TEST_F(Resume, GoesOnFromAnywhereShuffledAroundTheData) {
+  ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=0", "solver.max_iter=37",
+                                      "cistern.shuffle=true", "solver.eval_interval=7"}),
+                           11);
+}
+
+TEST_F(Resume, GoesOnFromAnywhereWithFewerCommits) {
+  // An epoch is a pass here, and snapshots would be commits.
+  ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=8", "solver.snapshot=0",
+                                      "cistern.commit_every=3", "cistern.shuffle=true"}),
+                           7);
+}
+
+TEST_F(Resume, GoesOnFromAnywhereToTheBestEpoch) {
+  const ModelConfig config = CutConfig(kBestOfSeven);
+  const Outcome outcome = Undisturbed(config);
+  EXPECT_EQ(outcome.iterations, 7u * 16);
+  EXPECT_EQ(outcome.pass, 5u);
+  ExpectGoesOnFromAnywhere(config, 3);
+}
+
+// Rows that have missed steps when the run is cut, with a learning rate that changes; the best
+// epoch is saved with what its rows missed made up.
+TEST_F(Resume, GoesOnFromAnywhereWithGlobalUpdates) {
+  std::vector<std::string> overrides = kBestOfSeven;
+  overrides.push_back("optimizer.update_type=Global");
+  overrides.push_back("cistern.plateau_factor=0.5");
+  ExpectGoesOnFromAnywhere(CutConfig(overrides), 13);
+}
+
+TEST_F(Resume, GoesOnFromAnywhereWithLazyGlobalUpdates) {
+  ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=2", "optimizer.update_type=LazyGlobal"}),
+                           17);
+}
+
+// Server 0 has taken the first claims, and was restarted without tables since; server 1 has not.
+TEST_F(Resume, GoesOnAfterAFirstClaimThatWasCutOff) {
+  const ModelConfig config = CutConfig();
+  const Outcome expected = Undisturbed(config);
+  Scene scene(folder_ + "/cut", DiskWithFiles());
+  auto client = scene.Client();
+  std::atomic<int> refused{0};
+  scene.fleet->address(1).before = [&](const char* method) -> absl::Status {
+    if (absl::string_view(method) != "ClaimEpoch" || refused == 4) return absl::OkStatus();
+    if (++refused == 2) CISTERN_RETURN_IF_ERROR(scene.fleet->Restart(0));
+    return absl::UnavailableError("cut off");
+  };
+  const auto summary = Train(config, *client, scene.Options());
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(refused, 4);
+  EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
+}
+
+// Servers and worker lose their power at once. (Lines of metrics.jsonl that were written just
+// before may be gone with it.)
+TEST_F(Resume, GoesOnAfterALossOfPower) {
+  using Loss = MemoryFileSystem::Loss;
+  const ModelConfig config = CutConfig(kBestOfSeven);
+  const Outcome expected = Undisturbed(config);
+  Scene whole(folder_ + "/run");
+  auto client = whole.Client();
+  ASSERT_TRUE(Train(config, *client, whole.Options()).ok());
+  const size_t operations = whole.disk->operation_num();
+  for (size_t prefix = 5; prefix < operations; prefix += 29) {
+    const Loss loss = prefix % 2 == 0 ? Loss::kOrdered : Loss::kWeak;
+    SCOPED_TRACE(absl::StrCat("after ", prefix, " operations, ", loss == Loss::kWeak));
+    Scene scene(folder_ + "/run", whole.disk->Crash(prefix, loss, prefix));
+    auto next = scene.Client();
+    const auto summary = Train(config, *next, scene.Options(/*resume=*/true));
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    Outcome outcome = OutcomeOf(config, *next, scene, *summary);
+    outcome.lines = expected.lines;
+    ASSERT_EQ(outcome, expected);
+  }
+}
+
+// Their rows are a commit of their own, which is there once or not at all.
+TEST_F(Resume, StartsFromModelFilesOnceWhateverHappens) {
+  Scene source(folder_ + "/source");
+  auto client = source.Client();
+  const std::vector<std::string> by_iterations = {"solver.num_epochs=0", "solver.max_iter=10"};
+  ASSERT_TRUE(Train(CutConfig(by_iterations), *client, source.Options()).ok());
+  for (const char* name : {"a_dense_5.model", "a_dense_5.model.ntp.json", "a0_sparse_5.model"}) {
+    files_[absl::StrCat("/given/", name)] =
+        ReadWhole(*source.disk, absl::StrCat(folder_, "/files/", name), 1 << 20).value();
+  }
+  std::vector<std::string> values = by_iterations;
+  values.push_back("solver.dense_model_file=/given/a_dense_5.model");
+  values.push_back("solver.sparse_model_file=/given/a0_sparse_5.model");
+  const Outcome fresh = Undisturbed(CutConfig(by_iterations));
+  EXPECT_NE(Undisturbed(CutConfig(values)).digests, fresh.digests);
+  ExpectGoesOnFromAnywhere(CutConfig(values), 3);
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,308 @@
+// The jobs end to end, on servers in this process.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "common/saved_model/model_folder.h"
+#include "test/worker/train/job_fixture.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+class TrainJob : public JobFixture {};
+
+TEST_F(TrainJob, LearnsARuleThatTheKeysTell) {
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
+  const auto summary = Train(Config({"solver.num_epochs=12"}), *client, Options("learn"));
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_GT(*summary->auc, 0.9);
+  EXPECT_EQ(summary->samples, 12u * 4000u);
+  EXPECT_EQ(summary->iterations, 12u * 16u);  // 4000 = 15 * 256 + 160
+  EXPECT_EQ(summary->stopped_by, "epochs");
+  EXPECT_EQ(Metrics("learn", "final").size(), 1u);
+  EXPECT_FALSE(Metrics("learn", "train").empty());
+}
+
+TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABit) {
+  const ModelConfig config = Config();
+  const std::string one = TrainAndPredict(config, 1, "one");
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1000);
+  EXPECT_EQ(one, TrainAndPredict(config, 2, "two"));
+  EXPECT_EQ(one, TrainAndPredict(config, 3, "three"));
+}
+
+TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
+  ModelConfig config = Config();
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const auto whole = Train(config, *client, Options("whole"));
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->passes, 3u);  // one an epoch
+  const std::string expected = Predictions(config, *client, "whole");
+
+  WriteSamples(folder_ + "/train.norm", 40000, 30000, 3);
+  const std::string large = TrainAndPredict(config, 2, "large");
+  config.cistern.pass_memory_mb = 2;
+  EmbeddedFleet others(2);
+  auto other_client = Connect(others);
+  const auto cut = Train(config, *other_client, Options("cut"));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_GT(cut->passes, 6u);
+  EXPECT_EQ(large, Predictions(config, *other_client, "cut"));
+  EXPECT_NE(large, expected);
+}
+
+TEST_F(TrainJob, RowsThatMakeUpStepsCountOnOverASecondRun) {
+  const ModelConfig config =
+      Config({"optimizer.update_type=Global", "solver.num_epochs=0", "solver.max_iter=20"});
+  EmbeddedFleet fleet(2);
+  for (const uint64_t steps : {20u, 40u}) {
+    auto client = Connect(fleet);  // another process: it learns from the servers
+    const auto summary = Train(config, *client, Options("run"));
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    EXPECT_EQ(summary->iterations, 20u);
+    EXPECT_EQ(client->clock().step(), steps);
+  }
+  auto client = Connect(fleet);
+  EXPECT_EQ(client->clock().step(), 40u);
+}
+
+TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
+  for (const char* update_type : {"Local", "Global", "LazyGlobal"}) {
+    SCOPED_TRACE(update_type);
+    const ModelConfig config = Config({absl::StrCat("optimizer.update_type=", update_type)});
+    const std::string trained = TrainAndPredict(config, 2, "saved");
+    EmbeddedFleet fleet(3);
+    auto client = Connect(fleet);
+    ASSERT_TRUE(LoadModel(Disk(), config, *client, folder_ + "/saved/model").ok());
+    EXPECT_EQ(client->committed_pass(), 3u);
+    EXPECT_EQ(trained, Predictions(config, *client, "loaded"));
+  }
+}
+
+TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
+  TrainAndPredict(Config(), 1, "small");
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const ModelConfig other = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
+                                    "layers.reshape1.leading_dim=16"});
+  const absl::Status status = LoadModel(Disk(), other, *client, folder_ + "/small/model");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(status.message()).find("dim"), std::string::npos) << status;
+}
+
+// What a file of a saved model becomes whose lines are `change`d, with sizes and hashes to match.
+using Lines = std::vector<std::string>;
+absl::Status Rewrite(const std::string& model, const std::function<void(Lines*)>& change) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(Disk(), model));
+  ModelPart part = parts[0];
+  for (ModelFile& file : part.files) {
+    if (file.name != "deep/part-000-00007") continue;
+    Lines lines;
+    CISTERN_RETURN_IF_ERROR(ReadModelFile(Disk(), model, file, [&](absl::string_view line) {
+      lines.emplace_back(line);
+      return absl::OkStatus();
+    }));
+    change(&lines);
+    CISTERN_ASSIGN_OR_RETURN(const auto writer, ModelFileWriter::Create(Disk(), model, file.name));
+    for (const std::string& line : lines)
+      CISTERN_RETURN_IF_ERROR(writer->Append(absl::StrCat(line, "\n"), 1));
+    CISTERN_ASSIGN_OR_RETURN(file, writer->Close());
+  }
+  CISTERN_RETURN_IF_ERROR(Disk().Remove(absl::StrCat(model, "/", PartJsonName(0, 1))));
+  return WritePart(Disk(), model, part);
+}
+
+TEST_F(TrainJob, ARowThatIsWrongInASavedModelIsNamed) {
+  TrainAndPredict(Config(), 1, "saved");
+  const std::string model = folder_ + "/saved/model";
+  std::string key;
+  const auto refusal = [&](const std::function<void(Lines*)>& change) {
+    EXPECT_EQ(Rewrite(model, change), absl::OkStatus());
+    EmbeddedFleet fleet(2);
+    const absl::Status status = LoadModel(Disk(), Config(), *Connect(fleet), model);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    return std::string(status.message());
+  };
+  const std::string twice = refusal([&](Lines* lines) {
+    key = lines->front().substr(0, lines->front().find(' '));
+    lines->push_back(lines->front());
+  });
+  EXPECT_THAT(twice, HasSubstr(absl::StrCat(model, "/deep/part-000-00007: line ")));
+  EXPECT_THAT(twice, HasSubstr(absl::StrCat("key ", key, " is there for the second time")));
+  const std::string elsewhere = refusal([](Lines* lines) {
+    lines->pop_back();
+    lines->front() = absl::StrCat("8", lines->front().substr(lines->front().find(' ')));
+  });
+  EXPECT_THAT(elsewhere, HasSubstr("line 1: key 8 is of shard 8 and the file of 7"));
+}
+
+TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {
+  const std::string trained = TrainAndPredict(Config(), 2, "adam");
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const ModelConfig other = Config({R"(cistern.embeddings.deep={"optimizer":{"type":"SGD"}})"});
+  const std::string model = folder_ + "/adam/model";
+  EXPECT_NE(std::string(LoadModel(Disk(), other, *client, model).message()).find("--upgrade"),
+            std::string::npos);
+  const absl::Status loaded = LoadModel(Disk(), other, *client, model, {/*upgrade=*/true, {}});
+  ASSERT_TRUE(loaded.ok()) << loaded;
+  EXPECT_EQ(trained, Predictions(other, *client, "sgd"));
+}
+
+// The first dense layer grows with the embedding, so the dense parameters of the files do not fit.
+TEST_F(TrainJob, AModelOfAnotherDimKeepsItsRowsAndStartsItsDenseParametersAnew) {
+  TrainAndPredict(Config(), 2, "narrow");
+  const std::string model = folder_ + "/narrow/model";
+  const ModelConfig wide = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
+                                   "layers.reshape1.leading_dim=16"});
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
+  std::vector<v1::TableLeftOut> left_out;
+  const absl::Status loaded = LoadModel(Disk(), wide, *client, model, {true, {}}, &left_out);
+  ASSERT_TRUE(loaded.ok()) << loaded;
+  ASSERT_EQ(left_out.size(), 1u);
+  EXPECT_EQ(left_out[0].name(), "dense");
+  std::vector<float> dense(client->schema().dense_tables(0).rows() *
+                           static_cast<size_t>(client->schema().dense_tables(0).columns_size()));
+  EXPECT_EQ(client->PullDense(0, dense.data()).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client->committed_pass(), 3u);
+  ASSERT_TRUE(Train(wide, *client, Options("wide")).ok());
+  EXPECT_TRUE(client->PullDense(0, dense.data()).ok());
+}
+
+TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const ModelConfig config =
+      Config({"solver.num_epochs=6", "solver.eval_interval=48", "solver.display=0"});
+  ASSERT_TRUE(Train(config, *client, Options("middle")).ok());
+  const auto evals = Metrics("middle", "eval");
+  ASSERT_EQ(evals.size(), 2u);
+  EXPECT_GT(evals[1]["auc"].get<double>(), evals[0]["auc"].get<double>());
+  EXPECT_NEAR(evals[1]["auc"].get<double>(), Metrics("middle", "final")[0]["auc"].get<double>(),
+              1e-12);
+}
+
+// Evaluation data of several passes; the file is taken away after the first evaluation.
+TEST_F(TrainJob, CachedEvaluationDataIsReadOnce) {
+  WriteSamples(folder_ + "/large.norm", 6000, 5000, 3);
+  for (const bool cached : {false, true}) {
+    const std::string eval = folder_ + "/eval.norm";
+    std::filesystem::copy_file(folder_ + "/large.norm", eval);
+    EmbeddedFleet fleet(1);
+    auto client = Connect(fleet);
+    const ModelConfig config =
+        Config({"cistern.eval_every_epoch=true", "cistern.pass_memory_mb=1",
+                "solver.batchsize_eval=100", "layers.data.eval_source=" + eval,
+                absl::StrCat("layers.data.cache_eval_data=", cached ? "true" : "30")});
+    JobOptions options = Options(cached ? "cached" : "read");
+    options.progress = [&](const Progress& progress) {
+      if (progress.event == "eval") std::filesystem::remove(eval);
+    };
+    const auto summary = Train(config, *client, options);
+    std::filesystem::remove(eval);
+    EXPECT_EQ(summary.ok(), cached) << summary.status();
+  }
+}
+
+TEST_F(TrainJob, AFewCachedBatchesChangeNoScore) {
+  WriteSamples(folder_ + "/large.norm", 6000, 5000, 3);
+  std::vector<std::vector<double>> scores;
+  for (const char* cache : {"false", "7", "true"}) {
+    EmbeddedFleet fleet(1);
+    auto client = Connect(fleet);
+    const ModelConfig config =
+        Config({"cistern.eval_every_epoch=true", "cistern.pass_memory_mb=1",
+                "solver.batchsize_eval=100", "layers.data.eval_source=" + folder_ + "/large.norm",
+                absl::StrCat("layers.data.cache_eval_data=", cache)});
+    ASSERT_TRUE(Train(config, *client, Options(cache)).ok());
+    auto& seen = scores.emplace_back();
+    for (const auto& eval : Metrics(cache, "eval")) {
+      seen.push_back(eval["auc"]);
+      seen.push_back(eval["logloss"]);
+    }
+  }
+  EXPECT_EQ(scores[0].size(), 6u);
+  EXPECT_EQ(scores[1], scores[0]);
+  EXPECT_EQ(scores[2], scores[0]);
+}
+
+TEST_F(TrainJob, KeysThatNobodyTrainedReadTheDefaultRowAndAreCounted) {
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
+  const ModelConfig config = Config();
+  ASSERT_TRUE(Train(config, *client, Options("unseen")).ok());
+  WriteSamples(folder_ + "/strange.norm", 50, 1u << 20, 9);
+  const auto summary = Evaluate(config, *client, {folder_ + "/strange.norm"}, JobOptions());
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_GT(summary->unseen_keys, 150u);
+  EXPECT_EQ(summary->samples, 50u);
+}
+
+TEST_F(TrainJob, TheBestEpochIsWhatStays) {
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
+  // A learning rate that is far too large makes later epochs worse than some earlier one.
+  const ModelConfig config =
+      Config({"solver.num_epochs=40", "optimizer.adam_hparam.learning_rate=0.05",
+              "cistern.eval_every_epoch=true", "cistern.keep_best=true", "cistern.patience=2"});
+  const auto summary = Train(config, *client, Options("best"));
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->stopped_by, "patience");
+  double best = 0;
+  for (const auto& eval : Metrics("best", "eval")) best = std::max(best, eval["auc"].get<double>());
+  EXPECT_EQ(*summary->auc, best);
+  const auto again = Evaluate(config, *client, {}, JobOptions());
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again->auc, best);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/best/best"));
+}
+
+TEST_F(TrainJob, AnInterruptCommitsWhatWasTrained) {
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  std::atomic<bool> interrupted{false};
+  JobOptions options = Options("interrupt");
+  options.interrupted = &interrupted;
+  options.progress = [&](const Progress& p) { interrupted = interrupted || p.iter >= 10; };
+  const auto summary = Train(Config({"solver.num_epochs=1000"}), *client, options);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_TRUE(summary->interrupted);
+  EXPECT_EQ(client->committed_pass(), summary->passes);
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/interrupt/model"));
+}
+
+TEST_F(TrainJob, MaxIterGoesAroundTheDataAndAucStops) {
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const auto summary =
+      Train(Config({"solver.num_epochs=0", "solver.max_iter=37"}), *client, Options("iter"));
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->iterations, 37u);
+  EXPECT_EQ(summary->samples, 37u * 256u);
+  const auto stopped =
+      Train(Config({"solver.num_epochs=0", "solver.max_iter=5000", "solver.eval_interval=20",
+                    "solver.eval_metrics=[\"AUC:0.8\"]"}),
+            *client, Options("auc"));
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(stopped->stopped_by, "auc");
+  EXPECT_GE(*stopped->auc, 0.8);
+}
+
+TEST_F(TrainJob, ASecondRunFencesTheFirst) {
+  EmbeddedFleet fleet(1);
+  auto first = Connect(fleet);
+  ASSERT_TRUE(Train(Config({"solver.num_epochs=1"}), *first, Options("first")).ok());
+  auto second = Connect(fleet);
+  ASSERT_TRUE(Train(Config({"solver.num_epochs=1"}), *second, Options("second")).ok());
+  const absl::Status status = first->BeginPass();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(std::string(status.message()).find("fenced"), std::string::npos) << status;
+}
+
+}  // namespace
+}  // namespace cistern

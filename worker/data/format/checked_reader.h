@@ -1,0 +1,54 @@
+// What a data set's samples have to hold beyond their format, checked as they are read.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "worker/data/format/sample_reader.h"
+
+namespace cistern {
+
+// Another reader's samples, up to the first that FindBad names: that one is kOutOfRange, with its
+// file and record, and no part of it is appended.
+//
+// Threads: one at a time.
+class CheckedReader : public SampleReader {
+ public:
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) final {
+    const size_t before = block->size;
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader_->Read(max_samples, block));
+    if (const std::optional<BadSample> bad = FindBad(*block, before)) {
+      const std::string place = reader_->PlaceOf(samples_ + bad->sample - before);
+      block->Truncate(bad->sample);
+      return absl::OutOfRangeError(absl::StrCat(place, ": ", bad->why));
+    }
+    samples_ += got;
+    return got;
+  }
+
+  absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) final {
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t skipped, reader_->Skip(max_samples, scratch));
+    samples_ += skipped;
+    return skipped;
+  }
+
+  std::string PlaceOf(uint64_t sample) const final { return reader_->PlaceOf(sample); }
+
+ protected:
+  struct BadSample {
+    size_t sample;    // of the block
+    std::string why;  // what it holds, and the cure
+  };
+
+  explicit CheckedReader(std::unique_ptr<SampleReader> reader) : reader_(std::move(reader)) {}
+  // The first bad one of the block's samples from `begin` on.
+  virtual std::optional<BadSample> FindBad(const SampleBlock& block, size_t begin) const = 0;
+
+ private:
+  const std::unique_ptr<SampleReader> reader_;
+  uint64_t samples_ = 0;  // before the next one
+};
+
+}  // namespace cistern

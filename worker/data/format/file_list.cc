@@ -1,0 +1,167 @@
+#include "worker/data/format/file_list.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/io/file.h"
+#include "worker/data/format/byte_stream.h"
+#include "worker/data/format/output_file.h"
+
+namespace cistern {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors' UTF-8
+
+constexpr size_t kListBytesMax = size_t{64} << 20;
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+// A list is text that begins with a number. Data files have zero bytes among their first (Norm,
+// Raw) or begin with letters (Parquet).
+bool LooksLikeList(absl::string_view begin) {
+  absl::ConsumePrefix(&begin, kByteOrderMark);
+  if (begin.find('\0') != absl::string_view::npos) return false;
+  begin = absl::StripLeadingAsciiWhitespace(begin);
+  return !begin.empty() && absl::ascii_isdigit(begin[0]);
+}
+
+// Where `name`, found in the list of `folder`, stands; empty if nowhere.
+std::string Resolve(const fs::path& folder, const std::string& name) {
+  const fs::path path(name);
+  if (path.is_absolute()) return Exists(path) ? name : "";
+  const std::string beside = (folder / path).string();
+  const bool bare = name.find('/') == std::string::npos;
+  const std::string& first = bare ? beside : name;
+  const std::string& second = bare ? name : beside;
+  return Exists(first) ? first : Exists(second) ? second : "";
+}
+
+absl::Status AppendList(const std::string& list, absl::string_view text,
+                        std::vector<std::string>* paths) {
+  absl::ConsumePrefix(&text, kByteOrderMark);
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  uint64_t count = 0;
+  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(lines[0]), &count)) {
+    return absl::DataLossError(
+        absl::StrCat(list, ": line 1 of a file list must be the number of files, not '",
+                     absl::StripAsciiWhitespace(lines[0]).substr(0, 40), "'"));
+  }
+  uint64_t found = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::string name(absl::StripAsciiWhitespace(lines[i]));
+    if (name.empty()) continue;
+    if (++found > count) continue;
+    std::string path = Resolve(fs::path(list).parent_path(), name);
+    if (path.empty()) {
+      const absl::Status opened = OpenFile(name).status();
+      if (absl::IsInvalidArgument(opened)) {  // it is more than not there: too long, for one
+        return AddContext(opened, absl::StrCat(list, ": line ", i + 1));
+      }
+      return absl::NotFoundError(
+          absl::StrCat(list, ": line ", i + 1, ": no file '", name,
+                       "', neither from the current directory nor from the list's folder"));
+    }
+    paths->push_back(std::move(path));
+  }
+  if (found == count) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(list, ": line 1 says ", count, " files, but ", found,
+                                          " paths follow: make them agree"));
+}
+
+absl::Status AppendSource(const std::string& source, std::vector<std::string>* paths) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(source));
+  CISTERN_RETURN_IF_ERROR(stream->Fill(64));
+  if (stream->available() == 0) {
+    return absl::DataLossError(
+        absl::StrCat(source, " is empty: neither a file list nor a data file"));
+  }
+  if (!LooksLikeList({stream->data(), std::min<size_t>(64, stream->available())})) {
+    paths->push_back(source);
+    return absl::OkStatus();
+  }
+  CISTERN_RETURN_IF_ERROR(stream->Fill(kListBytesMax));
+  if (!stream->at_end()) {
+    return absl::DataLossError(absl::StrCat(source, ": longer than a file list may be (64 MiB)"));
+  }
+  return AppendList(source, {stream->data(), stream->available()}, paths);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source) {
+  std::vector<std::string> paths;
+  // A comma may also be part of a name.
+  const std::vector<std::string> sources =
+      Exists(source) ? std::vector<std::string>{source} : absl::StrSplit(source, ',');
+  for (const std::string& one : sources) {
+    const std::string name(absl::StripAsciiWhitespace(one));
+    if (name.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("data source '", source, "' holds an empty name"));
+    }
+    CISTERN_RETURN_IF_ERROR(AppendSource(name, &paths));
+  }
+  return paths;
+}
+
+std::vector<std::string> FilesOfSource(const std::string& source) {
+  std::vector<std::string> files = absl::StrSplit(source, ',');
+  files.push_back(source);
+  const absl::StatusOr<std::vector<std::string>> named = ReadFileList(source);
+  if (named.ok()) files.insert(files.end(), named->begin(), named->end());
+  return files;
+}
+
+std::string BinaryHint(absl::string_view begin) {
+  const auto begins_with = [&](absl::string_view bytes) {
+    return begin.substr(0, bytes.size()) == bytes;
+  };
+  if (begins_with("\x1f\x8b")) return "; it is packed by gzip: unpack it";
+  if (begins_with("\x28\xb5\x2f\xfd")) return "; it is packed by zstd: unpack it";
+  if (begins_with("\xfd"
+                  "7zXZ"))
+    return "; it is packed by xz: unpack it";
+  if (begins_with("BZh")) return "; it is packed by bzip2: unpack it";
+  if (begins_with("PK\x03\x04")) return "; it is a zip archive: unpack it";
+  if (begins_with("PAR1")) return "; it is a Parquet file: set \"format\": \"Parquet\"";
+  if (begins_with("\xff\xfe") || begins_with("\xfe\xff")) {
+    return "; it may be text of UTF-16: save it as UTF-8";
+  }
+  return "";
+}
+
+std::string KindHint(absl::string_view begin) {
+  std::string binary = BinaryHint(begin);
+  if (!binary.empty()) return binary;
+  const bool is_text = std::all_of(begin.begin(), begin.end(), [](char c) {
+    return absl::ascii_isprint(static_cast<unsigned char>(c)) ||
+           absl::ascii_isspace(static_cast<unsigned char>(c));
+  });
+  if (!is_text) return "";
+  return "; it is text: line 1 of a file list is the number of files, and cistern data convert "
+         "reads "
+         "csv, tsv, libsvm and Criteo's lines";
+}
+
+absl::Status WriteFileList(FileSystem& files, const std::string& path,
+                           const std::vector<std::string>& names) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+  CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(names.size(), "\n")));
+  for (const std::string& name : names) {
+    CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(name, "\n")));
+  }
+  return file->Close();
+}
+
+}  // namespace cistern

@@ -1,0 +1,35 @@
+#include "worker/data/format/mapped_file.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+namespace cistern {
+
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(OpenedFile opened, OpenFile(path));
+  std::unique_ptr<MappedFile> file(new MappedFile(path, std::move(opened.fd)));
+  if (opened.bytes == 0) return file;
+  void* begin = mmap(nullptr, opened.bytes, PROT_READ, MAP_SHARED, file->fd_.get(), 0);
+  if (begin == MAP_FAILED) return ErrnoStatus(errno, "map", path);
+  file->begin_ = static_cast<const char*>(begin);
+  file->size_ = opened.bytes;
+  madvise(begin, file->size_, MADV_SEQUENTIAL);  // a hint: it may be refused
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (begin_ != nullptr) munmap(const_cast<char*>(begin_), size_);
+}
+
+absl::Status MappedFile::StillWhole() const {
+  struct stat about;
+  if (fstat(fd_.get(), &about) == 0 && static_cast<size_t>(about.st_size) >= size_) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat(path_, " had ", size_, " bytes and was cut short while it was being read"));
+}
+
+}  // namespace cistern

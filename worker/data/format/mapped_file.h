@@ -1,0 +1,42 @@
+// A file as memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/base/status.h"
+#include "common/io/file.h"
+
+namespace cistern {
+
+// The pages are read by the system when they are touched. A file that shrinks while it is mapped
+// would stop the process at the first touch of what is gone, so readers ask StillWhole now and
+// then.
+//
+// Threads: any.
+class MappedFile {
+ public:
+  // kNotFound and the like name the path; kInvalidArgument: not a regular file.
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  absl::string_view bytes() const { return {begin_, size_}; }
+  const std::string& path() const { return path_; }
+  // kDataLoss if the file has become shorter since Open.
+  absl::Status StillWhole() const;
+
+ private:
+  MappedFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  const std::string path_;
+  const FileDescriptor fd_;
+  const char* begin_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace cistern

@@ -1,0 +1,79 @@
+// One Norm file, read record by record and refused where it is not what it says.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "worker/data/format/byte_stream.h"
+#include "worker/data/format/norm_format.h"
+#include "worker/data/format/sample_reader.h"
+
+namespace cistern {
+
+// Threads: one at a time.
+class NormFile {
+ public:
+  // Opens `path` and checks its header against options.check and options.shape; options.source is
+  // not used. Errors are those of OpenNorm.
+  static absl::StatusOr<std::unique_ptr<NormFile>> Open(const std::string& path,
+                                                        const NormOptions& options);
+
+  // Reads the header of a file of either check, without comparing it with anything. kDataLoss if
+  // it is not a Norm file's.
+  struct Begin {
+    NormCheck check = NormCheck::kNone;
+    NormHeader header;
+  };
+  static absl::StatusOr<Begin> ReadBegin(ByteStream& stream);
+
+  // Appends up to `max_samples` samples to `block`; 0 at the end of the file, which must come right
+  // after the last record. Errors are those of SampleReader::Read.
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block);
+
+  const NormHeader& header() const { return header_; }
+
+ private:
+  enum class Step { kDone, kNeedMore, kBad };
+
+  NormFile(std::unique_ptr<ByteStream> stream, const NormOptions& options);
+  absl::Status CheckHeader(const Begin& begin) const;
+
+  // Appends one record to `block`, whole or not at all.
+  absl::Status ReadRecord(SampleBlock* block);
+  absl::Status ReadPlain(SampleBlock* block);
+  absl::Status ReadSummed(SampleBlock* block);
+  // Parses a sample that begins at `begin`; `next` is set to what follows it. kNeedMore: the bytes
+  // end inside the sample; wanted_ says how many there must be, place_ where. kBad: bad_ says why.
+  template <bool kWide>
+  Step Parse(const char* begin, const char* end, SampleBlock* block, const char** next);
+  Step ParseSample(const char* begin, const char* end, SampleBlock* block, const char** next);
+  template <bool kWide>
+  Step ParseColumn(size_t input, const char** place, const char* end, SparseColumn* column);
+  template <bool kWide>
+  Step Refuse(size_t input, size_t slot, int32_t nnz, uint32_t left);
+  Step RefuseKey(size_t input, size_t slot, Key key);
+  void CutBack(size_t size, const std::vector<size_t>& keys, SampleBlock* block) const;
+
+  absl::Status CheckEnd();
+  // Puts file and record before `status`, and a hint behind it where the bytes make sense with keys
+  // of the other width.
+  absl::Status Explain(const absl::Status& status) const;
+  std::string WidthHint() const;
+
+  std::unique_ptr<ByteStream> stream_;
+  NormOptions options_;
+  NormHeader header_;
+  size_t slot_num_ = 0;
+  size_t record_min_ = 0, record_max_ = 0;  // bytes a sample may take
+  int64_t record_ = 0;                      // the next one, from 0
+  bool hints_ = true;
+
+  const char* parse_begin_ = nullptr;
+  size_t wanted_ = 0;
+  std::string place_;
+  absl::Status bad_;
+  std::vector<size_t> keys_before_;
+};
+
+}  // namespace cistern

@@ -1,0 +1,53 @@
+// HugeCTR's Norm format, byte by byte. All numbers are little-endian.
+//
+//   file    = header, then number_of_records samples, then nothing
+//   header  = int64 error_check (0 None, 1 Sum), number_of_records, label_dim, dense_dim, slot_num,
+//             reserved[3]                                                        (64 bytes)
+//   sample  = float label[label_dim], float dense[dense_dim], then for each slot
+//             int32 nnz, nnz keys (uint32, or int64 where input_key_type is I64)
+//
+// Under check None both lie there as they are. Under check Sum each of them, the header too, is
+// wrapped: int32 length of the payload, payload, one byte that is the sum of the payload's bytes
+// modulo 256. slot_num is the sum over all sparse inputs; slots follow in the inputs' order. The
+// width of keys is not written anywhere.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "worker/data/format/sample_block.h"
+
+namespace cistern {
+
+static_assert(std::endian::native == std::endian::little);
+
+struct NormHeader {
+  int64_t error_check = 0;
+  int64_t number_of_records = 0;
+  int64_t label_dim = 0;
+  int64_t dense_dim = 0;
+  int64_t slot_num = 0;
+  int64_t reserved[3] = {};
+};
+static_assert(sizeof(NormHeader) == 64);
+
+// Larger records are refused, so that a corrupt length cannot ask for all memory.
+inline constexpr size_t kNormRecordBytesMax = size_t{64} << 20;
+
+// Sum of bytes modulo 256.
+inline uint8_t ByteSum(const char* bytes, size_t size) {
+  uint8_t sum = 0;
+  for (size_t i = 0; i < size; ++i)
+    sum = static_cast<uint8_t>(sum + static_cast<uint8_t>(bytes[i]));
+  return sum;
+}
+
+// Slots of all inputs.
+inline uint64_t SlotNum(const SampleShape& shape) {
+  uint64_t slots = 0;
+  for (uint32_t slot_num : shape.slot_nums) slots += slot_num;
+  return slots;
+}
+
+}  // namespace cistern

@@ -1,0 +1,84 @@
+// OpenNorm: the files of a source, one after the other.
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "worker/data/format/file_list.h"
+#include "worker/data/format/norm_file.h"
+#include "worker/data/format/sample_reader.h"
+
+namespace cistern {
+namespace {
+
+// How many samples the default Skip reads at once.
+constexpr uint64_t kSkipSamples = 4096;
+
+class NormReader : public SampleReader {
+ public:
+  // A file of the data set, and the samples that its header promises.
+  struct File {
+    std::string path;
+    uint64_t samples = 0;
+  };
+  NormReader(const NormOptions& options, std::vector<File> files)
+      : options_(options), files_(std::move(files)) {}
+
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    CISTERN_CHECK(block->sparse.size() == options_.shape.slot_nums.size());
+    size_t done = 0;
+    while (done < max_samples && (file_ != nullptr || next_ < files_.size())) {
+      if (file_ == nullptr) {
+        CISTERN_ASSIGN_OR_RETURN(file_, NormFile::Open(files_[next_++].path, options_));
+      }
+      CISTERN_ASSIGN_OR_RETURN(const size_t got, file_->Read(max_samples - done, block));
+      if (got == 0) file_.reset();
+      done += got;
+    }
+    return done;
+  }
+
+  std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
+
+  // Whole files are not opened: their headers were read when the data set was.
+  absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
+    uint64_t done = 0;
+    while (file_ == nullptr && next_ < files_.size() &&
+           files_[next_].samples <= max_samples - done) {
+      done += files_[next_++].samples;
+    }
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t read, SampleReader::Skip(max_samples - done, scratch));
+    return done + read;
+  }
+
+ private:
+  const NormOptions options_;
+  const std::vector<File> files_;
+  size_t next_ = 0;  // of files_
+  std::unique_ptr<NormFile> file_;
+};
+
+}  // namespace
+
+absl::StatusOr<uint64_t> SampleReader::Skip(uint64_t max_samples, SampleBlock* scratch) {
+  uint64_t done = 0;
+  while (done < max_samples) {
+    scratch->Reset(scratch->sparse.size());
+    CISTERN_ASSIGN_OR_RETURN(
+        const size_t got,
+        Read(static_cast<size_t>(std::min(max_samples - done, kSkipSamples)), scratch));
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
+  std::vector<NormReader::File> files;
+  for (const std::string& path : paths) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NormFile> file, NormFile::Open(path, options));
+    files.push_back({path, static_cast<uint64_t>(file->header().number_of_records)});
+  }
+  return std::make_unique<NormReader>(options, std::move(files));
+}
+
+}  // namespace cistern

@@ -1,0 +1,164 @@
+#include "worker/data/format/parquet_columns.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "absl/strings/str_join.h"
+#include "common/base/json_depth.h"
+#include "common/io/file.h"
+#include "worker/data/format/norm_format.h"
+
+namespace cistern {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kMaxMetadataBytes = uint64_t{64} << 20;
+
+// The model's shape and the file's are two.
+absl::Status Unfit(const std::string& text) {
+  return absl::InvalidArgumentError(text);
+}
+
+// A _metadata.json that is none, or that its own Parquet file contradicts.
+absl::Status Bad(const std::string& text) {
+  return absl::DataLossError(text);
+}
+
+// The position that `entry` gives a column, checked against the file.
+absl::StatusOr<int> PositionOf(const Json& entry, const std::string& at,
+                               const ParquetOutline& file) {
+  if (!entry.is_object() || !entry.contains("index") || !entry["index"].is_number_integer()) {
+    return Bad(absl::StrCat(at, ": expected {\"col_name\": ..., \"index\": a whole number}"));
+  }
+  const int64_t index = entry["index"].get<int64_t>();
+  if (index < 0 || index >= static_cast<int64_t>(file.names.size())) {
+    return Bad(absl::StrCat(at, ".index is ", index, ", but ", file.path, " has ",
+                            file.names.size(),
+                            " columns: write the positions of its columns, from 0"));
+  }
+  if (!entry.contains("col_name") || !entry["col_name"].is_string()) {
+    return static_cast<int>(index);
+  }
+  const std::string name = entry["col_name"].get<std::string>();
+  if (name == file.names[index]) return static_cast<int>(index);
+  return Bad(absl::StrCat(at, " says that column ", index, " is '", name, "', but in ", file.path,
+                          " it is '", file.names[index],
+                          "': write the positions that the file's columns have"));
+}
+
+absl::StatusOr<std::vector<int>> PositionsOf(const Json& root, const char* key, uint64_t expected,
+                                             const char* model_key, const std::string& path,
+                                             const ParquetOutline& file) {
+  std::vector<int> positions;
+  const Json list = root.value(key, Json::array());
+  if (!list.is_array()) return Bad(absl::StrCat(path, ": ", key, ": expected a list"));
+  if (list.size() != expected) {
+    return Unfit(absl::StrCat(path, ": ", key, " names ", list.size(), " columns, but ", model_key,
+                              " of the model is ", expected, ": make the two agree"));
+  }
+  for (size_t i = 0; i < list.size(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(const int position,
+                             PositionOf(list[i], absl::StrCat(path, ": ", key, "[", i, "]"), file));
+    positions.push_back(position);
+  }
+  return positions;
+}
+
+// The number of rows that file_stats promises for the file is the number that it has; a list of
+// other files only is no list of this data set.
+absl::Status CheckRows(const Json& root, const std::string& path, const ParquetOutline& file) {
+  const Json stats = root.value("file_stats", Json::array());
+  if (!stats.is_array()) return Bad(absl::StrCat(path, ": file_stats: expected a list"));
+  const std::string name = std::filesystem::path(file.path).filename();
+  for (const Json& entry : stats) {
+    if (!entry.is_object() || !entry.contains("file_name") || !entry["file_name"].is_string() ||
+        !entry.contains("num_rows") || !entry["num_rows"].is_number_integer()) {
+      return Bad(absl::StrCat(
+          path, ": file_stats: expected {\"file_name\": ..., \"num_rows\": a whole number}"));
+    }
+    if (std::filesystem::path(entry["file_name"].get<std::string>()).filename() != name) continue;
+    const int64_t rows = entry["num_rows"].get<int64_t>();
+    if (rows == file.rows) return absl::OkStatus();
+    return Bad(absl::StrCat(path, ": file_stats says that ", name, " has ", rows,
+                            " rows, but it has ", file.rows,
+                            ": one of the two is from another data set"));
+  }
+  if (stats.empty()) return absl::OkStatus();
+  return Bad(absl::StrCat(path, ": file_stats has no ", name,
+                          ", which lies beside it: it is of another data set, or was not "
+                          "written anew when the file was added"));
+}
+
+// No column has two uses: a copied line of a list would train one feature twice and another not
+// at all.
+absl::Status CheckDistinct(const ParquetColumns& columns, const std::string& path,
+                           const ParquetOutline& file) {
+  const std::pair<const char*, const std::vector<int>*> lists[] = {
+      {"labels", &columns.labels}, {"conts", &columns.dense}, {"cats", &columns.slots}};
+  std::vector<std::string> used(file.names.size());
+  for (const auto& [key, positions] : lists) {
+    for (size_t i = 0; i < positions->size(); ++i) {
+      const int position = (*positions)[i];
+      const std::string here = absl::StrCat(key, "[", i, "]");
+      if (!used[position].empty()) {
+        return Bad(absl::StrCat(
+            path, ": ", here, " names column ", position, " ('", file.names[position], "') of ",
+            file.path, ", which ", used[position],
+            " names already: write another column's index, or write the column twice into the "
+            "file where both shall read it"));
+      }
+      used[position] = here;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
+                                                        const std::string& text,
+                                                        const ParquetOutline& file,
+                                                        const SampleShape& shape) {
+  const bool is_deep = JsonDepth(text) > kMaxJsonDepth;  // of no use, and unsafe to copy
+  const Json root = is_deep ? Json() : Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) return Bad(absl::StrCat(path, ": is not a JSON object"));
+  CISTERN_RETURN_IF_ERROR(CheckRows(root, path, file));
+  ParquetColumns columns;
+  CISTERN_ASSIGN_OR_RETURN(columns.labels,
+                           PositionsOf(root, "labels", shape.label_dim, "label_dim", path, file));
+  CISTERN_ASSIGN_OR_RETURN(columns.dense,
+                           PositionsOf(root, "conts", shape.dense_dim, "dense_dim", path, file));
+  CISTERN_ASSIGN_OR_RETURN(columns.slots, PositionsOf(root, "cats", SlotNum(shape),
+                                                      "the sum of sparse[].slot_num", path, file));
+  CISTERN_RETURN_IF_ERROR(CheckDistinct(columns, path, file));
+  return columns;
+}
+
+absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
+                                                  const SampleShape& shape) {
+  const std::filesystem::path beside =
+      std::filesystem::path(file.path).parent_path() / "_metadata.json";
+  std::error_code error;
+  if (std::filesystem::exists(beside, error)) {
+    CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadFile(beside.string(), kMaxMetadataBytes));
+    return ParquetColumnsOfMetadata(beside.string(), text, file, shape);
+  }
+  const size_t expected = size_t{shape.label_dim} + shape.dense_dim + SlotNum(shape);
+  if (file.names.size() != expected) {
+    return Unfit(absl::StrCat(
+        file.path, " has ", file.names.size(), " columns (", absl::StrJoin(file.names, ", "),
+        "), but the model has ", shape.label_dim, " labels, ", shape.dense_dim,
+        " dense features and ", SlotNum(shape),
+        " slots: write a _metadata.json beside the file that says which columns are which"));
+  }
+  ParquetColumns columns;
+  int next = 0;
+  for (uint32_t i = 0; i < shape.label_dim; ++i) columns.labels.push_back(next++);
+  for (uint32_t i = 0; i < shape.dense_dim; ++i) columns.dense.push_back(next++);
+  for (uint64_t i = 0; i < SlotNum(shape); ++i) columns.slots.push_back(next++);
+  return columns;
+}
+
+}  // namespace cistern

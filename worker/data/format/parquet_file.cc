@@ -1,0 +1,348 @@
+#include "worker/data/format/parquet_file.h"
+
+#include <arrow/io/file.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+
+#include "common/io/file.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kRowsPerRead = 4096;
+
+// The footer's strings and lists are no longer than the file, whatever they say themselves.
+parquet::ReaderProperties PropertiesFor(int64_t file_bytes, ParquetMemory* memory) {
+  parquet::ReaderProperties properties(memory);
+  properties.enable_buffered_stream();  // a column chunk may be large
+  const auto lower = [&](int32_t limit) {
+    return static_cast<int32_t>(std::clamp<int64_t>(file_bytes, 1, limit));
+  };
+  properties.set_thrift_string_size_limit(lower(properties.thrift_string_size_limit()));
+  properties.set_thrift_container_size_limit(lower(properties.thrift_container_size_limit()));
+  return properties;
+}
+
+bool IsWhole(const parquet::ColumnDescriptor& column) {
+  if (column.physical_type() != parquet::Type::INT32 &&
+      column.physical_type() != parquet::Type::INT64) {
+    return false;
+  }
+  const auto& logical = column.logical_type();
+  return logical == nullptr || logical->is_none() || logical->is_int() || !logical->is_valid();
+}
+
+bool IsNumber(const parquet::ColumnDescriptor& column) {
+  switch (column.physical_type()) {
+    case parquet::Type::FLOAT:
+    case parquet::Type::DOUBLE:
+    case parquet::Type::BOOLEAN:
+      return true;
+    default:
+      return IsWhole(column);
+  }
+}
+
+bool IsUnsigned(const parquet::ColumnDescriptor& column) {
+  const auto& logical = column.logical_type();
+  return logical != nullptr && logical->is_int() &&
+         !static_cast<const parquet::IntLogicalType&>(*logical).is_signed();
+}
+
+std::string TypeName(const parquet::ColumnDescriptor& column) {
+  const auto& logical = column.logical_type();
+  std::string name = parquet::TypeToString(column.physical_type());
+  if (logical != nullptr && !logical->is_none()) {
+    absl::StrAppend(&name, " (", logical->ToString(), ")");
+  }
+  return name;
+}
+
+}  // namespace
+
+// Arrow reports through exceptions; none leaves this file.
+template <typename Work>
+absl::Status ParquetFile::Guarded(const Work& work) const {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    if (memory_ != nullptr && memory_->refused() > 0) {
+      return absl::DataLossError(
+          absl::StrCat(path_, " is corrupt: one of its pages asks for ", memory_->refused(),
+                       " bytes, where all that is open of a file of this size takes at most ",
+                       memory_->limit(), " (64 MiB and 1024 times the file)"));
+    }
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat(path_, ": not enough memory to read it"));
+    }
+    return absl::DataLossError(
+        absl::StrCat(path_, " is corrupt, or not a Parquet file: ", error.what()));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string& path,
+                                                               const SampleShape& shape,
+                                                               const SlotSizes& sizes) {
+  CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // Arrow would wait for a FIFO
+  std::unique_ptr<ParquetFile> file(new ParquetFile(path, shape, sizes));
+  CISTERN_RETURN_IF_ERROR(file->Guarded([&] { return file->OpenFooter(); }));
+  return file;
+}
+
+absl::Status ParquetFile::OpenFooter() {
+  PARQUET_ASSIGN_OR_THROW(const auto source, arrow::io::ReadableFile::Open(path_));
+  PARQUET_ASSIGN_OR_THROW(const int64_t file_bytes, source->GetSize());
+  memory_ = std::make_unique<ParquetMemory>(file_bytes);
+  file_ = parquet::ParquetFileReader::Open(source, PropertiesFor(file_bytes, memory_.get()));
+  const parquet::FileMetaData& footer = *file_->metadata();
+  int64_t rows = 0;
+  for (int group = 0; group < footer.num_row_groups(); ++group) {
+    const int64_t more = footer.RowGroup(group)->num_rows();
+    if (more < 0 || more > std::numeric_limits<int64_t>::max() - rows) {
+      return absl::DataLossError(absl::StrCat(path_, ": a row group has ", more, " rows"));
+    }
+    rows += more;
+  }
+  if (rows != footer.num_rows()) {
+    return absl::DataLossError(absl::StrCat(path_, ": its footer says ", footer.num_rows(),
+                                            " rows, its row groups hold ", rows,
+                                            ": the file is corrupt"));
+  }
+  rows_ = static_cast<uint64_t>(rows);
+  ParquetOutline outline = {path_, {}, rows};
+  for (int i = 0; i < footer.num_columns(); ++i) {
+    const parquet::ColumnDescriptor& column = *footer.schema()->Column(i);
+    if (column.max_repetition_level() > 0 || column.path()->ToDotVector().size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": column '", column.path()->ToDotString(),
+                       "' is nested: a slot holds one key in this format, so write one column of "
+                       "numbers for each slot, or Norm files"));
+    }
+    outline.names.push_back(column.name());
+  }
+  CISTERN_ASSIGN_OR_RETURN(columns_, FindParquetColumns(outline, shape_));
+  return CheckTypes();
+}
+
+absl::Status ParquetFile::CheckTypes() const {
+  for (int position : columns_.labels) CISTERN_RETURN_IF_ERROR(CheckType(position, false));
+  for (int position : columns_.dense) CISTERN_RETURN_IF_ERROR(CheckType(position, false));
+  for (int position : columns_.slots) CISTERN_RETURN_IF_ERROR(CheckType(position, true));
+  return absl::OkStatus();
+}
+
+absl::Status ParquetFile::CheckType(int position, bool is_slot) const {
+  const parquet::ColumnDescriptor& column = *file_->metadata()->schema()->Column(position);
+  if (is_slot ? IsWhole(column) : IsNumber(column)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path_, ": column '", column.name(), "' (number ", position, ") is ", TypeName(column),
+      ", but ",
+      is_slot ? "a slot takes whole numbers: cast it to int64"
+              : "a label or dense feature takes numbers: cast it to float",
+      "; or the columns are in another order than the model's, and a _metadata.json has to say "
+      "which are which"));
+}
+
+absl::StatusOr<size_t> ParquetFile::Read(size_t max_samples, SampleBlock* block) {
+  CISTERN_RETURN_IF_ERROR(error_);
+  size_t done = 0;
+  while (done < max_samples && group_ < file_->metadata()->num_row_groups()) {
+    const uint64_t left = group_rows() - group_row_;
+    const size_t count =
+        static_cast<size_t>(std::min<uint64_t>({max_samples - done, left, kRowsPerRead}));
+    error_ = Guarded([&] { return AppendRows(count, block); });
+    CISTERN_RETURN_IF_ERROR(error_);
+    done += count;
+    group_row_ += count;
+    if (group_row_ == group_rows()) EndGroup();
+  }
+  return done;
+}
+
+absl::StatusOr<uint64_t> ParquetFile::Skip(uint64_t max_samples) {
+  uint64_t done = 0;
+  SampleBlock lost;
+  while (done < max_samples && group_ < file_->metadata()->num_row_groups()) {
+    const uint64_t left = group_rows() - group_row_;
+    if (left <= max_samples - done) {
+      done += left;
+      EndGroup();
+      continue;
+    }
+    lost.Reset(shape_.slot_nums.size());
+    CISTERN_ASSIGN_OR_RETURN(
+        const size_t got,
+        Read(static_cast<size_t>(std::min<uint64_t>(max_samples - done, kRowsPerRead)), &lost));
+    done += got;
+  }
+  return done;
+}
+
+uint64_t ParquetFile::group_rows() const {
+  return static_cast<uint64_t>(file_->metadata()->RowGroup(group_)->num_rows());
+}
+
+void ParquetFile::OpenGroup() {
+  group_reader_ = file_->RowGroup(group_);
+  const auto open = [&](const std::vector<int>& positions, std::vector<Column>* columns) {
+    for (int position : positions) {
+      columns->push_back({position, group_reader_->Column(position)});
+    }
+  };
+  open(columns_.labels, &label_);
+  open(columns_.dense, &dense_);
+  open(columns_.slots, &slot_);
+}
+
+void ParquetFile::EndGroup() {
+  label_.clear();
+  dense_.clear();
+  slot_.clear();
+  group_reader_.reset();
+  ++group_;
+  group_row_ = 0;
+}
+
+absl::Status ParquetFile::AppendRows(size_t count, SampleBlock* block) {
+  if (group_reader_ == nullptr) OpenGroup();
+  // Filled beside the block, so that a bad value leaves it as it was.
+  SampleBlock rows;
+  rows.Reset(shape_.slot_nums.size());
+  rows.size = count;
+  rows.label.resize(count * label_.size());
+  rows.dense.resize(count * dense_.size());
+  for (size_t i = 0; i < label_.size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(
+        ReadFloats(&label_[i], count, "label", rows.label.data() + i, label_.size()));
+  }
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(
+        ReadFloats(&dense_[i], count, "dense feature", rows.dense.data() + i, dense_.size()));
+  }
+  size_t slot_of_all = 0;
+  for (size_t input = 0; input < shape_.slot_nums.size(); ++input) {
+    const size_t slots = shape_.slot_nums[input];
+    SparseColumn& column = rows.sparse[input];
+    column.keys.resize(count * slots);
+    column.offsets.resize(count * slots + 1);
+    for (size_t k = 0; k < column.offsets.size(); ++k) {
+      column.offsets[k] = static_cast<uint32_t>(k);
+    }
+    for (size_t slot = 0; slot < slots; ++slot, ++slot_of_all) {
+      CISTERN_RETURN_IF_ERROR(
+          ReadKeys(&slot_[slot_of_all], count, slot_of_all, column.keys.data() + slot, slots));
+    }
+  }
+  block->Append(rows, 0, count);
+  return absl::OkStatus();
+}
+
+absl::Status ParquetFile::ReadFloats(Column* column, size_t count, const char* what, float* out,
+                                     size_t stride) {
+  CISTERN_RETURN_IF_ERROR(ReadValues(column, count));
+  size_t odd = count;
+  VisitValues(*column, count, [&](size_t row, auto value) {
+    const float x = static_cast<float>(value);
+    if (!std::isfinite(x)) odd = std::min(odd, row);
+    out[row * stride] = x;
+  });
+  if (odd == count) return absl::OkStatus();
+  return Refuse(absl::StatusCode::kDataLoss, odd, *column,
+                absl::StrCat("the ", what, " is not a finite float: fill or drop such rows"));
+}
+
+absl::Status ParquetFile::ReadKeys(Column* column, size_t count, size_t slot, Key* out,
+                                   size_t stride) {
+  CISTERN_RETURN_IF_ERROR(ReadValues(column, count));
+  const Key offset = sizes_.offset(slot), size = sizes_.size(slot);
+  size_t bad = count;
+  int64_t bad_key = 0;
+  VisitValues(*column, count, [&](size_t row, auto value) {
+    // A negative number becomes one above every size.
+    const Key key = static_cast<Key>(static_cast<int64_t>(value));
+    if (key >= size && row < bad) {
+      bad = row;
+      bad_key = static_cast<int64_t>(key);
+    }
+    out[row * stride] = key + offset;
+  });
+  if (bad == count) return absl::OkStatus();
+  return Refuse(absl::StatusCode::kOutOfRange, bad, *column, sizes_.Refusal(slot, bad_key));
+}
+
+absl::Status ParquetFile::ReadValues(Column* column, size_t count) {
+  scratch_.resize(std::max(scratch_.size(), count));
+  levels_.resize(std::max(levels_.size(), count));
+  switch (column->reader->type()) {
+    case parquet::Type::FLOAT:
+      return ReadTyped<parquet::FloatType>(column, count);
+    case parquet::Type::DOUBLE:
+      return ReadTyped<parquet::DoubleType>(column, count);
+    case parquet::Type::INT32:
+      return ReadTyped<parquet::Int32Type>(column, count);
+    case parquet::Type::INT64:
+      return ReadTyped<parquet::Int64Type>(column, count);
+    default:
+      return ReadTyped<parquet::BooleanType>(column, count);
+  }
+}
+
+template <typename Type>
+absl::Status ParquetFile::ReadTyped(Column* column, size_t count) {
+  auto& reader = static_cast<parquet::TypedColumnReader<Type>&>(*column->reader);
+  auto* values = reinterpret_cast<typename Type::c_type*>(scratch_.data());
+  const bool optional = reader.descr()->max_definition_level() > 0;
+  for (size_t done = 0; done < count;) {
+    int64_t got = 0;
+    const int64_t levels =
+        reader.ReadBatch(static_cast<int64_t>(count - done), optional ? levels_.data() : nullptr,
+                         nullptr, values + done, &got);
+    const int64_t rows = optional ? levels : got;
+    for (int64_t i = 0; optional && i < rows; ++i) {
+      if (levels_[i] == reader.descr()->max_definition_level()) continue;
+      return Refuse(absl::StatusCode::kDataLoss, done + i, *column,
+                    "is null: fill the column's missing values, or drop such rows");
+    }
+    if (rows <= 0 || static_cast<size_t>(rows) > count - done) {
+      return Refuse(absl::StatusCode::kDataLoss, done, *column,
+                    "the column ends before its row group does: the file is corrupt");
+    }
+    done += static_cast<size_t>(rows);
+  }
+  return absl::OkStatus();
+}
+
+template <typename Visit>
+void ParquetFile::VisitValues(const Column& column, size_t count, const Visit& visit) const {
+  const auto each = [&](const auto* values) {
+    for (size_t row = 0; row < count; ++row) visit(row, values[row]);
+  };
+  const void* values = scratch_.data();
+  const bool is_unsigned = IsUnsigned(*column.reader->descr());
+  switch (column.reader->type()) {
+    case parquet::Type::FLOAT:
+      return each(static_cast<const float*>(values));
+    case parquet::Type::DOUBLE:
+      return each(static_cast<const double*>(values));
+    case parquet::Type::INT32:
+      return is_unsigned ? each(static_cast<const uint32_t*>(values))
+                         : each(static_cast<const int32_t*>(values));
+    case parquet::Type::INT64:
+      return is_unsigned ? each(static_cast<const uint64_t*>(values))
+                         : each(static_cast<const int64_t*>(values));
+    default:
+      return each(static_cast<const bool*>(values));
+  }
+}
+
+absl::Status ParquetFile::Refuse(absl::StatusCode code, size_t row, const Column& column,
+                                 const std::string& why) const {
+  return absl::Status(
+      code, absl::StrCat(path_, ": row group ", group_, ", row ", group_row_ + row, ": column '",
+                         file_->metadata()->schema()->Column(column.position)->name(), "': ", why));
+}
+
+}  // namespace cistern

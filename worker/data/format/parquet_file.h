@@ -1,0 +1,89 @@
+// One Parquet file, read column by column into samples. Included where Arrow's headers are found.
+#pragma once
+
+#include <parquet/api/reader.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/format/parquet_columns.h"
+#include "worker/data/format/parquet_memory.h"
+#include "worker/data/format/slot_sizes.h"
+
+namespace cistern {
+
+// Threads: one at a time.
+class ParquetFile {
+ public:
+  // sizes: outlives this. Errors are those of OpenParquet.
+  //
+  // A file that wants more memory than it could need (parquet_memory.h) is corrupt.
+  static absl::StatusOr<std::unique_ptr<ParquetFile>> Open(const std::string& path,
+                                                           const SampleShape& shape,
+                                                           const SlotSizes& sizes);
+
+  uint64_t rows() const { return rows_; }
+
+  // Appends up to `max_samples` samples to `block`; 0 at the end of the file. After an error
+  // every later call fails likewise.
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block);
+  // Passes over up to `max_samples` samples and returns how many.
+  absl::StatusOr<uint64_t> Skip(uint64_t max_samples);
+
+ private:
+  // One column of the row group being read.
+  struct Column {
+    int position = 0;  // among the file's columns
+    std::shared_ptr<parquet::ColumnReader> reader;
+  };
+
+  ParquetFile(std::string path, const SampleShape& shape, const SlotSizes& sizes)
+      : path_(std::move(path)), shape_(shape), sizes_(sizes) {}
+
+  // What `work` returns; an exception of Arrow becomes an error that names the file.
+  template <typename Work>
+  absl::Status Guarded(const Work& work) const;
+
+  absl::Status OpenFooter();
+  absl::Status CheckTypes() const;
+  absl::Status CheckType(int position, bool is_slot) const;
+
+  uint64_t group_rows() const;
+  // Readers for the columns of the current row group.
+  void OpenGroup();
+  void EndGroup();
+  // Appends the next `count` rows of the row group.
+  absl::Status AppendRows(size_t count, SampleBlock* block);
+  // The next `count` values of a column, every `stride`-th place of `out`.
+  absl::Status ReadFloats(Column* column, size_t count, const char* what, float* out,
+                          size_t stride);
+  absl::Status ReadKeys(Column* column, size_t count, size_t slot, Key* out, size_t stride);
+  // Reads `count` values of the column's type into scratch_.
+  absl::Status ReadValues(Column* column, size_t count);
+  template <typename Type>
+  absl::Status ReadTyped(Column* column, size_t count);
+  template <typename Visit>
+  void VisitValues(const Column& column, size_t count, const Visit& visit) const;
+
+  absl::Status Refuse(absl::StatusCode code, size_t row, const Column& column,
+                      const std::string& why) const;
+
+  const std::string path_;
+  const SampleShape shape_;
+  const SlotSizes& sizes_;
+  std::unique_ptr<ParquetMemory> memory_;  // outlives what takes from it
+  std::unique_ptr<parquet::ParquetFileReader> file_;
+  ParquetColumns columns_;
+  uint64_t rows_ = 0;
+  int group_ = 0;           // the row group to read from
+  uint64_t group_row_ = 0;  // of it, the next row
+  std::shared_ptr<parquet::RowGroupReader> group_reader_;
+  std::vector<Column> label_, dense_, slot_;  // empty: the row group is not open
+  std::vector<uint64_t> scratch_;             // values of a column, packed in its own type
+  std::vector<int16_t> levels_;
+  absl::Status error_;
+};
+
+}  // namespace cistern

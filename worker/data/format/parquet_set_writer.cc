@@ -1,0 +1,241 @@
+// Parquet files with a _metadata.json, as parquet_reader.h takes them: float columns label, I1, I2,
+// ... and int64 columns C1, C2, ..., all required, compressed with snappy.
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
+#include <parquet/api/writer.h>
+
+#include <algorithm>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_format.h"
+#include "common/base/check.h"
+#include "worker/data/format/file_list.h"
+#include "worker/data/format/norm_format.h"
+#include "worker/data/format/output_file.h"
+#include "worker/data/format/sample_set_writer.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kRowsPerGroup = 65536;
+
+using parquet::Repetition;
+using parquet::schema::GroupNode;
+using parquet::schema::PrimitiveNode;
+
+// What Arrow writes, through the file system that everything else goes through. The error of a call
+// is kept in `status`, which outlives this: Arrow has other words for it.
+class ParquetSink : public arrow::io::OutputStream {
+ public:
+  ParquetSink(std::unique_ptr<OutputFile> file, absl::Status* status)
+      : file_(std::move(file)), status_(status) {
+    set_mode(arrow::io::FileMode::WRITE);
+  }
+
+  using arrow::io::OutputStream::Write;
+  arrow::Status Write(const void* bytes, int64_t size) override {
+    return Keep(file_->Append({static_cast<const char*>(bytes), static_cast<size_t>(size)}));
+  }
+  arrow::Status Close() override {
+    if (closed_) return arrow::Status::OK();
+    closed_ = true;
+    return Keep(file_->Close());
+  }
+  // Dropped without a name: what is in it is not a whole file.
+  arrow::Status Abort() override {
+    closed_ = true;
+    return arrow::Status::OK();
+  }
+  arrow::Result<int64_t> Tell() const override { return static_cast<int64_t>(file_->size()); }
+  bool closed() const override { return closed_; }
+
+ private:
+  arrow::Status Keep(const absl::Status& status) {
+    if (status.ok()) return arrow::Status::OK();
+    *status_ = status;
+    return arrow::Status::IOError(std::string(status.message()));
+  }
+
+  const std::unique_ptr<OutputFile> file_;
+  absl::Status* const status_;
+  bool closed_ = false;
+};
+
+class ParquetSet : public SampleSetWriter {
+ public:
+  ParquetSet(FileSystem& files, std::string folder, const SampleShape& shape,
+             uint64_t samples_per_file)
+      : file_system_(files),
+        folder_(std::move(folder)),
+        shape_(shape),
+        samples_per_file_(samples_per_file) {
+    CISTERN_CHECK(samples_per_file > 0);
+    rows_.Reset(shape.slot_nums.size());
+    for (uint32_t i = 0; i < shape.label_dim; ++i) {
+      names_.push_back(shape.label_dim == 1 ? "label" : absl::StrCat("label", i + 1));
+    }
+    for (uint32_t i = 0; i < shape.dense_dim; ++i) names_.push_back(absl::StrCat("I", i + 1));
+    for (uint64_t i = 0; i < SlotNum(shape); ++i) names_.push_back(absl::StrCat("C", i + 1));
+  }
+
+  absl::Status Append(const SampleBlock& block) override {
+    for (size_t done = 0; done < block.size;) {
+      const uint64_t room = std::min(kRowsPerGroup, samples_per_file_ - file_rows_) - rows_.size;
+      const size_t count = static_cast<size_t>(std::min<uint64_t>(block.size - done, room));
+      rows_.Append(block, done, count);
+      done += count;
+      if (count < room) continue;
+      CISTERN_RETURN_IF_ERROR(WriteGroup());
+      if (file_rows_ == samples_per_file_) CISTERN_RETURN_IF_ERROR(CloseFile());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() override {
+    if (rows_.size > 0 || files_.empty()) CISTERN_RETURN_IF_ERROR(WriteGroup());
+    CISTERN_RETURN_IF_ERROR(CloseFile());
+    CISTERN_RETURN_IF_ERROR(WriteMetadata());
+    std::vector<std::string> names;
+    for (const auto& [name, rows] : files_) names.push_back(name);
+    return WriteFileList(file_system_, folder_ + "/file_list.txt", names);
+  }
+
+  std::string source() const override { return "file_list.txt"; }
+
+ private:
+  // Arrow reports through exceptions; none leaves this file.
+  template <typename Work>
+  absl::Status Guarded(const Work& work) const {
+    try {
+      work();
+      return absl::OkStatus();
+    } catch (const std::exception& error) {
+      if (!sink_status_.ok()) return sink_status_;
+      return absl::InternalError(
+          absl::StrCat("Parquet files in ", folder_, " cannot be written: ", error.what()));
+    }
+  }
+
+  absl::Status OpenFile() {
+    files_.emplace_back(absl::StrFormat("part_%d.parquet", files_.size()), 0);
+    const size_t numbers = size_t{shape_.label_dim} + shape_.dense_dim;
+    parquet::schema::NodeVector fields;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      fields.push_back(
+          PrimitiveNode::Make(names_[i], Repetition::REQUIRED, nullptr,
+                              i < numbers ? parquet::Type::FLOAT : parquet::Type::INT64));
+    }
+    parquet::WriterProperties::Builder properties;
+    properties.compression(parquet::Compression::SNAPPY);
+    CISTERN_ASSIGN_OR_RETURN(
+        std::unique_ptr<OutputFile> file,
+        OutputFile::Create(file_system_, absl::StrCat(folder_, "/", files_.back().first)));
+    sink_ = std::make_shared<ParquetSink>(std::move(file), &sink_status_);
+    return Guarded([&] {
+      writer_ =
+          parquet::ParquetFileWriter::Open(sink_,
+                                           std::static_pointer_cast<GroupNode>(GroupNode::Make(
+                                               "schema", Repetition::REQUIRED, fields)),
+                                           properties.build());
+    });
+  }
+
+  // Writes rows_ as a row group.
+  absl::Status WriteGroup() {
+    for (size_t i = 0; i < rows_.sparse.size(); ++i) {
+      const SparseColumn& column = rows_.sparse[i];
+      for (size_t k = 0; k < column.offsets.size(); ++k) {
+        if (column.offsets[k] == k) continue;
+        return absl::OutOfRangeError("a slot of a Parquet file holds one key, no more and no less");
+      }
+    }
+    if (writer_ == nullptr) CISTERN_RETURN_IF_ERROR(OpenFile());
+    if (rows_.size > 0) {
+      CISTERN_RETURN_IF_ERROR(Guarded([&] { WriteColumns(*writer_->AppendRowGroup()); }));
+    }
+    file_rows_ += rows_.size;
+    rows_.Reset(shape_.slot_nums.size());
+    return absl::OkStatus();
+  }
+
+  void WriteColumns(parquet::RowGroupWriter& group) const {
+    const auto floats = [&](const std::vector<float>& values, size_t width) {
+      std::vector<float> column(rows_.size);
+      for (size_t i = 0; i < width; ++i) {
+        for (size_t row = 0; row < rows_.size; ++row) column[row] = values[row * width + i];
+        static_cast<parquet::FloatWriter*>(group.NextColumn())
+            ->WriteBatch(static_cast<int64_t>(column.size()), nullptr, nullptr, column.data());
+      }
+    };
+    floats(rows_.label, shape_.label_dim);
+    floats(rows_.dense, shape_.dense_dim);
+    for (size_t input = 0; input < rows_.sparse.size(); ++input) {
+      const size_t slots = shape_.slot_nums[input];
+      std::vector<int64_t> column(rows_.size);
+      for (size_t slot = 0; slot < slots; ++slot) {
+        for (size_t row = 0; row < rows_.size; ++row) {
+          column[row] = static_cast<int64_t>(rows_.sparse[input].keys[row * slots + slot]);
+        }
+        static_cast<parquet::Int64Writer*>(group.NextColumn())
+            ->WriteBatch(static_cast<int64_t>(column.size()), nullptr, nullptr, column.data());
+      }
+    }
+    group.Close();
+  }
+
+  absl::Status CloseFile() {
+    if (writer_ == nullptr) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(Guarded([&] {
+      writer_->Close();
+      PARQUET_THROW_NOT_OK(sink_->Close());
+    }));
+    writer_.reset();
+    sink_.reset();
+    files_.back().second = file_rows_;
+    file_rows_ = 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteMetadata() const {
+    nlohmann::ordered_json json;
+    json["file_stats"] = nlohmann::ordered_json::array();
+    for (const auto& [name, rows] : files_) {
+      json["file_stats"].push_back({{"file_name", name}, {"num_rows", rows}});
+    }
+    for (const char* key : {"cats", "conts", "labels"}) json[key] = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const char* key = i < shape_.label_dim                              ? "labels"
+                        : i < size_t{shape_.label_dim} + shape_.dense_dim ? "conts"
+                                                                          : "cats";
+      json[key].push_back({{"col_name", names_[i]}, {"index", i}});
+    }
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                             OutputFile::Create(file_system_, folder_ + "/_metadata.json"));
+    CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));
+    return file->Close();
+  }
+
+  FileSystem& file_system_;
+  const std::string folder_;
+  const SampleShape shape_;
+  const uint64_t samples_per_file_;
+  std::vector<std::string> names_;                       // of the columns
+  std::vector<std::pair<std::string, uint64_t>> files_;  // and their rows
+  absl::Status sink_status_;                             // the first error of a sink
+  // Of files_.back(). The writer's end is written into the sink, so that goes first.
+  std::shared_ptr<ParquetSink> sink_;
+  std::unique_ptr<parquet::ParquetFileWriter> writer_;
+  uint64_t file_rows_ = 0;  // written to it
+  SampleBlock rows_;        // of the next row group
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(
+    FileSystem& files, const std::string& folder, const DataSetOptions& options,
+    uint64_t samples_per_file) {
+  return std::make_unique<ParquetSet>(files, folder, options.shape, samples_per_file);
+}
+
+}  // namespace cistern

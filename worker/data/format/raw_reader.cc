@@ -1,0 +1,210 @@
+#include "worker/data/format/raw_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "common/base/check.h"
+#include "worker/data/format/file_list.h"
+#include "worker/data/format/mapped_file.h"
+#include "worker/data/format/norm_format.h"
+#include "worker/data/format/slot_sizes.h"
+
+namespace cistern {
+namespace {
+
+template <typename T>
+T Load(const char* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+class RawReader : public SampleReader {
+ public:
+  struct File {
+    std::string path;
+    uint64_t samples = 0;
+  };
+  // Reads the first `samples` of all files together.
+  RawReader(const RawOptions& options, SlotSizes sizes, std::vector<File> files, uint64_t samples)
+      : options_(options),
+        sizes_(std::move(sizes)),
+        sample_bytes_(RawSampleBytes(options.shape)),
+        files_(std::move(files)),
+        left_(samples) {
+    Advance(0);  // past files of no samples
+  }
+
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    CISTERN_CHECK(block->sparse.size() == options_.shape.slot_nums.size());
+    size_t done = 0;
+    while (done < max_samples && left_ > 0) {
+      if (file_ == nullptr) {
+        CISTERN_ASSIGN_OR_RETURN(file_, MappedFile::Open(files_[at_].path));
+      }
+      const uint64_t count =
+          std::min({uint64_t{max_samples - done}, left_, files_[at_].samples - record_});
+      CISTERN_RETURN_IF_ERROR(CheckSize());
+      CISTERN_RETURN_IF_ERROR(AppendSamples(count, block));
+      done += count;
+      left_ -= count;
+      Advance(count);
+    }
+    return done;
+  }
+
+  absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock*) override {
+    const uint64_t count = std::min(max_samples, left_);
+    left_ -= count;
+    Advance(count);
+    return count;
+  }
+
+  std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
+
+ private:
+  // Moves on by `count` samples, from file to file.
+  void Advance(uint64_t count) {
+    record_ += count;
+    while (at_ < files_.size() && record_ >= files_[at_].samples) {
+      record_ -= files_[at_++].samples;
+      file_.reset();
+    }
+  }
+
+  // The file is what it was when the data set was opened.
+  absl::Status CheckSize() const {
+    CISTERN_RETURN_IF_ERROR(file_->StillWhole());
+    if (file_->bytes().size() / sample_bytes_ >= files_[at_].samples) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat(file_->path(), " has become shorter while it was being read"));
+  }
+
+  // Appends `count` samples from record_ on, those before a bad one too.
+  absl::Status AppendSamples(uint64_t count, SampleBlock* block) {
+    const char* sample = file_->bytes().data() + record_ * sample_bytes_;
+    for (uint64_t i = 0; i < count; ++i, sample += sample_bytes_) {
+      const absl::Status status = AppendSample(sample, block);
+      if (status.ok()) continue;
+      CutBack(block);
+      return absl::Status(status.code(), absl::StrCat(file_->path(), ": record ", record_ + i, ": ",
+                                                      status.message()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AppendSample(const char* place, SampleBlock* block) const {
+    const SampleShape& shape = options_.shape;
+    for (uint32_t i = 0; i < shape.label_dim; ++i, place += 4) {
+      const float x =
+          options_.float_label_dense ? Load<float>(place) : static_cast<float>(Load<int>(place));
+      if (!std::isfinite(x)) return BadNumber("label", i, place);
+      block->label.push_back(x);
+    }
+    for (uint32_t i = 0; i < shape.dense_dim; ++i, place += 4) {
+      const float x = options_.float_label_dense
+                          ? Load<float>(place)
+                          : std::log(static_cast<float>(Load<int>(place)) + 1.0f);
+      if (!std::isfinite(x)) return BadNumber("dense feature", i, place);
+      block->dense.push_back(x);
+    }
+    size_t slot_of_all = 0;
+    for (size_t input = 0; input < shape.slot_nums.size(); ++input) {
+      SparseColumn& column = block->sparse[input];
+      for (uint32_t slot = 0; slot < shape.slot_nums[input]; ++slot, ++slot_of_all, place += 4) {
+        const uint32_t key = Load<uint32_t>(place);
+        if (key == kReservedKey32 || key >= sizes_.size(slot_of_all)) {
+          return BadKey(input, slot, slot_of_all, key);
+        }
+        column.keys.push_back(key + sizes_.offset(slot_of_all));
+        column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+      }
+    }
+    ++block->size;
+    return absl::OkStatus();
+  }
+
+  // Takes away what was appended of a sample that is not whole.
+  void CutBack(SampleBlock* block) const {
+    const SampleShape& shape = options_.shape;
+    block->label.resize(block->size * shape.label_dim);
+    block->dense.resize(block->size * shape.dense_dim);
+    for (size_t input = 0; input < shape.slot_nums.size(); ++input) {
+      SparseColumn& column = block->sparse[input];
+      column.offsets.resize(block->size * shape.slot_nums[input] + 1);
+      column.keys.resize(column.offsets.back());
+    }
+  }
+
+  absl::Status BadNumber(const char* what, uint32_t place, const char* bytes) const {
+    if (options_.float_label_dense) {
+      return absl::DataLossError(absl::StrCat(what, " ", place, " is not a finite number",
+                                              " (are these whole numbers? then float_label_dense "
+                                              "is false)"));
+    }
+    return absl::DataLossError(
+        absl::StrCat(what, " ", place, " is ", Load<int>(bytes),
+                     ", which log(x + 1) has no value for: whole dense features are 0 or more; "
+                     "shift the column, or write floats and set float_label_dense"));
+  }
+
+  absl::Status BadKey(size_t input, uint32_t slot, size_t slot_of_all, uint32_t key) const {
+    const std::string at = absl::StrCat("slot ", slot, " of input ", input, ": ");
+    if (key == kReservedKey32 && sizes_.size(slot_of_all) > key) {
+      return absl::OutOfRangeError(absl::StrCat(at, "key ", key, " is the reserved key"));
+    }
+    // What a program wrote as an int is said as an int.
+    return absl::OutOfRangeError(
+        absl::StrCat(at, sizes_.Refusal(slot_of_all, static_cast<int32_t>(key))));
+  }
+
+  const RawOptions options_;
+  const SlotSizes sizes_;
+  const size_t sample_bytes_;
+  const std::vector<File> files_;
+  size_t at_ = 0;        // the file to read from
+  uint64_t record_ = 0;  // of it, from 0: the next one
+  uint64_t left_;        // samples to read
+  std::unique_ptr<MappedFile> file_;
+};
+
+absl::StatusOr<RawReader::File> LookAt(const std::string& path, const SampleShape& shape) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
+  const size_t size = file->bytes().size(), sample = RawSampleBytes(shape);
+  if (size % sample == 0) return RawReader::File{path, size / sample};
+  return absl::DataLossError(absl::StrCat(
+      path, ": its ", size, " bytes are not a whole number of samples: label_dim ", shape.label_dim,
+      ", dense_dim ", shape.dense_dim, " and ", SlotNum(shape), " slots make samples of ", sample,
+      " bytes, and ", size % sample,
+      " are left over: the file is cut short, or the model's shape is not the file's"));
+}
+
+}  // namespace
+
+size_t RawSampleBytes(const SampleShape& shape) {
+  return 4 * (size_t{shape.label_dim} + shape.dense_dim + SlotNum(shape));
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options) {
+  CISTERN_CHECK(RawSampleBytes(options.shape) > 0);
+  CISTERN_ASSIGN_OR_RETURN(SlotSizes sizes, SlotSizes::Create(options.shape, options.slot_sizes));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
+  std::vector<RawReader::File> files;
+  uint64_t samples = 0;
+  for (const std::string& path : paths) {
+    CISTERN_ASSIGN_OR_RETURN(RawReader::File file, LookAt(path, options.shape));
+    samples += file.samples;
+    files.push_back(std::move(file));
+  }
+  if (options.num_samples > samples) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_samples is ", options.num_samples, ", but ", options.source, " holds ",
+                     samples, " samples of ", RawSampleBytes(options.shape),
+                     " bytes: give that number, or leave it out to read them all"));
+  }
+  if (options.num_samples > 0) samples = options.num_samples;
+  return std::make_unique<RawReader>(options, std::move(sizes), std::move(files), samples);
+}
+
+}  // namespace cistern

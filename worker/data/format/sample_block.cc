@@ -1,0 +1,43 @@
+#include "worker/data/format/sample_block.h"
+
+#include "common/base/check.h"
+
+namespace cistern {
+
+void SampleBlock::Truncate(size_t count) {
+  CISTERN_CHECK(count <= size);
+  if (count == size) return;
+  label.resize(label.size() / size * count);
+  dense.resize(dense.size() / size * count);
+  for (SparseColumn& column : sparse) {
+    column.offsets.resize((column.offsets.size() - 1) / size * count + 1);
+    column.keys.resize(column.offsets.back());
+  }
+  size = count;
+}
+
+void SampleBlock::Append(const SampleBlock& from, size_t first, size_t count) {
+  CISTERN_CHECK(first + count <= from.size && from.sparse.size() == sparse.size());
+  if (count == 0) return;
+  const auto copy = [&](const std::vector<float>& source, std::vector<float>* target) {
+    const size_t width = source.size() / from.size;
+    target->insert(target->end(), source.begin() + first * width,
+                   source.begin() + (first + count) * width);
+  };
+  copy(from.label, &label);
+  copy(from.dense, &dense);
+  for (size_t i = 0; i < sparse.size(); ++i) {
+    const SparseColumn& source = from.sparse[i];
+    const size_t slots = (source.offsets.size() - 1) / from.size;
+    const uint32_t* offsets = source.offsets.data() + first * slots;
+    const uint32_t base = sparse[i].offsets.back();
+    for (size_t k = 1; k <= count * slots; ++k) {
+      sparse[i].offsets.push_back(base + offsets[k] - offsets[0]);
+    }
+    sparse[i].keys.insert(sparse[i].keys.end(), source.keys.begin() + offsets[0],
+                          source.keys.begin() + offsets[count * slots]);
+  }
+  size += count;
+}
+
+}  // namespace cistern

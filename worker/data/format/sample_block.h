@@ -1,0 +1,53 @@
+// Samples in columns: what a reader makes and the pass builder consumes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/base/types.h"
+
+namespace cistern {
+
+// What a data set looks like: from the model's Data layer or from a file's header.
+struct SampleShape {
+  uint32_t label_dim = 1;
+  uint32_t dense_dim = 0;
+  // Slots of each sparse input, in the order in which their keys follow each other in a sample.
+  std::vector<uint32_t> slot_nums;
+  // Keys one sample may hold in each input; 0 = no bound but the format's own.
+  std::vector<uint32_t> max_keys;
+  bool operator==(const SampleShape&) const = default;
+};
+
+// The keys of one sparse input, compressed by (sample, slot).
+struct SparseColumn {
+  std::vector<uint32_t> offsets = {0};  // [samples * slot_num + 1]
+  std::vector<Key> keys;                // [offsets.back()]
+};
+
+// Threads: one at a time.
+struct SampleBlock {
+  size_t size = 0;                   // samples
+  std::vector<float> label;          // [size, label_dim]
+  std::vector<float> dense;          // [size, dense_dim]
+  std::vector<SparseColumn> sparse;  // by input
+
+  // Empties the block and gives it `inputs` columns; capacity is kept.
+  void Reset(size_t inputs) {
+    size = 0;
+    label.clear();
+    dense.clear();
+    sparse.resize(inputs);
+    for (SparseColumn& column : sparse) {
+      column.offsets.assign(1, 0);
+      column.keys.clear();
+    }
+  }
+  // Keeps the first `count` samples.
+  void Truncate(size_t count);
+  // Appends samples [first, first + count) of `from`, which has the same shape.
+  void Append(const SampleBlock& from, size_t first, size_t count);
+};
+
+}  // namespace cistern

@@ -1,0 +1,40 @@
+#include "worker/data/format/slot_sizes.h"
+
+#include "worker/data/format/norm_format.h"
+
+namespace cistern {
+
+absl::StatusOr<SlotSizes> SlotSizes::Create(const SampleShape& shape,
+                                            const std::vector<uint64_t>& sizes) {
+  SlotSizes result;
+  if (sizes.empty()) return result;
+  if (sizes.size() != SlotNum(shape)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("slot_size_array has ", sizes.size(), " sizes, but the sparse inputs have ",
+                     SlotNum(shape), " slots together: give one size for each slot"));
+  }
+  result.starts_.push_back(0);
+  for (size_t slot = 0; slot < sizes.size(); ++slot) {
+    const Key start = result.starts_.back();
+    if (sizes[slot] == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("slot_size_array[", slot, "] is 0: a slot has at least one key"));
+    }
+    if (sizes[slot] > kReservedKey64 - start) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("slot_size_array[", slot, "]: the sizes sum up to more than 2^63 - 1 keys"));
+    }
+    result.starts_.push_back(start + sizes[slot]);
+  }
+  return result;
+}
+
+std::string SlotSizes::Refusal(size_t slot, int64_t key) const {
+  if (starts_.empty()) {
+    return absl::StrCat("key ", key, " is outside [0, ", kReservedKey64, ")");
+  }
+  return absl::StrCat("key ", key, " is outside [0, ", size(slot), ") that slot_size_array[", slot,
+                      "] allows: raise that size, or number the slot's keys from 0 without gaps");
+}
+
+}  // namespace cistern

@@ -1,0 +1,190 @@
+#include "worker/data/prepare/column_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "worker/data/prepare/column_list.h"
+
+namespace cistern {
+namespace {
+
+// The lists of the options, ranges expanded, as positions in the table.
+class Planner {
+ public:
+  Planner(const ConvertOptions& options, const std::vector<std::string>& columns)
+      : options_(options), columns_(columns) {
+    for (size_t i = 0; i < columns.size(); ++i) places_[columns[i]] = i;
+  }
+  absl::StatusOr<ColumnPlan> Plan();
+
+ private:
+  absl::StatusOr<std::vector<size_t>> Find(const char* flag, const std::vector<std::string>& names);
+  absl::Status FindAll();
+  void DefaultDense();
+  absl::Status ChooseSlots();
+  absl::Status CheckLabels() const;
+  absl::Status MarkSlots(ColumnPlan* plan) const;
+  absl::Status NoColumn(const char* flag, const std::string& name) const;
+  std::string Name(size_t column) const { return absl::StrCat("'", columns_[column], "'"); }
+
+  const ConvertOptions& options_;
+  const std::vector<std::string>& columns_;
+  std::map<std::string, size_t> places_;
+  std::vector<size_t> label_, dense_, sparse_;
+  std::set<size_t> bucket_, ignore_, multi_;
+  bool ignore_rest_ = false;
+};
+
+absl::StatusOr<std::vector<size_t>> Planner::Find(const char* flag,
+                                                  const std::vector<std::string>& names) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> expanded, ExpandColumns(names));
+  std::vector<size_t> found;
+  for (const std::string& name : expanded) {
+    const auto place = places_.find(name);
+    if (place == places_.end()) return NoColumn(flag, name);
+    found.push_back(place->second);
+  }
+  return found;
+}
+
+// Names what is there, and the mistake that it looks like.
+absl::Status Planner::NoColumn(const char* flag, const std::string& name) const {
+  constexpr size_t kNamesMost = 60, kNameBytesMost = 40;
+  std::vector<std::string> shown;
+  bool holds_number = false;
+  std::string cure;
+  for (const std::string& column : columns_) {
+    double ignored = 0;
+    holds_number |= absl::SimpleAtod(column, &ignored);
+    if (absl::StripAsciiWhitespace(column) == name) {
+      cure = absl::StrCat(": '", column, "' has a blank, which is part of its name");
+    }
+    if (shown.size() < kNamesMost) {
+      const bool is_text = std::none_of(column.begin(), column.end(), [](char c) {
+        return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+      });
+      const std::string begin = column.substr(0, kNameBytesMost);
+      shown.push_back(is_text ? begin : absl::CHexEscape(begin));
+    }
+  }
+  if (columns_.size() == 1) cure = ": is --delimiter right?";
+  if (holds_number) cure = ": of a file without a header line, --columns names them";
+  if (shown.size() < columns_.size()) shown.push_back("...");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, ": no column '", name, "'; the columns are ", absl::StrJoin(shown, ", "), cure));
+}
+
+absl::Status Planner::FindAll() {
+  const auto as_set = [](const std::vector<size_t>& places) {
+    return std::set<size_t>(places.begin(), places.end());
+  };
+  std::vector<std::string> ignored;
+  for (const std::string& name : options_.ignore) {
+    if (name == "*") {
+      ignore_rest_ = true;
+    } else {
+      ignored.push_back(name);
+    }
+  }
+  CISTERN_ASSIGN_OR_RETURN(label_, Find("label", options_.label));
+  CISTERN_ASSIGN_OR_RETURN(dense_, Find("dense", options_.dense));
+  CISTERN_ASSIGN_OR_RETURN(sparse_, Find("sparse", options_.sparse));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> bucket, Find("bucket", options_.bucket));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> ignore, Find("ignore", ignored));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> multi, Find("multi", options_.multi));
+  bucket_ = as_set(bucket);
+  ignore_ = as_set(ignore);
+  multi_ = as_set(multi);
+  return absl::OkStatus();
+}
+
+// Criteo's numeric columns are dense unless they were given another part.
+void Planner::DefaultDense() {
+  if (options_.format != TextFormat::kCriteo || !options_.dense.empty()) return;
+  for (size_t i = 1; i <= 13; ++i) {
+    const bool elsewhere = bucket_.count(i) > 0 || ignore_.count(i) > 0 ||
+                           std::count(sparse_.begin(), sparse_.end(), i) > 0;
+    if (!elsewhere) dense_.push_back(i);
+  }
+}
+
+absl::Status Planner::ChooseSlots() {
+  std::set<size_t> named(label_.begin(), label_.end());
+  named.insert(dense_.begin(), dense_.end());
+  named.insert(sparse_.begin(), sparse_.end());
+  for (size_t column = 0; column < columns_.size(); ++column) {
+    const bool extra_slot = options_.sparse.empty() && bucket_.count(column) > 0;
+    if ((named.count(column) > 0 && !extra_slot) || ignore_.count(column) > 0) continue;
+    if (options_.sparse.empty() && (!ignore_rest_ || extra_slot)) {
+      if (columns_[column].empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("column ", column + 1,
+                         " has no name in the header line, as row numbers have, or where "
+                         "lines end in the delimiter: --ignore '' passes over it"));
+      }
+      sparse_.push_back(column);
+    } else if (!ignore_rest_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "column ", Name(column), " has no part: add it to --dense, --sparse or --ignore"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Planner::CheckLabels() const {
+  if (label_.empty()) return absl::InvalidArgumentError("no label column was named: use --label");
+  std::set<size_t> features(dense_.begin(), dense_.end());
+  features.insert(sparse_.begin(), sparse_.end());
+  for (size_t column : label_) {
+    if (features.count(column) > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("column ", Name(column), " is the label and a feature at once"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Planner::MarkSlots(ColumnPlan* plan) const {
+  const std::set<size_t> slots(sparse_.begin(), sparse_.end());
+  for (size_t column : sparse_) {
+    plan->slots.push_back({column, bucket_.count(column) > 0, multi_.count(column) > 0});
+  }
+  for (const auto& [flag, columns] : {std::pair("bucket", bucket_), std::pair("multi", multi_)}) {
+    for (size_t column : columns) {
+      if (slots.count(column) > 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag, ": column ", Name(column), " is no slot: add it to --sparse"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ColumnPlan> Planner::Plan() {
+  CISTERN_RETURN_IF_ERROR(FindAll());
+  DefaultDense();
+  CISTERN_RETURN_IF_ERROR(ChooseSlots());
+  CISTERN_RETURN_IF_ERROR(CheckLabels());
+  ColumnPlan plan;
+  plan.label = label_;
+  plan.dense = dense_;
+  CISTERN_RETURN_IF_ERROR(MarkSlots(&plan));
+  return plan;
+}
+
+}  // namespace
+
+std::vector<std::string> CriteoColumns() {
+  return *ExpandColumns({"label", "I1..I13", "C1..C26"});
+}
+
+absl::StatusOr<ColumnPlan> PlanColumns(const ConvertOptions& options,
+                                       const std::vector<std::string>& columns) {
+  return Planner(options, columns).Plan();
+}
+
+}  // namespace cistern

@@ -1,0 +1,166 @@
+#include "worker/data/prepare/criteo_days.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "common/base/checked.h"
+#include "common/io/gzip.h"
+#include "worker/data/format/file_list.h"
+#include "worker/data/format/output_file.h"
+#include "worker/data/format/output_folder.h"
+
+namespace cistern {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint64_t{64} << 20;
+constexpr uint64_t kBlocksWanted = 1024;
+constexpr uint32_t kMultiHotMost = 1000;  // DLRM-v2 has 100
+constexpr size_t kGzipBytesAtOnce = size_t{4} << 20;
+constexpr uint64_t kInflatedBytesLeast = uint64_t{1} << 20;  // small files may be of one character
+constexpr char kGzipMagic[] = "\x1f\x8b";
+
+// A few KB of gzip unpack to a few MB, and terabytes to petabytes: what a day becomes is bounded.
+class Inflated {
+ public:
+  Inflated(const CriteoOptions& options, uint64_t packed_bytes, OutputFile& text)
+      : ratio_(options.gzip_max_ratio),
+        mb_(options.gzip_max_mb),
+        packed_bytes_(packed_bytes),
+        ratio_bytes_(
+            std::max(kInflatedBytesLeast, CheckedMul(ratio_, packed_bytes).value_or(UINT64_MAX))),
+        most_bytes_(CheckedMul(mb_, uint64_t{1} << 20).value_or(UINT64_MAX)),
+        text_(text) {}
+
+  absl::Status Append(absl::string_view block) {
+    bytes_ += block.size();
+    if (bytes_ > ratio_bytes_) {
+      return Refuse(absl::StrCat("more than ", ratio_, " times its ", packed_bytes_,
+                                 " bytes: if this is right, raise --gzip-max-ratio"));
+    }
+    if (bytes_ > most_bytes_) {
+      return Refuse(absl::StrCat("more than ", mb_,
+                                 " MiB: if this is right and the disk has room, raise "
+                                 "--gzip-max-mb"));
+    }
+    return text_.Append(block);
+  }
+
+ private:
+  absl::Status Refuse(const std::string& why) const {
+    return absl::DataLossError(
+        absl::StrCat("it has unpacked to ", bytes_, " bytes so far, which is ", why));
+  }
+
+  const uint64_t ratio_, mb_, packed_bytes_, ratio_bytes_, most_bytes_;
+  OutputFile& text_;
+  uint64_t bytes_ = 0;
+};
+
+absl::Status Inflate(FileSystem& files, const CriteoOptions& options, const MappedFile& file,
+                     const std::string& path, const std::function<absl::Status()>& step) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> text, OutputFile::Create(files, path));
+  Inflated inflated(options, file.bytes().size(), *text);
+  GzipReader reader([&inflated](absl::string_view block) { return inflated.Append(block); });
+  for (size_t at = 0; at < file.bytes().size(); at += kGzipBytesAtOnce) {
+    CISTERN_RETURN_IF_ERROR(step());
+    CISTERN_RETURN_IF_ERROR(file.StillWhole());
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(reader.Append(file.bytes().substr(at, kGzipBytesAtOnce)), file.path()));
+  }
+  CISTERN_RETURN_IF_ERROR(AddContext(reader.Finish(), file.path()));
+  return text->Close();
+}
+
+}  // namespace
+
+absl::Status CheckCriteoOptions(const CriteoOptions& options) {
+  if (options.days.size() < 2) {
+    return absl::InvalidArgumentError(
+        "name at least two files: days to train with, and one more, the last, to test with");
+  }
+  if (options.multi_hot.has_value() && options.format != DataFormat::kNorm) {
+    return absl::InvalidArgumentError(absl::StrCat("a slot of a ", FormatName(options.format),
+                                                   " file holds one key; multi-hot needs Norm"));
+  }
+  if (options.multi_hot.has_value() && options.multi_hot->size > kMultiHotMost) {
+    return absl::InvalidArgumentError(absl::StrCat("--multi-hot-size goes up to ", kMultiHotMost));
+  }
+  if (options.memory_mb == 0 || options.samples_per_file == 0) {
+    return absl::InvalidArgumentError("memory and samples of a file are at least 1");
+  }
+  for (const auto& [a, b] : options.crosses) {
+    if (a < kCriteoSparse && b < kCriteoSparse && a != b) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a cross of columns C", a + 1, " and C", b + 1, ": name two of C1 to C26"));
+  }
+  if (std::set(options.crosses.begin(), options.crosses.end()).size() != options.crosses.size()) {
+    return absl::InvalidArgumentError("a cross is named twice");
+  }
+  for (const std::string& path : options.days) {
+    std::error_code error;
+    if (!fs::exists(path, error)) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": no such file"));
+    }
+  }
+  return OutputFolder::CheckSpares(options.out, options.days);
+}
+
+std::string CriteoPlan(const CriteoOptions& options) {
+  std::string plan = absl::StrCat("cistern criteo 2\nblocks ", options.block_bytes, "\n");
+  for (const std::string& day : options.days) {
+    std::error_code ignored;
+    const auto changed = fs::last_write_time(day, ignored).time_since_epoch();
+    absl::StrAppend(&plan, fs::absolute(day, ignored).string(), "\t", fs::file_size(day, ignored),
+                    "\t", changed.count(), "\n");
+  }
+  absl::StrAppend(&plan, "dense ", static_cast<int>(options.dense), " min_count ",
+                  options.min_count, " shuffle ", options.shuffle, " seed ", options.seed,
+                  " memory ", options.memory_mb, "\n");
+  for (const auto& [a, b] : options.crosses) absl::StrAppend(&plan, "cross ", a, " ", b, "\n");
+  return plan;
+}
+
+absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& options, size_t day,
+                                      const WorkFolder& work,
+                                      const std::function<absl::Status()>& step) {
+  const std::string& path = options.days[day];
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
+  if (file->bytes().empty()) return absl::DataLossError(absl::StrCat(path, " is empty: no row"));
+  if (!absl::StartsWith(file->bytes(), kGzipMagic)) {
+    const std::string kind = BinaryHint(file->bytes().substr(0, 64));
+    if (kind.empty()) return path;
+    return absl::DataLossError(absl::StrCat(path, " is not a text file", kind));
+  }
+  const std::string text =
+      work.Path(absl::StrCat("day-", day, "-", fs::path(path).stem().string()));
+  std::error_code ignored;
+  if (!fs::exists(text, ignored))
+    CISTERN_RETURN_IF_ERROR(Inflate(files, options, *file, text, step));
+  return text;
+}
+
+absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options,
+                                          const std::vector<std::string>& texts) {
+  CriteoDays days;
+  for (const std::string& path : texts) {
+    CISTERN_ASSIGN_OR_RETURN(days.texts.emplace_back(), MappedFile::Open(path));
+    days.bytes += days.texts.back()->bytes().size();
+  }
+  uint64_t block_bytes = options.block_bytes;
+  if (block_bytes == 0) {
+    block_bytes = std::clamp(days.bytes / kBlocksWanted, kBlockBytesLeast, kBlockBytesMost);
+  }
+  for (size_t day = 0; day < days.texts.size(); ++day) {
+    const uint64_t size = days.texts[day]->bytes().size();
+    for (uint64_t begin = 0; begin < size; begin += block_bytes) {
+      days.blocks.push_back({day, begin, std::min(begin + block_bytes, size)});
+    }
+  }
+  return days;
+}
+
+}  // namespace cistern

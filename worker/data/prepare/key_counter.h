@@ -1,0 +1,37 @@
+// How many distinct keys a stream holds, and which are frequent, in bounded memory.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/base/types.h"
+
+namespace cistern {
+
+// Exact up to `exact_max` distinct keys; beyond it the number is estimated by HyperLogLog (Flajolet
+// et al. 2007; 2^14 registers, standard error 0.8 %), and only keys that were already met are
+// counted, which the frequent ones were.
+//
+// Threads: one at a time.
+class KeyCounter {
+ public:
+  explicit KeyCounter(size_t exact_max = size_t{1} << 16) : exact_max_(exact_max) {}
+
+  void Add(Key key);
+
+  bool exact() const { return registers_.empty(); }
+  uint64_t Distinct() const;
+  // The `n` most frequent keys with their counts, most frequent first; equal counts by key.
+  std::vector<std::pair<Key, uint64_t>> Top(size_t n) const;
+
+ private:
+  void Register(Key key);
+
+  size_t exact_max_;
+  absl::flat_hash_map<Key, uint64_t> counts_;
+  std::vector<uint8_t> registers_;  // empty while exact
+};
+
+}  // namespace cistern

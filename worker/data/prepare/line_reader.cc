@@ -1,0 +1,83 @@
+#include "worker/data/prepare/line_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/strip.h"
+#include "worker/data/format/file_list.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kKindBytes = 64;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
+  CISTERN_RETURN_IF_ERROR(stream->Fill(kKindBytes));
+  const std::string kind = BinaryHint({stream->data(), std::min(kKindBytes, stream->available())});
+  if (!kind.empty()) {
+    return absl::DataLossError(absl::StrCat(path, " is not a text file", kind));
+  }
+  return std::unique_ptr<LineReader>(new LineReader(std::move(stream)));
+}
+
+absl::StatusOr<bool> LineReader::Next(absl::string_view* line) {
+  stream_->Consume(taken_);
+  taken_ = 0;
+  CISTERN_ASSIGN_OR_RETURN(const bool found, TakeLine());
+  first_line_ = last_line_;
+  if (found && std::memchr(stream_->data(), '\0', taken_) != nullptr) {
+    return DataLoss("holds a zero byte: this is not a text file");
+  }
+  *line = found ? Current() : absl::string_view();
+  return found;
+}
+
+absl::StatusOr<bool> LineReader::Extend(absl::string_view* line) {
+  CISTERN_ASSIGN_OR_RETURN(const bool found, TakeLine());
+  if (found) *line = Current();
+  return found;
+}
+
+absl::StatusOr<bool> LineReader::TakeLine() {
+  size_t scanned = taken_, end = 0;
+  while (true) {
+    const char* const data = stream_->data();
+    const size_t available = stream_->available();
+    const void* feed =
+        scanned == available ? nullptr : std::memchr(data + scanned, '\n', available - scanned);
+    if (feed != nullptr) {
+      end = static_cast<size_t>(static_cast<const char*>(feed) - data) + 1;
+    } else if (stream_->at_end()) {
+      if (available == taken_) return false;
+      end = available;
+    }
+    if ((end > 0 ? end : available) > kLineBytesMax) {
+      first_line_ = taken_ > 0 ? first_line_ : last_line_ + 1;
+      return DataLoss("is longer than 16 MiB: is this the right file, and are all quotes closed?");
+    }
+    if (end > 0) break;
+    scanned = available;
+    // Doubling keeps a long line linear.
+    CISTERN_RETURN_IF_ERROR(
+        stream_->Fill(available < ByteStream::kBufferBytes ? available + 1 : 2 * available));
+  }
+  taken_ = end;
+  ++last_line_;
+  return true;
+}
+
+absl::string_view LineReader::Current() const {
+  absl::string_view line(stream_->data(), taken_);
+  if (absl::ConsumeSuffix(&line, "\n")) absl::ConsumeSuffix(&line, "\r");
+  if (first_line_ == 1) absl::ConsumePrefix(&line, "\xEF\xBB\xBF");
+  return line;
+}
+
+absl::Status LineReader::DataLoss(absl::string_view what) const {
+  return absl::DataLossError(absl::StrCat(path(), ": line ", first_line_, ": ", what));
+}
+
+}  // namespace cistern

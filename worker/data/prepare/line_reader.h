@@ -1,0 +1,47 @@
+// The lines of a text file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/base/status.h"
+#include "worker/data/format/byte_stream.h"
+
+namespace cistern {
+
+// Threads: one at a time.
+class LineReader {
+ public:
+  // Longer lines are refused, so that a file without line ends cannot ask for all memory.
+  static constexpr size_t kLineBytesMax = size_t{16} << 20;
+
+  // kDataLoss: a packed or binary file, by its first bytes, with the cure.
+  static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path);
+
+  // Reads the next line into `line`, without its line end (LF or CR LF) and, in line 1, without a
+  // byte order mark; false at the end. The view is valid until the next call. kDataLoss: a line
+  // that is too long or holds a zero byte.
+  absl::StatusOr<bool> Next(absl::string_view* line);
+  // Makes `line` reach over one more line, the line end between them included; false at the end.
+  absl::StatusOr<bool> Extend(absl::string_view* line);
+
+  const std::string& path() const { return stream_->path(); }
+  uint64_t line() const { return first_line_; }  // where the current one began, from 1
+  uint64_t bytes_read() const { return stream_->offset() + taken_; }
+  // "file: line 12: what".
+  absl::Status DataLoss(absl::string_view what) const;
+
+ private:
+  explicit LineReader(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
+  // Lets the current line end where the next physical line does; false if there is none.
+  absl::StatusOr<bool> TakeLine();
+  absl::string_view Current() const;
+
+  std::unique_ptr<ByteStream> stream_;
+  size_t taken_ = 0;  // bytes of the current line, line end included
+  uint64_t first_line_ = 0, last_line_ = 0;
+};
+
+}  // namespace cistern

@@ -1,0 +1,175 @@
+#include "worker/data/source/batch_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+
+#include "common/base/check.h"
+#include "common/base/philox.h"
+
+namespace cistern {
+namespace {
+
+// Places 0 .. count - 1 in random order (Fisher and Yates).
+std::vector<size_t> Permutation(uint64_t seed, uint64_t stream, size_t count) {
+  std::vector<size_t> places(count);
+  std::iota(places.begin(), places.end(), size_t{0});
+  for (size_t i = count; i > 1; --i) {
+    const PhiloxBlock random = Philox(seed, i, stream);
+    const uint64_t bits = uint64_t{random.word[1]} << 32 | random.word[0];
+    const size_t j = static_cast<size_t>((static_cast<unsigned __int128>(bits) * i) >> 64);
+    std::swap(places[i - 1], places[j]);
+  }
+  return places;
+}
+
+void AppendRow(const std::vector<float>& from, size_t width, size_t row, std::vector<float>* to) {
+  to->insert(to->end(), from.begin() + row * width, from.begin() + (row + 1) * width);
+}
+
+void AppendSample(const SparseBatch& from, size_t sample, SparseBatch* to) {
+  const uint32_t* offsets = from.offsets.data() + sample * from.slot_num;
+  const uint32_t base = to->offsets.back();
+  for (uint32_t slot = 1; slot <= from.slot_num; ++slot) {
+    to->offsets.push_back(base + offsets[slot] - offsets[0]);
+  }
+  const auto append = [&](const auto& values, auto* made) {
+    if (values.empty()) return;  // a batch has rows or keys
+    made->insert(made->end(), values.begin() + offsets[0], values.begin() + offsets[from.slot_num]);
+  };
+  append(from.rows, &to->rows);
+  append(from.keys, &to->keys);
+}
+
+// An empty batch with `shape`'s inputs and room for its samples.
+Batch EmptyLike(const Batch& shape) {
+  Batch batch;
+  batch.all = shape.all;
+  batch.first = shape.first;
+  batch.label.reserve(shape.label.size());
+  batch.dense.reserve(shape.dense.size());
+  for (const SparseBatch& sparse : shape.sparse) {
+    SparseBatch& made = batch.sparse.emplace_back();
+    made.slot_num = sparse.slot_num;
+    made.offsets.reserve(sparse.offsets.size());
+    made.offsets.push_back(0);
+  }
+  return batch;
+}
+
+void AppendSample(const Batch& from, size_t sample, Batch* to) {
+  AppendRow(from.label, from.label.size() / from.size, sample, &to->label);
+  AppendRow(from.dense, from.dense.size() / from.size, sample, &to->dense);
+  for (size_t i = 0; i < from.sparse.size(); ++i) {
+    AppendSample(from.sparse[i], sample, &to->sparse[i]);
+  }
+  ++to->size;
+}
+
+}  // namespace
+
+size_t BatchBytes(const SampleBlock& block, bool segments) {
+  // An occurrence takes a row; with segments, an output too and at most a segment's row and offset.
+  const size_t occurrence_bytes = segments ? 16 : 4;
+  size_t bytes = sizeof(float) * (block.label.size() + block.dense.size());
+  for (const SparseColumn& column : block.sparse) {
+    bytes += sizeof(uint32_t) * column.offsets.size() + occurrence_bytes * column.keys.size();
+  }
+  return bytes;
+}
+
+Batch MakeBatch(SampleBlock&& block) {
+  Batch batch;
+  batch.size = batch.all = block.size;
+  batch.label = std::move(block.label);
+  batch.dense = std::move(block.dense);
+  batch.label.shrink_to_fit();
+  batch.dense.shrink_to_fit();
+  for (SparseColumn& column : block.sparse) {
+    SparseBatch& sparse = batch.sparse.emplace_back();
+    sparse.offsets = std::move(column.offsets);
+    sparse.offsets.shrink_to_fit();
+    if (batch.size == 0) continue;
+    sparse.slot_num = static_cast<uint32_t>((sparse.offsets.size() - 1) / batch.size);
+  }
+  return batch;
+}
+
+void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<Batch>* batches) {
+  if (batches->empty()) return;
+  const size_t batchsize = batches->front().size;
+  size_t samples = 0;
+  for (const Batch& batch : *batches) samples += batch.size;
+  const std::vector<size_t> places = Permutation(seed, stream, samples);
+  std::vector<Batch> shuffled;
+  shuffled.reserve(batches->size());
+  for (size_t next = 0; const Batch& like : *batches) {
+    Batch& batch = shuffled.emplace_back(EmptyLike(like));
+    for (size_t end = next + like.size; next < end; ++next) {
+      AppendSample((*batches)[places[next] / batchsize], places[next] % batchsize, &batch);
+    }
+    for (SparseBatch& sparse : batch.sparse) {
+      sparse.rows.shrink_to_fit();
+      sparse.keys.shrink_to_fit();
+    }
+  }
+  *batches = std::move(shuffled);
+}
+
+void SegmentBuilder::Build(Batch* batch) {
+  for (SparseBatch& sparse : batch->sparse) Build(&sparse);
+}
+
+void SegmentBuilder::Build(SparseBatch* sparse) {
+  const size_t count = sparse->rows.size();
+  occurrences_.resize(count);
+  Row row_max = 0;
+  for (size_t output = 0; output + 1 < sparse->offsets.size(); ++output) {
+    for (uint32_t k = sparse->offsets[output]; k < sparse->offsets[output + 1]; ++k) {
+      occurrences_[k] = uint64_t{sparse->rows[k]} << 32 | output;
+      row_max = std::max(row_max, sparse->rows[k]);
+    }
+  }
+  Sort(row_max);
+  size_t distinct = 0;
+  for (size_t k = 0; k < count; ++k) {
+    distinct += k == 0 || occurrences_[k] >> 32 != occurrences_[k - 1] >> 32;
+  }
+  sparse->segment_rows.clear();
+  sparse->segment_offsets.clear();
+  sparse->segment_rows.reserve(distinct);
+  sparse->segment_offsets.reserve(distinct + 1);
+  sparse->segment_outputs.resize(count);
+  for (size_t k = 0; k < count; ++k) {
+    const Row row = static_cast<Row>(occurrences_[k] >> 32);
+    if (k == 0 || row != sparse->segment_rows.back()) {
+      sparse->segment_rows.push_back(row);
+      sparse->segment_offsets.push_back(static_cast<uint32_t>(k));
+    }
+    sparse->segment_outputs[k] = static_cast<uint32_t>(occurrences_[k]);
+  }
+  sparse->segment_offsets.push_back(static_cast<uint32_t>(count));
+}
+
+// Least significant digit first by the bits of the row alone: sorting is stable, and occurrences
+// come in the order of their outputs.
+void SegmentBuilder::Sort(Row row_max) {
+  constexpr int kDigitBits = 11;
+  constexpr size_t kDigits = size_t{1} << kDigitBits;
+  if (occurrences_.size() < kDigits / 4) {
+    std::sort(occurrences_.begin(), occurrences_.end());
+    return;
+  }
+  scratch_.resize(occurrences_.size());
+  for (int shift = 32; shift < 32 + static_cast<int>(std::bit_width(row_max));
+       shift += kDigitBits) {
+    std::array<uint32_t, kDigits> starts = {};
+    for (uint64_t x : occurrences_) ++starts[(x >> shift) & (kDigits - 1)];
+    for (uint32_t sum = 0; uint32_t & start : starts) start = std::exchange(sum, sum + start);
+    for (uint64_t x : occurrences_) scratch_[starts[(x >> shift) & (kDigits - 1)]++] = x;
+    occurrences_.swap(scratch_);
+  }
+}
+
+}  // namespace cistern

@@ -1,0 +1,52 @@
+#include "worker/data/source/key_collector.h"
+
+#include "worker/data/source/batch_builder.h"
+
+namespace cistern {
+namespace {
+
+class HostKeys : public KeyCollector {
+ public:
+  explicit HostKeys(size_t inputs) : keys_(inputs), before_(inputs), rows_(inputs) {}
+
+  absl::Status Add(const SampleBlock& samples) override {
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      const std::vector<Key>& keys = samples.sparse[i].keys;
+      before_[i] = keys_[i].size();
+      rows_[i].resize(keys.size());
+      keys_[i].Add(keys, rows_[i].data());
+    }
+    return absl::OkStatus();
+  }
+  size_t size(size_t input) const override { return keys_[input].size(); }
+  absl::Span<const Key> added(size_t input) const override {
+    return keys_[input].keys().subspan(before_[input]);
+  }
+  void Drop() override {
+    for (size_t i = 0; i < keys_.size(); ++i) keys_[i].Truncate(before_[i]);
+  }
+  Batch Take(SampleBlock&& samples) override {
+    Batch batch = MakeBatch(std::move(samples));
+    for (size_t i = 0; i < keys_.size(); ++i) batch.sparse[i].rows = std::move(rows_[i]);
+    return batch;
+  }
+  absl::Status Finish(Pass* pass) override {
+    for (KeyIndex& keys : keys_) pass->keys.emplace_back(std::exchange(keys, KeyIndex()));
+    return absl::OkStatus();
+  }
+
+  bool wants_segments() const override { return true; }
+
+ private:
+  std::vector<KeyIndex> keys_;
+  std::vector<size_t> before_;
+  std::vector<std::vector<Row>> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<KeyCollector> KeyCollector::OnHost(size_t inputs) {
+  return std::make_unique<HostKeys>(inputs);
+}
+
+}  // namespace cistern

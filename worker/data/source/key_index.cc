@@ -1,0 +1,74 @@
+#include "worker/data/source/key_index.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "common/base/check.h"
+#include "common/base/hash.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kSlotsMin = 64;
+// Keys whose memory is fetched ahead of their use. Below it, nothing is gained; far above it, the
+// first lines are gone again.
+constexpr size_t kAhead = 32;
+
+}  // namespace
+
+Row KeyIndex::Add(Key key) {
+  Reserve(1);
+  const size_t place = Locate(key);
+  if (slots_[place] == kNone) {
+    slots_[place] = static_cast<Row>(keys_.size());
+    keys_.push_back(key);
+  }
+  return slots_[place];
+}
+
+void KeyIndex::Add(absl::Span<const Key> keys, Row* rows) {
+  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
+    const absl::Span<const Key> part = keys.subspan(begin, kAhead);
+    Reserve(part.size());
+    const size_t mask = slots_.size() - 1;
+    for (Key key : part) __builtin_prefetch(&slots_[MixKey(key) & mask]);
+    for (Key key : part) {
+      const Row row = slots_[MixKey(key) & mask];
+      if (row != kNone) __builtin_prefetch(&keys_[row]);
+    }
+    for (size_t i = 0; i < part.size(); ++i) rows[begin + i] = Add(part[i]);
+  }
+}
+
+Row KeyIndex::Find(Key key) const {
+  return slots_.empty() ? kNone : slots_[Locate(key)];
+}
+
+// Probing is linear, and a key stands behind every key of its chain that came before it, so taking
+// keys away newest first leaves what was there before they came.
+void KeyIndex::Truncate(size_t size) {
+  CISTERN_CHECK(size <= keys_.size());
+  while (keys_.size() > size) {
+    slots_[Locate(keys_.back())] = kNone;
+    keys_.pop_back();
+  }
+}
+
+void KeyIndex::Reserve(size_t more) {
+  const size_t size = keys_.size() + more;
+  if (2 * size <= slots_.size()) return;
+  CISTERN_CHECK(size < kNone);
+  slots_.assign(std::max(kSlotsMin, std::bit_ceil(2 * size)), kNone);
+  for (size_t row = 0; row < keys_.size(); ++row) {
+    slots_[Locate(keys_[row])] = static_cast<Row>(row);
+  }
+}
+
+size_t KeyIndex::Locate(Key key) const {
+  const size_t mask = slots_.size() - 1;
+  size_t place = MixKey(key) & mask;
+  while (slots_[place] != kNone && keys_[slots_[place]] != key) place = (place + 1) & mask;
+  return place;
+}
+
+}  // namespace cistern

@@ -1,0 +1,65 @@
+#include "worker/data/source/pass_keys.h"
+
+#include <algorithm>
+
+#include "common/base/hash.h"
+
+namespace cistern {
+namespace {
+
+// The first place at or behind `begin` whose mixed key is not below `mixed`: by steps that double,
+// so that a place nearby costs little.
+size_t Gallop(absl::Span<const Key> keys, size_t begin, uint64_t mixed) {
+  size_t step = 1, end = begin;
+  while (end < keys.size() && MixKey(keys[end]) < mixed) {
+    begin = end + 1;
+    end += step;
+    step *= 2;
+  }
+  end = std::min(end, keys.size());
+  const auto below = [mixed](Key key, uint64_t) { return MixKey(key) < mixed; };
+  return static_cast<size_t>(
+      std::lower_bound(keys.begin() + begin, keys.begin() + end, mixed, below) - keys.begin());
+}
+
+}  // namespace
+
+PassKeys PassKeys::Ordered(std::vector<Key> keys) {
+  PassKeys made;
+  made.is_ordered_ = true;
+  made.ordered_ = std::move(keys);
+  return made;
+}
+
+void PassKeys::Find(absl::Span<const Key> wanted, Row* rows) const {
+  if (!is_ordered_) {
+    for (size_t i = 0; i < wanted.size(); ++i) rows[i] = index_.Find(wanted[i]);
+    return;
+  }
+  size_t place = 0;
+  uint64_t last = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const uint64_t mixed = MixKey(wanted[i]);
+    place = Gallop(ordered_, mixed < last ? 0 : place, mixed);
+    last = mixed;
+    const bool found = place < ordered_.size() && ordered_[place] == wanted[i];
+    rows[i] = found ? static_cast<Row>(place) : kNone;
+  }
+}
+
+SharedRows FindShared(const PassKeys& keys, const PassKeys& others) {
+  std::vector<Row> found(keys.size());
+  others.Find(keys.keys(), found.data());
+  SharedRows shared;
+  for (Row row = 0; row < found.size(); ++row) {
+    if (found[row] == PassKeys::kNone) {
+      shared.missing.push_back(row);
+    } else {
+      shared.here.push_back(row);
+      shared.there.push_back(found[row]);
+    }
+  }
+  return shared;
+}
+
+}  // namespace cistern

@@ -1,0 +1,249 @@
+#include "worker/data/source/pass_source.h"
+
+#include "common/base/check.h"
+#include "worker/data/source/batch_builder.h"
+#include "worker/data/source/sample_cursor.h"
+
+namespace cistern {
+namespace {
+
+// What others take of this worker's rows, and the places of rows that others hold, an occurrence of
+// a key: of a batch with partners (worker/pass/shared_pass.h).
+constexpr size_t kExchangeBytes = 24;
+
+size_t PartBegin(size_t batchsize, uint64_t part, uint64_t parts) {
+  return batchsize * part / parts;
+}
+
+SampleCursor::Options CursorOptions(const PassOptions& options) {
+  SampleCursor::Options cursor;
+  cursor.batchsize = options.batchsize;
+  cursor.part_begin = PartBegin(options.batchsize, options.part, options.parts);
+  cursor.part_end = PartBegin(options.batchsize, options.part + 1, options.parts);
+  cursor.inputs = options.shape.slot_nums.size();
+  cursor.wrap = options.max_batches > 0 && options.repeat;
+  cursor.epochs = options.max_batches == 0 ? options.num_epochs : options.repeat ? 0 : 1;
+  return cursor;
+}
+
+}  // namespace
+
+struct PassSource::State {
+  State(const PassOptions& given, OpenReader open, const PassCursor& start,
+        std::unique_ptr<KeyCollector> collector, std::unique_ptr<PassPartners> others)
+      : options(given),
+        partners(std::move(others)),
+        keys(collector != nullptr ? std::move(collector)
+                                  : KeyCollector::OnHost(given.shape.slot_nums.size())),
+        cursor(CursorOptions(given), std::move(open), start.next),
+        batches_made(start.batches),
+        shuffle_epoch(start.shuffle_epoch),
+        shuffle_place(start.shuffle_place),
+        forced_batches(start.pass_batches),
+        batches_done(start.batches_done) {}
+
+  absl::StatusOr<std::unique_ptr<Pass>> MakePass();
+  // Reads the next batch where none is pending, and adds its keys.
+  absl::StatusOr<PassPartners::Claim> Claim();
+  // The same, as all workers see it.
+  absl::StatusOr<PassPartners::Claim> AgreedClaim();
+  // Adds the pending samples to `pass` as a batch; false, and nothing is changed, if that is over
+  // the budget.
+  bool Stage(const PassPartners::Claim& claim, Pass* pass);
+  // Where the pass that would be made now begins.
+  PassCursor Cursor() const;
+  bool Ends(const Pass& pass) const;
+  absl::Status Finish(Pass* pass);
+  // Leaves out the batches that are trained already.
+  void DropDone(Pass* pass);
+  size_t KeyBytes() const;
+  size_t PendingBytes() const;  // of the pending samples as a batch
+  absl::Status TooLarge() const;
+  absl::Status CutShort(size_t batches) const;
+  bool AllMade() const {
+    return (options.max_batches > 0 && batches_made >= options.max_batches) ||
+           (options.max_batches == 0 && options.num_epochs == 0);
+  }
+
+  const PassOptions options;
+  const std::unique_ptr<PassPartners> partners;
+  const std::unique_ptr<KeyCollector> keys;
+  SampleCursor cursor;
+  BatchSamples samples;  // of the next batch, where pending
+  bool pending = false;
+  DataPlace pending_place;  // where it begins
+  uint64_t batches_made;
+  size_t batch_bytes = 0;                 // of the pass being made
+  size_t wanted_bytes = 0, budget = 0;    // of the batch that did not fit
+  uint32_t shuffle_epoch, shuffle_place;  // the next pass's place among those that begin in it
+  uint64_t forced_batches, batches_done;  // of a first pass that the start stands inside; or 0
+  SegmentBuilder segments;
+  absl::Status error;
+};
+
+PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start,
+                       std::unique_ptr<KeyCollector> keys, std::unique_ptr<PassPartners> partners)
+    : state_(std::make_unique<State>(options, std::move(open), start, std::move(keys),
+                                     std::move(partners))) {
+  CISTERN_CHECK(start.pass_batches == 0 || start.batches_done < start.pass_batches);
+  CISTERN_CHECK(options.batchsize > 0);
+  CISTERN_CHECK(options.value_bytes.size() == options.shape.slot_nums.size());
+}
+
+PassSource::~PassSource() = default;
+
+absl::StatusOr<std::unique_ptr<Pass>> PassSource::Next() {
+  CISTERN_RETURN_IF_ERROR(state_->error);
+  absl::StatusOr<std::unique_ptr<Pass>> pass = state_->MakePass();
+  state_->error = pass.status();
+  return pass;
+}
+
+absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
+  auto pass = std::make_unique<Pass>();
+  pass->begin = Cursor();
+  batch_bytes = 0;
+  while (forced_batches > 0 || !AllMade()) {
+    CISTERN_ASSIGN_OR_RETURN(const PassPartners::Claim claim, AgreedClaim());
+    if (claim.samples == 0) break;
+    if (!Stage(claim, pass.get())) {
+      if (pass->batches.empty() || forced_batches > 0) return TooLarge();
+      break;
+    }
+    pending = false;
+    ++batches_made;
+    pass->ends_epoch = samples.ends_epoch;
+    if (Ends(*pass)) break;
+  }
+  if (pass->batches.size() < forced_batches) return CutShort(pass->batches.size());
+  if (pass->batches.empty()) return nullptr;
+  CISTERN_RETURN_IF_ERROR(Finish(pass.get()));
+  return pass;
+}
+
+bool PassSource::State::Ends(const Pass& pass) const {
+  if (forced_batches > 0) return pass.batches.size() == forced_batches;
+  return pass.ends_epoch || (options.cut_every > 0 && batches_made % options.cut_every == 0);
+}
+
+PassCursor PassSource::State::Cursor() const {
+  PassCursor at;
+  at.next = pending ? pending_place : cursor.place();
+  at.batches = batches_made;
+  at.shuffle_epoch = shuffle_epoch;
+  at.shuffle_place = shuffle_place;
+  at.pass_batches = forced_batches;
+  at.batches_done = batches_done;
+  return at;
+}
+
+absl::StatusOr<PassPartners::Claim> PassSource::State::Claim() {
+  if (!pending) {
+    pending_place = cursor.place();
+    CISTERN_ASSIGN_OR_RETURN(pending, cursor.Next(&samples));
+    if (!pending) return PassPartners::Claim{};
+  }
+  CISTERN_RETURN_IF_ERROR(keys->Add(samples.block));
+  return PassPartners::Claim{samples.all, KeyBytes() + batch_bytes + PendingBytes(),
+                             options.byte_budget};
+}
+
+absl::StatusOr<PassPartners::Claim> PassSource::State::AgreedClaim() {
+  const absl::StatusOr<PassPartners::Claim> own = Claim();
+  if (partners == nullptr) return own;
+  std::vector<absl::Span<const Key>> added(options.value_bytes.size());
+  for (size_t i = 0; i < added.size() && own.ok() && own->samples > 0; ++i) {
+    added[i] = keys->added(i);
+  }
+  return partners->Agree(own, added);
+}
+
+bool PassSource::State::Stage(const PassPartners::Claim& claim, Pass* pass) {
+  wanted_bytes = claim.bytes;
+  budget = claim.budget;
+  if (wanted_bytes > budget) {
+    keys->Drop();
+    if (partners != nullptr) partners->Drop();
+    return false;
+  }
+  if (pass->batches.empty()) pass->epoch = samples.epoch;
+  batch_bytes += PendingBytes();
+  pass->samples += samples.all;
+  Batch& batch = pass->batches.emplace_back(keys->Take(std::move(samples.block)));
+  batch.all = samples.all;
+  batch.first = PartBegin(options.batchsize, options.part, options.parts);
+  for (size_t i = 0; i < batch.sparse.size(); ++i) {
+    batch.sparse[i].slot_num = options.shape.slot_nums[i];
+  }
+  return true;
+}
+
+size_t PassSource::State::PendingBytes() const {
+  size_t bytes = BatchBytes(samples.block, options.segments);
+  if (options.parts == 1) return bytes;
+  for (const SparseColumn& column : samples.block.sparse)
+    bytes += column.keys.size() * kExchangeBytes;
+  return bytes;
+}
+
+absl::Status PassSource::State::Finish(Pass* pass) {
+  if (pass->epoch != shuffle_epoch) shuffle_place = 0;
+  shuffle_epoch = pass->epoch;
+  const uint64_t stream = uint64_t{shuffle_epoch} << 32 | shuffle_place++;
+  if (options.shuffle) ShuffleSamples(options.shuffle_seed, stream, &pass->batches);
+  DropDone(pass);
+  forced_batches = batches_done = 0;
+  pass->end = Cursor();
+  pass->is_last = AllMade() || (!pending && cursor.at_end());
+  CISTERN_RETURN_IF_ERROR(keys->Finish(pass));
+  if (partners != nullptr) pass->owned = partners->Take();
+  if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
+  if (partners != nullptr) return absl::OkStatus();  // rows are still to get their places
+  for (Batch& batch : pass->batches) segments.Build(&batch);
+  return absl::OkStatus();
+}
+
+void PassSource::State::DropDone(Pass* pass) {
+  const auto first = pass->batches.begin();
+  for (size_t i = 0; i < batches_done; ++i) pass->samples -= first[i].all;
+  pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
+}
+
+// With partners the values are at the owners, who count them, and what is here is a key's index.
+size_t PassSource::State::KeyBytes() const {
+  size_t bytes = 0;
+  for (size_t i = 0; i < options.value_bytes.size(); ++i) {
+    const size_t value_bytes = partners == nullptr ? options.value_bytes[i] : 0;
+    bytes += keys->size(i) * (value_bytes + kKeyBytes);
+  }
+  return bytes;
+}
+
+absl::Status PassSource::State::CutShort(size_t batches) const {
+  return absl::DataLossError(absl::StrCat("the run stopped inside a pass of ", forced_batches,
+                                          " batches, and now only ", batches,
+                                          " are left in the data: it is not the data that it was"));
+}
+
+absl::Status PassSource::State::TooLarge() const {
+  constexpr size_t kMiB = size_t{1} << 20;
+  if (forced_batches > 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the run stopped inside a pass of ", forced_batches,
+                     " batches, which has to be made again as it was; it takes more than ",
+                     wanted_bytes, " bytes, and a pass may take ", budget,
+                     ": give cistern.pass_memory_mb the value that it had"));
+  }
+  const std::string what =
+      absl::StrCat("one batch of ", samples.all, " samples takes ", wanted_bytes,
+                   " bytes with the rows of its keys, and a pass may take ", budget);
+  if (options.device_bound) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        what, ", a quarter of what the GPU has left beside the model: lower solver.batchsize"));
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, ": raise cistern.pass_memory_mb to at least ",
+                   (wanted_bytes + kMiB - 1) / kMiB, ", or lower solver.batchsize"));
+}
+
+}  // namespace cistern

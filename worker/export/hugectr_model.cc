@@ -1,0 +1,340 @@
+#include "worker/export/hugectr_model.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_join.h"
+#include "worker/export/dense_weights.h"
+#include "worker/export/key_slots.h"
+#include "worker/export/new_file.h"
+#include "worker/model/graph/model_summary.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kPushRows = size_t{1} << 16;
+constexpr uint64_t kMostNtpBytes = uint64_t{1} << 30;
+constexpr char kDenseTable[] = "dense", kRunningTable[] = "dense_state";
+
+// The dense table of that name; -1 if the model has none.
+int FindDense(const v1::Schema& schema, const char* name) {
+  for (int i = 0; i < schema.dense_tables_size(); ++i) {
+    if (schema.dense_tables(i).name() == name) return i;
+  }
+  return -1;
+}
+
+absl::StatusOr<std::vector<float>> PullDense(ParameterClient& client, int table) {
+  const v1::DenseTableSpec& spec = client.schema().dense_tables(table);
+  std::vector<float> values(spec.rows() * static_cast<size_t>(spec.columns_size()));
+  CISTERN_RETURN_IF_ERROR(AddContext(client.PullDense(static_cast<TableId>(table), values.data()),
+                                     absl::StrCat("table '", spec.name(), "' of the servers")));
+  return values;
+}
+
+class ModelWriter {
+ public:
+  ModelWriter(FileSystem& files, const ModelConfig& config, ParameterClient& client,
+              const HugectrPlace& place)
+      : files_(files), config_(config), client_(client), place_(place) {}
+
+  absl::StatusOr<HugectrWritten> Write() {
+    CISTERN_ASSIGN_OR_RETURN(summary_, Summarize(config_));
+    for (size_t e = 0; e < config_.embeddings.size(); ++e) {
+      CISTERN_RETURN_IF_ERROR(AddContext(WriteRows(e), place_.sparse(e)));
+    }
+    CISTERN_RETURN_IF_ERROR(WriteRunning());
+    CISTERN_RETURN_IF_ERROR(WriteDense());
+    return written_;
+  }
+
+ private:
+  absl::Status WriteRows(size_t e) {
+    CISTERN_ASSIGN_OR_RETURN(const SparseShape shape, SparseShapeOf(config_, e));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SparseWriter> writer,
+                             SparseWriter::Create(files_, place_.sparse(e), place_.form, shape));
+    KeySlots slots(config_, files_, e);
+    const auto add = [&](uint32_t, Key key, const float* value, bool) -> absl::Status {
+      uint64_t slot = 0;
+      if (shape.has_slots) {
+        CISTERN_ASSIGN_OR_RETURN(slot, slots.Of(key));
+      }
+      ++written_.rows;
+      return writer->Add(key, slot, value);
+    };
+    CISTERN_RETURN_IF_ERROR(client_.Scan(static_cast<TableId>(e), add));
+    CISTERN_RETURN_IF_ERROR(writer->Close());
+    Note(place_.sparse(e), writer->bytes());
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteRunning() {
+    const int table = FindDense(client_.schema(), kRunningTable);
+    if (table < 0) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> running, PullDense(client_, table));
+    const std::string text = FormatNtp(summary_.layers, running);
+    const std::string path = NtpPathOf(place_.dense());
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, path));
+    CISTERN_RETURN_IF_ERROR(file->Append(text));
+    CISTERN_RETURN_IF_ERROR(file->Close());
+    Note(path, text.size());
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteDense() {
+    const int table = FindDense(client_.schema(), kDenseTable);
+    std::vector<float> values;
+    size_t columns = 1;
+    if (table >= 0) {
+      CISTERN_ASSIGN_OR_RETURN(values, PullDense(client_, table));
+      columns = static_cast<size_t>(client_.schema().dense_tables(table).columns_size());
+    }
+    if (place_.form == HugectrForm::kV3 && columns > 1) {
+      std::vector<float> states;
+      for (size_t c = 1; c < columns; ++c) {
+        const std::vector<float> column = ColumnOf(values, columns, c);
+        states.insert(states.end(), column.begin(), column.end());
+      }
+      CISTERN_RETURN_IF_ERROR(WriteFloats(files_, place_.opt_dense(), states));
+      Note(place_.opt_dense(), states.size() * sizeof(float));
+    }
+    const std::vector<float> weights = ColumnOf(values, columns, 0);
+    CISTERN_RETURN_IF_ERROR(WriteFloats(files_, place_.dense(), weights));
+    Note(place_.dense(), weights.size() * sizeof(float));
+    return absl::OkStatus();
+  }
+
+  void Note(const std::string& path, uint64_t bytes) {
+    written_.paths.push_back(path);
+    written_.bytes += bytes;
+  }
+
+  FileSystem& files_;
+  const ModelConfig& config_;
+  ParameterClient& client_;
+  const HugectrPlace& place_;
+  ModelSummary summary_;
+  HugectrWritten written_;
+};
+
+class ModelReader {
+ public:
+  ModelReader(FileSystem& files, const ModelConfig& config) : files_(files), config_(config) {}
+
+  // Opens and measures all files, and reads the dense ones.
+  absl::Status Open() {
+    const SolverConfig& solver = config_.solver;
+    CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config_));
+    readers_.resize(config_.embeddings.size());
+    for (size_t e = 0; e < solver.sparse_model_files.size(); ++e) {
+      if (solver.sparse_model_files[e].empty()) continue;
+      CISTERN_ASSIGN_OR_RETURN(const SparseShape shape, SparseShapeOf(config_, e));
+      absl::StatusOr<std::unique_ptr<SparseReader>> reader =
+          SparseReader::Open(files_, solver.sparse_model_files[e], shape);
+      if (!reader.ok()) {
+        return AddContext(reader.status(),
+                          absl::StrCat("solver.sparse_model_file[", e, "], embedding '",
+                                       config_.embeddings[e].name, "'"));
+      }
+      readers_[e] = *std::move(reader);
+    }
+    if (solver.dense_model_file.empty()) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(AddContext(OpenDense(summary.layers), "solver.dense_model_file"));
+    return AddContext(OpenRunning(summary.layers), "solver.dense_model_file");
+  }
+
+  absl::Status Push(ParameterClient& client) {
+    for (size_t e = 0; e < readers_.size(); ++e) {
+      if (readers_[e] != nullptr) CISTERN_RETURN_IF_ERROR(PushRows(e, client));
+    }
+    CISTERN_RETURN_IF_ERROR(PushTable(kDenseTable, DenseCells(client.schema()), client));
+    return PushTable(kRunningTable, running_, client);
+  }
+
+  // kDataLoss with the file, record and key of the first row whose key came before; OK if none did.
+  absl::Status FindRepeat() {
+    for (const auto& reader : readers_) {
+      if (reader != nullptr) CISTERN_RETURN_IF_ERROR(FindRepeat(*reader));
+    }
+    return absl::OkStatus();
+  }
+
+  HugectrStart Summary() const {
+    const SolverConfig& solver = config_.solver;
+    HugectrStart start;
+    for (size_t e = 0; e < readers_.size(); ++e) {
+      if (readers_[e] == nullptr) continue;
+      start.sparse.push_back({e, solver.sparse_model_files[e], readers_[e]->rows()});
+    }
+    start.dense_path = solver.dense_model_file;
+    start.dense_weights = weights_.size();
+    start.has_dense_states = !solver.dense_opt_states_file.empty();
+    return start;
+  }
+
+ private:
+  absl::Status OpenDense(const std::vector<LayerSummary>& layers) {
+    const SolverConfig& solver = config_.solver;
+    CISTERN_ASSIGN_OR_RETURN(weights_, ReadFloats(files_, solver.dense_model_file, layers, 1));
+    if (solver.dense_opt_states_file.empty()) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(states_, ReadFloats(files_, solver.dense_opt_states_file, layers,
+                                                 RuleStateFloats(config_.optimizer.rule.kind, 1)));
+    return absl::OkStatus();
+  }
+
+  // The table "dense", whole: each weight with its state.
+  std::vector<float> DenseCells(const v1::Schema& schema) const {
+    const int table = FindDense(schema, kDenseTable);
+    if (table < 0 || weights_.empty()) return {};
+    const size_t columns = static_cast<size_t>(schema.dense_tables(table).columns_size());
+    const size_t count = weights_.size();
+    std::vector<float> cells(count * columns, 0.0f);
+    for (size_t i = 0; i < count; ++i) {
+      cells[i * columns] = weights_[i];
+      for (size_t c = 0; c < states_.size() / count; ++c) {
+        cells[i * columns + 1 + c] = states_[c * count + i];
+      }
+    }
+    return cells;
+  }
+
+  absl::Status OpenRunning(const std::vector<LayerSummary>& layers) {
+    running_ = FirstRunning(layers);
+    const std::string path = NtpPathOf(config_.solver.dense_model_file);
+    CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(path));
+    if (!there || running_.empty()) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMostNtpBytes));
+    CISTERN_ASSIGN_OR_RETURN(running_, ParseNtp(text, path, layers));
+    return absl::OkStatus();
+  }
+
+  static absl::Status PushTable(const char* name, const std::vector<float>& cells,
+                                ParameterClient& client) {
+    const int table = FindDense(client.schema(), name);
+    if (table < 0 || cells.empty()) return absl::OkStatus();
+    return client.PushDense(static_cast<TableId>(table), cells.data());
+  }
+
+  // A row begins as the servers would begin it; the file's numbers take the place of its own.
+  absl::Status PushRows(size_t e, ParameterClient& client) {
+    std::vector<Key> keys;
+    std::vector<uint64_t> slots;
+    std::vector<float> values;
+    SparseReader& reader = *readers_[e];
+    for (uint64_t first = 0; first < reader.rows(); first += keys.size()) {
+      keys.resize(std::min<uint64_t>(kPushRows, reader.rows() - first));
+      CISTERN_RETURN_IF_ERROR(reader.Read(first, &keys, &slots, &values));
+      const std::vector<uint8_t> full(keys.size(), 1);
+      CISTERN_RETURN_IF_ERROR(
+          client.Push(static_cast<TableId>(e), keys, values.data(), full.data()));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status FindRepeat(SparseReader& reader) {
+    std::vector<Key> keys;
+    std::vector<uint64_t> slots;
+    std::vector<float> values;
+    absl::flat_hash_map<Key, uint64_t> records;
+    for (uint64_t first = 0; first < reader.rows(); first += keys.size()) {
+      keys.resize(std::min<uint64_t>(kPushRows, reader.rows() - first));
+      CISTERN_RETURN_IF_ERROR(reader.Read(first, &keys, &slots, &values));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto [before, is_new] = records.emplace(keys[i], first + i);
+        if (is_new) continue;
+        return absl::DataLossError(absl::StrCat(reader.path(), ": record ", first + i, " (key ",
+                                                keys[i], "): record ", before->second,
+                                                " has this key already; write the file again with "
+                                                "each key once"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  FileSystem& files_;
+  const ModelConfig& config_;
+  std::vector<std::unique_ptr<SparseReader>> readers_;  // by embedding; null: first weights
+  std::vector<float> weights_, states_;                 // as the files have them; empty: none
+  std::vector<float> running_;                          // the table "dense_state"
+};
+
+}  // namespace
+
+std::string HugectrPlace::dense() const {
+  return absl::StrCat(prefix, "_dense_", iteration, ".model");
+}
+std::string HugectrPlace::opt_dense() const {
+  return absl::StrCat(prefix, "_opt_dense_", iteration, ".model");
+}
+std::string HugectrPlace::sparse(size_t embedding) const {
+  return absl::StrCat(prefix, embedding, "_sparse_", iteration, ".model");
+}
+
+absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelConfig& config,
+                                                 ParameterClient& client,
+                                                 const HugectrPlace& place) {
+  return ModelWriter(files, config, client, place).Write();
+}
+
+bool WritesHugectrModel(const ModelConfig& config) {
+  return config.solver.max_iter > 0 &&
+         std::none_of(config.embeddings.begin(), config.embeddings.end(),
+                      [](const EmbeddingConfig& embedding) {
+                        return embedding.spec.accessor() == v1::TableSpec::CTR;
+                      });
+}
+
+absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,
+                                ParameterClient& client) {
+  for (size_t e = 0; e < config.embeddings.size(); ++e) {
+    if (!config.embeddings[e].localized) continue;
+    KeySlots slots(config, files, e);
+    CISTERN_RETURN_IF_ERROR(
+        client.Scan(static_cast<TableId>(e),
+                    [&](uint32_t, Key key, const float*, bool) { return slots.Of(key).status(); }));
+  }
+  return absl::OkStatus();
+}
+
+bool StartsFromHugectrModel(const ModelConfig& config) {
+  const SolverConfig& solver = config.solver;
+  return !solver.dense_model_file.empty() ||
+         std::any_of(solver.sparse_model_files.begin(), solver.sparse_model_files.end(),
+                     [](const std::string& path) { return !path.empty(); });
+}
+
+absl::StatusOr<HugectrStart> LookAtHugectrModel(FileSystem& files, const ModelConfig& config) {
+  ModelReader reader(files, config);
+  CISTERN_RETURN_IF_ERROR(AddContext(reader.Open(), config.path));
+  return reader.Summary();
+}
+
+absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
+                              const std::string& worker_state) {
+  if (client.committed_pass() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        config.path,
+        ": solver.dense_model_file and sparse_model_file are for servers that hold "
+        "nothing, but these hold pass ",
+        client.committed_pass(),
+        ": to go on from that, add --resume, or --set solver.dense_model_file=[] and --set "
+        "solver.sparse_model_file=[]; to begin anew, start the servers with another data_dir"));
+  }
+  const SolverConfig& solver = config.solver;
+  ModelReader reader(files, config);
+  CISTERN_RETURN_IF_ERROR(AddContext(reader.Open(), config.path));
+  CISTERN_RETURN_IF_ERROR(client.BeginPass());
+  const absl::Status loaded = [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(reader.Push(client));
+    return client.CommitPass({worker_state, /*durable=*/true, /*clock=*/{}});
+  }();
+  if (loaded.ok()) return loaded;
+  if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // what was staged
+  // The servers refuse a key that comes twice, and know no file.
+  if (absl::IsInvalidArgument(loaded)) CISTERN_RETURN_IF_ERROR(reader.FindRepeat());
+  return AddContext(loaded, absl::StrCat("starting from ", solver.dense_model_file, " ",
+                                         absl::StrJoin(solver.sparse_model_files, " "),
+                                         " (a file holds each key once)"));
+}
+
+}  // namespace cistern

@@ -1,0 +1,66 @@
+#include "worker/export/new_file.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+
+absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
+  const absl::Status removed = files.Remove(path);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(FileSystem& files,
+                                                         const std::string& path) {
+  CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path)));
+  const std::string temporary = path + ".tmp";
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, temporary));  // of a process that was killed
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> out, files.Create(temporary));
+  return std::unique_ptr<NewFile>(new NewFile(files, path, std::move(out)));
+}
+
+NewFile::~NewFile() {
+  if (out_ == nullptr) return;
+  out_.reset();
+  files_.Remove(path_ + ".tmp").IgnoreError();  // the error that led here is the one to report
+}
+
+absl::Status NewFile::Append(absl::string_view bytes) {
+  absl::StrAppend(&buffer_, bytes);
+  bytes_ += bytes.size();
+  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+}
+
+absl::Status NewFile::Flush() {
+  const absl::Status written = out_->Append(buffer_);
+  buffer_.clear();
+  return written;
+}
+
+absl::Status NewFile::Close() {
+  CISTERN_RETURN_IF_ERROR(Flush());
+  CISTERN_RETURN_IF_ERROR(out_->Sync());
+  CISTERN_RETURN_IF_ERROR(out_->Close());
+  CISTERN_RETURN_IF_ERROR(files_.Replace(path_ + ".tmp", path_));
+  out_.reset();
+  return files_.SyncFolder(ParentFolder(path_));
+}
+
+absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder) {
+  const std::string old = folder + ".old";
+  CISTERN_RETURN_IF_ERROR(RemoveTree(files, old));
+  const absl::Status moved = files.Replace(folder, old);
+  if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
+  const absl::Status placed = files.Replace(fresh, folder);
+  if (!placed.ok()) {
+    if (moved.ok()) files.Replace(old, folder).IgnoreError();  // the error is the one to report
+    return AddContext(placed, absl::StrCat("the new model is in ", fresh));
+  }
+  CISTERN_RETURN_IF_ERROR(files.SyncFolder(ParentFolder(folder)));
+  RemoveTree(files, old).IgnoreError();  // a leftover folder is no failure
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

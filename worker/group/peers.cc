@@ -1,0 +1,255 @@
+#include "worker/group/peers.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common/base/check.h"
+
+namespace cistern {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t kMagic = 0x43505231;    // "CPR1"
+constexpr uint32_t kGivesUp = 0xFFFFFFFF;  // a message's kind: its bytes are a reason, and the last
+constexpr uint64_t kLastCode = static_cast<uint64_t>(absl::StatusCode::kUnauthenticated);
+constexpr size_t kReasonBytes = 512;
+constexpr std::chrono::milliseconds kLook{100};  // for an Interrupt
+// Once a peer has failed: the longest that the messages of the others are still waited for, so that
+// none of those takes this process for the one that failed.
+constexpr std::chrono::seconds kGrace{5};
+
+}  // namespace
+
+struct Peers::Header {
+  uint32_t magic = kMagic;
+  uint32_t kind = 0;
+  char name[16] = {};
+  uint64_t number = 0, elements = 0, bytes = 0;
+};
+
+// One peer's part of a call.
+struct Peers::Transfer {
+  Header out, in;
+  SentPart send;
+  ReceivedPart receive;
+  size_t sent = 0, received = 0;  // headers included
+  char reason[kReasonBytes] = {};
+  bool cannot_send = false;
+  absl::Status status;
+
+  bool wants_to_send() const {
+    return status.ok() && !cannot_send && sent < sizeof(Header) + send.bytes;
+  }
+  bool wants_to_receive() const { return status.ok() && received < sizeof(Header) + receive.bytes; }
+  bool is_done() const { return !wants_to_send() && !wants_to_receive(); }
+};
+
+Peers::Peers(int rank, int size, std::chrono::milliseconds deadline)
+    : rank_(rank), deadline_(deadline), others_(static_cast<size_t>(size)) {}
+
+absl::Status Peers::Exchange(const CallShape& call, absl::Span<const SentPart> send,
+                             absl::Span<const ReceivedPart> receive) {
+  if (const absl::Status stop = Interruption(); !stop.ok()) GiveUp(stop);
+  CISTERN_RETURN_IF_ERROR(status_);
+  CISTERN_CHECK(send.size() == others_.size() && receive.size() == others_.size());
+  ++calls_;
+  std::vector<Transfer> transfers(others_.size());
+  for (size_t r = 0; r < others_.size(); ++r) {
+    Transfer& transfer = transfers[r];
+    transfer.send = send[r];
+    transfer.receive = receive[r];
+    transfer.out.kind = call.kind;
+    std::strncpy(transfer.out.name, call.name, sizeof(transfer.out.name) - 1);
+    transfer.out.number = calls_;
+    transfer.out.elements = call.elements;
+    transfer.out.bytes = send[r].bytes;
+    if (static_cast<int>(r) == rank_) transfer.sent = transfer.received = ~size_t{0};
+  }
+  Carry(call, absl::MakeSpan(transfers));
+  status_ = Outcome(call, transfers);
+  if (!status_.ok()) GiveUp(status_, transfers);
+  return status_;
+}
+
+void Peers::Carry(const CallShape& call, absl::Span<Transfer> transfers) {
+  Deadline deadline = Clock::now() + deadline_;
+  bool has_failed = false;
+  std::vector<pollfd> waits;
+  std::vector<int> ranks;
+  for (;;) {
+    waits.clear();
+    ranks.clear();
+    for (int r = 0; r < size(); ++r) {
+      const Transfer& transfer = transfers[static_cast<size_t>(r)];
+      if (!transfer.status.ok() && !has_failed) {
+        has_failed = true;
+        deadline = std::min<Deadline>(deadline, Clock::now() + kGrace);
+      }
+      if (transfer.is_done()) continue;
+      const int events =
+          (transfer.wants_to_send() ? POLLOUT : 0) | (transfer.wants_to_receive() ? POLLIN : 0);
+      waits.push_back(
+          {others_[static_cast<size_t>(r)].socket.descriptor(), static_cast<short>(events), 0});
+      ranks.push_back(r);
+    }
+    if (waits.empty()) return;
+    const Deadline next_look = std::min<Deadline>(deadline, Clock::now() + kLook);
+    const int ready = poll(waits.data(), waits.size(), MillisecondsUntil(next_look));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0 || (ready == 0 && next_look == deadline)) return;
+    if (const absl::Status stop = Interruption(); !stop.ok()) {
+      for (Transfer& transfer : transfers) {
+        if (transfer.status.ok()) transfer.status = stop;
+      }
+      return;
+    }
+    for (size_t i = 0; i < waits.size(); ++i) {
+      Transfer& transfer = transfers[static_cast<size_t>(ranks[i])];
+      const int events = waits[i].revents;
+      if ((events & (POLLOUT | POLLERR | POLLHUP)) != 0) Send(ranks[i], &transfer);
+      if ((events & (POLLIN | POLLERR | POLLHUP)) != 0) Receive(ranks[i], call, &transfer);
+    }
+  }
+}
+
+// What a rank did or said counts more than the silence of others.
+absl::Status Peers::Outcome(const CallShape& call, absl::Span<const Transfer> transfers) const {
+  std::string silent;
+  for (size_t r = 0; r < transfers.size(); ++r) {
+    CISTERN_RETURN_IF_ERROR(transfers[r].status);
+    if (transfers[r].is_done()) continue;
+    absl::StrAppend(&silent, silent.empty() ? "" : ", ", others_[r].name,
+                    transfers[r].received == 0 ? " has not come to it" : " stopped in it");
+  }
+  if (silent.empty()) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      absl::StrCat(call.name, " (call ", calls_, "): after ", deadline_.count(), " ms ", silent));
+}
+
+void Peers::Send(int rank, Transfer* transfer) {
+  while (transfer->wants_to_send()) {
+    const bool in_header = transfer->sent < sizeof(Header);
+    const char* at = in_header ? reinterpret_cast<const char*>(&transfer->out) + transfer->sent
+                               : static_cast<const char*>(transfer->send.data) +
+                                     (transfer->sent - sizeof(Header));
+    const size_t left =
+        (in_header ? sizeof(Header) : sizeof(Header) + transfer->send.bytes) - transfer->sent;
+    const ssize_t sent =
+        send(others_[static_cast<size_t>(rank)].socket.descriptor(), at, left,
+             MSG_NOSIGNAL | (in_header && transfer->send.bytes > 0 ? MSG_MORE : 0));
+    if (sent > 0) {
+      transfer->sent += static_cast<size_t>(sent);
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (errno != EINTR) {
+      // The connection is gone. A reason may still have come before: Receive reports.
+      transfer->cannot_send = true;
+      if (transfer->wants_to_receive()) return;
+      transfer->status = absl::UnavailableError(absl::StrCat(
+          transfer->out.name, " (call ", calls_, "): ", others_[static_cast<size_t>(rank)].name,
+          " closed its connection; it has ended or was killed"));
+    }
+  }
+}
+
+void Peers::Receive(int rank, const CallShape& call, Transfer* transfer) {
+  const Other& other = others_[static_cast<size_t>(rank)];
+  while (transfer->wants_to_receive()) {
+    const bool in_header = transfer->received < sizeof(Header);
+    char* at = in_header ? reinterpret_cast<char*>(&transfer->in) + transfer->received
+                         : static_cast<char*>(transfer->receive.data) +
+                               (transfer->received - sizeof(Header));
+    const size_t left = (in_header ? sizeof(Header) : sizeof(Header) + transfer->receive.bytes) -
+                        transfer->received;
+    const ssize_t received = recv(other.socket.descriptor(), at, left, 0);
+    if (received > 0) {
+      transfer->received += static_cast<size_t>(received);
+      if (in_header && transfer->received == sizeof(Header)) {
+        transfer->status = CheckHeader(rank, call, transfer->out, transfer);
+      }
+    } else if (received < 0 && errno == EAGAIN) {
+      return;
+    } else if (received == 0 || errno != EINTR) {
+      transfer->status = absl::UnavailableError(
+          absl::StrCat(call.name, " (call ", calls_, "): ", other.name,
+                       received == 0 ? " closed its connection" : " lost its connection",
+                       "; it has ended or was killed"));
+    }
+  }
+  // A reason is received in the place of the message, and is the end.
+  if (transfer->status.ok() && transfer->in.kind == kGivesUp && !transfer->wants_to_receive()) {
+    transfer->status = absl::Status(static_cast<absl::StatusCode>(transfer->in.elements),
+                                    absl::StrCat(call.name, " (call ", calls_, "): ", other.name,
+                                                 " gave up: ", transfer->reason));
+  }
+}
+
+absl::Status Peers::CheckHeader(int rank, const CallShape& call, const Header& own,
+                                Transfer* transfer) const {
+  Header& in = transfer->in;
+  const std::string& name = others_[static_cast<size_t>(rank)].name;
+  if (in.magic != kMagic) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        call.name, " (call ", calls_, "): ", name,
+        " sent what is no message of this program; the group's port may be used by another"));
+  }
+  if (in.kind == kGivesUp && in.elements > 0 && in.elements <= kLastCode) {
+    transfer->receive = {transfer->reason, std::min<size_t>(in.bytes, kReasonBytes - 1)};
+    transfer->cannot_send = true;
+    return absl::OkStatus();
+  }
+  in.name[sizeof(in.name) - 1] = 0;
+  const bool same = in.kind == own.kind && in.number == own.number && in.elements == own.elements &&
+                    std::strcmp(in.name, own.name) == 0;
+  if (same && in.bytes == transfer->receive.bytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      name, " is in ", in.name, " (call ", in.number, ") of ", in.elements, " elements of kind ",
+      in.kind, " and sends ", in.bytes, " bytes; this one, worker ", rank_, ", is in ", call.name,
+      " (call ", calls_, ") of ", call.elements, " elements of kind ", call.kind, " and expects ",
+      transfer->receive.bytes, " bytes"));
+}
+
+void Peers::Interrupt(const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  interruption_.Update(why);
+}
+
+absl::Status Peers::Interruption() const {
+  absl::MutexLock lock(&mutex_);
+  return interruption_;
+}
+
+void Peers::GiveUp(const absl::Status& why) {
+  if (!status_.ok()) return;
+  status_ = why;
+  std::vector<Transfer> transfers(others_.size());  // none is in the middle of a message
+  for (Transfer& transfer : transfers) transfer.sent = transfer.received = ~size_t{0};
+  GiveUp(why, transfers);
+}
+
+void Peers::GiveUp(const absl::Status& status, absl::Span<const Transfer> transfers) {
+  Header last;
+  last.kind = kGivesUp;
+  last.elements = static_cast<uint64_t>(status.code());
+  const std::string reason(status.message().substr(0, kReasonBytes - 1));
+  last.bytes = reason.size();
+  const std::string text = std::string(reinterpret_cast<const char*>(&last), sizeof(last)) + reason;
+  for (size_t r = 0; r < others_.size(); ++r) {
+    // A message that was begun cannot be followed by a reason.
+    const bool between =
+        transfers[r].sent == 0 || transfers[r].sent >= sizeof(Header) + transfers[r].send.bytes;
+    if (between && !transfers[r].cannot_send && others_[r].socket.is_open()) {
+      const ssize_t ignored = send(others_[r].socket.descriptor(), text.data(), text.size(),
+                                   MSG_NOSIGNAL | MSG_DONTWAIT);
+      static_cast<void>(ignored);
+    }
+    others_[r].socket = Socket();
+  }
+}
+
+}  // namespace cistern

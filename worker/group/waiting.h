@@ -1,0 +1,29 @@
+// Waiting that a signal ends.
+#pragma once
+
+#include <algorithm>
+
+#include "worker/group/peer_group.h"
+
+namespace cistern {
+
+// The longest that a signal goes unnoticed.
+inline constexpr std::chrono::milliseconds kSignalSlice{500};
+
+// Waits for something in slices, between which a signal ends it (kCancelled). `wait` gets the end
+// of its slice, and is called again after kDeadlineExceeded.
+template <typename Wait>
+auto UntilInterrupted(const PeerGroup& group, Deadline deadline, const Wait& wait)
+    -> decltype(wait(deadline)) {
+  using Clock = std::chrono::steady_clock;
+  for (;;) {
+    auto result = wait(std::min<Deadline>(deadline, Clock::now() + kSignalSlice));
+    if (result.ok() || Clock::now() >= deadline) return result;
+    if (group.interrupted != nullptr && group.interrupted->load()) {
+      return absl::CancelledError("interrupted");
+    }
+    if (!absl::IsDeadlineExceeded(result.status())) return result;
+  }
+}
+
+}  // namespace cistern

@@ -1,0 +1,163 @@
+#include "worker/model/batch/row_stage.h"
+
+#include <algorithm>
+
+#include "cuda/op/embedding/copy_rows.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kAlignment = 256;
+
+size_t Rounded(size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+RowStage::~RowStage() {
+  for (Stream& stream : streams_) stream.Wait().IgnoreError();  // it uses the chunks
+}
+
+absl::Status RowStage::TakeChunk(MemoryPlace place, size_t row_floats, Chunk* chunk) {
+  const size_t values = Rounded(chunk_rows_ * row_floats * sizeof(float));
+  const size_t rows = Rounded(chunk_rows_ * sizeof(Row));
+  chunk->memory = Memory();
+  CISTERN_ASSIGN_OR_RETURN(
+      chunk->memory, device_.pool().Take(place, values + 2 * rows + chunk_rows_, "row chunks"));
+  char* at = static_cast<char*>(chunk->memory.data());
+  chunk->values = reinterpret_cast<float*>(at);
+  chunk->rows[0] = reinterpret_cast<Row*>(at + values);
+  chunk->rows[1] = reinterpret_cast<Row*>(at + values + rows);
+  chunk->full = reinterpret_cast<uint8_t*>(at + values + 2 * rows);
+  return absl::OkStatus();
+}
+
+absl::Status RowStage::MakeRoom(const PassTable& table) {
+  if (streams_.empty()) {
+    while (events_.size() < pinned_.size()) {
+      CISTERN_ASSIGN_OR_RETURN(Event event, Event::Create(device_.kind()));
+      events_.push_back(std::move(event));
+    }
+    CISTERN_ASSIGN_OR_RETURN(Stream stream, device_.NewStream());
+    streams_.push_back(std::move(stream));
+  }
+  // Pinning is slow: a table of a few rows takes chunks of so few.
+  const size_t row_bytes = table.stride() * sizeof(float) + 2 * sizeof(Row) + 1;
+  const size_t most = std::max<size_t>(1, kChunkBytes / row_bytes);
+  const size_t wanted = std::min(most, std::max<size_t>(1, table.rows()));
+  if (table.stride() == chunk_floats_ && wanted <= chunk_rows_) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(streams_.front().Wait());
+  chunk_floats_ = 0;
+  chunk_rows_ = wanted;
+  for (Chunk& chunk : pinned_) {
+    CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kPinned, table.stride(), &chunk));
+  }
+  if (device_.kind() == DeviceKind::kCuda) {
+    CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kDevice, table.stride(), &there_));
+  }
+  chunk_floats_ = table.stride();
+  return absl::OkStatus();
+}
+
+absl::Status RowStage::Write(const Fill& fill, PassTable& table) {
+  if (table.rows() == 0) return absl::OkStatus();
+  if (device_.kind() == DeviceKind::kCpu) {
+    return fill(0, table.rows(), table.values(), table.full());
+  }
+  return WriteInChunks({}, table.rows(), fill, table);
+}
+
+absl::Status RowStage::Write(absl::Span<const Row> rows, const Fill& fill, PassTable& table) {
+  if (rows.empty() && device_.kind() == DeviceKind::kCpu) return absl::OkStatus();
+  return WriteInChunks(rows, rows.size(), fill, table);
+}
+
+// rows: where they go; empty: rows 0 .. count - 1.
+absl::Status RowStage::WriteInChunks(absl::Span<const Row> rows, size_t count, const Fill& fill,
+                                     PassTable& table) {
+  CISTERN_RETURN_IF_ERROR(MakeRoom(table));
+  Stream& stream = streams_.front();
+  CISTERN_RETURN_IF_ERROR(table.BringKeys(stream));
+  const size_t row_bytes = table.stride() * sizeof(float);
+  const bool on_gpu = device_.kind() == DeviceKind::kCuda;
+  for (size_t first = 0, turn = 0; first < count; first += chunk_rows_, turn = 1 - turn) {
+    const size_t size = std::min(chunk_rows_, count - first);
+    CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
+    const Chunk& host = pinned_[turn];
+    CISTERN_RETURN_IF_ERROR(fill(first, size, host.values, host.full));
+    if (rows.empty()) {
+      CopyToDevice(host.values, table.values() + first * table.stride(), size * row_bytes, stream);
+      CopyToDevice(host.full, table.full() + first, size, stream);
+    } else {
+      std::copy_n(rows.data() + first, size, host.rows[0]);
+      if (on_gpu) {
+        CopyToDevice(host.values, there_.values, size * row_bytes, stream);
+        CopyToDevice(host.rows[0], there_.rows[0], size * sizeof(Row), stream);
+        CopyToDevice(host.full, there_.full, size, stream);
+      }
+      const Chunk& from = on_gpu ? there_ : host;
+      op::CopyRows(from.values, nullptr, table.values(), from.rows[0], row_bytes, size, stream);
+      op::CopyRows(from.full, nullptr, table.full(), from.rows[0], 1, size, stream);
+    }
+    events_[turn].Record(stream);
+  }
+  return stream.Wait();
+}
+
+absl::Status RowStage::Read(const PassTable& table, const Take& take) {
+  if (table.rows() == 0) return absl::OkStatus();
+  if (device_.kind() == DeviceKind::kCpu) {
+    return take(0, table.rows(), table.values(), table.full());
+  }
+  CISTERN_RETURN_IF_ERROR(MakeRoom(table));
+  Stream& stream = streams_.front();
+  const auto size_at = [&](size_t first) { return std::min(chunk_rows_, table.rows() - first); };
+  const auto copy = [&](size_t first, size_t turn) {
+    CopyToHost(table.values() + first * table.stride(), pinned_[turn].values,
+               size_at(first) * table.stride() * sizeof(float), stream);
+    CopyToHost(table.full() + first, pinned_[turn].full, size_at(first), stream);
+    events_[turn].Record(stream);
+  };
+  copy(0, 0);
+  for (size_t first = 0, turn = 0; first < table.rows(); first += chunk_rows_, turn = 1 - turn) {
+    if (first + chunk_rows_ < table.rows()) copy(first + chunk_rows_, 1 - turn);
+    CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
+    CISTERN_RETURN_IF_ERROR(stream.status());
+    CISTERN_RETURN_IF_ERROR(take(first, size_at(first), pinned_[turn].values, pinned_[turn].full));
+  }
+  return stream.Wait();
+}
+
+absl::Status RowStage::Carry(const PassTable& from, absl::Span<const Row> from_rows,
+                             absl::Span<const Row> to_rows, PassTable& to) {
+  if (from_rows.empty()) return absl::OkStatus();
+  if (device_.kind() == DeviceKind::kCpu) {
+    Stream cpu;
+    op::CopyRows(from.values(), from_rows.data(), to.values(), to_rows.data(),
+                 to.stride() * sizeof(float), from_rows.size(), cpu);
+    op::CopyRows(from.full(), from_rows.data(), to.full(), to_rows.data(), 1, from_rows.size(),
+                 cpu);
+    return absl::OkStatus();
+  }
+  CISTERN_RETURN_IF_ERROR(MakeRoom(to));
+  Stream& stream = streams_.front();
+  for (size_t first = 0, turn = 0; first < from_rows.size();
+       first += chunk_rows_, turn = 1 - turn) {
+    const size_t size = std::min(chunk_rows_, from_rows.size() - first);
+    CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
+    const absl::Span<const Row> lists[2] = {from_rows.subspan(first, size),
+                                            to_rows.subspan(first, size)};
+    for (size_t i = 0; i < 2; ++i) {
+      std::copy(lists[i].begin(), lists[i].end(), pinned_[turn].rows[i]);
+      CopyToDevice(pinned_[turn].rows[i], there_.rows[i], size * sizeof(Row), stream);
+    }
+    op::CopyRows(from.values(), there_.rows[0], to.values(), there_.rows[1],
+                 to.stride() * sizeof(float), size, stream);
+    op::CopyRows(from.full(), there_.rows[0], to.full(), there_.rows[1], 1, size, stream);
+    events_[turn].Record(stream);
+  }
+  return stream.Wait();
+}
+
+}  // namespace cistern

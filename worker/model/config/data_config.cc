@@ -1,0 +1,170 @@
+// The Data layer.
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+
+#include "worker/data/format/slot_sizes.h"
+#include "worker/model/config/config_readers.h"
+
+namespace cistern {
+namespace {
+
+// The least of the bounds that are given; 0: none is.
+uint64_t LeastBound(std::initializer_list<uint64_t> bounds) {
+  uint64_t least = 0;
+  for (const uint64_t bound : bounds) {
+    if (bound > 0 && (least == 0 || bound < least)) least = bound;
+  }
+  return least;
+}
+
+absl::StatusOr<SparseInputConfig> ReadSparse(const Json& json, const std::string& path) {
+  SparseInputConfig input;
+  input.top = json.at("top");
+  input.type = json.at("type");
+  input.slot_num = json.at("slot_num");
+  uint64_t of_slots = 0;  // HugeCTR 3.x
+  if (json.contains("nnz_per_slot")) {
+    const std::vector<uint64_t> nnz = json.at("nnz_per_slot");
+    if (nnz.size() != 1 && nnz.size() != input.slot_num) {
+      return ConfigError(path + ".nnz_per_slot",
+                         absl::StrCat("has ", nnz.size(), " numbers, but the input has ",
+                                      input.slot_num, " slots: give one for all, or one for each"));
+    }
+    for (const uint64_t one : nnz) of_slots += one;
+    if (nnz.size() == 1) of_slots *= input.slot_num;
+  }
+  // HugeCTR 2.3 bounds a sample by both: min(max_nnz * slot_num, max_feature_num_per_sample).
+  const uint64_t bound =
+      LeastBound({json.at("max_feature_num_per_sample").get<uint64_t>(),
+                  json.at("max_nnz").get<uint64_t>() * input.slot_num, of_slots});
+  input.max_feature_num = static_cast<uint32_t>(std::min<uint64_t>(bound, UINT32_MAX));
+  return input;
+}
+
+absl::Status CheckTops(const DataConfig& data, const std::string& path) {
+  std::set<std::string> tops;
+  std::vector<std::string> all = {data.label_top};
+  if (!data.dense_top.empty()) all.push_back(data.dense_top);
+  for (const SparseInputConfig& input : data.sparse) all.push_back(input.top);
+  for (const std::string& top : all) {
+    if (top.empty()) return ConfigError(path, "a top is the empty string");
+    if (!tops.insert(top).second) {
+      return ConfigError(path, absl::StrCat("two tops are called '", top, "'"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Keys that only some formats know.
+void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data, Notes* notes) {
+  const auto ignored = [&](const char* key, bool read) {
+    if (read || !json.contains(key)) return;
+    notes->push_back(absl::StrCat(path, ".", key, ": ignored: the format ",
+                                  FormatName(data->format), " does not use it"));
+  };
+  const bool raw = data->format == DataFormat::kRaw;
+  for (const char* key : {"num_samples", "eval_num_samples", "float_label_dense"}) {
+    ignored(key, raw);
+  }
+  ignored("slot_size_array", data->format != DataFormat::kNorm);
+  // HugeCTR wants the key in every format and looks at it in one.
+  if (data->check != NormCheck::kNone && data->format != DataFormat::kNorm) {
+    notes->push_back(absl::StrCat(path, ".check: ignored: ", FormatName(data->format),
+                                  " files carry no checksums"));
+    data->check = NormCheck::kNone;
+  }
+  if (raw) {
+    data->num_samples = json.value("num_samples", uint64_t{0});
+    data->eval_num_samples = json.value("eval_num_samples", uint64_t{0});
+    data->float_label_dense = json.value("float_label_dense", false);
+  }
+  if (data->format != DataFormat::kNorm && json.contains("slot_size_array")) {
+    data->slot_sizes = json.at("slot_size_array").get<std::vector<uint64_t>>();
+  }
+}
+
+// Formats of one key a slot.
+absl::Status CheckOneHot(const DataConfig& data, const std::string& path) {
+  if (data.format == DataFormat::kNorm) return absl::OkStatus();
+  for (size_t i = 0; i < data.sparse.size(); ++i) {
+    const SparseInputConfig& input = data.sparse[i];
+    if (input.max_feature_num == 0 || input.max_feature_num >= input.slot_num) continue;
+    return ConfigError(absl::StrCat(path, ".sparse[", i, "].max_feature_num_per_sample"),
+                       absl::StrCat("a sample may hold ", input.max_feature_num,
+                                    " keys, but each "
+                                    "of the ",
+                                    input.slot_num, " slots of a ", FormatName(data.format),
+                                    " file holds one: raise it to ", input.slot_num));
+  }
+  return AddContext(SlotSizes::Create(ShapeOf(data), data.slot_sizes).status(), path);
+}
+
+// A number of batches; all of them where it is true.
+uint64_t ReadCachedBatches(const Json& json) {
+  if (!json.contains("cache_eval_data")) return 0;
+  const Json& value = json.at("cache_eval_data");
+  if (value.is_boolean()) return value.get<bool>() ? UINT64_MAX : 0;
+  return value;
+}
+
+}  // namespace
+
+absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes) {
+  DataConfig data;
+  data.format = FormatOfName(json.at("format"));
+  data.source = json.at("source");
+  data.eval_source = json.value("eval_source", "");
+  data.keysets = json.value("keyset", std::vector<std::string>());
+  data.check = json.at("check") == "Sum" ? NormCheck::kSum : NormCheck::kNone;
+  data.label_top = json.at("label").at("top");
+  data.label_dim = json.at("label").at("label_dim");
+  if (json.contains("dense")) {
+    data.dense_top = json.at("dense").at("top");
+    data.dense_dim = json.at("dense").at("dense_dim");
+  }
+  for (size_t i = 0; i < json.at("sparse").size(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(
+        SparseInputConfig input,
+        ReadSparse(json.at("sparse")[i], absl::StrCat(path, ".sparse[", i, "]")));
+    data.sparse.push_back(std::move(input));
+  }
+  data.cache_eval_batches = ReadCachedBatches(json);
+  ReadFormatKeys(json, path, &data, notes);
+  CISTERN_RETURN_IF_ERROR(CheckOneHot(data, path));
+  CISTERN_RETURN_IF_ERROR(CheckTops(data, path));
+  return data;
+}
+
+SampleShape ShapeOf(const DataConfig& data) {
+  SampleShape shape;
+  shape.label_dim = data.label_dim;
+  shape.dense_dim = data.dense_dim;
+  for (const SparseInputConfig& input : data.sparse) {
+    shape.slot_nums.push_back(input.slot_num);
+    shape.max_keys.push_back(input.max_feature_num);
+  }
+  return shape;
+}
+
+DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source) {
+  const DataConfig& data = config.data;
+  DataSetOptions options;
+  options.format = data.format;
+  options.source = source;
+  options.shape = ShapeOf(data);
+  options.check = data.check;
+  options.wide_keys = config.solver.wide_keys;
+  options.float_label_dense = data.float_label_dense;
+  options.slot_sizes = data.slot_sizes;
+  options.slot_starts.resize(data.sparse.size());
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    std::vector<Key>& starts = options.slot_starts[embedding.input];
+    if (!embedding.one_hot || !starts.empty() || embedding.key_space.sizes.empty()) continue;
+    starts.push_back(0);
+    for (const uint64_t size : embedding.key_space.sizes) starts.push_back(starts.back() + size);
+  }
+  return options;
+}
+
+}  // namespace cistern

@@ -1,0 +1,200 @@
+// Embedding layers: what the model sees, and the table that the servers create for it.
+#include "absl/strings/match.h"
+#include "common/base/hash.h"
+#include "common/base/names.h"
+#include "common/base/nearest_name.h"
+#include "common/value/value_layout.h"
+#include "worker/data/format/slot_sizes.h"
+#include "worker/model/config/config_readers.h"
+
+namespace cistern {
+namespace {
+
+absl::Status FindInput(const Json& json, const std::string& path, const DataConfig& data,
+                       EmbeddingConfig* embedding) {
+  if (json.at("bottom").size() != 1 || json.at("top").size() != 1) {
+    return ConfigError(path, "an embedding has one bottom and one top");
+  }
+  embedding->bottom = json.at("bottom")[0];
+  embedding->top = json.at("top")[0];
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < data.sparse.size(); ++i) {
+    inputs.push_back(data.sparse[i].top);
+    if (inputs.back() != embedding->bottom) continue;
+    embedding->input = i;
+    return absl::OkStatus();
+  }
+  return ConfigError(path + ".bottom",
+                     absl::StrCat("'", embedding->bottom, "' is no sparse input of the Data layer",
+                                  Suggest(embedding->bottom, inputs)));
+}
+
+// Constants that the rule does not read stay unset, so that they are no part of the schema's hash.
+v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
+  v1::UpdateRule out;
+  out.set_kind(static_cast<v1::UpdateRule::Kind>(rule.kind));
+  const bool momentum = rule.kind == RuleKind::kMomentum || rule.kind == RuleKind::kNesterov;
+  if (rule.kind == RuleKind::kAdam || momentum) out.set_beta1(rule.beta1);
+  if (rule.kind == RuleKind::kAdam) out.set_beta2(rule.beta2);
+  if (rule.kind == RuleKind::kAdam || rule.kind == RuleKind::kAdagrad)
+    out.set_epsilon(rule.epsilon);
+  if (rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd ||
+      rule.kind == RuleKind::kAdagrad) {
+    out.set_initial_g2sum(rule.initial_g2sum);
+  }
+  if (rule.kind == RuleKind::kFtrl) {
+    out.set_ftrl_beta(rule.ftrl_beta);
+    out.set_lambda1(rule.lambda1);
+    out.set_lambda2(rule.lambda2);
+  }
+  out.set_weight_bound(rule.weight_bound);
+  out.set_missed(static_cast<v1::UpdateRule::Missed>(rule.missed));
+  return out;
+}
+
+// HugeCTR's: U(-0.05, 0.05), and by the size of its slot where a Localized embedding has sizes of
+// its own.
+v1::Initializer ReadInitializer(const Json* extras, bool sized, const KeySpace& space) {
+  v1::Initializer initializer;
+  initializer.set_kind(v1::Initializer::UNIFORM);
+  initializer.set_range(0.05f);
+  if (sized && (extras == nullptr || !extras->contains("initializer"))) {
+    initializer.set_kind(v1::Initializer::SLOT_UNIFORM);
+    for (const uint64_t size : space.sizes) initializer.mutable_slot_sizes()->add_sizes(size);
+  }
+  if (extras == nullptr || !extras->contains("initializer")) return initializer;
+  const Json& json = extras->at("initializer");
+  const std::string type = json.at("type");
+  initializer.set_range(json.at("range").get<float>());
+  if (type == "Normal") initializer.set_kind(v1::Initializer::NORMAL);
+  if (type == "Zero") {
+    initializer.set_kind(v1::Initializer::ZERO);
+    initializer.set_range(0);
+  }
+  return initializer;
+}
+
+// Rules that are not given stay unset, so that they are no part of the schema's hash.
+void ReadLifecycle(const Json& extras, v1::CtrRules* rules) {
+  const auto read = [&](const char* key, void (v1::CtrRules::*set)(float)) {
+    if (extras.contains(key)) (rules->*set)(extras.at(key).get<float>());
+  };
+  read("base_threshold", &v1::CtrRules::set_base_threshold);
+  read("delta_threshold", &v1::CtrRules::set_delta_threshold);
+  read("delta_keep_days", &v1::CtrRules::set_delta_keep_days);
+  read("show_click_decay_rate", &v1::CtrRules::set_show_click_decay_rate);
+  read("delete_threshold", &v1::CtrRules::set_delete_threshold);
+  read("delete_after_unseen_days", &v1::CtrRules::set_delete_after_unseen_days);
+  if (extras.contains("day_id_decay")) {
+    rules->set_day_id_decay(extras.at("day_id_decay").get<bool>());
+  }
+}
+
+absl::Status ReadAccessor(const Json* extras, const std::string& path, EmbeddingConfig* embedding) {
+  v1::TableSpec& spec = embedding->spec;
+  spec.set_dim(embedding->vec_size);
+  if (extras == nullptr || extras->at("accessor") == "embedding") return absl::OkStatus();
+  if (embedding->vec_size < 2) {
+    return ConfigError(path + ".sparse_embedding_hparam.embedding_vec_size",
+                       "the ctr accessor needs at least 2: embed_w and one float of embedx_w");
+  }
+  spec.set_accessor(v1::TableSpec::CTR);
+  spec.set_dim(embedding->vec_size - 1);
+  spec.mutable_ctr()->set_embedx_threshold(extras->at("embedx_threshold").get<float>());
+  spec.mutable_ctr()->set_nonclk_coeff(extras->at("nonclk_coeff").get<float>());
+  spec.mutable_ctr()->set_click_coeff(extras->at("click_coeff").get<float>());
+  spec.mutable_ctr()->set_show_scale(extras->at("show_scale").get<bool>());
+  ReadLifecycle(*extras, spec.mutable_ctr());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OptimizerConfig> ChooseOptimizer(const Json& json, const std::string& path,
+                                                const OptimizerConfig& top_level,
+                                                const Json* extras, Notes* notes) {
+  const bool own = json.contains("optimizer");
+  if (extras != nullptr && extras->contains("optimizer")) {
+    if (own) {
+      return ConfigError(path + ".optimizer",
+                         absl::StrCat("cistern.embeddings.", LayerName(json),
+                                      ".optimizer sets it too; keep one of them"));
+    }
+    return ReadRowRule(extras->at("optimizer"), top_level);
+  }
+  if (!own) return top_level;
+  return ReadOptimizer(json.at("optimizer"), path + ".optimizer", &top_level, notes);
+}
+
+// The Data layer's sizes, which are added to keys, before the embedding's own.
+absl::Status ReadKeySpace(const Json& hparam, const std::string& path, const DataConfig& data,
+                          EmbeddingConfig* embedding) {
+  KeySpace& space = embedding->key_space;
+  if (embedding->localized && hparam.contains("slot_size_array")) {
+    space.sizes = hparam.at("slot_size_array").get<std::vector<uint64_t>>();
+    SampleShape own;
+    own.slot_nums = {data.sparse[embedding->input].slot_num};
+    CISTERN_RETURN_IF_ERROR(AddContext(SlotSizes::Create(own, space.sizes).status(), path));
+  }
+  if (data.slot_sizes.empty()) return absl::OkStatus();
+  for (size_t i = 0; i < embedding->input; ++i) space.first += data.sparse[i].slot_num;
+  for (size_t slot = 0; slot < space.sizes.size(); ++slot) {
+    const uint64_t of_data = data.slot_sizes[space.first + slot];
+    if (space.sizes[slot] == of_data) continue;
+    return ConfigError(absl::StrCat(path, ".slot_size_array[", slot, "]"),
+                       absl::StrCat("is ", space.sizes[slot], ", but layers[0].slot_size_array[",
+                                    space.first + slot, "], the same slot, is ", of_data,
+                                    ": make them agree, or leave this array out"));
+  }
+  space.sizes = data.slot_sizes;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string LayerName(const Json& json) {
+  const std::string name = json.value("name", "");
+  if (!name.empty()) return name;
+  return json.contains("top") && !json.at("top").empty() ? json.at("top")[0].get<std::string>()
+                                                         : "";
+}
+
+absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::string& path,
+                                              const DataConfig& data,
+                                              const OptimizerConfig& default_optimizer,
+                                              uint64_t seed, const Json* extras, Notes* notes) {
+  EmbeddingConfig embedding;
+  embedding.name = LayerName(json);
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckName(embedding.name),
+                                     path + ".name: the name of an embedding names its table"));
+  CISTERN_RETURN_IF_ERROR(FindInput(json, path, data, &embedding));
+  const Json& hparam = json.at("sparse_embedding_hparam");
+  embedding.vec_size = hparam.at("embedding_vec_size");
+  const std::string combiner = hparam.at("combiner");
+  embedding.combiner = combiner == "1" || combiner == "mean" ? Combiner::kMean : Combiner::kSum;
+  embedding.localized = absl::StartsWith(json.at("type").get<std::string>(), "Localized");
+  embedding.one_hot = absl::EndsWith(json.at("type").get<std::string>(), "OneHot");
+  CISTERN_RETURN_IF_ERROR(
+      ReadKeySpace(hparam, path + ".sparse_embedding_hparam", data, &embedding));
+
+  absl::StatusOr<OptimizerConfig> optimizer =
+      ChooseOptimizer(json, path, default_optimizer, extras, notes);
+  if (!optimizer.ok()) return optimizer.status();
+  embedding.optimizer = *std::move(optimizer);
+
+  const bool is_ctr = extras != nullptr && extras->at("accessor") == "ctr";
+  if (is_ctr && embedding.optimizer.rule.missed != MissedRule::kLocal) {
+    embedding.optimizer.rule.missed = MissedRule::kLocal;
+    notes->push_back(absl::StrCat(path,
+                                  ": the ctr accessor treats every update_type as Local: a "
+                                  "step moves the rows of its batch"));
+  }
+  embedding.spec.set_name(embedding.name);
+  embedding.spec.set_seed(MixKey(seed ^ HashBytes(embedding.name)));
+  *embedding.spec.mutable_rule() = ToUpdateRule(embedding.optimizer.rule);
+  *embedding.spec.mutable_initializer() = ReadInitializer(
+      extras, embedding.localized && hparam.contains("slot_size_array"), embedding.key_space);
+  CISTERN_RETURN_IF_ERROR(ReadAccessor(extras, path, &embedding));
+  CISTERN_RETURN_IF_ERROR(AddContext(ValueLayout::Create(embedding.spec).status(), path));
+  return embedding;
+}
+
+}  // namespace cistern

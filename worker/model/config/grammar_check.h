@@ -1,0 +1,21 @@
+// Checks a model file against its grammar and gives absent keys their defaults, so that the readers
+// that follow find every key that has one, of the right type and within its bounds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/model/config/grammar.h"
+#include "worker/model/config/json_document.h"
+
+namespace cistern {
+
+// Checks and completes the whole file. notes: gets a line for every key that is accepted without
+// effect. kInvalidArgument, path first:
+//   solver.batchsiz: unknown key; did you mean 'batchsize'?
+//   solver.batchsize: expected integer >= 1, found the string "many"
+//   layers[4].fc_param.num_output: missing; it must be integer >= 1
+absl::Status CheckFile(Json* root, std::vector<std::string>* notes);
+
+}  // namespace cistern

@@ -1,0 +1,66 @@
+// The words in which grammar*.cc write their tables.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/model/config/grammar.h"
+
+namespace cistern::grammar {
+
+using Keys = std::vector<KeyGrammar>;
+
+inline constexpr double kAnySize = 1.8446744073709552e19;  // 2^64
+
+inline KeyGrammar MakeKey(std::string name, JsonKind kind, std::string meaning) {
+  KeyGrammar key;
+  key.name = std::move(name);
+  key.kind = kind;
+  key.meaning = std::move(meaning);
+  if (kind == JsonKind::kNumber || kind == JsonKind::kNumbers)
+    key.max = std::numeric_limits<float>::max();
+  return key;
+}
+inline KeyGrammar Word(std::string name, std::vector<std::string> words, std::string meaning) {
+  KeyGrammar key = MakeKey(std::move(name), JsonKind::kWord, std::move(meaning));
+  key.words = std::move(words);
+  return key;
+}
+inline KeyGrammar Object(std::string name, JsonKind kind, const ObjectGrammar& object,
+                         std::string meaning) {
+  KeyGrammar key = MakeKey(std::move(name), kind, std::move(meaning));
+  key.object = &object;
+  return key;
+}
+inline KeyGrammar Bool(std::string name, std::string meaning) {
+  return MakeKey(std::move(name), JsonKind::kBool, std::move(meaning));
+}
+inline KeyGrammar Count(std::string name, std::string meaning) {
+  return MakeKey(std::move(name), JsonKind::kCount, std::move(meaning));
+}
+inline KeyGrammar Number(std::string name, std::string meaning) {
+  return MakeKey(std::move(name), JsonKind::kNumber, std::move(meaning));
+}
+inline KeyGrammar String(std::string name, std::string meaning) {
+  return MakeKey(std::move(name), JsonKind::kString, std::move(meaning));
+}
+inline KeyGrammar Strings(std::string name, std::string meaning) {
+  return MakeKey(std::move(name), JsonKind::kStrings, std::move(meaning));
+}
+inline KeyGrammar Anything(std::string name, std::string note) {
+  return MakeKey(std::move(name), JsonKind::kAnything, "not read").Note(std::move(note));
+}
+
+inline Keys operator+(Keys a, const Keys& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Objects that more than one table refers to.
+const ObjectGrammar& OptimizerGrammar();
+Keys AdamConstantKeys();
+Keys ScheduleKeys();
+
+}  // namespace cistern::grammar

@@ -1,0 +1,194 @@
+#include "worker/model/config/model_config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "common/base/nearest_name.h"
+#include "common/io/file.h"
+#include "common/value/ctr_lifecycle.h"
+#include "worker/model/config/config_readers.h"
+#include "worker/model/config/grammar_check.h"
+
+namespace cistern {
+namespace {
+
+// A model of 100,000 layers has 20 MB.
+constexpr uint64_t kMaxModelFileBytes = uint64_t{64} << 20;
+
+// What "cistern": {"embeddings": {...}} says about `name`; null: nothing.
+const Json* ExtrasOf(const Json& root, const std::string& name) {
+  const Json& cistern = root.at("cistern");
+  if (!cistern.contains("embeddings")) return nullptr;
+  const auto it = cistern.at("embeddings").find(name);
+  return it == cistern.at("embeddings").end() ? nullptr : &*it;
+}
+
+absl::Status CheckEmbeddingNames(const Json& root, const std::vector<EmbeddingConfig>& embeddings) {
+  std::vector<std::string> names;
+  for (const EmbeddingConfig& embedding : embeddings) {
+    if (embedding.name == "dense" || embedding.name == "dense_state") {
+      return ConfigError("layers", absl::StrCat("an embedding cannot be called '", embedding.name,
+                                                "': the dense parameters' table has that name"));
+    }
+    if (std::find(names.begin(), names.end(), embedding.name) != names.end()) {
+      return ConfigError("layers",
+                         absl::StrCat("two embeddings are called '", embedding.name, "'"));
+    }
+    names.push_back(embedding.name);
+  }
+  const Json& cistern = root.at("cistern");
+  if (!cistern.contains("embeddings")) return absl::OkStatus();
+  for (const auto& item : cistern.at("embeddings").items()) {
+    if (std::find(names.begin(), names.end(), item.key()) != names.end()) continue;
+    return ConfigError(
+        "cistern.embeddings." + item.key(),
+        absl::StrCat("no embedding layer has this name", Suggest(item.key(), names)));
+  }
+  return absl::OkStatus();
+}
+
+void NoteUnusedInputs(ModelConfig* config) {
+  for (size_t i = 0; i < config->data.sparse.size(); ++i) {
+    const bool used = std::any_of(config->embeddings.begin(), config->embeddings.end(),
+                                  [i](const EmbeddingConfig& e) { return e.input == i; });
+    if (used) continue;
+    config->notes.push_back(absl::StrCat("layers[0].sparse[", i, "]: no embedding reads '",
+                                         config->data.sparse[i].top, "'"));
+  }
+}
+
+// An embedding whose rows keep days has to know today's.
+absl::Status TakeDay(uint32_t day, EmbeddingConfig* embedding) {
+  embedding->day = day;
+  return AddContext(CheckDay(embedding->spec, day), "cistern.day");
+}
+
+// GAUC and the slot of its groups: neither means anything alone.
+absl::Status TakeGroupSlot(const Json& cistern, ModelConfig* config) {
+  const std::vector<std::string>& metrics = config->solver.eval_metrics;
+  const auto gauc = std::find(metrics.begin(), metrics.end(), "GAUC");
+  if (cistern.contains("gauc_slot")) {
+    absl::StatusOr<GroupSlot> group = ReadGroupSlot(cistern.at("gauc_slot"), config->data);
+    if (!group.ok()) return group.status();
+    if (gauc == metrics.end()) {
+      config->notes.push_back("cistern.gauc_slot: no effect: solver.eval_metrics asks for no GAUC");
+    } else {
+      config->cistern.gauc_slot = *group;
+    }
+  } else if (gauc != metrics.end()) {
+    return ConfigError(
+        absl::StrCat("solver.eval_metrics[", gauc - metrics.begin(), "]"),
+        "GAUC is of the groups that a slot tells apart: name it with cistern.gauc_slot, "
+        "{\"input\": \"data1\", \"slot\": 0}");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadLayers(const Json& root, ModelConfig* config) {
+  const Json& layers = root.at("layers");
+  if (layers.empty() || layers[0].at("type") != "Data") {
+    return ConfigError(layers.empty() ? "layers" : "layers[0].type",
+                       "the first layer must be Data");
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string path = absl::StrCat("layers[", i, "]");
+    const LayerGrammar& grammar = *FindLayerGrammar(layers[i].at("type"));
+    if (grammar.role == LayerRole::kData) {
+      if (i > 0) return ConfigError(path, "a second Data layer; a model has one");
+      absl::StatusOr<DataConfig> data = ReadData(layers[i], path, &config->notes);
+      if (!data.ok()) return data.status();
+      config->data = *std::move(data);
+    } else if (grammar.role == LayerRole::kEmbedding) {
+      absl::StatusOr<EmbeddingConfig> embedding =
+          ReadEmbedding(layers[i], path, config->data, config->optimizer, config->solver.seed,
+                        ExtrasOf(root, LayerName(layers[i])), &config->notes);
+      if (!embedding.ok()) return embedding.status();
+      CISTERN_RETURN_IF_ERROR(TakeDay(config->cistern.day, &*embedding));
+      config->embeddings.push_back(*std::move(embedding));
+    } else {
+      absl::StatusOr<LayerConfig> layer = ReadLayer(layers[i], path, &config->notes);
+      if (!layer.ok()) return layer.status();
+      config->layers.push_back(*std::move(layer));
+    }
+  }
+  CISTERN_RETURN_IF_ERROR(CheckEmbeddingNames(root, config->embeddings));
+  CISTERN_RETURN_IF_ERROR(TakeGroupSlot(root.at("cistern"), config));
+  NoteUnusedInputs(config);
+  return absl::OkStatus();
+}
+
+// HugeCTR's model files know weights and optimizer state, but no statistics of a row.
+absl::Status CheckModelFiles(ModelConfig* config) {
+  const SolverConfig& solver = config->solver;
+  const std::vector<std::string>& named = solver.sparse_model_files;
+  if (named.size() > config->embeddings.size()) {
+    return ConfigError("solver.sparse_model_file",
+                       absl::StrCat("names ", named.size(), " files, but the model has ",
+                                    config->embeddings.size(), " embeddings: give one for each"));
+  }
+  for (size_t i = 0; i < config->embeddings.size(); ++i) {
+    const EmbeddingConfig& embedding = config->embeddings[i];
+    if (embedding.spec.accessor() != v1::TableSpec::CTR) continue;
+    if (i < named.size() && !named[i].empty()) {
+      return ConfigError(absl::StrCat("solver.sparse_model_file[", i, "]"),
+                         absl::StrCat("embedding '", embedding.name,
+                                      "' has the accessor ctr, whose rows such a file cannot hold: "
+                                      "give \"\" for it, and bring saved rows with cistern load"));
+    }
+    if (solver.snapshot > 0 && solver.snapshot <= solver.max_iter) {
+      config->notes.push_back(absl::StrCat(
+          "solver.snapshot: no files at snapshot_prefix, because HugeCTR's cannot hold "
+          "the rows of '",
+          embedding.name, "' (accessor ctr); OUT/snapshot-N is written"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Read(const std::string& text, const std::vector<std::string>& overrides,
+                  ModelConfig* config) {
+  absl::StatusOr<Json> root = ParseJson(text);
+  if (!root.ok()) return root.status();
+  for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &*root));
+  CISTERN_RETURN_IF_ERROR(CheckFile(&*root, &config->notes));
+  config->values = FlattenJson(*root);
+
+  absl::StatusOr<SolverConfig> solver = ReadSolver(root->at("solver"), &config->notes);
+  if (!solver.ok()) return solver.status();
+  config->solver = *std::move(solver);
+  absl::StatusOr<OptimizerConfig> optimizer =
+      ReadOptimizer(root->at("optimizer"), "optimizer", nullptr, &config->notes);
+  if (!optimizer.ok()) return optimizer.status();
+  config->optimizer = *std::move(optimizer);
+  config->cistern = ReadCistern(root->at("cistern"));
+  absl::StatusOr<PrecisionConfig> precision =
+      ReadPrecision(root->at("solver"), root->at("cistern"));
+  if (!precision.ok()) return precision.status();
+  config->precision = *precision;
+  CISTERN_RETURN_IF_ERROR(ReadLayers(*root, config));
+  config->optimizer.rule.missed = MissedRule::kLocal;  // every step moves all dense parameters
+  return CheckModelFiles(config);
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
+                                             const std::vector<std::string>& overrides) {
+  ModelConfig config;
+  config.path = path;
+  CISTERN_RETURN_IF_ERROR(AddContext(Read(text, overrides, &config), path));
+  return config;
+}
+
+absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
+                                            const std::vector<std::string>& overrides) {
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelFileBytes);
+  if (!text.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(text.status().message(), "; give the path of a model file"));
+  }
+  return ParseModelConfig(*text, path, overrides);
+}
+
+}  // namespace cistern

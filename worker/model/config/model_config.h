@@ -1,0 +1,183 @@
+// A model file, read and checked: HugeCTR 2.3's JSON (solver, optimizer, layers) and the "cistern"
+// object for what HugeCTR has no word for.
+//
+// Grammar and defaults: reference of HugeCTR 2.3; every key that is accepted is listed in
+// docs/configuration.md, and any other is an error that names its path and the nearest known key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/value/learning_rate.h"
+#include "common/value/update_rule.h"
+#include "proto/schema.pb.h"
+#include "worker/data/format/data_set.h"
+
+namespace cistern {
+
+struct OptimizerConfig {
+  RuleParams rule;  // AdaGradShared and AdaGradStd for embeddings only, by the cistern object
+  LearningRateSchedule schedule;
+};
+
+struct SolverConfig {
+  uint64_t display = 200;
+  uint64_t max_iter = 0;    // 0: by epochs
+  uint32_t num_epochs = 0;  // 0: by iterations
+  uint64_t snapshot = 0;    // 0: never
+  std::string snapshot_prefix = "./";
+  // HugeCTR's model files that a fresh run starts from (worker/export/hugectr_model.h). By
+  // embedding, in order; empty, or too few: from first weights.
+  std::string dense_model_file, dense_opt_states_file;
+  std::vector<std::string> sparse_model_files;
+  uint64_t batchsize = 0;
+  uint64_t batchsize_eval = 0;
+  uint64_t eval_interval = 0;  // 0: never
+  uint64_t eval_batches = 0;   // 0: all of the evaluation data
+  double auc_threshold = 1.0;  // training stops once AUC >= this; 1 or more: never
+  std::vector<std::string> eval_metrics = {"AUC"};  // of MetricNames(), without thresholds
+  bool wide_keys = false;                           // input_key_type I64
+  bool enable_tf32 = false;                         // enable_tf32_compute
+  bool cuda_graph = true;                           // a GPU is given a step at once
+  uint64_t seed = 0;
+};
+
+struct SparseInputConfig {
+  std::string top;
+  std::string type;  // DistributedSlot, LocalizedSlot
+  uint32_t slot_num = 0;
+  uint32_t max_feature_num = 0;  // max_feature_num_per_sample
+};
+
+struct DataConfig {
+  DataFormat format = DataFormat::kNorm;
+  std::string source, eval_source;
+  NormCheck check = NormCheck::kNone;
+  std::string label_top, dense_top;
+  uint32_t label_dim = 1, dense_dim = 0;
+  std::vector<SparseInputConfig> sparse;
+  uint64_t num_samples = 0, eval_num_samples = 0;  // Raw; 0: all
+  bool float_label_dense = false;                  // Raw
+  std::vector<std::string> keysets;                // of the training data
+  std::vector<uint64_t> slot_sizes;                // Raw, Parquet: slot_size_array, or empty
+  uint64_t cache_eval_batches = 0;                 // batches of evaluation data to keep in memory
+};
+
+enum class Combiner { kSum, kMean };
+
+// Keys of each slot where a slot_size_array says so: those of slot s of the input lie behind the
+// keys of all sizes before sizes[first + s].
+struct KeySpace {
+  std::vector<uint64_t> sizes;  // empty: nothing says so
+  uint32_t first = 0;           // the input's first slot among the sizes
+};
+
+struct EmbeddingConfig {
+  std::string name, bottom, top;  // name: layer name, or top where it has none; names the table
+  size_t input = 0;               // index into DataConfig.sparse
+  uint32_t vec_size = 0;
+  Combiner combiner = Combiner::kSum;
+  bool one_hot = false;    // a ...OneHot type: a slot's keys are those that its sizes give it
+  bool localized = false;  // a Localized... type: HugeCTR's files name the slot of each key
+  KeySpace key_space;
+  OptimizerConfig optimizer;
+  v1::TableSpec spec;  // complete: what the servers create
+  uint32_t day = 0;    // today, where spec.ctr.day_id_decay (common/value/ctr_lifecycle.h)
+};
+
+// Weights of a dense layer before training.
+enum class InitKind { kDefault, kUniform, kXavierNorm, kXavierUniform, kZero };
+
+struct LayerConfig {
+  std::string name, type;
+  std::string path;  // "layers[7]", for messages
+  std::vector<std::string> bottoms, tops;
+  // Parameters of the types that have them; unused ones keep their defaults.
+  uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct
+  InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
+  double rate = 0.5;                // Dropout
+  double alpha = 1;                 // ELU
+  uint32_t num_layers = 0;          // MultiCross
+  double factor = 0.1, eps = 1e-5;  // BatchNorm
+  InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
+  uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
+  std::vector<uint32_t> selected;                     // Reshape, the other form
+  std::vector<std::pair<uint32_t, uint32_t>> ranges;  // Slice: [lo, hi)
+  std::vector<uint32_t> weight_dims;                  // Multiply
+  uint32_t out_dim = 0;                               // FmOrder2
+  uint32_t axis = 0;                                  // ReduceSum
+  std::vector<float> target_weight;                   // MultiCrossEntropyLoss: by label
+  std::string regularizer;                            // loss: "", L1, L2
+  double lambda = 0;
+};
+
+// The slot whose key says which group a sample belongs to, for GAUC.
+struct GroupSlot {
+  size_t input = 0;  // index into DataConfig.sparse
+  uint32_t slot = 0;
+};
+
+// The "cistern" object.
+struct CisternConfig {
+  double embedding_l2 = 0;  // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
+  // A step whose loss or gradient is not a finite number is counted and left out; else the run
+  // ends.
+  bool skips_not_finite = false;
+  double clip_norm = 0;  // gradients are scaled down to this global norm; 0: off
+  bool eval_every_epoch = false;
+  double plateau_factor = 0;  // learning rate *= this when an epoch brings no gain; 0: off
+  double plateau_min_lr = 0;
+  double plateau_min_gain = 1e-6;
+  uint32_t patience = 0;   // stop after this many epochs in a row without gain; 0: never
+  bool keep_best = false;  // the best epoch's state is the final one
+  bool shuffle = false;
+  uint64_t pass_memory_mb = 1024;
+  uint32_t day = 0;                    // today, for embeddings with day_id_decay
+  uint64_t commit_every = 1;           // passes: durable commits; those between are in memory only
+  std::optional<GroupSlot> gauc_slot;  // there if solver.eval_metrics asks for GAUC
+  std::string snapshot_form = "v2";    // of HugeCTR's model files; or "v3"
+  std::string gpu_products;  // float32, tf32 or bfloat16; empty: as solver.enable_tf32 says
+  std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
+};
+
+// What flows between layers: solver.mixed_precision, cistern.activations, cistern.loss_scale.
+enum class Activations { kFloat32, kFloat16, kBfloat16 };
+struct PrecisionConfig {
+  Activations activations = Activations::kFloat32;
+  double loss_scale = 0;  // of kFloat16; 0: dynamic
+};
+
+struct ModelConfig {
+  std::string path;  // of the file, for messages
+  PrecisionConfig precision;
+  SolverConfig solver;
+  OptimizerConfig optimizer;  // dense parameters; default of the embeddings
+  DataConfig data;
+  std::vector<EmbeddingConfig> embeddings;
+  std::vector<LayerConfig> layers;  // dense layers and the loss, in file order
+  CisternConfig cistern;
+  // All of the above as it was read, with overrides and defaults: {"solver.batchsize", "4096"}, in
+  // the order of the file. For comparing with another run's.
+  std::vector<std::pair<std::string, std::string>> values;
+  std::vector<std::string> notes;  // oddities that were accepted, for the user
+};
+
+// Reads and checks a model file. overrides: "solver.batchsize=4096", values as JSON (a bare word is
+// a string); layers by position or name: "layers.fc1.fc_param.num_output=200".
+// kInvalidArgument: "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?".
+absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
+                                            const std::vector<std::string>& overrides);
+absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
+                                             const std::vector<std::string>& overrides);
+
+// What the reader has to expect.
+SampleShape ShapeOf(const DataConfig& data);
+
+// How `source` is read, all of it; source is not the model's own.
+DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source);
+
+}  // namespace cistern

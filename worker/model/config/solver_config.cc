@@ -1,0 +1,164 @@
+// solver and cistern: objects whose keys are members.
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "common/base/nearest_name.h"
+#include "worker/model/config/config_readers.h"
+#include "worker/model/metric/metric_name.h"
+
+namespace cistern {
+namespace {
+
+// Names of metrics; AUC may have a threshold: "AUC:0.8025".
+absl::Status ReadMetrics(const Json& metrics, SolverConfig* solver) {
+  solver->eval_metrics.clear();
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const std::string metric = metrics[i].get<std::string>();
+    const std::string path = absl::StrCat("solver.eval_metrics[", i, "]");
+    if (absl::StartsWith(metric, "AUC:")) {
+      const std::string threshold = metric.substr(4);
+      if (!absl::SimpleAtod(threshold, &solver->auc_threshold) ||
+          !(solver->auc_threshold > 0 && solver->auc_threshold <= 1)) {
+        return ConfigError(path, absl::StrCat("the threshold of '", metric,
+                                              "' must be a number above 0 and at most 1"));
+      }
+      solver->eval_metrics.push_back("AUC");
+    } else if (FindMetric(metric).has_value()) {
+      solver->eval_metrics.push_back(metric);
+    } else {
+      return ConfigError(
+          path, absl::StrCat("unknown metric '", metric, "'", Suggest(metric, MetricNames())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One file, under either of two keys; other_key may be null.
+absl::StatusOr<std::string> ReadFile(const Json& json, const char* key, const char* other_key) {
+  std::string file;
+  for (const char* name : {key, other_key}) {
+    if (name == nullptr || !json.contains(name) || json.at(name).empty()) continue;
+    if (json.at(name).size() > 1) {
+      return ConfigError(absl::StrCat("solver.", name), "names one file, not several");
+    }
+    if (!file.empty()) {
+      return ConfigError(absl::StrCat("solver.", name),
+                         absl::StrCat("is solver.", key, " once more: leave one of them out"));
+    }
+    file = json.at(name)[0];
+  }
+  return file;
+}
+
+absl::Status ReadModelFiles(const Json& json, SolverConfig* solver) {
+  CISTERN_ASSIGN_OR_RETURN(solver->dense_model_file,
+                           ReadFile(json, "dense_model_file", "dense model_file"));
+  CISTERN_ASSIGN_OR_RETURN(solver->dense_opt_states_file,
+                           ReadFile(json, "dense_opt_states_file", nullptr));
+  if (!solver->dense_opt_states_file.empty() && solver->dense_model_file.empty()) {
+    return ConfigError("solver.dense_opt_states_file",
+                       "the state of weights that solver.dense_model_file has to name");
+  }
+  if (!json.contains("sparse_model_file")) return absl::OkStatus();
+  solver->sparse_model_files = json.at("sparse_model_file").get<std::vector<std::string>>();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
+  SolverConfig solver;
+  solver.display = json.at("display");
+  solver.max_iter = json.at("max_iter");
+  solver.num_epochs = json.value("num_epochs", 0u);
+  if (solver.max_iter > 0 && solver.num_epochs > 0) {
+    return ConfigError("solver",
+                       "max_iter and num_epochs exclude each other; set one of them to 0");
+  }
+  if (solver.max_iter == 0 && solver.num_epochs == 0) solver.num_epochs = 1;
+  solver.snapshot = json.at("snapshot");
+  solver.snapshot_prefix = json.at("snapshot_prefix");
+  solver.batchsize = json.at("batchsize");
+  solver.batchsize_eval = json.at("batchsize_eval");
+  if (solver.batchsize_eval == 0) solver.batchsize_eval = solver.batchsize;
+  solver.eval_interval = json.at("eval_interval");
+  solver.eval_batches = json.at("eval_batches");
+  if (json.contains("max_eval_batches")) {
+    if (solver.eval_batches > 0) {
+      return ConfigError("solver.max_eval_batches",
+                         "is solver.eval_batches once more: leave one of them out");
+    }
+    solver.eval_batches = json.at("max_eval_batches");
+  }
+  if (json.contains("max_eval_samples")) {
+    if (solver.eval_batches > 0) {
+      return ConfigError("solver.max_eval_samples",
+                         "is the number of eval_batches once more: leave one of them out");
+    }
+    const uint64_t samples = json.at("max_eval_samples");
+    solver.eval_batches = samples / solver.batchsize_eval + (samples % solver.batchsize_eval > 0);
+  }
+  solver.wide_keys = json.at("input_key_type") == "I64";
+  solver.enable_tf32 = json.at("enable_tf32_compute");
+  solver.cuda_graph = json.at("cuda_graph");
+  solver.seed = json.at("seed");
+  if (solver.seed == 0) {
+    solver.seed = kDefaultSeed;
+    notes->push_back(absl::StrCat("solver.seed: 0 or absent stands for ", kDefaultSeed,
+                                  ", so that a run can be repeated (HugeCTR draws one)"));
+  }
+  CISTERN_RETURN_IF_ERROR(ReadMetrics(json.at("eval_metrics"), &solver));
+  if (json.contains("auc_threshold")) {
+    if (solver.auc_threshold < 1) {
+      return ConfigError(
+          "solver.auc_threshold",
+          "is the threshold of solver.eval_metrics once more: leave one of them out");
+    }
+    solver.auc_threshold = json.at("auc_threshold");
+  }
+  CISTERN_RETURN_IF_ERROR(ReadModelFiles(json, &solver));
+  return solver;
+}
+
+CisternConfig ReadCistern(const Json& json) {
+  CisternConfig cistern;
+  cistern.embedding_l2 = json.at("embedding_l2");
+  cistern.clip_norm = json.at("clip_norm");
+  cistern.skips_not_finite = json.at("not_finite") == "skip";
+  cistern.eval_every_epoch = json.at("eval_every_epoch");
+  cistern.plateau_factor = json.at("plateau_factor");
+  cistern.plateau_min_lr = json.at("plateau_min_lr");
+  cistern.plateau_min_gain = json.at("plateau_min_gain");
+  cistern.patience = json.at("patience");
+  cistern.keep_best = json.at("keep_best");
+  cistern.shuffle = json.at("shuffle");
+  cistern.pass_memory_mb = json.at("pass_memory_mb");
+  cistern.commit_every = json.at("commit_every");
+  cistern.snapshot_form = json.at("snapshot_form");
+  if (json.contains("gpu_products")) cistern.gpu_products = json.at("gpu_products");
+  cistern.init_scheme = json.at("init_scheme");
+  cistern.day = json.at("day");
+  return cistern;
+}
+
+absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data) {
+  const std::string name = json.at("input");
+  GroupSlot group;
+  std::vector<std::string> tops;
+  for (const SparseInputConfig& input : data.sparse) tops.push_back(input.top);
+  for (; group.input < tops.size() && tops[group.input] != name; ++group.input) {
+  }
+  if (group.input == tops.size()) {
+    return ConfigError(
+        "cistern.gauc_slot.input",
+        absl::StrCat("no sparse input of layers[0] is called '", name, "'", Suggest(name, tops)));
+  }
+  group.slot = json.at("slot");
+  const uint32_t slots = data.sparse[group.input].slot_num;
+  if (group.slot >= slots) {
+    return ConfigError("cistern.gauc_slot.slot",
+                       absl::StrCat("input '", name, "' has ", slots, " slots, 0 to ", slots - 1));
+  }
+  return group;
+}
+
+}  // namespace cistern

@@ -1,0 +1,104 @@
+// The memory of a graph: values, gradients, scratch.
+#include <algorithm>
+#include <map>
+
+#include "worker/model/graph/graph.h"
+#include "worker/model/graph/memory_plan.h"
+
+namespace cistern {
+
+namespace {
+
+// Floats that hold the values of `samples` samples.
+size_t FloatsOf(const Storage& storage, size_t samples) {
+  return (storage.size * samples * BytesOf(storage.type) + sizeof(float) - 1) / sizeof(float);
+}
+
+}  // namespace
+
+absl::Status Graph::Allocate(DeviceContext& device) {
+  const Placement values = PlaceValues(), gradients = PlaceGradients();
+  CISTERN_RETURN_IF_ERROR(values_.Grow(values.plan.floats, device, "values"));
+  for (const auto& [storage, buffer] : values.buffers) {
+    storage->value = values_.data() + values.plan.offsets[buffer];
+  }
+  CISTERN_RETURN_IF_ERROR(gradients_.Grow(gradients.plan.floats, device, "gradients"));
+  for (const auto& [storage, buffer] : gradients.buffers) {
+    storage->grad = gradients_.data() + gradients.plan.offsets[buffer];
+  }
+  for (Layer* layer : live_) {
+    CISTERN_RETURN_IF_ERROR(layer->Allocate(config_.solver.batchsize, device));
+  }
+  return scratch_.Grow(ScratchFloats(), device, "scratch");
+}
+
+StepMemory Graph::memory() const {
+  return {PlaceValues().plan.floats, PlaceGradients().plan.floats, ScratchFloats()};
+}
+
+size_t Graph::ScratchFloats() const {
+  size_t scratch = 0;
+  for (const Layer* layer : live_)
+    scratch = std::max(scratch, layer->ScratchFloats(planned_batch_));
+  return scratch;
+}
+
+// Values live from forward to backward, so each storage has a place of its own, but for layers that
+// write over an input that nobody reads again.
+Graph::Placement Graph::PlaceValues() const {
+  std::map<const Storage*, Layer*> producer;
+  for (Layer* layer : live_) {
+    for (Tensor* out : layer->outputs()) producer[out->storage] = layer;
+  }
+  std::vector<Lifetime> buffers;
+  std::map<Storage*, size_t> place;
+  for (Layer* layer : live_) {
+    for (Tensor* out : layer->outputs()) {
+      Storage* in = layer->inputs().empty() ? nullptr : layer->inputs()[0].tensor->storage;
+      const bool replaces = layer->can_replace_input() && !in->external && in->readers == 1 &&
+                            in != logit_->storage && !producer[in]->reads_outputs();
+      if (replaces) {
+        place[out->storage] = place[in];
+        continue;
+      }
+      place[out->storage] = buffers.size();
+      buffers.push_back({FloatsOf(*out->storage, planned_batch_), 0, 0});
+    }
+  }
+  if (converts_dense()) {
+    place[dense_->storage] = buffers.size();
+    buffers.push_back({FloatsOf(*dense_->storage, planned_batch_), 0, 0});
+  }
+  return {PlanMemory(buffers), std::move(place)};
+}
+
+// A gradient lives from its first writer, in the order of the backward pass, to its storage's
+// producer. An elementwise layer computes in place, and then both storages share a buffer.
+Graph::Placement Graph::PlaceGradients() const {
+  std::vector<Lifetime> buffers;
+  std::map<Storage*, size_t> place;
+  const auto add = [&](Storage* storage, size_t now) {
+    place[storage] = buffers.size();
+    buffers.push_back({FloatsOf(*storage, config_.solver.batchsize), now, now});
+  };
+  add(logit_->storage, 0);
+  for (size_t now = 0; now < backward_.size(); ++now) {
+    Layer& layer = *backward_[now];
+    for (const Tensor* out : layer.outputs()) {
+      const auto it = place.find(out->storage);
+      if (it != place.end()) buffers[it->second].last = now;
+    }
+    for (const Input& in : layer.inputs()) {
+      Storage* storage = in.tensor->storage;
+      if (!in.wants_grad || place.count(storage) > 0) continue;
+      if (layer.can_replace_grad() && storage->readers == 1) {
+        place[storage] = place[layer.outputs()[0]->storage];
+      } else {
+        add(storage, now);
+      }
+    }
+  }
+  return {PlanMemory(buffers), std::move(place)};
+}
+
+}  // namespace cistern

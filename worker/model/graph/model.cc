@@ -1,0 +1,204 @@
+#include "worker/model/graph/model.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/value/schema.h"
+#include "cuda/op/dense/elementwise.h"
+#include "cuda/op/dense/sum.h"
+#include "worker/model/graph/graph_model.h"
+
+namespace cistern {
+
+GraphModel::GraphModel(const ModelConfig& config, DeviceContext& device, Communicator* peers)
+    : config_(config),
+      device_(device),
+      stream_(device.stream()),
+      scaling_(ScalingOf(config)),
+      stage_(device) {
+  if (peers != nullptr) peers_.emplace(StepPeers{*peers, absl::OkStatus()});
+}
+
+absl::Status GraphModel::Build() {
+  absl::StatusOr<std::unique_ptr<Graph>> graph = Graph::Create(config_, &parameters_);
+  if (!graph.ok()) return AddContext(graph.status(), config_.path);
+  graph_ = *std::move(graph);
+  CISTERN_RETURN_IF_ERROR(CheckMemory());
+  CISTERN_RETURN_IF_ERROR(AddContext(Allocate(), config_.path));
+  for (const EmbeddingConfig& embedding : config_.embeddings) {
+    *schema_.add_tables() = embedding.spec;
+  }
+  for (const v1::DenseTableSpec& table : parameters_.tables()) {
+    *schema_.add_dense_tables() = table;
+  }
+  return AddContext(CheckSchema(schema_), config_.path);
+}
+
+absl::Status GraphModel::Allocate() {
+  CISTERN_ASSIGN_OR_RETURN(side_, SideStream::Create(device_));
+  CISTERN_ASSIGN_OR_RETURN(Event exchanged, Event::Create(device_.kind()));
+  exchanged_.push_back(std::move(exchanged));
+  CISTERN_RETURN_IF_ERROR(graph_->Allocate(device_));
+  CISTERN_RETURN_IF_ERROR(graph_->loss().Allocate(device_));
+  CISTERN_RETURN_IF_ERROR(parameters_.Allocate(config_.optimizer.rule,
+                                               MixKey(config_.solver.seed ^ HashBytes("dense")),
+                                               ActivationsOf(config_), device_));
+  const size_t scratch = std::max(graph_->loss().ScratchFloats(graph_->planned_batch()),
+                                  op::SumScratchFloats(parameters_.count()));
+  CISTERN_RETURN_IF_ERROR(scratch_.Grow(scratch, device_, "scratch"));
+  CISTERN_RETURN_IF_ERROR(
+      predictions_.Grow(graph_->planned_batch() * config_.data.label_dim, device_, "predictions"));
+  if (ActivationsOf(config_) != ElementType::kFloat) {
+    CISTERN_RETURN_IF_ERROR(logits_.Grow(graph_->planned_batch() * graph_->logit().shape.columns(),
+                                         device_, "predictions"));
+  }
+  CISTERN_RETURN_IF_ERROR(sums_.Grow(sums(), device_, "sums"));
+  CISTERN_RETURN_IF_ERROR(gate_.Grow(1, device_, "sums"));
+  for (InFlight& step : in_flight_) {
+    CISTERN_ASSIGN_OR_RETURN(
+        step.gate, device_.pool().Take(MemoryPlace::kPinned, sizeof(op::StepGate), "sums"));
+    CISTERN_ASSIGN_OR_RETURN(Event done, Event::Create(device_.kind()));
+    step.done.push_back(std::move(done));
+  }
+  last_gate_ = FirstGate(config_);
+  return OpenGate();
+}
+
+// A batch size with a zero too many would otherwise end the process, or the machine's patience.
+absl::Status GraphModel::CheckMemory() const {
+  constexpr double kMiB = 1 << 20;
+  const StepMemory step = graph_->memory();
+  const double floats = static_cast<double>(step.values) + static_cast<double>(step.gradients) +
+                        static_cast<double>(step.scratch);
+  const double wanted = floats * sizeof(float) / kMiB;
+  const double there = static_cast<double>(device_.pool().cap_bytes()) / kMiB;
+  if (wanted <= there) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "%s: a step of %d samples takes %.1f MiB, and this %s has %.1f MiB: lower "
+      "solver.batchsize or solver.batchsize_eval (cistern train --dry-run shows what takes how "
+      "much)",
+      config_.path, graph_->planned_batch(), wanted,
+      device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
+}
+
+absl::Status GraphModel::OpenGate() {
+  op::StepGate open;
+  open.loss_scale = last_gate_.loss_scale;
+  open.good_steps = last_gate_.good_steps;
+  CopyToDevice(&open, gate_.data(), sizeof(open), stream_);
+  return stream_.Wait();
+}
+
+absl::Status GraphModel::SetLossScale(const LossScale& at) {
+  CISTERN_CHECK(in_flight_num_ == 0);
+  if (scaling_ != op::LossScaling::kDynamic || at.scale == 0) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(last_gate_, GateWith(at));
+  return OpenGate();
+}
+
+v1::StepClock GraphModel::clock() const {
+  v1::StepClock clock;
+  for (const auto& embedding : graph_->embeddings()) {
+    v1::RateHistory* rates = clock.add_rates();
+    if (!embedding->makes_up()) continue;
+    *rates = embedding->step_sizes().history();
+    clock.set_step(std::max(clock.step(), embedding->step_sizes().step()));
+  }
+  return clock.step() == 0 ? v1::StepClock() : clock;
+}
+
+void GraphModel::SetClock(const v1::StepClock& clock) {
+  for (size_t e = 0; e < graph_->embeddings().size(); ++e) {
+    EmbeddingLayer& embedding = *graph_->embeddings()[e];
+    const bool known = e < static_cast<size_t>(clock.rates_size());
+    if (!embedding.makes_up()) continue;
+    embedding.SetClock(
+        known ? clock.rates(static_cast<int>(e)) : v1::RateHistory::default_instance(),
+        clock.step());
+  }
+}
+
+absl::Status GraphModel::BringUp(absl::Span<PassTable* const> tables) {
+  for (const auto& embedding : graph_->embeddings()) {
+    CISTERN_RETURN_IF_ERROR(embedding->BringUp(*tables[embedding->index()], device_));
+  }
+  return stream_.status();
+}
+
+absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const> tables,
+                                 std::vector<float>* predictions, std::vector<float>* logits) {
+  CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
+  stream_.set_product_precision(ProductsOf(config_));
+  const size_t labels = config_.data.label_dim, most = graph_->planned_batch();
+  const Tensor& logit = graph_->logit();
+  const size_t columns = logit.shape.columns();
+  predictions->resize(batch.size * labels);
+  if (logits != nullptr) logits->resize(batch.size * columns);
+  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch, BatchStage::Use::kPredict));
+  const auto step_of = [&](size_t first, size_t size) -> Step {
+    return {view,
+            first,
+            size,
+            tables,
+            0,
+            parameters_,
+            graph_->scratch(),
+            nullptr,
+            nullptr,
+            stream_,
+            *side_,
+            peers_ ? &*peers_ : nullptr};
+  };
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    if (!peers_) break;
+    CISTERN_RETURN_IF_ERROR(embedding->ReserveExchange(view, device_));
+    embedding->TakeRows(step_of(0, batch.size));
+    CISTERN_RETURN_IF_ERROR(peers_->status);
+  }
+  for (size_t first = 0; first < batch.size; first += most) {
+    const size_t size = std::min(most, batch.size - first);
+    graph_->Infer(step_of(first, size));
+    graph_->loss().Predict(logit.value(), size, predictions_.data(), stream_);
+    CopyToHost(predictions_.data(), predictions->data() + first * labels,
+               size * labels * sizeof(float), stream_);
+    if (logits == nullptr) continue;
+    const bool floats = logit.value().type == ElementType::kFloat;
+    if (!floats) op::Convert(logit.value(), logits_.data(), size * columns, stream_);
+    CopyToHost(floats ? logit.value().data : logits_.data(), logits->data() + first * columns,
+               size * columns * sizeof(float), stream_);
+  }
+  stage_.Release();
+  return stream_.Wait();
+}
+
+absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const {
+  const DataConfig& data = config_.data;
+  CISTERN_CHECK(tables.size() == config_.embeddings.size());
+  if (batch.label.size() != batch.size * data.label_dim ||
+      batch.dense.size() != batch.size * data.dense_dim ||
+      batch.sparse.size() != data.sparse.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.size, " samples holds ", batch.label.size(), " labels, ",
+                     batch.dense.size(), " dense features and ", batch.sparse.size(),
+                     " sparse inputs; the model reads ", data.label_dim, " and ", data.dense_dim,
+                     " a sample, and ", data.sparse.size(), " inputs"));
+  }
+  for (size_t i = 0; i < data.sparse.size(); ++i) {
+    if (batch.sparse[i].slot_num == data.sparse[i].slot_num) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sparse input '", data.sparse[i].top, "' of a batch has ", batch.sparse[i].slot_num,
+        " slots; the model reads ", data.sparse[i].slot_num));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Create(const ModelConfig& config,
+                                                     DeviceContext& device, Communicator* peers) {
+  auto model = std::make_unique<GraphModel>(config, device, peers);
+  CISTERN_RETURN_IF_ERROR(model->Build());
+  return model;
+}
+
+}  // namespace cistern

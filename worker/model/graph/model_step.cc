@@ -1,0 +1,187 @@
+// A training step: what is enqueued for it, and how it ended.
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "cuda/op/dense/elementwise.h"
+#include "cuda/op/dense/sum.h"
+#include "cuda/op/update/dense_update.h"
+#include "worker/model/graph/graph_model.h"
+
+namespace cistern {
+
+absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const> tables,
+                                uint64_t number, double lr_scale, const Batch* next) {
+  CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
+  CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
+  stream_.set_product_precision(ProductsOf(config_));  // models may share a device
+  if ((batch.size == 0 && !peers_) || batch.size > config_.solver.batchsize) {
+    return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
+                                                   " samples; solver.batchsize is ",
+                                                   config_.solver.batchsize));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
+  // Memory that is taken waits for the steps that run, and if a peer is gone they never end: the
+  // communicator waits with a deadline.
+  if (peers_ && in_flight_num_ > 0 && !HasRoom(view, next)) {
+    CISTERN_RETURN_IF_ERROR(peers_->communicator.Wait(stream_));
+  }
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    const uint32_t input = embedding->config().input;
+    const SparseView& rows = peers_ ? view.exchanged[input].served : view.sparse[input];
+    CISTERN_RETURN_IF_ERROR(embedding->ReserveExchange(view, device_));
+    CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.distinct, device_));
+  }
+  const float* scale = scaling_ == op::LossScaling::kNone ? nullptr : &gate_.data()->loss_scale;
+  const Step step = {view,
+                     0,
+                     batch.size,
+                     tables,
+                     number,
+                     parameters_,
+                     graph_->scratch(),
+                     gate_.data(),
+                     scale,
+                     stream_,
+                     *side_,
+                     peers_ ? &*peers_ : nullptr};
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    CISTERN_RETURN_IF_ERROR(embedding->MakeUp(step, lr_scale, device_));
+  }
+  InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
+  auto* gate = static_cast<op::StepGate*>(place.gate.data());
+  if (peers_) {
+    ComputeShared(step, lr_scale, gate);
+  } else {
+    Give(kAll, stream_, [&] { Compute(step, lr_scale, gate); });
+  }
+  place.number = number;
+  if (peers_) CISTERN_RETURN_IF_ERROR(peers_->status);
+  place.done.front().Record(stream_);
+  ++in_flight_num_;
+  stage_.Release();
+  if (next != nullptr) CISTERN_RETURN_IF_ERROR(stage_.Begin(*next));
+  return stream_.status();
+}
+
+void GraphModel::Give(Part part, Stream& stream, const std::function<void()>& enqueue) {
+  if (!config_.solver.cuda_graph) return enqueue();
+  WorkCapture& capture = captures_[part];
+  const bool was_ok = capture.status().ok();
+  capture.Run(stream, enqueue, &side_->stream());
+  if (was_ok && !capture.status().ok() && stream.status().ok()) {
+    LogWarning(absl::StrCat("steps run without a CUDA graph: ", capture.status().message()));
+  }
+}
+
+uint64_t GraphModel::graphs_launched() const {
+  uint64_t graphs = 0;
+  for (const WorkCapture& capture : captures_) graphs += capture.graphs_launched();
+  return graphs;
+}
+
+void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) {
+  BeginStep(step);
+  graph_->Forward(step);
+  ComputeLoss(step);
+  graph_->Backward(step);
+  FinishEmbeddings(step);
+  FinishDense(step);
+  side_->Join(stream_);
+  JudgeAndUpdate(step, lr_scale, gate);
+}
+
+void GraphModel::BeginStep(const Step& step) {
+  parameters_.StartStep(stream_);
+  if (!graph_->has_dead_parameters() && step.size > 0) return;
+  op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
+}
+
+void GraphModel::ComputeLoss(const Step& step) {
+  const Tensor& logit = graph_->logit();
+  graph_->loss().Compute(logit.value(), step.batch.label, step.size, step.all(), sum(kLoss),
+                         {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
+}
+
+void GraphModel::JudgeAndUpdate(const Step& step, double lr_scale, op::StepGate* gate) {
+  Judge(step, gate);
+  parameters_.Advance(gate_.data(), stream_);
+  Update(step, lr_scale);
+}
+
+// What the sums say goes to the host; the updates follow it.
+void GraphModel::Judge(const Step& step, op::StepGate* gate) {
+  const LayerConfig& config = graph_->loss_config();
+  const double lambda = config.lambda / static_cast<double>(step.all());
+  op::StepRule rule;
+  rule.embedding_penalty = config_.cistern.embedding_l2 / 2;
+  rule.dense_penalty = config.regularizer == "L2" ? lambda / 2 : lambda;
+  if (config.regularizer.empty()) rule.dense_penalty = 0;
+  rule.clip_norm = config_.cistern.clip_norm;
+  rule.stays_closed = !config_.cistern.skips_not_finite;
+  rule.scaling = scaling_;
+  op::JudgeStep(sums_.data(), graph_->live_embeddings().size(), rule, gate_.data(), stream_);
+  CopyToHost(gate_.data(), gate, sizeof(op::StepGate), stream_);
+}
+
+absl::StatusOr<StepResult> GraphModel::Finish() {
+  CISTERN_CHECK(in_flight_num_ > 0);
+  InFlight& step = in_flight_[first_in_flight_];
+  first_in_flight_ = (first_in_flight_ + 1) % kStepsInFlight;
+  --in_flight_num_;
+  Event& done = step.done.front();
+  // A peer that is gone leaves work behind that never ends: the communicator knows.
+  CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(done, stream_) : done.Wait());
+  CISTERN_RETURN_IF_ERROR(stream_.status());
+  const auto gate = *static_cast<const op::StepGate*>(step.gate.data());
+  last_gate_ = gate;
+  StepResult result = {gate.loss, gate.grad_norm, gate.open == 0};
+  if (!result.skipped || gate.overflowed != 0 || config_.cistern.skips_not_finite) return result;
+  in_flight_num_ = 0;  // the others have done nothing, either
+  CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(stream_) : stream_.Wait());
+  CISTERN_RETURN_IF_ERROR(OpenGate());
+  return NotFinite(config_, gate, step.number);
+}
+
+// Regularizers, and the squares of all gradients of the step, which are taken at every step,
+// clipped or not: they are also what keeps a gradient that is not finite away from the tables.
+void GraphModel::FinishEmbeddings(const Step& step) {
+  const auto l2 = static_cast<float>(config_.cistern.embedding_l2);
+  for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
+    EmbeddingLayer& embedding = *graph_->live_embeddings()[e];
+    if (l2 > 0) embedding.AddL2(l2, sum(kOfEmbeddings + 2 * e), step.Beside());
+    embedding.SumOfSquares(sum(kOfEmbeddings + 2 * e + 1), step.Beside());
+  }
+}
+
+void GraphModel::FinishDense(const Step& step) {
+  const LayerConfig& config = graph_->loss_config();
+  const auto lambda = static_cast<float>(config.lambda / static_cast<double>(step.all()));
+  const float* weights = parameters_.weights();
+  float* grads = parameters_.grads();
+  const size_t count = parameters_.count();
+  if (config.regularizer == "L2") {
+    op::AddL2Gradient({lambda, step.loss_scale}, weights, grads, count, stream_);
+    op::SumOfSquares(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
+  } else if (config.regularizer == "L1") {
+    op::AddL1Gradient({lambda, step.loss_scale}, weights, grads, count, stream_);
+    op::SumOfMagnitudes(weights, sum(kDensePenalty), count, scratch_.data(), stream_);
+  }
+  op::SumOfSquares(grads, sum(kDenseSquares), count, scratch_.data(), stream_);
+}
+
+void GraphModel::Update(const Step& step, double lr_scale) {
+  const OptimizerConfig& dense = config_.optimizer;
+  side_->Fork(stream_);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    embedding->Update(step.Beside(), lr_scale);
+  }
+  op::DenseUpdate(dense.rule,
+                  StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
+                  parameters_.grads(), parameters_.weights(), parameters_.states(),
+                  parameters_.count(), gate_.data(), stream_);
+  parameters_.Round(stream_);
+  side_->Join(stream_);
+}
+
+}  // namespace cistern

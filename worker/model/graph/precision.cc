@@ -1,0 +1,78 @@
+#include "worker/model/graph/precision.h"
+
+#include <bit>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace cistern {
+
+ProductPrecision ProductsOf(const ModelConfig& config) {
+  const std::string& word = config.cistern.gpu_products;
+  if (word == "bfloat16") return ProductPrecision::kBfloat16;
+  const bool tf32 = word.empty() ? config.solver.enable_tf32 : word == "tf32";
+  return tf32 ? ProductPrecision::kTf32 : ProductPrecision::kFloat32;
+}
+
+ElementType ActivationsOf(const ModelConfig& config) {
+  switch (config.precision.activations) {
+    case Activations::kFloat16:
+      return ElementType::kHalf;
+    case Activations::kBfloat16:
+      return ElementType::kBfloat16;
+    case Activations::kFloat32:
+      break;
+  }
+  return ElementType::kFloat;
+}
+
+op::LossScaling ScalingOf(const ModelConfig& config) {
+  if (config.precision.activations != Activations::kFloat16) return op::LossScaling::kNone;
+  return config.precision.loss_scale == 0 ? op::LossScaling::kDynamic : op::LossScaling::kConstant;
+}
+
+LossScale LossScaleOf(const op::StepGate& gate, op::LossScaling scaling) {
+  if (scaling != op::LossScaling::kDynamic) return {};
+  return {static_cast<uint64_t>(gate.loss_scale), gate.good_steps};
+}
+
+absl::StatusOr<op::StepGate> GateWith(const LossScale& at) {
+  if (!std::has_single_bit(at.scale) || at.scale > static_cast<uint64_t>(op::kLargestLossScale) ||
+      at.good_steps >= op::kStepsToDoubleScale) {
+    return absl::DataLossError(absl::StrCat("a loss scale of ", at.scale, " after ", at.good_steps,
+                                            " steps is none that a run comes to"));
+  }
+  op::StepGate gate;
+  gate.loss_scale = static_cast<float>(at.scale);
+  gate.good_steps = static_cast<uint32_t>(at.good_steps);
+  return gate;
+}
+
+op::StepGate FirstGate(const ModelConfig& config) {
+  op::StepGate gate;
+  const op::LossScaling scaling = ScalingOf(config);
+  if (scaling == op::LossScaling::kDynamic) gate.loss_scale = op::kFirstLossScale;
+  if (scaling == op::LossScaling::kConstant) {
+    gate.loss_scale = static_cast<float>(config.precision.loss_scale);
+  }
+  return gate;
+}
+
+absl::Status NotFinite(const ModelConfig& config, const op::StepGate& gate, uint64_t number) {
+  const bool is_loss = !std::isfinite(gate.loss);
+  return absl::DataLossError(absl::StrCat(
+      config.path, ": the ", is_loss ? "loss" : "gradient", " of step ", number,
+      is_loss || !std::isfinite(gate.grad_norm)
+          ? " is not a finite number"
+          : absl::StrCat(" has a norm of ", gate.grad_norm, ", too large to be squared"),
+      ", so nothing was updated; a lower learning rate, a warm-up or cistern.clip_norm may help, "
+      "or "
+      "the dense features hold such a number",
+      config.precision.activations == Activations::kFloat16
+          ? ", or an activation is beyond 65504, where float16 ends (bfloat16 has the range of "
+            "float32)"
+          : "",
+      "; cistern.not_finite=\"skip\" leaves such steps out"));
+}
+
+}  // namespace cistern

@@ -1,0 +1,110 @@
+// A training step of several workers: one worker's step (model_step.cc), cut where something is
+// exchanged.
+//
+//   main stream                               side stream
+//   ----------------------------------------- fork -------------------------------------------
+//   [layers that read no embedding]           rows are gathered, exchanged (AllToAll) and pooled
+//   ----------------------------------------- join -------------------------------------------
+//   [the other layers, the loss, and back
+//    until embeddings have their gradients]
+//   ----------------------------------------- fork -------------------------------------------
+//   [the rest of the way back]                gradients of rows are exchanged (AllToAll)
+//   <---------------------------------------- exchanged_
+//   dense gradients are summed (AllReduce)    [those of rows are summed, regularized, squared]
+//   ----------------------------------------- join -------------------------------------------
+//   the sums are summed (AllReduce)
+//   [the verdict and the updates]
+//
+// What stands in brackets is a CUDA graph each (Give). Exchanges lie outside of graphs: their
+// sizes, which NCCL reads on the host, differ from batch to batch, by way of the host they wait for
+// the stream, and neither may happen in a capture.
+//
+// NCCL's calls, on either stream, run one after the other and on every worker in the order in which
+// they stand here: the join lets those of the way back follow those of the way there, exchanged_
+// the dense gradients those of rows, and the fork of a step all of the step before. So one
+// communicator is enough, and no two of its calls wait for each other.
+#include "cuda/op/dense/elementwise.h"
+#include "worker/model/graph/graph_model.h"
+
+namespace cistern {
+
+void GraphModel::ComputeShared(const Step& step, double lr_scale, op::StepGate* gate) {
+  const Step beside = step.Beside();
+  const bool some = step.size > 0;  // or other workers have all of the batch
+  const auto ahead = [&] {
+    BeginStep(step);
+    if (some) graph_->ForwardAhead(step);
+  };
+  const auto behind = [&] {
+    if (some) graph_->BackwardRest(step);
+    ShareStatistics(step);
+  };
+
+  side_->Fork(stream_);
+  if (graph_->works_ahead()) Give(kAhead, stream_, ahead);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    embedding->TakeRows(beside);
+    if (some) embedding->Forward(beside);
+  }
+  side_->Join(stream_);
+
+  Give(kToRows, stream_, [&] {
+    if (!graph_->works_ahead()) ahead();
+    if (some) {
+      graph_->ForwardRest(step);
+      ComputeLoss(step);
+      graph_->BackwardToRows(step);
+    } else {
+      ZeroOnDevice(sum(kLoss), sizeof(double), stream_);
+    }
+    if (!graph_->works_behind()) behind();
+  });
+
+  side_->Fork(stream_);
+  if (graph_->works_behind()) Give(kBehind, stream_, behind);
+  for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    if (some) embedding->Backward(beside);
+    embedding->GiveGradients(beside);
+  }
+  exchanged_.front().Record(side_->stream());
+  Give(kRows, side_->stream(), [&] {
+    for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->SumGradients(beside);
+    FinishEmbeddings(beside);
+  });
+
+  exchanged_.front().LetWait(stream_);
+  SumOverPeers(parameters_.grads(), parameters_.count(), ElementType::kFloat);
+  const size_t running = parameters_.running_count();
+  if (running > 0) {
+    SumOverPeers(parameters_.next_running({0, running}), running, ElementType::kFloat);
+  }
+  side_->Join(stream_);
+  // With places that are not written yet, and that FinishDense writes for all workers alike.
+  SumOverPeers(sums_.data(), sums(), ElementType::kDouble);
+  Give(kUpdates, stream_, [&] {
+    FinishDense(step);
+    JudgeAndUpdate(step, lr_scale, gate);
+  });
+}
+
+bool GraphModel::HasRoom(const BatchView& batch, const Batch* next) const {
+  for (const EmbeddingLayer* embedding : graph_->live_embeddings()) {
+    if (!embedding->HasRoom(batch)) return false;
+  }
+  return next == nullptr || stage_.HasRoom(*next);
+}
+
+// This worker's part of the running statistics' mean over all samples.
+void GraphModel::ShareStatistics(const Step& step) {
+  const size_t running = parameters_.running_count();
+  if (running == 0) return;
+  const double share = static_cast<double>(step.size) / static_cast<double>(step.all());
+  op::Scale(static_cast<float>(share), parameters_.next_running({0, running}), running, stream_);
+}
+
+void GraphModel::SumOverPeers(void* data, size_t count, ElementType type) {
+  if (!peers_->status.ok()) return;
+  peers_->status = peers_->communicator.AllReduce(data, count, type, stream_);
+}
+
+}  // namespace cistern

@@ -1,0 +1,80 @@
+#include "worker/model/layer/ctr_embedding_layer.h"
+
+#include "common/value/ctr_accessor.h"
+#include "cuda/core/memory.h"
+#include "cuda/op/embedding/embedding_pool.h"
+#include "cuda/op/update/ctr_update.h"
+
+namespace cistern {
+
+absl::Status CtrEmbeddingLayer::Allocate(size_t, DeviceContext& device) {
+  const float clicks[] = {0, 1};
+  CISTERN_RETURN_IF_ERROR(clicks_.Grow(2, device, "labels"));
+  CopyToDevice(clicks, clicks_.data(), sizeof(clicks), device.stream());
+  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
+  const v1::TableSpec& spec = config().spec;
+  first_weights_ = MakeFirstWeights(spec.initializer(), spec.seed());
+  const size_t count = first_weights_.slot_num;
+  if (count == 0) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(slot_sizes_.Grow(count, device, "slot sizes"));
+  CopyToDevice(first_weights_.slot_sizes, slot_sizes_.data(), count * sizeof(uint64_t),
+               device.stream());
+  first_weights_.slot_sizes = slot_sizes_.data();
+  return device.stream().Wait();
+}
+
+absl::Status CtrEmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) {
+  CISTERN_RETURN_IF_ERROR(EmbeddingLayer::Reserve(distinct, device));
+  return l2_scratch_.Grow(op::AddCtrL2ScratchFloats(distinct), device, "embedding gradients");
+}
+
+// The two parts of a value do not lie side by side, so each is pooled alone: every (sample, slot)
+// is a row of a matrix [b * slots, vec_size].
+void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, size_t first,
+                                 size_t size, size_t slots, op::Pool pool, op::Values out,
+                                 Stream& stream) const {
+  const uint32_t* offsets = in.offsets + first * slots;
+  const size_t width = config().vec_size, outputs = size * slots;
+  op::EmbeddingPool(rows.values() + ValueLayout::kEmbedW, rows.stride(), in.rows, offsets, pool,
+                    out, width, outputs, 1, 1, stream);
+  op::EmbeddingPool(rows.values() + rows.layout().weight_index(), rows.stride(), in.rows, offsets,
+                    pool, out + 1, width, outputs, 1, width - 1, stream);
+}
+
+void CtrEmbeddingLayer::GradientsMade(const Step& step) {
+  const SparseView& in = moved(step);
+  op::DropAbsentEmbedx(table(step).full(), in.segment_rows, gradients(), in.distinct,
+                       config().vec_size - 1, step.stream);
+}
+
+void CtrEmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
+  const SparseView& in = moved(step);
+  const PassTable& rows = table(step);
+  op::AddCtrL2({l2, step.loss_scale}, MakeCtrRule(rows.layout()), in.segment_rows, rows.values(),
+               rows.stride(), gradients(), square_sum, in.distinct, l2_scratch_.data(),
+               step.stream);
+}
+
+void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
+  const SparseView& in = moved(step);
+  PassTable& rows = table(step);
+  op::CtrOccurrences occurrences;
+  occurrences.rows = in.segment_rows;
+  occurrences.distinct = in.distinct;
+  occurrences.slots = slots();
+  if (step.peers == nullptr) {
+    occurrences.segment_offsets = in.segment_offsets;
+    occurrences.segment_outputs = in.segment_outputs;
+    occurrences.labels = step.batch.label;
+    occurrences.label_stride = step.batch.label_dim;
+  } else {  // as if there were two samples, one of them clicked
+    occurrences.segment_offsets = exchanged(step).occurrence_offsets;
+    occurrences.segment_outputs = exchanged(step).occurrences;
+    occurrences.labels = clicks_.data();
+  }
+  op::CtrUpdate(MakeCtrRule(rows.layout()), first_weights_, step_size, config().day, occurrences,
+                rows.device_keys(), gradients(), rows.values(), rows.stride(), rows.full(),
+                step.gate, step.stream);
+}
+
+}  // namespace cistern

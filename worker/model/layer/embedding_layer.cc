@@ -1,0 +1,194 @@
+#include "worker/model/layer/embedding_layer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cuda/op/dense/sum.h"
+#include "cuda/op/embedding/embedding_pool.h"
+#include "cuda/op/update/make_up_steps.h"
+#include "cuda/op/update/sparse_update.h"
+#include "worker/model/layer/ctr_embedding_layer.h"
+
+namespace cistern {
+namespace {
+
+size_t TotalOf(absl::Span<const uint32_t> by_worker) {
+  return std::accumulate(by_worker.begin(), by_worker.end(), size_t{0});
+}
+
+}  // namespace
+
+EmbeddingLayer::EmbeddingLayer(const EmbeddingConfig& config, size_t index, size_t slots,
+                               Tensor* out)
+    : Layer({}, {out}),
+      config_(config),
+      index_(index),
+      slots_(slots),
+      step_sizes_(config.optimizer.rule) {}
+
+void EmbeddingLayer::SetClock(const v1::RateHistory& rates, uint64_t step) {
+  step_sizes_.Restore(rates, step);
+  sizes_brought_ = 0;
+}
+
+absl::StatusOr<const float*> EmbeddingLayer::SizesOn(DeviceContext& device) {
+  const size_t count = step_sizes_.size();
+  if (device.kind() == DeviceKind::kCpu || count == 0) return step_sizes_.sizes();
+  if (count > sizes_.size()) {
+    CISTERN_RETURN_IF_ERROR(sizes_.Grow(std::max<size_t>(4096, 2 * count), device, "step sizes"));
+    sizes_brought_ = 0;
+  }
+  CopyToDevice(step_sizes_.sizes() + sizes_brought_, sizes_.data() + sizes_brought_,
+               (count - sizes_brought_) * sizeof(float), device.stream());
+  sizes_brought_ = count;
+  return sizes_.data();
+}
+
+absl::Status EmbeddingLayer::MakeUp(const Step& step, double lr_scale, DeviceContext& device) {
+  if (!makes_up()) return absl::OkStatus();
+  step_sizes_.Advance(step.number - 1, config_.optimizer.schedule, lr_scale);
+  CISTERN_ASSIGN_OR_RETURN(const float* sizes, SizesOn(device));
+  const SparseView& in = moved(step);
+  PassTable& rows = table(step);
+  const ValueLayout& layout = rows.layout();
+  op::MakeUpSteps(layout.rule(), sizes, step_sizes_.fading_steps(), step.number - 1, step.number,
+                  in.segment_rows, rows.values() + layout.weight_index(),
+                  rows.values() + layout.state_index(), rows.stride(), in.distinct,
+                  config_.vec_size, step.stream);
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingLayer::BringUp(PassTable& rows, DeviceContext& device) {
+  if (!makes_up()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const float* sizes, SizesOn(device));
+  const ValueLayout& layout = rows.layout();
+  op::MakeUpSteps(layout.rule(), sizes, step_sizes_.fading_steps(), step_sizes_.step(),
+                  step_sizes_.step(), nullptr, rows.values() + layout.weight_index(),
+                  rows.values() + layout.state_index(), rows.stride(), rows.rows(),
+                  config_.vec_size, device.stream());
+  return absl::OkStatus();
+}
+
+absl::Status EmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) {
+  CISTERN_RETURN_IF_ERROR(
+      gradients_.Grow(distinct * config_.vec_size, device, "embedding gradients"));
+  return scratch_.Grow(std::max(op::AddRowL2ScratchFloats(distinct),
+                                op::SumScratchFloats(distinct * config_.vec_size)),
+                       device, "embedding gradients");
+}
+
+absl::Status EmbeddingLayer::ReserveExchange(const BatchView& batch, DeviceContext& device) {
+  if (batch.exchanged.empty()) return absl::OkStatus();
+  const ExchangeView& rows = batch.exchanged[config_.input];
+  CISTERN_RETURN_IF_ERROR(taken_.Grow(TotalOf(rows.taken) * config_.vec_size, device, "exchanges"));
+  return given_.Grow(TotalOf(rows.given) * config_.vec_size, device, "exchanges");
+}
+
+bool EmbeddingLayer::HasRoom(const BatchView& batch) const {
+  const ExchangeView& rows = batch.exchanged[config_.input];
+  const auto holds = [&](const DeviceFloats& memory, size_t count) {
+    return count * config_.vec_size <= memory.size();
+  };
+  return holds(gradients_, rows.served.distinct) && holds(taken_, TotalOf(rows.taken)) &&
+         holds(given_, TotalOf(rows.given)) &&
+         (sizes_.size() == 0 || step_sizes_.size() + 1 < sizes_.size());
+}
+
+void EmbeddingLayer::Exchange(const float* from, absl::Span<const uint32_t> send, float* to,
+                              absl::Span<const uint32_t> receive, const Step& step) const {
+  if (!step.peers->status.ok()) return;
+  std::vector<size_t> send_bytes, receive_bytes;
+  for (const uint32_t rows : send) send_bytes.push_back(rows * config_.vec_size * sizeof(float));
+  for (const uint32_t rows : receive) {
+    receive_bytes.push_back(rows * config_.vec_size * sizeof(float));
+  }
+  step.peers->status =
+      step.peers->communicator.AllToAll(from, send_bytes, to, receive_bytes, step.stream);
+}
+
+void EmbeddingLayer::TakeRows(const Step& step) {
+  const ExchangeView& rows = exchanged(step);
+  PoolRows(table(step), rows.served, 0, TotalOf(rows.given), 1, op::Pool::kSum, given_.data(),
+           step.stream);
+  Exchange(given_.data(), rows.given, taken_.data(), rows.taken, step);
+}
+
+void EmbeddingLayer::GiveGradients(const Step& step) {
+  const ExchangeView& rows = exchanged(step);
+  Exchange(taken_.data(), rows.taken, given_.data(), rows.given, step);
+}
+
+void EmbeddingLayer::SumGradients(const Step& step) {
+  const SparseView& served = exchanged(step).served;
+  op::EmbeddingPoolBackward(given_.data(), config_.vec_size, served.offsets, op::Pool::kSum,
+                            served.segment_offsets, served.segment_outputs, gradients_.data(),
+                            served.distinct, 1, config_.vec_size, step.stream);
+  GradientsMade(step);
+}
+
+void EmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, size_t first,
+                              size_t size, size_t slots, op::Pool pool, op::Values out,
+                              Stream& stream) const {
+  op::EmbeddingPool(rows.values() + rows.layout().weight_index(), rows.stride(), in.rows,
+                    in.offsets + first * slots, pool, out, slots * config_.vec_size, size, slots,
+                    config_.vec_size, stream);
+}
+
+void EmbeddingLayer::Forward(const Step& step) {
+  const SparseView& in = sparse(step);
+  if (step.peers == nullptr) {
+    return PoolRows(table(step), in, step.first, step.size, slots_, pool(), output().value(),
+                    step.stream);
+  }
+  op::EmbeddingPool(taken_.data(), config_.vec_size, in.rows, in.offsets + step.first * slots_,
+                    pool(), output().value(), slots_ * config_.vec_size, step.size, slots_,
+                    config_.vec_size, step.stream);
+}
+
+void EmbeddingLayer::Backward(const Step& step) {
+  const SparseView& in = sparse(step);
+  op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, pool(),
+                            in.segment_offsets, in.segment_outputs,
+                            step.peers == nullptr ? gradients_.data() : taken_.data(), in.distinct,
+                            slots_, config_.vec_size, step.stream);
+  if (step.peers == nullptr) GradientsMade(step);
+}
+
+void EmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
+  const SparseView& in = moved(step);
+  const PassTable& rows = table(step);
+  op::AddRowL2({l2, step.loss_scale}, in.segment_rows, rows.values() + rows.layout().weight_index(),
+               rows.stride(), gradients_.data(), square_sum, in.distinct, config_.vec_size,
+               scratch_.data(), step.stream);
+}
+
+void EmbeddingLayer::SumOfSquares(double* sum, const Step& step) {
+  op::SumOfSquares(gradients_.data(), sum, moved(step).distinct * config_.vec_size, scratch_.data(),
+                   step.stream);
+}
+
+void EmbeddingLayer::Update(const Step& step, double lr_scale) {
+  const OptimizerConfig& optimizer = config_.optimizer;
+  MoveRows(StepSize(optimizer.rule, optimizer.schedule.At(step.number) * lr_scale, step.number),
+           step);
+  if (makes_up()) step_sizes_.Advance(step.number, optimizer.schedule, lr_scale);
+}
+
+void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
+  const SparseView& in = moved(step);
+  PassTable& rows = table(step);
+  const ValueLayout& layout = rows.layout();
+  op::SparseUpdate(layout.rule(), step_size, in.segment_rows, gradients_.data(),
+                   rows.values() + layout.weight_index(), rows.values() + layout.state_index(),
+                   rows.stride(), in.distinct, config_.vec_size, step.gate, step.stream);
+}
+
+std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,
+                                                   size_t slots, Tensor* out) {
+  if (config.spec.accessor() == v1::TableSpec::CTR) {
+    return std::make_unique<CtrEmbeddingLayer>(config, index, slots, out);
+  }
+  return std::make_unique<EmbeddingLayer>(config, index, slots, out);
+}
+
+}  // namespace cistern

@@ -1,0 +1,117 @@
+// InnerProduct: y = x W + b; FusedInnerProduct, and an InnerProduct with the ReLU behind it:
+// y = ReLU(x W + b).
+//
+// Between two of these layers of halves the second one undoes the ReLU of the first: its product
+// with the weights gives the gradient of what the ReLU was given (Tensor::grad_behind_relu). For
+// other types cuBLASLt has no fast kernels that do (of bfloat16 those of sm_80), and the ReLU is
+// undone in the sweep that sums the bias's gradient.
+#include "cuda/op/dense/fully_connected.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/op/dense/bias_gradient.h"
+#include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/layer_site.h"
+
+namespace cistern {
+namespace {
+
+class FullyConnectedLayer : public Layer {
+ public:
+  FullyConnectedLayer(Tensor* in, Tensor* out, Parameter weight, Parameter bias, bool relu)
+      : Layer({in}, {out}),
+        weight_(weight),
+        bias_(bias),
+        in_(in->shape.columns()),
+        out_(out->shape.columns()),
+        relu_(relu) {
+    out->ends_in_relu = relu;
+  }
+
+  bool has_parameters() const override { return true; }
+  bool reads_outputs() const override { return relu_; }
+  bool can_undo_relu() const override { return type() == ElementType::kHalf; }
+  size_t ScratchFloats(size_t batch) const override {
+    const size_t rows = output().shape.rows * batch;
+    return std::max(op::BiasGradientScratchFloats(rows, out_),
+                    op::FullyConnectedScratchFloats(type(), rows, in_, out_));
+  }
+
+  // The CPU reads the output instead of a mask.
+  absl::Status Allocate(size_t batch, DeviceContext& device) override {
+    if (!output().grad_behind_relu || device.kind() == DeviceKind::kCpu) return absl::OkStatus();
+    const size_t bytes = output().shape.rows * batch * op::ReluMaskStride(out_);
+    CISTERN_RETURN_IF_ERROR(mask_.Grow(bytes, device, "ReLU masks"));
+    outputs()[0]->relu_mask.bits = mask_.data();
+    return absl::OkStatus();
+  }
+
+  void Forward(const Step& step) override { Compute(step, &outputs()[0]->relu_mask); }
+  void Infer(const Step& step) override {
+    op::ReluMask none;
+    Compute(step, &none);
+  }
+
+  // All readers of the output have written its gradient by now, and nobody else reads it.
+  void Backward(const Step& step) override {
+    Parameters& parameters = step.parameters;
+    const size_t rows = RowsOf(output(), step);
+    const bool undoes_relu = relu_ && !output().grad_behind_relu;
+    op::BiasGradient(undoes_relu ? output().value() : op::Values(nullptr), output().grad(),
+                     parameters.grad(bias_), rows, out_, step.scratch, step.stream);
+    const Tensor& in = *input().tensor;
+    const op::ConstValues weight = parameters.rounded(weight_);
+    if (in.grad_behind_relu) {
+      op::FullyConnectedBackwardBehindRelu(in.value(), in.relu_mask, weight, output().grad(),
+                                           in.grad(), parameters.grad(weight_), rows, in_, out_,
+                                           step.scratch, step.stream);
+    } else {
+      op::FullyConnectedBackward(in.value(), weight, output().grad(), input().write, input().grad(),
+                                 parameters.grad(weight_), rows, in_, out_, step.scratch,
+                                 step.stream);
+    }
+  }
+
+ private:
+  ElementType type() const { return output().storage->type; }
+
+  void Compute(const Step& step, op::ReluMask* mask) {
+    const op::ConstValues weight = step.parameters.rounded(weight_);
+    const op::ConstValues bias = step.parameters.rounded(bias_);
+    const size_t rows = RowsOf(output(), step);
+    if (relu_) {
+      op::FullyConnectedRelu(input().value(), weight, bias, output().value(), mask, rows, in_, out_,
+                             step.scratch, step.stream);
+    } else {
+      op::FullyConnected(input().value(), weight, bias, output().value(), rows, in_, out_,
+                         step.scratch, step.stream);
+    }
+  }
+
+  const Parameter weight_, bias_;
+  const size_t in_, out_;
+  const bool relu_;
+  DeviceBuffer<uint8_t> mask_;
+};
+
+}  // namespace
+
+LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
+  const LayerConfig& config = site.config();
+  const size_t in = site.shape().columns(), out = config.num_output;
+  const bool exact = site.exact_init();
+  const WeightInit weights = MakeWeightInit(InitKind::kXavierNorm, in, out, WeightInit(), exact);
+  const WeightInit biases = {WeightInit::Kind::kNormal, std::sqrt(1.0 / static_cast<double>(out))};
+  const bool relu = config.type == "FusedInnerProduct" || site.epilogue().relu != nullptr;
+  const Parameter weight =
+      site.parameters().Add(in * out, MakeWeightInit(config.weight_init, in, out, weights, exact));
+  const Parameter bias =
+      site.parameters().Add(out, MakeWeightInit(config.bias_init, 0, out, biases, exact));
+  return std::make_unique<FullyConnectedLayer>(
+      site.bottoms()[0], site.Define({site.shape().rows, {out}}), weight, bias, relu);
+}
+
+}  // namespace cistern

@@ -1,0 +1,109 @@
+// The place of a layer in a graph that is being built: its configuration, its inputs, and the verbs
+// with which it declares outputs and parameters.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer.h"
+
+namespace cistern {
+
+// Owns tensors and their storage; addresses hold.
+class TensorSet {
+ public:
+  // activations: the type of what is defined.
+  explicit TensorSet(ElementType activations) : activations_(activations) {}
+  Tensor* Define(const std::string& name, const TensorShape& shape);
+  // Another name and shape for the storage of `of`; as many floats.
+  Tensor* DefineView(const std::string& name, const TensorShape& shape, const Tensor& of);
+  Tensor* Find(const std::string& name);
+  std::deque<Storage>& storages() { return storages_; }
+
+ private:
+  const ElementType activations_;
+  Tensor* Name(Tensor tensor);
+
+  std::deque<Tensor> tensors_;
+  std::unordered_map<std::string, Tensor*> by_name_;  // the first of each name
+  std::deque<Storage> storages_;
+};
+
+// ReLU and Dropout that a layer computes in the same sweep as itself.
+struct Epilogue {
+  const LayerConfig* relu = nullptr;
+  const LayerConfig* dropout = nullptr;
+  uint32_t dropout_index = 0;  // position of the Dropout layer: tells its random draws from others'
+};
+
+class LayerSite {
+ public:
+  LayerSite(const ModelConfig& model, uint32_t index, const Epilogue& epilogue,
+            std::vector<Tensor*> bottoms, TensorSet* tensors, Parameters* parameters);
+
+  const ModelConfig& model() const { return model_; }
+  const LayerConfig& config() const { return config_; }
+  uint32_t index() const { return index_; }
+  const Epilogue& epilogue() const { return epilogue_; }
+  const std::vector<Tensor*>& bottoms() const { return bottoms_; }
+  const TensorShape& shape(size_t i = 0) const { return bottoms_[i]->shape; }
+  Parameters& parameters() const { return parameters_; }
+
+  // Output i: the layer's top, or that of the last layer in its epilogue.
+  Tensor* Define(const TensorShape& shape, size_t i = 0) const;
+  Tensor* DefineView(const TensorShape& shape, size_t i = 0) const;  // of bottom 0
+
+  bool exact_init() const { return model_.cistern.init_scheme == "exact"; }
+
+  // kInvalidArgument: "layer 'fc1' (layers[4], InnerProduct): what".
+  absl::Status Error(const std::string& what) const;
+  // Error unless the numbers of bottoms and tops are within these.
+  absl::Status CheckArity(size_t bottoms_min, size_t bottoms_max, size_t tops_min,
+                          size_t tops_max) const;
+  // Error unless bottom i has `rank` dimensions.
+  absl::Status CheckRank(size_t rank, size_t i = 0) const;
+  // Error unless all bottoms have one shape.
+  absl::Status CheckSameShapes() const;
+
+ private:
+  const std::string& top_name(size_t i) const;
+
+  const ModelConfig& model_;
+  const LayerConfig& config_;
+  const uint32_t index_;
+  const Epilogue epilogue_;
+  const std::vector<Tensor*> bottoms_;
+  TensorSet& tensors_;
+  Parameters& parameters_;
+};
+
+// "layer 'fc1' (layers[4], InnerProduct)".
+std::string DescribeSite(const LayerConfig& layer);
+
+// A null layer: the outputs are views, there is nothing to compute.
+using LayerOr = absl::StatusOr<std::unique_ptr<Layer>>;
+
+// What one of these makes is said in the file of its name.
+LayerOr MakeFullyConnectedLayer(const LayerSite& site);  // InnerProduct, FusedInnerProduct
+LayerOr MakeBatchNormLayer(const LayerSite& site);
+LayerOr MakeReluLayer(const LayerSite& site);  // activation_layers.cc
+LayerOr MakeDropoutLayer(const LayerSite& site);
+LayerOr MakeEluLayer(const LayerSite& site);
+LayerOr MakeReshapeLayer(const LayerSite& site);  // shape_layers.cc
+LayerOr MakeCastLayer(const LayerSite& site);
+LayerOr MakeConcatLayer(const LayerSite& site);
+LayerOr MakeSliceLayer(const LayerSite& site);
+LayerOr MakeMultiplyLayer(const LayerSite& site);  // interaction_layers.cc
+LayerOr MakeFmOrder2Layer(const LayerSite& site);
+LayerOr MakeInteractionLayer(const LayerSite& site);
+LayerOr MakeMultiCrossLayer(const LayerSite& site);
+LayerOr MakeReduceSumLayer(const LayerSite& site);  // sum_layers.cc
+LayerOr MakeAddLayer(const LayerSite& site);
+LayerOr MakeProductLayer(const LayerSite& site);  // DotProduct
+
+}  // namespace cistern

@@ -1,0 +1,102 @@
+#include "worker/model/layer/loss.h"
+
+#include "cuda/op/loss/bce_loss.h"
+#include "cuda/op/loss/label_loss.h"
+#include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/layer_site.h"
+
+namespace cistern {
+namespace {
+
+class BinaryLoss : public Loss {
+ public:
+  explicit BinaryLoss(size_t labels) : labels_(labels) {}
+
+  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
+               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
+    op::BceLoss(logits, labels, loss, dlogits, size * labels_, all * labels_, scratch, stream);
+  }
+  size_t ScratchFloats(size_t size) const override {
+    return op::BceLossScratchFloats(size * labels_);
+  }
+  void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) override {
+    op::Sigmoid(logits, predictions, size * labels_, stream);
+  }
+
+ private:
+  const size_t labels_;
+};
+
+class TwoClassLoss : public Loss {
+ public:
+  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
+               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
+    op::TwoClassLoss(logits, labels, loss, dlogits, size, all, scratch, stream);
+  }
+  size_t ScratchFloats(size_t size) const override { return op::LabelLossScratchFloats(size); }
+  void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) override {
+    op::TwoClassProbability(logits, predictions, size, stream);
+  }
+};
+
+class MultiLabelLoss : public BinaryLoss {
+ public:
+  explicit MultiLabelLoss(const std::vector<float>& target_weight)
+      : BinaryLoss(target_weight.size()), target_weight_(target_weight) {}
+
+  absl::Status Allocate(DeviceContext& device) override {
+    CISTERN_RETURN_IF_ERROR(weights_.Grow(target_weight_.size(), device, "label weights"));
+    CopyToDevice(target_weight_.data(), weights_.data(), target_weight_.size() * sizeof(float),
+                 device.stream());
+    return device.stream().Wait();
+  }
+
+  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
+               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
+    op::MultiLabelLoss(logits, labels, weights_.data(), loss, dlogits, size, all,
+                       target_weight_.size(), scratch, stream);
+  }
+  size_t ScratchFloats(size_t size) const override {
+    return op::LabelLossScratchFloats(size * target_weight_.size());
+  }
+
+ private:
+  const std::vector<float> target_weight_;
+  DeviceFloats weights_;  // target_weight_, on the device
+};
+
+absl::Status Error(const LayerConfig& config, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(DescribeSite(config), ": ", what));
+}
+
+std::string DescribeInputs(const Tensor& logit, const Tensor& label) {
+  return absl::StrCat("logit '", logit.name, "' is ", logit.shape.ToString(), " and label '",
+                      label.name, "' is ", label.shape.ToString());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Loss>> Loss::Create(const LayerConfig& config, const Tensor& logit,
+                                                   const Tensor& label) {
+  if (config.type == "CrossEntropyLoss") {
+    if (logit.shape != TensorShape{1, {2}} || label.shape.columns() != 1) {
+      return Error(config, DescribeInputs(logit, label) +
+                               "; two classes need [b, 2] and [b, 1]: for a single logit take "
+                               "BinaryCrossEntropyLoss");
+    }
+    return std::make_unique<TwoClassLoss>();
+  }
+  if (logit.shape != label.shape) {
+    return Error(config, DescribeInputs(logit, label) + "; they must have one shape");
+  }
+  const size_t labels = label.shape.columns();
+  if (config.type == "BinaryCrossEntropyLoss") return std::make_unique<BinaryLoss>(labels);
+  if (config.target_weight.size() != labels) {
+    return Error(config, absl::StrCat("target_weight has ", config.target_weight.size(),
+                                      " numbers and label '", label.name, "' is ",
+                                      label.shape.ToString(), "; it must have one for each label"));
+  }
+  return std::make_unique<MultiLabelLoss>(config.target_weight);
+}
+
+}  // namespace cistern

@@ -1,0 +1,82 @@
+// The dense parameters of a model in flat buffers, in layer order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/status.h"
+#include "common/value/update_rule.h"
+#include "cuda/core/stream.h"
+#include "cuda/op/update/step_gate.h"
+#include "proto/schema.pb.h"
+#include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/weight_init.h"
+
+namespace cistern {
+
+// A run of the flat buffers.
+struct Parameter {
+  size_t offset = 0, count = 0;
+};
+
+// Trainable parameters with gradient and optimizer state, and running statistics, which no gradient
+// moves. Layers register what they need while the graph is built; then Allocate.
+//
+// Where activations are of 16 bits, the products read a copy of the weights that is rounded to
+// their type: what moves, and what is kept, are the floats.
+//
+// Running statistics have two copies: a training step writes the next one, and Advance makes it the
+// current one if the step is good.
+//
+// Threads: one at a time.
+class Parameters {
+ public:
+  Parameter Add(size_t count, const WeightInit& init);
+  Parameter AddRunning(size_t count, float first);
+  // activations: of the layers.
+  absl::Status Allocate(const RuleParams& rule, uint64_t seed, ElementType activations,
+                        DeviceContext& device);
+
+  size_t count() const { return count_; }
+  size_t running_count() const { return running_count_; }
+  const RuleParams& rule() const { return rule_; }
+
+  float* weight(Parameter p) { return weights_.data() + p.offset; }
+  float* grad(Parameter p) { return grads_.data() + p.offset; }
+  float* weights() { return weights_.data(); }
+  // In the type of the activations, as of the last Round.
+  op::ConstValues rounded(Parameter p) const;
+  void Round(Stream& stream);
+  float* grads() { return grads_.data(); }
+  float* states() { return states_.data(); }
+
+  const float* running(Parameter p) const { return running_.data() + p.offset; }
+  float* next_running(Parameter p) { return next_running_.data() + p.offset; }
+  void StartStep(Stream& stream);  // the next running statistics start as the current ones
+  void Advance(const op::StepGate* gate, Stream& stream);
+
+  // The tables "dense" (if there are parameters) and "dense_state" (if there are statistics).
+  std::vector<v1::DenseTableSpec> tables() const;
+  // [rows, columns] of tables()[i]. Both wait for the stream.
+  absl::StatusOr<std::vector<float>> Read(size_t i, Stream& stream) const;
+  absl::Status Write(size_t i, absl::Span<const float> values, Stream& stream);
+
+ private:
+  struct Block {
+    Parameter where;
+    WeightInit init;
+  };
+  bool IsRunning(size_t i) const { return count_ == 0 || i == 1; }
+  absl::Status FillFirst(uint64_t seed, Stream& stream);
+
+  RuleParams rule_;
+  size_t count_ = 0, running_count_ = 0;
+  std::vector<Block> blocks_, running_blocks_;
+  ElementType activations_ = ElementType::kFloat;
+  DeviceFloats weights_, grads_, states_;
+  DeviceBuffer<uint16_t> rounded_;  // empty where activations are floats
+  DeviceFloats running_, next_running_;
+};
+
+}  // namespace cistern

@@ -1,0 +1,191 @@
+// Reshape, Concat, Slice and Cast: where values lie, not what they are.
+#include <algorithm>
+
+#include "cuda/op/dense/copy_columns.h"
+#include "cuda/op/dense/elementwise.h"
+#include "worker/model/layer/layer_site.h"
+
+namespace cistern {
+namespace {
+
+// A block of columns of a wide matrix and the same block of a packed one.
+struct ColumnBlock {
+  size_t wide = 0;    // first column
+  size_t packed = 0;  // first column
+  size_t count = 0;
+};
+
+// Copies the blocks of columns of input 0 to the outputs. Slice: one block an output. Gather (a
+// Reshape with `selected`): several blocks, one output.
+class SelectColumnsLayer : public Layer {
+ public:
+  // blocks[i]: of output i.
+  SelectColumnsLayer(Tensor* in, size_t columns, std::vector<Tensor*> outs,
+                     std::vector<std::vector<ColumnBlock>> blocks)
+      : Layer({in}, std::move(outs)), columns_(columns), blocks_(std::move(blocks)) {}
+
+  void Forward(const Step& step) override {
+    for (size_t i = 0; i < outputs().size(); ++i) {
+      const size_t width = output(i).shape.columns();
+      for (const ColumnBlock& block : blocks_[i]) {
+        op::CopyColumns(input().value() + block.wide, columns_, op::Write::kOverwrite,
+                        output(i).value() + block.packed, width, RowsOf(output(i), step),
+                        block.count, step.stream);
+      }
+    }
+  }
+
+  // Blocks may overlap and may leave columns out, so the sum starts from zero.
+  void Backward(const Step& step) override {
+    const op::Values grad = input().grad();
+    const size_t rows = RowsOf(output(), step);
+    if (input().write == op::Write::kOverwrite) op::Fill(0, grad, rows * columns_, step.stream);
+    for (size_t i = 0; i < outputs().size(); ++i) {
+      if (output(i).grad() == nullptr) continue;  // an output that leads nowhere
+      const size_t width = output(i).shape.columns();
+      for (const ColumnBlock& block : blocks_[i]) {
+        op::CopyColumns(output(i).grad() + block.packed, width, op::Write::kAccumulate,
+                        grad + block.wide, columns_, rows, block.count, step.stream);
+      }
+    }
+  }
+
+ private:
+  const size_t columns_;  // of the input, as a matrix with the outputs' number of rows
+  const std::vector<std::vector<ColumnBlock>> blocks_;
+};
+
+class ConcatLayer : public Layer {
+ public:
+  ConcatLayer(std::vector<Tensor*> ins, Tensor* out)
+      : Layer(std::move(ins), {out}), columns_(out->shape.columns()) {}
+
+  void Forward(const Step& step) override {
+    size_t first = 0;
+    for (const Input& in : inputs()) {
+      const size_t width = in.tensor->shape.columns();
+      op::CopyColumns(in.value(), width, op::Write::kOverwrite, output().value() + first, columns_,
+                      RowsOf(output(), step), width, step.stream);
+      first += width;
+    }
+  }
+
+  void Backward(const Step& step) override {
+    size_t first = 0;
+    for (const Input& in : inputs()) {
+      const size_t width = in.tensor->shape.columns();
+      if (in.grad() != nullptr) {
+        op::CopyColumns(output().grad() + first, columns_, in.write, in.grad(), width,
+                        RowsOf(output(), step), width, step.stream);
+      }
+      first += width;
+    }
+  }
+
+ private:
+  const size_t columns_;
+};
+
+// Reshape with "selected": [b, S, V] becomes [b, selected * V].
+LayerOr MakeGather(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckRank(3));
+  const TensorShape& in = site.shape();
+  const size_t slots = in.dims[0], width = in.dims[1];
+  std::vector<ColumnBlock> blocks;
+  for (size_t slot : site.config().selected) {
+    if (slot >= slots) {
+      return site.Error(absl::StrCat("selected names slot ", slot, "; bottom '",
+                                     site.bottoms()[0]->name, "' is ", in.ToString(),
+                                     ", its slots are 0 to ", slots - 1));
+    }
+    blocks.push_back({slot * width, blocks.size() * width, width});
+  }
+  Tensor* out = site.Define({in.rows, {blocks.size() * width}});
+  return std::make_unique<SelectColumnsLayer>(
+      site.bottoms()[0], slots * width, std::vector<Tensor*>{out},
+      std::vector<std::vector<ColumnBlock>>{std::move(blocks)});
+}
+
+}  // namespace
+
+LayerOr MakeReshapeLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  if (!site.config().selected.empty()) return MakeGather(site);
+  const TensorShape& in = site.shape();
+  const size_t leading = site.config().leading_dim;
+  if (leading == 0) {
+    site.DefineView({in.rows, {in.columns()}});
+    return nullptr;
+  }
+  const size_t last = in.dims.back();
+  const std::string context = absl::StrCat("leading_dim is ", leading, " and bottom '",
+                                           site.bottoms()[0]->name, "' is ", in.ToString(), ": ");
+  if (last == 0 || leading < last || leading % last != 0) {
+    return site.Error(context + "it must be a multiple of the last dimension");
+  }
+  if (in.size() % leading != 0) {
+    return site.Error(
+        absl::StrCat(context, "it must divide the ", in.size(), " elements of a sample"));
+  }
+  site.DefineView({in.size() / leading, {leading}});
+  return nullptr;
+}
+
+// HugeCTR's conversion to half precision; here all tensors have one type and Cast is another name.
+LayerOr MakeCastLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  site.DefineView(site.shape());
+  return nullptr;
+}
+
+LayerOr MakeConcatLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, SIZE_MAX, 1, 1));
+  TensorShape out = {site.shape().rows, {0}};
+  for (size_t i = 0; i < site.bottoms().size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(site.CheckRank(2, i));
+    if (site.shape(i).rows != out.rows) {
+      return site.Error(absl::StrCat("bottoms '", site.bottoms()[0]->name, "' ",
+                                     site.shape().ToString(), " and '", site.bottoms()[i]->name,
+                                     "' ", site.shape(i).ToString(), " differ in dimension 0"));
+    }
+    out.dims[0] += site.shape(i).columns();
+  }
+  if (site.bottoms().size() == 1) {
+    site.DefineView(out);
+    return nullptr;
+  }
+  return std::make_unique<ConcatLayer>(site.bottoms(), site.Define(out));
+}
+
+LayerOr MakeSliceLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, SIZE_MAX));
+  CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
+  const auto& ranges = site.config().ranges;
+  const size_t columns = site.shape().columns();
+  if (ranges.size() != site.config().tops.size()) {
+    return site.Error(
+        absl::StrCat("it has ", ranges.size(), " ranges and ", site.config().tops.size(), " tops"));
+  }
+  std::vector<Tensor*> outs;
+  std::vector<std::vector<ColumnBlock>> blocks;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto [lo, hi] = ranges[i];
+    if (hi > columns) {
+      return site.Error(absl::StrCat("range [", lo, ", ", hi, ") reaches beyond bottom '",
+                                     site.bottoms()[0]->name, "', which is ",
+                                     site.shape().ToString()));
+    }
+    const TensorShape shape = {site.shape().rows, {size_t{hi} - lo}};
+    if (shape == site.shape()) {  // all of it: HugeCTR's way to say that two layers read it
+      site.DefineView(shape, i);
+      continue;
+    }
+    outs.push_back(site.Define(shape, i));
+    blocks.push_back({{lo, 0, size_t{hi} - lo}});
+  }
+  if (outs.empty()) return nullptr;
+  return std::make_unique<SelectColumnsLayer>(site.bottoms()[0], columns, std::move(outs),
+                                              std::move(blocks));
+}
+
+}  // namespace cistern

@@ -1,0 +1,119 @@
+// ReduceSum over a dimension; Add and DotProduct of several tensors, element by element.
+#include "cuda/op/dense/copy_columns.h"
+#include "cuda/op/dense/elementwise.h"
+#include "cuda/op/dense/product.h"
+#include "cuda/op/dense/reduce_sum.h"
+#include "worker/model/layer/layer_site.h"
+
+namespace cistern {
+namespace {
+
+class ReduceSumLayer : public Layer {
+ public:
+  // The tensor as [outer * batch, count, inner].
+  ReduceSumLayer(Tensor* in, Tensor* out, size_t outer, size_t count, size_t inner)
+      : Layer({in}, {out}), outer_(outer), count_(count), inner_(inner) {}
+
+  void Forward(const Step& step) override {
+    op::ReduceSum(input().value(), output().value(), outer_ * step.size, count_, inner_,
+                  step.stream);
+  }
+
+  void Backward(const Step& step) override {
+    op::ReduceSumBackward(output().grad(), input().write, input().grad(), outer_ * step.size,
+                          count_, inner_, step.stream);
+  }
+
+ private:
+  const size_t outer_, count_, inner_;
+};
+
+class AddLayer : public Layer {
+ public:
+  AddLayer(std::vector<Tensor*> ins, Tensor* out) : Layer(std::move(ins), {out}) {}
+
+  void Forward(const Step& step) override {
+    const size_t count = step.size * output().shape.size();
+    op::Add(input(0).value(), input(1).value(), output().value(), count, step.stream);
+    for (size_t i = 2; i < inputs().size(); ++i) {
+      op::Accumulate(input(i).value(), output().value(), count, step.stream);
+    }
+  }
+
+  void Backward(const Step& step) override {
+    const size_t columns = output().shape.size();
+    for (const Input& in : inputs()) {
+      if (in.grad() == nullptr) continue;
+      op::CopyColumns(output().grad(), columns, in.write, in.grad(), columns, step.size, columns,
+                      step.stream);
+    }
+  }
+};
+
+// HugeCTR's DotProduct, which multiplies element by element.
+class ProductLayer : public Layer {
+ public:
+  ProductLayer(std::vector<Tensor*> ins, Tensor* out) : Layer(std::move(ins), {out}) {
+    factors_.assign(inputs().size(), op::ConstValues(nullptr));
+  }
+
+  void Forward(const Step& step) override {
+    op::Product(Factors(), factors_.size(), output().value(), step.size * output().shape.size(),
+                step.stream);
+  }
+
+  void Backward(const Step& step) override {
+    for (size_t i = 0; i < factors_.size(); ++i) {
+      if (input(i).grad() == nullptr) continue;
+      op::ProductBackward(Factors(), factors_.size(), i, output().grad(), input(i).write,
+                          input(i).grad(), step.size * output().shape.size(), step.stream);
+    }
+  }
+
+ private:
+  // Where the inputs lie in this step.
+  const op::ConstValues* Factors() {
+    for (size_t i = 0; i < factors_.size(); ++i) factors_[i] = input(i).value();
+    return factors_.data();
+  }
+
+  std::vector<op::ConstValues> factors_;
+};
+
+}  // namespace
+
+LayerOr MakeReduceSumLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  const TensorShape& in = site.shape();
+  const size_t axis = site.config().axis;
+  if (axis == 0 || axis >= in.rank()) {
+    return site.Error(absl::StrCat("axis is ", axis, " and bottom '", site.bottoms()[0]->name,
+                                   "' is ", in.ToString(),
+                                   axis == 0 ? ": a sum over the samples of a batch leaves none of "
+                                               "them a logit of its own"
+                                             : absl::StrCat(": the last axis is ", in.rank() - 1)));
+  }
+  TensorShape out = in;
+  out.dims[axis - 1] = 1;
+  size_t outer = in.rows, inner = 1;
+  for (size_t i = 0; i < in.dims.size(); ++i) {
+    if (i < axis - 1) outer *= in.dims[i];
+    if (i > axis - 1) inner *= in.dims[i];
+  }
+  return std::make_unique<ReduceSumLayer>(site.bottoms()[0], site.Define(out), outer,
+                                          in.dims[axis - 1], inner);
+}
+
+LayerOr MakeAddLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(2, SIZE_MAX, 1, 1));
+  CISTERN_RETURN_IF_ERROR(site.CheckSameShapes());
+  return std::make_unique<AddLayer>(site.bottoms(), site.Define(site.shape()));
+}
+
+LayerOr MakeProductLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(2, SIZE_MAX, 1, 1));
+  CISTERN_RETURN_IF_ERROR(site.CheckSameShapes());
+  return std::make_unique<ProductLayer>(site.bottoms(), site.Define(site.shape()));
+}
+
+}  // namespace cistern

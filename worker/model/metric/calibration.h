@@ -1,0 +1,51 @@
+// Whether predictions add up to what happened.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "worker/model/metric/exact_sum.h"
+
+namespace cistern {
+
+// Sums over predictions, and what rankers watch of them.
+//
+// Threads: one at a time.
+class Calibration {
+ public:
+  void Add(float label, float prediction) {
+    const double error = static_cast<double>(prediction) - static_cast<double>(label);
+    labels_.Add(label);
+    predictions_.Add(prediction);
+    absolute_errors_.Add(std::fabs(error));
+    squared_errors_.Add(error * error);
+    ++count_;
+  }
+  void Merge(const Calibration& other) {
+    labels_.Merge(other.labels_);
+    predictions_.Merge(other.predictions_);
+    absolute_errors_.Merge(other.absolute_errors_);
+    squared_errors_.Merge(other.squared_errors_);
+    count_ += other.count_;
+  }
+
+  uint64_t count() const { return count_; }
+  // The figures below are of at least one prediction.
+  double actual_ctr() const { return Mean(labels_); }
+  double predicted_ctr() const { return Mean(predictions_); }
+  double mean_absolute_error() const { return Mean(absolute_errors_); }
+  double root_mean_squared_error() const { return std::sqrt(Mean(squared_errors_)); }
+  // Of the label, in nats; 0 where all labels are the same. The log loss of a model that predicts
+  // the base rate.
+  double entropy() const {
+    const double p = actual_ctr();
+    return p > 0 && p < 1 ? -p * std::log(p) - (1 - p) * std::log1p(-p) : 0.0;
+  }
+
+ private:
+  double Mean(const ExactSum& sum) const { return sum.Value() / static_cast<double>(count_); }
+  ExactSum labels_, predictions_, absolute_errors_, squared_errors_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace cistern

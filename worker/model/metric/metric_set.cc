@@ -1,0 +1,180 @@
+#include "worker/model/metric/metric_set.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+#include "worker/model/metric/auc.h"
+#include "worker/model/metric/bucket_error.h"
+
+namespace cistern {
+namespace {
+
+MetricValue Defined(double value) {
+  MetricValue made;
+  made.value = value;
+  return made;
+}
+
+MetricValue Undefined(absl::string_view note) {
+  MetricValue made;
+  made.note = std::string(note);
+  return made;
+}
+
+MetricValue Of(const absl::StatusOr<double>& value) {
+  return value.ok() ? Defined(*value) : Undefined(value.status().message());
+}
+
+MetricValue Ratio(double above, double below, absl::string_view note) {
+  return below > 0 ? Defined(above / below) : Undefined(note);
+}
+
+MetricValue CountOf(const std::string& name, uint64_t count) {
+  MetricValue made = Defined(static_cast<double>(count));
+  made.name = name;
+  made.is_count = true;
+  return made;
+}
+
+absl::Status NotFinite(const char* what, double value, uint64_t sample, size_t label,
+                       size_t label_dim) {
+  return absl::DataLossError(absl::StrCat(
+      "the ", what, " of sample ", sample,
+      label_dim > 1 ? absl::StrCat(", label ", label, ",") : std::string(), " is ", value,
+      ": no metric is defined; the model's weights or the sample's features "
+      "hold such a number (cistern data inspect shows the data)"));
+}
+
+}  // namespace
+
+void MetricSet::OfLabel::Merge(const OfLabel& other) {
+  scores.Merge(other.scores);
+  log_loss.Merge(other.log_loss);
+  average_loss.Merge(other.average_loss);
+  calibration.Merge(other.calibration);
+  groups.Merge(other.groups);
+}
+
+MetricSet::MetricSet(const MetricOptions& options)
+    : options_(options), metrics_{Metric::kAuc, Metric::kLogLoss}, labels_(options.label_dim) {
+  CISTERN_CHECK(options.label_weights.empty() || options.label_weights.size() == options.label_dim);
+  for (const Metric metric : options.metrics) {
+    if (!Asks(metric)) metrics_.push_back(metric);
+  }
+}
+
+bool MetricSet::Asks(Metric metric) const {
+  return std::find(metrics_.begin(), metrics_.end(), metric) != metrics_.end();
+}
+
+absl::Status MetricSet::Add(absl::Span<const float> labels, absl::Span<const float> predictions,
+                            absl::Span<const std::optional<Key>> groups,
+                            absl::Span<const double> margins) {
+  const size_t dim = labels_.size();
+  const bool grouped = Asks(Metric::kGauc);
+  CISTERN_CHECK(labels.size() == predictions.size() && labels.size() % dim == 0);
+  CISTERN_CHECK(margins.empty() || margins.size() == labels.size());
+  CISTERN_CHECK(!grouped || groups.size() == labels.size() / dim);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const size_t k = i % dim;
+    const float label = labels[i], prediction = predictions[i];
+    if (!std::isfinite(label)) return NotFinite("label", label, samples_ + i / dim, k, dim);
+    if (!std::isfinite(prediction)) {
+      return NotFinite("prediction", prediction, samples_ + i / dim, k, dim);
+    }
+    if (!margins.empty() && !std::isfinite(margins[i])) {
+      return NotFinite("logit", margins[i], samples_ + i / dim, k, dim);
+    }
+    OfLabel& of = labels_[k];
+    if (options_.masked_below && label < *options_.masked_below) {
+      of.average_loss.AddNone();
+      continue;
+    }
+    of.scores.Add(label, prediction);
+    const double clipped = margins.empty() ? ClippedCrossEntropy(label, prediction)
+                                           : ClippedCrossEntropyOfMargin(label, margins[i]);
+    const double weight = options_.label_weights.empty() ? 1.0 : options_.label_weights[k];
+    of.log_loss.Add(clipped);
+    of.average_loss.Add(weight *
+                        (margins.empty() ? clipped : CrossEntropyOfMargin(label, margins[i])));
+    of.calibration.Add(label, prediction);
+    if (!grouped) continue;
+    if (groups[i / dim]) {
+      of.groups.Add(*groups[i / dim], label, prediction);
+    } else {
+      of.groups.AddUngrouped();
+    }
+  }
+  samples_ += labels.size() / dim;
+  return absl::OkStatus();
+}
+
+MetricValues MetricSet::Values() {
+  MetricValues values;
+  if (labels_.size() == 1) {
+    AppendValues(labels_[0], "", &values);
+    return values;
+  }
+  OfLabel all;
+  for (const OfLabel& label : labels_) all.Merge(label);
+  AppendValues(all, "", &values);
+  for (size_t k = 0; k < labels_.size(); ++k) {
+    AppendValues(labels_[k], absl::StrCat("[", k, "]"), &values);
+  }
+  return values;
+}
+
+void MetricSet::AppendValues(OfLabel& label, const std::string& suffix,
+                             MetricValues* values) const {
+  label.scores.Sort(options_.sort);
+  for (const Metric metric : metrics_) {
+    if (metric == Metric::kGauc) {
+      const GroupAuc::Result groups = label.groups.Value();
+      values->push_back(groups.groups > groups.left_out
+                            ? Defined(groups.area)
+                            : Undefined(absl::StrCat("GAUC is undefined: none of ", groups.groups,
+                                                     " groups has both classes")));
+      values->back().name = FieldName(metric) + suffix;
+      values->push_back(CountOf("gauc_groups" + suffix, groups.groups));
+      values->push_back(CountOf("gauc_groups_left_out" + suffix, groups.left_out));
+      values->push_back(CountOf("gauc_samples_left_out" + suffix, groups.samples_left_out));
+    } else {
+      values->push_back(ValueOf(metric, label));
+      values->back().name = FieldName(metric) + suffix;
+    }
+  }
+}
+
+MetricValue MetricSet::ValueOf(Metric metric, OfLabel& label) const {
+  const Calibration& sums = label.calibration;
+  if (metric == Metric::kAuc) return Of(Auc(label.scores));
+  if (metric == Metric::kLogLoss) return Defined(label.log_loss.Value());
+  if (metric == Metric::kAverageLoss) return Defined(label.average_loss.Value());
+  if (sums.count() == 0) return Undefined("there are no predictions");
+  switch (metric) {
+    case Metric::kNormalizedEntropy:
+      return Ratio(label.log_loss.Value(), sums.entropy(),
+                   "NE is undefined: the labels are all the same");
+    case Metric::kCopc:
+      return Ratio(sums.actual_ctr(), sums.predicted_ctr(),
+                   "COPC is undefined: the predictions are all 0");
+    case Metric::kPcoc:
+      return Ratio(sums.predicted_ctr(), sums.actual_ctr(),
+                   "PCOC is undefined: the labels are all 0");
+    case Metric::kBucketError:
+      return Of(BucketError(label.scores));
+    case Metric::kActualCtr:
+      return Defined(sums.actual_ctr());
+    case Metric::kPredictedCtr:
+      return Defined(sums.predicted_ctr());
+    case Metric::kMae:
+      return Defined(sums.mean_absolute_error());
+    case Metric::kRmse:
+      return Defined(sums.root_mean_squared_error());
+    default:
+      return Undefined("");
+  }
+}
+
+}  // namespace cistern

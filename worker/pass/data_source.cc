@@ -1,0 +1,172 @@
+#include "worker/pass/data_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "worker/model/batch/device_keys.h"
+#include "worker/model/batch/row_stage.h"
+#include "worker/pass/pass_partners.h"
+#include "worker/pass/shared_pass.h"
+
+namespace cistern {
+namespace {
+
+// Bytes that one distinct key of each input costs: its value in every table that reads the input.
+absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
+  std::vector<size_t> bytes(config.data.sparse.size(), 0);
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    absl::StatusOr<ValueLayout> layout = ValueLayout::Create(embedding.spec);
+    if (!layout.ok()) return layout.status();
+    bytes[embedding.input] += layout->full_floats() * sizeof(float) + 1;
+  }
+  return bytes;
+}
+
+// A file that is not there is a mistake of who named it, not of the data.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data) {
+  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+  if (!absl::IsNotFound(reader.status())) return reader;
+  return absl::InvalidArgumentError(absl::StrCat("data '", data.source,
+                                                 "': ", reader.status().message(),
+                                                 "; paths count from the current folder"));
+}
+
+// Who collects the keys of a run's passes; null: the host. A GPU does, but where clicks are counted
+// among several workers: the host counts them, each where it occurs.
+absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& config,
+                                                          DeviceContext& device, Team* team) {
+  const size_t inputs = config.data.sparse.size();
+  if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
+  if (team == nullptr) return CollectKeysOn(device, inputs);
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    if (embedding.spec.accessor() == v1::TableSpec::CTR) return std::unique_ptr<KeyCollector>();
+  }
+  return CollectSharedKeysOn(device, inputs);
+}
+
+absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
+                                                 const DataSetOptions& data,
+                                                 const PassMemory& memory, DeviceContext& device,
+                                                 Team* team, PassOptions options,
+                                                 const PassCursor& start) {
+  options.shape = data.shape;
+  options.byte_budget = memory.bytes;
+  options.device_bound = memory.device_bound;
+  CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
+  std::unique_ptr<PassPartners> partners;
+  if (team != nullptr) {
+    options.part = team->rank();
+    options.parts = team->size();
+    partners = PartnersOf(*team, options.value_bytes);
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, team));
+  return std::make_unique<PassSource>(
+      options, [data] { return OpenNamed(data); }, start, std::move(keys), std::move(partners));
+}
+
+DataSetOptions TrainingDataOf(const ModelConfig& config) {
+  DataSetOptions data = DataSetOf(config, config.data.source);
+  data.num_samples = config.data.num_samples;
+  data.keysets = config.data.keysets;
+  data.labels = LabelRuleOf(config);
+  return data;
+}
+
+absl::Status ReadFirst(const DataSetOptions& data) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenNamed(data));
+  SampleBlock block;
+  block.Reset(data.shape.slot_nums.size());
+  CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(1, &block));
+  if (got > 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("data '", data.source, "': holds no sample; name files that do"));
+}
+
+}  // namespace
+
+LabelRule LabelRuleOf(const ModelConfig& config) {
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.type == "MultiCrossEntropyLoss") return LabelRule::kProbabilityOrNone;
+  }
+  return LabelRule::kProbability;
+}
+
+absl::Status CheckTrainingData(const ModelConfig& config) {
+  DataSetOptions data = TrainingDataOf(config);
+  CISTERN_RETURN_IF_ERROR(AddContext(ReadFirst(data), "layers[0].source"));
+  if (config.data.eval_source.empty()) return absl::OkStatus();
+  data = DataSetOf(config, config.data.eval_source);
+  data.num_samples = config.data.eval_num_samples;
+  data.labels = LabelRuleOf(config);
+  return AddContext(ReadFirst(data), "layers[0].eval_source");
+}
+
+PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
+  const uint64_t wanted = config.cistern.pass_memory_mb << 20;
+  if (device.kind() == DeviceKind::kCpu) return {wanted, false};
+  // The rest is for CUDA's libraries, which take theirs later.
+  const uint64_t left = (device.pool().cap_bytes() - device.pool().bytes()) / 16 * 15;
+  // Two stages carry rows; a pass that is smaller than a chunk takes smaller ones.
+  constexpr uint64_t kChunks = 2 * RowStage::kChunks, kStages = kChunks * RowStage::kChunkBytes;
+  const uint64_t most = std::max(left > kStages ? (left - kStages) / 4 : 0, left / (4 + kChunks));
+  return {std::min(wanted, most), most < wanted};
+}
+
+absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
+                                                             const PassMemory& memory,
+                                                             DeviceContext& device, Team* team,
+                                                             const PassCursor& start) {
+  PassOptions options;
+  options.batchsize = config.solver.batchsize;
+  options.max_batches = config.solver.max_iter;
+  options.num_epochs = config.solver.num_epochs;
+  options.shuffle = config.cistern.shuffle;
+  options.shuffle_seed = config.solver.seed;
+  options.cut_every = config.solver.snapshot;
+  return Open(config, TrainingDataOf(config), memory, device, team, options, start);
+}
+
+absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, Team* team,
+    LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
+    const PassCursor& start) {
+  PassOptions options;
+  options.batchsize = config.solver.batchsize_eval;
+  options.max_batches = max_batches;
+  options.repeat = false;
+  options.segments = false;
+  std::string source = files.empty() ? config.data.eval_source : absl::StrJoin(files, ",");
+  if (source.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        config.path,
+        ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
+  }
+  DataSetOptions data = DataSetOf(config, source);
+  data.labels = labels;
+  if (files.empty()) data.num_samples = config.data.eval_num_samples;
+  return Open(config, data, memory, device, team, options, start);
+}
+
+absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
+                                               Team* team, PassUse use) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
+  if (team == nullptr || pass == nullptr) return pass;
+  ExchangeOptions options;
+  options.segments = use == PassUse::kTrain;
+  options.keep_keys.resize(config.data.sparse.size());
+  options.count_clicks.resize(config.data.sparse.size());
+  if (use == PassUse::kTrain) {
+    for (const EmbeddingConfig& embedding : config.embeddings) {
+      if (embedding.spec.accessor() == v1::TableSpec::CTR) {
+        options.count_clicks[embedding.input] = true;
+      }
+    }
+  } else if (config.cistern.gauc_slot) {
+    options.keep_keys[config.cistern.gauc_slot->input] = true;
+  }
+  CISTERN_RETURN_IF_ERROR(ExchangeRows(*team, options, pass.get()));
+  return pass;
+}
+
+}  // namespace cistern

@@ -1,0 +1,161 @@
+#include "worker/pass/pass_partners.h"
+
+#include <utility>
+
+#include "worker/group/message.h"
+#include "worker/pass/key_owner.h"
+
+namespace cistern {
+namespace {
+
+// A batch costs one exchange: what an owner holds is at most what it held before and what it is
+// told of now, and while that fits nobody need know how many of these it knew already. Only where a
+// pass may be full is there a second one, with the exact numbers.
+class TeamPartners : public PassPartners {
+ public:
+  TeamPartners(Team& team, const std::vector<size_t>& value_bytes) : team_(team) {
+    for (const size_t bytes : value_bytes) key_bytes_.push_back(bytes + kKeyBytes);
+    Take();
+  }
+
+  absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own,
+                              absl::Span<const absl::Span<const Key>> keys) override {
+    before_ = Sizes();
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
+                             own.ok() ? team_.TryExchange(Messages(*own, OwnedBytes(), keys))
+                                      : team_.TryExchange(own.status()));
+    std::vector<Claim> claims;  // by worker, with the most that it may own
+    std::vector<uint64_t> most(team_.size());
+    for (size_t r = 0; r < said.size(); ++r) {
+      MessageReader reader(said[r], r);
+      CISTERN_RETURN_IF_ERROR(reader.Take(1, &claims));
+      std::vector<uint64_t> named;
+      CISTERN_ASSIGN_OR_RETURN(const uint64_t held, reader.TakeNumber<uint64_t>());
+      CISTERN_RETURN_IF_ERROR(reader.Take(team_.size(), &named));
+      most[r] += held;
+      for (size_t owner = 0; owner < named.size(); ++owner) most[owner] += named[owner];
+      if (claims[r].samples != own->samples) return OtherData(r, claims[r].samples, own->samples);
+      CISTERN_RETURN_IF_ERROR(Learn(r, &reader));
+      if (!reader.at_end()) return reader.Wrong("names keys of more inputs than there are");
+    }
+    const Claim shortest = Shortest(claims, most);
+    if (shortest.bytes <= shortest.budget) return shortest;
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> owned, AllOwnedBytes());
+    return Shortest(claims, owned);
+  }
+
+  void Drop() override {
+    for (size_t i = 0; i < owned_.size(); ++i) {
+      owned_[i].keys.Truncate(before_[i].keys);
+      for (size_t r = 0; r < team_.size(); ++r) owned_[i].asked[r].resize(before_[i].asked[r]);
+    }
+  }
+
+  std::vector<OwnedKeys> Take() override {
+    std::vector<OwnedKeys> none(key_bytes_.size());
+    for (OwnedKeys& keys : none) keys.asked.resize(team_.size());
+    return std::exchange(owned_, std::move(none));
+  }
+
+ private:
+  // How much there was of an input.
+  struct Size {
+    size_t keys = 0;
+    std::vector<size_t> asked;
+  };
+  std::vector<Size> Sizes() const {
+    std::vector<Size> sizes;
+    for (const OwnedKeys& owned : owned_) {
+      Size& size = sizes.emplace_back(Size{owned.keys.size(), {}});
+      for (const std::vector<Row>& rows : owned.asked) size.asked.push_back(rows.size());
+    }
+    return sizes;
+  }
+
+  uint64_t OwnedBytes() const {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < owned_.size(); ++i) bytes += owned_[i].keys.size() * key_bytes_[i];
+    return bytes;
+  }
+  absl::StatusOr<std::vector<uint64_t>> AllOwnedBytes() {
+    const uint64_t own = OwnedBytes();
+    std::string message;
+    PutNumbers<uint64_t>({&own, 1}, &message);
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, team_.Gather(message));
+    std::vector<uint64_t> all;
+    for (size_t r = 0; r < said.size(); ++r) {
+      CISTERN_RETURN_IF_ERROR(MessageReader(said[r], r).Take(1, &all));
+    }
+    return all;
+  }
+
+  // To each worker: the claim, the bytes of the keys that are owned here, those of the keys that
+  // each owner is told of now, and the keys that are its own, by input.
+  std::vector<std::string> Messages(const Claim& own, uint64_t held_bytes,
+                                    absl::Span<const absl::Span<const Key>> keys) const {
+    const uint32_t workers = team_.size();
+    std::vector<std::vector<std::vector<Key>>> named(
+        workers, std::vector<std::vector<Key>>(keys.size()));  // by owner and input
+    std::vector<uint64_t> named_bytes(workers);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      for (const Key key : keys[i]) {
+        const uint32_t owner = OwnerOf(key, workers);
+        named[owner][i].push_back(key);
+        named_bytes[owner] += key_bytes_[i];
+      }
+    }
+    std::vector<std::string> messages(workers);
+    for (uint32_t r = 0; r < workers; ++r) {
+      PutNumbers<Claim>({&own, 1}, &messages[r]);
+      PutNumbers<uint64_t>({&held_bytes, 1}, &messages[r]);
+      PutNumbers<uint64_t>(named_bytes, &messages[r]);
+      for (const std::vector<Key>& some : named[r]) PutArray<Key>(some, &messages[r]);
+    }
+    return messages;
+  }
+
+  // Takes the keys that worker r has named.
+  absl::Status Learn(size_t r, MessageReader* reader) {
+    std::vector<Key> keys;
+    for (OwnedKeys& owned : owned_) {
+      keys.clear();
+      CISTERN_RETURN_IF_ERROR(reader->TakeArray(&keys));
+      std::vector<Row>& rows = owned.asked[r];
+      rows.resize(rows.size() + keys.size());
+      owned.keys.Add(keys, rows.data() + rows.size() - keys.size());
+    }
+    return absl::OkStatus();
+  }
+
+  // The claim of the worker that has the least left, or lacks the most; owned: bytes, by worker.
+  static Claim Shortest(const std::vector<Claim>& claims, const std::vector<uint64_t>& owned) {
+    Claim shortest;
+    for (size_t r = 0; r < claims.size(); ++r) {
+      Claim claim = claims[r];
+      claim.bytes += owned[r];
+      // budget - bytes of both, compared without a difference that may be negative.
+      if (r == 0 || claim.budget + shortest.bytes < shortest.budget + claim.bytes) shortest = claim;
+    }
+    return shortest;
+  }
+
+  absl::Status OtherData(size_t other, uint64_t there, uint64_t here) const {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", other, " reads other data: its next batch has ", there,
+                     " samples, that of worker ", team_.rank(), " has ", here,
+                     "; give all workers the same files"));
+  }
+
+  Team& team_;
+  std::vector<size_t> key_bytes_;  // by input: a key and its value
+  std::vector<OwnedKeys> owned_;   // by input, of the pass that is made
+  std::vector<Size> before_;       // by input: without the batch that was agreed on last
+};
+
+}  // namespace
+
+std::unique_ptr<PassPartners> PartnersOf(Team& team, const std::vector<size_t>& value_bytes) {
+  return std::make_unique<TeamPartners>(team, value_bytes);
+}
+
+}  // namespace cistern

@@ -1,0 +1,88 @@
+#include "worker/pass/pass_pipeline.h"
+
+#include "worker/pass/data_source.h"
+
+namespace cistern {
+
+absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now) {
+  for (size_t e = 0; e < now.tables.size(); ++e) {
+    CISTERN_RETURN_IF_ERROR(
+        stage.Carry(*before.tables[e], now.carried[e].from, now.carried[e].to, *now.tables[e]));
+  }
+  return absl::OkStatus();
+}
+
+PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
+                           DeviceContext& device, Team* team, std::unique_ptr<PassSource> source)
+    : config_(config),
+      client_(client),
+      device_(device),
+      team_(team),
+      source_(std::move(source)),
+      stage_(device) {
+  thread_.Run([this] { Run(); });
+}
+
+PassPipeline::~PassPipeline() {
+  absl::MutexLock lock(&mutex_);
+  stopping_ = true;
+}
+
+absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Next() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&filled_));
+  filled_ = false;
+  return std::move(slot_);
+}
+
+void PassPipeline::Run() {
+  std::shared_ptr<ReadyPass> before;
+  while (true) {
+    absl::StatusOr<std::shared_ptr<ReadyPass>> made = Prepare(before.get());
+    const bool last = !made.ok() || *made == nullptr;
+    if (!last) before = *made;
+    absl::MutexLock lock(&mutex_);
+    slot_ = std::move(made);
+    filled_ = true;
+    mutex_.Await(absl::Condition(
+        +[](PassPipeline* self)
+             ABSL_NO_THREAD_SAFETY_ANALYSIS { return self->stopping_ || !self->filled_; },
+        this));
+    if (stopping_ || last) return;
+  }
+}
+
+absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(const ReadyPass* before) {
+  auto ready = std::make_shared<ReadyPass>();
+  CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, team_, PassUse::kTrain));
+  if (ready->pass == nullptr) return std::shared_ptr<ReadyPass>();
+  ready->carried.resize(config_.embeddings.size());
+  for (size_t e = 0; e < config_.embeddings.size(); ++e) {
+    CISTERN_RETURN_IF_ERROR(PullMissing(e, before, *ready));
+  }
+  return ready;
+}
+
+absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now) {
+  const size_t input = config_.embeddings[embedding].input;
+  const TableId table_id = static_cast<TableId>(embedding);
+  const absl::Span<const Key> keys = now.pass->keys[input].keys();
+  now.tables.push_back(std::make_unique<PassTable>(client_.layout(table_id), device_));
+  PassTable& table = *now.tables.back();
+  CISTERN_RETURN_IF_ERROR(table.Resize(keys.size()));
+  table.set_keys(keys);
+  const auto pull = [&](absl::Span<const Key> pulled) {
+    return [this, table_id, pulled](size_t first, size_t count, float* values, uint8_t* full) {
+      return client_.Pull(table_id, pulled.subspan(first, count), /*absent_is_zero=*/false, values,
+                          full);
+    };
+  };
+  if (before == nullptr) return stage_.Write(pull(keys), table);
+  SharedRows shared = FindShared(now.pass->keys[input], before->pass->keys[input]);
+  std::vector<Key> missing;
+  for (const Row row : shared.missing) missing.push_back(keys[row]);
+  now.carried[embedding] = {std::move(shared.there), std::move(shared.here)};
+  return stage_.Write(shared.missing, pull(missing), table);
+}
+
+}  // namespace cistern

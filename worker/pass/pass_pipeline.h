@@ -1,0 +1,74 @@
+// Makes the next pass ready while the current one trains: read, de-duplicate, pull.
+//
+// A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
+// last update of n. Such rows are carried over on the device when n ends. All others are pulled
+// from committed state, which then needs the commit of pass n - 1 but not that of n.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "worker/client/parameter_client.h"
+#include "worker/data/source/batch.h"
+#include "worker/data/source/pass_source.h"
+#include "worker/group/team.h"
+#include "worker/model/batch/pass_table.h"
+#include "worker/model/batch/row_stage.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+
+// A pass with its rows. After CarryOver the tables are complete.
+struct ReadyPass {
+  std::unique_ptr<Pass> pass;
+  std::vector<std::unique_ptr<PassTable>> tables;  // by embedding
+  // By embedding: rows of keys that the pass before holds, too, there and here.
+  struct Carried {
+    std::vector<Row> from, to;
+  };
+  std::vector<Carried> carried;
+};
+
+// Copies the carried rows out of `before`, which the device is done with.
+absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now);
+
+// Threads: Next is called by one thread; the pipeline has one thread of its own.
+class PassPipeline {
+ public:
+  // config, client, device and team (that of `source`; may be null) outlive this; source and team
+  // are used by the pipeline's thread only. A thread that waits for its team keeps the destructor
+  // waiting, until the team is interrupted.
+  PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
+               Team* team, std::unique_ptr<PassSource> source);
+  ~PassPipeline();
+
+  // Waits for the next pass; null at the end of the data. Call it only when the pass that it
+  // returned before is committed: from then on the one after the next is prepared, from committed
+  // state.
+  absl::StatusOr<std::shared_ptr<ReadyPass>> Next();
+
+ private:
+  void Run();
+  // Makes the pass that follows `before` (null for the first).
+  absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(const ReadyPass* before);
+  absl::Status PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now);
+
+  const ModelConfig& config_;
+  ParameterClient& client_;
+  DeviceContext& device_;
+  Team* const team_;
+  const std::unique_ptr<PassSource> source_;
+  RowStage stage_;  // of the pipeline's thread
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool filled_ ABSL_GUARDED_BY(mutex_) = false;  // slot_ holds a pass, an error or the end
+  absl::StatusOr<std::shared_ptr<ReadyPass>> slot_ ABSL_GUARDED_BY(mutex_);
+  ThreadPool thread_{1};  // last: its destructor waits for Run, which uses all of the above
+};
+
+}  // namespace cistern
