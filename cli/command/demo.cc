@@ -13,7 +13,7 @@
 #include "cli/command/save_load_commands.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "worker/data/prepare/planted.h"
+#include "worker/data/prepare/synthetic.h"
 
 namespace cistern {
 namespace {
@@ -104,13 +104,13 @@ absl::Status Demo::MakeFolder() {
 }
 
 absl::Status Demo::MakeData() {
-  PlantedOptions options;
+  SyntheticOptions options;
   options.out = Path("data");
   options.train_samples = flags_.samples;
   options.test_samples = flags_.samples / 4;
   options.keys_per_slot = 50;
   options.factor_scale = 0.2;
-  CISTERN_ASSIGN_OR_RETURN(const PlantedSummary data, WritePlanted(options));
+  CISTERN_ASSIGN_OR_RETURN(const SyntheticSummary data, WriteSynthetic(options));
   best_auc_ = data.best_auc;
   DemoModelShape shape;
   shape.train = data.train_list;

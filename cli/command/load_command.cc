@@ -254,7 +254,7 @@ void AddLoadCommand(Command& root) {
        "Removes what the servers hold first. If the load then fails, durable servers go back to "
        "their last commit; on others it is gone.",
        "--replace"});
-  AddExpectationFlags(command, &flags->expected);
+  AddPreconditionFlags(command, &flags->expected);
   command.Switch("--upgrade", &flags->upgrade,
                  {"",
                   "Converts rows whose table has changed since: another dim or rule, older lines. "

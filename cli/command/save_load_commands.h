@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/session/expectation.h"
 #include "cli/session/fleet_session.h"
 #include "cli/session/model_source.h"
+#include "cli/session/precondition.h"
 #include "cli/terminal/command_line.h"
 
 namespace cistern {
@@ -28,7 +28,7 @@ struct LoadFlags {
   bool replace = false;                   // removes what the servers hold first
   bool upgrade = false, foreign = false;  // as in LoadRequest
   std::vector<std::string> tables;        // as there
-  Expectation expected;                   // of replace
+  Precondition expected;                  // of replace
 };
 
 // Every server writes its shards under its data_dir, all at once. Where the mode asks for it, the

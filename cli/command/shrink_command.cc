@@ -81,7 +81,7 @@ void AddShrinkCommand(Command& root) {
   command.Switch("--dry-run", &flags->dry_run,
                  {"", "Only says how many rows would go.", "--dry-run"});
   AddDayFlag(command, &flags->day);
-  AddExpectationFlags(command, &flags->expected);
+  AddPreconditionFlags(command, &flags->expected);
   command.Does([flags](Console& console) { return RunShrink(*flags, &console); });
 }
 

@@ -1,8 +1,8 @@
 // cistern shrink: rows of ctr tables fade, and those that are not worth keeping go.
 #pragma once
 
-#include "cli/session/expectation.h"
 #include "cli/session/fleet_session.h"
+#include "cli/session/precondition.h"
 #include "cli/terminal/command_line.h"
 
 namespace cistern {
@@ -11,7 +11,7 @@ struct ShrinkFlags {
   FleetFlags fleet;
   bool dry_run = false;  // only counts
   uint64_t day = 0;      // today, where rows keep days
-  Expectation expected;
+  Precondition expected;
 };
 
 // Every server shrinks its shards, all at once; then the fleet commits.

@@ -108,7 +108,7 @@ void StepSizes::Fill(const LearningRateSchedule& schedule, double scale) {
 }
 
 RowReader::RowReader(const ValueLayout& layout, const v1::StepClock& clock, TableId table)
-    : changes_(layout.rule().missed != MissedRule::kLocal && clock.step() > 0),
+    : changes_(layout.rule().update_type != UpdateType::kLocal && clock.step() > 0),
       dim_(layout.dim()),
       weight_index_(layout.weight_index()),
       state_index_(layout.state_index()),
@@ -118,11 +118,12 @@ RowReader::RowReader(const ValueLayout& layout, const v1::StepClock& clock, Tabl
 
 void RowReader::BringUp(float* value) const {
   if (!changes_) return;
-  sizes_.MakeUp(sizes_.step(), sizes_.step(), dim_, value + weight_index_, value + state_index_);
+  sizes_.ApplyDeferred(sizes_.step(), sizes_.step(), dim_, value + weight_index_,
+                       value + state_index_);
 }
 
 void MarkRow(const ValueLayout& layout, uint64_t step, float* value) {
-  if (layout.rule().missed == MissedRule::kLocal) return;
+  if (layout.rule().update_type == UpdateType::kLocal) return;
   value[layout.state_index() + layout.state_floats() - 1] = static_cast<float>(step);
 }
 

@@ -1,5 +1,5 @@
 // How far training is, and with which step sizes it got there: for rows that make up missed steps
-// (common/value/missed_steps.h), wherever they are read.
+// (common/value/deferred_updates.h), wherever they are read.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 #include "common/base/status.h"
 #include "common/base/types.h"
+#include "common/value/deferred_updates.h"
 #include "common/value/learning_rate.h"
-#include "common/value/missed_steps.h"
 #include "common/value/value_layout.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/schema.pb.h"
@@ -45,8 +45,8 @@ class StepSizes {
 
   // Brings a row to the end of step `to` <= step() and marks it as part of step `mark`.
   // weight: [n], state: [RowStateFloats(rule, n)].
-  void MakeUp(uint64_t to, uint64_t mark, uint32_t n, float* weight, float* state) const {
-    MakeUpRow(rule_, sizes_.data(), fading_steps_, to, mark, n, weight, state);
+  void ApplyDeferred(uint64_t to, uint64_t mark, uint32_t n, float* weight, float* state) const {
+    ApplyDeferredUpdatesToRow(rule_, sizes_.data(), fading_steps_, to, mark, n, weight, state);
   }
   // For ops: StepSize() of step t at t - 1 (empty where the rule is not Adam), and FadingSteps().
   const float* sizes() const { return sizes_.data(); }

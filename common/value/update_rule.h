@@ -23,8 +23,8 @@ enum class RuleKind : int32_t {
   kFtrl = 7,
 };
 
-// Rows that a step does not touch: they stay, or what they miss is made up (missed_steps.h).
-enum class MissedRule : int32_t { kLocal = 0, kGlobal = 1, kLazyGlobal = 2 };
+// Rows that a step does not touch: they stay, or what they miss is made up (deferred_updates.h).
+enum class UpdateType : int32_t { kLocal = 0, kGlobal = 1, kLazyGlobal = 2 };
 
 // A rule and its constants: plain data, copied into kernels.
 struct RuleParams {
@@ -37,7 +37,7 @@ struct RuleParams {
   float ftrl_beta = 1.0f;
   float lambda1 = 0.0f;
   float lambda2 = 0.0f;
-  MissedRule missed = MissedRule::kLocal;
+  UpdateType update_type = UpdateType::kLocal;
 };
 
 // Floats of state that `n` weights under one rule carry, directly behind the weights in a value.
@@ -64,7 +64,7 @@ CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
 // The same for a row of a table: the number of its last step comes behind the rule's state where
 // missed steps are made up.
 CISTERN_HOST_DEVICE inline uint32_t RowStateFloats(const RuleParams& rule, uint32_t n) {
-  return RuleStateFloats(rule.kind, n) + (rule.missed != MissedRule::kLocal && n > 0 ? 1 : 0);
+  return RuleStateFloats(rule.kind, n) + (rule.update_type != UpdateType::kLocal && n > 0 ? 1 : 0);
 }
 
 // The factor that a step multiplies its update with. For Adam the bias correction of step `t`

@@ -53,7 +53,8 @@ absl::Status CheckConstants(const RuleParams& rule) {
   if (rule.weight_bound < 0.0f) {
     return OutOfRange("weight_bound", rule.weight_bound, "0 (no bound) or above");
   }
-  if (rule.missed != MissedRule::kLocal && ((!adam && !momentum) || rule.weight_bound > 0.0f)) {
+  if (rule.update_type != UpdateType::kLocal &&
+      ((!adam && !momentum) || rule.weight_bound > 0.0f)) {
     return absl::InvalidArgumentError(
         "only Adam, MomentumSGD and Nesterov without a weight_bound move rows that a step does not "
         "touch; the update rule must be LOCAL");
@@ -128,7 +129,7 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
     return absl::InvalidArgumentError(absl::StrCat("treatment ", static_cast<int>(rule.missed()),
                                                    " of missed steps does not exist"));
   }
-  params.missed = static_cast<MissedRule>(rule.missed());
+  params.update_type = static_cast<UpdateType>(rule.missed());
   CISTERN_RETURN_IF_ERROR(CheckConstants(params));
   return params;
 }
@@ -156,7 +157,7 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
   layout.initializer_ = spec.initializer();
   layout.ctr_ = spec.ctr();
   layout.seed_ = spec.seed();
-  if (ctr && layout.rule_.missed != MissedRule::kLocal) {
+  if (ctr && layout.rule_.update_type != UpdateType::kLocal) {
     return absl::InvalidArgumentError(
         absl::StrCat(table, ": rows of accessor CTR move only when they are touched (LOCAL)"));
   }
@@ -203,7 +204,7 @@ std::vector<std::string> ValueLayout::FieldNames(bool full) const {
   };
   if (!is_ctr()) {
     add("w", dim_);
-    const bool counts = rule_.missed != MissedRule::kLocal;
+    const bool counts = rule_.update_type != UpdateType::kLocal;
     add("state", state_floats_ - (counts ? 1 : 0));
     if (counts) add("last_step", 1);
     return names;

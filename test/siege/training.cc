@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "cli/command/demo_model.h"
 #include "common/rpc/fleet.h"
-#include "worker/data/prepare/planted.h"
+#include "worker/data/prepare/synthetic.h"
 
 namespace cistern {
 namespace {
@@ -66,12 +66,12 @@ std::string DigestText(const FleetDigests& digests) {
 }
 
 absl::Status MakeTrainingFiles(const std::string& folder) {
-  PlantedOptions options;
+  SyntheticOptions options;
   options.out = folder + "/samples";
   options.train_samples = 4000;
   options.test_samples = 1000;
   options.keys_per_slot = 200;
-  CISTERN_ASSIGN_OR_RETURN(const PlantedSummary data, WritePlanted(options));
+  CISTERN_ASSIGN_OR_RETURN(const SyntheticSummary data, WriteSynthetic(options));
   DemoModelShape shape;
   shape.train = data.train_list;
   shape.test = data.test_list;

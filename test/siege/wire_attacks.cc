@@ -25,7 +25,7 @@ class WireAttacker {
     open_.emplace_back(port_);
     open_.back().Send(bytes, absl::Seconds(1));
     names_.push_back(name);
-    if (open_.size() == kOpenAtOnce) Judge();
+    if (open_.size() == kOpenAtOnce) UpdateScaler();
   }
   // The same with the sending side closed behind it.
   void SendAndClose(const std::string& name, absl::string_view bytes) {
@@ -33,7 +33,7 @@ class WireAttacker {
     if (!open_.empty()) open_.back().CloseSending();
   }
   // Whether others are answered is asked once for all attacks that are open: if not, each counts.
-  void Judge() {
+  void UpdateScaler() {
     if (names_.empty()) return;
     for (Wire& wire : open_) wire.Receive(absl::Milliseconds(1));
     const bool lives = AnswersHello(siege_.address(rank_), kPatience);
@@ -44,7 +44,7 @@ class WireAttacker {
     names_.clear();
     open_.clear();
   }
-  ~WireAttacker() { Judge(); }
+  ~WireAttacker() { UpdateScaler(); }
 
  private:
   const Siege& siege_;

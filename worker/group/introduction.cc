@@ -29,7 +29,8 @@ bool MayComeLater(const absl::Status& status) {
          absl::IsDeadlineExceeded(status);
 }
 
-absl::StatusOr<uint64_t> Ask(const PeerGroup& group, const GroupSecret& secret, Deadline deadline) {
+absl::StatusOr<uint64_t> Ask(const GroupOptions& group, const GroupSecret& secret,
+                             Deadline deadline) {
   if (!secret.fetch) return secret.value;
   const Deadline long_since = Clock::now() + kSoon;
   bool has_told = false;
@@ -45,7 +46,7 @@ absl::StatusOr<uint64_t> Ask(const PeerGroup& group, const GroupSecret& secret, 
   });
 }
 
-absl::StatusOr<Socket> Connect(const PeerGroup& group, const HostAndPort& there,
+absl::StatusOr<Socket> Connect(const GroupOptions& group, const HostAndPort& there,
                                Deadline deadline) {
   return UntilInterrupted(group, deadline, [&](Deadline slice) -> absl::StatusOr<Socket> {
     absl::StatusOr<Socket> socket = ConnectTo(there, slice);
@@ -55,7 +56,7 @@ absl::StatusOr<Socket> Connect(const PeerGroup& group, const HostAndPort& there,
 }
 
 // Nothing: the other side closed the connection without an answer.
-absl::StatusOr<std::optional<std::string>> SayHello(const PeerGroup& group, const Hello& hello,
+absl::StatusOr<std::optional<std::string>> SayHello(const GroupOptions& group, const Hello& hello,
                                                     const Socket& socket, Deadline deadline) {
   const std::string bytes = FormatHello(hello);
   if (!SendAll(socket, bytes.data(), bytes.size(), std::min(deadline, Clock::now() + kSoon)).ok()) {
@@ -96,7 +97,7 @@ absl::Status SendAnswer(const Socket& socket, Answer answer, const std::string& 
   return SendAll(socket, message.data(), message.size(), deadline);
 }
 
-absl::StatusOr<Introduced> Introduce(const PeerGroup& group, const GroupSecret& secret,
+absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecret& secret,
                                      const HostAndPort& there, uint16_t port, Deadline deadline) {
   Hello hello = {secret.value, static_cast<uint32_t>(group.rank), static_cast<uint32_t>(group.size),
                  port};

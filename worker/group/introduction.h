@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "worker/group/group_options.h"
 #include "worker/group/hello.h"
-#include "worker/group/peer_group.h"
 
 namespace cistern {
 
@@ -30,7 +30,7 @@ struct Introduced {
 //
 // kInvalidArgument: refused. kUnavailable or kDeadlineExceeded, with what happened last: no welcome
 // before the deadline. kFailedPrecondition: another program answers there. kCancelled: interrupted.
-absl::StatusOr<Introduced> Introduce(const PeerGroup& group, const GroupSecret& secret,
+absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecret& secret,
                                      const HostAndPort& there, uint16_t port, Deadline deadline);
 
 }  // namespace cistern

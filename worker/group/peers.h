@@ -12,7 +12,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "worker/group/peer_group.h"
+#include "worker/group/group_options.h"
 #include "worker/group/reception.h"
 
 namespace cistern {
@@ -39,7 +39,7 @@ class Peers {
   // Waits until all have come. kInvalidArgument for a group that cannot be, or whose processes
   // disagree about its size and ranks; kUnavailable or kDeadlineExceeded with the ranks that are
   // missing. Connections without the group's secret change nothing.
-  static absl::StatusOr<std::unique_ptr<Peers>> Connect(PeerGroup group);
+  static absl::StatusOr<std::unique_ptr<Peers>> Connect(GroupOptions group);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(others_.size()); }
@@ -72,10 +72,10 @@ class Peers {
   Peers(int rank, int size, std::chrono::milliseconds deadline);
 
   // How the group finds each other (peers_connect.cc).
-  absl::Status Gather(const PeerGroup& group, Deadline deadline);
-  absl::Status Join(const PeerGroup& group, Deadline deadline);
+  absl::Status Gather(const GroupOptions& group, Deadline deadline);
+  absl::Status Join(const GroupOptions& group, Deadline deadline);
   // Until nobody is missing; a line in the log says who was dropped.
-  absl::Status WelcomeAll(const PeerGroup& group, const Listener& listener, uint64_t secret,
+  absl::Status WelcomeAll(const GroupOptions& group, const Listener& listener, uint64_t secret,
                           Deadline deadline);
   absl::Status Welcome(Reception::Guest guest);
   std::string Missing() const;

@@ -41,7 +41,7 @@ class SecretNotice {
   absl::Status last_;
 };
 
-absl::Status CheckGroup(const PeerGroup& group) {
+absl::Status CheckGroup(const GroupOptions& group) {
   if (group.size < 1 || group.size > kMaxSize || group.rank < 0 || group.rank >= group.size) {
     return absl::InvalidArgumentError(absl::StrCat("worker ", group.rank, " of ", group.size,
                                                    " is none: they are 0 to size - 1, and ",
@@ -68,7 +68,7 @@ absl::StatusOr<HostAndPort> PlaceOf(const std::vector<std::string>& places, int 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(PeerGroup group) {
+absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(GroupOptions group) {
   CISTERN_RETURN_IF_ERROR(CheckGroup(group));
   std::unique_ptr<Peers> peers(new Peers(group.rank, group.size, group.deadline));
   if (group.size == 1) return peers;
@@ -131,7 +131,7 @@ absl::Status Peers::Welcome(Reception::Guest guest) {
   return absl::OkStatus();
 }
 
-absl::Status Peers::WelcomeAll(const PeerGroup& group, const Listener& listener, uint64_t secret,
+absl::Status Peers::WelcomeAll(const GroupOptions& group, const Listener& listener, uint64_t secret,
                                Deadline deadline) {
   Reception reception(listener, secret);
   SecretNotice notice(group.secret);
@@ -158,7 +158,7 @@ absl::Status Peers::WelcomeAll(const PeerGroup& group, const Listener& listener,
   return status;
 }
 
-absl::Status Peers::Gather(const PeerGroup& group, Deadline deadline) {
+absl::Status Peers::Gather(const GroupOptions& group, Deadline deadline) {
   Listener own;
   const Listener* listener = &group.listener;
   if (!listener->is_open()) {
@@ -181,7 +181,7 @@ absl::Status Peers::Gather(const PeerGroup& group, Deadline deadline) {
   return absl::OkStatus();
 }
 
-absl::Status Peers::Join(const PeerGroup& group, Deadline deadline) {
+absl::Status Peers::Join(const GroupOptions& group, Deadline deadline) {
   CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(group.address));
   CISTERN_ASSIGN_OR_RETURN(const Listener listener, Listener::Open(0, IsLoopback(address.host)));
   absl::StatusOr<Introduced> first =

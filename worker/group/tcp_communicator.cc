@@ -151,7 +151,7 @@ class TcpCommunicator : public Communicator {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(PeerGroup group) {
+absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(GroupOptions group) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Peers> peers, Peers::Connect(std::move(group)));
   return std::make_unique<TcpCommunicator>(std::move(peers));
 }

@@ -4,12 +4,12 @@
 #include <memory>
 
 #include "cuda/collective/communicator.h"
-#include "worker/group/peer_group.h"
+#include "worker/group/group_options.h"
 
 namespace cistern {
 
 // Waits until every process of the group is connected. kInvalidArgument for a group that cannot be;
 // other errors as Peers::Connect.
-absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(PeerGroup group);
+absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(GroupOptions group);
 
 }  // namespace cistern

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "worker/group/peer_group.h"
+#include "worker/group/group_options.h"
 
 namespace cistern {
 
@@ -13,7 +13,7 @@ inline constexpr std::chrono::milliseconds kSignalSlice{500};
 // Waits for something in slices, between which a signal ends it (kCancelled). `wait` gets the end
 // of its slice, and is called again after kDeadlineExceeded.
 template <typename Wait>
-auto UntilInterrupted(const PeerGroup& group, Deadline deadline, const Wait& wait)
+auto UntilInterrupted(const GroupOptions& group, Deadline deadline, const Wait& wait)
     -> decltype(wait(deadline)) {
   using Clock = std::chrono::steady_clock;
   for (;;) {

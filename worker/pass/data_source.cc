@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "worker/model/batch/device_keys.h"
 #include "worker/model/batch/row_stage.h"
-#include "worker/pass/pass_partners.h"
+#include "worker/pass/pass_coordinator.h"
 #include "worker/pass/shared_pass.h"
 
 namespace cistern {
@@ -35,10 +35,11 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& da
 // Who collects the keys of a run's passes; null: the host. A GPU does, but where clicks are counted
 // among several workers: the host counts them, each where it occurs.
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& config,
-                                                          DeviceContext& device, Team* team) {
+                                                          DeviceContext& device,
+                                                          ProcessGroup* group) {
   const size_t inputs = config.data.sparse.size();
   if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
-  if (team == nullptr) return CollectKeysOn(device, inputs);
+  if (group == nullptr) return CollectKeysOn(device, inputs);
   for (const EmbeddingConfig& embedding : config.embeddings) {
     if (embedding.spec.accessor() == v1::TableSpec::CTR) return std::unique_ptr<KeyCollector>();
   }
@@ -48,21 +49,21 @@ absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& con
 absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const DataSetOptions& data,
                                                  const PassMemory& memory, DeviceContext& device,
-                                                 Team* team, PassOptions options,
+                                                 ProcessGroup* group, PassOptions options,
                                                  const PassCursor& start) {
   options.shape = data.shape;
   options.byte_budget = memory.bytes;
   options.device_bound = memory.device_bound;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
-  std::unique_ptr<PassPartners> partners;
-  if (team != nullptr) {
-    options.part = team->rank();
-    options.parts = team->size();
-    partners = PartnersOf(*team, options.value_bytes);
+  std::unique_ptr<PassCoordinator> coordinator;
+  if (group != nullptr) {
+    options.part = group->rank();
+    options.parts = group->size();
+    coordinator = CoordinatorOf(*group, options.value_bytes);
   }
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, team));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, group));
   return std::make_unique<PassSource>(
-      options, [data] { return OpenNamed(data); }, start, std::move(keys), std::move(partners));
+      options, [data] { return OpenNamed(data); }, start, std::move(keys), std::move(coordinator));
 }
 
 DataSetOptions TrainingDataOf(const ModelConfig& config) {
@@ -115,7 +116,8 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) 
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
                                                              const PassMemory& memory,
-                                                             DeviceContext& device, Team* team,
+                                                             DeviceContext& device,
+                                                             ProcessGroup* group,
                                                              const PassCursor& start) {
   PassOptions options;
   options.batchsize = config.solver.batchsize;
@@ -124,11 +126,11 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   options.shuffle = config.cistern.shuffle;
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
-  return Open(config, TrainingDataOf(config), memory, device, team, options, start);
+  return Open(config, TrainingDataOf(config), memory, device, group, options, start);
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, Team* team,
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
     LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
     const PassCursor& start) {
   PassOptions options;
@@ -145,13 +147,13 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   DataSetOptions data = DataSetOf(config, source);
   data.labels = labels;
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
-  return Open(config, data, memory, device, team, options, start);
+  return Open(config, data, memory, device, group, options, start);
 }
 
 absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
-                                               Team* team, PassUse use) {
+                                               ProcessGroup* group, PassUse use) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
-  if (team == nullptr || pass == nullptr) return pass;
+  if (group == nullptr || pass == nullptr) return pass;
   ExchangeOptions options;
   options.segments = use == PassUse::kTrain;
   options.keep_keys.resize(config.data.sparse.size());
@@ -165,7 +167,7 @@ absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelCo
   } else if (config.cistern.gauc_slot) {
     options.keep_keys[config.cistern.gauc_slot->input] = true;
   }
-  CISTERN_RETURN_IF_ERROR(ExchangeRows(*team, options, pass.get()));
+  CISTERN_RETURN_IF_ERROR(ExchangeRows(*group, options, pass.get()));
   return pass;
 }
 

@@ -9,7 +9,7 @@
 #include "common/value/value_layout.h"
 #include "cuda/core/device_context.h"
 #include "worker/data/source/pass_source.h"
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -32,11 +32,12 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 
 // Passes of the training data from `start` on: by max_iter or num_epochs, shuffled where the model
 // says so, cut where a snapshot is due. device: which they are for, and which outlives them; on a
-// GPU it collects their keys. team: the workers that have a part of each batch, which outlives them
-// too; null: this one is alone.
+// GPU it collects their keys. group: the workers that have a part of each batch, which outlives
+// them too; null: this one is alone.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
                                                              const PassMemory& memory,
-                                                             DeviceContext& device, Team* team,
+                                                             DeviceContext& device,
+                                                             ProcessGroup* group,
                                                              const PassCursor& start = {});
 
 // What the model's loss takes for a label.
@@ -46,14 +47,14 @@ LabelRule LabelRuleOf(const ModelConfig& config);
 // labels: what they may be. files: file lists or data files, one after the other. max_batches: 0 =
 // all. start: the end of an earlier pass of the same data, or its beginning.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, Team* team,
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
     LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
     const PassCursor& start = {});
 
-// The next pass of a source that was opened with `team`, its rows shared out among the workers;
+// The next pass of a source that was opened with `group`, its rows shared out among the workers;
 // null at the end.
 enum class PassUse { kTrain, kEvaluate };
 absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
-                                               Team* team, PassUse use);
+                                               ProcessGroup* group, PassUse use);
 
 }  // namespace cistern

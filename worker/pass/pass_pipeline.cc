@@ -13,11 +13,12 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 }
 
 PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
-                           DeviceContext& device, Team* team, std::unique_ptr<PassSource> source)
+                           DeviceContext& device, ProcessGroup* group,
+                           std::unique_ptr<PassSource> source)
     : config_(config),
       client_(client),
       device_(device),
-      team_(team),
+      group_(group),
       source_(std::move(source)),
       stage_(device) {
   thread_.Run([this] { Run(); });
@@ -54,7 +55,7 @@ void PassPipeline::Run() {
 
 absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(const ReadyPass* before) {
   auto ready = std::make_shared<ReadyPass>();
-  CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, team_, PassUse::kTrain));
+  CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, group_, PassUse::kTrain));
   if (ready->pass == nullptr) return std::shared_ptr<ReadyPass>();
   ready->carried.resize(config_.embeddings.size());
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {

@@ -15,7 +15,7 @@
 #include "worker/client/parameter_client.h"
 #include "worker/data/source/batch.h"
 #include "worker/data/source/pass_source.h"
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 #include "worker/model/batch/pass_table.h"
 #include "worker/model/batch/row_stage.h"
 #include "worker/model/config/model_config.h"
@@ -39,11 +39,11 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 // Threads: Next is called by one thread; the pipeline has one thread of its own.
 class PassPipeline {
  public:
-  // config, client, device and team (that of `source`; may be null) outlive this; source and team
-  // are used by the pipeline's thread only. A thread that waits for its team keeps the destructor
-  // waiting, until the team is interrupted.
+  // config, client, device and group (that of `source`; may be null) outlive this; source and group
+  // are used by the pipeline's thread only. A thread that waits for its group keeps the destructor
+  // waiting, until the group is interrupted.
   PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
-               Team* team, std::unique_ptr<PassSource> source);
+               ProcessGroup* group, std::unique_ptr<PassSource> source);
   ~PassPipeline();
 
   // Waits for the next pass; null at the end of the data. Call it only when the pass that it
@@ -60,7 +60,7 @@ class PassPipeline {
   const ModelConfig& config_;
   ParameterClient& client_;
   DeviceContext& device_;
-  Team* const team_;
+  ProcessGroup* const group_;
   const std::unique_ptr<PassSource> source_;
   RowStage stage_;  // of the pipeline's thread
 

@@ -14,15 +14,15 @@ namespace {
 // One input of a pass.
 class InputExchange {
  public:
-  InputExchange(Team& team, const ExchangeOptions& options, size_t input, Pass* pass)
-      : team_(team), options_(options), input_(input), pass_(*pass) {}
+  InputExchange(ProcessGroup& group, const ExchangeOptions& options, size_t input, Pass* pass)
+      : group_(group), options_(options), input_(input), pass_(*pass) {}
 
   absl::Status Run() {
     // Clicks are counted from the segments, which a GPU would make later.
     CISTERN_CHECK(!is_collected() || !counts());
     CISTERN_RETURN_IF_ERROR(FindOwners());
     for (Batch& batch : pass_.batches) batch.exchanged.resize(batch.sparse.size());
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> asked, team_.Exchange(AskForRows()));
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> asked, group_.Exchange(AskForRows()));
     return Serve(asked);
   }
 
@@ -64,7 +64,7 @@ class InputExchange {
   static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
                              ExchangedRows* out);
 
-  Team& team_;
+  ProcessGroup& group_;
   const ExchangeOptions& options_;
   const size_t input_;
   Pass& pass_;
@@ -79,10 +79,10 @@ class InputExchange {
 };
 
 std::vector<std::vector<uint32_t>> InputExchange::KeysByOwner() const {
-  std::vector<std::vector<uint32_t>> asked(team_.size());
+  std::vector<std::vector<uint32_t>> asked(group_.size());
   const auto ask = [&](absl::Span<const Key> keys, const auto& number) {
     for (size_t k = 0; k < keys.size(); ++k) {
-      asked[OwnerOf(keys[k], team_.size())].push_back(number(k));
+      asked[OwnerOf(keys[k], group_.size())].push_back(number(k));
     }
   };
   if (is_collected()) {
@@ -111,10 +111,10 @@ absl::Status InputExchange::FindOwners() {
   KeepKeys();
   if (is_collected()) pass_.collected[input_] = {};
   OwnedKeys& owned = pass_.owned[input_];
-  std::vector<std::string> answers(team_.size());
+  std::vector<std::string> answers(group_.size());
   for (size_t r = 0; r < answers.size(); ++r) PutNumbers<Row>(owned.asked[r], &answers[r]);
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> answered, team_.Exchange(answers));
-  std::vector<std::vector<Row>> rows(team_.size());
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> answered, group_.Exchange(answers));
+  std::vector<std::vector<Row>> rows(group_.size());
   uint32_t end = 0;
   for (size_t r = 0; r < answered.size(); ++r) {
     CISTERN_RETURN_IF_ERROR(MessageReader(answered[r], r).Take(asked[r].size(), &rows[r]));
@@ -156,7 +156,7 @@ void InputExchange::Order(const std::vector<std::vector<Row>>& rows,
 }
 
 std::vector<std::string> InputExchange::AskForRows() {
-  std::vector<std::string> messages(team_.size());
+  std::vector<std::string> messages(group_.size());
   std::vector<Row> rows;
   for (Batch& batch : pass_.batches) {
     SparseBatch& sparse = batch.sparse[input_];
@@ -288,9 +288,9 @@ void InputExchange::SumOccurrences(const std::vector<std::vector<uint32_t>>& occ
 
 }  // namespace
 
-absl::Status ExchangeRows(Team& team, const ExchangeOptions& options, Pass* pass) {
+absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, Pass* pass) {
   for (size_t i = 0; i < pass->keys.size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(InputExchange(team, options, i, pass).Run());
+    CISTERN_RETURN_IF_ERROR(InputExchange(group, options, i, pass).Run());
   }
   pass->owned.clear();
   pass->collected.clear();

@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 #include "worker/data/source/batch.h"
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 
 namespace cistern {
 
@@ -24,6 +24,6 @@ struct ExchangeOptions {
 // of the pass has its owner (Pass::owned). Pass::keys become those that this worker owns, in the
 // order in which it learned of them: batch by batch, worker by worker. A pure function of the parts
 // of the pass.
-absl::Status ExchangeRows(Team& team, const ExchangeOptions& options, Pass* pass);
+absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, Pass* pass);
 
 }  // namespace cistern

@@ -81,14 +81,14 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
 }  // namespace
 
 Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
-                     RowStage& stage, DeviceContext& device, Team* team, LabelRule labels,
+                     RowStage& stage, DeviceContext& device, ProcessGroup* group, LabelRule labels,
                      std::vector<std::string> files, uint64_t max_batches)
     : config_(config),
       client_(client),
       model_(model),
       stage_(stage),
       device_(device),
-      team_(team),
+      group_(group),
       memory_(PassMemoryOn(device, config)),
       labels_(labels),
       files_(std::move(files)),
@@ -167,7 +167,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
         CISTERN_ASSIGN_OR_RETURN(scored.groups,
                                  GroupsOf(pass, batch, *config_.cistern.gauc_slot, config_));
       }
-      if (team_ != nullptr) CISTERN_RETURN_IF_ERROR(scored.GatherFrom(*team_));
+      if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(scored.GatherFrom(*group_));
       CISTERN_RETURN_IF_ERROR(
           metrics.Add(scored.labels, scored.predictions, scored.groups, scored.margins));
       summary.samples += scored.samples;
@@ -179,9 +179,9 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   if (!all_kept_) {
     CISTERN_ASSIGN_OR_RETURN(
         std::unique_ptr<PassSource> source,
-        OpenEvaluationData(config_, memory_, device_, team_, labels_, files_, max_batches_,
+        OpenEvaluationData(config_, memory_, device_, group_, labels_, files_, max_batches_,
                            kept_.empty() ? PassCursor() : kept_.back()->end));
-    const auto next_pass = [&] { return NextPass(*source, config_, team_, PassUse::kEvaluate); };
+    const auto next_pass = [&] { return NextPass(*source, config_, group_, PassUse::kEvaluate); };
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, next_pass());
     while (pass != nullptr) {
       CISTERN_RETURN_IF_ERROR(score(*pass));
@@ -190,8 +190,8 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
       pass = std::move(next);
     }
   }
-  if (team_ != nullptr) {
-    CISTERN_ASSIGN_OR_RETURN(summary.unseen_keys, SumOver(*team_, summary.unseen_keys));
+  if (group_ != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(summary.unseen_keys, SumOver(*group_, summary.unseen_keys));
   }
   Summarize(metrics.Values(), &summary);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

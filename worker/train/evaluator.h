@@ -25,11 +25,11 @@ class Evaluator {
  public:
   // labels: what they may be; those that are none have no score. files: file lists or data files;
   // empty: the model's eval_source. max_batches: 0 = all of it.
-  // device: the model's; stage and team (the workers of the model; null: alone): of the thread that
-  // calls Run. What is borrowed outlives this.
+  // device: the model's; stage and group (the workers of the model; null: alone): of the thread
+  // that calls Run. What is borrowed outlives this.
   Evaluator(const ModelConfig& config, ParameterClient& client, Model& model, RowStage& stage,
-            DeviceContext& device, Team* team, LabelRule labels, std::vector<std::string> files,
-            uint64_t max_batches);
+            DeviceContext& device, ProcessGroup* group, LabelRule labels,
+            std::vector<std::string> files, uint64_t max_batches);
 
   // Called with each batch and its predictions [size, label_dim], in the order of the data; a
   // worker that is not alone has its part of them.
@@ -38,7 +38,7 @@ class Evaluator {
   // Predicts everything. Rows come from `live` (the pass that is being trained) where it has the
   // key and from the servers' committed state elsewhere; a key that neither holds reads a row of
   // zeros and is counted in unseen_keys.
-  // All workers of a team find the same, of all their samples.
+  // All workers of a group find the same, of all their samples.
   // kDataLoss: a label or a prediction is not a finite number.
   absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr);
 
@@ -56,7 +56,7 @@ class Evaluator {
   Model& model_;
   RowStage& stage_;
   DeviceContext& device_;
-  Team* const team_;
+  ProcessGroup* const group_;
   const PassMemory memory_;
   const LabelRule labels_;
   const std::vector<std::string> files_;

@@ -45,8 +45,8 @@ absl::Status ScoredBatch::Append(const std::string& packed, size_t worker) {
   return absl::OkStatus();
 }
 
-absl::Status ScoredBatch::GatherFrom(Team& team) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, team.Gather(Pack()));
+absl::Status ScoredBatch::GatherFrom(ProcessGroup& group) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, group.Gather(Pack()));
   ScoredBatch all;
   for (size_t r = 0; r < parts.size(); ++r) {
     CISTERN_RETURN_IF_ERROR(all.Append(parts[r], r));

@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/base/types.h"
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 
 namespace cistern {
 
@@ -18,7 +18,7 @@ struct ScoredBatch {
   std::vector<std::optional<Key>> groups;  // [samples], or empty
 
   // One behind the other, in the order of workers, which is that of the data.
-  absl::Status GatherFrom(Team& team);
+  absl::Status GatherFrom(ProcessGroup& group);
 
  private:
   std::string Pack() const;

@@ -97,16 +97,16 @@ TrainSummary TrainJob::WithHistory(TrainSummary summary) const {
 }
 
 absl::Status TrainJob::Begin() {
-  CISTERN_RETURN_IF_ERROR(GatherTeam());
+  CISTERN_RETURN_IF_ERROR(GatherGroup());
   CISTERN_RETURN_IF_ERROR(Lead(trainers(), [this] { return Claim(); }));
-  if (team_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowLeader());
+  if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowLeader());
   epoch_ = client_.identity().epoch();
   if (!std::exchange(began_, true)) {
     start_ = last_start_;
     first_commit_ = client_.manifest().commit();
   }
   CISTERN_ASSIGN_OR_RETURN(trainer_, Trainer::Create(config_, client_, options_, last_start_,
-                                                     *device_, team_.get(), *log_));
+                                                     *device_, group_.get(), *log_));
   return absl::OkStatus();
 }
 
@@ -123,20 +123,20 @@ absl::Status TrainJob::Claim() {
   return StartLog(last_start_);
 }
 
-absl::Status TrainJob::GatherTeam() {
+absl::Status TrainJob::GatherGroup() {
   if (options_.world_size == 1) return absl::OkStatus();
-  const TeamPlace place = {options_.rank, options_.world_size, options_.peers,
-                           SecretOfRun(client_, options_.rank, options_.peers),
-                           options_.interrupted};
+  const GroupPlace place = {options_.rank, options_.world_size, options_.peers,
+                            SecretOfRun(client_, options_.rank, options_.peers),
+                            options_.interrupted};
   const bool waits = gathered_ || options_.recovery_seconds > 0;
   const double seconds = waits ? options_.recovery_seconds : kGatheringSeconds;
-  absl::StatusOr<std::unique_ptr<TrainTeam>> team = TrainTeam::Form(
+  absl::StatusOr<std::unique_ptr<TrainingGroup>> group = TrainingGroup::Form(
       place, std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)), *device_);
-  if (!team.ok() && interrupted()) {
+  if (!group.ok() && interrupted()) {
     return absl::CancelledError("interrupted while the workers were gathering");
   }
-  CISTERN_RETURN_IF_ERROR(team.status());
-  team_ = *std::move(team);
+  CISTERN_RETURN_IF_ERROR(group.status());
+  group_ = *std::move(group);
   return CheckSameJob();
 }
 
@@ -176,9 +176,9 @@ absl::Status TrainJob::FollowLeader() {
 }
 
 void TrainJob::Disband(const absl::Status& why) {
-  if (team_ != nullptr) team_->GiveUp(why);
+  if (group_ != nullptr) group_->GiveUp(why);
   trainer_.reset();
-  team_.reset();
+  group_.reset();
 }
 
 absl::StatusOr<TrainStart> TrainJob::FirstStart() {

@@ -11,8 +11,8 @@
 #include "worker/model/config/model_config.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
-#include "worker/train/train_team.h"
 #include "worker/train/trainer.h"
+#include "worker/train/training_group.h"
 
 namespace cistern {
 
@@ -35,14 +35,14 @@ class TrainJob {
   // Makes a trainer that stands at the servers' last commit.
   absl::Status Begin();
   // Waits for the other workers, if there are any, and checks that they run the same job.
-  absl::Status GatherTeam();
+  absl::Status GatherGroup();
   absl::Status CheckSameJob();
-  Team* trainers() const { return team_ == nullptr ? nullptr : team_->trainers.get(); }
+  ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
   bool leads() const { return options_.rank == 0; }
   // What the servers are told, and what they say of the start; by worker 0 for all.
   absl::Status Claim();
   absl::Status FollowLeader();
-  // Ends the team and the trainer, whatever their threads wait for.
+  // Ends the group and the trainer, whatever their threads wait for.
   void Disband(const absl::Status& why);
   absl::StatusOr<TrainStart> FirstStart();
   // solver.dense_model_file and sparse_model_file, into servers that hold nothing.
@@ -75,7 +75,7 @@ class TrainJob {
   v1::Schema schema_;
   std::unique_ptr<MetricsLog> log_;
   std::unique_ptr<DeviceContext> device_;  // of every trainer
-  std::unique_ptr<TrainTeam> team_;        // of several workers
+  std::unique_ptr<TrainingGroup> group_;   // of several workers
   std::unique_ptr<Trainer> trainer_;
   TrainStart start_;          // of the job
   TrainStart last_start_;     // of trainer_

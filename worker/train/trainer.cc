@@ -25,7 +25,8 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
 }
 
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-                 const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log)
+                 const TrainStart& start, DeviceContext& device, TrainingGroup* group,
+                 MetricsLog& log)
     : config_(config),
       client_(client),
       options_(options),
@@ -33,7 +34,7 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
       log_(log),
       files_(options.files != nullptr ? *options.files : local_files_),
       device_(device),
-      team_(team),
+      group_(group),
       stage_(device),
       plateau_(PlateauRule(config), start.position.plateau),
       best_(files_, options.out_dir),
@@ -42,12 +43,12 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-    const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log) {
-  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, team, log));
+    const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log) {
+  std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, group, log));
   trainer->at_.config = TrainingValues(config);
   CISTERN_ASSIGN_OR_RETURN(
       trainer->model_,
-      Model::Create(config, device, team == nullptr ? nullptr : team->steps.get()));
+      Model::Create(config, device, group == nullptr ? nullptr : group->steps.get()));
   trainer->pass_memory_ = PassMemoryOn(device, config);
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
   v1::StepClock clock = client.clock();
@@ -74,14 +75,14 @@ absl::Status Trainer::RestoreDense() {
 }
 
 absl::StatusOr<TrainSummary> Trainer::Run() {
-  CISTERN_RETURN_IF_ERROR(MakeUp());
+  CISTERN_RETURN_IF_ERROR(ApplyDeferred());
   if (!start_.is_over) CISTERN_RETURN_IF_ERROR(TrainPasses());
   Stop(config_.solver.max_iter > 0 ? "max_iter" : "epochs");
   CISTERN_RETURN_IF_ERROR(Finish());
   return Summary();
 }
 
-absl::Status Trainer::MakeUp() {
+absl::Status Trainer::ApplyDeferred() {
   if (!start_.after_commit) {
     return AsLeader([this] {
       best_.RemoveAll();  // of a run before this one
@@ -126,7 +127,7 @@ absl::Status Trainer::MakeUp() {
 
 absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
-  Team* stagers = team_ == nullptr ? nullptr : team_->stagers.get();
+  ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
                            OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor));
   PassPipeline pipeline(config_, client_, device_, stagers, std::move(source));
@@ -177,7 +178,7 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
 absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
   constexpr uint64_t kWithOthers = 8;  // they need not be asked at every step
   const bool here = options_.interrupted != nullptr && options_.interrupted->load();
-  if (team_ == nullptr) return here;
+  if (group_ == nullptr) return here;
   if (iteration % kWithOthers != 0) return false;
   CISTERN_ASSIGN_OR_RETURN(const uint64_t workers, SumOver(*trainers(), here ? 1 : 0));
   return workers > 0;

@@ -20,7 +20,7 @@
 #include "worker/train/plateau.h"
 #include "worker/train/position.h"
 #include "worker/train/train_start.h"
-#include "worker/train/train_team.h"
+#include "worker/train/training_group.h"
 
 namespace cistern {
 
@@ -37,22 +37,22 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status);
 class Trainer {
  public:
   // The client has the tables of `config` and is their only writer. device, on which the model
-  // trains, team (null: this worker is alone), and log, which has been started where the trainer
+  // trains, group (null: this worker is alone), and log, which has been started where the trainer
   // begins, outlive this.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-      const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log);
+      const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log);
   // An error with IsLostPass is for another trainer to go on from: see TrainJob.
   absl::StatusOr<TrainSummary> Run();
 
  private:
   Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-          const TrainStart& start, DeviceContext& device, TrainTeam* team, MetricsLog& log);
+          const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log);
 
   // The dense parameters that the servers hold, where they hold any.
   absl::Status RestoreDense();
   // What a commit of another trainer, or process, may have left to do.
-  absl::Status MakeUp();
+  absl::Status ApplyDeferred();
   absl::Status TrainPasses();
   // Trains the batches of a pass, up to where the run stops; returns how many.
   absl::StatusOr<size_t> TrainPass(ReadyPass& ready);
@@ -76,8 +76,8 @@ class Trainer {
   absl::Status AsLeader(const std::function<absl::Status()>& work) {
     return Lead(trainers(), work);
   }
-  Team* trainers() const { return team_ == nullptr ? nullptr : team_->trainers.get(); }
-  bool leads() const { return team_ == nullptr || team_->trainers->leads(); }
+  ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
+  bool leads() const { return group_ == nullptr || group_->trainers->leads(); }
   bool MustBeDurable(const Position& next, const Pass& pass) const;
   absl::Status AfterCommit(bool write_pass_line);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
@@ -108,7 +108,7 @@ class Trainer {
   LocalFileSystem local_files_;
   FileSystem& files_;
   DeviceContext& device_;
-  TrainTeam* const team_;
+  TrainingGroup* const group_;
   RowStage stage_;
   std::unique_ptr<Model> model_;
   PassMemory pass_memory_;

@@ -36,12 +36,12 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
 absl::StatusOr<uint64_t> Trainer::RowsOf(const ReadyPass& ready) {
   uint64_t rows = 0;
   for (const auto& table : ready.tables) rows += table->rows();
-  if (team_ == nullptr) return rows;
+  if (group_ == nullptr) return rows;
   return SumOver(*trainers(), rows);
 }
 
 absl::Status Trainer::BeginPass() {
-  const uint32_t workers = team_ == nullptr ? 1 : trainers()->size();
+  const uint32_t workers = group_ == nullptr ? 1 : trainers()->size();
   CISTERN_RETURN_IF_ERROR(AsLeader([&] { return client_.BeginPass(workers); }));
   if (!leads()) client_.JoinPass();
   for (const std::string& server : client_.TakeRestarted()) {
@@ -54,7 +54,7 @@ absl::Status Trainer::BeginPass() {
 
 absl::Status Trainer::CommitPass(const ParameterClient::CommitOptions& commit) {
   CISTERN_RETURN_IF_ERROR(AsLeader([&] { return client_.CommitPass(commit); }));
-  return team_ == nullptr ? absl::OkStatus() : FollowWriter(*trainers(), client_);
+  return group_ == nullptr ? absl::OkStatus() : FollowWriter(*trainers(), client_);
 }
 
 // The rows that this worker holds; worker 0 also what all hold alike.

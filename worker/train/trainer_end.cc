@@ -16,7 +16,7 @@ absl::Status Trainer::RestoreBest() {
 absl::Status Trainer::EndWithBest() {
   if (!best_is_last_) {
     CISTERN_RETURN_IF_ERROR(AsLeader([this] { return RestoreBest(); }));
-    if (team_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowWriter(*trainers(), client_));
+    if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowWriter(*trainers(), client_));
     model_->SetClock(client_.clock());
     CISTERN_RETURN_IF_ERROR(RestoreDense());
   }

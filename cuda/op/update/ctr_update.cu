@@ -56,9 +56,9 @@ __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, f
 __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day, CtrOccurrences in,
                  const Key* keys, const float* grads, float* values, size_t stride, uint8_t* full,
-                 unsigned lanes, const StepGate* gate) {
-  if (!IsOpen(gate)) return;  // all threads, before any barrier
-  const float factor = FactorOf(gate);
+                 unsigned lanes, const GradientScaler* scaler) {
+  if (!UpdatesAllowed(scaler)) return;  // all threads, before any barrier
+  const float factor = FactorOf(scaler);
   __shared__ unsigned long_groups[kBlockThreads], clicks_of[kBlockThreads], long_num;
   const unsigned lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
   const size_t i = size_t{group} * gridDim.x + blockIdx.x;
@@ -138,12 +138,12 @@ void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const 
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
-               size_t stride, uint8_t* full, const StepGate* gate, Stream& stream) {
+               size_t stride, uint8_t* full, const GradientScaler* scaler, Stream& stream) {
   CISTERN_CHECK(RuleStateFloats(rule.rule.kind, 1) <= kMaxStateFields);
   const unsigned lanes = PowerOfTwo(rule.dim, kWarp);
   const auto blocks = static_cast<unsigned>(CeilDivide(in.distinct, kBlockThreads / lanes));
   Launch("CtrUpdate", UpdateKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, rule, first,
-         step_size, day, in, keys, grads, values, stride, full, lanes, gate);
+         step_size, day, in, keys, grads, values, stride, full, lanes, scaler);
 }
 
 }  // namespace cistern::op::gpu

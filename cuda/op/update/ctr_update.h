@@ -7,7 +7,7 @@
 
 #include "common/value/ctr_rule.h"
 #include "cuda/op/primitive/op.h"
-#include "cuda/op/update/step_gate.h"
+#include "cuda/op/update/gradient_scaler.h"
 
 namespace cistern::op {
 
@@ -42,10 +42,10 @@ size_t AddCtrL2ScratchFloats(size_t distinct);
 //
 // keys: of all rows, keys[r]. first: slot_sizes lie in the device's memory too. step_size:
 // StepSize(). day: CtrPush::day. grads: [distinct, 1 + dim], finite; what they are afterwards is
-// undefined. gate: of the step, whose factor they are multiplied by; nothing changes where it is
+// undefined. scaler: of the step, whose factor they are multiplied by; nothing changes where it is
 // closed; null: open.
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
-               size_t stride, uint8_t* full, const StepGate* gate, Stream& stream);
+               size_t stride, uint8_t* full, const GradientScaler* scaler, Stream& stream);
 
 }  // namespace cistern::op

@@ -77,11 +77,11 @@ size_t AddCtrL2ScratchFloats(size_t distinct) {
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
-               size_t stride, uint8_t* full, const StepGate* gate, Stream& stream) {
+               size_t stride, uint8_t* full, const GradientScaler* scaler, Stream& stream) {
   CISTERN_RUN_ON_GPU(CtrUpdate, rule, first, step_size, day, in, keys, grads, values, stride, full,
-                     gate);
-  if (!IsOpen(gate)) return;
-  const float factor = FactorOf(gate);
+                     scaler);
+  if (!UpdatesAllowed(scaler)) return;
+  const float factor = FactorOf(scaler);
   const size_t width = rule.dim + 1;
   ForPieces(in.distinct, kRowGrain, 4 * in.distinct * width, [=](size_t begin, size_t end) {
     std::vector<float> scaled(rule.dim);

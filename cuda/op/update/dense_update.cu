@@ -15,17 +15,17 @@ constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
 template <unsigned kWidth>
 __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grads,
-                 float* weights, float* states, size_t count, const StepGate* gate) {
+                 float* weights, float* states, size_t count, const GradientScaler* scaler) {
   using Floats = Pack<float, kWidth>;
   const size_t i = (size_t{blockIdx.x} * kBlockThreads + threadIdx.x) * kWidth;
-  if (i >= count || !IsOpen(gate)) return;
+  if (i >= count || !UpdatesAllowed(scaler)) return;
   const Floats g = Floats::Load(grads + i);
   Floats w = Floats::Load(weights + i), s[kMaxStateFields] = {};
 #pragma unroll
   for (unsigned f = 0; f < kMaxStateFields; ++f) {
     if (f < fields) s[f] = Floats::Load(states + f * count + i);
   }
-  const float factor = FactorOf(gate);
+  const float factor = FactorOf(scaler);
 #pragma unroll
   for (unsigned v = 0; v < kWidth; ++v) {
     float grad = Rescaled(g[v], factor), weight = w[v];
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 }  // namespace
 
 void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
-                 size_t count, const StepGate* gate, Stream& stream) {
+                 size_t count, const GradientScaler* scaler, Stream& stream) {
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
@@ -53,7 +53,8 @@ void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* we
       count % 4 == 0 && HoldsPacks(grad, 16) && HoldsPacks(weight, 16) && HoldsPacks(state, 16);
   Launch("DenseUpdate", wide ? UpdateKernel<4> : UpdateKernel<1>,
          dim3(static_cast<unsigned>(CeilDivide(count, kBlockThreads * (wide ? 4 : 1)))),
-         dim3(kBlockThreads), 0, stream, rule, step_size, fields, grad, weight, state, count, gate);
+         dim3(kBlockThreads), 0, stream, rule, step_size, fields, grad, weight, state, count,
+         scaler);
 }
 
 void AddL2Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,

@@ -3,7 +3,7 @@
 
 #include "common/value/update_rule.h"
 #include "cuda/op/primitive/op.h"
-#include "cuda/op/update/step_gate.h"
+#include "cuda/op/update/gradient_scaler.h"
 
 namespace cistern::op {
 
@@ -12,10 +12,10 @@ namespace cistern::op {
 // grad, weight: [count]. state: [RuleStateFloats(rule.kind, count)], field after field: Adam has
 // m[count], then v[count]. kAdagradShared, one state for many weights, has no meaning here and is a
 // bug. step_size: StepSize(). Gradients must be finite; what they are afterwards is undefined.
-// gate: of the step, whose factor they are multiplied by; nothing changes where it is closed; null:
-// open.
+// scaler: of the step, whose factor they are multiplied by; nothing changes where it is closed;
+// null: open.
 void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
-                 size_t count, const StepGate* gate, Stream& stream);
+                 size_t count, const GradientScaler* scaler, Stream& stream);
 
 // grad += lambda * weight: the gradient of (lambda / 2) |w|^2. weight, grad: [count].
 void AddL2Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,

@@ -20,10 +20,10 @@ constexpr size_t kMaxStateFields = 2;  // Adam: m and v
 }  // namespace
 
 void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
-                 size_t count, const StepGate* gate, Stream& stream) {
-  CISTERN_RUN_ON_GPU(DenseUpdate, rule, step_size, grad, weight, state, count, gate);
-  if (!IsOpen(gate)) return;
-  const float factor = FactorOf(gate);
+                 size_t count, const GradientScaler* scaler, Stream& stream) {
+  CISTERN_RUN_ON_GPU(DenseUpdate, rule, step_size, grad, weight, state, count, scaler);
+  if (!UpdatesAllowed(scaler)) return;
+  const float factor = FactorOf(scaler);
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const size_t fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);

@@ -23,11 +23,11 @@ template <unsigned kWidth>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
                  const float* grads, float* weights, float* states, size_t stride, size_t distinct,
-                 size_t dim, const StepGate* gate) {
-  if (!IsOpen(gate)) return;
+                 size_t dim, const GradientScaler* scaler) {
+  if (!UpdatesAllowed(scaler)) return;
   using Floats = Pack<float, kWidth>;
   constexpr unsigned kRows = kRowsPerThread<kWidth>;
-  const float factor = FactorOf(gate);
+  const float factor = FactorOf(scaler);
   const size_t first = size_t{blockIdx.x} * kRows * blockDim.y + threadIdx.y;
   for (size_t e = threadIdx.x * kWidth; e < dim; e += blockDim.x * kWidth) {
     size_t at[kRows];
@@ -72,22 +72,22 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
 template <unsigned kWidth>
 void LaunchUpdate(const RuleParams& rule, float step_size, unsigned fields, const uint32_t* rows,
                   const float* grads, float* weights, float* states, size_t stride, size_t distinct,
-                  size_t dim, const StepGate* gate, Stream& stream) {
+                  size_t dim, const GradientScaler* scaler, Stream& stream) {
   const dim3 block = RowBlock(dim / kWidth);
   const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kRowsPerThread<kWidth> * block.y));
   Launch("SparseUpdate", UpdateKernel<kWidth>, dim3(blocks), block, 0, stream, rule, step_size,
-         fields, rows, grads, weights, states, stride, distinct, dim, gate);
+         fields, rows, grads, weights, states, stride, distinct, dim, scaler);
 }
 
 // A thread makes the step of a whole row: for a rule whose weights share their state.
 __global__ void __launch_bounds__(kBlockThreads, 5)
     UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, float* grads,
                     float* weights, float* states, size_t stride, size_t distinct, uint32_t dim,
-                    const StepGate* gate) {
+                    const GradientScaler* scaler) {
   const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
-  if (i >= distinct || !IsOpen(gate)) return;
+  if (i >= distinct || !UpdatesAllowed(scaler)) return;
   const size_t at = rows[i] * stride;
-  const float factor = FactorOf(gate);
+  const float factor = FactorOf(scaler);
   float* grad = grads + i * dim;
   for (uint32_t e = 0; e < dim && factor != 1.0f; ++e) grad[e] *= factor;
   ApplyRule(rule, step_size, dim, grad, weights + at, states + at);
@@ -118,19 +118,19 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
-                  const StepGate* gate, Stream& stream) {
+                  const GradientScaler* scaler, Stream& stream) {
   if (rule.kind == RuleKind::kAdagradShared) {
     const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kBlockThreads));
     return Launch("SparseUpdate", UpdateRowKernel, dim3(blocks), dim3(kBlockThreads), 0, stream,
                   rule, step_size, rows, grads, weights, states, stride, distinct,
-                  static_cast<uint32_t>(dim), gate);
+                  static_cast<uint32_t>(dim), scaler);
   }
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
   const bool wide = dim % 4 == 0 && stride % 4 == 0 && HoldsPacks(grads, 16) &&
                     HoldsPacks(weights, 16) && HoldsPacks(states, 16);
   const auto launch = wide ? LaunchUpdate<4> : LaunchUpdate<1>;
-  launch(rule, step_size, fields, rows, grads, weights, states, stride, distinct, dim, gate,
+  launch(rule, step_size, fields, rows, grads, weights, states, stride, distinct, dim, scaler,
          stream);
 }
 

@@ -3,7 +3,7 @@
 
 #include "common/value/update_rule.h"
 #include "cuda/op/primitive/op.h"
-#include "cuda/op/update/step_gate.h"
+#include "cuda/op/update/gradient_scaler.h"
 
 namespace cistern::op {
 
@@ -12,11 +12,11 @@ namespace cistern::op {
 // rows: [distinct], no row twice. grads: [distinct, dim]. weights, states: the first weight and the
 // first cell of state of row 0; those of row r lie r * stride floats further, dim weights and
 // RuleStateFloats(rule.kind, dim) cells. states may be null for a rule without state.
-// step_size: StepSize(). Gradients must be finite; what they are afterwards is undefined. gate: of
-// the step, whose factor they are multiplied by; nothing changes where it is closed; null: open.
+// step_size: StepSize(). Gradients must be finite; what they are afterwards is undefined. scaler:
+// of the step, whose factor they are multiplied by; nothing changes where it is closed; null: open.
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
-                  const StepGate* gate, Stream& stream);
+                  const GradientScaler* scaler, Stream& stream);
 
 // grads(i) += l2 * w of rows[i]: the gradient of (l2 / 2) |w|^2 over the distinct rows of a batch.
 //

@@ -24,11 +24,11 @@ inline void PrefetchCells(const float* cells, size_t count) {
 
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
-                  const StepGate* gate, Stream& stream) {
+                  const GradientScaler* scaler, Stream& stream) {
   CISTERN_RUN_ON_GPU(SparseUpdate, rule, step_size, rows, grads, weights, states, stride, distinct,
-                     dim, gate);
-  if (!IsOpen(gate)) return;
-  const float factor = FactorOf(gate);
+                     dim, scaler);
+  if (!UpdatesAllowed(scaler)) return;
+  const float factor = FactorOf(scaler);
   const auto n = static_cast<uint32_t>(dim);
   const size_t state_floats = RuleStateFloats(rule.kind, n);
   ForPieces(distinct, kRowGrain, 4 * distinct * dim, [=](size_t begin, size_t end) {

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "cli/session/expectation.h"
+#include "cli/session/precondition.h"
 #include "cli/terminal/exit_code.h"
 #include "common/saved_model/model_folder.h"
 #include "test/server/checkpoint/small_state.h"
@@ -94,7 +94,7 @@ TEST_F(HeldModelTest, AnotherFolderOfTheSamePathIsNotTheServers) {
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "tuesday").value());
 }
 
-TEST_F(HeldModelTest, ExpectationsAreOfPassAndCommit) {
+TEST_F(HeldModelTest, PreconditionsAreOfPassAndCommit) {
   EXPECT_EQ(CheckExpected(*client_, {}), absl::OkStatus());
   EXPECT_EQ(CheckExpected(*client_, {"1", "1"}), absl::OkStatus());
   EXPECT_EQ(CheckExpectedPass(*client_, {"2", ""}).code(), absl::StatusCode::kFailedPrecondition);

@@ -12,7 +12,7 @@ namespace {
 RuleParams GlobalAdam() {
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
-  rule.missed = MissedRule::kGlobal;
+  rule.update_type = UpdateType::kGlobal;
   return rule;
 }
 
@@ -108,7 +108,7 @@ TEST(RowReader, BringsRowsUpToTheClock) {
   *clock.add_rates() = sizes.history();  // table 1
   const std::vector<float> row = {1, 2, 3, 0.1f, 0.2f, -0.1f, 0.01f, 0.02f, 0.03f, 12};
   std::vector<float> value = row, expected = row;
-  sizes.MakeUp(30, 30, 3, expected.data(), expected.data() + 3);
+  sizes.ApplyDeferred(30, 30, 3, expected.data(), expected.data() + 3);
   const RowReader reader(layout, clock, 1);
   EXPECT_TRUE(reader.changes());
   reader.BringUp(value.data());

@@ -52,7 +52,7 @@ struct Ending {
   std::string text() const { return message; }
 };
 
-using Body = std::function<absl::Status(PeerGroup group)>;
+using Body = std::function<absl::Status(GroupOptions group)>;
 
 // Runs `body` in `size` processes, each with its place in a group, and returns how they ended.
 // `started` < size: only ranks below it. Those for which is_stopped says so are killed once all
@@ -72,7 +72,7 @@ inline std::vector<Ending> RunGroup(int size, std::chrono::milliseconds deadline
       processes.push_back(process);
       continue;
     }
-    PeerGroup group;
+    GroupOptions group;
     group.rank = rank;
     group.size = size;
     group.address = absl::StrCat("127.0.0.1:", listener->port());

@@ -26,8 +26,8 @@ class StrangersTest : public testing::Test {
     listener_ = *std::move(listener);
     port_ = listener_.port();
   }
-  PeerGroup Group(int rank, int size, milliseconds limit = kLong) {
-    PeerGroup group;
+  GroupOptions Group(int rank, int size, milliseconds limit = kLong) {
+    GroupOptions group;
     group.rank = rank;
     group.size = size;
     group.address = absl::StrCat("127.0.0.1:", port_);
@@ -37,7 +37,7 @@ class StrangersTest : public testing::Test {
     return group;
   }
   // Runs ranks, and returns how they ended: gathered, and of one sum.
-  std::vector<absl::Status> Run(std::vector<PeerGroup> groups) {
+  std::vector<absl::Status> Run(std::vector<GroupOptions> groups) {
     std::vector<absl::Status> ends(groups.size());
     std::vector<std::thread> threads;
     for (size_t i = 0; i < groups.size(); ++i) {
@@ -47,11 +47,11 @@ class StrangersTest : public testing::Test {
     return ends;
   }
   std::vector<absl::Status> Run(int size) {
-    std::vector<PeerGroup> groups;
+    std::vector<GroupOptions> groups;
     for (int rank = 0; rank < size; ++rank) groups.push_back(Group(rank, size));
     return Run(std::move(groups));
   }
-  static absl::Status Sum(PeerGroup group) {
+  static absl::Status Sum(GroupOptions group) {
     const int size = group.size;
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
@@ -88,7 +88,7 @@ TEST_F(StrangersTest, SilentOnesCostNothing) {
 
 TEST_F(StrangersTest, ALeaderWhoseOnlyGuestIsAStrangerNamesWhoIsMissing) {
   const Socket stranger = Stranger(FormatHello({kSecret + 1, 1, 2, 9}));
-  std::vector<PeerGroup> leader;
+  std::vector<GroupOptions> leader;
   leader.push_back(Group(0, 2, milliseconds(300)));
   const absl::Status end = Run(std::move(leader))[0];
   EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded) << end;
@@ -102,7 +102,7 @@ TEST_F(StrangersTest, AProcessWhoseConnectionIsDeadIsReplaced) {
 
 TEST_F(StrangersTest, TwoThatLiveWithOneRankAreAnErrorOfTheGroup) {
   const Socket other = Stranger(FormatHello({kSecret, 1, 3, 9}));
-  std::vector<PeerGroup> groups;
+  std::vector<GroupOptions> groups;
   groups.push_back(Group(0, 3));
   groups.push_back(Group(1, 3));
   for (const absl::Status& end : Run(std::move(groups))) {
@@ -113,7 +113,7 @@ TEST_F(StrangersTest, TwoThatLiveWithOneRankAreAnErrorOfTheGroup) {
 
 TEST_F(StrangersTest, RanksThatCannotBeAreAnErrorOfTheGroupWithTheSecret) {
   const Socket other = Stranger(FormatHello({kSecret, ~0u, 2, 9}));
-  std::vector<PeerGroup> leader;
+  std::vector<GroupOptions> leader;
   leader.push_back(Group(0, 2));
   const absl::Status end = Run(std::move(leader))[0];
   EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
@@ -124,7 +124,7 @@ TEST_F(StrangersTest, RanksThatCannotBeAreAnErrorOfTheGroupWithTheSecret) {
 TEST_F(StrangersTest, AnOldSecretIsAskedForAgain) {
   std::atomic<uint64_t> left = kSecret - 1;
   std::atomic<int> asked = 0;
-  std::vector<PeerGroup> groups;
+  std::vector<GroupOptions> groups;
   groups.push_back(Group(0, 2));
   groups.push_back(Group(1, 2));
   groups[0].secret.leave = [](uint64_t) { return absl::UnavailableError("server 0 is down"); };
@@ -140,7 +140,7 @@ TEST_F(StrangersTest, AnOldSecretIsAskedForAgain) {
 TEST_F(StrangersTest, TheSecretIsLeftOnceRankZeroListensAndAgainWhileItGathers) {
   std::atomic<int> times = 0;
   std::atomic<uint64_t> left = 0;
-  std::vector<PeerGroup> groups;
+  std::vector<GroupOptions> groups;
   groups.push_back(Group(0, 2));
   groups.push_back(Group(1, 2));
   groups[0].secret.leave = [&](uint64_t secret) {
@@ -155,7 +155,7 @@ TEST_F(StrangersTest, TheSecretIsLeftOnceRankZeroListensAndAgainWhileItGathers) 
 }
 
 TEST_F(StrangersTest, WhyASecretCannotBeHadIsSaidAtTheDeadline) {
-  std::vector<PeerGroup> groups;
+  std::vector<GroupOptions> groups;
   groups.push_back(Group(0, 2, milliseconds(300)));
   groups.push_back(Group(1, 2, milliseconds(300)));
   groups[0].secret.leave = [](uint64_t) { return absl::UnavailableError("server 0 is down"); };
@@ -168,7 +168,7 @@ TEST_F(StrangersTest, WhyASecretCannotBeHadIsSaidAtTheDeadline) {
 }
 
 TEST_F(StrangersTest, AnErrorThatWillNotGoAwayEndsTheGathering) {
-  std::vector<PeerGroup> leader;
+  std::vector<GroupOptions> leader;
   leader.push_back(Group(0, 2));
   leader[0].secret.leave = [](uint64_t) { return absl::FailedPreconditionError("cluster ads"); };
   EXPECT_EQ(Run(std::move(leader))[0].code(), absl::StatusCode::kFailedPrecondition);
@@ -179,7 +179,7 @@ TEST_F(StrangersTest, AnAnswerOfAnotherProgramIsAnError) {
   for (const std::string& answer :
        {std::string("HTTP/1.1 400 Bad Request\r\n"), std::string("T\xff\xff\xff\xff", 5),
         std::string("X\1\0\0\0x", 6)}) {
-    std::vector<PeerGroup> other;
+    std::vector<GroupOptions> other;
     other.push_back(Group(1, 2));
     std::thread server([&] {
       const absl::StatusOr<Socket> guest = listener_.Accept(In(kLong));

@@ -78,7 +78,7 @@ TEST_P(GroupTest, SumsAreThoseOfADoubleReferenceAndTheSameEverywhereAndEveryTime
     const size_t bytes = all * BytesOf(type);
     const Shared<char> sums(2 * static_cast<size_t>(size()) * bytes);
     for (int run = 0; run < 2; ++run) {
-      ExpectAllWell(RunGroup(size(), kLong, [&](PeerGroup group) -> absl::Status {
+      ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
         Stream stream;
         char* at = sums.data() + static_cast<size_t>(run * size() + peers->rank()) * bytes;
@@ -112,7 +112,7 @@ TEST_P(GroupTest, SumsAreThoseOfADoubleReferenceAndTheSameEverywhereAndEveryTime
 // Rank r sends (r + 1) * (to + 2) % 5 numbers to rank `to`.
 TEST_P(GroupTest, EachRankGetsItsPartOfEveryOther) {
   const auto count = [](size_t from, size_t to) { return (from + 1) * (to + 2) % 5 * 10000; };
-  ExpectAllWell(RunGroup(size(), kLong, [&](PeerGroup group) -> absl::Status {
+  ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     const auto own = static_cast<size_t>(peers->rank()), ranks = static_cast<size_t>(peers->size());
     Stream stream;
@@ -136,7 +136,7 @@ TEST_P(GroupTest, EachRankGetsItsPartOfEveryOther) {
 }
 
 TEST_P(GroupTest, BroadcastIsTheRootsBytesEverywhere) {
-  ExpectAllWell(RunGroup(size(), kLong, [&](PeerGroup group) -> absl::Status {
+  ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
     for (int root = 0; root < peers->size(); ++root) {
@@ -154,7 +154,7 @@ TEST_P(GroupTest, BroadcastIsTheRootsBytesEverywhere) {
 
 TEST_P(GroupTest, NobodyLeavesABarrierBeforeAllHaveCome) {
   const Shared<int> came(static_cast<size_t>(size()));
-  ExpectAllWell(RunGroup(size(), kLong, [&](PeerGroup group) -> absl::Status {
+  ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
     for (int round = 1; round <= 100; ++round) {
@@ -173,7 +173,7 @@ TEST_P(GroupTest, NobodyLeavesABarrierBeforeAllHaveCome) {
 INSTANTIATE_TEST_SUITE_P(Processes, GroupTest, testing::Values(1, 2, 4));
 
 TEST(Communicator, APeerThatIsKilledIsNamed) {
-  const std::vector<Ending> endings = RunGroup(4, kLong, [](PeerGroup group) -> absl::Status {
+  const std::vector<Ending> endings = RunGroup(4, kLong, [](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
     std::vector<float> data(1000000, 1.0f);
@@ -194,7 +194,7 @@ TEST(Communicator, APeerThatIsKilledIsNamed) {
 TEST(Communicator, APeerThatHangsIsNamedAfterTheDeadline) {
   const std::vector<Ending> endings = RunGroup(
       3, milliseconds(3000),
-      [](PeerGroup group) -> absl::Status {
+      [](GroupOptions group) -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
         Stream stream;
         CISTERN_RETURN_IF_ERROR(peers->Barrier(stream));
@@ -211,7 +211,7 @@ TEST(Communicator, APeerThatHangsIsNamedAfterTheDeadline) {
 
 TEST(Communicator, UnequalSizesAndCallsAreErrors) {
   for (const bool other_call : {false, true}) {
-    const std::vector<Ending> endings = RunGroup(2, kLong, [&](PeerGroup group) -> absl::Status {
+    const std::vector<Ending> endings = RunGroup(2, kLong, [&](GroupOptions group) -> absl::Status {
       CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
       Stream stream;
       std::vector<float> data(12, 1);
@@ -231,7 +231,7 @@ TEST(Communicator, UnequalSizesAndCallsAreErrors) {
 }
 
 TEST(Communicator, PartsOfOtherSizesThanExpectedAreAnError) {
-  const std::vector<Ending> endings = RunGroup(2, kLong, [&](PeerGroup group) -> absl::Status {
+  const std::vector<Ending> endings = RunGroup(2, kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
     std::vector<char> sent(16), received(16);
@@ -247,7 +247,8 @@ TEST(Communicator, PartsOfOtherSizesThanExpectedAreAnError) {
 TEST(Communicator, WhoDoesNotComeIsNamedToAll) {
   const std::vector<Ending> endings = RunGroup(
       4, milliseconds(500),
-      [](PeerGroup group) -> absl::Status { return ConnectOverTcp(std::move(group)).status(); }, 2);
+      [](GroupOptions group) -> absl::Status { return ConnectOverTcp(std::move(group)).status(); },
+      2);
   EXPECT_EQ(endings[0].status(), absl::StatusCode::kDeadlineExceeded);
   for (const Ending& ending : endings) {
     EXPECT_FALSE(ending.ok());
@@ -258,7 +259,7 @@ TEST(Communicator, WhoDoesNotComeIsNamedToAll) {
 
 TEST(Communicator, GroupsThatDisagreeAreRefused) {
   const std::vector<Ending> sizes =
-      RunGroup(2, milliseconds(10000), [](PeerGroup group) -> absl::Status {
+      RunGroup(2, milliseconds(10000), [](GroupOptions group) -> absl::Status {
         if (group.rank == 1) group.size = 3;
         return ConnectOverTcp(std::move(group)).status();
       });
@@ -268,7 +269,7 @@ TEST(Communicator, GroupsThatDisagreeAreRefused) {
                 HasSubstr("worker 1 says that the group has 3 workers, worker 0 says 2"));
   }
   const std::vector<Ending> runs =
-      RunGroup(2, milliseconds(1000), [](PeerGroup group) -> absl::Status {
+      RunGroup(2, milliseconds(1000), [](GroupOptions group) -> absl::Status {
         if (group.rank == 1) ++group.secret.value;
         return ConnectOverTcp(std::move(group)).status();
       });
@@ -280,7 +281,7 @@ TEST(Communicator, GroupsThatDisagreeAreRefused) {
 
 TEST(Communicator, AGroupThatCannotBeIsInvalid) {
   const auto status_of = [](int rank, int size, const char* address) {
-    PeerGroup group;
+    GroupOptions group;
     group.rank = rank;
     group.size = size;
     group.address = address;
@@ -292,14 +293,14 @@ TEST(Communicator, AGroupThatCannotBeIsInvalid) {
   EXPECT_THAT(std::string(status_of(1, 2, "nowhere").message()), HasSubstr("host:port"));
   EXPECT_EQ(status_of(0, 1 << 30, "a:1").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(status_of(0, 1, "").ok());
-  PeerGroup open_to_all;
+  GroupOptions open_to_all;
   open_to_all.size = 2;
   EXPECT_THAT(ConnectOverTcp(std::move(open_to_all)).status().message(),
               HasSubstr("without a secret"));
 }
 
 TEST(Communicator, ACallOfTheCpuRefusesAGpusStream) {
-  absl::StatusOr<std::unique_ptr<Communicator>> alone = ConnectOverTcp(PeerGroup());
+  absl::StatusOr<std::unique_ptr<Communicator>> alone = ConnectOverTcp(GroupOptions());
   ASSERT_TRUE(alone.ok());
   Stream stream(DeviceKind::kCuda);
   float x = 1;
@@ -308,7 +309,7 @@ TEST(Communicator, ACallOfTheCpuRefusesAGpusStream) {
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> OnGpuAlone(Stream& stream) {
-  CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(PeerGroup()));
+  CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(GroupOptions()));
   return Communicator::OnGpu(std::move(peers), std::chrono::seconds(60), stream);
 }
 

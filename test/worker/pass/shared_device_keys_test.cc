@@ -4,7 +4,7 @@
 #include <set>
 
 #include "test/worker/model/test_device.h"
-#include "test/worker/pass/team_passes.h"
+#include "test/worker/pass/group_passes.h"
 #include "worker/data/source/batch_builder.h"
 #include "worker/model/batch/batch_stage.h"
 #include "worker/model/batch/device_keys.h"
@@ -16,9 +16,9 @@ absl::StatusOr<std::unique_ptr<KeyCollector>> Collector() {
   return CollectSharedKeysOn(TestDevice(), kSlots.size());
 }
 
-TeamPasses OnDevice(uint32_t size, const PassOptions& options, const std::vector<Sample>& samples,
-                    const PassCursor& start = {}) {
-  return MakeTeamPasses(size, options, samples, start, Collector);
+GroupPasses OnDevice(uint32_t size, const PassOptions& options, const std::vector<Sample>& samples,
+                     const PassCursor& start = {}) {
+  return MakeGroupPasses(size, options, samples, start, Collector);
 }
 
 TEST(SharedDeviceKeys, WorkersHaveTheSamplesOfOneInItsOrder) {
@@ -52,8 +52,8 @@ TEST(SharedDeviceKeys, PassesAreThoseOfTheHost) {
   PassOptions options = SmallPasses(20);
   options.shuffle = true;
   options.byte_budget = 30000;
-  const TeamPasses passes = OnDevice(3, options, samples);
-  const TeamPasses expected = MakeTeamPasses(3, options, samples);
+  const GroupPasses passes = OnDevice(3, options, samples);
+  const GroupPasses expected = MakeGroupPasses(3, options, samples);
   ASSERT_GT(expected[0].size(), 2u);
   for (size_t w = 0; w < passes.size(); ++w) {
     ASSERT_EQ(passes[w].size(), expected[w].size());
@@ -115,16 +115,16 @@ TEST(SharedDeviceKeys, ABatchAddsWhatNoneBeforeItHad) {
 
 TEST(SharedDeviceKeys, OneBatchThatDoesNotFitIsRefusedToAll) {
   const std::vector<Sample> samples = MakeSamples(30);
-  const auto ends = RunTeam(3, [&](Team& team) -> absl::Status {
+  const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
     PassOptions options = SmallPasses(20);
-    options.part = team.rank();
+    options.part = group.rank();
     options.parts = 3;
-    options.byte_budget = team.rank() == 1 ? 1000 : 1000000;
+    options.byte_budget = group.rank() == 1 ? 1000 : 1000000;
     options.device_bound = true;
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, Collector());
     PassSource source(
         options, [&] { return std::make_unique<ListReader>(samples, 7); }, {}, std::move(keys),
-        PartnersOf(team, options.value_bytes));
+        CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
   });
   for (const absl::Status& end : ends) {
@@ -146,7 +146,7 @@ void ExpectSegmentsThere(const SparseView& there, SparseBatch here) {
 
 TEST(SharedDeviceKeys, SegmentsAreMadeWhereABatchIsBrought) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "the host makes those of a CPU";
-  const TeamPasses passes = OnDevice(3, SmallPasses(30), MakeSamples(100));
+  const GroupPasses passes = OnDevice(3, SmallPasses(30), MakeSamples(100));
   for (const std::vector<Pass>& own : passes) {
     BatchStage stage(TestDevice());
     for (const Batch& batch : own[0].batches) {

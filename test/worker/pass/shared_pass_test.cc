@@ -8,10 +8,10 @@
 #include <set>
 
 #include "absl/synchronization/mutex.h"
-#include "test/worker/pass/team_passes.h"
+#include "test/worker/pass/group_passes.h"
 #include "worker/group/message.h"
 #include "worker/pass/key_owner.h"
-#include "worker/pass/pass_partners.h"
+#include "worker/pass/pass_coordinator.h"
 
 namespace cistern {
 namespace {
@@ -23,18 +23,18 @@ TEST(SharedPass, WorkersHaveTheSamplesOfOneInItsOrder) {
   for (const uint32_t size : {1u, 2u, 3u}) {
     PassOptions options = SmallPasses(10);
     options.num_epochs = 2;
-    ExpectSamePasses(MakeTeamPasses(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
     options.max_batches = 25;  // batches over the end of an epoch
-    ExpectSamePasses(MakeTeamPasses(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
     options.segments = false;
-    ExpectSamePasses(MakeTeamPasses(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
   }
 }
 
 TEST(SharedPass, MoreWorkersThanSamplesOfTheLastBatch) {
   const std::vector<Sample> samples = MakeSamples(9);
   const PassOptions options = SmallPasses(4);
-  ExpectSamePasses(MakeTeamPasses(4, options, samples), AllPasses(options, samples));
+  ExpectSamePasses(MakeGroupPasses(4, options, samples), AllPasses(options, samples));
 }
 
 TEST(SharedPass, GoesOnFromACursorAsOneWorkerWould) {
@@ -42,14 +42,14 @@ TEST(SharedPass, GoesOnFromACursorAsOneWorkerWould) {
   const PassOptions options = SmallPasses(10);
   const std::vector<Pass> whole = AllPasses(options, samples);
   const PassCursor inside = whole[0].CursorAfter(4);
-  ExpectSamePasses(MakeTeamPasses(3, options, samples, inside),
+  ExpectSamePasses(MakeGroupPasses(3, options, samples, inside),
                    AllPasses(options, samples, 1000, inside));
 }
 
 TEST(SharedPass, EveryKeyHasOneOwner) {
   const std::vector<Sample> samples = MakeSamples(200);
   const std::vector<Pass> expected = AllPasses(SmallPasses(20), samples);
-  const TeamPasses passes = MakeTeamPasses(3, SmallPasses(20), samples);
+  const GroupPasses passes = MakeGroupPasses(3, SmallPasses(20), samples);
   for (size_t i = 0; i < kSlots.size(); ++i) {
     std::multiset<Key> held;
     for (const auto& own : passes) {
@@ -64,7 +64,7 @@ TEST(SharedPass, EveryKeyHasOneOwner) {
 
 // What the owner's segments say of a batch: places of the rows that it gives, by row.
 TEST(SharedPass, SegmentsOfServedRowsAreTheirPlacesByRow) {
-  const TeamPasses passes = MakeTeamPasses(3, SmallPasses(50), MakeSamples(200, 40));
+  const GroupPasses passes = MakeGroupPasses(3, SmallPasses(50), MakeSamples(200, 40));
   for (const auto& own : passes) {
     for (const Batch& batch : own[0].batches) {
       for (const ExchangedRows& rows : batch.exchanged) {
@@ -88,7 +88,7 @@ TEST(SharedPass, SegmentsOfServedRowsAreTheirPlacesByRow) {
 TEST(SharedPass, OccurrencesAreCountedWithTheirSlotAndLabel) {
   std::vector<Sample> samples = MakeSamples(120, 30);
   for (size_t i = 0; i < samples.size(); ++i) samples[i].label = i % 3 == 0 ? 1 : 0;
-  const TeamPasses passes = MakeTeamPasses(3, SmallPasses(40), samples);
+  const GroupPasses passes = MakeGroupPasses(3, SmallPasses(40), samples);
   std::map<Key, std::vector<uint32_t>> expected, counted;  // of input 0, in all batches
   for (const Sample& sample : samples) {
     for (uint32_t slot = 0; slot < kSlots[0]; ++slot) {
@@ -113,7 +113,7 @@ TEST(SharedPass, OccurrencesAreCountedWithTheirSlotAndLabel) {
 
 TEST(SharedPass, KeysOfBatchesAreKeptWhereTheyAreWanted) {
   const std::vector<Sample> samples = MakeSamples(50);
-  const TeamPasses passes = MakeTeamPasses(2, SmallPasses(50), samples);
+  const GroupPasses passes = MakeGroupPasses(2, SmallPasses(50), samples);
   std::vector<Key> expected, kept;
   for (const Sample& sample : samples) {
     expected.insert(expected.end(), sample.keys[1][0].begin(), sample.keys[1][0].end());
@@ -130,7 +130,7 @@ TEST(SharedPass, PassesEndForAllWithTheSameBatch) {
   const std::vector<Sample> samples = MakeSamples(400, 100000);
   PassOptions options = SmallPasses(20);
   options.byte_budget = 30000;
-  const TeamPasses passes = MakeTeamPasses(3, options, samples);
+  const GroupPasses passes = MakeGroupPasses(3, options, samples);
   EXPECT_GT(passes[0].size(), 2u);
   std::vector<Sample> all;
   for (size_t p = 0; p < passes[0].size(); ++p) {
@@ -183,7 +183,7 @@ TEST(SharedPass, APassIsCutWhereAnOwnerHasNoRoomForItsKeys) {
       PassOptions options = SmallPasses(4);
       options.value_bytes = {kValue, kValue};
       options.byte_budget = kMost * kValue + kValue / 2;
-      const TeamPasses passes = MakeTeamPasses(size, options, samples);
+      const GroupPasses passes = MakeGroupPasses(size, options, samples);
       std::vector<size_t> cuts;
       for (const Pass& pass : passes[0]) cuts.push_back(pass.batches.size());
       EXPECT_EQ(cuts, CutsByOwnedKeys(samples, 4, size, kMost)) << size << " " << keys;
@@ -202,20 +202,20 @@ TEST(SharedPass, TheWorkerWithTheSmallestBudgetDecides) {
   constexpr size_t kValue = 1000000;
   const std::vector<Sample> samples = MakeSamples(300, 2000);
   std::vector<size_t> cuts[2];
-  ExpectAllWell(RunTeam(2, [&](Team& team) -> absl::Status {
+  ExpectAllWell(RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
     PassOptions options = SmallPasses(4);
     options.value_bytes = {kValue, kValue};
-    options.part = team.rank();
+    options.part = group.rank();
     options.parts = 2;
-    options.byte_budget = (team.rank() == 0 ? 1000 : 60) * kValue + kValue / 2;
+    options.byte_budget = (group.rank() == 0 ? 1000 : 60) * kValue + kValue / 2;
     PassSource source(
         options, [&] { return std::make_unique<ListReader>(samples, 7); }, {}, nullptr,
-        PartnersOf(team, options.value_bytes));
+        CoordinatorOf(group, options.value_bytes));
     while (true) {
       CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Pass> pass, source.Next());
       if (pass == nullptr) return absl::OkStatus();
-      cuts[team.rank()].push_back(pass->batches.size());
-      EXPECT_TRUE(team.rank() == 0 ||
+      cuts[group.rank()].push_back(pass->batches.size());
+      EXPECT_TRUE(group.rank() == 0 ||
                   pass->owned[0].keys.size() + pass->owned[1].keys.size() <= 60);
     }
   }));
@@ -232,17 +232,17 @@ TEST(SharedPass, AnErrorOfOneReaderIsThatOfAll) {
       return absl::DataLossError("a.norm: record 3");
     }
   };
-  const auto ends = RunTeam(3, [&](Team& team) -> absl::Status {
+  const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
     PassOptions options = SmallPasses(10);
-    options.part = team.rank();
+    options.part = group.rank();
     options.parts = 3;
     PassSource source(
         options,
         [&]() -> std::unique_ptr<SampleReader> {
-          if (team.rank() == 1) return std::make_unique<BadReader>(samples, 7);
+          if (group.rank() == 1) return std::make_unique<BadReader>(samples, 7);
           return std::make_unique<ListReader>(samples, 7);
         },
-        {}, nullptr, PartnersOf(team, options.value_bytes));
+        {}, nullptr, CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
   });
   for (const absl::Status& end : ends) {
@@ -253,14 +253,14 @@ TEST(SharedPass, AnErrorOfOneReaderIsThatOfAll) {
 
 TEST(SharedPass, OtherDataIsNoticed) {
   const std::vector<Sample> samples = MakeSamples(100), fewer = MakeSamples(99);
-  const auto ends = RunTeam(2, [&](Team& team) -> absl::Status {
+  const auto ends = RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
     PassOptions options = SmallPasses(10);
-    options.part = team.rank();
+    options.part = group.rank();
     options.parts = 2;
     PassSource source(
         options,
-        [&] { return std::make_unique<ListReader>(team.rank() == 0 ? samples : fewer, 7); }, {},
-        nullptr, PartnersOf(team, options.value_bytes));
+        [&] { return std::make_unique<ListReader>(group.rank() == 0 ? samples : fewer, 7); }, {},
+        nullptr, CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
   });
   for (const absl::Status& end : ends) {
@@ -281,12 +281,12 @@ absl::Status OwnerTold(const std::vector<uint32_t>& asks) {
   batch.sparse.resize(1);
   batch.sparse[0].slot_num = 1;
   batch.sparse[0].offsets = {0};
-  const auto ends = RunTeam(2, [&](Team& team) -> absl::Status {
-    if (team.leads()) return ExchangeRows(team, {true, {false}, {true}}, &pass);
-    CISTERN_RETURN_IF_ERROR(team.Exchange({"", ""}).status());
+  const auto ends = RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
+    if (group.leads()) return ExchangeRows(group, {true, {false}, {true}}, &pass);
+    CISTERN_RETURN_IF_ERROR(group.Exchange({"", ""}).status());
     std::string message;
     PutNumbers<uint32_t>(asks, &message);
-    return team.Exchange({message, ""}).status();
+    return group.Exchange({message, ""}).status();
   });
   EXPECT_TRUE(ends[1].ok()) << ends[1];
   return ends[0];

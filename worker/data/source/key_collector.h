@@ -26,7 +26,7 @@ class KeyCollector {
   // Distinct keys of an input, with those of the batch that was added last.
   virtual size_t size(size_t input) const = 0;
   // Keys of an input that none of the pass before the batch that was added last had, each once, for
-  // PassPartners; empty of a collector that is for one worker alone.
+  // PassCoordinator; empty of a collector that is for one worker alone.
   virtual absl::Span<const Key> added(size_t input) const = 0;
   // Forgets the batch that was added last.
   virtual void Drop() = 0;

@@ -8,7 +8,7 @@ namespace cistern {
 namespace {
 
 // What others take of this worker's rows, and the places of rows that others hold, an occurrence of
-// a key: of a batch with partners (worker/pass/shared_pass.h).
+// a key: of a batch with coordinator (worker/pass/shared_pass.h).
 constexpr size_t kExchangeBytes = 24;
 
 size_t PartBegin(size_t batchsize, uint64_t part, uint64_t parts) {
@@ -30,9 +30,9 @@ SampleCursor::Options CursorOptions(const PassOptions& options) {
 
 struct PassSource::State {
   State(const PassOptions& given, OpenReader open, const PassCursor& start,
-        std::unique_ptr<KeyCollector> collector, std::unique_ptr<PassPartners> others)
+        std::unique_ptr<KeyCollector> collector, std::unique_ptr<PassCoordinator> others)
       : options(given),
-        partners(std::move(others)),
+        coordinator(std::move(others)),
         keys(collector != nullptr ? std::move(collector)
                                   : KeyCollector::OnHost(given.shape.slot_nums.size())),
         cursor(CursorOptions(given), std::move(open), start.next),
@@ -44,12 +44,12 @@ struct PassSource::State {
 
   absl::StatusOr<std::unique_ptr<Pass>> MakePass();
   // Reads the next batch where none is pending, and adds its keys.
-  absl::StatusOr<PassPartners::Claim> Claim();
+  absl::StatusOr<PassCoordinator::Claim> Claim();
   // The same, as all workers see it.
-  absl::StatusOr<PassPartners::Claim> AgreedClaim();
+  absl::StatusOr<PassCoordinator::Claim> AgreedClaim();
   // Adds the pending samples to `pass` as a batch; false, and nothing is changed, if that is over
   // the budget.
-  bool Stage(const PassPartners::Claim& claim, Pass* pass);
+  bool Stage(const PassCoordinator::Claim& claim, Pass* pass);
   // Where the pass that would be made now begins.
   PassCursor Cursor() const;
   bool Ends(const Pass& pass) const;
@@ -66,7 +66,7 @@ struct PassSource::State {
   }
 
   const PassOptions options;
-  const std::unique_ptr<PassPartners> partners;
+  const std::unique_ptr<PassCoordinator> coordinator;
   const std::unique_ptr<KeyCollector> keys;
   SampleCursor cursor;
   BatchSamples samples;  // of the next batch, where pending
@@ -82,9 +82,10 @@ struct PassSource::State {
 };
 
 PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start,
-                       std::unique_ptr<KeyCollector> keys, std::unique_ptr<PassPartners> partners)
+                       std::unique_ptr<KeyCollector> keys,
+                       std::unique_ptr<PassCoordinator> coordinator)
     : state_(std::make_unique<State>(options, std::move(open), start, std::move(keys),
-                                     std::move(partners))) {
+                                     std::move(coordinator))) {
   CISTERN_CHECK(start.pass_batches == 0 || start.batches_done < start.pass_batches);
   CISTERN_CHECK(options.batchsize > 0);
   CISTERN_CHECK(options.value_bytes.size() == options.shape.slot_nums.size());
@@ -104,7 +105,7 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
   pass->begin = Cursor();
   batch_bytes = 0;
   while (forced_batches > 0 || !AllMade()) {
-    CISTERN_ASSIGN_OR_RETURN(const PassPartners::Claim claim, AgreedClaim());
+    CISTERN_ASSIGN_OR_RETURN(const PassCoordinator::Claim claim, AgreedClaim());
     if (claim.samples == 0) break;
     if (!Stage(claim, pass.get())) {
       if (pass->batches.empty() || forced_batches > 0) return TooLarge();
@@ -137,33 +138,33 @@ PassCursor PassSource::State::Cursor() const {
   return at;
 }
 
-absl::StatusOr<PassPartners::Claim> PassSource::State::Claim() {
+absl::StatusOr<PassCoordinator::Claim> PassSource::State::Claim() {
   if (!pending) {
     pending_place = cursor.place();
     CISTERN_ASSIGN_OR_RETURN(pending, cursor.Next(&samples));
-    if (!pending) return PassPartners::Claim{};
+    if (!pending) return PassCoordinator::Claim{};
   }
   CISTERN_RETURN_IF_ERROR(keys->Add(samples.block));
-  return PassPartners::Claim{samples.all, KeyBytes() + batch_bytes + PendingBytes(),
-                             options.byte_budget};
+  return PassCoordinator::Claim{samples.all, KeyBytes() + batch_bytes + PendingBytes(),
+                                options.byte_budget};
 }
 
-absl::StatusOr<PassPartners::Claim> PassSource::State::AgreedClaim() {
-  const absl::StatusOr<PassPartners::Claim> own = Claim();
-  if (partners == nullptr) return own;
+absl::StatusOr<PassCoordinator::Claim> PassSource::State::AgreedClaim() {
+  const absl::StatusOr<PassCoordinator::Claim> own = Claim();
+  if (coordinator == nullptr) return own;
   std::vector<absl::Span<const Key>> added(options.value_bytes.size());
   for (size_t i = 0; i < added.size() && own.ok() && own->samples > 0; ++i) {
     added[i] = keys->added(i);
   }
-  return partners->Agree(own, added);
+  return coordinator->Agree(own, added);
 }
 
-bool PassSource::State::Stage(const PassPartners::Claim& claim, Pass* pass) {
+bool PassSource::State::Stage(const PassCoordinator::Claim& claim, Pass* pass) {
   wanted_bytes = claim.bytes;
   budget = claim.budget;
   if (wanted_bytes > budget) {
     keys->Drop();
-    if (partners != nullptr) partners->Drop();
+    if (coordinator != nullptr) coordinator->Drop();
     return false;
   }
   if (pass->batches.empty()) pass->epoch = samples.epoch;
@@ -196,9 +197,9 @@ absl::Status PassSource::State::Finish(Pass* pass) {
   pass->end = Cursor();
   pass->is_last = AllMade() || (!pending && cursor.at_end());
   CISTERN_RETURN_IF_ERROR(keys->Finish(pass));
-  if (partners != nullptr) pass->owned = partners->Take();
+  if (coordinator != nullptr) pass->owned = coordinator->Take();
   if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
-  if (partners != nullptr) return absl::OkStatus();  // rows are still to get their places
+  if (coordinator != nullptr) return absl::OkStatus();  // rows are still to get their places
   for (Batch& batch : pass->batches) segments.Build(&batch);
   return absl::OkStatus();
 }
@@ -209,11 +210,11 @@ void PassSource::State::DropDone(Pass* pass) {
   pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
 }
 
-// With partners the values are at the owners, who count them, and what is here is a key's index.
+// With coordinator the values are at the owners, who count them, and what is here is a key's index.
 size_t PassSource::State::KeyBytes() const {
   size_t bytes = 0;
   for (size_t i = 0; i < options.value_bytes.size(); ++i) {
-    const size_t value_bytes = partners == nullptr ? options.value_bytes[i] : 0;
+    const size_t value_bytes = coordinator == nullptr ? options.value_bytes[i] : 0;
     bytes += keys->size(i) * (value_bytes + kKeyBytes);
   }
   return bytes;

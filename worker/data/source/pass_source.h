@@ -44,7 +44,7 @@ struct PassOptions {
 // the samples, and a pass ends for all of them with the same batch. Every key of a pass is owned by
 // one of them, who learns of it here, so that they know what the pass takes: this is what one asks
 // of the others before it adds a batch.
-class PassPartners {
+class PassCoordinator {
  public:
   // The next batch as one worker sees it; `samples` 0: there is none.
   struct Claim {
@@ -52,7 +52,7 @@ class PassPartners {
     uint64_t bytes = 0;    // that the pass takes of the worker's memory with it
     uint64_t budget = 0;   // what it may take
   };
-  virtual ~PassPartners() = default;
+  virtual ~PassCoordinator() = default;
   // own: without the values of keys; an error is that of all. keys: those that the batch brings to
   // this worker's part of the pass, by input. Returns what the pass takes of the worker whose
   // memory is shortest, values of the keys that it owns included: the same for all, or the same
@@ -77,11 +77,11 @@ class PassSource {
   // start: the `begin` or `end` of a pass, or its CursorAfter, of a source with the same options
   // and data: the passes from there on are made as that one would have made them. Of a pass that
   // the cursor stands inside, the batches that are done are left out.
-  // keys: who collects them; null: the host. partners: where there are several parts; used by the
-  // thread that calls Next.
+  // keys: who collects them; null: the host. coordinator: where there are several parts; used by
+  // the thread that calls Next.
   PassSource(const PassOptions& options, OpenReader open, const PassCursor& start = {},
              std::unique_ptr<KeyCollector> keys = nullptr,
-             std::unique_ptr<PassPartners> partners = nullptr);
+             std::unique_ptr<PassCoordinator> coordinator = nullptr);
   ~PassSource();
 
   // The next pass; null when all were made. A pass holds whole batches, as many as fit the budget,

@@ -48,7 +48,7 @@ v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
     out.set_lambda2(rule.lambda2);
   }
   out.set_weight_bound(rule.weight_bound);
-  out.set_missed(static_cast<v1::UpdateRule::Missed>(rule.missed));
+  out.set_missed(static_cast<v1::UpdateRule::Missed>(rule.update_type));
   return out;
 }
 
@@ -181,8 +181,8 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   embedding.optimizer = *std::move(optimizer);
 
   const bool is_ctr = extras != nullptr && extras->at("accessor") == "ctr";
-  if (is_ctr && embedding.optimizer.rule.missed != MissedRule::kLocal) {
-    embedding.optimizer.rule.missed = MissedRule::kLocal;
+  if (is_ctr && embedding.optimizer.rule.update_type != UpdateType::kLocal) {
+    embedding.optimizer.rule.update_type = UpdateType::kLocal;
     notes->push_back(absl::StrCat(path,
                                   ": the ctr accessor treats every update_type as Local: a "
                                   "step moves the rows of its batch"));

@@ -167,7 +167,7 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   if (!precision.ok()) return precision.status();
   config->precision = *precision;
   CISTERN_RETURN_IF_ERROR(ReadLayers(*root, config));
-  config->optimizer.rule.missed = MissedRule::kLocal;  // every step moves all dense parameters
+  config->optimizer.rule.update_type = UpdateType::kLocal;  // every step moves all dense parameters
   return CheckModelFiles(config);
 }
 

@@ -67,14 +67,14 @@ RuleKind RuleKindOf(const std::string& type) {
 
 // What a step does to rows that are not in its batch: of rules without a memory, nothing in any
 // case.
-MissedRule MissedRuleOf(const Json& json, RuleKind rule) {
+UpdateType UpdateTypeOf(const Json& json, RuleKind rule) {
   const bool remembers =
       rule == RuleKind::kAdam || rule == RuleKind::kMomentum || rule == RuleKind::kNesterov;
-  if (!remembers) return MissedRule::kLocal;
+  if (!remembers) return UpdateType::kLocal;
   const std::string update_type = json.at("update_type");
-  if (update_type == "LazyGlobal") return MissedRule::kLazyGlobal;
+  if (update_type == "LazyGlobal") return UpdateType::kLazyGlobal;
   const bool global = update_type == "Global" || json.at("global_update").get<bool>();
-  return global ? MissedRule::kGlobal : MissedRule::kLocal;
+  return global ? UpdateType::kGlobal : UpdateType::kLocal;
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
       notes->push_back(absl::StrCat(path, ".", kind.hparam, ": ignored: the type is ", type));
     }
   }
-  optimizer.rule.missed = MissedRuleOf(json, optimizer.rule.kind);
+  optimizer.rule.update_type = UpdateTypeOf(json, optimizer.rule.kind);
   return optimizer;
 }
 

@@ -9,7 +9,7 @@
 
 #include "cuda/core/side_stream.h"
 #include "cuda/core/work_capture.h"
-#include "cuda/op/update/step_gate.h"
+#include "cuda/op/update/gradient_scaler.h"
 #include "worker/model/batch/batch_stage.h"
 #include "worker/model/graph/graph.h"
 #include "worker/model/graph/model.h"
@@ -35,7 +35,7 @@ class GraphModel : public Model {
   void SetClock(const v1::StepClock& clock) override;
   absl::Status BringUp(absl::Span<PassTable* const> tables) override;
   uint64_t graphs_launched() const override;
-  LossScale loss_scale() const override { return LossScaleOf(last_gate_, scaling_); }
+  LossScale loss_scale() const override { return LossScaleOf(last_scaler_, scaling_); }
   absl::Status SetLossScale(const LossScale& at) override;
   absl::StatusOr<std::vector<float>> ReadDense(size_t i) const override {
     return parameters_.Read(i, stream_);
@@ -45,7 +45,7 @@ class GraphModel : public Model {
   }
 
  private:
-  // The sums of a step, in one array: sums() of them, in the order of op::JudgeStep.
+  // The sums of a step, in one array: sums() of them, in the order of op::UpdateGradientScaler.
   enum Sum { kLoss, kDensePenalty, kDenseSquares, kOfEmbeddings };
   double* sum(size_t i) { return sums_.data() + i; }
   size_t sums() const { return kOfEmbeddings + 2 * graph_->live_embeddings().size(); }
@@ -60,19 +60,19 @@ class GraphModel : public Model {
   enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };
   // Enqueues `part` on `stream`, captured where the model says so.
   void Give(Part part, Stream& stream, const std::function<void()>& enqueue);
-  // Enqueues all of a step; `gate`: where the host reads its verdict.
-  void Compute(const Step& step, double lr_scale, op::StepGate* gate);
-  void ComputeShared(const Step& step, double lr_scale, op::StepGate* gate);
+  // Enqueues all of a step; `scaler`: where the host reads its verdict.
+  void Compute(const Step& step, double lr_scale, op::GradientScaler* scaler);
+  void ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void BeginStep(const Step& step);
   void ComputeLoss(const Step& step);
   void ShareStatistics(const Step& step);
   void SumOverPeers(void* data, size_t count, ElementType type);
   void FinishEmbeddings(const Step& step);
   // What follows once all sums are there.
-  void JudgeAndUpdate(const Step& step, double lr_scale, op::StepGate* gate);
+  void UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void FinishDense(const Step& step);
-  void Judge(const Step& step, op::StepGate* gate);
-  absl::Status OpenGate();
+  void UpdateScaler(const Step& step, op::GradientScaler* scaler);
+  absl::Status ResetScaler();
   void Update(const Step& step, double lr_scale);
 
   const ModelConfig config_;
@@ -90,12 +90,12 @@ class GraphModel : public Model {
   DeviceFloats predictions_;   // [planned_batch, label_dim]
   DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares
   DeviceFloats logits_;        // of Predict, where the graph's are not floats
-  DeviceBuffer<op::StepGate> gate_;
-  op::StepGate last_gate_;  // of the last step that was finished
+  DeviceBuffer<op::GradientScaler> scaler_;
+  op::GradientScaler last_scaler_;  // of the last step that was finished
   // Steps that are not finished: what their gates held, for the host.
   struct InFlight {
     uint64_t number = 0;
-    Memory gate;  // a StepGate, pinned
+    Memory scaler;  // a GradientScaler, pinned
     std::vector<Event> done;
   };
   std::array<InFlight, kStepsInFlight> in_flight_;

@@ -55,15 +55,15 @@ absl::Status GraphModel::Allocate() {
                                          device_, "predictions"));
   }
   CISTERN_RETURN_IF_ERROR(sums_.Grow(sums(), device_, "sums"));
-  CISTERN_RETURN_IF_ERROR(gate_.Grow(1, device_, "sums"));
+  CISTERN_RETURN_IF_ERROR(scaler_.Grow(1, device_, "sums"));
   for (InFlight& step : in_flight_) {
     CISTERN_ASSIGN_OR_RETURN(
-        step.gate, device_.pool().Take(MemoryPlace::kPinned, sizeof(op::StepGate), "sums"));
+        step.scaler, device_.pool().Take(MemoryPlace::kPinned, sizeof(op::GradientScaler), "sums"));
     CISTERN_ASSIGN_OR_RETURN(Event done, Event::Create(device_.kind()));
     step.done.push_back(std::move(done));
   }
-  last_gate_ = FirstGate(config_);
-  return OpenGate();
+  last_scaler_ = FirstScaler(config_);
+  return ResetScaler();
 }
 
 // A batch size with a zero too many would otherwise end the process, or the machine's patience.
@@ -83,26 +83,26 @@ absl::Status GraphModel::CheckMemory() const {
       device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
 }
 
-absl::Status GraphModel::OpenGate() {
-  op::StepGate open;
-  open.loss_scale = last_gate_.loss_scale;
-  open.good_steps = last_gate_.good_steps;
-  CopyToDevice(&open, gate_.data(), sizeof(open), stream_);
+absl::Status GraphModel::ResetScaler() {
+  op::GradientScaler fresh;
+  fresh.loss_scale = last_scaler_.loss_scale;
+  fresh.good_steps = last_scaler_.good_steps;
+  CopyToDevice(&fresh, scaler_.data(), sizeof(fresh), stream_);
   return stream_.Wait();
 }
 
 absl::Status GraphModel::SetLossScale(const LossScale& at) {
   CISTERN_CHECK(in_flight_num_ == 0);
   if (scaling_ != op::LossScaling::kDynamic || at.scale == 0) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(last_gate_, GateWith(at));
-  return OpenGate();
+  CISTERN_ASSIGN_OR_RETURN(last_scaler_, ScalerWith(at));
+  return ResetScaler();
 }
 
 v1::StepClock GraphModel::clock() const {
   v1::StepClock clock;
   for (const auto& embedding : graph_->embeddings()) {
     v1::RateHistory* rates = clock.add_rates();
-    if (!embedding->makes_up()) continue;
+    if (!embedding->defers_updates()) continue;
     *rates = embedding->step_sizes().history();
     clock.set_step(std::max(clock.step(), embedding->step_sizes().step()));
   }
@@ -113,7 +113,7 @@ void GraphModel::SetClock(const v1::StepClock& clock) {
   for (size_t e = 0; e < graph_->embeddings().size(); ++e) {
     EmbeddingLayer& embedding = *graph_->embeddings()[e];
     const bool known = e < static_cast<size_t>(clock.rates_size());
-    if (!embedding.makes_up()) continue;
+    if (!embedding.defers_updates()) continue;
     embedding.SetClock(
         known ? clock.rates(static_cast<int>(e)) : v1::RateHistory::default_instance(),
         clock.step());

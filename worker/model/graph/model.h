@@ -69,8 +69,8 @@ class Model {
     return Finish();
   }
 
-  // Tables that make up missed steps (common/value/missed_steps.h): how far training is and with
-  // which rates, after the last step or since SetClock. A model that goes on from rows of an
+  // Tables that make up missed steps (common/value/deferred_updates.h): how far training is and
+  // with which rates, after the last step or since SetClock. A model that goes on from rows of an
   // earlier run must be given that run's. Unset if no table makes anything up.
   virtual v1::StepClock clock() const = 0;
   virtual void SetClock(const v1::StepClock& clock) = 0;

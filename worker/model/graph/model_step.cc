@@ -32,7 +32,7 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
     CISTERN_RETURN_IF_ERROR(embedding->ReserveExchange(view, device_));
     CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.distinct, device_));
   }
-  const float* scale = scaling_ == op::LossScaling::kNone ? nullptr : &gate_.data()->loss_scale;
+  const float* scale = scaling_ == op::LossScaling::kNone ? nullptr : &scaler_.data()->loss_scale;
   const Step step = {view,
                      0,
                      batch.size,
@@ -40,20 +40,20 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
                      number,
                      parameters_,
                      graph_->scratch(),
-                     gate_.data(),
+                     scaler_.data(),
                      scale,
                      stream_,
                      *side_,
                      peers_ ? &*peers_ : nullptr};
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    CISTERN_RETURN_IF_ERROR(embedding->MakeUp(step, lr_scale, device_));
+    CISTERN_RETURN_IF_ERROR(embedding->ApplyDeferred(step, lr_scale, device_));
   }
   InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
-  auto* gate = static_cast<op::StepGate*>(place.gate.data());
+  auto* scaler = static_cast<op::GradientScaler*>(place.scaler.data());
   if (peers_) {
-    ComputeShared(step, lr_scale, gate);
+    ComputeShared(step, lr_scale, scaler);
   } else {
-    Give(kAll, stream_, [&] { Compute(step, lr_scale, gate); });
+    Give(kAll, stream_, [&] { Compute(step, lr_scale, scaler); });
   }
   place.number = number;
   if (peers_) CISTERN_RETURN_IF_ERROR(peers_->status);
@@ -80,7 +80,7 @@ uint64_t GraphModel::graphs_launched() const {
   return graphs;
 }
 
-void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) {
+void GraphModel::Compute(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   BeginStep(step);
   graph_->Forward(step);
   ComputeLoss(step);
@@ -88,7 +88,7 @@ void GraphModel::Compute(const Step& step, double lr_scale, op::StepGate* gate) 
   FinishEmbeddings(step);
   FinishDense(step);
   side_->Join(stream_);
-  JudgeAndUpdate(step, lr_scale, gate);
+  UpdateScalerAndRows(step, lr_scale, scaler);
 }
 
 void GraphModel::BeginStep(const Step& step) {
@@ -103,14 +103,15 @@ void GraphModel::ComputeLoss(const Step& step) {
                          {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
 }
 
-void GraphModel::JudgeAndUpdate(const Step& step, double lr_scale, op::StepGate* gate) {
-  Judge(step, gate);
-  parameters_.Advance(gate_.data(), stream_);
+void GraphModel::UpdateScalerAndRows(const Step& step, double lr_scale,
+                                     op::GradientScaler* scaler) {
+  UpdateScaler(step, scaler);
+  parameters_.Advance(scaler_.data(), stream_);
   Update(step, lr_scale);
 }
 
 // What the sums say goes to the host; the updates follow it.
-void GraphModel::Judge(const Step& step, op::StepGate* gate) {
+void GraphModel::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
   const LayerConfig& config = graph_->loss_config();
   const double lambda = config.lambda / static_cast<double>(step.all());
   op::StepRule rule;
@@ -120,8 +121,9 @@ void GraphModel::Judge(const Step& step, op::StepGate* gate) {
   rule.clip_norm = config_.cistern.clip_norm;
   rule.stays_closed = !config_.cistern.skips_not_finite;
   rule.scaling = scaling_;
-  op::JudgeStep(sums_.data(), graph_->live_embeddings().size(), rule, gate_.data(), stream_);
-  CopyToHost(gate_.data(), gate, sizeof(op::StepGate), stream_);
+  op::UpdateGradientScaler(sums_.data(), graph_->live_embeddings().size(), rule, scaler_.data(),
+                           stream_);
+  CopyToHost(scaler_.data(), scaler, sizeof(op::GradientScaler), stream_);
 }
 
 absl::StatusOr<StepResult> GraphModel::Finish() {
@@ -133,14 +135,14 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
   // A peer that is gone leaves work behind that never ends: the communicator knows.
   CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(done, stream_) : done.Wait());
   CISTERN_RETURN_IF_ERROR(stream_.status());
-  const auto gate = *static_cast<const op::StepGate*>(step.gate.data());
-  last_gate_ = gate;
-  StepResult result = {gate.loss, gate.grad_norm, gate.open == 0};
-  if (!result.skipped || gate.overflowed != 0 || config_.cistern.skips_not_finite) return result;
+  const auto scaler = *static_cast<const op::GradientScaler*>(step.scaler.data());
+  last_scaler_ = scaler;
+  StepResult result = {scaler.loss, scaler.grad_norm, scaler.updates_allowed == 0};
+  if (!result.skipped || scaler.overflowed != 0 || config_.cistern.skips_not_finite) return result;
   in_flight_num_ = 0;  // the others have done nothing, either
   CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(stream_) : stream_.Wait());
-  CISTERN_RETURN_IF_ERROR(OpenGate());
-  return NotFinite(config_, gate, step.number);
+  CISTERN_RETURN_IF_ERROR(ResetScaler());
+  return NotFinite(config_, scaler, step.number);
 }
 
 // Regularizers, and the squares of all gradients of the step, which are taken at every step,
@@ -179,7 +181,7 @@ void GraphModel::Update(const Step& step, double lr_scale) {
   op::DenseUpdate(dense.rule,
                   StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
                   parameters_.grads(), parameters_.weights(), parameters_.states(),
-                  parameters_.count(), gate_.data(), stream_);
+                  parameters_.count(), scaler_.data(), stream_);
   parameters_.Round(stream_);
   side_->Join(stream_);
 }

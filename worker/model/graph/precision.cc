@@ -31,40 +31,41 @@ op::LossScaling ScalingOf(const ModelConfig& config) {
   return config.precision.loss_scale == 0 ? op::LossScaling::kDynamic : op::LossScaling::kConstant;
 }
 
-LossScale LossScaleOf(const op::StepGate& gate, op::LossScaling scaling) {
+LossScale LossScaleOf(const op::GradientScaler& scaler, op::LossScaling scaling) {
   if (scaling != op::LossScaling::kDynamic) return {};
-  return {static_cast<uint64_t>(gate.loss_scale), gate.good_steps};
+  return {static_cast<uint64_t>(scaler.loss_scale), scaler.good_steps};
 }
 
-absl::StatusOr<op::StepGate> GateWith(const LossScale& at) {
+absl::StatusOr<op::GradientScaler> ScalerWith(const LossScale& at) {
   if (!std::has_single_bit(at.scale) || at.scale > static_cast<uint64_t>(op::kLargestLossScale) ||
       at.good_steps >= op::kStepsToDoubleScale) {
     return absl::DataLossError(absl::StrCat("a loss scale of ", at.scale, " after ", at.good_steps,
                                             " steps is none that a run comes to"));
   }
-  op::StepGate gate;
-  gate.loss_scale = static_cast<float>(at.scale);
-  gate.good_steps = static_cast<uint32_t>(at.good_steps);
-  return gate;
+  op::GradientScaler scaler;
+  scaler.loss_scale = static_cast<float>(at.scale);
+  scaler.good_steps = static_cast<uint32_t>(at.good_steps);
+  return scaler;
 }
 
-op::StepGate FirstGate(const ModelConfig& config) {
-  op::StepGate gate;
+op::GradientScaler FirstScaler(const ModelConfig& config) {
+  op::GradientScaler scaler;
   const op::LossScaling scaling = ScalingOf(config);
-  if (scaling == op::LossScaling::kDynamic) gate.loss_scale = op::kFirstLossScale;
+  if (scaling == op::LossScaling::kDynamic) scaler.loss_scale = op::kFirstLossScale;
   if (scaling == op::LossScaling::kConstant) {
-    gate.loss_scale = static_cast<float>(config.precision.loss_scale);
+    scaler.loss_scale = static_cast<float>(config.precision.loss_scale);
   }
-  return gate;
+  return scaler;
 }
 
-absl::Status NotFinite(const ModelConfig& config, const op::StepGate& gate, uint64_t number) {
-  const bool is_loss = !std::isfinite(gate.loss);
+absl::Status NotFinite(const ModelConfig& config, const op::GradientScaler& scaler,
+                       uint64_t number) {
+  const bool is_loss = !std::isfinite(scaler.loss);
   return absl::DataLossError(absl::StrCat(
       config.path, ": the ", is_loss ? "loss" : "gradient", " of step ", number,
-      is_loss || !std::isfinite(gate.grad_norm)
+      is_loss || !std::isfinite(scaler.grad_norm)
           ? " is not a finite number"
-          : absl::StrCat(" has a norm of ", gate.grad_norm, ", too large to be squared"),
+          : absl::StrCat(" has a norm of ", scaler.grad_norm, ", too large to be squared"),
       ", so nothing was updated; a lower learning rate, a warm-up or cistern.clip_norm may help, "
       "or "
       "the dense features hold such a number",

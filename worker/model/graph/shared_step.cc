@@ -28,7 +28,7 @@
 
 namespace cistern {
 
-void GraphModel::ComputeShared(const Step& step, double lr_scale, op::StepGate* gate) {
+void GraphModel::ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   const Step beside = step.Beside();
   const bool some = step.size > 0;  // or other workers have all of the batch
   const auto ahead = [&] {
@@ -83,7 +83,7 @@ void GraphModel::ComputeShared(const Step& step, double lr_scale, op::StepGate* 
   SumOverPeers(sums_.data(), sums(), ElementType::kDouble);
   Give(kUpdates, stream_, [&] {
     FinishDense(step);
-    JudgeAndUpdate(step, lr_scale, gate);
+    UpdateScalerAndRows(step, lr_scale, scaler);
   });
 }
 

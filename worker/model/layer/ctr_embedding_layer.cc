@@ -74,7 +74,7 @@ void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
   }
   op::CtrUpdate(MakeCtrRule(rows.layout()), first_weights_, step_size, config().day, occurrences,
                 rows.device_keys(), gradients(), rows.values(), rows.stride(), rows.full(),
-                step.gate, step.stream);
+                step.scaler, step.stream);
 }
 
 }  // namespace cistern

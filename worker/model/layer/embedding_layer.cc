@@ -5,7 +5,7 @@
 
 #include "cuda/op/dense/sum.h"
 #include "cuda/op/embedding/embedding_pool.h"
-#include "cuda/op/update/make_up_steps.h"
+#include "cuda/op/update/deferred_updates.h"
 #include "cuda/op/update/sparse_update.h"
 #include "worker/model/layer/ctr_embedding_layer.h"
 
@@ -44,28 +44,29 @@ absl::StatusOr<const float*> EmbeddingLayer::SizesOn(DeviceContext& device) {
   return sizes_.data();
 }
 
-absl::Status EmbeddingLayer::MakeUp(const Step& step, double lr_scale, DeviceContext& device) {
-  if (!makes_up()) return absl::OkStatus();
+absl::Status EmbeddingLayer::ApplyDeferred(const Step& step, double lr_scale,
+                                           DeviceContext& device) {
+  if (!defers_updates()) return absl::OkStatus();
   step_sizes_.Advance(step.number - 1, config_.optimizer.schedule, lr_scale);
   CISTERN_ASSIGN_OR_RETURN(const float* sizes, SizesOn(device));
   const SparseView& in = moved(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();
-  op::MakeUpSteps(layout.rule(), sizes, step_sizes_.fading_steps(), step.number - 1, step.number,
-                  in.segment_rows, rows.values() + layout.weight_index(),
-                  rows.values() + layout.state_index(), rows.stride(), in.distinct,
-                  config_.vec_size, step.stream);
+  op::ApplyDeferredUpdates(layout.rule(), sizes, step_sizes_.fading_steps(), step.number - 1,
+                           step.number, in.segment_rows, rows.values() + layout.weight_index(),
+                           rows.values() + layout.state_index(), rows.stride(), in.distinct,
+                           config_.vec_size, step.stream);
   return absl::OkStatus();
 }
 
 absl::Status EmbeddingLayer::BringUp(PassTable& rows, DeviceContext& device) {
-  if (!makes_up()) return absl::OkStatus();
+  if (!defers_updates()) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const float* sizes, SizesOn(device));
   const ValueLayout& layout = rows.layout();
-  op::MakeUpSteps(layout.rule(), sizes, step_sizes_.fading_steps(), step_sizes_.step(),
-                  step_sizes_.step(), nullptr, rows.values() + layout.weight_index(),
-                  rows.values() + layout.state_index(), rows.stride(), rows.rows(),
-                  config_.vec_size, device.stream());
+  op::ApplyDeferredUpdates(layout.rule(), sizes, step_sizes_.fading_steps(), step_sizes_.step(),
+                           step_sizes_.step(), nullptr, rows.values() + layout.weight_index(),
+                           rows.values() + layout.state_index(), rows.stride(), rows.rows(),
+                           config_.vec_size, device.stream());
   return absl::OkStatus();
 }
 
@@ -171,7 +172,7 @@ void EmbeddingLayer::Update(const Step& step, double lr_scale) {
   const OptimizerConfig& optimizer = config_.optimizer;
   MoveRows(StepSize(optimizer.rule, optimizer.schedule.At(step.number) * lr_scale, step.number),
            step);
-  if (makes_up()) step_sizes_.Advance(step.number, optimizer.schedule, lr_scale);
+  if (defers_updates()) step_sizes_.Advance(step.number, optimizer.schedule, lr_scale);
 }
 
 void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
@@ -180,7 +181,7 @@ void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
   const ValueLayout& layout = rows.layout();
   op::SparseUpdate(layout.rule(), step_size, in.segment_rows, gradients_.data(),
                    rows.values() + layout.weight_index(), rows.values() + layout.state_index(),
-                   rows.stride(), in.distinct, config_.vec_size, step.gate, step.stream);
+                   rows.stride(), in.distinct, config_.vec_size, step.scaler, step.stream);
 }
 
 std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,

@@ -27,15 +27,16 @@ class EmbeddingLayer : public Layer {
 
   // What the rows of a training batch have missed, before the step reads them; nothing where the
   // table makes nothing up. (A step whose number is not the next one makes up the gap, too.)
-  absl::Status MakeUp(const Step& step, double lr_scale, DeviceContext& device);
+  absl::Status ApplyDeferred(const Step& step, double lr_scale, DeviceContext& device);
   // The same for all rows of a table that is only read: up to the last step.
   absl::Status BringUp(PassTable& rows, DeviceContext& device);
   // The steps so far and their sizes, advanced by Update, which rows make up what they missed with.
   const StepSizes& step_sizes() const { return step_sizes_; }
   void SetClock(const v1::RateHistory& rates, uint64_t step);
-  bool makes_up() const { return config_.optimizer.rule.missed != MissedRule::kLocal; }
+  bool defers_updates() const { return config_.optimizer.rule.update_type != UpdateType::kLocal; }
 
-  // With peers: the two below take no memory, for which they would wait, and nor does MakeUp.
+  // With peers: the two below take no memory, for which they would wait, and nor does
+  // ApplyDeferred.
   bool HasRoom(const BatchView& batch) const;
   // Takes memory for what a step of this batch exchanges; nothing where the worker is alone.
   absl::Status ReserveExchange(const BatchView& batch, DeviceContext& device);

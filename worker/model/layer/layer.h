@@ -13,7 +13,7 @@
 #include "cuda/core/side_stream.h"
 #include "cuda/core/stream.h"
 #include "cuda/op/primitive/op.h"
-#include "cuda/op/update/step_gate.h"
+#include "cuda/op/update/gradient_scaler.h"
 #include "worker/model/batch/batch_stage.h"
 #include "worker/model/batch/pass_table.h"
 #include "worker/model/layer/parameters.h"
@@ -35,8 +35,8 @@ struct Step {
   absl::Span<PassTable* const> tables;  // by embedding
   uint64_t number = 0;                  // 1, 2, ... in training
   Parameters& parameters;
-  float* scratch = nullptr;            // as much as the greediest layer asked for
-  const op::StepGate* gate = nullptr;  // of a training step
+  float* scratch = nullptr;                    // as much as the greediest layer asked for
+  const op::GradientScaler* scaler = nullptr;  // of a training step
   // What the gradients of the step are multiplied by, on the device; null: 1.
   const float* loss_scale = nullptr;
   Stream& stream;
@@ -45,8 +45,8 @@ struct Step {
 
   // The same for what works on the side; scratch is not its own there.
   Step Beside() const {
-    return {batch,   first, size,       tables,        number, parameters,
-            nullptr, gate,  loss_scale, side.stream(), side,   peers};
+    return {batch,   first,  size,       tables,        number, parameters,
+            nullptr, scaler, loss_scale, side.stream(), side,   peers};
   }
   // Samples of the batch with those of other workers, and how many of them come before these.
   size_t all() const { return batch.all; }

@@ -102,8 +102,8 @@ void Parameters::StartStep(Stream& stream) {
   CopyOnDevice(running_.data(), next_running_.data(), running_count_ * sizeof(float), stream);
 }
 
-void Parameters::Advance(const op::StepGate* gate, Stream& stream) {
-  op::CopyIfOpen(gate, next_running_.data(), running_.data(), running_count_, stream);
+void Parameters::Advance(const op::GradientScaler* scaler, Stream& stream) {
+  op::CopyIfUpdatesAllowed(scaler, next_running_.data(), running_.data(), running_count_, stream);
 }
 
 std::vector<v1::DenseTableSpec> Parameters::tables() const {

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/value/update_rule.h"
 #include "cuda/core/stream.h"
-#include "cuda/op/update/step_gate.h"
+#include "cuda/op/update/gradient_scaler.h"
 #include "proto/schema.pb.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/weight_init.h"
@@ -54,7 +54,7 @@ class Parameters {
   const float* running(Parameter p) const { return running_.data() + p.offset; }
   float* next_running(Parameter p) { return next_running_.data() + p.offset; }
   void StartStep(Stream& stream);  // the next running statistics start as the current ones
-  void Advance(const op::StepGate* gate, Stream& stream);
+  void Advance(const op::GradientScaler* scaler, Stream& stream);
 
   // The tables "dense" (if there are parameters) and "dense_state" (if there are statistics).
   std::vector<v1::DenseTableSpec> tables() const;

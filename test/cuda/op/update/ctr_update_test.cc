@@ -130,12 +130,13 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsAndToNoOther) {
     const Floats labels(labels_);
     const CtrOccurrences in = {device_rows.data(), offsets.data(), outputs.data(), distinct(), k(),
                                labels.data(),      kLabels};
-    StepGate gate;
-    gate.factor = 0.5f;
+    GradientScaler scaler;
+    scaler.factor = 0.5f;
     Doubles twice = grads;
     for (double& v : twice) v *= 2;
     CtrUpdate(rule, first, 0.05f, kToday, in, Array<uint64_t>(keys_).data(), Floats(twice).data(),
-              values.data(), stride, device_full.data(), Array<StepGate>(1, gate).data(), stream());
+              values.data(), stride, device_full.data(), Array<GradientScaler>(1, scaler).data(),
+              stream());
     const std::vector<float>& after = values.Read();
 
     Doubles expected(before.begin(), before.end());

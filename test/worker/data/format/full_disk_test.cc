@@ -13,7 +13,7 @@
 #include "worker/data/format/keyset.h"
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/generate.h"
-#include "worker/data/prepare/planted.h"
+#include "worker/data/prepare/synthetic.h"
 
 namespace cistern {
 namespace {
@@ -127,13 +127,13 @@ TEST_F(FullDisk, ConvertedDataAreWholeOrNotThere) {
   });
 }
 
-TEST_F(FullDisk, PlantedDataAreWholeOrNotThere) {
-  PlantedOptions options;
+TEST_F(FullDisk, SyntheticDataAreWholeOrNotThere) {
+  SyntheticOptions options;
   options.out = out_;
   options.train_samples = options.test_samples = 20;
   FailEveryCall([&](FileSystem& files) {
     options.files = &files;
-    return WritePlanted(options).status();
+    return WriteSynthetic(options).status();
   });
 }
 

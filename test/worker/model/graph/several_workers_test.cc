@@ -16,21 +16,21 @@ constexpr size_t kRows = 12;
 
 struct Team1 {
   Team1() {
-    auto formed = Team::Form({0, 1, "", {4711}}, std::chrono::seconds(10));
+    auto formed = ProcessGroup::Form({0, 1, "", {4711}}, std::chrono::seconds(10));
     EXPECT_TRUE(formed.ok()) << formed.status();
-    team = *std::move(formed);
-    auto joined = team->OnDevice(TestDevice());
+    group = *std::move(formed);
+    auto joined = group->OnDevice(TestDevice());
     EXPECT_TRUE(joined.ok()) << joined.status();
     steps = *std::move(joined);
   }
-  std::unique_ptr<Team> team;
+  std::unique_ptr<ProcessGroup> group;
   std::unique_ptr<Communicator> steps;
 };
 
 // What an exchange with itself makes of the one batch of `pass`. Rows keep their numbers: the pass
 // holds all keys in this order. asked: by input, the keys that the batch has.
-Batch Exchanged(Team& team, const ModelBench& bench, const std::vector<std::vector<Key>>& asked,
-                bool counts_clicks, Pass pass) {
+Batch Exchanged(ProcessGroup& group, const ModelBench& bench,
+                const std::vector<std::vector<Key>>& asked, bool counts_clicks, Pass pass) {
   pass.batches[0].all = pass.batches[0].size;
   const size_t inputs = asked.size();
   for (const std::vector<Key>& keys : asked) {
@@ -41,13 +41,13 @@ Batch Exchanged(Team& team, const ModelBench& bench, const std::vector<std::vect
   }
   const ExchangeOptions options = {true, std::vector<bool>(inputs),
                                    std::vector<bool>(inputs, counts_clicks)};
-  const absl::Status status = ExchangeRows(team, options, &pass);
+  const absl::Status status = ExchangeRows(group, options, &pass);
   EXPECT_TRUE(status.ok()) << status;
   return std::move(pass.batches[0]);
 }
 
 // The batch with what it takes from and gives to the one worker.
-Batch Exchanged(Team& team, const ModelBench& bench, Batch batch) {
+Batch Exchanged(ProcessGroup& group, const ModelBench& bench, Batch batch) {
   const std::vector<std::vector<Key>> asked(batch.sparse.size(), bench.keys);
   Pass pass;
   for (size_t i = 0; i < asked.size(); ++i) {
@@ -56,11 +56,11 @@ Batch Exchanged(Team& team, const ModelBench& bench, Batch batch) {
     pass.keys.emplace_back(std::move(keys));
   }
   pass.batches.push_back(std::move(batch));
-  return Exchanged(team, bench, asked, /*counts_clicks=*/true, std::move(pass));
+  return Exchanged(group, bench, asked, /*counts_clicks=*/true, std::move(pass));
 }
 
 // The same of a batch whose keys the device collects.
-Batch ExchangedOnDevice(Team& team, const ModelBench& bench, const Batch& batch) {
+Batch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench, const Batch& batch) {
   SampleBlock block;
   block.size = batch.size;
   block.label = batch.label;
@@ -84,7 +84,7 @@ Batch ExchangedOnDevice(Team& team, const ModelBench& bench, const Batch& batch)
     pass.batches[0].sparse[i].slot_num = batch.sparse[i].slot_num;
   }
   EXPECT_TRUE((*keys)->Finish(&pass).ok());
-  return Exchanged(team, bench, asked, /*counts_clicks=*/false, std::move(pass));
+  return Exchanged(group, bench, asked, /*counts_clicks=*/false, std::move(pass));
 }
 
 // Exchanges with itself as NCCL does with others: a call runs behind what its stream was given, and
@@ -226,8 +226,8 @@ void ExpectSameBits(const std::string& text, const std::vector<std::string>& ove
   for (const bool on_device : {false, true}) {
     if (on_device && !(device_keys && on_gpu)) continue;
     const auto exchanged = [&](const Batch& batch) {
-      return on_device ? ExchangedOnDevice(*one.team, alone, batch)
-                       : Exchanged(*one.team, alone, batch);
+      return on_device ? ExchangedOnDevice(*one.group, alone, batch)
+                       : Exchanged(*one.group, alone, batch);
     };
     std::vector<Batch> batches;
     for (const Batch& batch : plain) batches.push_back(exchanged(batch));
@@ -258,8 +258,8 @@ TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatTakesMemory) {
     std::vector<Batch> batches;
     for (const size_t size : {size_t{1}, size_t{1}, last}) {
       const Batch batch = bench.batch(size, 5);
-      batches.push_back(on_device ? ExchangedOnDevice(*one.team, bench, batch)
-                                  : Exchanged(*one.team, bench, batch));
+      batches.push_back(on_device ? ExchangedOnDevice(*one.group, bench, batch)
+                                  : Exchanged(*one.group, bench, batch));
     }
     TrainAll(bench, batches);
     if (last == 1) {

@@ -91,13 +91,13 @@ TEST(Parameters, RunningStatisticsChangeWhenAStepIsKept) {
   const float next = 3;
   CopyToDevice(&next, parameters.next_running(mean), sizeof(next), TestDevice().stream());
   EXPECT_EQ(Read(parameters, 0), std::vector<float>{2});
-  DeviceBuffer<op::StepGate> gate;
-  ASSERT_TRUE(gate.Grow(1, TestDevice(), "gate").ok());  // zero: closed
-  parameters.Advance(gate.data(), TestDevice().stream());
+  DeviceBuffer<op::GradientScaler> scaler;
+  ASSERT_TRUE(scaler.Grow(1, TestDevice(), "scaler").ok());  // zero: closed
+  parameters.Advance(scaler.data(), TestDevice().stream());
   EXPECT_EQ(Read(parameters, 0), std::vector<float>{2});
-  const op::StepGate open;
-  CopyToDevice(&open, gate.data(), sizeof(open), TestDevice().stream());
-  parameters.Advance(gate.data(), TestDevice().stream());
+  const op::GradientScaler open;
+  CopyToDevice(&open, scaler.data(), sizeof(open), TestDevice().stream());
+  parameters.Advance(scaler.data(), TestDevice().stream());
   EXPECT_EQ(Read(parameters, 0), std::vector<float>{3});
   parameters.StartStep(TestDevice().stream());
   EXPECT_EQ(Floats(parameters.next_running(mean), 1)[0], 3);

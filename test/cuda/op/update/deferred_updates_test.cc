@@ -1,4 +1,4 @@
-#include "cuda/op/update/make_up_steps.h"
+#include "cuda/op/update/deferred_updates.h"
 
 #include "test/cuda/op/op_test.h"
 
@@ -6,14 +6,14 @@ namespace cistern::op {
 namespace {
 
 // b: rows, half of which take part. n: dim.
-class MakeUpStepsTest : public OpTest {};
+class DeferredUpdatesTest : public OpTest {};
 
 constexpr uint64_t kStep = 300;
 
 RuleParams GlobalRule(RuleKind kind) {
   RuleParams rule;
   rule.kind = kind;
-  rule.missed = MissedRule::kGlobal;
+  rule.update_type = UpdateType::kGlobal;
   return rule;
 }
 
@@ -31,7 +31,7 @@ void StepInDouble(const RuleParams& rule, double step_size, double* w, double* s
   }
 }
 
-TEST_P(MakeUpStepsTest, MovesTheRowsByTheStepsThatTheyMissed) {
+TEST_P(DeferredUpdatesTest, MovesTheRowsByTheStepsThatTheyMissed) {
   for (const RuleKind kind : {RuleKind::kAdam, RuleKind::kMomentum, RuleKind::kNesterov}) {
     const RuleParams rule = GlobalRule(kind);
     const size_t fields = RuleStateFloats(kind, 1);
@@ -46,9 +46,10 @@ TEST_P(MakeUpStepsTest, MovesTheRowsByTheStepsThatTheyMissed) {
     Floats values(table);
     std::vector<uint32_t> odd;
     for (uint32_t i = 0; i < b(); ++i) odd.push_back(2 * i + 1);
-    MakeUpSteps(rule, Floats(Doubles(sizes.begin(), sizes.end())).data(), FadingSteps(rule), kStep,
-                kStep + 1, Array<uint32_t>(Doubles(odd.begin(), odd.end())).data(), values.data(),
-                values.data() + n(), wide, b(), n(), stream());
+    ApplyDeferredUpdates(rule, Floats(Doubles(sizes.begin(), sizes.end())).data(),
+                         FadingSteps(rule), kStep, kStep + 1,
+                         Array<uint32_t>(Doubles(odd.begin(), odd.end())).data(), values.data(),
+                         values.data() + n(), wide, b(), n(), stream());
     for (const uint32_t r : odd) {
       double* value = table.data() + r * wide;
       const auto from = n() > 0 ? static_cast<uint64_t>(value[last]) : 0;
@@ -66,13 +67,13 @@ TEST_P(MakeUpStepsTest, MovesTheRowsByTheStepsThatTheyMissed) {
   }
 }
 
-TEST_P(MakeUpStepsTest, TakesAllRowsWhereNoneAreNamed) {
+TEST_P(DeferredUpdatesTest, TakesAllRowsWhereNoneAreNamed) {
   const RuleParams rule = GlobalRule(RuleKind::kMomentum);
   const size_t wide = 2 * n() + 1;
   Doubles table(b() * wide, 1);
   Floats values(table);
-  MakeUpSteps(rule, nullptr, 0, 2, 2, nullptr, values.data(), values.data() + n(), wide, b(), n(),
-              stream());
+  ApplyDeferredUpdates(rule, nullptr, 0, 2, 2, nullptr, values.data(), values.data() + n(), wide,
+                       b(), n(), stream());
   for (size_t r = 0; r < b() && n() > 0; ++r) {
     for (size_t e = 0; e < n(); ++e) {
       table[r * wide + e] += static_cast<double>(rule.beta1);
@@ -83,7 +84,7 @@ TEST_P(MakeUpStepsTest, TakesAllRowsWhereNoneAreNamed) {
   ExpectNear(table, values, 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, MakeUpStepsTest, testing::ValuesIn(OpCases()), OpCaseName);
+INSTANTIATE_TEST_SUITE_P(Devices, DeferredUpdatesTest, testing::ValuesIn(OpCases()), OpCaseName);
 
 }  // namespace
 }  // namespace cistern::op

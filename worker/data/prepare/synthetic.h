@@ -19,7 +19,7 @@
 
 namespace cistern {
 
-struct PlantedOptions {
+struct SyntheticOptions {
   std::string out;  // folder to make: <out>/train and <out>/test, each with its file_list.txt
   bool overwrite = false;  // replaces a data set made before
   uint64_t train_samples = 200000, test_samples = 50000;
@@ -38,7 +38,7 @@ struct PlantedOptions {
   FileSystem* files = nullptr;
 };
 
-struct PlantedSummary {
+struct SyntheticSummary {
   std::string train_list, test_list;  // file lists
   SampleShape shape;                  // one sparse input
   uint64_t train_positives = 0, test_positives = 0;
@@ -49,6 +49,6 @@ struct PlantedSummary {
 };
 
 // kInvalidArgument: options out of range. Errors of files pass through.
-absl::StatusOr<PlantedSummary> WritePlanted(const PlantedOptions& options);
+absl::StatusOr<SyntheticSummary> WriteSynthetic(const SyntheticOptions& options);
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kPatience = std::chrono::hours(6);
 // A group beside one that stands has all its workers at hand.
 constexpr std::chrono::milliseconds kNextLimit = std::chrono::seconds(60);
-// Steps follow each other; what takes long stands between passes, and the team waits for it there.
+// Steps follow each other; what takes long stands between passes, and the group waits for it there.
 constexpr std::chrono::milliseconds kStepPatience = std::chrono::minutes(5);
 
 // The longest reason of another worker's error that is passed on.
@@ -50,10 +50,11 @@ absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
   uint64_t total = 0, largest = 0;
   size_t from = 0;
   for (size_t r = 0; r < announced.size(); ++r) {
-    if (announced[r] > Team::kMaxMessageBytes) {
-      return absl::InternalError(absl::StrCat(
-          "worker ", r, " announces a message of ", announced[r], " bytes; ",
-          Team::kMaxMessageBytes, " is the most. See that it is of this version, and its machine"));
+    if (announced[r] > ProcessGroup::kMaxMessageBytes) {
+      return absl::InternalError(
+          absl::StrCat("worker ", r, " announces a message of ", announced[r], " bytes; ",
+                       ProcessGroup::kMaxMessageBytes,
+                       " is the most. See that it is of this version, and its machine"));
     }
     total += announced[r];
     if (announced[r] > largest) from = r, largest = announced[r];
@@ -69,9 +70,9 @@ absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Team>> Team::Form(const TeamPlace& place,
-                                                 std::chrono::milliseconds limit) {
-  PeerGroup group;
+absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Form(const GroupPlace& place,
+                                                                 std::chrono::milliseconds limit) {
+  GroupOptions group;
   group.rank = static_cast<int>(place.rank);
   group.size = static_cast<int>(place.size);
   group.address = place.address;
@@ -80,10 +81,11 @@ absl::StatusOr<std::unique_ptr<Team>> Team::Form(const TeamPlace& place,
   group.gather_limit = limit;
   group.deadline = kPatience;
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers, ConnectOverTcp(std::move(group)));
-  return std::unique_ptr<Team>(new Team(place, std::move(peers)));
+  return std::unique_ptr<ProcessGroup>(new ProcessGroup(place, std::move(peers)));
 }
 
-absl::StatusOr<std::vector<std::string>> Team::Exchange(const std::vector<std::string>& to) {
+absl::StatusOr<std::vector<std::string>> ProcessGroup::Exchange(
+    const std::vector<std::string>& to) {
   std::vector<uint64_t> sent(size()), received(size());
   std::string all_sent;
   for (size_t r = 0; r < size(); ++r) {
@@ -106,7 +108,7 @@ absl::StatusOr<std::vector<std::string>> Team::Exchange(const std::vector<std::s
   return from;
 }
 
-absl::StatusOr<std::vector<std::string>> Team::TryExchange(
+absl::StatusOr<std::vector<std::string>> ProcessGroup::TryExchange(
     const absl::StatusOr<std::vector<std::string>>& to) {
   std::vector<std::string> coded(size());
   for (size_t r = 0; r < size(); ++r) {
@@ -120,28 +122,29 @@ absl::StatusOr<std::vector<std::string>> Team::TryExchange(
   return said;
 }
 
-absl::StatusOr<std::vector<std::string>> Team::Gather(const absl::StatusOr<std::string>& own) {
+absl::StatusOr<std::vector<std::string>> ProcessGroup::Gather(
+    const absl::StatusOr<std::string>& own) {
   if (!own.ok()) return TryExchange(own.status());
   return TryExchange(std::vector<std::string>(size(), *own));
 }
 
-absl::StatusOr<std::string> Team::FromLeader(const std::string& own) {
+absl::StatusOr<std::string> ProcessGroup::FromLeader(const std::string& own) {
   std::vector<std::string> to(size());
   if (leads()) to.assign(size(), own);
   CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> from, Exchange(to));
   return std::move(from[0]);
 }
 
-absl::Status Team::Agree(const absl::Status& own) {
+absl::Status ProcessGroup::Agree(const absl::Status& own) {
   return Gather(own.ok() ? absl::StatusOr<std::string>("") : own).status();
 }
 
-absl::Status Team::Lead(const std::function<absl::Status()>& work) {
+absl::Status ProcessGroup::Lead(const std::function<absl::Status()>& work) {
   return Agree(leads() ? work() : absl::OkStatus());
 }
 
-absl::StatusOr<uint64_t> SumOver(Team& team, uint64_t own) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, team.Gather(absl::StrCat(own)));
+absl::StatusOr<uint64_t> SumOver(ProcessGroup& group, uint64_t own) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, group.Gather(absl::StrCat(own)));
   uint64_t sum = 0;
   for (const std::string& text : said) {
     uint64_t one = 0;
@@ -154,8 +157,8 @@ absl::StatusOr<uint64_t> SumOver(Team& team, uint64_t own) {
   return sum;
 }
 
-absl::StatusOr<PeerGroup> Team::NextGroup() {
-  PeerGroup group;
+absl::StatusOr<GroupOptions> ProcessGroup::NextGroup() {
+  GroupOptions group;
   group.rank = static_cast<int>(rank());
   group.size = static_cast<int>(size());
   group.interrupted = place_.interrupted;
@@ -184,14 +187,14 @@ absl::StatusOr<PeerGroup> Team::NextGroup() {
   return group;
 }
 
-absl::StatusOr<std::unique_ptr<Team>> Team::Another() {
-  CISTERN_ASSIGN_OR_RETURN(PeerGroup group, NextGroup());
+absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Another() {
+  CISTERN_ASSIGN_OR_RETURN(GroupOptions group, NextGroup());
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers, ConnectOverTcp(std::move(group)));
-  return std::unique_ptr<Team>(new Team(place_, std::move(peers)));
+  return std::unique_ptr<ProcessGroup>(new ProcessGroup(place_, std::move(peers)));
 }
 
-absl::StatusOr<std::unique_ptr<Communicator>> Team::OnDevice(DeviceContext& device) {
-  CISTERN_ASSIGN_OR_RETURN(PeerGroup group, NextGroup());
+absl::StatusOr<std::unique_ptr<Communicator>> ProcessGroup::OnDevice(DeviceContext& device) {
+  CISTERN_ASSIGN_OR_RETURN(GroupOptions group, NextGroup());
   group.deadline = kStepPatience;
   if (device.kind() == DeviceKind::kCpu) return ConnectOverTcp(std::move(group));
   // All of them or none: a group is of one kind.

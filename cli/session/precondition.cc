@@ -1,4 +1,4 @@
-#include "cli/session/expectation.h"
+#include "cli/session/precondition.h"
 
 #include "absl/strings/numbers.h"
 #include "cli/terminal/exit_code.h"
@@ -24,7 +24,7 @@ absl::Status Compare(const char* flag, const char* what, const std::string& expe
 
 }  // namespace
 
-void AddExpectationFlags(Command& command, Expectation* expected) {
+void AddPreconditionFlags(Command& command, Precondition* expected) {
   command.Flag(
       "--expect-pass", &expected->pass,
       {"INT", "Refuses unless the fleet's committed pass is this one.", "--expect-pass 12"});
@@ -33,11 +33,11 @@ void AddExpectationFlags(Command& command, Expectation* expected) {
       {"INT", "Refuses unless the fleet's durable commit is this one.", "--expect-commit 12"});
 }
 
-absl::Status CheckExpectedPass(const ParameterClient& client, const Expectation& expected) {
+absl::Status CheckExpectedPass(const ParameterClient& client, const Precondition& expected) {
   return Compare("--expect-pass", "pass", expected.pass, client.committed_pass());
 }
 
-absl::Status CheckExpected(const ParameterClient& client, const Expectation& expected) {
+absl::Status CheckExpected(const ParameterClient& client, const Precondition& expected) {
   CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, expected));
   if (!expected.commit.empty() && !client.durable()) {
     return WithFix(

@@ -9,18 +9,18 @@
 
 namespace cistern {
 
-struct Expectation {
+struct Precondition {
   std::string pass, commit;  // numbers; empty: any
 };
 
 // --expect-pass and --expect-commit.
-void AddExpectationFlags(Command& command, Expectation* expected);
+void AddPreconditionFlags(Command& command, Precondition* expected);
 
 // OK if the fleet is at that pass. To be asked before an epoch is claimed, so that a refused
 // command disturbs nobody. kFailedPrecondition: it is at another one; kInvalidArgument: no number.
-absl::Status CheckExpectedPass(const ParameterClient& client, const Expectation& expected);
+absl::Status CheckExpectedPass(const ParameterClient& client, const Precondition& expected);
 // The same for pass and durable commit, to be asked after ClaimEpoch: from then on nobody else can
 // move the fleet.
-absl::Status CheckExpected(const ParameterClient& client, const Expectation& expected);
+absl::Status CheckExpected(const ParameterClient& client, const Precondition& expected);
 
 }  // namespace cistern

@@ -1,8 +1,8 @@
-// What rows missed while they were not touched (common/value/missed_steps.h), made up for a whole
-// batch.
+// What rows missed while they were not touched (common/value/deferred_updates.h), made up for a
+// whole batch.
 #pragma once
 
-#include "common/value/missed_steps.h"
+#include "common/value/deferred_updates.h"
 #include "cuda/op/primitive/op.h"
 
 namespace cistern::op {
@@ -13,9 +13,9 @@ namespace cistern::op {
 // rows: [count], no row twice; null: rows 0 .. count - 1. weights, states, stride: as in
 // SparseUpdate, with RowStateFloats(rule, dim) cells of state. step_sizes: StepSize() of step t at
 // t - 1, `to` of them (null where the rule is not Adam). fading_steps: FadingSteps(rule).
-// rule.missed is not kLocal.
-void MakeUpSteps(const RuleParams& rule, const float* step_sizes, uint64_t fading_steps,
-                 uint64_t to, uint64_t mark, const uint32_t* rows, float* weights, float* states,
-                 size_t stride, size_t count, size_t dim, Stream& stream);
+// rule.update_type is not kLocal.
+void ApplyDeferredUpdates(const RuleParams& rule, const float* step_sizes, uint64_t fading_steps,
+                          uint64_t to, uint64_t mark, const uint32_t* rows, float* weights,
+                          float* states, size_t stride, size_t count, size_t dim, Stream& stream);
 
 }  // namespace cistern::op

@@ -1,4 +1,4 @@
-// Passes that the workers of a team make side by side as threads of the test, and what they hold.
+// Passes that the workers of a group make side by side as threads of the test, and what they hold.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,26 +9,26 @@
 #include <vector>
 
 #include "test/worker/data/sample_list.h"
-#include "test/worker/group/team_threads.h"
-#include "worker/pass/pass_partners.h"
+#include "test/worker/group/group_threads.h"
+#include "worker/pass/pass_coordinator.h"
 #include "worker/pass/shared_pass.h"
 
 namespace cistern {
 
 // By worker.
-using TeamPasses = std::vector<std::vector<Pass>>;
+using GroupPasses = std::vector<std::vector<Pass>>;
 
 // Who collects the keys of a worker; none: the host.
 using MakeCollector = std::function<absl::StatusOr<std::unique_ptr<KeyCollector>>()>;
 
 // Of input 1 the batches keep their keys. Of input 0 clicks are counted where the host collects.
-inline TeamPasses MakeTeamPasses(uint32_t size, const PassOptions& options,
-                                 const std::vector<Sample>& samples, const PassCursor& start = {},
-                                 const MakeCollector& collector = nullptr) {
-  TeamPasses passes(size);
-  ExpectAllWell(RunTeam(size, [&](Team& team) -> absl::Status {
+inline GroupPasses MakeGroupPasses(uint32_t size, const PassOptions& options,
+                                   const std::vector<Sample>& samples, const PassCursor& start = {},
+                                   const MakeCollector& collector = nullptr) {
+  GroupPasses passes(size);
+  ExpectAllWell(RunGroup(size, [&](ProcessGroup& group) -> absl::Status {
     PassOptions own = options;
-    own.part = team.rank();
+    own.part = group.rank();
     own.parts = size;
     std::unique_ptr<KeyCollector> keys;
     if (collector) {
@@ -36,14 +36,14 @@ inline TeamPasses MakeTeamPasses(uint32_t size, const PassOptions& options,
     }
     PassSource source(
         own, [&] { return std::make_unique<ListReader>(samples, 7); }, start, std::move(keys),
-        PartnersOf(team, options.value_bytes));
+        CoordinatorOf(group, options.value_bytes));
     while (true) {
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
       if (pass == nullptr) return absl::OkStatus();
       const ExchangeOptions exchange = {
           options.segments, {false, true}, {options.segments && !collector, false}};
-      CISTERN_RETURN_IF_ERROR(ExchangeRows(team, exchange, pass.get()));
-      passes[team.rank()].push_back(std::move(*pass));
+      CISTERN_RETURN_IF_ERROR(ExchangeRows(group, exchange, pass.get()));
+      passes[group.rank()].push_back(std::move(*pass));
     }
   }));
   return passes;
@@ -55,7 +55,7 @@ inline size_t Sum(const std::vector<uint32_t>& numbers, size_t count) {
 }
 
 // The key of row `row` of an input in worker w's batch: found where its owner keeps it.
-inline Key KeyBehind(const TeamPasses& passes, size_t w, size_t pass, size_t batch, size_t input,
+inline Key KeyBehind(const GroupPasses& passes, size_t w, size_t pass, size_t batch, size_t input,
                      size_t row) {
   const std::vector<uint32_t>& taken = passes[w][pass].batches[batch].exchanged[input].taken;
   size_t owner = 0;
@@ -67,7 +67,7 @@ inline Key KeyBehind(const TeamPasses& passes, size_t w, size_t pass, size_t bat
 }
 
 // All samples of a batch, worker after worker.
-inline std::vector<Sample> SamplesOfAll(const TeamPasses& passes, size_t pass, size_t batch) {
+inline std::vector<Sample> SamplesOfAll(const GroupPasses& passes, size_t pass, size_t batch) {
   std::vector<Sample> all;
   for (size_t w = 0; w < passes.size(); ++w) {
     const Batch& own = passes[w][pass].batches[batch];
@@ -81,7 +81,7 @@ inline std::vector<Sample> SamplesOfAll(const TeamPasses& passes, size_t pass, s
   return all;
 }
 
-inline void ExpectSamePasses(const TeamPasses& passes, const std::vector<Pass>& expected) {
+inline void ExpectSamePasses(const GroupPasses& passes, const std::vector<Pass>& expected) {
   for (const std::vector<Pass>& own : passes) ASSERT_EQ(own.size(), expected.size());
   for (size_t p = 0; p < expected.size(); ++p) {
     for (const std::vector<Pass>& own : passes) {

@@ -1,4 +1,4 @@
-#include "worker/pass/pass_partners.h"
+#include "worker/pass/pass_coordinator.h"
 
 #include <utility>
 
@@ -11,9 +11,9 @@ namespace {
 // A batch costs one exchange: what an owner holds is at most what it held before and what it is
 // told of now, and while that fits nobody need know how many of these it knew already. Only where a
 // pass may be full is there a second one, with the exact numbers.
-class TeamPartners : public PassPartners {
+class GroupCoordinator : public PassCoordinator {
  public:
-  TeamPartners(Team& team, const std::vector<size_t>& value_bytes) : team_(team) {
+  GroupCoordinator(ProcessGroup& group, const std::vector<size_t>& value_bytes) : group_(group) {
     for (const size_t bytes : value_bytes) key_bytes_.push_back(bytes + kKeyBytes);
     Take();
   }
@@ -22,16 +22,16 @@ class TeamPartners : public PassPartners {
                               absl::Span<const absl::Span<const Key>> keys) override {
     before_ = Sizes();
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
-                             own.ok() ? team_.TryExchange(Messages(*own, OwnedBytes(), keys))
-                                      : team_.TryExchange(own.status()));
+                             own.ok() ? group_.TryExchange(Messages(*own, OwnedBytes(), keys))
+                                      : group_.TryExchange(own.status()));
     std::vector<Claim> claims;  // by worker, with the most that it may own
-    std::vector<uint64_t> most(team_.size());
+    std::vector<uint64_t> most(group_.size());
     for (size_t r = 0; r < said.size(); ++r) {
       MessageReader reader(said[r], r);
       CISTERN_RETURN_IF_ERROR(reader.Take(1, &claims));
       std::vector<uint64_t> named;
       CISTERN_ASSIGN_OR_RETURN(const uint64_t held, reader.TakeNumber<uint64_t>());
-      CISTERN_RETURN_IF_ERROR(reader.Take(team_.size(), &named));
+      CISTERN_RETURN_IF_ERROR(reader.Take(group_.size(), &named));
       most[r] += held;
       for (size_t owner = 0; owner < named.size(); ++owner) most[owner] += named[owner];
       if (claims[r].samples != own->samples) return OtherData(r, claims[r].samples, own->samples);
@@ -47,13 +47,13 @@ class TeamPartners : public PassPartners {
   void Drop() override {
     for (size_t i = 0; i < owned_.size(); ++i) {
       owned_[i].keys.Truncate(before_[i].keys);
-      for (size_t r = 0; r < team_.size(); ++r) owned_[i].asked[r].resize(before_[i].asked[r]);
+      for (size_t r = 0; r < group_.size(); ++r) owned_[i].asked[r].resize(before_[i].asked[r]);
     }
   }
 
   std::vector<OwnedKeys> Take() override {
     std::vector<OwnedKeys> none(key_bytes_.size());
-    for (OwnedKeys& keys : none) keys.asked.resize(team_.size());
+    for (OwnedKeys& keys : none) keys.asked.resize(group_.size());
     return std::exchange(owned_, std::move(none));
   }
 
@@ -81,7 +81,7 @@ class TeamPartners : public PassPartners {
     const uint64_t own = OwnedBytes();
     std::string message;
     PutNumbers<uint64_t>({&own, 1}, &message);
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, team_.Gather(message));
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, group_.Gather(message));
     std::vector<uint64_t> all;
     for (size_t r = 0; r < said.size(); ++r) {
       CISTERN_RETURN_IF_ERROR(MessageReader(said[r], r).Take(1, &all));
@@ -93,7 +93,7 @@ class TeamPartners : public PassPartners {
   // each owner is told of now, and the keys that are its own, by input.
   std::vector<std::string> Messages(const Claim& own, uint64_t held_bytes,
                                     absl::Span<const absl::Span<const Key>> keys) const {
-    const uint32_t workers = team_.size();
+    const uint32_t workers = group_.size();
     std::vector<std::vector<std::vector<Key>>> named(
         workers, std::vector<std::vector<Key>>(keys.size()));  // by owner and input
     std::vector<uint64_t> named_bytes(workers);
@@ -142,11 +142,11 @@ class TeamPartners : public PassPartners {
   absl::Status OtherData(size_t other, uint64_t there, uint64_t here) const {
     return absl::FailedPreconditionError(
         absl::StrCat("worker ", other, " reads other data: its next batch has ", there,
-                     " samples, that of worker ", team_.rank(), " has ", here,
+                     " samples, that of worker ", group_.rank(), " has ", here,
                      "; give all workers the same files"));
   }
 
-  Team& team_;
+  ProcessGroup& group_;
   std::vector<size_t> key_bytes_;  // by input: a key and its value
   std::vector<OwnedKeys> owned_;   // by input, of the pass that is made
   std::vector<Size> before_;       // by input: without the batch that was agreed on last
@@ -154,8 +154,9 @@ class TeamPartners : public PassPartners {
 
 }  // namespace
 
-std::unique_ptr<PassPartners> PartnersOf(Team& team, const std::vector<size_t>& value_bytes) {
-  return std::make_unique<TeamPartners>(team, value_bytes);
+std::unique_ptr<PassCoordinator> CoordinatorOf(ProcessGroup& group,
+                                               const std::vector<size_t>& value_bytes) {
+  return std::make_unique<GroupCoordinator>(group, value_bytes);
 }
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-#include "worker/data/prepare/planted.h"
+#include "worker/data/prepare/synthetic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,9 +28,9 @@ double Uniform(const PhiloxBlock& block) {
   return ((uint64_t{block.word[0]} << 32 | block.word[1]) >> 11) * 0x1p-53;
 }
 
-class PlantedModel {
+class SyntheticModel {
  public:
-  explicit PlantedModel(const PlantedOptions& options) : options_(options) {
+  explicit SyntheticModel(const SyntheticOptions& options) : options_(options) {
     for (uint32_t i = 0; i < options.dense; ++i) {
       dense_weights_.push_back(options.dense_scale * Normal(i, kDenseWeight));
     }
@@ -47,11 +47,11 @@ class PlantedModel {
   Key DrawKey(uint64_t number, uint32_t slot) const;
   double Logit(const float* dense, const Key* keys) const;
 
-  const PlantedOptions options_;
+  const SyntheticOptions options_;
   std::vector<double> dense_weights_;
 };
 
-double PlantedModel::Append(uint64_t number, SampleBlock* block) const {
+double SyntheticModel::Append(uint64_t number, SampleBlock* block) const {
   for (uint32_t i = 0; i < options_.dense; ++i) {
     const double u = Uniform(Philox(options_.seed, number, kDense + i));
     block->dense.push_back(static_cast<float>(2 * u - 1));
@@ -70,7 +70,7 @@ double PlantedModel::Append(uint64_t number, SampleBlock* block) const {
   return probability;
 }
 
-Key PlantedModel::DrawKey(uint64_t number, uint32_t slot) const {
+Key SyntheticModel::DrawKey(uint64_t number, uint32_t slot) const {
   const double u = Uniform(Philox(options_.seed, number, kKey + slot));
   const double power = 1 - options_.alpha;
   const double keys = static_cast<double>(options_.keys_per_slot);
@@ -80,7 +80,7 @@ Key PlantedModel::DrawKey(uint64_t number, uint32_t slot) const {
   return slot * options_.keys_per_slot + rank - 1;
 }
 
-double PlantedModel::Logit(const float* dense, const Key* keys) const {
+double SyntheticModel::Logit(const float* dense, const Key* keys) const {
   double logit = options_.bias;
   for (uint32_t i = 0; i < options_.dense; ++i) logit += dense_weights_[i] * dense[i];
   for (uint32_t s = 0; s < options_.slots; ++s) {
@@ -125,13 +125,13 @@ double Area(std::vector<Outcome>* outcomes, const Weight& weight) {
   return positives == 0 || negatives == 0 ? 0.5 : area / (positives * negatives);
 }
 
-absl::Status Check(const PlantedOptions& options) {
+absl::Status Check(const SyntheticOptions& options) {
   const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
   if (options.train_samples == 0 || options.test_samples == 0) {
-    return invalid("a planted data set needs at least one train and one test sample");
+    return invalid("a synthetic data set needs at least one train and one test sample");
   }
   if (options.slots == 0 || options.keys_per_slot == 0) {
-    return invalid("a planted data set needs at least one slot and one key a slot");
+    return invalid("a synthetic data set needs at least one slot and one key a slot");
   }
   if (!(options.alpha > 0) || options.alpha == 1) return invalid("alpha must be above 0 and not 1");
   if (options.samples_per_file == 0) return invalid("samples_per_file must be at least 1");
@@ -143,7 +143,7 @@ absl::Status Check(const PlantedOptions& options) {
 }
 
 // Writes samples [first, first + count) as a data set.
-absl::StatusOr<std::vector<Outcome>> WriteSamples(FileSystem& files, const PlantedModel& model,
+absl::StatusOr<std::vector<Outcome>> WriteSamples(FileSystem& files, const SyntheticModel& model,
                                                   const std::string& folder,
                                                   const NormWriterOptions& format,
                                                   uint64_t samples_per_file, uint64_t first,
@@ -171,7 +171,7 @@ uint64_t Positives(const std::vector<Outcome>& outcomes) {
 
 }  // namespace
 
-absl::StatusOr<PlantedSummary> WritePlanted(const PlantedOptions& options) {
+absl::StatusOr<SyntheticSummary> WriteSynthetic(const SyntheticOptions& options) {
   CISTERN_RETURN_IF_ERROR(Check(options));
   LocalFileSystem own;
   FileSystem& files = options.files == nullptr ? own : *options.files;
@@ -179,10 +179,10 @@ absl::StatusOr<PlantedSummary> WritePlanted(const PlantedOptions& options) {
                            OutputFolder::Create(files, options.out, options.overwrite));
   CISTERN_ASSIGN_OR_RETURN(const std::string train_folder, out->Subfolder("train"));
   CISTERN_ASSIGN_OR_RETURN(const std::string test_folder, out->Subfolder("test"));
-  PlantedSummary summary;
+  SyntheticSummary summary;
   summary.shape = {1, options.dense, {options.slots}, {options.slots}};
   const NormWriterOptions format = {options.check, options.wide_keys, summary.shape};
-  const PlantedModel model(options);
+  const SyntheticModel model(options);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<Outcome> train,
                            WriteSamples(files, model, train_folder, format,
                                         options.samples_per_file, 0, options.train_samples));

@@ -1,11 +1,11 @@
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 
-#include "test/worker/group/team_threads.h"
+#include "test/worker/group/group_threads.h"
 
 namespace cistern {
 namespace {
@@ -17,16 +17,16 @@ std::string Words(uint32_t from, uint32_t to) {
   return std::string(1000 * from + 7 * to, static_cast<char>('a' + from)) + absl::StrCat(to);
 }
 
-TEST(Team, EveryoneGetsWhatEveryoneSends) {
+TEST(ProcessGroup, EveryoneGetsWhatEveryoneSends) {
   for (const uint32_t size : {1u, 2u, 4u}) {
-    ExpectAllWell(RunTeam(size, [size](Team& team) -> absl::Status {
+    ExpectAllWell(RunGroup(size, [size](ProcessGroup& group) -> absl::Status {
       for (int round = 0; round < 3; ++round) {
         std::vector<std::string> to, expected;
         for (uint32_t r = 0; r < size; ++r) {
-          to.push_back(Words(team.rank(), r));
-          expected.push_back(Words(r, team.rank()));
+          to.push_back(Words(group.rank(), r));
+          expected.push_back(Words(r, group.rank()));
         }
-        CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> from, team.Exchange(to));
+        CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> from, group.Exchange(to));
         EXPECT_EQ(from, expected);
       }
       return absl::OkStatus();
@@ -34,52 +34,52 @@ TEST(Team, EveryoneGetsWhatEveryoneSends) {
   }
 }
 
-TEST(Team, WhatTheLeaderSaysAndWhatAllSayIsTheSameForAll) {
-  ExpectAllWell(RunTeam(3, [](Team& team) -> absl::Status {
+TEST(ProcessGroup, WhatTheLeaderSaysAndWhatAllSayIsTheSameForAll) {
+  ExpectAllWell(RunGroup(3, [](ProcessGroup& group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(const std::string said,
-                             team.FromLeader(absl::StrCat("I am ", team.rank())));
+                             group.FromLeader(absl::StrCat("I am ", group.rank())));
     EXPECT_EQ(said, "I am 0");
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                             team.Gather(absl::StrCat(team.rank())));
+                             group.Gather(absl::StrCat(group.rank())));
     EXPECT_THAT(all, ElementsAre("0", "1", "2"));
-    CISTERN_ASSIGN_OR_RETURN(const uint64_t sum, SumOver(team, 10 + team.rank()));
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t sum, SumOver(group, 10 + group.rank()));
     EXPECT_EQ(sum, 33u);
     return absl::OkStatus();
   }));
 }
 
-TEST(Team, AnErrorOfOneIsThatOfAllWithItsCodeAndName) {
-  const auto ends = RunTeam(3, [](Team& team) {
-    return team.Agree(team.rank() == 1 ? absl::DataLossError("a.norm: record 7")
-                                       : absl::OkStatus());
+TEST(ProcessGroup, AnErrorOfOneIsThatOfAllWithItsCodeAndName) {
+  const auto ends = RunGroup(3, [](ProcessGroup& group) {
+    return group.Agree(group.rank() == 1 ? absl::DataLossError("a.norm: record 7")
+                                         : absl::OkStatus());
   });
   for (const absl::Status& end : ends) EXPECT_EQ(end.code(), absl::StatusCode::kDataLoss) << end;
   EXPECT_EQ(ends[0].message(), "worker 1: a.norm: record 7");
   EXPECT_EQ(ends[1].message(), "a.norm: record 7");
 }
 
-TEST(Team, TheLeaderWorksAloneAndItsErrorIsThatOfAll) {
+TEST(ProcessGroup, TheLeaderWorksAloneAndItsErrorIsThatOfAll) {
   std::atomic<int> done = 0;
-  ExpectAllWell(RunTeam(3, [&done](Team& team) -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(team.Lead([&done] {
+  ExpectAllWell(RunGroup(3, [&done](ProcessGroup& group) -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(group.Lead([&done] {
       ++done;
       return absl::OkStatus();
     }));
     EXPECT_EQ(done, 1);
-    const absl::Status failed = team.Lead([] { return absl::ResourceExhaustedError("full"); });
+    const absl::Status failed = group.Lead([] { return absl::ResourceExhaustedError("full"); });
     EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted) << failed;
     return absl::OkStatus();
   }));
 }
 
-TEST(Team, WhoGivesUpIsHeardWithItsReasonWhereverTheOthersWait) {
-  const auto ends = RunTeam(3, [](Team& team) -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(team.Agree(absl::OkStatus()));
-    if (team.rank() == 2) {
-      team.GiveUp(absl::InvalidArgumentError("a slot too many"));
-      return team.Agree(absl::OkStatus());
+TEST(ProcessGroup, WhoGivesUpIsHeardWithItsReasonWhereverTheOthersWait) {
+  const auto ends = RunGroup(3, [](ProcessGroup& group) -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(group.Agree(absl::OkStatus()));
+    if (group.rank() == 2) {
+      group.GiveUp(absl::InvalidArgumentError("a slot too many"));
+      return group.Agree(absl::OkStatus());
     }
-    return SumOver(team, 1).status();
+    return SumOver(group, 1).status();
   });
   for (const absl::Status& end : ends) {
     EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
@@ -88,11 +88,11 @@ TEST(Team, WhoGivesUpIsHeardWithItsReasonWhereverTheOthersWait) {
   EXPECT_THAT(ends[0].message(), HasSubstr("worker 2"));
 }
 
-TEST(Team, AThreadThatWaitsForOthersCanBeInterrupted) {
-  const auto ends = RunTeam(2, [](Team& team) -> absl::Status {
-    if (team.rank() == 0) return team.Agree(absl::OkStatus());
-    team.Interrupt(absl::UnavailableError("server 1 is gone"));
-    return team.Agree(absl::OkStatus());
+TEST(ProcessGroup, AThreadThatWaitsForOthersCanBeInterrupted) {
+  const auto ends = RunGroup(2, [](ProcessGroup& group) -> absl::Status {
+    if (group.rank() == 0) return group.Agree(absl::OkStatus());
+    group.Interrupt(absl::UnavailableError("server 1 is gone"));
+    return group.Agree(absl::OkStatus());
   });
   for (const absl::Status& end : ends) {
     EXPECT_EQ(end.code(), absl::StatusCode::kUnavailable) << end;
@@ -100,41 +100,41 @@ TEST(Team, AThreadThatWaitsForOthersCanBeInterrupted) {
   }
 }
 
-TEST(Team, AnotherTeamHasItsOwnCalls) {
-  ExpectAllWell(RunTeam(3, [](Team& team) -> absl::Status {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Team> other, team.Another());
+TEST(ProcessGroup, AnotherGroupHasItsOwnCalls) {
+  ExpectAllWell(RunGroup(3, [](ProcessGroup& group) -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> other, group.Another());
     absl::Status beside;
     std::thread thread([&] {
       for (int i = 0; i < 50 && beside.ok(); ++i) beside = SumOver(*other, 1).status();
     });
     absl::Status here;
-    for (int i = 0; i < 50 && here.ok(); ++i) here = team.Agree(absl::OkStatus());
+    for (int i = 0; i < 50 && here.ok(); ++i) here = group.Agree(absl::OkStatus());
     thread.join();
     CISTERN_RETURN_IF_ERROR(beside);
     return here;
   }));
 }
 
-TEST(Team, AWorkerThatIsMissingIsNamed) {
+TEST(ProcessGroup, AWorkerThatIsMissingIsNamed) {
   absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
   ASSERT_TRUE(free.ok());
   const std::string address = absl::StrCat("127.0.0.1:", free->port());
   *free = Listener();
-  const auto team = Team::Form({0, 2, address, {4711}}, std::chrono::milliseconds(200));
-  EXPECT_EQ(team.status().code(), absl::StatusCode::kDeadlineExceeded) << team.status();
-  EXPECT_THAT(team.status().message(), HasSubstr("worker 1 did not come"));
+  const auto group = ProcessGroup::Form({0, 2, address, {4711}}, std::chrono::milliseconds(200));
+  EXPECT_EQ(group.status().code(), absl::StatusCode::kDeadlineExceeded) << group.status();
+  EXPECT_THAT(group.status().message(), HasSubstr("worker 1 did not come"));
 }
 
 // Worker 1 is a process that knows the secret and sends what no worker would: `length` to worker 0
 // as that of its message, then `message`. Returns what worker 0 makes of it.
-absl::Status LeaderOf(const std::function<absl::Status(Team&)>& leader, uint64_t length,
+absl::Status LeaderOf(const std::function<absl::Status(ProcessGroup&)>& leader, uint64_t length,
                       const std::string& message) {
   absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
   EXPECT_TRUE(free.ok());
   const std::string address = absl::StrCat("127.0.0.1:", free->port());
   *free = Listener();
   std::thread other([&] {
-    PeerGroup group;
+    GroupOptions group;
     group.rank = 1;
     group.size = 2;
     group.address = address;
@@ -153,17 +153,18 @@ absl::Status LeaderOf(const std::function<absl::Status(Team&)>& leader, uint64_t
   });
   absl::Status end;
   {
-    const auto team = Team::Form({0, 2, address, {4711}}, std::chrono::seconds(60));
-    EXPECT_TRUE(team.ok()) << team.status();
-    end = leader(**team);
+    const auto group = ProcessGroup::Form({0, 2, address, {4711}}, std::chrono::seconds(60));
+    EXPECT_TRUE(group.ok()) << group.status();
+    end = leader(**group);
   }
   other.join();
   return end;
 }
 
-TEST(Team, AMessageOfAnImpossibleLengthIsAnErrorOfItsWorker) {
-  const auto exchange = [](Team& team) { return team.Exchange({"", ""}).status(); };
-  for (const uint64_t length : {Team::kMaxMessageBytes + 1, uint64_t{1} << 62, ~uint64_t{0}}) {
+TEST(ProcessGroup, AMessageOfAnImpossibleLengthIsAnErrorOfItsWorker) {
+  const auto exchange = [](ProcessGroup& group) { return group.Exchange({"", ""}).status(); };
+  for (const uint64_t length :
+       {ProcessGroup::kMaxMessageBytes + 1, uint64_t{1} << 62, ~uint64_t{0}}) {
     const absl::Status end = LeaderOf(exchange, length, "");
     EXPECT_EQ(end.code(), absl::StatusCode::kInternal) << end;
     EXPECT_THAT(end.message(),
@@ -171,8 +172,8 @@ TEST(Team, AMessageOfAnImpossibleLengthIsAnErrorOfItsWorker) {
   }
 }
 
-TEST(Team, AnErrorCodeThatIsNoneIsAnErrorOfItsWorker) {
-  const auto agree = [](Team& team) { return team.Agree(absl::OkStatus()); };
+TEST(ProcessGroup, AnErrorCodeThatIsNoneIsAnErrorOfItsWorker) {
+  const auto agree = [](ProcessGroup& group) { return group.Agree(absl::OkStatus()); };
   for (const std::string message : {"\x11why", "\x7fwhy", "\x80why", "\xffwhy"}) {
     const absl::Status end = LeaderOf(agree, message.size(), message);
     EXPECT_EQ(end.code(), absl::StatusCode::kInternal) << end;
@@ -183,11 +184,11 @@ TEST(Team, AnErrorCodeThatIsNoneIsAnErrorOfItsWorker) {
   EXPECT_LT(LeaderOf(agree, long_reason.size(), long_reason).message().size(), 5000u);
 }
 
-TEST(Team, StepsOnTheCpuSumInTheOrderOfWorkers) {
-  ExpectAllWell(RunTeam(3, [](Team& team) -> absl::Status {
+TEST(ProcessGroup, StepsOnTheCpuSumInTheOrderOfWorkers) {
+  ExpectAllWell(RunGroup(3, [](ProcessGroup& group) -> absl::Status {
     DeviceContext device;
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> steps, team.OnDevice(device));
-    double x = team.rank() + 0.5;
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> steps, group.OnDevice(device));
+    double x = group.rank() + 0.5;
     CISTERN_RETURN_IF_ERROR(steps->AllReduce(&x, 1, ElementType::kDouble, device.stream()));
     EXPECT_EQ(x, 4.5);
     return absl::OkStatus();

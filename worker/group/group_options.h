@@ -26,7 +26,7 @@ struct GroupSecret {
 
 // One of `size` processes with ranks 0 .. size - 1. Rank 0 listens at an address that all know;
 // the others come there, and are told where each of them listens (no MPI, no shared folder).
-struct PeerGroup {
+struct GroupOptions {
   int rank = 0, size = 1;
   std::string address;  // "host:port" of rank 0; not read where size is 1
   GroupSecret secret;   // not read where size is 1

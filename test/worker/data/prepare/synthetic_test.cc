@@ -1,6 +1,6 @@
-// Planted data: a simple counter on the training data comes as close to the best AUC as it may, and
-// no closer.
-#include "worker/data/prepare/planted.h"
+// Synthetic data: a simple counter on the training data comes as close to the best AUC as it may,
+// and no closer.
+#include "worker/data/prepare/synthetic.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-SampleBlock ReadAll(const PlantedOptions& options, const PlantedSummary& summary,
+SampleBlock ReadAll(const SyntheticOptions& options, const SyntheticSummary& summary,
                     const std::string& list) {
   const NormOptions norm = {list, options.check, options.wide_keys, summary.shape, {}};
   SampleBlock block;
@@ -25,8 +25,8 @@ SampleBlock ReadAll(const PlantedOptions& options, const PlantedSummary& summary
   return block;
 }
 
-PlantedOptions Small(const Scratch& scratch) {
-  PlantedOptions options;
+SyntheticOptions Small(const Scratch& scratch) {
+  SyntheticOptions options;
   options.out = scratch.Path("planted");
   options.overwrite = true;
   options.train_samples = 100000;
@@ -72,12 +72,12 @@ double CounterAuc(const SampleBlock& train, const SampleBlock& test, size_t slot
   return PairAuc(by_score);
 }
 
-TEST(Planted, ACounterReachesTheBestAucWhereKeysAreFew) {
+TEST(Synthetic, ACounterReachesTheBestAucWhereKeysAreFew) {
   Scratch scratch;
   for (double factor_scale : {0.0, 0.8}) {  // with the interaction, cells of both keys are needed
-    PlantedOptions options = Small(scratch);
+    SyntheticOptions options = Small(scratch);
     options.factor_scale = factor_scale;
-    const auto summary = WritePlanted(options);
+    const auto summary = WriteSynthetic(options);
     ASSERT_TRUE(summary.ok()) << summary.status();
     const SampleBlock train = ReadAll(options, *summary, summary->train_list);
     const SampleBlock test = ReadAll(options, *summary, summary->test_list);
@@ -89,11 +89,11 @@ TEST(Planted, ACounterReachesTheBestAucWhereKeysAreFew) {
   }
 }
 
-TEST(Planted, WithoutAModelNothingCanBeKnown) {
+TEST(Synthetic, WithoutAModelNothingCanBeKnown) {
   Scratch scratch;
-  PlantedOptions options = Small(scratch);
+  SyntheticOptions options = Small(scratch);
   options.weight_scale = options.factor_scale = 0;
-  const auto summary = WritePlanted(options);
+  const auto summary = WriteSynthetic(options);
   ASSERT_TRUE(summary.ok());
   EXPECT_EQ(summary->best_auc, 0.5);  // all probabilities are tied
   const double rate = 1 / (1 + std::exp(1.0));
@@ -102,22 +102,22 @@ TEST(Planted, WithoutAModelNothingCanBeKnown) {
               0.01);
 }
 
-TEST(Planted, AKeyDoesNotInteractWithItself) {
+TEST(Synthetic, AKeyDoesNotInteractWithItself) {
   Scratch scratch;
-  PlantedOptions options = Small(scratch);
+  SyntheticOptions options = Small(scratch);
   options.slots = 1;
   options.weight_scale = 0;
-  EXPECT_EQ(WritePlanted(options)->best_auc, 0.5);
+  EXPECT_EQ(WriteSynthetic(options)->best_auc, 0.5);
   options.slots = 2;
-  EXPECT_GT(WritePlanted(options)->best_auc, 0.51);
+  EXPECT_GT(WriteSynthetic(options)->best_auc, 0.51);
 }
 
-TEST(Planted, KeysFollowTheParetoDistribution) {
+TEST(Synthetic, KeysFollowTheParetoDistribution) {
   Scratch scratch;
-  PlantedOptions options = Small(scratch);
+  SyntheticOptions options = Small(scratch);
   options.keys_per_slot = 1000;
   options.dense = 3;
-  const auto summary = WritePlanted(options);
+  const auto summary = WriteSynthetic(options);
   ASSERT_TRUE(summary.ok());
   const SampleBlock train = ReadAll(options, *summary, summary->train_list);
   std::map<Key, double> counts;
@@ -139,32 +139,32 @@ TEST(Planted, KeysFollowTheParetoDistribution) {
   for (float x : train.dense) ASSERT_TRUE(x >= -1 && x < 1);
 }
 
-TEST(Planted, IsAFunctionOfItsOptions) {
+TEST(Synthetic, IsAFunctionOfItsOptions) {
   Scratch scratch;
-  PlantedOptions options = Small(scratch);
-  ASSERT_TRUE(WritePlanted(options).ok());
+  SyntheticOptions options = Small(scratch);
+  ASSERT_TRUE(WriteSynthetic(options).ok());
   const std::string first = scratch.Read("planted/train/part-00001.norm");
-  ASSERT_TRUE(WritePlanted(options).ok());
+  ASSERT_TRUE(WriteSynthetic(options).ok());
   EXPECT_EQ(scratch.Read("planted/train/part-00001.norm"), first);
   options.seed = 2;
-  ASSERT_TRUE(WritePlanted(options).ok());
+  ASSERT_TRUE(WriteSynthetic(options).ok());
   EXPECT_NE(scratch.Read("planted/train/part-00001.norm"), first);
 }
 
-TEST(Planted, RefusesWhatCannotBe) {
+TEST(Synthetic, RefusesWhatCannotBe) {
   Scratch scratch;
   const auto code = [&](const auto& change) {
-    PlantedOptions options = Small(scratch);
+    SyntheticOptions options = Small(scratch);
     change(options);
-    return WritePlanted(options).status().code();
+    return WriteSynthetic(options).status().code();
   };
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_EQ(code([](PlantedOptions& o) { o.alpha = 1; }), kInvalid);
-  EXPECT_EQ(code([](PlantedOptions& o) { o.slots = 0; }), kInvalid);
-  EXPECT_EQ(code([](PlantedOptions& o) { o.test_samples = 0; }), kInvalid);
-  EXPECT_EQ(code([](PlantedOptions& o) { o.keys_per_slot = 1ull << 31, o.wide_keys = false; }),
+  EXPECT_EQ(code([](SyntheticOptions& o) { o.alpha = 1; }), kInvalid);
+  EXPECT_EQ(code([](SyntheticOptions& o) { o.slots = 0; }), kInvalid);
+  EXPECT_EQ(code([](SyntheticOptions& o) { o.test_samples = 0; }), kInvalid);
+  EXPECT_EQ(code([](SyntheticOptions& o) { o.keys_per_slot = 1ull << 31, o.wide_keys = false; }),
             kInvalid);
-  EXPECT_EQ(code([](PlantedOptions& o) { o.out = ""; }), kInvalid);
+  EXPECT_EQ(code([](SyntheticOptions& o) { o.out = ""; }), kInvalid);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What a row has missed, against steps with a gradient of zero, one after another.
-#include "common/value/missed_steps.h"
+#include "common/value/deferred_updates.h"
 
 #include <gtest/gtest.h>
 
@@ -16,10 +16,10 @@ struct Row {
 
 constexpr uint32_t kDim = 21;  // one block of lanes, and a part of one
 
-RuleParams Rule(RuleKind kind, MissedRule missed) {
+RuleParams Rule(RuleKind kind, UpdateType missed) {
   RuleParams rule;
   rule.kind = kind;
-  rule.missed = missed;
+  rule.update_type = missed;
   return rule;
 }
 
@@ -53,35 +53,36 @@ void Untouched(const RuleParams& rule, const std::vector<float>& sizes, uint64_t
   }
 }
 
-void MakeUp(const RuleParams& rule, const std::vector<float>& sizes, uint64_t from, uint64_t to,
-            Row* row) {
-  MakeUpSteps(rule, sizes.data(), FadingSteps(rule), from, to, kDim, row->weight.data(),
-              row->state.data());
+void ApplyDeferred(const RuleParams& rule, const std::vector<float>& sizes, uint64_t from,
+                   uint64_t to, Row* row) {
+  ApplyDeferredUpdates(rule, sizes.data(), FadingSteps(rule), from, to, kDim, row->weight.data(),
+                       row->state.data());
 }
 
-TEST(MissedSteps, AdamIsMadeUpToTheBit) {
-  const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
+TEST(DeferredUpdates, AdamIsMadeUpToTheBit) {
+  const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 300);
   for (const uint64_t missed : {1, 2, 3, 50, 198}) {
     Row made_up = Touched(rule, sizes, 5), stepped = made_up;
-    MakeUp(rule, sizes, 5, 5 + missed, &made_up);
+    ApplyDeferred(rule, sizes, 5, 5 + missed, &made_up);
     Untouched(rule, sizes, 5, 5 + missed, &stepped);
     EXPECT_EQ(made_up, stepped) << missed;
   }
 }
 
-TEST(MissedSteps, ItDoesNotMatterInHowManyPartsTheyAreMadeUp) {
-  const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
+TEST(DeferredUpdates, ItDoesNotMatterInHowManyPartsTheyAreMadeUp) {
+  const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 300);
   Row once = Touched(rule, sizes, 3), often = once;
-  MakeUp(rule, sizes, 3, 120, &once);
-  for (uint64_t from = 3; from < 120; from += 13) MakeUp(rule, sizes, from, from + 13, &often);
+  ApplyDeferred(rule, sizes, 3, 120, &once);
+  for (uint64_t from = 3; from < 120; from += 13)
+    ApplyDeferred(rule, sizes, from, from + 13, &often);
   EXPECT_EQ(once, often);
 }
 
 // In double, so that what is left out shows rather than the rounding of thousands of steps.
-TEST(MissedSteps, AdamLeavesOutLessThanRounding) {
-  const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
+TEST(DeferredUpdates, AdamLeavesOutLessThanRounding) {
+  const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   EXPECT_EQ(FadingSteps(rule), 199u);
   const std::vector<float> sizes = SizesOf(rule, 20000);
   Row row = Touched(rule, sizes, 40);
@@ -96,7 +97,7 @@ TEST(MissedSteps, AdamLeavesOutLessThanRounding) {
       w[i] -= sizes[t] * m / (std::sqrt(v) + rule.epsilon);
     }
   }
-  MakeUp(rule, sizes, 40, 20000, &row);
+  ApplyDeferred(rule, sizes, 40, 20000, &row);
   for (uint32_t i = 0; i < kDim; ++i) {
     EXPECT_NEAR(row.weight[i], w[i], 2e-7) << i;
     EXPECT_NEAR(row.state[i], state[i], 1e-30) << i;
@@ -105,25 +106,25 @@ TEST(MissedSteps, AdamLeavesOutLessThanRounding) {
 }
 
 // beta1 above sqrt(beta2): a move grows against the one before it, so none may be left out.
-TEST(MissedSteps, AdamThatDoesNotFadeIsMadeUpWhole) {
-  RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
+TEST(DeferredUpdates, AdamThatDoesNotFadeIsMadeUpWhole) {
+  RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   rule.beta2 = 0.5f;
   EXPECT_EQ(FadingSteps(rule), 0u);
   const std::vector<float> sizes = SizesOf(rule, 1000);
   Row made_up = Touched(rule, sizes, 5), stepped = made_up;
-  MakeUp(rule, sizes, 5, 1000, &made_up);
+  ApplyDeferred(rule, sizes, 5, 1000, &made_up);
   Untouched(rule, sizes, 5, 1000, &stepped);
   EXPECT_EQ(made_up, stepped);
 }
 
-TEST(MissedSteps, AVelocityIsSummedInClosedForm) {
+TEST(DeferredUpdates, AVelocityIsSummedInClosedForm) {
   for (const RuleKind kind : {RuleKind::kMomentum, RuleKind::kNesterov}) {
-    for (const MissedRule missed : {MissedRule::kGlobal, MissedRule::kLazyGlobal}) {
+    for (const UpdateType missed : {UpdateType::kGlobal, UpdateType::kLazyGlobal}) {
       const RuleParams rule = Rule(kind, missed);
       const std::vector<float> sizes = SizesOf(rule, 5000);
       for (const uint64_t to : {6u, 7u, 40u, 5000u}) {
         Row made_up = Touched(rule, sizes, 5), stepped = made_up;
-        MakeUp(rule, {}, 5, to, &made_up);
+        ApplyDeferred(rule, {}, 5, to, &made_up);
         Untouched(rule, sizes, 5, to, &stepped);
         for (uint32_t i = 0; i < kDim; ++i) {
           EXPECT_NEAR(made_up.weight[i], stepped.weight[i], 1e-7) << to;
@@ -134,21 +135,21 @@ TEST(MissedSteps, AVelocityIsSummedInClosedForm) {
   }
 }
 
-TEST(MissedSteps, AVelocityWithoutMomentumIsStill) {
-  RuleParams rule = Rule(RuleKind::kMomentum, MissedRule::kGlobal);
+TEST(DeferredUpdates, AVelocityWithoutMomentumIsStill) {
+  RuleParams rule = Rule(RuleKind::kMomentum, UpdateType::kGlobal);
   rule.beta1 = 0;
   const std::vector<float> sizes = SizesOf(rule, 100);
   Row row = Touched(rule, sizes, 5);
   const std::vector<float> before = row.weight;
-  MakeUp(rule, {}, 5, 50, &row);
+  ApplyDeferred(rule, {}, 5, 50, &row);
   EXPECT_EQ(row.weight, before);
 }
 
 // HugeCTR v2.3: at a touch in step t of a row whose last was `prev`, k = t - prev:
 // w -= lr / (1 - b1) * sqrt(1 - b2^prev) / (1 - b1^prev) * (1 - b1^k) * m / (sqrt(v) + eps), the
 // gradient of `prev` included. Here that gradient's own move is made at `prev`.
-TEST(MissedSteps, LazyGlobalIsTheFormulaOfHugeCtr) {
-  const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kLazyGlobal);
+TEST(DeferredUpdates, LazyGlobalIsTheFormulaOfHugeCtr) {
+  const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kLazyGlobal);
   constexpr double kRate = 0.02, kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-7f;
   std::vector<float> sizes;
   for (uint64_t t = 1; t <= 100; ++t) sizes.push_back(StepSize(rule, kRate, t));
@@ -165,7 +166,8 @@ TEST(MissedSteps, LazyGlobalIsTheFormulaOfHugeCtr) {
     v = std::pow(kBeta2, k) * v + (1 - kBeta2) * grad * grad;
     prev = t;
 
-    MakeUpSteps(rule, sizes.data(), FadingSteps(rule), last, t - 1, 1, weight.data(), state.data());
+    ApplyDeferredUpdates(rule, sizes.data(), FadingSteps(rule), last, t - 1, 1, weight.data(),
+                         state.data());
     EXPECT_NEAR(weight[0], w, 1e-6) << "before step " << t;
     ApplyRule(rule, sizes[t - 1], 1, &grad, weight.data(), state.data());
     EXPECT_NEAR(state[0], m, 1e-8) << t;
@@ -174,48 +176,49 @@ TEST(MissedSteps, LazyGlobalIsTheFormulaOfHugeCtr) {
   }
 }
 
-TEST(MissedSteps, ARowThatNoStepHasTouchedStays) {
+TEST(DeferredUpdates, ARowThatNoStepHasTouchedStays) {
   for (const RuleKind kind : {RuleKind::kAdam, RuleKind::kMomentum, RuleKind::kNesterov}) {
-    const RuleParams rule = Rule(kind, MissedRule::kGlobal);
+    const RuleParams rule = Rule(kind, UpdateType::kGlobal);
     const std::vector<float> sizes = SizesOf(rule, 50);
     std::vector<float> weight(kDim, 0.25f), state(RowStateFloats(rule, kDim));
-    MakeUpRow(rule, sizes.data(), FadingSteps(rule), 49, 50, kDim, weight.data(), state.data());
+    ApplyDeferredUpdatesToRow(rule, sizes.data(), FadingSteps(rule), 49, 50, kDim, weight.data(),
+                              state.data());
     EXPECT_EQ(weight, std::vector<float>(kDim, 0.25f));
     EXPECT_EQ(state.back(), 50.0f);
   }
 }
 
 // A saved model keeps its state, and begins again at step 0.
-TEST(MissedSteps, ARowThatWasLoadedWithItsStateMoves) {
-  const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
+TEST(DeferredUpdates, ARowThatWasLoadedWithItsStateMoves) {
+  const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 100);
   Row made_up = Touched(rule, sizes, 20), stepped = made_up;
-  MakeUp(rule, sizes, 0, 60, &made_up);
+  ApplyDeferred(rule, sizes, 0, 60, &made_up);
   Untouched(rule, sizes, 0, 60, &stepped);
   EXPECT_EQ(made_up, stepped);
   Row lazy = Touched(rule, sizes, 20);
   const std::vector<float> before = lazy.weight;
-  MakeUp(Rule(RuleKind::kAdam, MissedRule::kLazyGlobal), sizes, 0, 60, &lazy);
+  ApplyDeferred(Rule(RuleKind::kAdam, UpdateType::kLazyGlobal), sizes, 0, 60, &lazy);
   EXPECT_NE(lazy.weight, before);
 }
 
-TEST(MissedSteps, ARowThatIsAheadOfTheStepStays) {
-  const RuleParams rule = Rule(RuleKind::kAdam, MissedRule::kGlobal);
+TEST(DeferredUpdates, ARowThatIsAheadOfTheStepStays) {
+  const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 50);
   Row row = Touched(rule, sizes, 20), before = row;
-  MakeUp(rule, sizes, 20, 20, &row);
-  MakeUp(rule, sizes, 20, 10, &row);
+  ApplyDeferred(rule, sizes, 20, 20, &row);
+  ApplyDeferred(rule, sizes, 20, 10, &row);
   EXPECT_EQ(row, before);
 }
 
-TEST(MissedSteps, OnlyTablesThatMakeUpStepsCountThem) {
-  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, MissedRule::kLocal), 8), 16u);
-  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, MissedRule::kGlobal), 8), 17u);
-  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kNesterov, MissedRule::kLazyGlobal), 8), 9u);
-  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, MissedRule::kGlobal), 0), 0u);
+TEST(DeferredUpdates, OnlyTablesThatMakeUpStepsCountThem) {
+  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, UpdateType::kLocal), 8), 16u);
+  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, UpdateType::kGlobal), 8), 17u);
+  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kNesterov, UpdateType::kLazyGlobal), 8), 9u);
+  EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, UpdateType::kGlobal), 0), 0u);
 }
 
-TEST(MissedSteps, PowersAreThoseOfTheNumber) {
+TEST(DeferredUpdates, PowersAreThoseOfTheNumber) {
   EXPECT_EQ(PowerOf(0.5f, 0), 1.0f);
   EXPECT_EQ(PowerOf(0.5f, 10), 0x1p-10f);
   EXPECT_EQ(PowerOf(0.999f, 12345), static_cast<float>(std::pow(double{0.999f}, 12345)));

@@ -91,9 +91,10 @@ CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
 //
 // weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: StepSize() of step t at t - 1,
 // up to `to`; other rules than Adam do not read it. fading_steps: FadingSteps(rule).
-CISTERN_HOST_DEVICE inline void MakeUpSteps(const RuleParams& rule, const float* step_sizes,
-                                            uint64_t fading_steps, uint64_t from, uint64_t to,
-                                            uint32_t n, float* weight, float* state) {
+CISTERN_HOST_DEVICE inline void ApplyDeferredUpdates(const RuleParams& rule,
+                                                     const float* step_sizes, uint64_t fading_steps,
+                                                     uint64_t from, uint64_t to, uint32_t n,
+                                                     float* weight, float* state) {
   constexpr uint32_t kVector = 16;  // weights at a time
   if (from >= to || (from == 0 && IsStill(n, state))) return;
   const uint64_t missed = to - from;
@@ -102,7 +103,7 @@ CISTERN_HOST_DEVICE inline void MakeUpSteps(const RuleParams& rule, const float*
       float* m = state;
       float* v = state + n;
       uint64_t left = missed;
-      if (rule.missed == MissedRule::kLazyGlobal) {
+      if (rule.update_type == UpdateType::kLazyGlobal) {
         const float faded = PowerOf(rule.beta1, missed);
         const float moves =
             step_sizes[from > 0 ? from - 1 : 0] * rule.beta1 * (1.0f - faded) / (1.0f - rule.beta1);
@@ -145,11 +146,14 @@ CISTERN_HOST_DEVICE inline void MakeUpSteps(const RuleParams& rule, const float*
 // The same for a row of a pass or of a table, whose state ends with the number of its last step
 // (RowStateFloats); that becomes `mark`: `to`, or to + 1 where the row takes part in the next step.
 // Whole numbers above 2^24 are rounded in a float: such a row is off by a step or two.
-CISTERN_HOST_DEVICE inline void MakeUpRow(const RuleParams& rule, const float* step_sizes,
-                                          uint64_t fading_steps, uint64_t to, uint64_t mark,
-                                          uint32_t n, float* weight, float* state) {
+CISTERN_HOST_DEVICE inline void ApplyDeferredUpdatesToRow(const RuleParams& rule,
+                                                          const float* step_sizes,
+                                                          uint64_t fading_steps, uint64_t to,
+                                                          uint64_t mark, uint32_t n, float* weight,
+                                                          float* state) {
   float& last = state[RuleStateFloats(rule.kind, n)];
-  MakeUpSteps(rule, step_sizes, fading_steps, static_cast<uint64_t>(last), to, n, weight, state);
+  ApplyDeferredUpdates(rule, step_sizes, fading_steps, static_cast<uint64_t>(last), to, n, weight,
+                       state);
   last = static_cast<float>(mark);
 }
 

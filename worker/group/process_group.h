@@ -11,31 +11,32 @@
 
 #include "common/base/status.h"
 #include "cuda/collective/communicator.h"
+#include "worker/group/group_options.h"
 
 namespace cistern {
 
 // How the workers of a run find each other.
-struct TeamPlace {
+struct GroupPlace {
   uint32_t rank = 0, size = 1;
   std::string address;  // "host:port" of worker 0, who listens there
-  GroupSecret secret;   // of the run (train_team.h); teams beside the first get their own
+  GroupSecret secret;   // of the run (training_group.h); groups made from the first get their own
   // Set by a signal handler: nobody is waited for any more (kCancelled). May be null.
   const std::atomic<bool>* interrupted = nullptr;
 };
 
 // All workers make the same calls in the same order. An error names the worker that is at fault,
-// and ends the team: it is not mended, a new one is formed. A worker that ends is noticed at once;
+// and ends the group: it is not mended, a new one is formed. A worker that ends is noticed at once;
 // one that is there but does not come is waited for.
 //
-// Threads: one at a time; another thread takes another team of the same workers (Another).
-class Team {
+// Threads: one at a time; another thread takes another group of the same workers (Another).
+class ProcessGroup {
  public:
   static constexpr uint64_t kMaxMessageBytes = uint64_t{16} << 30;
 
   // Waits until all are there. kInvalidArgument: a place that cannot be; kUnavailable,
   // kDeadlineExceeded: who is missing.
-  static absl::StatusOr<std::unique_ptr<Team>> Form(const TeamPlace& place,
-                                                    std::chrono::milliseconds limit);
+  static absl::StatusOr<std::unique_ptr<ProcessGroup>> Form(const GroupPlace& place,
+                                                            std::chrono::milliseconds limit);
 
   uint32_t rank() const { return static_cast<uint32_t>(peers_->rank()); }
   uint32_t size() const { return static_cast<uint32_t>(peers_->size()); }
@@ -58,8 +59,8 @@ class Team {
   // `work` is done by worker 0 alone; the others wait for its end.
   absl::Status Lead(const std::function<absl::Status()>& work);
 
-  // One more team of the same workers.
-  absl::StatusOr<std::unique_ptr<Team>> Another();
+  // One more group of the same workers.
+  absl::StatusOr<std::unique_ptr<ProcessGroup>> Another();
   // For the steps on `device`: NCCL between GPUs, the host's network where a GPU has none.
   absl::StatusOr<std::unique_ptr<Communicator>> OnDevice(DeviceContext& device);
 
@@ -69,25 +70,25 @@ class Team {
   void Interrupt(const absl::Status& why) { peers_->Interrupt(why); }
 
  private:
-  Team(TeamPlace place, std::unique_ptr<Communicator> peers)
+  ProcessGroup(GroupPlace place, std::unique_ptr<Communicator> peers)
       : place_(std::move(place)), peers_(std::move(peers)) {}
   // A group beside this one, at a port that worker 0 opens for it.
-  absl::StatusOr<PeerGroup> NextGroup();
+  absl::StatusOr<GroupOptions> NextGroup();
 
-  const TeamPlace place_;
+  const GroupPlace place_;
   const std::unique_ptr<Communicator> peers_;
   Stream host_;  // of peers_
 };
 
 // The sum of what the workers say.
-absl::StatusOr<uint64_t> SumOver(Team& team, uint64_t own);
+absl::StatusOr<uint64_t> SumOver(ProcessGroup& group, uint64_t own);
 
-// The same for a worker that may be alone (team is null).
-inline absl::Status Lead(Team* team, const std::function<absl::Status()>& work) {
-  return team == nullptr ? work() : team->Lead(work);
+// The same for a worker that may be alone (group is null).
+inline absl::Status Lead(ProcessGroup* group, const std::function<absl::Status()>& work) {
+  return group == nullptr ? work() : group->Lead(work);
 }
-inline absl::Status Agree(Team* team, const absl::Status& own) {
-  return team == nullptr ? own : team->Agree(own);
+inline absl::Status Agree(ProcessGroup* group, const absl::Status& own) {
+  return group == nullptr ? own : group->Agree(own);
 }
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-#include "worker/train/train_team.h"
+#include "worker/train/training_group.h"
 
 #include "common/base/secret.h"
 
@@ -11,17 +11,17 @@ constexpr size_t kMaxStateBytes = size_t{1} << 30;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrainTeam>> TrainTeam::Form(const TeamPlace& place,
-                                                           std::chrono::milliseconds limit,
-                                                           DeviceContext& device) {
-  auto team = std::make_unique<TrainTeam>();
-  CISTERN_ASSIGN_OR_RETURN(team->trainers, Team::Form(place, limit));
-  CISTERN_ASSIGN_OR_RETURN(team->stagers, team->trainers->Another());
-  CISTERN_ASSIGN_OR_RETURN(team->steps, team->trainers->OnDevice(device));
-  return team;
+absl::StatusOr<std::unique_ptr<TrainingGroup>> TrainingGroup::Form(const GroupPlace& place,
+                                                                   std::chrono::milliseconds limit,
+                                                                   DeviceContext& device) {
+  auto group = std::make_unique<TrainingGroup>();
+  CISTERN_ASSIGN_OR_RETURN(group->trainers, ProcessGroup::Form(place, limit));
+  CISTERN_ASSIGN_OR_RETURN(group->stagers, group->trainers->Another());
+  CISTERN_ASSIGN_OR_RETURN(group->steps, group->trainers->OnDevice(device));
+  return group;
 }
 
-void TrainTeam::GiveUp(const absl::Status& why) {
+void TrainingGroup::GiveUp(const absl::Status& why) {
   trainers->GiveUp(why);
   steps->GiveUp(why);
   stagers->Interrupt(why);
@@ -44,10 +44,10 @@ GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::strin
   return secret;
 }
 
-absl::Status FollowWriter(Team& team, ParameterClient& client) {
+absl::Status FollowWriter(ProcessGroup& group, ParameterClient& client) {
   CISTERN_ASSIGN_OR_RETURN(const std::string packed,
-                           team.FromLeader(team.leads() ? client.writer().Pack() : ""));
-  if (team.leads()) return absl::OkStatus();
+                           group.FromLeader(group.leads() ? client.writer().Pack() : ""));
+  if (group.leads()) return absl::OkStatus();
   if (packed.size() > kMaxStateBytes) return absl::InternalError("worker 0 sent too long a state");
   CISTERN_ASSIGN_OR_RETURN(const ParameterClient::Writer writer,
                            ParameterClient::Writer::Unpack(packed));
@@ -67,12 +67,12 @@ absl::Status CheckFleetOfWriter(ParameterClient& client) {
 }
 
 // Three letters, y or n, and the position.
-absl::StatusOr<TrainStart> StartOfLeader(Team& team, const TrainStart& own) {
+absl::StatusOr<TrainStart> StartOfLeader(ProcessGroup& group, const TrainStart& own) {
   std::string said;
   for (const bool flag : {own.after_commit, own.write_pass_line, own.is_over}) {
     said += flag ? 'y' : 'n';
   }
-  CISTERN_ASSIGN_OR_RETURN(said, team.FromLeader(said + FormatPosition(own.position)));
+  CISTERN_ASSIGN_OR_RETURN(said, group.FromLeader(said + FormatPosition(own.position)));
   if (said.size() < 3) return absl::InternalError("worker 0 sent no start");
   TrainStart start;
   CISTERN_ASSIGN_OR_RETURN(start.position, ParsePosition(said.substr(3)));

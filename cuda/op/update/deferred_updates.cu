@@ -1,7 +1,7 @@
 // Bytes that must move, a row: 8 + 8 dim + 8 for each cell of state (Adam: 8 + 24 dim), where it
 // has missed anything. About 8 FLOPs a weight and missed step for Adam, 199 steps at most with the
 // usual constants: rows that were away for long are bound by that.
-#include "cuda/op/update/make_up_steps.h"
+#include "cuda/op/update/deferred_updates.h"
 
 #include "common/base/check.h"
 #include "cuda/op/primitive/map.cuh"
@@ -14,9 +14,9 @@ constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
 // threadIdx.x runs over the weights of a row, threadIdx.y over rows. Every weight moves on its own;
 // all of a row read its last step, which MarkKernel then changes.
 __global__ void __launch_bounds__(kBlockThreads)
-    MakeUpKernel(RuleParams rule, const float* step_sizes, uint64_t fading_steps, uint64_t to,
-                 unsigned fields, const uint32_t* rows, float* weights, float* states,
-                 size_t stride, size_t count, size_t dim) {
+    DeferredUpdatesKernel(RuleParams rule, const float* step_sizes, uint64_t fading_steps,
+                          uint64_t to, unsigned fields, const uint32_t* rows, float* weights,
+                          float* states, size_t stride, size_t count, size_t dim) {
   const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (i >= count) return;
   const size_t at = (rows == nullptr ? i : rows[i]) * stride;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     for (unsigned f = 0; f < kMaxStateFields; ++f) {
       if (f < fields) s[f] = states[at + f * dim + e];
     }
-    cistern::MakeUpSteps(rule, step_sizes, fading_steps, last, to, 1, weights + at + e, s);
+    cistern::ApplyDeferredUpdates(rule, step_sizes, fading_steps, last, to, 1, weights + at + e, s);
 #pragma unroll
     for (unsigned f = 0; f < kMaxStateFields; ++f) {
       if (f < fields) states[at + f * dim + e] = s[f];
@@ -44,19 +44,19 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 }  // namespace
 
-void MakeUpSteps(const RuleParams& rule, const float* step_sizes, uint64_t fading_steps,
-                 uint64_t to, uint64_t mark, const uint32_t* rows, float* weights, float* states,
-                 size_t stride, size_t count, size_t dim, Stream& stream) {
+void ApplyDeferredUpdates(const RuleParams& rule, const float* step_sizes, uint64_t fading_steps,
+                          uint64_t to, uint64_t mark, const uint32_t* rows, float* weights,
+                          float* states, size_t stride, size_t count, size_t dim, Stream& stream) {
   if (dim == 0) return;
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
   const dim3 block = RowBlock(dim);
-  Launch("MakeUpSteps", MakeUpKernel, dim3(static_cast<unsigned>(CeilDivide(count, block.y))),
-         block, 0, stream, rule, step_sizes, fading_steps, to, fields, rows, weights, states,
-         stride, count, dim);
-  Launch("MakeUpSteps", MarkKernel, dim3(static_cast<unsigned>(CeilDivide(count, kBlockThreads))),
-         dim3(kBlockThreads), 0, stream, static_cast<float>(mark), rows, states + fields * dim,
-         stride, count);
+  Launch("ApplyDeferredUpdates", DeferredUpdatesKernel,
+         dim3(static_cast<unsigned>(CeilDivide(count, block.y))), block, 0, stream, rule,
+         step_sizes, fading_steps, to, fields, rows, weights, states, stride, count, dim);
+  Launch("ApplyDeferredUpdates", MarkKernel,
+         dim3(static_cast<unsigned>(CeilDivide(count, kBlockThreads))), dim3(kBlockThreads), 0,
+         stream, static_cast<float>(mark), rows, states + fields * dim, stride, count);
 }
 
 }  // namespace cistern::op::gpu

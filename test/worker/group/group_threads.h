@@ -1,4 +1,4 @@
-// Workers of a team as threads of the test.
+// Workers of a group as threads of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,13 +7,13 @@
 #include <thread>
 #include <vector>
 
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 
 namespace cistern {
 
 // Runs `work` as each of `size` workers, and returns how they ended.
-inline std::vector<absl::Status> RunTeam(uint32_t size,
-                                         const std::function<absl::Status(Team&)>& work) {
+inline std::vector<absl::Status> RunGroup(uint32_t size,
+                                          const std::function<absl::Status(ProcessGroup&)>& work) {
   std::string address;
   {
     const absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
@@ -24,8 +24,8 @@ inline std::vector<absl::Status> RunTeam(uint32_t size,
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      auto team = Team::Form({rank, size, address, {4711}}, std::chrono::seconds(60));
-      ends[rank] = team.ok() ? work(**team) : team.status();
+      auto group = ProcessGroup::Form({rank, size, address, {4711}}, std::chrono::seconds(60));
+      ends[rank] = group.ok() ? work(**group) : group.status();
     });
   }
   for (std::thread& thread : threads) thread.join();

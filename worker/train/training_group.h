@@ -6,20 +6,20 @@
 #include <string>
 
 #include "worker/client/parameter_client.h"
-#include "worker/group/team.h"
+#include "worker/group/process_group.h"
 #include "worker/train/train_start.h"
 
 namespace cistern {
 
-struct TrainTeam {
-  std::unique_ptr<Team> trainers;       // of the thread that trains
-  std::unique_ptr<Team> stagers;        // of the thread that makes passes
-  std::unique_ptr<Communicator> steps;  // of the model
+struct TrainingGroup {
+  std::unique_ptr<ProcessGroup> trainers;  // of the thread that trains
+  std::unique_ptr<ProcessGroup> stagers;   // of the thread that makes passes
+  std::unique_ptr<Communicator> steps;     // of the model
 
   // Waits until all are there, and joins them on `device`.
-  static absl::StatusOr<std::unique_ptr<TrainTeam>> Form(const TeamPlace& place,
-                                                         std::chrono::milliseconds limit,
-                                                         DeviceContext& device);
+  static absl::StatusOr<std::unique_ptr<TrainingGroup>> Form(const GroupPlace& place,
+                                                             std::chrono::milliseconds limit,
+                                                             DeviceContext& device);
   // Tells the others, whatever they wait for, why this worker does not go on. Any thread may be in
   // a call of the stagers.
   void GiveUp(const absl::Status& why);
@@ -31,11 +31,11 @@ struct TrainTeam {
 GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::string& peers);
 
 // The state of the fleet as worker 0 sees it becomes that of all.
-absl::Status FollowWriter(Team& team, ParameterClient& client);
+absl::Status FollowWriter(ProcessGroup& group, ParameterClient& client);
 // Of a worker that follows: kInvalidArgument if its server 0 never heard of the writer's epoch,
 // which it is the first to hear of. So it is of another fleet.
 absl::Status CheckFleetOfWriter(ParameterClient& client);
 // The start of worker 0.
-absl::StatusOr<TrainStart> StartOfLeader(Team& team, const TrainStart& own);
+absl::StatusOr<TrainStart> StartOfLeader(ProcessGroup& group, const TrainStart& own);
 
 }  // namespace cistern
