@@ -1,4 +1,4 @@
-// cistern: everything a person types.
+// The program cistern, which holds every command.
 #include <csignal>
 
 #include "cli/command/commands.h"
@@ -6,7 +6,7 @@
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f fails instead, and the error says so
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern", "make passes smaller (cistern.pass_memory_mb)");
   cistern::CommandLine line("cistern", "A distributed parameter server for CTR models.");
   cistern::AddAllCommands(line.root());

@@ -1,4 +1,5 @@
-// cistern-worker: `cistern train` against a fleet, as a launcher starts it, one process a device.
+// The program cistern-worker: `cistern train` against a fleet, one process per device, started by a
+// launcher.
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -20,7 +21,7 @@ struct WorkerFlags {
   bool insecure_remote = false;
 };
 
-// Flags win over the environment of the launcher.
+// Flags override the launcher's environment.
 absl::StatusOr<WorkerRank> RankOf(const WorkerFlags& flags) {
   if (flags.rank.empty() && flags.world_size.empty()) return RankFromEnvironment(std::getenv);
   return RankFromEnvironment([&flags](const char* name) -> const char* {
@@ -38,17 +39,17 @@ absl::Status CheckPeers(const WorkerRank& worker, bool insecure_remote) {
     return WithFix(
         absl::InvalidArgumentError(absl::StrCat("worker ", worker.rank, " of ", worker.world_size,
                                                 " does not know where worker 0 is")),
-        "give all workers --peers HOST:PORT: a host of worker 0 that the others reach, and "
-        "a free port there (or MASTER_ADDR and MASTER_PORT)");
+        "start every worker with the same --peers HOST:PORT: an address of worker 0's machine that "
+        "the others can reach, and a free port there (or set MASTER_ADDR and MASTER_PORT)");
   }
   CISTERN_ASSIGN_OR_RETURN(const HostAndPort place, ParseAddress(worker.peers));
   if (insecure_remote || IsLoopback(place.host)) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
                      absl::StrCat("--peers ", worker.peers,
-                                  ": the workers' connections are not encrypted, and everyone who "
-                                  "can read that network could take part")),
-                 "use 127.0.0.1 for workers of one machine, or add --insecure-remote on a network "
-                 "of your own");
+                                  ": connections between workers are not encrypted, and anyone who "
+                                  "can read that network could join the run")),
+                 "use 127.0.0.1 for workers on one machine, or add --insecure-remote on a private "
+                 "network");
 }
 
 absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
@@ -69,7 +70,7 @@ absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f fails instead, and the error says so
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern-worker",
                                    "make passes smaller (cistern.pass_memory_mb)");
   cistern::CommandLine line("cistern-worker", "Trains a model against a fleet of servers.");
@@ -78,18 +79,22 @@ int main(int argc, char** argv) {
   cistern::AddTrainFlags(root, &flags->train);
   root.Flag("--rank", &flags->rank,
             {"INT",
-             "Rank of this worker; else from the launcher's environment (RANK, "
+             "Rank of this worker; by default from the launcher's environment (RANK, "
              "OMPI_COMM_WORLD_RANK, SLURM_PROCID, PADDLE_TRAINER_ID, JOB_COMPLETION_INDEX).",
              "--rank 0"});
-  root.Flag("--world-size", &flags->world_size,
-            {"INT", "Number of workers; else from the launcher's environment.", "--world-size 4"});
-  root.Flag("--peers", &flags->peers,
-            {"HOST:PORT",
-             "Several workers: where worker 0 listens for the others, the same for all; else "
-             "MASTER_ADDR:MASTER_PORT.",
-             "--peers 127.0.0.1:7790"});
+  root.Flag(
+      "--world-size", &flags->world_size,
+      {"INT", "Number of workers; by default from the launcher's environment.", "--world-size 4"});
+  root.Flag(
+      "--peers", &flags->peers,
+      {"HOST:PORT",
+       "Several workers: the address where worker 0 listens for the others, the same for all; "
+       "by default MASTER_ADDR:MASTER_PORT.",
+       "--peers 127.0.0.1:7790"});
   root.Switch("--insecure-remote", &flags->insecure_remote,
-              {"", "Allows --peers on another machine: whoever reaches that port could take part.",
+              {"",
+               "Allows --peers on another machine. Anyone who can reach that port could join the "
+               "run.",
                "--insecure-remote"});
   root.Example(cistern::kExample);
   root.Does([flags](cistern::Console& console) { return cistern::RunWorker(*flags, console); });

@@ -1,11 +1,11 @@
-# The library behind op::Gemm on the CPU: the fastest that is here, or the one that is asked for.
+# The library behind op::Gemm on the CPU: the one in CISTERN_GEMM, or the fastest one found.
 set(CISTERN_GEMM "AUTO" CACHE STRING "Matrix product on the CPU: AUTO, ONEDNN, OPENBLAS or EIGEN")
 find_path(CISTERN_DNNL_INCLUDE oneapi/dnnl/dnnl.h)
 find_library(CISTERN_DNNL_LIBRARY dnnl)
 set(gemm ${CISTERN_GEMM})
 if(gemm STREQUAL "AUTO")
   if(CISTERN_SANITIZE)
-    set(gemm EIGEN)  # the one whose code the sanitizers see
+    set(gemm EIGEN)  # header-only: the sanitizers instrument its code
   elseif(CISTERN_DNNL_INCLUDE AND CISTERN_DNNL_LIBRARY)
     set(gemm ONEDNN)
   elseif(CISTERN_CBLAS_INCLUDE AND CISTERN_OPENBLAS_LIBRARY)
@@ -30,7 +30,7 @@ else()
     "it must be AUTO, ONEDNN, OPENBLAS or EIGEN")
 endif()
 if(NOT gemm_library)
-  message(FATAL_ERROR "CISTERN_GEMM is ${gemm} and that library was not found "
-    "(Debian: libdnnl-dev, libopenblas-openmp-dev)")
+  message(FATAL_ERROR "CISTERN_GEMM is ${gemm}, but that library was not found; "
+    "install it (Debian: libdnnl-dev, libopenblas-openmp-dev) or set -DCISTERN_GEMM=EIGEN")
 endif()
 message(STATUS "Cistern: matrix product on the CPU by ${gemm}")

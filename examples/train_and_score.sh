@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Trains a model through a fleet on this machine, once a seed, and scores it on test data.
+# Trains a model on a fleet on this machine, once per seed, and scores it on test data.
 #
 #   examples/train_and_score.sh MODEL.json --data DIR --out DIR [--seeds N] [--servers N]
 #                               [--beside "NAME AUC LOGLOSS"] [--bar "AUC LOGLOSS"] [-- WORKER-FLAGS]
 #
-#   --data DIR       data sets made by `cistern data convert`: train/, test/, and valid/ if the
-#                    model evaluates while it trains
-#   --out DIR        a folder a seed: metrics.jsonl, predictions.tsv, logs of servers and worker
-#   --seeds N        seeds 1 .. N                                                   default 1
-#   --servers N                                                                     default 2
-#   --beside ..      known numbers, printed above the mean
-#   --bar ..         exit code 1 unless the mean AUC is at least, the mean log loss at most this
+#   --data DIR       data sets from `cistern data convert`: train/, test/, and valid/ if the model
+#                    is evaluated during training
+#   --out DIR        output, one folder per seed: metrics.jsonl, predictions.tsv, logs
+#   --seeds N        trains with seeds 1 .. N                                       default 1
+#   --servers N      number of servers                                              default 2
+#   --beside ..      reference results, printed above the mean
+#   --bar ..         exits with 1 unless mean AUC >= AUC and mean log loss <= LOGLOSS
 #
-# It ends with the mean over the seeds. CISTERN_BIN: where the programs are.
+# Finally prints the mean over the seeds. CISTERN_BIN is the folder of the programs.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 usage() { echo "train_and_score: $*; see --help" >&2; exit 2; }
@@ -36,7 +36,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 if [ -z "$model" ] || [ -z "$data" ] || [ -z "$out" ]; then
-  usage "MODEL.json, --data and --out are needed"
+  usage "MODEL.json, --data and --out are required"
 fi
 [[ "$seeds" =~ ^[1-9][0-9]*$ ]] || usage "--seeds needs a number"
 
@@ -61,10 +61,10 @@ for ((seed = 1; seed <= seeds; ++seed)); do
   settings=(--set "solver.seed=$seed" --set "layers.data.source=$data/train/file_list.txt"
             "${evaluation[@]}" "${worker_flags[@]}")
 
-  rm -rf "$out/fleet"  # and what the servers of the seed before it have committed there
+  rm -rf "$out/fleet"  # includes the commits of the previous seed's servers
   "$root/scripts/launch_servers.sh" --servers "$servers" --base-port 0 --dir "$out/fleet"
   "$root/scripts/run_workers.sh" "$model" --out "$run" --dir "$out/fleet" -- "${settings[@]}"
-  # Scored by the same servers that trained: what they committed is what is measured.
+  # The servers of the training also serve the evaluation, so it measures their committed state.
   "$cistern" predict "$model" --servers "$(cat "$out/fleet/servers.txt")" \
     --data "$data/test/file_list.txt" --output "$run/predictions.tsv" --json "${settings[@]}" \
     >"$run/test.json"

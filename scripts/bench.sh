@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Measures Cistern beside the roofs of this machine and, where PyTorch is installed, beside PyTorch.
+# Measures Cistern against the limits of this machine and, if PyTorch is installed, against PyTorch.
 #
 # usage: scripts/bench.sh [--rows N] [--data TRAIN.csv] [--python PYTHON] [--out FILE] [--skip-torch]
 #   --rows N          rows of the sparse table            (default 20000000; about 1.5 GB)
-#   --data TRAIN.csv  samples to train on, Frappe's csv   (default: synthetic, the same shape)
+#   --data TRAIN.csv  training samples, Frappe's csv      (default: synthetic, the same shape)
 #   --python PYTHON   a python3 with numpy and torch      (default python3)
-#   --out FILE        the figures as JSON                 (default build/release/bench.json)
+#   --out FILE        writes the results as JSON          (default build/release/bench.json)
 #
-# Run it on a quiet machine: every figure comes with the cores that were busy meanwhile.
+# Run it on an idle machine: every result includes the number of cores that were busy meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -50,7 +50,7 @@ echo "== training: DNN and DeepFM of the Frappe table, batch 4096, 2 threads"
 "$python" test/benchmark/frappe_shape.py "$work/frappe" ${data:+--csv "$data"}
 printf '[' >"$work/train.json"
 first=1
-# Cistern and PyTorch take turns, so that a change of the machine's speed hits both.
+# Cistern and PyTorch alternate, so that a change in the machine's speed affects both.
 for round in 1 2 3; do
   for model in dnn deepfm; do
     "$bin/cistern" train "examples/frappe/$model.json" --out "$work/out-$model" --overwrite --threads 2 \
@@ -86,4 +86,4 @@ import json, platform, sys
 print(json.dumps({"machine": platform.processor() or platform.machine(),
                   "fleet": json.load(open(sys.argv[1])), "train": json.load(open(sys.argv[2]))}, indent=1))
 PY
-echo "figures: $out"
+echo "results: $out"

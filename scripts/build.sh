@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Configures and builds one preset with as many jobs as this machine's cores and memory carry.
+# Configures and builds one preset with as many jobs as this machine's cores and memory allow.
 #
 #   scripts/build.sh [PRESET [TARGET...]]     PRESET: release (default), dev, asan, tsan, clang, cuda, gpu_check
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 preset="${1:-release}"
 shift $(($# > 0 ? 1 : 0))
 
-# One compiler takes up to 1.5 GB (files that include gRPC), so memory bounds the jobs too.
+# A compiler process needs up to 1.5 GB (for files that include gRPC), so memory limits the jobs too.
 jobs() {
   local cores kilobytes limit by_memory
   cores="$(nproc)"
@@ -22,12 +22,12 @@ jobs() {
   echo $((cores < by_memory ? cores : by_memory))
 }
 
-# Configuring is quiet unless it fails: its whole report is kept beside the build.
+# Configuring prints nothing unless it fails; its full output is kept in the build folder.
 mkdir -p "build/$preset"
 log="build/$preset/configure.log"
 if ! cmake --preset "$preset" >"$log" 2>&1; then
   cat "$log" >&2
-  echo "build: configuring preset '$preset' failed; missing packages: scripts/install_deps.sh" >&2
+  echo "build: configuring preset '$preset' failed; to install missing packages: scripts/install_deps.sh" >&2
   exit 1
 fi
 cmake --build --preset "$preset" -j "$(jobs)" ${1:+--target "$@"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every #include points down the house plan (ARCHITECTURE.md). Linking cannot enforce
-these arrows, so this does. Run by scripts/check and by ctest.
+"""Checks that every #include follows the allowed directions between folders (ARCHITECTURE.md), which
+the linker cannot enforce. scripts/check and ctest run it.
 """
 
 import functools
@@ -10,8 +10,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Each folder that holds code, and the folders right below it: its files may include those, and
-# whatever those may include. `test` sees everything.
+# Maps each folder with code to the folders one layer below it. A file may include headers of its own
+# folder, of those, and of all folders below them. `test` may include everything.
 BELOW = {
     "proto": [],
     "common/base": [],
@@ -56,14 +56,14 @@ BELOW = {
     "cli": ["cli/command"],  # the programs
 }
 SOURCES = ("proto", "common", "cuda", "server", "worker", "cli", "test")
-THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be written in quotes
+THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be included with quotes
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 
-# gRPC is known to common/rpc alone; tests may use it to misbehave on purpose.
+# Only common/rpc includes gRPC. Tests may too, to misbehave on purpose.
 GRPC = re.compile(r"^(grpc|grpcpp|grpc\+\+)/|\.grpc\.pb\.h$")
 CUDA_HEADER = re.compile(r"^(cuda(_\w+)?\.h|cublas|curand|nccl|cub/|thrust/)")
 CUDA_CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC)")
-# The one mark by which formulas are shared between host and device.
+# The macro that marks functions shared between host and device.
 CUDA_CONDITION_ALLOWED = {"common/base/host_device.h"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
@@ -74,7 +74,7 @@ def is_below(path, folder):
 
 
 def owner(path):
-    """The folder that a file belongs to: `test`, or its own, if it is known."""
+    """The layer of a file: `test`, its folder if BELOW lists it, else None."""
     folder = path.rpartition("/")[0]
     return "test" if is_below(folder, "test") else folder if folder in BELOW else None
 
@@ -89,36 +89,36 @@ def include_error(source, target):
     """Why `source` must not include `target` (both relative to the root), or None."""
     folder, wanted = owner(source), owner(target)
     if wanted is None:
-        return "is in no folder that scripts/check_layers.py knows"
+        return "is in a folder that scripts/check_layers.py does not know"
     if folder == "test" or wanted in seen_from(folder):
         return None
-    return f"{folder} must not see {wanted}"
+    return f"{folder} must not include headers of {wanted}"
 
 
 def errors_of(path):
     name = path.relative_to(ROOT).as_posix()
     layer = owner(name)
     if layer is None:
-        yield f"{name}: is in no folder that scripts/check_layers.py knows: give it a place in BELOW"
+        yield f"{name}: is in a folder that scripts/check_layers.py does not know: add it to BELOW"
         return
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         where = f"{name}:{number}"
         if CUDA_CONDITION.match(line) and not is_below(name, "cuda"):
             if name not in CUDA_CONDITION_ALLOWED:
-                yield f"{where}: conditions on CUDA belong in cuda/"
+                yield f"{where}: only cuda/ may test for CUDA or NVCC in the preprocessor"
         match = INCLUDE.match(line)
         if not match:
             continue
         quote, target = match.groups()
         if GRPC.search(target) and layer not in ("common/rpc", "test"):
-            yield f"{where}: only common/rpc includes gRPC ({target})"
+            yield f"{where}: only common/rpc may include gRPC ({target})"
         elif CUDA_HEADER.match(target) and not is_below(name, "cuda"):
-            yield f"{where}: only cuda/ includes the CUDA toolkit ({target})"
+            yield f"{where}: only cuda/ may include the CUDA toolkit ({target})"
         elif quote == '"':
             if target.startswith(THIRD_PARTY):
                 continue
             if not target.startswith(tuple(f"{s}/" for s in SOURCES)):
-                yield f'{where}: write the path from the root: "{target}"'
+                yield f'{where}: write the path relative to the repository root: "{target}"'
             elif reason := include_error(name, target):
                 yield f"{where}: {target}: {reason}"
 

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-# What launch_servers.sh, run_workers.sh and stop.sh share: processes on this machine or over ssh.
+# Functions that launch_servers.sh, run_workers.sh and stop.sh share, to start and stop processes on
+# this machine or over ssh.
 #
-# A run folder holds, for each process NAME (server-0, worker-0 ...): NAME.pid ("HOST PID") and, on
-# the process's own host under the same path, NAME.log. CISTERN_SSH replaces the ssh command.
+# A run folder holds two files per process NAME (server-0, worker-0 ...): NAME.pid ("HOST PID") and,
+# under the same path on the process's host, NAME.log. CISTERN_SSH replaces the ssh command.
 
 is_local() { [ "$1" = localhost ] || [ "$1" = 127.0.0.1 ]; }
 
-# on HOST WORD...: runs a command, given as words, there.
+# on HOST WORD...: runs a command, given as words, on HOST.
 on() {
   local host="$1"
   shift
@@ -18,23 +19,24 @@ on() {
   fi
 }
 
-# is_running HOST PID: a process of Cistern (not another that got its number), and not a zombie.
+# is_running HOST PID: whether PID is a running Cistern process: not a zombie, and not another program
+# that reuses the pid.
 is_running() {
   # shellcheck disable=SC2016
   on "$1" bash -c '! grep -q "^State:[[:space:]]*Z" "/proc/$0/status" &&
     tr "\0" " " <"/proc/$0/cmdline" | grep -q cistern-' "$2" 2>/dev/null
 }
 
-# read_hosts FILE: one host a line; '#' starts a comment.
+# read_hosts FILE: prints the hosts of the file, which has one per line; '#' starts a comment.
 read_hosts() { sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$1"; }
 
-# show_log HOST LOG: its last lines, indented.
+# show_log HOST LOG: prints the last lines of the log, indented.
 show_log() {
   echo "  last lines of $2${1:+ on $1}:" >&2
   on "$1" tail -n 15 "$2" 2>/dev/null | sed 's/^/  | /' >&2 || true
 }
 
-# stop_process DIR NAME GRACE: SIGTERM, then SIGKILL after GRACE seconds; says what it did.
+# stop_process DIR NAME GRACE: sends SIGTERM, then SIGKILL after GRACE seconds; prints what it did.
 stop_process() {
   local dir="$1" name="$2" grace="$3" host pid deadline
   read -r host pid <"$dir/$name.pid"
@@ -54,7 +56,7 @@ stop_process() {
   rm -f "$dir/$name.pid"
 }
 
-# stop_all DIR PATTERN GRACE: every process whose name matches the glob, at the same time.
+# stop_all DIR PATTERN GRACE: stops all processes whose names match the glob, in parallel.
 stop_all() {
   local file stopping=()
   for file in "$1"/$2.pid; do
@@ -65,8 +67,8 @@ stop_all() {
   wait "${stopping[@]}"
 }
 
-# usage_of SCRIPT: the comment at its head.
+# usage_of SCRIPT: prints the script's head comment.
 usage_of() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$1"; }
 
-# default_bin: where the programs are.
+# default_bin: prints the folder of the programs.
 default_bin() { echo "${CISTERN_BIN:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/release/bin}"; }

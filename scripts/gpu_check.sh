@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
-# Everything that only a GPU can tell, in one call under nine minutes, as one JSON.
+# Runs all checks that need a GPU, in under nine minutes, and writes one JSON report.
 #
 # usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE] [--limit SECONDS]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
-#   --bin FOLDER     holds op_test, device_test, model_test, group_test, gpu_benchmark,
-#                    model_benchmark and, for whole trainings, cistern
-#                    (default build/release/bin; those of the preset gpu_check load few libraries)
-#   --out FILE       the report                              (default gpu_check.json beside them)
-#   --limit SECONDS  of the whole; what there is no time for is left out, and said   (default 530)
-#   --pack FOLDER    puts these programs, stripped, with the libraries that they load, into
-#                    FOLDER/programs.tgz, for a machine that has no compiler: there,
+#   --bin FOLDER     contains op_test, device_test, model_test, group_test, gpu_benchmark,
+#                    model_benchmark and, for whole training runs, cistern
+#                    (default build/release/bin; the programs of the preset gpu_check load few libraries)
+#   --out FILE       the report                            (default gpu_check.json in the --bin folder)
+#   --limit SECONDS  time limit of the whole check; steps without time left are reported as left out
+#                    (default 530)
+#   --pack FOLDER    writes these programs, stripped, and the libraries that they load to
+#                    FOLDER/programs.tgz, for a machine without a compiler. There, run
 #                    scripts/gpu_check.sh --bin FOLDER
 #
-# It runs the tests of the ops, of whole models and of whole trainings on the GPU, the benchmark of
-# the ops, steps of whole models, the cycle of a pass of 26 million rows and two runs that must end
-# with the same bits, the same models and batches with PyTorch, where python3 (or CISTERN_PYTHON) has
-# it, and the short tests again under compute-sanitizer (memcheck, racecheck), where that is
-# installed and knows the GPU.
-# Each has a limit of its own, and the report is written again after each: what hangs or is killed
-# costs no more than itself. What the programs said is beside the report, in FILE without .json and
-# with .logs.tgz.
+# The steps on the GPU: the tests of the ops, of whole models and of whole training runs; the benchmark
+# of the ops; steps of whole models, the cycle of a pass of 26 million rows, and two runs that must
+# produce the same bits; the same models and batches with PyTorch, if python3 (or CISTERN_PYTHON) has
+# it; and the short tests again under compute-sanitizer (memcheck, racecheck), if it is installed and
+# supports the GPU.
+# Each step has its own time limit, and the report is rewritten after each step, so a step that hangs or
+# is killed loses only its own results. The output of the programs is stored with the report, as FILE
+# with .logs.tgz in place of .json.
 #
-# Without a GPU the report says "device": null and the exit code is 0; with one it is 1 if anything
-# failed. cuBLASLt and NCCL are looked for where PyTorch and the toolkit put them.
+# Without a GPU the report has "device": null and the exit code is 0. With a GPU the exit code is 1 if
+# anything failed. cuBLASLt and NCCL are searched for in the folders of PyTorch and of the toolkit.
 set -euo pipefail
 
 bin="" out="" pack="" whole=530
@@ -41,7 +42,7 @@ bin="${bin:-$root/build/release/bin}"
 out="${out:-$bin/gpu_check.json}"
 mkdir -p "$(dirname "$out")"
 if ! { : >"$out.new"; } 2>/dev/null; then
-  echo "gpu_check: $out cannot be written: give --out FILE in a folder that can" >&2
+  echo "gpu_check: $out cannot be written: name a file in a writable folder (--out FILE)" >&2
   exit 2
 fi
 rm -f "$out.new"
@@ -56,9 +57,9 @@ if [ -e "$bin/programs.tgz" ]; then
 fi
 programs=(op_test device_test model_test group_test gpu_benchmark model_benchmark)
 for program in "${programs[@]}"; do
-  chmod +x "$bin/$program" 2>/dev/null || true  # the way here may have lost it
+  chmod +x "$bin/$program" 2>/dev/null || true  # copying may have lost the permission
   if [ ! -x "$bin/$program" ]; then
-    echo "gpu_check: $bin/$program is missing; scripts/build.sh gpu_check ${programs[*]} cistern" >&2
+    echo "gpu_check: $bin/$program is missing; build it: scripts/build.sh gpu_check ${programs[*]} cistern" >&2
     exit 2
   fi
 done
@@ -68,7 +69,7 @@ if [ -n "$pack" ]; then
   mkdir -p "$pack" "$work/pack/lib"
   for program in "${programs[@]}"; do
     install -s "$bin/$program" "$work/pack/$program"
-    # All that it loads but the C library, which goes with the machine.
+    # All libraries that it loads except the C library, which belongs to the machine.
     ldd "$bin/$program" | awk '/=> \// {print $3}' |
       grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' |
       while read -r library; do install -m 644 "$library" "$work/pack/lib/"; done
@@ -81,12 +82,12 @@ fi
 
 python="${CISTERN_PYTHON:-python3}"
 
-# The libraries of the programs here are nobody else's: PyTorch brings its own, and wants them.
+# These libraries are only for our own programs: PyTorch has its own versions and must load those.
 libraries="$bin/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 own=(env "LD_LIBRARY_PATH=$libraries")
 
-# Runs a command for at most so many seconds: 124 or 137 if it was ended then. One that nothing can
-# end, as a program that waits inside a GPU's driver, is left behind: 125.
+# limited SECONDS COMMAND...: runs a command with a time limit. Returns 124 or 137 if the command was
+# killed at the limit, and 125 if it cannot be killed (it waits inside the GPU driver) and is abandoned.
 limited() {
   local limit="$1" until="$((SECONDS + $1 + 8))" process
   shift
@@ -101,18 +102,18 @@ limited() {
 
 if ! limited 60 "${own[@]}" "$bin/gpu_benchmark" --query >"$out"; then
   printf '{\n  "device": null,\n  "reason": "gpu_benchmark --query failed"\n}\n' >"$out"
-  echo "gpu_check: $bin/gpu_benchmark --query failed: it does not run here, or the GPU hangs" >&2
+  echo "gpu_check: $bin/gpu_benchmark --query failed: it cannot run on this machine, or the GPU hangs" >&2
   exit 1
 fi
 if grep -q '"device": null' "$out"; then
   cat "$out"
-  echo "gpu_check: no GPU here that these programs can use (the reason is above), nothing was checked" >&2
+  echo "gpu_check: no usable GPU on this machine (the reason is above); nothing was checked" >&2
   exit 0
 fi
 device="$(sed -n 's/^  "device": \(.*"\),\{0,1\}$/\1/p' "$out")"
 driver="$(limited 20 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1 || true)"
 
-# The libraries that are loaded when they are used: in PyTorch's packages, in the toolkit, anywhere.
+# Finds the libraries that are loaded at first use: in PyTorch's packages, the toolkit, or anywhere else.
 site="$(limited 20 "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null || true)"
 found=""
 for library in 'libcublasLt.so.1[23]' libnccl.so.2; do
@@ -130,7 +131,7 @@ for library in 'libcublasLt.so.1[23]' libnccl.so.2; do
 done
 own=(env "LD_LIBRARY_PATH=$libraries${found:+:$found}")
 
-# Seconds until the last step must have ended.
+# Prints the seconds until the last step must have ended.
 left() { echo "$((whole - SECONDS - 12))"; }
 
 failed=0
@@ -160,7 +161,7 @@ report() {
 }
 trap 'report; exit 1' TERM INT
 
-# Text as it may stand between the quotes of a JSON.
+# Escapes standard input for a JSON string.
 quoted() { tr -d '\000-\010\013-\037' | sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/ /g'; }
 note() {  # NAME RESULT SECONDS LOG
   local says=""
@@ -173,8 +174,9 @@ note() {  # NAME RESULT SECONDS LOG
   report
 }
 
-# Runs COMMAND within its limit and what is left of the whole: sets `code`, `result` and `took`. Its
-# output goes to $work/NAME.json (standard) and NAME.log (errors; both where it is no measurement).
+# Runs COMMAND within LIMIT_S and the time left for the whole check; sets `code`, `result` and `took`.
+# If OUTPUT is json, standard output goes to $work/NAME.json and standard error to $work/NAME.log; if it
+# is log, both go to $work/NAME.log.
 run() {  # NAME LIMIT_S OUTPUT COMMAND...
   local name="$1" limit="$2" output="$3" start="$SECONDS" left
   left="$(left)"
@@ -198,10 +200,10 @@ run() {  # NAME LIMIT_S OUTPUT COMMAND...
     *) result="failed, exit code $code" ;;
   esac
 }
-# A program of tests.
+# Runs a test program and reports its result.
 step() {  # NAME LIMIT_S COMMAND...
   run "$1" "$2" log "${own[@]}" "${@:3}"
-  if [ "$code" -gt 1 ]; then  # it was ended, or ended itself
+  if [ "$code" -gt 1 ]; then  # it was killed, or crashed
     result="$result, in $(grep -a '^\[ RUN ' "$work/$1.log" | tail -n 1 | quoted | cut -c13-)"
   fi
   if [ "$code" -ne 0 ]; then
@@ -211,8 +213,8 @@ step() {  # NAME LIMIT_S COMMAND...
   note "$1" "$result" "$took" "$work/$1.log"
   if [ "$code" -ne 0 ]; then alone "$1" "${@:3}"; fi
 }
-# CUDA keeps some errors, so that every test behind one fails, too: which fail in a process of their
-# own, as far as twenty seconds go?
+# Repeats failed tests, each in its own process, for up to twenty seconds, and reports which fail again.
+# Some CUDA errors are sticky: every later test in the same process fails, too.
 alone() {  # NAME COMMAND...
   local name="$1" test failing="" until="$((SECONDS + 20))" start="$SECONDS" tested=0
   shift
@@ -223,7 +225,7 @@ alone() {  # NAME COMMAND...
   done
   note "$name, failed tests alone" "of $tested failing:${failing:- none}" "$((SECONDS - start))" ""
 }
-# Its JSON goes into the report; of one that did not come to its end, what it said until then.
+# Runs a benchmark and puts its JSON into the report, or its output so far if it did not finish.
 measure() {  # NAME LIMIT_S COMMAND...
   run "$1" "$2" json "${@:3}"
   if [ -e "$work/$1.log" ]; then tail -n 60 "$work/$1.log"; fi
@@ -234,8 +236,8 @@ measure() {  # NAME LIMIT_S COMMAND...
   fi
   note "$1" "$result" "$took" "$work/$1.log"
 }
-# On the short cases. It is a tool of the machine: where it is missing, does not know the GPU (as in
-# some virtual machines) or is slow nothing has failed.
+# Runs the short cases of op_test under a tool of compute-sanitizer. If the tool is missing, does not
+# support the GPU (as in some virtual machines) or is too slow, that is not a failure.
 sanitize() {  # TOOL
   local tool
   tool="$(command -v compute-sanitizer || ls -d /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1 || true)"
@@ -248,7 +250,7 @@ sanitize() {  # TOOL
     --gtest_filter='*/cuda_33_32_31:*/cuda_3_0_5:*/cuda_64_3_65:-*Gemm*:*FullyConnected*'
   if [ "$code" -ne 0 ]; then tail -n 40 "$work/$1.log"; fi
   if grep -qiE 'device not supported|unable to (attach|launch|inject)|not supported on' "$work/$1.log" 2>/dev/null; then
-    result="not available: compute-sanitizer does not know this GPU"
+    result="not available: compute-sanitizer does not support this GPU"
   elif [ "$code" -eq 9 ] || grep -qa '^\[  FAILED  \]' "$work/$1.log" 2>/dev/null; then
     failed=1
   elif [ "$code" -ne 0 ]; then
@@ -258,15 +260,16 @@ sanitize() {  # TOOL
 }
 
 export CISTERN_REQUIRE_GPU=1
-# The limits of all but the sanitizer fit into the whole: what hangs takes no other's time.
+# The limits of all steps except the sanitizer's fit into the whole limit together, so a step that hangs
+# takes no time from the others.
 step device_test 25 "$bin/device_test"
 step group_test 25 "$bin/group_test" --gtest_filter='Gpu*'
 step op_test_on_gpu 80 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
 step model_test_on_gpu 65 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
 if [ -x "$bin/cistern" ] && ! command -v "$python" >/dev/null; then
-  note training_on_gpu "not available: no $python here" 0 ""
+  note training_on_gpu "not available: $python is not installed" 0 ""
 elif [ -x "$bin/cistern" ]; then
-  # Python has its own libraries, too.
+  # A wrapper sets the library path for cistern only, because Python must load its own libraries.
   mkdir "$work/whole"
   printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$libraries${found:+:$found}" "$bin/cistern" \
     >"$work/whole/cistern"
@@ -282,7 +285,7 @@ elif [ -x "$bin/cistern" ]; then
   note training_on_gpu "$result" "$took" "$work/training_on_gpu.log"
 fi
 measure benchmark 70 "${own[@]}" "$bin/gpu_benchmark"
-# What the models are held against: copies and products as this machine made them just now.
+# The roofs for the models: the copy and matrix-product rates that the benchmark has just measured.
 roofs=""
 for roof in copy_gb_s product_fp32_tflop_s product_tf32_tflop_s product_bf16_tflop_s; do
   rate="$(sed -n "s/^ *\"$roof\": \([0-9.]*\),\{0,1\}$/\1/p" "$work/benchmark.json" 2>/dev/null | head -n 1)"
@@ -295,12 +298,12 @@ if [ "$(left)" -lt 20 ]; then
 elif limited 40 "$python" -c 'import torch' >/dev/null 2>&1; then
   seconds="$(left)"
   if [ "$seconds" -gt 100 ]; then seconds=100; fi
-  data=(--batches "$work/batches")  # those of the models just now
+  data=(--batches "$work/batches")  # written by model_benchmark above
   if [ ! -s "$work/batches" ]; then data=(); fi
   measure torch "$seconds" "$python" "$root/test/benchmark/torch_models.py" --device cuda \
     --seconds "$((seconds > 25 ? seconds - 12 : seconds / 2))" "${data[@]}"
 else
-  echo "{\"error\": \"$python has no torch here\"}" >"$work/torch.json"
+  echo "{\"error\": \"$python has no torch\"}" >"$work/torch.json"
 fi
 sanitize memcheck
 sanitize racecheck

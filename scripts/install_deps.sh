@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Installs the packages that Cistern is built from, with apt: Debian 12, Ubuntu 24.04 and newer.
-# Arrow, which reads Parquet and which Debian does not package, comes from pip into build/pyarrow; where
-# that fails, Cistern builds without it.
+# Installs the packages that Cistern needs to build, with apt, on Debian 12, Ubuntu 24.04 and newer.
+# Arrow reads Parquet, but Debian does not package it: this installs it with pip into build/pyarrow. If
+# that fails, Cistern builds without Parquet.
 #
-#   scripts/install_deps.sh           installs what is missing; as root, or through sudo
-#   scripts/install_deps.sh --check   installs nothing: says what is missing, exit code 1 if anything is
+#   scripts/install_deps.sh           installs missing packages, as root or through sudo
+#   scripts/install_deps.sh --check   installs nothing; lists missing packages and exits with 1 if any
 #
-# Where it may not install, it prints the command to run and exits 1. Where nothing is missing it
-# takes a fraction of a second and asks no archive.
+# Without permission to install, it prints the command to run and exits with 1. If nothing is missing,
+# it takes a fraction of a second and does not query the package archive.
 set -euo pipefail
 
 readonly grpc_needed=1.51 cmake_needed=3.22
 
-# Tools: package:command; a command from elsewhere (pip's cmake, say) is as good as the package.
+# Tools as package:command. A command from another source (such as cmake from pip) will do.
 tools=(build-essential:g++ cmake:cmake ninja-build:ninja git:git pkg-config:pkg-config
        protobuf-compiler:protoc protobuf-compiler-grpc:grpc_cpp_plugin python3:python3 xz-utils:xz)
 libraries=(libeigen3-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev
            libopenblas-openmp-dev libgtest-dev libgmock-dev libbenchmark-dev)
-# Left out where a gRPC of the user's own is found by pkg-config: it brings these with it.
+# Not installed if pkg-config finds the user's own gRPC, which includes all three.
 grpc_libraries=(libgrpc++-dev libprotobuf-dev libabsl-dev)
-# Faster builds (ccache, mold) and faster matrix products (oneDNN): used where present.
+# Used if present, for faster builds (ccache, mold) and faster matrix products (oneDNN).
 optional=(ccache mold libdnnl-dev)
 
 say() { echo "install_deps: $*" >&2; }
@@ -28,14 +28,14 @@ version_at_least() {  # HAVE NEED
   [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
 
-# Asked once: dpkg-query is slow to start.
+# Run dpkg-query only once, because it is slow to start.
 present="$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${libraries[@]}" \
   "${grpc_libraries[@]}" "${optional[@]}" 2>/dev/null | sed -n 's/^installed //p' || true)"
 installed() { [[ $'\n'"$present"$'\n' == *$'\n'"$1"$'\n'* ]]; }
 
 grpc_version() { pkg-config --modversion grpc++ 2>/dev/null || true; }
 
-candidate_version() {  # of a package in the archive; empty: not there
+candidate_version() {  # PACKAGE: prints its version in the archive; empty: not available
   apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p' | grep -v '(none)' || true
 }
 
@@ -50,7 +50,7 @@ missing_required() {
   fi
 }
 
-missing_optional() {  # those that this archive has
+missing_optional() {  # prints missing optional packages that the archive offers
   local package
   for package in "${optional[@]}"; do
     if ! installed "$package" && [ -n "$(candidate_version "$package")" ]; then echo "$package"; fi
@@ -60,16 +60,16 @@ missing_optional() {  # those that this archive has
 explain_old_grpc() {  # VERSION
   cat >&2 <<MESSAGE
 install_deps: this system's gRPC is $1; Cistern needs $grpc_needed or newer.
-  Ubuntu 22.04 packages 1.30, which is too old: there, Cistern does not build from packages alone.
+  Ubuntu 22.04 packages 1.30, which is too old: Cistern does not build from its packages alone.
   Use Debian 12, Ubuntu 24.04 or newer (a container will do: docker run -it debian:12), or build
-  gRPC once, with the protobuf and abseil that belong to it (about 30 minutes on 2 cores; this
-  way is not part of our tests):
+  gRPC with its own protobuf and abseil (about 30 minutes on 2 cores; our tests do not cover
+  this):
     git clone --depth 1 -b v1.51.1 --recurse-submodules --shallow-submodules \\
       https://github.com/grpc/grpc
     cmake -S grpc -B grpc/build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=17 \\
       -DABSL_PROPAGATE_CXX_STD=ON -DgRPC_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=\$HOME/.local/grpc
     cmake --build grpc/build -j2 --target install
-  then come back with these in the environment:
+  Then set these variables and run this script again:
     export PATH=\$HOME/.local/grpc/bin:\$PATH CMAKE_PREFIX_PATH=\$HOME/.local/grpc
     export PKG_CONFIG_PATH=\$HOME/.local/grpc/lib/pkgconfig
 MESSAGE
@@ -79,12 +79,12 @@ check_versions() {
   local cmake_have grpc_have
   cmake_have="$(cmake --version | sed -n '1s/[^0-9]*//p')"
   if ! version_at_least "$cmake_have" "$cmake_needed"; then
-    say "CMake is $cmake_have; Cistern needs $cmake_needed or newer: 'pip install cmake' brings one"
+    say "CMake is $cmake_have; Cistern needs $cmake_needed or newer: pip install cmake"
     return 1
   fi
   grpc_have="$(grpc_version)"
   if [ -z "$grpc_have" ]; then
-    say "pkg-config does not find grpc++; see PKG_CONFIG_PATH, or install libgrpc++-dev"
+    say "pkg-config does not find grpc++; set PKG_CONFIG_PATH, or install libgrpc++-dev"
     return 1
   fi
   if ! version_at_least "$grpc_have" "$grpc_needed"; then
@@ -93,7 +93,7 @@ check_versions() {
   fi
 }
 
-# pip puts the wheel of pyarrow, with Arrow's libraries and headers, into build/pyarrow.
+# Installs the pyarrow wheel, which contains Arrow's libraries and headers, into build/pyarrow.
 get_arrow() {
   local root
   root="$(cd "$(dirname "$0")/.." && pwd)"
@@ -102,21 +102,21 @@ get_arrow() {
     return
   fi
   if ! python3 -m pip --version >/dev/null 2>&1; then
-    say "no pip: building without Parquet; with python3-pip installed this script gets Arrow from pip"
+    say "no pip: building without Parquet; for Parquet, install python3-pip and run this script again"
     return
   fi
-  say "getting Arrow (for Parquet) from pip into build/pyarrow; CISTERN_NO_ARROW=1 leaves it out"
+  say "installing Arrow (for Parquet) with pip into build/pyarrow; CISTERN_NO_ARROW=1 skips this"
   rm -rf "$root/build/pyarrow.tmp"
   if python3 -m pip install -q --retries 1 --timeout 20 --target "$root/build/pyarrow.tmp" \
       'pyarrow>=17' >/dev/null 2>&1; then
     mv "$root/build/pyarrow.tmp" "$root/build/pyarrow"
   else
     rm -rf "$root/build/pyarrow.tmp"
-    say "pip brings no pyarrow: going on without; Parquet data will be refused"
+    say "pip cannot install pyarrow: continuing without it; programs will refuse Parquet data"
   fi
 }
 
-# How apt-get is run: nothing as root, sudo where it may, else "no".
+# Prints the prefix for apt-get: nothing for root, sudo if it works, else "no".
 privilege() {
   if [ "$(id -u)" = 0 ]; then echo ""; return; fi
   if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
@@ -133,7 +133,7 @@ apt() {  # quiet, unless it fails
   if ! $as env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" </dev/null >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
-    say "apt-get $1 failed; the lines above say why"
+    say "apt-get $1 failed; see its output above"
     return 1
   fi
   rm -f "$log"
@@ -148,7 +148,7 @@ case "${1:-}" in
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  say "this system has no apt. Cistern needs, under whatever names it has here:"
+  say "this system has no apt. Install these packages under the names that your system uses:"
   say "  ${tools[*]%:*} ${libraries[*]} ${grpc_libraries[*]}"
   exit 1
 fi
@@ -160,7 +160,7 @@ if [ ${#missing[@]} = 0 ]; then
   as="$(privilege)"
   mapfile -t extra < <(missing_optional)
   if [ ${#extra[@]} -gt 0 ] && [ "$as" != no ]; then
-    apt install -y --no-install-recommends "${extra[@]}" || say "going on without ${extra[*]}"
+    apt install -y --no-install-recommends "${extra[@]}" || say "continuing without ${extra[*]}"
   fi
   get_arrow
   exit 0

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Registers, spills, shared memory and load widths of every kernel, from the compiler's own report.
+"""Tabulates registers, spills, shared memory and load widths of every kernel, as the compiler reports them.
 
 usage: scripts/kernel_resources.py [--out FILE] [--nvcc NVCC] [--nvdisasm NVDISASM]
 
 Compiles each .cu of cuda/ for sm_80 and sm_90 (about two minutes; nothing is linked or run) and writes
 a table (default docs/measurements/kernel_resources.md). Fails if a kernel spills. CUB's kernels, which
-come with the toolkit, are left out. Threads that fit a multiprocessor follow from the registers: 65,536
-of them, at most 2,048 threads.
+are part of the toolkit, are left out. The number of threads that fit a multiprocessor follows from the
+registers: a multiprocessor has 65,536, and at most 2,048 threads.
 
-The widths of loads and stores come from the disassembly for sm_90, where nvdisasm is beside nvcc, on
-PATH, or installed by `pip install nvidia-cuda-nvdisasm`; else from the PTX, which ptxas rarely changes
-in this. The page says which.
+The widths of loads and stores come from the disassembly for sm_90 if nvdisasm is installed next to nvcc,
+on PATH, or by `pip install nvidia-cuda-nvdisasm`; else from the PTX, whose widths ptxas rarely changes.
+The page states which.
 """
 import argparse
 import collections
@@ -32,17 +32,17 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")
 
-# Of the disassembly: LDG.E.128, and LD where the compiler does not know that it is global memory.
+# In the disassembly: LDG.E.128, or LD if the compiler cannot tell that the memory is global.
 SASS_KERNEL = re.compile(r"^\.text\.(\w+):")
 SASS_MOVE = re.compile(r"\b(LDGSTS|LDG|LD|STG|ST)((?:\.\w+)*) ")
 SASS_WIDTH = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-# Of the PTX: ld.global.v4.u32.
+# In the PTX: ld.global.v4.u32.
 PTX_KERNEL = re.compile(r"\.entry (\w+)\(")
 PTX_MOVE = re.compile(r"\b(ld|st)\.(?:global\.)?(?:[a-zL][\w:]*\.)*?(?:v([248])\.)?[busf](\d+)\s")
 
 
 def short_name(demangled):
-    """A kernel's name, its plain template arguments, and the op whose lambda it is made for."""
+    """A kernel's name, its plain template arguments, and the op whose lambda instantiates it."""
     at = demangled.split("cistern::", 1)[1]
     for prefix in ("cistern::", "op::", "gpu::", "(anonymous namespace)::"):
         at = at.replace(prefix, "")
@@ -56,7 +56,7 @@ def short_name(demangled):
 
 
 def sass_widths(lines):
-    """{kernel: (widths of its loads, widths of its stores)} of global memory, in bytes."""
+    """{kernel: (widths of loads, widths of stores)} for global memory, in bytes."""
     found, kernel = collections.defaultdict(lambda: (set(), set())), None
     for line in lines:
         if match := SASS_KERNEL.search(line):
@@ -81,7 +81,7 @@ def ptx_widths(lines):
 
 
 def find_nvdisasm(nvcc):
-    """Where nvdisasm is, or None."""
+    """The path of nvdisasm, or None."""
     toolkit = shutil.which(nvcc)
     beside = pathlib.Path(toolkit).resolve().parent / "nvdisasm" if toolkit else None
     if beside and beside.exists():
@@ -130,7 +130,7 @@ def demangle(names):
 
 
 def fits(registers):
-    """Threads of a multiprocessor, in warps: registers are given out in eights."""
+    """Threads that fit a multiprocessor, a multiple of 32. Registers are allocated in units of eight."""
     return min(THREADS, REGISTERS // (-(-registers // 8) * 8) // 32 * 32)
 
 
@@ -155,15 +155,15 @@ def table(rows, version, listing):
     columns = ["registers", "threads", "spill", "stack", "shared"]
     head = [f"{architecture[3:]}: {c}" for architecture in ARCHITECTURES for c in columns]
     head += ["loads", "stores"]
-    lines = ["# Resources of every kernel, by the compiler", "",
-             f"Made by `scripts/kernel_resources.py` with {version}. Registers a thread; threads that "
-             "then fit a", "multiprocessor (of 2,048); bytes of spills, stack and static shared "
-             "memory. Dynamic shared memory is", "the launch's: see the `.cu`.", "",
-             "Loads and stores: the widths of those of global memory, in bytes, from the "
-             f"{listing}.", "A kernel of two widths moves the wide ones where its arrays allow it, "
-             "and the narrow ones where they", "do not, at edges, or for its indexes. Threads x loads "
-             "under way x width are a kernel's bytes in", "flight: an H200 needs about 40 KB of them "
-             "on each multiprocessor.", "",
+    lines = ["# Resources of every kernel, as the compiler reports them", "",
+             f"Made by `scripts/kernel_resources.py` with {version}. Registers per thread; threads that "
+             "fit a", "multiprocessor (at most 2,048); bytes of spills, stack and static shared "
+             "memory. The launch sets", "dynamic shared memory: see the `.cu`.", "",
+             "Loads and stores: the widths of accesses to global memory, in bytes, from the "
+             f"{listing}.", "A kernel with two widths uses wide accesses where its arrays allow it, "
+             "and narrow ones elsewhere, at", "edges, or for its indexes. Threads x loads in flight x "
+             "width are a kernel's bytes in flight: an H200", "needs about 40 KB of them per "
+             "multiprocessor.", "",
              "| file | kernel | " + " | ".join(head) + " |", "|---" * (len(head) + 2) + "|"]
     for source, name, cells in rows:
         lines.append(f"| {source} | `{name}` | " + " | ".join(str(c) for c in cells) + " |")
@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--out", default=ROOT / "docs/measurements/kernel_resources.md",
                         type=pathlib.Path)
     parser.add_argument("--nvcc", default="nvcc")
-    parser.add_argument("--nvdisasm", help="default: searched for; 'none': take the PTX")
+    parser.add_argument("--nvdisasm", help="path of nvdisasm; default: search for it; 'none': use the PTX")
     arguments = parser.parse_args()
     nvdisasm = arguments.nvdisasm or find_nvdisasm(arguments.nvcc)
     if nvdisasm == "none":

@@ -2,22 +2,22 @@
 # Starts a fleet of servers and returns when all are ready.
 #
 #   scripts/launch_servers.sh --servers 3                  on this machine
-#   scripts/launch_servers.sh --hosts hosts.txt            one a line of the file, by ssh
+#   scripts/launch_servers.sh --hosts hosts.txt            one per line of the file, over ssh
 #
-#   --servers N        how many (with --hosts: the number of lines)
-#   --base-port P      server r listens on P + r; 0 lets each pick a free port     default 7700
-#   --dir DIR          servers.txt (host:port,...), pid files, logs                default run
-#   --data_dir DIR     commits, and what `cistern save` writes; one folder for all default DIR/data
-#   --bin DIR          where cistern-server is; the same path on every host        default build/release/bin
-#   --timeout SECONDS  how long a server may take to be ready                      default 60
+#   --servers N        number of servers                                           default: lines of --hosts
+#   --base-port P      server r listens on P + r; 0: each picks a free port        default 7700
+#   --dir DIR          folder for servers.txt (host:port,...), pid files, logs     default run
+#   --data_dir DIR     commits and saved models, shared by all servers             default DIR/data
+#   --bin DIR          folder of cistern-server, the same path on every host       default build/release/bin
+#   --timeout SECONDS  how long a server may take to become ready                  default 60
 #   -- FLAGS           passed to every server
 #
-# Then: cistern ... --servers "$(cat run/servers.txt)". To end them: scripts/stop.sh.
-# With --hosts, DIR and the programs need the same path everywhere; logs stay on their hosts. Servers
-# listen on loopback unless told otherwise; a fleet on several machines, on a network where everyone may
-# read and change the tables, also needs: -- --bind=0.0.0.0 --insecure-remote
-# Started again on the same data_dir, the fleet goes on from its newest commit; several machines must share
-# that folder (NFS or the like), or add --durability=none to the FLAGS.
+# Then: cistern ... --servers "$(cat run/servers.txt)". To stop the servers: scripts/stop.sh.
+# With --hosts, DIR and the programs must have the same path on every host; logs stay on their hosts.
+# Servers listen on loopback by default. A fleet on several machines also needs
+# -- --bind=0.0.0.0 --insecure-remote, on a network where everyone may read and change the tables.
+# Restarted on the same data_dir, the fleet continues from its newest commit. Several machines must share
+# that folder (over NFS, for example); otherwise add --durability=none to the FLAGS.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 # shellcheck source=scripts/fleet.sh
@@ -51,7 +51,7 @@ if [ -n "$hosts_file" ]; then
   [ -r "$hosts_file" ] || fail "cannot read the host file $hosts_file"
   mapfile -t hosts < <(read_hosts "$hosts_file")
   servers="${servers:-${#hosts[@]}}"
-  [ ${#hosts[@]} -ge "$servers" ] || fail "$hosts_file names ${#hosts[@]} hosts for $servers servers"
+  [ ${#hosts[@]} -ge "$servers" ] || fail "$hosts_file names only ${#hosts[@]} hosts for $servers servers"
 else
   [[ "$servers" =~ ^[1-9][0-9]*$ ]] || usage "--servers needs a number of servers"
   hosts=()
@@ -69,16 +69,16 @@ for pid_file in "$dir"/server-*.pid; do
   [ -e "$pid_file" ] || continue
   read -r host pid <"$pid_file"
   if is_running "$host" "$pid"; then
-    fail "servers of $dir still run (pid $pid on $host): scripts/stop.sh --dir $dir ends them"
+    fail "servers of $dir still run (pid $pid on $host): stop them with scripts/stop.sh --dir $dir"
   fi
   rm -f "$pid_file"
 done
 rm -f "$dir/servers.txt"
 
-start_server() {  # RANK: writes its pid file
+start_server() {  # RANK: starts the server and writes its pid file
   local rank="$1" host="${hosts[$1]}" port pid
   port=$((base_port == 0 ? 0 : base_port + rank))
-  # The program replaces the shell that told its pid, and outlives this script and its terminal.
+  # The server runs in its own session, so it outlives this script and its terminal.
   # shellcheck disable=SC2016
   pid="$(on "$host" bash -c 'mkdir -p "$0" "$1" && log="$2" && shift 2 &&
     { setsid nohup "$@" >"$log" 2>&1 </dev/null & echo $!; }' \
@@ -100,7 +100,7 @@ for ((rank = 0; rank < servers; ++rank)); do
   start_server "$rank" || give_up "$rank" "could not be started"
 done
 
-ready_port() {  # RANK: prints the port that its ready line names
+ready_port() {  # RANK: prints the port from the server's ready line
   on "${hosts[$1]}" sed -n "s/^cistern-server rank=$1 .*\bport=\([0-9]*\)\b.*\bready.*/\1/p" \
     "$dir/server-$1.log" 2>/dev/null | head -n 1
 }
@@ -119,4 +119,4 @@ done
 
 (IFS=,; echo "${addresses[*]}") >"$dir/servers.txt"
 echo "$servers servers ready: $(cat "$dir/servers.txt")"
-echo "logs: $dir/server-*.log; to end them: scripts/stop.sh --dir $dir"
+echo "logs: $dir/server-*.log; to stop the servers: scripts/stop.sh --dir $dir"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh clone to a trained model: installs packages, builds the programs, runs the demo.
 #
-#   scripts/quickstart.sh        CISTERN_PRESET=release is what it builds
+#   scripts/quickstart.sh        CISTERN_PRESET (default: release) selects the preset to build
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,7 +36,7 @@ echo "== done in $((SECONDS - started)) s"
 grep -i 'auc' "$log" | tail -n 1 || true
 cat <<NEXT
 Next:
-  build/$preset/bin/cistern --help     everything that can be typed
-  scripts/test.sh                      build and run every test
+  build/$preset/bin/cistern --help     lists all commands
+  scripts/test.sh                      builds and runs every test
   README.md                            your own data in five minutes, a fleet in three commands
 NEXT

@@ -1,26 +1,28 @@
 #!/usr/bin/env bash
-# Trains a model with workers on this machine or on a host file, against running servers, and waits.
+# Trains a model against running servers, with workers on this machine or on the hosts of a file, and
+# waits for the end.
 #
-#   scripts/run_workers.sh MODEL.json --out DIR --workers 2        so many here
-#   scripts/run_workers.sh MODEL.json --out DIR --hosts hosts.txt  one a line of the file, by ssh
+#   scripts/run_workers.sh MODEL.json --out DIR --workers 2        on this machine
+#   scripts/run_workers.sh MODEL.json --out DIR --hosts hosts.txt  one per line of the file, over ssh
 #
-#   --workers M        how many (with --hosts: the number of lines)           default 1
-#   --peer-port P      where worker 0 listens for the others                  default a free one;
+#   --workers M        number of workers                                      default 1; lines of --hosts
+#   --peer-port P      port where worker 0 listens for the others             default: a free one;
 #                                                                             with --hosts 7790
-#   --dir DIR          the run folder of launch_servers.sh; logs go there     default run
+#   --dir DIR          the run folder of launch_servers.sh; also for logs     default run
 #   --servers LIST     host:port,...                                          default DIR/servers.txt
-#   --bin DIR          where cistern-worker is; the same path on every host   default build/release/bin
-#   --grace SECONDS    what a worker may take to stop                         default 60
+#   --bin DIR          folder of cistern-worker, the same path on every host  default build/release/bin
+#   --grace SECONDS    how long a worker may take to stop                     default 60
 #   -- FLAGS           passed to every worker
 #
-# They train one model together: each takes its part of every batch, and all must find the model and
-# the data under the same paths. Name a host once for each of its GPUs. Workers of one machine share
-# its cores, unless --threads is among the FLAGS. Workers of several machines talk to each other
-# without a password: on a network of your own, also give -- --insecure-remote.
+# The workers train one model together: each processes its part of every batch. The model and the data
+# must have the same paths on every host. List a host once for each of its GPUs. Workers on one machine
+# share its cores unless the FLAGS include --threads. Connections between workers are neither encrypted
+# nor protected by a password: for several machines, on a private network, also pass
+# -- --insecure-remote.
 #
-# What worker 0 writes is shown; every worker's output is kept in DIR/worker-R.log. The first worker
-# that fails is named, the others are stopped, and its exit code is this script's. Ctrl-C stops all
-# (each commits and saves what it has): exit code 130.
+# Prints the output of worker 0; the output of every worker is kept in DIR/worker-R.log. If a worker
+# fails, this script names it, stops the others and exits with its exit code. Ctrl-C stops all workers,
+# each of which commits and saves its progress: exit code 130.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 # shellcheck source=scripts/fleet.sh
@@ -48,21 +50,21 @@ while [ $# -gt 0 ]; do
     --grace) grace="$2" ;;
     -*) usage "unknown argument '$1'" ;;
     *)
-      [ -z "$model" ] || usage "two models: '$model' and '$1'"
+      [ -z "$model" ] || usage "expected one model, not '$model' and '$1'"
       model="$1"
       shift
       continue ;;
   esac
   shift 2
 done
-[ -n "$model" ] || usage "which model?"
+[ -n "$model" ] || usage "MODEL.json is required"
 [ -n "$out" ] || usage "--out is required"
 
 if [ -n "$hosts_file" ]; then
   [ -r "$hosts_file" ] || fail "cannot read the host file $hosts_file"
   mapfile -t hosts < <(read_hosts "$hosts_file")
   workers="${workers:-${#hosts[@]}}"
-  [ ${#hosts[@]} -ge "$workers" ] || fail "$hosts_file names ${#hosts[@]} hosts for $workers workers"
+  [ ${#hosts[@]} -ge "$workers" ] || fail "$hosts_file names only ${#hosts[@]} hosts for $workers workers"
 else
   workers="${workers:-1}"
   [[ "$workers" =~ ^[1-9][0-9]*$ ]] || usage "--workers needs a number of workers"
@@ -71,14 +73,14 @@ else
 fi
 if [ -z "$servers" ]; then
   [ -r "$dir/servers.txt" ] ||
-    fail "no servers: $dir/servers.txt is missing; scripts/launch_servers.sh --dir $dir, or --servers"
+    fail "no servers: $dir/servers.txt is missing; run scripts/launch_servers.sh --dir $dir, or give --servers"
   servers="$(cat "$dir/servers.txt")"
 fi
 mkdir -p "$dir"
 dir="$(cd "$dir" && pwd)"
 bin="$(cd "$bin" 2>/dev/null && pwd)" || fail "there is no folder $bin; build first: scripts/build.sh"
 
-has_flag() {  # NAME: whether it is among the FLAGS
+has_flag() {  # NAME: whether the FLAGS include it
   local flag
   for flag in "${extra[@]}"; do
     if [[ "$flag" == "$1" || "$flag" == "$1="* ]]; then return 0; fi
@@ -86,7 +88,7 @@ has_flag() {  # NAME: whether it is among the FLAGS
   return 1
 }
 
-# A port where nobody listens now; below those that the system hands out.
+# Prints a port where no process listens, below the range that the system assigns.
 free_port() {
   local port tries
   for ((tries = 0; tries < 100; ++tries)); do
@@ -96,7 +98,7 @@ free_port() {
   return 1
 }
 
-# Where worker 0 is, and what the workers of one host share: words for each of them.
+# The address of worker 0, and for each host the local ranks and threads of its workers.
 declare -A on_host=() local_rank=() threads_on=()
 team=()
 remote=no
@@ -110,24 +112,24 @@ if [ "$workers" -gt 1 ]; then
   host=127.0.0.1
   if [ $remote = yes ]; then
     host="${hosts[0]}"
-    is_local "$host" && fail "worker 0 is on ${hosts[0]}, where the other hosts do not find it: name it as they do"
+    is_local "$host" && fail "worker 0 is on ${hosts[0]}, where the other hosts do not find it: use this host's network name"
     has_flag --insecure-remote ||
-      usage "workers of several machines need -- --insecure-remote, on a network of your own"
+      usage "workers on several machines need -- --insecure-remote, on a private network"
     peer_port="${peer_port:-7790}"
   fi
-  peer_port="${peer_port:-$(free_port)}" || fail "no free port was found: --peer-port"
+  peer_port="${peer_port:-$(free_port)}" || fail "no free port was found: give --peer-port"
   [[ "$peer_port" =~ ^[1-9][0-9]*$ ]] || usage "--peer-port needs a number"
   team=(--peers "$host:$peer_port")
 fi
 has_flag --threads || for host in "${!on_host[@]}"; do
   [ "${on_host[$host]}" -gt 1 ] || continue
-  cores="$(on "$host" nproc)" || fail "cannot tell the cores of $host"
+  cores="$(on "$host" nproc)" || fail "cannot count the cores of $host"
   threads_on[$host]=$((cores > on_host[$host] ? cores / on_host[$host] : 1))
 done
 
-# A worker runs in the folder from which this script was called, so relative paths mean the same.
+# Workers run in the folder from which this script was called, so that relative paths stay valid.
 # shellcheck disable=SC2016
-start_worker() {  # RANK: in the background; $! is what `wait` knows it by
+start_worker() {  # RANK: starts the worker in the background; $! identifies it for `wait`
   local host="${hosts[$1]}" threads
   is_local "$host" && host=127.0.0.1
   threads="${threads_on[$host]:-}"
@@ -138,7 +140,7 @@ start_worker() {  # RANK: in the background; $! is what `wait` knows it by
     ${threads:+--threads "$threads"} "${extra[@]}" &
 }
 
-# A worker's pid file lies on its own host until it is fetched here.
+# Copies the pid files of remote workers to this machine.
 fetch_pid_files() {
   local rank line
   for ((rank = 0; rank < workers; ++rank)); do
@@ -147,7 +149,7 @@ fetch_pid_files() {
       echo "$line" >"$dir/worker-$rank.pid"
   done
 }
-# One that has just been started may not have come to its pid file; without it, it would go on alone.
+# Waits until every worker has written its pid file: a worker without one would not be stopped.
 await_pid_files() {
   local pid host file tries
   for pid in "${!rank_of[@]}"; do
@@ -160,11 +162,11 @@ await_pid_files() {
 }
 stop_workers() { await_pid_files; fetch_pid_files; stop_all "$dir" 'worker-*' "$grace" >&2; }
 
-declare -A rank_of=()  # of the workers that run, by process
+declare -A rank_of=()  # process id -> rank, for running workers
 follower=""
 finish() {  # EXIT-CODE
   if [ -n "$follower" ]; then
-    sleep 0.2  # the last lines of the log
+    sleep 0.2  # lets it print the last lines of the log
     kill "$follower" 2>/dev/null || true
   fi
   rm -f "$dir"/worker-*.pid
@@ -173,7 +175,7 @@ finish() {  # EXIT-CODE
 trap 'echo "run_workers: interrupted; stopping the workers" >&2; trap "" INT TERM; stop_workers; finish 130' INT TERM
 
 rm -f "$dir"/worker-*.pid "$dir"/worker-*.log
-touch "$dir/worker-0.log"  # so that it can be followed from its first line
+touch "$dir/worker-0.log"  # lets `tail` follow it from the first line
 for ((rank = 0; rank < workers; ++rank)); do
   start_worker "$rank"
   rank_of[$!]=$rank

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Attacks a fleet that trains: lies in every field, frames, HTTP/2 by hand, floods, orders of calls
-# that make no sense. Prints what was tried and what got through; exit code 1 if anything did.
+# Attacks a fleet during training with false values in every field, malformed frames, raw HTTP/2, floods
+# and calls in invalid orders. Prints the attacks and which of them got through; exits with 1 if any did.
 #
 #   scripts/siege.sh [--short | --long] [--keep] [--only=GROUP]
 #
-# short (default): a minute or two; --only="by name": that group alone
+# --short (default) takes a minute or two. --only="by name" runs that group of attacks only.
 #
-# CISTERN_PRESET (default: release) is what it builds and runs. The attacks: test/siege/README.md.
+# CISTERN_PRESET (default: release) selects the preset to build and run. test/siege/README.md describes
+# the attacks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

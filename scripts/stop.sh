@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Stops the servers and workers of a run folder, on every host, and says what it did.
+# Stops the servers and workers of a run folder, on every host, and prints what it did.
 #
 #   scripts/stop.sh [--dir run] [--grace 30]
 #
-# Workers first (each commits and saves what it has), then servers. SIGTERM; what still runs after
-# --grace seconds is killed.
+# Stops workers first, each of which commits and saves its progress, then servers. Sends SIGTERM, and
+# SIGKILL to processes that still run after --grace seconds.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 # shellcheck source=scripts/fleet.sh

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds everything and runs every test: what CI runs.
+# Builds everything and runs every test, as CI does.
 #
-#   scripts/test.sh              CISTERN_PRESET=release is what it tests (or dev, asan, tsan, clang)
+#   scripts/test.sh              CISTERN_PRESET: release (default), dev, asan, tsan or clang
 #
-# Unit tests run first, then the rest (integration, golden, fuzz). All of them run even when some
-# fail; the exit code says whether any did. Reports for machines: build/PRESET/test-*.xml (JUnit).
+# Runs unit tests first, then the rest (integration, golden, fuzz), even if some fail. The exit code is 1
+# if any test failed. JUnit reports: build/PRESET/test-*.xml.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,8 +18,8 @@ preset="${CISTERN_PRESET:-release}"
 build="build/$preset"
 started=$SECONDS
 
-# pip puts scikit-learn, which test/metric compares with, into build/scikit_learn; without it that
-# one test says that it was skipped.
+# Installs scikit-learn with pip into build/scikit_learn for the one test that compares metrics with it.
+# Without scikit-learn that test is skipped.
 get_scikit_learn() {
   local folder=build/scikit_learn
   if [ -d "$folder" ] || python3 -c 'import sklearn' 2>/dev/null; then return; fi
@@ -29,7 +29,7 @@ get_scikit_learn() {
     mv "$folder.tmp" "$folder"
   else
     rm -rf "$folder.tmp"
-    echo "test: pip brings no scikit-learn: scikit_learn_test will be skipped" >&2
+    echo "test: pip cannot install scikit-learn: scikit_learn_test will be skipped" >&2
   fi
 }
 
@@ -38,7 +38,7 @@ get_scikit_learn
 scripts/build.sh "$preset"
 echo "== built in $((SECONDS - started)) s"
 
-# run_tests NAME CTEST-ARGUMENTS...: one group of tests, its output kept for the closing lines.
+# run_tests NAME CTEST-ARGUMENTS...: runs one group of tests and keeps its output for the summary.
 failed=0
 run_tests() {
   local name="$1"
@@ -55,7 +55,7 @@ echo "== summary ($preset, $((SECONDS - started)) s in all)"
 grep -hE 'tests passed|The following tests FAILED|^\s+[0-9]+ - .*\(' \
   "$build/test-unit.log" "$build/test-others.log" || true
 if ! grep -qE 'tests passed' "$build/test-unit.log"; then
-  echo "test: no unit test ran: was the project configured with CISTERN_BUILD_TESTS=OFF?" >&2
+  echo "test: no unit test ran. Was the project configured with CISTERN_BUILD_TESTS=OFF?" >&2
   failed=1
 fi
 exit $failed

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Numbers and habits that a program can check (STYLE in CONTRIBUTING.md): short files, short lines,
-no banned calls, no forgotten notes, a test for each source file, links that lead somewhere.
+"""Checks style rules that a program can check (see CONTRIBUTING.md): length of files and lines, banned
+calls, notes left in the code, a test for each source file, and broken links.
 
-Run by scripts/check and by ctest.
+scripts/check and ctest run it.
 """
 
 import fnmatch
@@ -19,26 +19,26 @@ TEXT = CODE | {".py", ".sh", ".cmake", ".proto", ".md", ".txt", ".json", ""}
 
 # (pattern, where it is allowed, why it is banned)
 BANNED = [
-    (re.compile(r"\b(system|popen)\s*\("), r"$^", "no shell, ever: start programs by fork and exec"),
+    (re.compile(r"\b(system|popen)\s*\("), r"$^", "never run a shell: start programs by fork and exec"),
     (re.compile(r"\bstd::j?thread\b(?!::)"), r"^(common/base/thread_pool\.|test/)",
-     "threads start in common/base/thread_pool"),
+     "only common/base/thread_pool starts threads"),
     (re.compile(r"\b_?exit\s*\("), r"^(cli/|common/base/memory_exhausted\.cc$|.*_main\.cc$|test/)",
-     "only a program's main ends it, and want of memory"),
+     "only main and the out-of-memory handler end a program"),
 ]
 NOTE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 NOTE_ALLOWED = {"scripts/tidy.py", "CONTRIBUTING.md"}
 
-# The test of a/b.cc is test/a/b_test.cc. A part of something larger needs none of its own: a source
-# counts as tested where a test includes its header, or where a tested source of its folder does.
+# The test of a/b.cc is test/a/b_test.cc. Parts of something larger need no test of their own: a source
+# file counts as tested if a test, or a tested source file of its folder, includes its header.
 TESTED = ("common", "server", "worker", "cuda", "cli")
 UNTESTED = {
-    # Programs and commands are tested as people run them; what they compute is in libraries.
+    # Integration tests run programs and commands as users do; the code that computes is in libraries.
     "cli/*.cc": "test/integration/lifecycle_test.py",
     "server/server_main.cc": "test/integration/server_process_test.cc",
-    # Most of its work is to be one of several processes, or to outlive another.
+    # Most of their work is to run as one of several processes, or to survive the end of another.
     "worker/pass/data_source.cc": "test/worker/train/train_job_test.cc",
     "worker/pass/pass_pipeline.cc": "test/worker/train/train_job_test.cc",
-    # It compares tables that only a fleet or a saved state has.
+    # This compares tables that only a fleet or a saved state has.
     "server/table/table_diff.cc": "test/integration/ckpt_test.py",
 }
 
@@ -46,7 +46,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
 def text_of(path, name, errors):
-    """None for a file that is no text: golden bytes have names without a suffix."""
+    """The text of a file, or None for binary golden files, whose names have no suffix."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -56,7 +56,7 @@ def text_of(path, name, errors):
 
 
 def tracked_files():
-    """What git tracks, and what is new and not ignored."""
+    """All files that git tracks, and new files that it does not ignore."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     try:
         names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
@@ -67,17 +67,17 @@ def tracked_files():
 
 
 def without_comments(line):
-    """The code of a line: no string contents, no // comment."""
+    """The code of a line, without string contents and // comments."""
     line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
     return line.split("//")[0]
 
 
 def code_errors(name, lines):
     if len(lines) > MAX_LINES:
-        yield f"{name}: {len(lines)} lines; {MAX_LINES} at most: split it by subject"
+        yield f"{name}: {len(lines)} lines, but at most {MAX_LINES} are allowed: split it by subject"
     for number, line in enumerate(lines, 1):
         if len(line) > MAX_COLUMNS:
-            yield f"{name}:{number}: {len(line)} columns; {MAX_COLUMNS} at most"
+            yield f"{name}:{number}: {len(line)} columns, but at most {MAX_COLUMNS} are allowed"
         for pattern, allowed, why in BANNED:
             if pattern.search(without_comments(line)) and not re.search(allowed, name):
                 yield f"{name}:{number}: {pattern.search(line).group(0)}...: {why}"
@@ -95,12 +95,13 @@ def link_errors(path, name, lines):
 
 
 def stem_of(name):
-    """What a header, its source and its builds for devices have in common: "a/b"."""
+    """The common stem "a/b" of a header, its source file and its device variants."""
     return re.sub(r"(_cpu|_cuda|_none)?\.(h|cc|cu)$", "", name)
 
 
 def tested_stems(names):
-    """The stems that a test is named after or includes, and what their folders include of them."""
+    """The stems after which tests are named or that tests include, and those that tested files include
+    from their own folders."""
     includes = {name: re.findall(r'#include "([^"]+)"', (ROOT / name).read_text(encoding="utf-8"))
                 for name in names if name.endswith((".h", ".cc", ".cu"))}
     tests = [name for name in includes if name.startswith("test/")]
@@ -115,7 +116,7 @@ def tested_stems(names):
         size = len(tested)
         for name, stems in own.items():
             stem = stem_of(name)
-            # A source without a header of its own is a part of what it includes.
+            # A source file without its own header belongs to the headers that it includes.
             if stem not in tested and f"{stem}.h" not in includes and stems & tested:
                 tested.add(stem)
             if stem in tested:
@@ -129,12 +130,12 @@ def untested(names):
     for name in sources:
         known = any(fnmatch.fnmatch(name, glob) for glob in UNTESTED)
         if stem_of(name) not in tested and not known:
-            yield (f"{name}: write test/{stem_of(name)}_test.cc, or include its header in a test")
+            yield (f"{name}: has no test: write test/{stem_of(name)}_test.cc, or include its header in a test")
     for glob, test in UNTESTED.items():
         if test not in names:
-            yield f"scripts/tidy.py: {glob}: there is no {test}"
+            yield f"scripts/tidy.py: {glob}: {test} does not exist"
         if not any(fnmatch.fnmatch(name, glob) for name in sources):
-            yield f"scripts/tidy.py: exception for {glob}, which matches nothing"
+            yield f"scripts/tidy.py: the exception for {glob} matches no file: remove it"
 
 
 def main():
@@ -150,13 +151,13 @@ def main():
             continue
         lines = text.splitlines()
         if path.suffix in CODE:
-            # What a program wrote is as long as it is.
+            # Generated files may have any length.
             if not lines[:1] or "do not edit" not in lines[0]:
                 errors += code_errors(name, lines)
         if path.suffix == ".md":
             errors += link_errors(path, name, lines)
         if name not in NOTE_ALLOWED:
-            errors += [f"{name}:{number}: {NOTE.search(line).group(0)}: finish it, or open an issue"
+            errors += [f"{name}:{number}: {NOTE.search(line).group(0)}: resolve it, or open an issue"
                        for number, line in enumerate(lines, 1) if NOTE.search(line)]
     errors += untested(names)
     print("\n".join(errors + [f"tidy: {len(names)} files, {len(errors)} errors"]))

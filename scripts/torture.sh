@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What breaks things on purpose, and one table of what it did: the protocol model, the simulation,
-# losses of power, damaged files, a disk and a memory that fail, kills of real servers and workers.
+# Runs all fault-injection tests and prints one table of results: the protocol model, the simulation,
+# power losses, damaged files, failing disks and memory allocations, and kills of real servers and
+# workers.
 #
 #   scripts/torture.sh [--short | --long]     short (default): minutes; long: hours
 #
-# CISTERN_PRESET (default: release) is what it builds and runs. CISTERN_SEED=N runs one seed of the
-# simulation again. The output of each part is kept in build/PRESET/torture/.
+# CISTERN_PRESET (default: release) selects the preset to build and run. CISTERN_SEED=N repeats one seed
+# of the simulation. The output of each part is kept in build/PRESET/torture/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,8 +22,8 @@ build="build/$preset"
 kept="$build/torture"
 mkdir -p "$kept"
 
-# A part: its name, what of its output goes into the table (a pattern), the environment of the short
-# and of the long run, and the command. One that is not built is left out.
+# Each part: name; pattern of the output lines that go into the table; environment of the short run;
+# environment of the long run; command. Parts that are not built are left out.
 parts=(
   "protocol_model_test;states,;;;bin/protocol_model_test"
   "simulation_test;^seed;CISTERN_SEEDS=300;CISTERN_SEEDS=20000;bin/simulation_test"

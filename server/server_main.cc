@@ -2,9 +2,9 @@
 //
 //   cistern-server --rank=0 --server_num=2 --port=7700 --data_dir=run/data
 //
-// Prints one line on standard output when it is ready to serve, and logs on standard error. SIGTERM
-// and SIGINT end it cleanly. Exit codes: 0 stopped, 2 usage or configuration (also a taken port, a
-// folder that it may not use), 5 its state on disk cannot be trusted, 1 anything else.
+// Prints one line on standard output when it is ready to serve, and logs to standard error. SIGTERM
+// and SIGINT stop it cleanly. Exit codes: 0 stopped; 1 any other failure; 2 usage or configuration
+// (also a port in use, or a folder without permission); 5 corrupt state on disk.
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ namespace {
 constexpr int kStopped = 0, kFailed = 1, kUsage = 2, kBadCheckpoint = 5;
 // How long a writer without an open connection counts as at work after its last call.
 constexpr absl::Duration kWriterSilence = absl::Minutes(1);
-constexpr absl::Duration kGrace = absl::Seconds(10);  // for calls in flight when stopping
+constexpr absl::Duration kGrace = absl::Seconds(10);  // for calls in flight at a stop
 
 struct Flags {
   ServerOptions server;
@@ -47,70 +47,71 @@ struct Flags {
 
 void AddFlags(CLI::App& app, Flags& flags) {
   ServerOptions& server = flags.server;
-  app.add_option("--rank", server.rank, "Place of this server in the fleet, from 0 (--rank=1)")
+  app.add_option("--rank", server.rank, "Rank of this server in the fleet, from 0 (--rank=1)")
       ->capture_default_str();
   app.add_option("--server_num,--server-num", server.server_num,
-                 "Servers of the fleet (--server_num=2)")
+                 "Number of servers in the fleet (--server_num=2)")
       ->capture_default_str();
   app.add_option("--port", flags.port, "Port to listen on; 0 picks a free one (--port=7701)")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   app.add_option(
       "--data_dir,--data-dir", server.data_dir,
-      "Folder of commits and saved models, the same for all servers of the fleet; without "
-      "it nothing survives and save and load are refused; default none "
+      "Folder for commits and saved models, shared by all servers of the fleet; without it, "
+      "nothing survives a restart, and save and load are refused; default: none "
       "(--data_dir=run/data)");
   app.add_option(
          "--durability", flags.durability,
-         "With --data_dir: commit keeps every committed pass in data_dir/state, and a server "
-         "that starts goes on from there; none keeps passes in memory only "
+         "With --data_dir: commit keeps every committed pass in data_dir/state, from which a "
+         "restarted server recovers; none keeps passes in memory only "
          "(--durability=none)")
       ->check(CLI::IsMember({"commit", "none"}))
       ->capture_default_str();
   app.add_option("--merge_min_kb,--merge-min-kb", flags.merge_min_kb,
-                 "Changes on disk below this many KiB are not merged into a new base by themselves "
+                 "Deltas on disk of less than this many KiB do not by themselves start a merge "
+                 "into a new base "
                  "(--merge_min_kb=65536)")
       ->capture_default_str();
   app.add_option("--keep_commits,--keep-commits", server.keep_commits,
-                 "Newest commits that stay on disk (--keep_commits=10)")
+                 "Number of newest commits to keep on disk (--keep_commits=10)")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--bind", flags.bind, "Address to listen on (--bind=127.0.0.1)")
       ->capture_default_str();
   app.add_flag("--insecure_remote,--insecure-remote", flags.insecure_remote,
-               "Allow --bind to be an address that other machines reach, without encryption or "
-               "password; default off (--bind=0.0.0.0 --insecure-remote)");
+               "Allow --bind to an address that other machines can reach, without encryption or "
+               "password; default: off (--bind=0.0.0.0 --insecure-remote)");
   app.add_option("--shard_num,--shard-num", server.shard_num,
-                 "Shards of every table over the whole fleet, the same on all servers "
+                 "Number of shards of every table in the whole fleet, the same on all servers "
                  "(--shard_num=256)")
       ->capture_default_str();
   app.add_option("--cluster", server.cluster,
-                 "Name of the fleet; callers that name another are refused (--cluster=ads)")
+                 "Name of the fleet; callers with another name are refused (--cluster=ads)")
       ->capture_default_str();
   app.add_option("--threads", server.threads,
-                 "Threads for commit, save and load; 0: one a core (--threads=4)")
+                 "Threads for commit, save and load; 0: one per core (--threads=4)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--staged_limit_mb,--staged-limit-mb", flags.staged_limit_mb,
-                 "Memory for the pushes of an open pass in MiB; more is refused "
+                 "Memory for the pushes of an open pass, in MiB; further pushes are refused "
                  "(--staged_limit_mb=16384)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
       ->capture_default_str();
   app.add_option(
          "--max_connections,--max-connections", flags.max_connections,
-         "Connections at a time; more are refused; 0: three quarters of the open files that "
+         "Open connections; further ones are refused; 0: three quarters of the open files that "
          "the system allows, at most 4096 (--max_connections=2000)")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   app.add_option(
          "--rpc_memory_mb,--rpc-memory-mb", flags.rpc_memory_mb,
-         "Memory for calls under way and unfinished messages in MiB, whatever callers send; "
-         "above it the connection that holds most is closed, and calls are refused. Floods of "
-         "HTTP/2 frames may take up to 1.5 GiB more for a moment (--rpc_memory_mb=4096)")
+         "Memory for calls in progress and unfinished messages, in MiB; above it, the connection "
+         "that holds the most is closed, and calls are refused. A flood of HTTP/2 frames can "
+         "briefly take up to 1.5 GiB more (--rpc_memory_mb=4096)")
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--log_level,--log-level", flags.log_level,
-                 "Lowest level that is logged "
+                 "Lowest level to log "
                  "(--log_level=warning)")
       ->check(CLI::IsMember({"info", "warning", "error", "off"}))
       ->capture_default_str();
@@ -125,9 +126,9 @@ absl::Status CheckFlags(const Flags& flags) {
   if (!IsLoopback(flags.bind) && !flags.insecure_remote) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--bind=", flags.bind,
-        " lets other machines in, and this version has neither encryption nor "
-        "password; use --bind=127.0.0.1, or add --insecure-remote on a network where everyone may "
-        "read and change the tables"));
+        " admits other machines, and this version has neither encryption nor "
+        "passwords; use --bind=127.0.0.1, or add --insecure-remote on a network where everyone "
+        "may read and change the tables"));
   }
   if (flags.server.data_dir.empty()) return absl::OkStatus();
   std::error_code error;
@@ -137,15 +138,15 @@ absl::Status CheckFlags(const Flags& flags) {
       absl::StrCat("--data_dir=", flags.server.data_dir, " cannot be created: ", error.message()));
 }
 
-// Messages of some 100 KB come and go thousands of times a second. glibc would map, fault in and
-// unmap each; kept on the heap they are 20 to 60 % faster.
+// Messages of some 100 KB are allocated and freed thousands of times a second. glibc would map,
+// fault in and unmap each; on the heap they are 20 to 60 % faster.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-// What the host may hold, and how it gives back to the system what strangers made it take.
+// The limits of the host, and how it returns to the system the memory that strangers made it take.
 absl::StatusOr<HostOptions> HostOptionsOf(const Flags& flags) {
   HostOptions options;
   CISTERN_ASSIGN_OR_RETURN(options.max_connections,
@@ -155,13 +156,14 @@ absl::StatusOr<HostOptions> HostOptionsOf(const Flags& flags) {
   return options;
 }
 
-// A file that reaches the size limit (ulimit -f) fails to grow, which is reported, instead of
-// ending the process without a word.
+// Makes a write beyond the file size limit (ulimit -f) fail, which is reported, instead of ending
+// the process silently.
 void IgnoreFileSizeSignal() {
   signal(SIGXFSZ, SIG_IGN);
 }
 
-// Lets SIGTERM and SIGINT wait for sigwait: every thread that is started later inherits this.
+// Blocks SIGTERM and SIGINT so that sigwait receives them; every thread started later inherits
+// this.
 sigset_t BlockStopSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -192,8 +194,8 @@ int Serve(const Flags& flags) {
   if (!host.ok()) return Fail(host.status());
   if (!IsLoopback(flags.bind)) {
     LogWarning(absl::StrCat("listening on ", flags.bind,
-                            " without encryption or password: whoever reaches this port can read "
-                            "and change the tables"));
+                            " without encryption or password: anyone who reaches this port can "
+                            "read and change the tables"));
   }
   std::printf("cistern-server rank=%u port=%d ready\n", flags.server.rank, (*host)->port());
   std::fflush(stdout);
@@ -202,22 +204,22 @@ int Serve(const Flags& flags) {
   if (sigwait(&signals, &signal) != 0) return kFailed;
   LogInfo(absl::StrCat("stopping on ", signal == SIGTERM ? "SIGTERM" : "SIGINT"));
   if (!(*host)->Stop(kGrace)) {
-    // Committed state is on disk; what these calls still write is not part of a commit.
-    LogWarning(absl::StrCat("stopped with calls under way that did not end within ",
-                            absl::FormatDuration(kGrace), "; callers see this server go"));
+    // Committed state is on disk; whatever these calls still write is not part of a commit.
+    LogWarning(absl::StrCat("stopped with calls in progress that did not end within ",
+                            absl::FormatDuration(kGrace), "; their callers see a lost connection"));
     _exit(kStopped);
   }
   LogInfo("stopped");
   return kStopped;
 }
 
-// "--data_dir=" with nothing behind it, as of a variable that is not set, would take the next word.
+// "--data_dir=" without a value, as from an unset variable, would take the next word as its value.
 absl::Status CheckWords(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const absl::string_view word = argv[i];
     if (!absl::StartsWith(word, "--") || !absl::EndsWith(word, "=")) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(word, " has no value: write one behind it, or leave the flag out"));
+        absl::StrCat(word, " has no value: add one, or leave the flag out"));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
-// cistern ckpt: the commits of a durable fleet, and saved models, as they lie on disk.
+// cistern ckpt and cistern verify: inspect and rewrite the commits of a durable fleet and saved
+// models on disk, without a server.
 #pragma once
 
 #include "cli/terminal/command_line.h"
@@ -6,7 +7,7 @@
 namespace cistern {
 
 void AddCkptCommands(Command& root);
-// The commands below it.
+// The subcommands.
 void AddCkptListCommand(Command& ckpt);
 void AddCkptDiffCommand(Command& ckpt);
 void AddCkptReshardCommand(Command& ckpt);
@@ -14,10 +15,10 @@ void AddCkptRepairEpochsCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
 
-// What cistern ckpt ls says of PATH.
+// Runs `cistern ckpt ls PATH`.
 absl::StatusOr<Report> ListCheckpoints(const std::string& path);
 
-// What cistern ckpt repair-epochs does to the state of PATH.
+// Runs `cistern ckpt repair-epochs PATH`.
 absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path);
 
 struct VerifyFlags {
@@ -33,13 +34,13 @@ struct CkptDiffFlags {
   uint64_t rows = 5;  // example keys of each kind
   uint64_t threads = 0;
 };
-// The report's outcome is not OK (exit code 1) where the two differ.
+// The report's outcome is not OK (exit code 1) if the two differ.
 absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console = nullptr);
 
 struct CkptReshardFlags {
   std::string state, out;
-  uint64_t commit = 0;                     // 0: the newest
-  uint64_t server_num = 0, shard_num = 0;  // 0: as it is
+  uint64_t commit = 0;                     // 0: the newest commit
+  uint64_t server_num = 0, shard_num = 0;  // 0: unchanged
   uint64_t threads = 0;
 };
 absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console = nullptr);

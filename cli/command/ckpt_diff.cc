@@ -1,4 +1,4 @@
-// cistern ckpt diff: what changed between two commits or saved models.
+// cistern ckpt diff: compares the rows of two commits or saved models.
 #include <algorithm>
 #include <memory>
 
@@ -15,16 +15,17 @@
 namespace cistern {
 namespace {
 
-// Two states with as many shards are read in so many steps, each with its share of the rows.
+// Two states with equal shard_num are compared in this many steps, to bound the rows in memory.
 constexpr uint32_t kSteps = 16;
 
 struct NamedDifference {
   std::string name, kind;
   TableDifference rows;
-  std::string not_compared;  // why; empty: they were
+  std::string not_compared;  // the reason; empty: the tables were compared
 };
 
-// What differs so far, by table: sparse ones first, in the order of A and then of B.
+// The differences found so far, by table: sparse tables before dense ones, in the order of A and
+// then of B.
 class Comparison {
  public:
   explicit Comparison(size_t examples) : examples_(examples) {}
@@ -163,7 +164,7 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
   report.text = absl::StrCat(
       "A  ", a.name(), ", pass ", a.pass(), "\nB  ", b.name(), ", pass ", b.pass(), "\n",
       difference.empty() ? "" : absl::StrCat("schema: ", difference, "\n"), TextTable(rows), keys);
-  // Not an error that has to be mended, but what the exit code says.
+  // A difference is a result and needs no fix; the status only sets the exit code.
   if (!same) report.outcome = absl::UnknownError("A and B differ");
   return report;
 }
@@ -174,7 +175,7 @@ absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console)
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> a, SavedRows::Open(files, flags.a));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> b, SavedRows::Open(files, flags.b));
-  // With other shards a step of A would not hold the keys of a step of B.
+  // If shard_num differs, a step of A and a step of B hold different keys: compare in one step.
   const uint32_t steps = a->shard_num() == b->shard_num() ? std::min(a->shard_num(), kSteps) : 1;
   const size_t examples = flags.rows;
   ThreadPool pool(ThreadsOf(flags.threads));
@@ -188,22 +189,25 @@ absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console)
 
 void AddCkptDiffCommand(Command& ckpt) {
   auto flags = std::make_shared<CkptDiffFlags>();
-  Command& command = ckpt.Add("diff", "What differs between two commits or saved models.",
+  Command& command = ckpt.Add("diff", "Compares the rows of two commits or saved models.",
                               "cistern ckpt diff saved@11 saved@12");
-  command.Argument("A", &flags->a,
-                   {"STATE[@COMMIT]|DIR",
-                    "A data_dir or state folder, with a commit (else the newest); or a saved "
-                    "model.",
-                    "saved@11", kRequired});
-  command.Argument("B", &flags->b, {"STATE[@COMMIT]|DIR", "The same.", "saved/monday", kRequired});
+  command.Argument(
+      "A", &flags->a,
+      {"STATE[@COMMIT]|DIR",
+       "A data_dir or state folder, with a commit (default: the newest); or the folder "
+       "of a saved model.",
+       "saved@11", kRequired});
+  command.Argument(
+      "B", &flags->b,
+      {"STATE[@COMMIT]|DIR", "What to compare A with; like A.", "saved/monday", kRequired});
   command.Flag("--rows", &flags->rows,
-               {"INT", "Example keys to show of each kind of difference.", "--rows 20"});
-  command.Flag("--threads", &flags->threads, {"INT", "0: one a core.", "--threads 4"});
+               {"INT", "Number of example keys to print per kind of difference.", "--rows 20"});
+  command.Flag("--threads", &flags->threads,
+               {"INT", "Number of threads; 0: one per core.", "--threads 4"});
   command.Footer(
-      "Rows are compared bit by bit: ADDED are those that only B has. Exit code 0: A and B are\n"
-      "equal; 1: they differ; 5: one of them cannot be trusted. A sixteenth of the rows of both "
-      "is\n"
-      "in memory at a time, or, where their shard_num differ, all of them.");
+      "Rows are compared bit by bit; ADDED counts the rows that only B has. Exit code 0: A and\n"
+      "B are equal; 1: they differ; 5: one of them is corrupt. Memory holds a sixteenth of the\n"
+      "rows of both at a time, or all rows if their shard_num differs.");
   command.Does([flags](Console& console) { return RunCkptDiff(*flags, &console); });
 }
 

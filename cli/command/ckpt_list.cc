@@ -1,4 +1,4 @@
-// cistern ckpt ls: what there is to go back to.
+// cistern ckpt ls: lists the commits and saved models of a data_dir.
 #include <memory>
 
 #include "absl/strings/ascii.h"
@@ -14,7 +14,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// What is listed: the report that grows, and the first thing that is not as it should be.
+// The listing under construction: report, table rows, and as the outcome the first error found.
 struct Listing {
   Report report;
   Rows commits = {
@@ -81,7 +81,7 @@ absl::Status AddCommits(const StateFolder& state, Listing* listing) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
   for (const uint64_t commit : commits) {
     const absl::StatusOr<ParsedManifest> parsed = state.ReadManifest(commit);
-    if (absl::IsNotFound(parsed.status())) continue;  // its servers removed it meanwhile
+    if (absl::IsNotFound(parsed.status())) continue;  // its servers have just removed it
     if (parsed.ok()) {
       const absl::Status whole = CheckFiles(state, parsed->manifest);
       CISTERN_ASSIGN_OR_RETURN(const bool there, state.HasManifest(commit));
@@ -96,7 +96,7 @@ absl::Status AddCommits(const StateFolder& state, Listing* listing) {
   return absl::OkStatus();
 }
 
-// Rows and sizes of a saved model; `whole`: every file is there with its size.
+// Adds a saved model with its rows and sizes. It is whole if every file exists with its size.
 void AddModel(FileSystem& files, const std::string& folder, const std::string& name,
               const std::vector<ModelPart>& parts, Listing* listing) {
   uint64_t file_num = 0, bytes = 0, rows = 0;
@@ -129,7 +129,7 @@ void AddModel(FileSystem& files, const std::string& folder, const std::string& n
                              absl::StrCat(rows)});
 }
 
-// Every folder below `data_dir` that a save has finished in, whole or not.
+// Adds every folder below `data_dir` in which a save has finished, whole or not.
 absl::Status AddModels(FileSystem& files, const std::string& data_dir, Listing* listing) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(data_dir));
   for (const std::string& name : names) {
@@ -187,20 +187,20 @@ absl::StatusOr<Report> ListCheckpoints(const std::string& path) {
 void AddCkptListCommand(Command& ckpt) {
   auto path = std::make_shared<std::string>();
   Command& command =
-      ckpt.Add("ls", "Commits and saved models of a data_dir, and whether each is whole.",
+      ckpt.Add("ls", "Lists the commits and saved models of a data_dir, and whether each is whole.",
                "cistern ckpt ls saved");
   command.Argument(
       "PATH", path.get(),
       {"DIR", "A data_dir of servers, or the state folder in it.", "saved", kRequired});
   command.Footer(
-      "Whole: the manifest can be read, and every file that it names is there with its size. What\n"
-      "is in the files is read by cistern verify. Exit code 5 if something is not whole.");
+      "Whole: the manifest can be read, and every file that it names exists with its size.\n"
+      "cistern verify also checks the contents. Exit code 5 if anything is not whole.");
   command.Does([path](Console&) { return ListCheckpoints(*path); });
 }
 
 void AddCkptCommands(Command& root) {
-  Command& ckpt =
-      root.Add("ckpt", "Commits of a durable fleet, as they lie on disk.", "cistern ckpt ls saved");
+  Command& ckpt = root.Add("ckpt", "Lists, compares, rewrites and repairs commits on disk.",
+                           "cistern ckpt ls saved");
   AddCkptListCommand(ckpt);
   AddCkptDiffCommand(ckpt);
   AddCkptReshardCommand(ckpt);

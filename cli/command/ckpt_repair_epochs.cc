@@ -1,4 +1,4 @@
-// cistern ckpt repair-epochs: the flags of server/checkpoint/repair_epochs.h.
+// cistern ckpt repair-epochs: the command for server/checkpoint/repair_epochs.h.
 #include "server/checkpoint/repair_epochs.h"
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace {
 
 absl::Status WithRepairFix(const absl::Status& status) {
   if (absl::IsFailedPrecondition(status)) {
-    return WithFix(status, "stop every server of this state, then run this again");
+    return WithFix(status, "stop every server that uses this state, then repeat this command");
   }
   return FromCheckpoint(status);
 }
@@ -34,10 +34,10 @@ absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path) {
   report.json = {
       {"path", (*state)->path()}, {"removed", repaired->removed}, {"epoch", repaired->newest}};
   report.text = repaired->removed.empty()
-                    ? absl::StrCat((*state)->path(), ": nothing to repair; the newest epoch is ",
+                    ? absl::StrCat((*state)->path(), ": nothing to repair; the newest term is ",
                                    repaired->newest, "\n")
-                    : absl::StrCat((*state)->path(), ": removed the claims of epochs ",
-                                   absl::StrJoin(repaired->removed, ", "), "; the newest epoch is ",
+                    : absl::StrCat((*state)->path(), ": removed the claims of terms ",
+                                   absl::StrJoin(repaired->removed, ", "), "; the newest term is ",
                                    repaired->newest, " now\n");
   return report;
 }
@@ -45,15 +45,16 @@ absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path) {
 void AddCkptRepairEpochsCommand(Command& ckpt) {
   auto path = std::make_shared<std::string>();
   Command& command =
-      ckpt.Add("repair-epochs", "Removes claims that leave no epoch for the next writer.",
+      ckpt.Add("repair-epochs", "Removes claims of terms so high that no later writer can claim.",
                "cistern ckpt repair-epochs saved");
   command.Argument(
       "STATE", path.get(),
       {"DIR", "A data_dir of stopped servers, or the state folder in it.", "saved", kRequired});
   command.Footer(
-      "Writers claim one epoch after the other, so one that claimed 2^48 or more shuts all others\n"
-      "out. This removes such claims, and claims the epoch above every other one that the folder\n"
-      "knows, so older writers stay fenced. Commits and row files are not touched.");
+      "Each writer must claim a higher term (epoch) than the last, so a claim of 2^48 or more\n"
+      "locks all later writers out. This command removes such claims and claims the term above\n"
+      "all others in the folder, so that older writers stay fenced. Commits and row files do not\n"
+      "change.");
   command.Does([path](Console&) { return RunCkptRepairEpochs(*path); });
 }
 

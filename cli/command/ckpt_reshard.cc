@@ -1,4 +1,4 @@
-// cistern ckpt reshard: the flags of server/checkpoint/reshard.h.
+// cistern ckpt reshard: the command for server/checkpoint/reshard.h.
 #include <filesystem>
 #include <memory>
 
@@ -24,23 +24,24 @@ absl::StatusOr<ShardMap> NewMap(const v1::Manifest& manifest, const CkptReshardF
 
 absl::Status WithReshardFix(const absl::Status& status) {
   if (absl::IsAlreadyExists(status)) {
-    return WithFix(status, "a state is never replaced: name another --out");
+    return WithFix(status, "an existing state is never replaced: name another --out");
   }
   if (absl::IsFailedPrecondition(status)) {
     return WithFix(status, "name an --out that no server uses");
   }
   if (absl::IsResourceExhausted(status)) {
-    return WithFix(status, "make room there and run this again; the old state is untouched");
+    return WithFix(status, "free space there and repeat this command; the old state is unchanged");
   }
   if (absl::IsDataLoss(status)) {
-    return WithFix(FromCheckpoint(status),
-                   "see what is bad: cistern verify; servers that commit meanwhile remove old "
-                   "files: stop them first");
+    return WithFix(
+        FromCheckpoint(status),
+        "find the corrupt files: cistern verify. Running servers remove old files as they "
+        "commit: stop them first");
   }
   return status;
 }
 
-// Also where `out` is not there yet.
+// The folders need not exist yet.
 bool IsSameFolder(const std::string& a, const std::string& b) {
   std::error_code error;
   return std::filesystem::weakly_canonical(a, error) == std::filesystem::weakly_canonical(b, error);
@@ -79,38 +80,41 @@ absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* co
                  {"files", totals->files},
                  {"bytes", totals->bytes},
                  {"was_there", totals->was_there}};
-  report.text = absl::StrCat(to, totals->was_there ? " holds this already: " : ": ", "commit ",
-                             totals->commit, ", pass ", commit.manifest.pass(), ", ", totals->rows,
-                             " rows in ", totals->files, " files, ", BytesText(totals->bytes),
-                             ", for ", map.server_num(), " servers and ", map.shard_num(),
-                             " shards; digests are equal\n");
+  report.text =
+      absl::StrCat(to, totals->was_there ? " already holds this: " : ": ", "commit ",
+                   totals->commit, ", pass ", commit.manifest.pass(), ", ", totals->rows,
+                   " rows in ", totals->files, " files, ", BytesText(totals->bytes), ", for ",
+                   map.server_num(), " servers and ", map.shard_num(), " shards; digests match\n");
   return report;
 }
 
 void AddCkptReshardCommand(Command& ckpt) {
   auto flags = std::make_shared<CkptReshardFlags>();
-  Command& command = ckpt.Add("reshard", "Rewrites a commit for other shards, into a new data_dir.",
-                              "cistern ckpt reshard saved --out saved48 --shard-num 48");
+  Command& command =
+      ckpt.Add("reshard", "Rewrites a commit into a new data_dir with another number of shards.",
+               "cistern ckpt reshard saved --out saved48 --shard-num 48");
   command.Argument(
       "STATE", &flags->state,
       {"DIR", "A data_dir of stopped servers, or the state folder in it.", "saved", kRequired});
   command.Flag("--out", &flags->out,
-               {"DIR", "The new data_dir; its folder state must hold no commit.", "--out saved48",
+               {"DIR", "The new data_dir; its state folder must hold no commit.", "--out saved48",
                 kRequired});
-  command.Flag("--server-num", &flags->server_num,
-               {"INT", "Servers to write for; 0: as many as now. Any other number can start too.",
-                "--server-num 3"});
+  command.Flag(
+      "--server-num", &flags->server_num,
+      {"INT", "Number of servers to write for; 0: unchanged. Any number can start from the result.",
+       "--server-num 3"});
   command.Flag("--shard-num", &flags->shard_num,
-               {"INT", "Shards of every table; 0: as many as now.", "--shard-num 48"});
+               {"INT", "Number of shards of every table; 0: unchanged.", "--shard-num 48"});
   command.Flag("--commit", &flags->commit,
                {"INT", "The commit to rewrite; 0: the newest.", "--commit 12"});
-  command.Flag("--threads", &flags->threads, {"INT", "0: one a core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads,
+               {"INT", "Number of threads; 0: one per core.", "--threads 4"});
   command.Footer(
-      "The old state is only read. The new one appears whole or not at all: after an interruption\n"
-      "run the same command again. The rows of one new server at a time are in memory. A change "
-      "of\n"
-      "shard_num reads all rows once for each new server; a change of server_num alone does not,\n"
-      "and is not needed to start another number of servers: they read each other's files.");
+      "The old state is only read. The new one appears whole or not at all: after an\n"
+      "interruption, repeat the command. Memory holds the rows of one new server at a time. If\n"
+      "shard_num changes, all rows are read once for each new server; not so if only server_num\n"
+      "changes, which is optional: any number of servers can start from one state, because they\n"
+      "read each other's files.");
   command.Does([flags](Console& console) { return RunCkptReshard(*flags, &console); });
 }
 

@@ -1,4 +1,4 @@
-// All commands of `cistern`, in the order in which --help lists them.
+// Adds all commands of `cistern`, in the order in which --help lists them.
 #pragma once
 
 #include "cli/terminal/command_line.h"

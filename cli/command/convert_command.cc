@@ -1,4 +1,4 @@
-// cistern data convert: the flags of worker/data/prepare/convert.h, and what it prints.
+// cistern data convert: the command for worker/data/prepare/convert.h.
 #include <memory>
 
 #include "absl/strings/numbers.h"
@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-// Flags whose form on the command line is not the option's own.
+// Flags that must be converted into ConvertOptions, which holds the others directly.
 struct ConvertFlags {
   ConvertOptions options;
   std::string format = "csv", delimiter, label_threshold, dense_transform = "auto";
@@ -21,7 +21,7 @@ struct ConvertFlags {
   std::string libsvm_slots = "position", check = "sum";
 };
 
-// The value beside `word`; words are checked by the flag.
+// The value paired with `word`. The flag has already checked the word.
 template <typename T>
 T ValueOf(const std::string& word, std::initializer_list<std::pair<const char*, T>> values) {
   T result = values.begin()->second;
@@ -36,7 +36,7 @@ absl::StatusOr<char> OneCharacter(const char* flag, const std::string& word) {
   if (word == "space") return ' ';
   if (word.size() == 1) return word.front();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " '", word, "': one character, or tab, or space"));
+      absl::StrCat(flag, " '", word, "': expected one character, tab, or space"));
 }
 
 absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
@@ -121,7 +121,7 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
       ", and in its solver \"input_key_type\": \"I", flags.key_bits, "\"\n");
 }
 
-// "writing  42%  1.20M rows", on a terminal only.
+// "writing  42%  1.20M rows". Shown on a terminal only.
 std::string ProgressLine(const ConvertProgress& progress) {
   std::string line = absl::StrCat(progress.stage, "  ");
   if (progress.bytes_total > 0) {
@@ -138,7 +138,7 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
     return !interrupted->load();
   });
   console.Update("");
-  // A file that is not there is a mistake of who named it.
+  // A missing file is a usage error.
   if (absl::IsNotFound(summary.status())) {
     return absl::InvalidArgumentError(summary.status().message());
   }
@@ -149,29 +149,30 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
 void AddInputFlags(Command& command, ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   command.List("--input", &options.input, true,
-               {"FILE,...", "Text files, read one after the other; - is standard input.",
+               {"FILE,...", "Text files, read in this order; - is standard input.",
                 "--input train.csv", kRequired});
   command.Choice("--format", &flags->format,
-                 {"csv|tsv|libsvm|criteo", "What the text is.", "--format criteo"});
+                 {"csv|tsv|libsvm|criteo", "Format of the text.", "--format criteo"});
   command.Flag("--delimiter", &flags->delimiter,
-               {"CHAR", "Between fields; without it ',' for csv, tab for tsv and criteo.",
+               {"CHAR", "Field separator; by default ',' for csv, tab for tsv and criteo.",
                 "--delimiter ';'"});
   command.List("--columns", &options.columns, true,
-               {"NAME,...", "Names for a file without a header line; ranges as in C1..C26.",
+               {"NAME,...", "Column names of a file without a header line; C1..C26 is a range.",
                 "--columns label,I1..I13,C1..C26"});
   command.List("--missing-values", &options.missing_values, true,
                {"TEXT,...", "Texts that count as an empty field.", "--missing-values NA"});
   command.Flag(
       "--skip-rows", &options.skip_rows,
-      {"INT", "Rows to pass over at the start, header lines not counted.", "--skip-rows 60000"});
+      {"INT", "Number of rows to skip first, not counting header lines.", "--skip-rows 60000"});
   command.Flag("--max-rows", &options.max_rows,
-               {"INT", "Rows to read after that; 0: all.", "--max-rows 20000"});
+               {"INT", "Number of rows to read after those; 0: all.", "--max-rows 20000"});
   command.Choice("--libsvm-slots", &flags->libsvm_slots,
-                 {"position|single", "libsvm: the n-th token to slot n, or all to one slot.",
+                 {"position|single", "libsvm: token n goes to slot n, or all tokens to one slot.",
                   "--libsvm-slots single"});
   command.Switch(
       "--any-value", &options.any_value,
-      {"", "libsvm: accepts values other than 1 and drops them; 0 drops the key.", "--any-value"});
+      {"", "libsvm: accepts and ignores values other than 1; a value of 0 drops the key.",
+       "--any-value"});
 }
 
 void AddColumnFlags(Command& command, ConvertFlags* flags) {
@@ -179,66 +180,69 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
   command.List("--label", &options.label, true,
                {"COLUMN,...", "Label columns (csv, tsv).", "--label click"});
   command.Flag("--label-threshold", &flags->label_threshold,
-               {"NUMBER", "A label above it becomes 1, any other 0; without it labels are kept.",
+               {"NUMBER", "Labels above this become 1, others 0; by default labels are kept.",
                 "--label-threshold 3"});
   command.List("--dense", &options.dense, true,
                {"COLUMN,...", "Numeric columns.", "--dense I1..I13"});
   command.Choice("--dense-transform", &flags->dense_transform,
-                 {"auto|none|log1p", "log1p: ln(1 + x), below 0: 0; auto: log1p for criteo.",
+                 {"auto|none|log1p", "log1p: ln(1 + x), or 0 if x < 0; auto: log1p for criteo.",
                   "--dense-transform log1p"});
   command.Flag("--dense-missing", &options.dense_missing,
-               {"NUMBER", "What an empty dense field becomes.", "--dense-missing -1"});
+               {"NUMBER", "Value of an empty dense field.", "--dense-missing -1"});
   command.List("--sparse", &options.sparse, true,
-               {"COLUMN,...", "One slot each, in this order; without it every other column.",
+               {"COLUMN,...", "One slot each, in this order; by default all remaining columns.",
                 "--sparse C1..C26"});
-  command.List(
-      "--bucket", &options.bucket, true,
-      {"COLUMN,...", "Numeric ones among the sparse columns, cut into logarithmic buckets.",
-       "--bucket I1..I13"});
+  command.List("--bucket", &options.bucket, true,
+               {"COLUMN,...", "Numeric sparse columns to cut into logarithmic buckets.",
+                "--bucket I1..I13"});
   command.List(
       "--ignore", &options.ignore, true,
-      {"COLUMN,...", "Columns to pass over; '*': all that are not named.", "--ignore id,time"});
+      {"COLUMN,...", "Columns to skip; '*': all columns that no flag names.", "--ignore id,time"});
   command.List("--multi", &options.multi, true,
                {"COLUMN,...", "Sparse columns that hold several values.", "--multi genres"});
   command.Flag("--separator", &flags->separator,
-               {"CHAR", "Between the values of a --multi column.", "--separator '|'"});
+               {"CHAR", "Separator of the values in a --multi column.", "--separator '|'"});
 }
 
 void AddKeyFlags(Command& command, ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   command.Choice("--keys", &flags->keys,
                  {"auto|raw|hash",
-                  "raw: the text is the key; hash: of column and text; auto: raw "
+                  "raw: the text is the key; hash: the key is a hash of column and text; auto: raw "
                   "for libsvm, else hash.",
                   "--keys hash"});
   command.Choice("--key-bits", &flags->key_bits,
                  {"32|64", "Width of keys: input_key_type I32 or I64.", "--key-bits 32"});
   command.Choice("--missing", &flags->missing,
-                 {"none|key", "What a sparse field without a value becomes.", "--missing key"});
-  command.Choice("--rare", &flags->rare, {"none|key", "What a rare value becomes.", "--rare none"});
+                 {"none|key", "Sparse fields without a value: no key, or one key per column.",
+                  "--missing key"});
+  command.Choice("--rare", &flags->rare,
+                 {"none|key", "Rare values: no key, or one key per column.", "--rare none"});
   command.Flag("--min-count", &options.min_count,
                {"INT", "Values seen fewer times in their column are rare.", "--min-count 5"});
-  command.Flag("--fit-rows", &options.fit_rows,
-               {"INT", "Counts values in the first rows only; 0: in all.", "--fit-rows 60000"});
   command.Flag(
-      "--vocab-out", &options.vocab_out,
-      {"FILE", "Writes the values that are not rare, for the test data.", "--vocab-out vocab.txt"});
+      "--fit-rows", &options.fit_rows,
+      {"INT", "Counts values in this many first rows only; 0: in all rows.", "--fit-rows 60000"});
+  command.Flag("--vocab-out", &options.vocab_out,
+               {"FILE", "Writes the values that are not rare, for --vocab-in on the test data.",
+                "--vocab-out vocab.txt"});
   command.Flag(
       "--vocab-in", &options.vocab_in,
-      {"FILE", "Takes the values that are not rare from this file.", "--vocab-in vocab.txt"});
+      {"FILE", "Reads the values that are not rare from this file.", "--vocab-in vocab.txt"});
 }
 
 void AddOutputFlags(Command& command, ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
-  command.Flag("--out", &options.out,
-               {"DIR", "Folder to make: Norm files and file_list.txt. Appears whole or not at all.",
-                "--out data/train", kRequired});
+  command.Flag(
+      "--out", &options.out,
+      {"DIR", "Folder to create: Norm files and file_list.txt. Appears whole or not at all.",
+       "--out data/train", kRequired});
   command.Switch("--overwrite", &options.overwrite,
-                 {"", "Replaces a data set that was made before.", "--overwrite"});
+                 {"", "Replaces an existing data set.", "--overwrite"});
   command.Choice("--check", &flags->check,
-                 {"sum|none", "sum: every record carries a check byte.", "--check none"});
+                 {"sum|none", "sum: adds a check byte to every record.", "--check none"});
   command.Flag("--samples-per-file", &options.samples_per_file,
-               {"INT", "Samples of one Norm file.", "--samples-per-file 40960"});
+               {"INT", "Samples per Norm file.", "--samples-per-file 40960"});
 }
 
 }  // namespace
@@ -246,7 +250,7 @@ void AddOutputFlags(Command& command, ConvertFlags* flags) {
 void AddConvertCommand(Command& data) {
   auto flags = std::make_shared<ConvertFlags>();
   Command& command =
-      data.Add("convert", "Turns CSV, TSV, libsvm or Criteo text into Norm files.",
+      data.Add("convert", "Converts CSV, TSV, libsvm or Criteo text into Norm files.",
                "cistern data convert --format criteo --input train.txt --out data/train");
   AddInputFlags(command, flags.get());
   AddColumnFlags(command, flags.get());

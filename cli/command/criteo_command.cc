@@ -1,4 +1,4 @@
-// cistern data criteo: the flags of worker/data/prepare/criteo.h.
+// cistern data criteo: the command for worker/data/prepare/criteo.h.
 #include <memory>
 #include <optional>
 
@@ -24,7 +24,7 @@ struct CriteoFlags {
   bool no_shuffle = false;
 };
 
-// "C1" -> 0; nothing for what is no sparse column.
+// "C1" -> 0; nullopt if `name` is not a sparse column.
 std::optional<uint32_t> ColumnOf(absl::string_view name) {
   uint32_t number = 0;
   const bool is_column = absl::ConsumePrefix(&name, "C") && absl::SimpleAtoi(name, &number);
@@ -32,7 +32,7 @@ std::optional<uint32_t> ColumnOf(absl::string_view name) {
   return number - 1;
 }
 
-// "C1_C2" and the like.
+// Parses pairs of columns, such as "C1_C2".
 absl::StatusOr<CriteoCrosses> CrossesOf(const std::vector<std::string>& names) {
   CriteoCrosses crosses;
   for (const std::string& name : names) {
@@ -41,7 +41,7 @@ absl::StatusOr<CriteoCrosses> CrossesOf(const std::vector<std::string>& names) {
     const std::optional<uint32_t> second = ColumnOf(columns.size() == 2 ? columns[1] : "");
     if (!first || !second) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--cross '", name, "': two columns of C1 to C26, as in --cross C1_C2,C3_C4"));
+          "--cross '", name, "': expected two columns of C1 to C26, as in --cross C1_C2,C3_C4"));
     }
     crosses.emplace_back(*first, *second);
   }
@@ -69,13 +69,13 @@ CriteoOptions OptionsOf(const CriteoFlags& flags) {
 const char* ClippedText(CriteoDense dense) {
   switch (dense) {
     case CriteoDense::kLog3:
-      return "below -2 count as -2";
+      return "below -2 were set to -2";
     case CriteoDense::kLog1:
-      return "below 0 count as 0";
+      return "below 0 were set to 0";
     case CriteoDense::kMinMax:
       break;
   }
-  return "of the last day are outside the range of the others, and count as its bound";
+  return "of the last day were outside the range of the other days and clipped to it";
 }
 
 absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
@@ -100,11 +100,11 @@ absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
       {"slot_size_array", summary->slot_sizes},    {"wide_slots", wide_slots},
       {"slots", wide_slots + kCriteoSparse},       {"went_on", summary->went_on}};
   report.text = absl::StrCat(
-      summary->train_samples, " samples to train with (", summary->train_positives, " positive), ",
-      summary->test_samples, " to test with (", summary->test_positives, " positive); ",
+      summary->train_samples, " training samples (", summary->train_positives, " positive), ",
+      summary->test_samples, " test samples (", summary->test_positives, " positive); ",
       summary->clipped, " dense features ", ClippedText(options.dense), "\n",
       crosses == 0 ? ""
-                   : absl::StrCat("slots: ", wide_slots, " of the wide part (", crosses,
+                   : absl::StrCat("slots: ", wide_slots, " for the wide part (", crosses,
                                   " crosses), then 26: two inputs of the model's Data layer\n"),
       "in the model file: \"format\": \"", FormatName(options.format), "\", \"source\": \"",
       summary->train_source, "\", \"eval_source\": \"", summary->test_source,
@@ -120,60 +120,60 @@ void AddCriteoCommand(Command& data) {
   auto flags = std::make_shared<CriteoFlags>();
   CriteoOptions& options = flags->options;
   Command& command = data.Add(
-      "criteo", "Prepares Criteo's logs as DLRM does: ids by column, the last day to test.",
+      "criteo", "Prepares Criteo's logs as DLRM does: ids per column, the last day as test data.",
       "cistern data criteo day_0 day_1 day_2 --out data/criteo");
   command.Arguments("DAY", &options.days,
-                    {"FILE...", "Days of TSV in their order; the last is the test data.",
+                    {"FILE...", "TSV files of days, in order; the last day is the test data.",
                      "day_0 day_1 day_2", kRequired});
   command.Flag("--out", &options.out,
-               {"DIR", "Folder to make: train, test, ids. Appears whole or not at all.",
+               {"DIR", "Folder to create: train, test, ids. Appears whole or not at all.",
                 "--out data/criteo", kRequired});
   command.Switch("--overwrite", &options.overwrite,
-                 {"", "Replaces a data set that was made before.", "--overwrite"});
+                 {"", "Replaces an existing data set.", "--overwrite"});
   command.Choice("--format", &flags->format,
-                 {"norm|raw|parquet", "What to write; raw as floats.", "--format raw"});
+                 {"norm|raw|parquet", "Format to write; raw: as floats.", "--format raw"});
   command.Choice("--check", &flags->check,
-                 {"sum|none", "Norm: sum gives every record a check byte.", "--check none"});
+                 {"sum|none", "Norm: sum adds a check byte to every record.", "--check none"});
   command.Choice("--key-bits", &flags->key_bits,
                  {"32|64", "Norm: width of keys.", "--key-bits 64"});
   command.Flag("--gzip-max-ratio", &options.gzip_max_ratio,
-               {"INT", "What a day in gzip's format may unpack to, in times of its own size.",
+               {"INT", "Largest unpacked size of a gzip file, as a multiple of its own size.",
                 "--gzip-max-ratio 500"});
   command.Flag("--gzip-max-mb", &options.gzip_max_mb,
-               {"MIB", "The same, of one day, in MiB.", "--gzip-max-mb 100000"});
+               {"MIB", "Largest unpacked size of a gzip file, in MiB.", "--gzip-max-mb 100000"});
   command.Flag("--samples-per-file", &options.samples_per_file,
-               {"INT", "Norm, Parquet: samples of one file.", "--samples-per-file 40960"});
+               {"INT", "Norm, Parquet: samples per file.", "--samples-per-file 40960"});
   command.Switch("--no-shuffle", &flags->no_shuffle,
                  {"", "Keeps the training data in the order of the days.", "--no-shuffle"});
-  command.Flag("--seed", &options.seed, {"INT", "Of the shuffle.", "--seed 7"});
-  command.Flag("--memory-mb", &options.memory_mb,
-               {"INT", "Memory for tables of values, and for rows while they are shuffled.",
-                "--memory-mb 4096"});
+  command.Flag("--seed", &options.seed, {"INT", "Seed of the shuffle.", "--seed 7"});
+  command.Flag(
+      "--memory-mb", &options.memory_mb,
+      {"INT", "Memory in MiB for value tables and for shuffling rows.", "--memory-mb 4096"});
   command.Flag(
       "--threads", &options.threads,
-      {"INT", "Threads; 0: one a core. They change nothing of what is written.", "--threads 8"});
+      {"INT", "Number of threads; 0: one per core. Does not affect the output.", "--threads 8"});
   command.Choice("--dense", &flags->dense,
                  {"log3|log1|minmax",
-                  "What a dense number x becomes: ln(x + 3), ln(x + 1), or its place between the "
-                  "least and the largest of the training days.",
+                  "Transform of a dense number x: ln(x + 3), ln(x + 1), or x scaled by the minimum "
+                  "and maximum of the training days.",
                   "--dense minmax"});
-  command.Flag("--min-count", &options.min_count,
-               {"INT", "Values of fewer rows, of all days, share id 1.", "--min-count 6"});
+  command.Flag(
+      "--min-count", &options.min_count,
+      {"INT", "Values that occur in fewer rows over all days share id 1.", "--min-count 6"});
   command.List(
       "--cross", &flags->crosses, true,
-      {"A_B,...", "Pairs of columns whose values together are a wide part before the others.",
+      {"A_B,...", "Pairs of columns to cross; the crosses form a wide part before the other slots.",
        "--cross C1_C2,C3_C4"});
-  command.Flag(
-      "--multi-hot-size", &flags->multi_hot_size,
-      {"INT", "Norm: values that one of a large column becomes; 0: one.", "--multi-hot-size 3"});
+  command.Flag("--multi-hot-size", &flags->multi_hot_size,
+               {"INT", "Norm: keys per slot of a large column; 0: one key.", "--multi-hot-size 3"});
   command.Flag("--multi-hot-min-table-size", &flags->multi_hot.min_table_size,
-               {"INT", "Columns of fewer ids stay as they are.", "--multi-hot-min-table-size 200"});
-  command.Choice(
-      "--multi-hot-distribution", &flags->distribution,
-      {"uniform|pareto", "How the further values are drawn.", "--multi-hot-distribution pareto"});
-  command.Switch(
-      "--multi-hot-frequencies", &flags->multi_hot.count_frequencies,
-      {"", "Counts values before and after into frequencies.tsv.", "--multi-hot-frequencies"});
+               {"INT", "Columns with fewer ids stay one-hot.", "--multi-hot-min-table-size 200"});
+  command.Choice("--multi-hot-distribution", &flags->distribution,
+                 {"uniform|pareto", "Distribution of the additional keys.",
+                  "--multi-hot-distribution pareto"});
+  command.Switch("--multi-hot-frequencies", &flags->multi_hot.count_frequencies,
+                 {"", "Writes how often each value occurs before and after to frequencies.tsv.",
+                  "--multi-hot-frequencies"});
   command.Does([flags](Console& console) { return RunCriteo(*flags, console); });
 }
 

@@ -5,7 +5,7 @@
 
 namespace cistern {
 
-// The command `data`, with those below it.
+// Adds the command `data` with its subcommands.
 void AddDataCommands(Command& root);
 
 void AddConvertCommand(Command& data);

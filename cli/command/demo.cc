@@ -36,7 +36,7 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return file ? absl::OkStatus() : absl::InternalError(absl::StrCat(path, ": cannot be written"));
 }
 
-// The last line of a log that shows progress.
+// The last progress line of a log.
 std::string LastProgress(const std::string& log) {
   std::string last;
   for (absl::string_view line : absl::StrSplit(log, '\n', absl::SkipEmpty())) {
@@ -170,7 +170,7 @@ absl::Status Demo::RunWorker() {
   CISTERN_ASSIGN_OR_RETURN(const std::string line, worker->ReadLine(absl::Seconds(10)));
   const auto summary = nlohmann::ordered_json::parse(line, nullptr, false);
   if (!summary.is_object()) {
-    return absl::InternalError(absl::StrCat("cistern-worker said: ", line));
+    return absl::InternalError(absl::StrCat("cistern-worker printed: ", line));
   }
   report_.json["train"] = summary;
   said_ = absl::StrFormat("%d samples at %s samples/s, %d rows, loss %.4f",
@@ -216,7 +216,7 @@ absl::Status Demo::Compare() {
   const std::string two = Contents(Path("predictions-2-servers.tsv"));
   const std::string three = Contents(Path("predictions-3-servers.tsv"));
   if (two.empty() || two != three || before != auc_) {
-    return absl::InternalError("the predictions of 2 and of 3 servers differ");
+    return absl::InternalError("the predictions on 2 and on 3 servers differ");
   }
   const auto lines = std::count(two.begin(), two.end(), '\n');
   said_ = absl::StrFormat("AUC %.4f; %d predictions, the same bytes as before", auc_, lines);
@@ -227,12 +227,12 @@ absl::Status Demo::Compare() {
 
 std::string Demo::NextSteps() const {
   if (remove_dir_) {
-    return "\nNothing was kept. To keep data, model and checkpoint, and to go on with them:\n"
+    return "\nNothing was kept. To keep data, model and checkpoint for further steps:\n"
            "  cistern demo --dir demo\n"
            "A real data set: examples/frappe and examples/criteo.\n";
   }
   return absl::StrCat(
-      "\nIn ", dir_, " now: deepfm.json (the model), data/, run/ (metrics.jsonl, model/), ",
+      "\n", dir_, " now holds deepfm.json (the model), data/, run/ (metrics.jsonl, model/), ",
       "saved/ (the servers' files), logs/.\nWhat to do next:\n", "  cistern data inspect ",
       Path("data/test/file_list.txt"), "\n", "  ", programs_, "/cistern eval ", Path("deepfm.json"),
       " --model ", Path("run"), "\n", "  ", programs_, "/cistern train ", Path("deepfm.json"),
@@ -243,7 +243,7 @@ std::string Demo::NextSteps() const {
 absl::StatusOr<Report> Demo::Run() {
   if (flags_.samples < kSamplesMin) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--samples ", flags_.samples, ": ", kSamplesMin, " or more"));
+        absl::StrCat("--samples ", flags_.samples, ": expected ", kSamplesMin, " or more"));
   }
   CISTERN_ASSIGN_OR_RETURN(programs_, ProgramFolder());
   CISTERN_RETURN_IF_ERROR(MakeFolder());

@@ -1,14 +1,14 @@
 // The seven steps of `cistern demo`.
 //
-//   1 data      planted samples whose best possible AUC is known
-//   2 servers   two cistern-server processes on loopback
-//   3 train     a cistern-worker process, over gRPC
-//   4 evaluate  against the two servers
-//   5 save      each server its part; then both are stopped
-//   6 load      onto three new servers
-//   7 compare   evaluated again: the predictions are the same bytes
+//   1 data      writes synthetic samples whose best possible AUC is known
+//   2 servers   starts two cistern-server processes on loopback
+//   3 train     runs a cistern-worker process, over gRPC
+//   4 evaluate  predicts the test data on the two servers
+//   5 save      saves the model on both servers, and stops them
+//   6 load      loads it onto three new servers
+//   7 compare   predicts again: the output must be byte for byte the same
 //
-// Everything that was started is stopped when the Demo goes, however it goes.
+// The destructor of Demo stops every process that was started, also after an error.
 #pragma once
 
 #include <atomic>
@@ -25,14 +25,14 @@ namespace cistern {
 
 struct DemoFlags {
   std::string dir;           // empty: a temporary folder, removed at the end
-  uint64_t samples = 80000;  // to train on; a quarter as many to test
+  uint64_t samples = 80000;  // training samples; there are a quarter as many test samples
   bool keep = false;
 };
 
 // Threads: one at a time.
 class Demo {
  public:
-  // console and interrupted outlive this.
+  // console, interrupted: outlive this.
   Demo(const DemoFlags& flags, const std::atomic<bool>* interrupted, Console* console)
       : flags_(flags), interrupted_(interrupted), console_(console) {}
   ~Demo();
@@ -40,14 +40,14 @@ class Demo {
   absl::StatusOr<Report> Run();
 
  private:
-  // Runs one step: its name and number before, what it says and its time after.
+  // Runs one step; prints its number and name first, and its time and result at the end.
   absl::Status Step(const std::string& name, const std::function<absl::Status()>& body);
   absl::Status MakeFolder();
   absl::Status MakeData();
   absl::Status StartServers(int server_num);
   absl::Status RunWorker();
   absl::Status WaitForWorker(ChildProcess& worker);
-  // Predicts the test data on the running servers into `output`.
+  // Writes the running servers' predictions of the test data to `output`.
   absl::Status PredictTo(const std::string& output);
   absl::Status Save();
   absl::Status Load();
@@ -65,7 +65,7 @@ class Demo {
   bool remove_dir_ = false;
   std::unique_ptr<LocalServers> servers_;
   int step_ = 0;
-  std::string said_;  // what the current step has to say
+  std::string said_;  // the result line of the current step
   Report report_;
   double best_auc_ = 0, auc_ = 0;
 };

@@ -10,13 +10,15 @@ namespace cistern {
 void AddDemoCommand(Command& root) {
   auto flags = std::make_shared<DemoFlags>();
   Command& command = root.Add(
-      "demo", "Trains, saves, loads and compares on this machine, with real servers and a worker.",
+      "demo",
+      "Trains, saves and reloads a small model with real servers, and compares the results.",
       "cistern demo --dir demo");
   command.Flag(
       "--dir", &flags->dir,
-      {"DIR", "Where data, model and logs go, kept; without it a temporary folder.", "--dir demo"});
+      {"DIR", "New folder for data, model and logs, which is kept; by default a temporary one.",
+       "--dir demo"});
   command.Flag("--samples", &flags->samples,
-               {"INT", "Samples to train on, 4,000 or more; a quarter as many to test.",
+               {"INT", "Number of training samples, 4,000 or more; a quarter as many for testing.",
                 "--samples 200000"});
   command.Switch("--keep", &flags->keep,
                  {"", "Keeps the temporary folder and prints its name.", "--keep"});

@@ -1,4 +1,4 @@
-// cistern demo: the whole path on this machine, with real processes, in under a minute.
+// cistern demo: trains, saves and loads a small model with real processes, in under a minute.
 #pragma once
 
 #include "cli/terminal/command_line.h"

@@ -85,7 +85,7 @@ std::string DemoModel(const DemoModelShape& shape) {
   const bool dense = shape.dense_dim > 0;
   const uint32_t width = kVector * (shape.slot_num + shape.dense_dim);
   const auto number = [](uint64_t value) { return absl::StrCat(value); };
-  // StrReplaceAll prefers the longest match, so $dense_dim and $dense cannot be mixed up.
+  // StrReplaceAll prefers the longest match, so $dense cannot replace the start of $dense_dim.
   return absl::StrReplaceAll(absl::StrCat(kHead, dense ? kDenseBranch : "", kTail),
                              {{"$key_type", shape.wide_keys ? "I64" : "I32"},
                               {"$check", shape.check},

@@ -63,7 +63,7 @@ std::string LossScaleText(const PrecisionConfig& precision) {
   return precision.loss_scale == 0 ? "dynamic" : absl::StrCat(precision.loss_scale);
 }
 
-// "" in single precision.
+// Describes mixed precision; "" in single precision.
 std::string PrecisionText(const PrecisionConfig& precision) {
   if (precision.activations == Activations::kFloat32) return "";
   std::string text = absl::StrCat("activations       ", NameOf(precision.activations));
@@ -73,7 +73,7 @@ std::string PrecisionText(const PrecisionConfig& precision) {
   return text + "; weights and sums are float32\n";
 }
 
-// "" where it starts from first weights.
+// Lists the model files that training starts from; "" if it starts from initial weights.
 std::string StartText(const HugectrStart& start, const ModelSummary& summary) {
   std::vector<std::vector<std::string>> rows = {{"starts from", "holds", "for"}};
   if (!start.dense_path.empty()) {

@@ -1,5 +1,5 @@
-// cistern train --dry-run: what would be trained, and from what, without data, servers or memory
-// for it.
+// cistern train --dry-run: describes the model and its starting weights without reading data,
+// starting servers or allocating memory for training.
 #pragma once
 
 #include "cli/terminal/report.h"
@@ -8,13 +8,13 @@
 
 namespace cistern {
 
-// The graph layer by layer, the tables with what a row costs, the memory of a step, and the model
-// files that solver names: opened and measured. kInvalidArgument, kDataLoss: what training would
-// refuse.
+// Reports the graph layer by layer, the tables with the bytes of a row, the memory of a step, and
+// the model files that the solver names, which are opened and measured. kInvalidArgument,
+// kDataLoss: training would refuse the model or its files.
 absl::StatusOr<Report> DryRun(const ModelConfig& config);
 
-// Bytes of a server's memory that a row of `value_bytes` takes: key and value, rounded up to 8
-// bytes (server/table/row_map.h), and about 10 of the index (bucket_index.h).
+// Server memory for a row with `value_bytes`: key and value, rounded up to 8 bytes
+// (server/table/row_map.h), plus about 10 bytes of index (bucket_index.h).
 size_t ServerRowBytes(size_t value_bytes);
 
 }  // namespace cistern

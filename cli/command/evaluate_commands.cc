@@ -38,13 +38,13 @@ void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) 
   AddModelFlags(command, &flags->model);
   command.Flag("--model", &flags->model_dir,
                {"DIR",
-                "The trained model: the --out folder of a training, or the model in it. "
-                "With --servers it is loaded only if they hold no model.",
+                "The trained model: the --out folder of a training run, or the model folder in it. "
+                "With --servers it is loaded only if the servers hold no model.",
                 "--model runs/deepfm"});
   command.List("--data", &flags->data, true,
                {"FILE,...",
-                data_required ? "File lists or data files, in this order; may be repeated."
-                              : "File lists or data files; may be repeated. Without it, the "
+                data_required ? "File lists or data files, read in this order; may be repeated."
+                              : "File lists or data files; may be repeated. By default the "
                                 "model's eval_source.",
                 "--data test.txt", data_required});
 }
@@ -82,8 +82,9 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) 
 
 void AddEvaluateCommand(Command& root) {
   auto flags = std::make_shared<EvaluateFlags>();
-  Command& command = root.Add("eval", "AUC, log loss and the model's eval_metrics on data.",
-                              "cistern eval deepfm.json --model runs/deepfm --data test.txt");
+  Command& command =
+      root.Add("eval", "Computes AUC, log loss and the model's eval_metrics on data.",
+               "cistern eval deepfm.json --model runs/deepfm --data test.txt");
   AddSharedFlags(command, flags.get(), false);
   command.Does([flags](Console& console) { return RunEvaluate(*flags, console); });
 }
@@ -91,11 +92,11 @@ void AddEvaluateCommand(Command& root) {
 void AddPredictCommand(Command& root) {
   auto flags = std::make_shared<EvaluateFlags>();
   Command& command = root.Add(
-      "predict", "Writes label<TAB>prediction, a line a sample, in the order of the input.",
+      "predict", "Writes one line label<TAB>prediction per sample, in input order.",
       "cistern predict deepfm.json --model runs/deepfm --data test.txt --output predictions.tsv");
   AddSharedFlags(command, flags.get(), true);
   command.Flag("--output", &flags->output,
-               {"FILE", "Where the lines go; appears when all are written.",
+               {"FILE", "Output file; appears when all lines are written.",
                 "--output predictions.tsv", kRequired});
   command.Does([flags](Console& console) { return RunPredict(*flags, console); });
 }

@@ -1,4 +1,4 @@
-// cistern eval and cistern predict: a trained model on data.
+// cistern eval and cistern predict: apply a trained model to data.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ struct EvaluateFlags {
   ModelFlags model;
   std::string model_dir;
   std::vector<std::string> data;
-  std::string output;  // predict
+  std::string output;  // of predict
 };
 
-// AUC, log loss and solver.eval_metrics of a trained model on data (empty: the model's
-// eval_source).
+// Reports AUC, log loss and solver.eval_metrics of a trained model on flags.data (empty: on the
+// model's eval_source).
 absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console);
-// Writes label and prediction of every sample to flags.output.
+// Writes the label and the prediction of every sample to flags.output.
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console);
 
 void AddEvaluateCommand(Command& root);

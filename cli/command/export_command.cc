@@ -46,7 +46,7 @@ absl::StatusOr<Report> RunExportHugectr(const ExportFlags& flags, Console& conso
 }  // namespace
 
 void AddExportCommands(Command& root) {
-  Command& all = root.Add("export", "Writes a trained model as the files of another program.",
+  Command& all = root.Add("export", "Writes a trained model in another program's file format.",
                           "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm");
   auto flags = std::make_shared<ExportFlags>();
   Command& command =
@@ -55,20 +55,20 @@ void AddExportCommands(Command& root) {
   AddModelFlags(command, &flags->model);
   command.Flag("--model", &flags->model_dir,
                {"DIR",
-                "The trained model: the --out folder of a training, or a model in it. With "
-                "--servers it is loaded only if they hold no model.",
+                "The trained model: the --out folder of a training run, or a model folder in it. "
+                "With --servers it is loaded only if the servers hold no model.",
                 "--model runs/deepfm"});
   command.Flag("--out", &flags->out,
-               {"PREFIX", "Put before the names of the files, which take the place of older ones.",
+               {"PREFIX", "Prefix of the file names; existing files are replaced.",
                 "--out exported/deepfm", kRequired});
   command.Choice(
       "--form", &flags->form,
       {"v2|v3",
-       "v2: a file an embedding, as HugeCTR 2.3; v3: a folder an embedding, as 3.x, with "
-       "the optimizer's state.",
+       "v2: one file per embedding, as in HugeCTR 2.3; v3: one folder per embedding, as in 3.x, "
+       "with the optimizer state.",
        "--form v3"});
   command.Flag("--iteration", &flags->iteration,
-               {"INT", "The number in the names.", "--iteration 1000"});
+               {"INT", "The number in the file names.", "--iteration 1000"});
   command.Does([flags](Console& console) { return RunExportHugectr(*flags, console); });
 }
 

@@ -1,4 +1,4 @@
-// cistern export: a trained model in the files of other programs.
+// cistern export: writes a trained model in the file formats of other programs.
 #pragma once
 
 #include "cli/terminal/command_line.h"

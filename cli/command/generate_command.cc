@@ -1,4 +1,4 @@
-// cistern data generate: the flags of worker/data/prepare/generate.h, and what it prints.
+// cistern data generate: the command for worker/data/prepare/generate.h.
 #include <memory>
 #include <utility>
 
@@ -23,12 +23,12 @@ struct GenerateFlags {
   std::vector<std::string> slot_sizes;
 };
 
-// Flags that would have no effect.
+// Refuses flags that would have no effect.
 absl::Status CheckFlags(const GenerateFlags& flags) {
   const GenerateFlags untouched;
   if (flags.model.empty()) {
     return flags.set.empty() ? absl::OkStatus()
-                             : absl::InvalidArgumentError("--set changes a --model; there is none");
+                             : absl::InvalidArgumentError("--set requires --model");
   }
   const std::pair<const char*, bool> given[] = {
       {"--format", flags.format != untouched.format},
@@ -40,13 +40,13 @@ absl::Status CheckFlags(const GenerateFlags& flags) {
       {"--float-label-dense", flags.options.data.float_label_dense}};
   for (const auto& [flag, is_given] : given) {
     if (!is_given) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": with --model the model's Data layer says it; change it with --set"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, ": with --model the model's Data layer sets this; change it with --set"));
   }
   return OutputFolder::CheckSpares(flags.options.out, {flags.model});
 }
 
-// Shape and format of a model's Data layer.
+// Takes the shape and the format from a model's Data layer.
 absl::Status TakeModel(const GenerateFlags& flags, DataSetOptions* data) {
   absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
   if (absl::IsNotFound(config.status())) {
@@ -74,7 +74,7 @@ absl::Status TakeFlags(const GenerateFlags& flags, DataSetOptions* data) {
   }
   constexpr uint64_t kMost = 1 << 20;
   if (flags.labels > kMost || flags.dense > kMost || slots > kMost) {
-    return absl::InvalidArgumentError("--labels, --dense and --slots go up to 1048576");
+    return absl::InvalidArgumentError("--labels, --dense and --slots must be at most 1048576");
   }
   data->shape.label_dim = static_cast<uint32_t>(flags.labels);
   data->shape.dense_dim = static_cast<uint32_t>(flags.dense);
@@ -127,8 +127,8 @@ nlohmann::ordered_json JsonOf(const GenerateOptions& options, const GenerateSumm
 std::string TextOf(const GenerateOptions& options, const GenerateSummary& summary) {
   std::string text =
       absl::StrCat(FormatName(options.data.format), ", ", options.train_samples,
-                   " samples to train with (", summary.train_positives, " positive), ",
-                   options.test_samples, " to test with\nin the model file: \"format\": \"",
+                   " training samples (", summary.train_positives, " positive), ",
+                   options.test_samples, " test samples\nin the model file: \"format\": \"",
                    FormatName(options.data.format), "\", \"source\": \"", summary.train_source,
                    "\", \"eval_source\": \"", summary.test_source, "\"");
   if (options.data.format == DataFormat::kNorm) {
@@ -154,7 +154,7 @@ absl::StatusOr<Report> RunGenerate(const GenerateFlags& flags, Console& console)
   if (flags.model.empty()) options.data.float_label_dense = float_raw;
   CISTERN_RETURN_IF_ERROR(TakeSlotSizes(flags, &options.data));
   options.keys = flags.keys == "uniform" ? KeyDistribution::kUniform : KeyDistribution::kPowerLaw;
-  if (flags.max_nnz > 1000000) return absl::InvalidArgumentError("--max-nnz goes up to 1000000");
+  if (flags.max_nnz > 1000000) return absl::InvalidArgumentError("--max-nnz: at most 1000000");
   options.max_nnz = static_cast<uint32_t>(flags.max_nnz);
   const std::atomic<bool>* interrupted = CatchInterrupts();
   const absl::StatusOr<GenerateSummary> summary = Generate(options, [&](uint64_t samples) {
@@ -174,36 +174,37 @@ void AddShapeFlags(Command& command, GenerateFlags* flags) {
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
                 "--set layers.data.format=Norm"});
   command.Choice("--format", &flags->format,
-                 {"norm|raw|parquet", "Without --model: what to write.", "--format raw"});
+                 {"norm|raw|parquet", "Without --model: format to write.", "--format raw"});
   command.Flag("--labels", &flags->labels,
-               {"INT", "Without --model: labels of a sample.", "--labels 2"});
+               {"INT", "Without --model: labels per sample.", "--labels 2"});
   command.Flag("--dense", &flags->dense,
-               {"INT", "Without --model: dense features of a sample.", "--dense 13"});
+               {"INT", "Without --model: dense features per sample.", "--dense 13"});
   command.Flag(
       "--slots", &flags->slots,
-      {"INT", "Without --model: slots of a sample; 0: as many as --slot-sizes.", "--slots 26"});
-  command.Choice(
-      "--check", &flags->check,
-      {"sum|none", "Without --model, Norm: sum gives every record a check byte.", "--check none"});
+      {"INT", "Without --model: slots per sample; 0: as many as --slot-sizes.", "--slots 26"});
+  command.Choice("--check", &flags->check,
+                 {"sum|none", "Without --model, Norm: sum adds a check byte to every record.",
+                  "--check none"});
   command.Choice("--key-bits", &flags->key_bits,
                  {"32|64", "Without --model, Norm: width of keys.", "--key-bits 32"});
-  command.Switch(
-      "--float-label-dense", &flags->options.data.float_label_dense,
-      {"", "Without --model, Raw: floats in place of whole numbers.", "--float-label-dense"});
+  command.Switch("--float-label-dense", &flags->options.data.float_label_dense,
+                 {"", "Without --model, Raw: labels and dense features as floats, not integers.",
+                  "--float-label-dense"});
 }
 
 void AddKeyFlags(Command& command, GenerateFlags* flags) {
   command.List("--slot-sizes", &flags->slot_sizes, true,
-               {"INT,...", "Keys of each slot; else the model's slot_size_array.",
+               {"INT,...", "Number of distinct keys of each slot; by default slot_size_array.",
                 "--slot-sizes 1000,20,500"});
   command.Flag("--keys-per-slot", &flags->keys_per_slot,
-               {"INT", "Keys of each slot where no sizes are given.", "--keys-per-slot 100000"});
+               {"INT", "Number of distinct keys of every slot if no sizes are given.",
+                "--keys-per-slot 100000"});
   command.Choice(
       "--keys", &flags->keys,
-      {"power|uniform", "How keys are drawn: bounded Pareto, or all alike.", "--keys uniform"});
+      {"power|uniform", "Distribution of keys: bounded Pareto, or uniform.", "--keys uniform"});
   command.Flag(
       "--alpha", &flags->options.alpha,
-      {"NUMBER", "Of the Pareto distribution: the larger, the more skewed.", "--alpha 1.05"});
+      {"NUMBER", "Exponent of the Pareto distribution: larger means more skewed.", "--alpha 1.05"});
   command.Flag("--max-nnz", &flags->max_nnz,
                {"INT", "Norm: a slot holds 1 to this many keys.", "--max-nnz 5"});
 }
@@ -211,20 +212,20 @@ void AddKeyFlags(Command& command, GenerateFlags* flags) {
 void AddOutcomeFlags(Command& command, GenerateFlags* flags) {
   GenerateOptions& options = flags->options;
   command.Flag("--out", &options.out,
-               {"DIR", "Folder to make, with train and test. Appears whole or not at all.",
+               {"DIR", "Folder to create, with train and test. Appears whole or not at all.",
                 "--out data/generated", kRequired});
   command.Switch("--overwrite", &options.overwrite,
-                 {"", "Replaces a data set that was made before.", "--overwrite"});
+                 {"", "Replaces an existing data set.", "--overwrite"});
   command.Flag("--samples", &options.train_samples,
-               {"INT", "Samples to train with.", "--samples 1000000"});
+               {"INT", "Number of training samples.", "--samples 1000000"});
   command.Flag("--test-samples", &options.test_samples,
-               {"INT", "Samples to test with.", "--test-samples 100000"});
+               {"INT", "Number of test samples.", "--test-samples 100000"});
   command.Flag("--samples-per-file", &options.samples_per_file,
-               {"INT", "Norm, Parquet: samples of one file.", "--samples-per-file 40960"});
+               {"INT", "Norm, Parquet: samples per file.", "--samples-per-file 40960"});
   command.Flag("--click-rate", &options.click_rate,
-               {"NUMBER", "Share of positive labels, about.", "--click-rate 0.03"});
+               {"NUMBER", "Approximate share of positive labels.", "--click-rate 0.03"});
   command.Flag("--signal", &options.signal,
-               {"NUMBER", "How much keys say about labels; 0: nothing.", "--signal 0"});
+               {"NUMBER", "How strongly labels depend on keys; 0: not at all.", "--signal 0"});
   command.Flag("--seed", &options.seed,
                {"INT", "The same seed writes the same bytes.", "--seed 7"});
 }
@@ -234,7 +235,7 @@ void AddOutcomeFlags(Command& command, GenerateFlags* flags) {
 void AddGenerateCommand(Command& data) {
   auto flags = std::make_shared<GenerateFlags>();
   Command& command =
-      data.Add("generate", "Makes random data of a model's shape: Norm, Raw or Parquet.",
+      data.Add("generate", "Generates random data in a model's shape: Norm, Raw or Parquet.",
                "cistern data generate --model dlrm.json --out data/generated");
   AddShapeFlags(command, flags.get());
   AddKeyFlags(command, flags.get());

@@ -1,4 +1,4 @@
-// cistern data inspect: the flags of worker/data/prepare/inspect.h.
+// cistern data inspect: the command for worker/data/prepare/inspect.h.
 #include <memory>
 
 #include "absl/strings/str_join.h"
@@ -23,7 +23,7 @@ absl::StatusOr<Report> ReportOf(const NormSummary& summary) {
                 absl::OkStatus()};
 }
 
-// Files of the format and shape of a model's Data layer.
+// Inspects files in the format and shape of a model's Data layer.
 absl::StatusOr<Report> InspectAs(const InspectFlags& flags, InspectOptions options) {
   absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
   if (absl::IsNotFound(config.status())) {
@@ -47,7 +47,8 @@ absl::StatusOr<Report> InspectAs(const InspectFlags& flags, InspectOptions optio
         options.source, " has label_dim ", norm.shape.label_dim, ", dense_dim ",
         norm.shape.dense_dim, ", slot_num ", SlotNum(norm.shape), ", but ", flags.model, " has ",
         data.shape.label_dim, ", ", data.shape.dense_dim, ", ", SlotNum(data.shape),
-        ": make the two agree; without --model the files are shown as they are"));
+        ": change the model file to match the data; without --model the files describe "
+        "themselves"));
   }
   CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectDataSet(options, data));
   return ReportOf(summary);
@@ -58,14 +59,14 @@ absl::StatusOr<Report> Inspect(const InspectFlags& flags) {
   options.source = absl::StrJoin(flags.data, ",");
   if (!flags.model.empty()) return InspectAs(flags, options);
   if (options.source.empty()) {
-    return absl::InvalidArgumentError("name the files, or the --model whose source is meant");
+    return absl::InvalidArgumentError("name the files, or a --model whose source to inspect");
   }
   options.key_bits = flags.key_bits == "auto" ? 0 : flags.key_bits == "32" ? 32 : 64;
   CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, InspectNorm(options));
   return ReportOf(summary);
 }
 
-// A file that is not there is a mistake of who named it.
+// A missing file is a usage error.
 absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
   absl::StatusOr<Report> report = Inspect(flags);
   if (!absl::IsNotFound(report.status())) return report;
@@ -77,13 +78,13 @@ absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
 void AddInspectCommand(Command& data) {
   auto flags = std::make_shared<InspectFlags>();
   Command& command =
-      data.Add("inspect", "Reads data files whole, checks them, says what they hold.",
+      data.Add("inspect", "Reads and checks data files, and summarizes their contents.",
                "cistern data inspect data/train/file_list.txt --print 3");
   command.Arguments("FILE", &flags->data,
-                    {"FILE...", "File lists or data files; with --model its source may be meant.",
+                    {"FILE...", "File lists or data files; with --model, by default its source.",
                      "data/train/file_list.txt"});
   command.Flag("--model", &flags->model,
-               {"FILE", "Reads as the Data layer of this model file: Raw and Parquet need it.",
+               {"FILE", "Model file whose Data layer describes the files; Raw and Parquet need it.",
                 "--model dlrm.json"});
   command.List("--set", &flags->set, false,
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
@@ -91,15 +92,16 @@ void AddInspectCommand(Command& data) {
   command.Choice("--key-bits", &flags->key_bits,
                  {"auto|32|64", "Norm: width of keys; auto tries both.", "--key-bits 32"});
   command.Flag("--max-samples", &flags->options.max_samples,
-               {"INT", "Looks at the first samples only; 0: at all.", "--max-samples 100000"});
-  command.Flag("--print", &flags->options.print, {"INT", "Samples to write out.", "--print 3"});
+               {"INT", "Reads this many samples only; 0: all.", "--max-samples 100000"});
+  command.Flag("--print", &flags->options.print,
+               {"INT", "Number of samples to print.", "--print 3"});
   command.Flag("--top", &flags->options.top,
-               {"INT", "Most frequent keys of a slot to name.", "--top 10"});
+               {"INT", "Number of most frequent keys to print per slot.", "--top 10"});
   command.Does([flags](Console&) { return RunInspect(*flags); });
 }
 
 void AddDataCommands(Command& root) {
-  Command& data = root.Add("data", "Makes data files, and looks into them.",
+  Command& data = root.Add("data", "Creates and inspects data files.",
                            "cistern data inspect data/train/file_list.txt");
   AddConvertCommand(data);
   AddCriteoCommand(data);

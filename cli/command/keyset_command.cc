@@ -1,4 +1,4 @@
-// cistern data keyset: the flags of worker/data/format/keyset.h.
+// cistern data keyset: the command for worker/data/format/keyset.h.
 #include <memory>
 
 #include "absl/strings/str_join.h"
@@ -16,7 +16,7 @@ struct KeysetFlags {
   std::string input, out, check, key_bits = "auto";
 };
 
-// What the model says about its data, and which input is meant.
+// Takes the format and shape of the data from the model, and the sparse input from the flags.
 absl::StatusOr<KeysetOptions> OptionsOf(const KeysetFlags& flags) {
   absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
   if (absl::IsNotFound(config.status())) {
@@ -27,7 +27,7 @@ absl::StatusOr<KeysetOptions> OptionsOf(const KeysetFlags& flags) {
   options.data =
       DataSetOf(*config, flags.data.empty() ? config->data.source : absl::StrJoin(flags.data, ","));
   if (flags.data.empty()) options.data.num_samples = config->data.num_samples;
-  // Keys are as wide as in the files.
+  // By default, keys in the keyset are as wide as in the data files.
   options.wide_keys =
       flags.key_bits == "64" || (flags.key_bits == "auto" && HasWideKeys(options.data));
   if (flags.input.empty()) return options;
@@ -44,7 +44,7 @@ absl::StatusOr<KeysetOptions> OptionsOf(const KeysetFlags& flags) {
 absl::StatusOr<Report> RunKeyset(const KeysetFlags& flags) {
   if (flags.out.empty() == flags.check.empty()) {
     return absl::InvalidArgumentError(
-        "name either a keyset to write (--out) or one to check (--check)");
+        "name either a keyset to write (--out) or a keyset to check (--check)");
   }
   CISTERN_ASSIGN_OR_RETURN(const KeysetOptions options, OptionsOf(flags));
   if (!flags.out.empty()) CISTERN_RETURN_IF_ERROR(OutputFile::Check(flags.out, {flags.model}));
@@ -83,25 +83,26 @@ void AddKeysetCommand(Command& data) {
       data.Add("keyset", "Writes or checks a HugeCTR keyset: the distinct keys of a data set.",
                "cistern data keyset --model dlrm.json --out train.keyset");
   command.Flag("--model", &flags->model,
-               {"FILE", "The model file, whose Data layer says how the data are read.",
-                "--model dlrm.json", kRequired});
+               {"FILE", "The model file, whose Data layer describes the data.", "--model dlrm.json",
+                kRequired});
   command.List("--set", &flags->set, false,
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
                 "--set layers.data.source=day1.bin"});
   command.List(
       "--data", &flags->data, true,
-      {"FILE,...", "File lists or data files; without it the model's source.", "--data day1.bin"});
-  command.Flag("--out", &flags->out,
-               {"FILE", "The keyset to write: keys ascending.", "--out train.keyset"});
+      {"FILE,...", "File lists or data files; by default the model's source.", "--data day1.bin"});
+  command.Flag(
+      "--out", &flags->out,
+      {"FILE", "The keyset to write, with keys in ascending order.", "--out train.keyset"});
   command.Flag(
       "--check", &flags->check,
       {"FILE", "A keyset to check: it must hold every key of the data.", "--check train.keyset"});
-  command.Flag(
-      "--input", &flags->input,
-      {"NAME", "Keys of one sparse input only, for a keyset of its own table.", "--input data1"});
+  command.Flag("--input", &flags->input,
+               {"NAME", "Only the keys of this sparse input, for a keyset of its own table.",
+                "--input data1"});
   command.Choice(
       "--key-bits", &flags->key_bits,
-      {"auto|32|64", "Width of the keys in the keyset; auto: as in the data.", "--key-bits 64"});
+      {"auto|32|64", "Width of keys in the keyset; auto: as in the data.", "--key-bits 64"});
   command.Does([flags](Console&) { return RunKeyset(*flags); });
 }
 

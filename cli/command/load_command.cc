@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-// Servers without tables make them from the schema that the files carry, or from a model file.
+// Servers without tables create them from the schema in the files, or from a model file.
 v1::LoadRequest LoadRequestOf(const LoadFlags& flags) {
   v1::LoadRequest request;
   request.set_name(flags.name);
@@ -23,12 +23,14 @@ v1::LoadRequest LoadRequestOf(const LoadFlags& flags) {
   return request;
 }
 
-// A fleet keeps the tables that it was made with, --replace or not.
+// The tables of a fleet never change, not even with --replace; adds a fix to the error that says
+// so.
 absl::Status WithOtherTablesFix(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status)) return status;
-  return WithFix(status,
-                 "tables of a fleet do not change: start servers on a new --data_dir, copy the "
-                 "saved model there, and load it with this --config (and --upgrade)");
+  return WithFix(
+      status,
+      "a fleet's tables cannot change: start servers on a new --data_dir, copy the saved "
+      "model there, and load it with this --config (and --upgrade)");
 }
 
 absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::LoadReply* reply) {
@@ -45,17 +47,17 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::L
   return absl::OkStatus();
 }
 
-// What a failed load says beside its error.
+// Adds a fix to the error of a failed load.
 absl::Status WithLoadFix(const absl::Status& status, const LoadFlags& flags) {
   if (absl::IsNotFound(status) && !flags.name.empty()) {
     return WithFix(absl::InvalidArgumentError(status.message()),
-                   "--name is a folder below each server's --data_dir: see what is there with "
-                   "cistern ckpt ls DATA_DIR, or copy the saved model there");
+                   "--name is a folder below each server's --data_dir: list them with cistern ckpt "
+                   "ls DATA_DIR, or copy the saved model there");
   }
   return WithFleetFix(status, flags.fleet);
 }
 
-// Whether a load step is run again on servers that kept what it loaded.
+// Whether the servers already hold these rows, as after a repeated load.
 absl::StatusOr<bool> IsLoaded(const LoadFlags& flags, ParameterClient& client) {
   LocalFileSystem files;
   if (flags.foreign || !flags.tables.empty()) return false;
@@ -69,11 +71,12 @@ absl::Status RefuseToReplace(ParameterClient& client) {
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat("the servers hold ", rows, " rows (pass ",
                                               client.committed_pass(), ") and would lose them")),
-      "add --replace to remove them first");
+      "add --replace to remove those rows first");
 }
 
-// Whether a server that holds rows would load this, if it held none: that is what it says last. One
-// without rows is not asked, for it would load.
+// Checks that a server with rows could load the model if it were empty. A server checks for rows of
+// its own last: kAlreadyExists means that only those are in the way. Servers without rows are not
+// asked, because they would load.
 absl::Status AskWhetherItLoads(const LoadFlags& flags, const v1::Identity& identity,
                                ControlPlane& server) {
   v1::StatsRequest stats;
@@ -90,7 +93,7 @@ absl::Status AskWhetherItLoads(const LoadFlags& flags, const v1::Identity& ident
   return absl::IsAlreadyExists(loaded) ? absl::OkStatus() : loaded;
 }
 
-// Servers that hold something are emptied once it is known that there is a model to load.
+// Empties the servers, after checking that the model to load exists and can be read.
 absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
   if (!flags.model_dir.empty()) {
     CISTERN_RETURN_IF_ERROR(ReadModelConfig(flags.model).status());
@@ -105,13 +108,13 @@ absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
   return client.Clear(0);
 }
 
-// After a load that failed. Durable servers go back to their last commit with the next claim. Of
-// the others some may have read their part, and an empty fleet is better than a mixed one, which no
-// client accepts. Each is asked for its identity, because it may have made tables that the client
-// does not know.
+// Cleans up after a failed load. Durable servers return to their last commit at the next claim.
+// Others are emptied: some of them may have read their part, and clients refuse a mixed fleet. The
+// identity comes from each server, because a server may have created tables that the client does
+// not know.
 void UndoLoad(ParameterClient& client) {
   if (client.durable()) {
-    client.ClaimEpoch().IgnoreError();  // a server that is down does it when somebody claims
+    client.ClaimEpoch().IgnoreError();  // a server that is down returns at the next writer's claim
     return;
   }
   for (const ServerLink& server : client.servers()) {
@@ -121,39 +124,40 @@ void UndoLoad(ParameterClient& client) {
     *request.mutable_identity() = hello.identity();
     request.mutable_identity()->set_secret(client.identity().secret());
     v1::PassReply reply;
-    // The cause of the failed load is what people must see.
+    // The user must see the error of the load, not one of this cleanup.
     server.control->Clear(request, &reply).IgnoreError();
   }
 }
 
 absl::Status CheckLoadFlags(const LoadFlags& flags) {
   if (flags.name.empty() == flags.model_dir.empty()) {
-    return WithFix(absl::InvalidArgumentError("load takes one of --name and --model"),
-                   "--name: what cistern save wrote on the servers; --model: a folder here");
+    return WithFix(absl::InvalidArgumentError("load requires exactly one of --name and --model"),
+                   "--name: what cistern save wrote on the servers; --model: a folder on this "
+                   "machine");
   }
   if (flags.foreign && flags.name.empty()) {
-    return WithFix(absl::InvalidArgumentError("--foreign is of --name"),
+    return WithFix(absl::InvalidArgumentError("--foreign requires --name"),
                    "put the folder below each server's data_dir and name it");
   }
   const bool takes_config =
       !flags.model_dir.empty() || flags.foreign || flags.upgrade || !flags.tables.empty();
   if (!flags.model_dir.empty() && flags.model.config.empty()) {
-    return WithFix(absl::InvalidArgumentError("--model and --config belong together"),
+    return WithFix(absl::InvalidArgumentError("--model requires --config"),
                    "name both the model folder and the model file that it was trained from");
   }
   if (takes_config || flags.model.config.empty()) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
-                     "--config is of --model, and of --name with --foreign, --upgrade or --tables"),
-                 "leave it out: what cistern save wrote says what its tables are");
+                     "--config requires --model, or --name with --foreign, --upgrade or --tables"),
+                 "leave it out: the files of cistern save define their tables");
 }
 
-// Tables that start anew, because their saved rows do not fit or were not asked for.
+// Reports the tables that start empty, because their saved rows do not fit or were not requested.
 void AppendLeftOut(const v1::LoadReply& reply, Report* report) {
   report->json["left_out"] = nlohmann::ordered_json::array();
   for (const v1::TableLeftOut& table : reply.left_out()) {
     report->json["left_out"].push_back({{"table", table.name()}, {"reason", table.reason()}});
     absl::StrAppend(&report->text, "left out: table '", table.name(), "' (", table.reason(),
-                    "); it starts anew\n");
+                    "); it starts from initial values\n");
   }
 }
 
@@ -172,7 +176,7 @@ absl::StatusOr<Report> NothingToDo(ParameterClient& client) {
   return report;
 }
 
-// Creates the tables of the model file for a load whose files do not say them, or say others.
+// Creates the tables of the model file if the files to load define no tables, or other ones.
 absl::Status CreateTablesFor(const LoadFlags& flags, ParameterClient& client) {
   if (flags.name.empty() || flags.model.config.empty()) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
@@ -199,14 +203,14 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
   CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
   CISTERN_ASSIGN_OR_RETURN(bool empty, IsEmpty(client));
-  if (!empty && !flags.replace) {  // while whoever trains there goes on
+  if (!empty && !flags.replace) {  // before ClaimEpoch, which would stop a running training
     CISTERN_ASSIGN_OR_RETURN(const bool same, IsLoaded(flags, client));
     if (same) return NothingToDo(client);
     return RefuseToReplace(client);
   }
   CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
-  CISTERN_ASSIGN_OR_RETURN(empty, IsEmpty(client));  // nobody moves it any more
+  CISTERN_ASSIGN_OR_RETURN(empty, IsEmpty(client));  // again: now no other writer can change it
   if (!empty && !flags.replace) return RefuseToReplace(client);
   if (!empty) CISTERN_RETURN_IF_ERROR(WithLoadFix(MakeEmpty(flags, client), flags));
   const absl::Time start = absl::Now();
@@ -228,22 +232,22 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
 
 void AddLoadCommand(Command& root) {
   auto flags = std::make_shared<LoadFlags>();
-  Command& command = root.Add(
-      "load", "Loads a saved state into a fleet of any number of servers that hold nothing yet.",
-      "cistern load --servers 127.0.0.1:7700 --name monday");
+  Command& command =
+      root.Add("load", "Loads a saved model into an empty fleet with any number of servers.",
+               "cistern load --servers 127.0.0.1:7700 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
   AddTakeOverFlag(command, &flags->fleet);
   command.Flag(
       "--name,--from", &flags->name,
       {"NAME", "Folder below each server's data_dir, written by cistern save.", "--name monday"});
   command.Flag("--model", &flags->model_dir,
-               {"DIR", "Instead of --name: a model folder of this machine (of cistern train).",
+               {"DIR", "Instead of --name: a model folder on this machine (from cistern train).",
                 "--model runs/deepfm"});
   command.Flag(
       "--config", &flags->model.config,
       {"FILE",
        "With --model: the model file that it was trained from. With --foreign, --upgrade or "
-       "--tables: whose tables are made where the servers have none.",
+       "--tables: the model file whose tables are created if the servers have none.",
        "--config deepfm.json"});
   command.List(
       "--set", &flags->model.set, false,
@@ -251,22 +255,20 @@ void AddLoadCommand(Command& root) {
   command.Switch(
       "--replace", &flags->replace,
       {"",
-       "Removes what the servers hold first. If the load then fails, durable servers go back to "
-       "their last commit; on others it is gone.",
+       "Removes what the servers hold first. If the load then fails, durable servers return to "
+       "their last commit; other servers stay empty.",
        "--replace"});
   AddPreconditionFlags(command, &flags->expected);
   command.Switch("--upgrade", &flags->upgrade,
                  {"",
-                  "Converts rows whose table has changed since: another dim or rule, older lines. "
-                  "Dense tables "
-                  "of another number of rows are left out: they start anew.",
+                  "Converts rows of a table that has changed since: another dim or rule, an older "
+                  "format. Dense tables with another number of rows are left out and start empty.",
                   "--upgrade"});
   command.List("--tables", &flags->tables, true,
-               {"NAME,...", "Reads these tables only; the others stay empty and start anew.",
-                "--tables deep"});
+               {"NAME,...", "Reads these tables only; the others start empty.", "--tables deep"});
   command.Switch(
       "--foreign", &flags->foreign,
-      {"", "NAME is a folder as PSLib and Paddle write it: NAME/000/part-*, 001 ...", "--foreign"});
+      {"", "NAME is a folder written by PSLib or Paddle: NAME/000/part-*, 001 ...", "--foreign"});
   command.Does([flags](Console& console) { return RunLoad(*flags, &console); });
 }
 

@@ -18,15 +18,16 @@
 namespace cistern {
 namespace {
 
-// Beside the value of a row: key, whether it is full (server/checkpoint/row_file.h); length and key
-// (docs/formats.md, row records). Of a key in a pass: the key, its share of the index, a byte.
+// Bytes per row in addition to its value: in a row file, the key and the has_embedx byte
+// (server/checkpoint/row_file.h); in a row record, length and key (docs/formats.md). Bytes per key
+// of a pass: the key, its share of the index, and one byte.
 constexpr size_t kRowFileBytes = sizeof(Key) + 1, kRowRecordBytes = sizeof(Key) + 4;
 constexpr size_t kPassKeyBytes = 25;
 
 struct TablePlan {
   TableSummary table;
   uint64_t rows = 0;
-  std::string source;  // of the number of rows
+  std::string source;  // where `rows` comes from
   uint64_t server_bytes() const { return rows * ServerRowBytes(table.value_bytes); }
   uint64_t commit_bytes() const { return rows * (table.value_bytes + kRowFileBytes); }
   uint64_t save_bytes() const { return rows * (table.value_bytes + kRowRecordBytes); }
@@ -69,10 +70,10 @@ absl::StatusOr<std::vector<TablePlan>> PlanTables(const ModelConfig& config,
       plan.source = "--rows";
     }
     if (plan.source.empty()) {
-      return WithFix(absl::InvalidArgumentError(
-                         absl::StrCat("table '", embedding.name,
-                                      "': the model file does not say how many rows it may have")),
-                     absl::StrCat("add --rows ", embedding.name, "=COUNT"));
+      return WithFix(
+          absl::InvalidArgumentError(absl::StrCat(
+              "table '", embedding.name, "': the model file does not declare its number of rows")),
+          absl::StrCat("add --rows ", embedding.name, "=COUNT"));
     }
     plans.push_back(std::move(plan));
   }
@@ -80,9 +81,9 @@ absl::StatusOr<std::vector<TablePlan>> PlanTables(const ModelConfig& config,
 }
 
 struct WorkerPlan {
-  uint64_t passes = 0;  // bytes: the pass that trains, the next one, the evaluation's
+  uint64_t passes = 0;  // bytes of the training pass, the next pass and the evaluation pass
   uint64_t step = 0, dense = 0;
-  uint64_t pass_keys = 0;  // that fit a pass, about
+  uint64_t pass_keys = 0;  // approximate number of keys that fit a pass
   uint64_t total() const { return passes + step + dense; }
 };
 
@@ -92,7 +93,7 @@ WorkerPlan PlanWorker(const ModelConfig& config, const ModelSummary& summary) {
   worker.passes = budget * (config.data.eval_source.empty() ? 2 : 3);
   worker.step = summary.step_bytes();
   worker.dense = summary.parameter_bytes;
-  size_t widest = 0;  // a key has a value in every table that reads its input
+  size_t widest = 0;  // bytes; a key has a value in every table that reads its input
   for (size_t input = 0; input < config.data.sparse.size(); ++input) {
     size_t bytes = kPassKeyBytes;
     for (size_t i = 0; i < config.embeddings.size(); ++i) {
@@ -131,11 +132,11 @@ std::string TablesText(const std::vector<TablePlan>& plans) {
 }  // namespace
 
 absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags) {
-  if (flags.servers == 0) return absl::InvalidArgumentError("--server-num 0: at least 1");
+  if (flags.servers == 0) return absl::InvalidArgumentError("--server-num 0: expected 1 or more");
   CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<TablePlan> plans, PlanTables(config, summary, flags));
   const WorkerPlan worker = PlanWorker(config, summary);
-  // Columns of the dense tables: without the gradients that the worker keeps beside them.
+  // The columns of the dense tables, without the gradients, which only the worker keeps.
   const uint64_t dense =
       summary.parameter_bytes - (summary.parameters + summary.running) * sizeof(float);
   uint64_t servers = dense, commit = dense;
@@ -182,11 +183,11 @@ void AddPlanCommand(Command& root) {
                 "--set solver.batchsize=4096"});
   command.List("--rows", &flags->rows, true,
                {"TABLE=COUNT,...",
-                "Rows of a table; without it what the model file declares: slot_size_array, or "
-                "max_vocabulary_size_per_gpu of every GPU.",
+                "Number of rows of a table; by default what the model file declares: "
+                "slot_size_array, or max_vocabulary_size_per_gpu of every GPU.",
                 "--rows deep=1e9"});
   command.Flag("--server-num", &flags->servers,
-               {"INT", "Servers that share the rows.", "--server-num 8"});
+               {"INT", "Number of servers that share the rows.", "--server-num 8"});
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
     ModelFlags model;
     model.config = flags->config;

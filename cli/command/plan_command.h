@@ -1,4 +1,4 @@
-// cistern plan: what a model will take on servers, workers and disks, before anything starts.
+// cistern plan: estimates the memory and disk that a model needs on servers and workers.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ struct PlanFlags {
   uint64_t servers = 1;
 };
 
-// kInvalidArgument: what training would refuse; a table of --rows that the model does not have;
-// a table whose rows neither the file nor --rows says.
+// kInvalidArgument: training would refuse the model; --rows names a table that the model does not
+// have; neither the model file nor --rows gives the rows of a table.
 absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags);
 
 void AddPlanCommand(Command& root);

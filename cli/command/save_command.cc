@@ -18,8 +18,8 @@ absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
   }
   if (status.code() == absl::StatusCode::kResourceExhausted) {
     return WithFix(status,
-                   "make room under the server's data_dir and save under another --name; "
-                   "the servers' state is untouched");
+                   "free space under the server's data_dir and save under another --name; "
+                   "the servers' state is unchanged");
   }
   return WithFleetFix(status, flags.fleet);
 }
@@ -29,7 +29,7 @@ v1::SaveRequest SaveRequestOf(const SaveFlags& flags) {
   request.set_name(flags.name);
   v1::SaveMode mode = v1::ALL;
   v1::SaveFormat::Kind kind = v1::SaveFormat::TEXT;
-  // Choice flags: one of the words.
+  // Cannot fail: these are Choice flags.
   CISTERN_CHECK(v1::SaveMode_Parse(absl::AsciiStrToUpper(flags.mode), &mode));
   CISTERN_CHECK(v1::SaveFormat::Kind_Parse(absl::AsciiStrToUpper(flags.rows), &kind));
   request.set_mode(mode);
@@ -43,19 +43,19 @@ v1::SaveRequest SaveRequestOf(const SaveFlags& flags) {
 absl::Status CheckSaveFlags(const SaveFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
   if (!flags.six_digits || flags.rows == "text") return absl::OkStatus();
-  return WithFix(absl::InvalidArgumentError("--six-digits is of --format text"),
+  return WithFix(absl::InvalidArgumentError("--six-digits requires --format text"),
                  "leave one of them out: a binary save holds every bit");
 }
 
-// The passes that the servers have saved: one, unless a training commits meanwhile.
+// The passes that the servers have saved: one, unless a training run commits at the same time.
 std::set<uint64_t> PassesOf(const std::vector<v1::SaveReply>& replies) {
   std::set<uint64_t> passes;
   for (const v1::SaveReply& reply : replies) passes.insert(reply.pass());
   return passes;
 }
 
-// Every server saves what it has committed. While a training commits some may have the pass before
-// that of the others, and then all save once more.
+// Makes every server save the same committed pass. While a training run commits, some servers may
+// still be one pass behind the others; then all save again.
 absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, Console* console,
                          std::vector<v1::SaveReply>* replies) {
   constexpr int kAttempts = 20;
@@ -77,15 +77,15 @@ absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, C
         }));
     if (PassesOf(*replies).size() == 1) return absl::OkStatus();
   }
-  return WithFix(
-      absl::AbortedError(absl::StrCat(
-          "the servers have saved passes ", absl::StrJoin(PassesOf(*replies), " and "), ", and so ",
-          kAttempts, " times: a training commits faster than they save; what is in '", save.name(),
-          "' is no state of the fleet")),
-      "save under another --name while nothing trains, or give the training longer passes");
+  return WithFix(absl::AbortedError(absl::StrCat(
+                     "the servers have saved passes ", absl::StrJoin(PassesOf(*replies), " and "),
+                     " in each of ", kAttempts,
+                     " attempts: a training run commits faster than they save; the files in '",
+                     save.name(), "' are not a state of the fleet")),
+                 "save under another --name while no training runs, or make its passes longer");
 }
 
-// What follows a save once all of its files are on disk.
+// Resets the statistics of the saved rows, once all files of the save are on disk.
 absl::Status UpdateAfterSave(ParameterClient& client, const v1::SaveRequest& save) {
   const absl::Status updated =
       client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
@@ -110,7 +110,7 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
                            FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   const v1::SaveRequest save = SaveRequestOf(flags);
-  // Nobody may commit between the save and the reset of what it saved.
+  // No other writer may commit between the save and the reset of the saved rows.
   if (save.mode() != v1::ALL) CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
   const absl::Time start = absl::Now();
   std::vector<v1::SaveReply> replies(client.servers().size());
@@ -142,7 +142,7 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
 void AddSaveCommand(Command& root) {
   auto flags = std::make_shared<SaveFlags>();
   Command& command =
-      root.Add("save", "Saves the committed state of a fleet: each server its part, as files.",
+      root.Add("save", "Saves the committed state of a fleet; each server writes its own files.",
                "cistern save --servers 127.0.0.1:7700,127.0.0.1:7701 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
   AddTakeOverFlag(command, &flags->fleet);
@@ -151,15 +151,14 @@ void AddSaveCommand(Command& root) {
       {"NAME", "Folder below each server's data_dir; must be new.", "--name monday", kRequired});
   command.Choice("--mode", &flags->mode,
                  {"all|delta|base|batch",
-                  "Which rows: all; ctr rows with a score, of those that changed (delta) or not "
-                  "(base); all at the end of a day (batch).",
+                  "Rows to save. all: every row; base: ctr rows by their score; delta: of these, "
+                  "the changed ones; batch: every row, at the end of a day.",
                   "--mode delta"});
-  command.Choice("--format", &flags->rows,
-                 {"text|binary", "How a row is written.", "--format binary"});
+  command.Choice("--format", &flags->rows, {"text|binary", "Format of a row.", "--format binary"});
   command.Switch("--gzip", &flags->gzip, {"", "Compresses the files.", "--gzip"});
-  command.Switch(
-      "--six-digits", &flags->six_digits,
-      {"", "With text: 6 significant digits, as PSLib writes them. Lossy.", "--six-digits"});
+  command.Switch("--six-digits", &flags->six_digits,
+                 {"", "With --format text: writes 6 significant digits, as PSLib does. Lossy.",
+                  "--six-digits"});
   AddDayFlag(command, &flags->day);
   command.Does([flags](Console& console) { return RunSave(*flags, &console); });
 }

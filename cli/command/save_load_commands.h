@@ -1,4 +1,5 @@
-// cistern save and cistern load: the state of a fleet as files of its servers, and back.
+// cistern save and cistern load: write the state of a fleet to files of its servers, and read it
+// back.
 #pragma once
 
 #include <string>
@@ -13,33 +14,33 @@ namespace cistern {
 
 struct SaveFlags {
   FleetFlags fleet;
-  std::string name;           // below each server's data_dir
-  std::string mode = "all";   // v1::SaveMode in small letters
-  std::string rows = "text";  // v1::SaveFormat::Kind in small letters
+  std::string name;           // folder below each server's data_dir
+  std::string mode = "all";   // v1::SaveMode in lower case
+  std::string rows = "text";  // v1::SaveFormat::Kind in lower case
   bool gzip = false, six_digits = false;
-  uint64_t day = 0;  // today, where rows keep days
+  uint64_t day = 0;  // today's day number, for tables whose rows record days
 };
 
 struct LoadFlags {
   FleetFlags fleet;
-  std::string name;                       // below each server's data_dir; or
-  std::string model_dir;                  // a model folder of this machine, and
-  ModelFlags model;                       // the model file that it belongs to
-  bool replace = false;                   // removes what the servers hold first
-  bool upgrade = false, foreign = false;  // as in LoadRequest
-  std::vector<std::string> tables;        // as there
-  Precondition expected;                  // of replace
+  std::string name;                       // folder below each server's data_dir; or
+  std::string model_dir;                  // a model folder on this machine, with
+  ModelFlags model;                       // its model file
+  bool replace = false;                   // first removes what the servers hold
+  bool upgrade = false, foreign = false;  // as in v1::LoadRequest
+  std::vector<std::string> tables;        // as in v1::LoadRequest
+  Precondition expected;                  // checked before anything changes
 };
 
-// Every server writes its shards under its data_dir, all at once. Where the mode asks for it, the
-// statistics of what was saved are reset once every server's files are on disk, and that is
+// All servers write their shards under their data_dir, in parallel. If the mode requires it, the
+// statistics of the saved rows are reset once every server's files are on disk, and the reset is
 // committed.
 absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console = nullptr);
-// Every server reads its shards. Where they hold exactly these rows already, nothing is done. A
-// load that fails leaves durable servers at their last commit, and others empty.
+// All servers read their shards. If they already hold exactly these rows, nothing happens. After a
+// failed load, durable servers return to their last commit and others are empty.
 absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console = nullptr);
 
-// Rows, bytes (0: not said) and time of either, in both forms of a report.
+// Adds rows, bytes (0: left out) and time of a save or load to the report's json and text.
 void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double seconds, Report* report);
 
 void AddSaveCommand(Command& root);

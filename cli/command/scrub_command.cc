@@ -16,9 +16,9 @@ struct ScrubFlags {
 };
 
 constexpr char kFix[] =
-    "a server whose memory is bad: restart it, it recovers from its files; a file that is bad: "
-    "restore it from a copy, or let the server write a new base before it is restarted "
-    "(see cistern verify DATA_DIR)";
+    "corrupt memory: restart that server, which recovers from its files; a corrupt file: restore "
+    "it from a copy, or let the server write a new base before you restart it (see cistern verify "
+    "DATA_DIR)";
 
 absl::Status WorstOf(const std::vector<absl::Status>& scrubbed,
                      const std::vector<ServerLink>& servers) {
@@ -84,14 +84,14 @@ absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files, Console
 void AddScrubCommand(Command& root) {
   auto flags = std::make_shared<ScrubFlags>();
   Command& command =
-      root.Add("scrub", "Durable servers compare the rows in memory with the digests they kept.",
+      root.Add("scrub", "Checks the rows in durable servers' memory against recorded digests.",
                "cistern scrub --servers 127.0.0.1:7700,127.0.0.1:7701 --files");
   AddFleetFlags(command, &flags->fleet, false);
   command.Switch("--files", &flags->files,
                  {"", "Also reads every file that a restart would recover from.", "--files"});
   command.Footer(
-      "Commits wait while a server scrubs; pulls do not. Exit code 5 if one found "
-      "something bad.");
+      "Commits wait while a server scrubs; pulls do not. Exit code 5 if a server finds "
+      "a fault.");
   command.Does([flags](Console& console) { return RunScrub(*flags, &console); });
 }
 

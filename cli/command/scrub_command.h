@@ -1,4 +1,4 @@
-// cistern scrub: what running servers hold, compared with the digests that they kept.
+// cistern scrub: makes running servers compare their rows with the digests that they recorded.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cistern {
 
-// Asks every server, also after one has found something. 5 if any has; the others' results are
-// shown all the same.
+// Asks every server, even after one has found a fault, and reports all results. The outcome is exit
+// code 5 if any server found a fault.
 absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files,
                                     Console* console = nullptr);
 

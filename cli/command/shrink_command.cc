@@ -12,7 +12,7 @@ namespace {
 
 absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client, Activity& activity,
                            std::vector<v1::ShrinkReply>* replies) {
-  // A dry run changes nothing, so training may go on beside it.
+  // A dry run changes nothing and claims no term, so training can continue meanwhile.
   CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
   if (!flags.dry_run) {
     CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
@@ -73,13 +73,13 @@ absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags, Console* console) {
 void AddShrinkCommand(Command& root) {
   auto flags = std::make_shared<ShrinkFlags>();
   Command& command = root.Add("shrink",
-                              "Fades the shows and clicks of ctr tables and removes rows that are "
+                              "Decays the shows and clicks of ctr tables and removes rows that are "
                               "not worth keeping.",
                               "cistern shrink --servers 127.0.0.1:7700 --dry-run");
   AddFleetFlags(command, &flags->fleet, false);
   AddTakeOverFlag(command, &flags->fleet);
   command.Switch("--dry-run", &flags->dry_run,
-                 {"", "Only says how many rows would go.", "--dry-run"});
+                 {"", "Only counts the rows that would be removed.", "--dry-run"});
   AddDayFlag(command, &flags->day);
   AddPreconditionFlags(command, &flags->expected);
   command.Does([flags](Console& console) { return RunShrink(*flags, &console); });

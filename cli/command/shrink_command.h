@@ -1,4 +1,4 @@
-// cistern shrink: rows of ctr tables fade, and those that are not worth keeping go.
+// cistern shrink: decays the statistics of ctr tables and removes rows that are not worth keeping.
 #pragma once
 
 #include "cli/session/fleet_session.h"
@@ -10,11 +10,11 @@ namespace cistern {
 struct ShrinkFlags {
   FleetFlags fleet;
   bool dry_run = false;  // only counts
-  uint64_t day = 0;      // today, where rows keep days
+  uint64_t day = 0;      // today's day number, for tables whose rows record days
   Precondition expected;
 };
 
-// Every server shrinks its shards, all at once; then the fleet commits.
+// All servers shrink their shards in parallel; then the fleet commits.
 absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags, Console* console = nullptr);
 
 void AddShrinkCommand(Command& root);

@@ -1,4 +1,4 @@
-// Whether the servers that cistern status asked are one fleet at one commit.
+// Checks whether the servers that cistern status asked are one fleet at one commit.
 #include <algorithm>
 #include <functional>
 
@@ -10,10 +10,10 @@ namespace {
 
 using Fact = std::function<std::string(const ServerState&)>;
 
-// "NAME: A on ADDRESS, ADDRESS; B on ADDRESS"; nothing where all say the same.
+// Adds "NAME: A on ADDRESS, ADDRESS; B on ADDRESS" to `differences` unless all servers agree.
 void Compare(const char* name, const std::vector<ServerState>& servers, const Fact& fact,
              std::vector<std::string>* differences) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> found;  // in the servers' order
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;  // value -> addresses
   for (const ServerState& server : servers) {
     if (!server.reached.ok()) continue;
     const std::string value = fact(server);
@@ -30,8 +30,8 @@ void Compare(const char* name, const std::vector<ServerState>& servers, const Fa
   differences->push_back(absl::StrCat(name, ": ", absl::StrJoin(words, "; ")));
 }
 
-// The pass that a server is at once the commit that is under way has reached it: while servers
-// commit one after the other, the last ones still have the pass open that the first committed.
+// The pass of a server once a commit in progress reaches it. Servers commit one after another, so
+// some may still have the pass open that others have already committed.
 uint64_t SettledPass(const ServerState& server, uint64_t newest) {
   const v1::StatsReply& stats = server.stats;
   return stats.open_pass() == newest && stats.committed_pass() + 1 == newest
@@ -76,7 +76,7 @@ std::vector<std::string> DifferencesOf(const std::vector<ServerState>& servers) 
   compare("epoch", [](const ServerState& s) { return absl::StrCat(s.hello.identity().epoch()); });
   const size_t before = differences.size();
   compare("pass", [newest](const ServerState& s) { return absl::StrCat(SettledPass(s, newest)); });
-  // Commits follow passes; where they alone differ, servers recovered different ones.
+  // Commits follow passes. If only the commits differ, the servers recovered different ones.
   const bool settled = std::all_of(servers.begin(), servers.end(), [newest](const auto& server) {
     return !server.reached.ok() || server.stats.committed_pass() == newest;
   });

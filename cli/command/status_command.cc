@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kAskersMax = 64;
 constexpr char kCaller[] = "cistern status";
-constexpr int kAsks = 3;  // a claim reaches one server before the other
+constexpr int kAsks = 3;  // asks again, because a claim does not reach all servers at once
 
 struct StatusFlags {
   std::string servers;
@@ -19,7 +19,7 @@ struct StatusFlags {
   bool digest = false;
 };
 
-// All servers at once, so that one that is down delays nobody.
+// Asks all servers in parallel, so that one that is down does not delay the others.
 absl::StatusOr<Report> RunStatus(const StatusFlags& flags) {
   RemoteOptions options;
   options.call_timeout = absl::Seconds(flags.timeout);
@@ -54,15 +54,15 @@ ServerState AskServer(const ServerLink& server, bool digest) {
 
 void AddStatusCommand(Command& root) {
   auto flags = std::make_shared<StatusFlags>();
-  Command& command = root.Add("status", "What each server of a fleet holds and does.",
+  Command& command = root.Add("status", "Prints the state and contents of each server of a fleet.",
                               "cistern status --servers 127.0.0.1:7700,127.0.0.1:7701");
   command.Flag("--servers", &flags->servers,
                {"HOST:PORT,...", "The servers to ask.", "--servers 127.0.0.1:7700,127.0.0.1:7701",
                 kRequired});
   command.Switch("--digest", &flags->digest,
                  {"",
-                  "Also a digest of every table: equal for equal rows, wherever they lie. "
-                  "Reads every row.",
+                  "Also prints a digest of every table, which depends on its rows only, not on the "
+                  "servers that hold them. Reads every row.",
                   "--digest"});
   command.Flag("--timeout", &flags->timeout,
                {"SECONDS", "How long to wait for an answer.", "--timeout 2"});

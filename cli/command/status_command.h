@@ -1,4 +1,4 @@
-// cistern status: what each server of a fleet holds and does.
+// cistern status: reports the state and contents of each server of a fleet.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-// What one server answered; `reached` says why it did not.
+// The answers of one server. If it did not answer, `reached` is the error.
 struct ServerState {
   std::string address;
   absl::Status reached;
@@ -21,13 +21,14 @@ struct ServerState {
 // Asks one server.
 ServerState AskServer(const ServerLink& server, bool digest);
 
-// In what the servers that answered differ where those of one fleet do not: cluster, numbers of
-// servers and shards, ranks, durability, tables, epoch, pass, commit; each with the addresses. A
-// pass that the servers are just committing is not a difference.
+// The differences between the servers that answered in facts on which the servers of one fleet
+// agree: cluster, numbers of servers and shards, ranks, durability, tables, term, pass, commit.
+// Each difference names the addresses. A pass that is being committed is not a difference.
 std::vector<std::string> DifferencesOf(const std::vector<ServerState>& servers);
 
-// One row a server, in the order given, and the sums over those that answered. The outcome is
-// kUnavailable if any did not, else kFailedPrecondition if they differ.
+// Reports one row per server, in the given order, and the sums over those that answered. The
+// outcome is kUnavailable if any server did not answer, else kFailedPrecondition if the servers
+// differ.
 Report ReportOf(const std::vector<ServerState>& servers, bool digest);
 
 void AddStatusCommand(Command& root);

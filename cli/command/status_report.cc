@@ -1,4 +1,4 @@
-// Rendering of cistern status; asking is status_command.cc.
+// Formats the report of cistern status; status_command.cc asks the servers.
 #include <map>
 
 #include "absl/strings/str_format.h"
@@ -20,7 +20,7 @@ std::string StateText(const ServerState& server) {
   return server.stats.open_pass() > 0 ? "in pass" : "ready";
 }
 
-// "-" where commits are kept in memory only.
+// "-" if commits are kept in memory only.
 std::string CommitText(const ServerState& server) {
   return server.hello.durable() ? absl::StrCat(server.stats.commit()) : "-";
 }
@@ -107,7 +107,7 @@ struct TableSum {
   uint64_t rows = 0, memory_bytes = 0, digest = 0;
 };
 
-// Sums over servers; a digest of a whole table is the sum of its parts (modulo 2^64).
+// Sums over servers. The digest of a whole table is the sum of its servers' digests (modulo 2^64).
 std::map<std::string, TableSum> SumTables(const std::vector<ServerState>& servers) {
   std::map<std::string, TableSum> sums;
   for (const ServerState& server : servers) {
@@ -146,8 +146,9 @@ absl::Status DifferenceOutcome(const std::vector<std::string>& differences) {
   if (differences.empty()) return absl::OkStatus();
   return WithFix(absl::FailedPreconditionError(
                      absl::StrCat("the servers differ in ", absl::StrJoin(differences, "; in "))),
-                 "name the servers of one fleet; where they are, the next writer (cistern train) "
-                 "brings durable ones to one commit, and others need a load or a new start");
+                 "name the servers of one fleet; if they are one, the next writer (cistern train) "
+                 "takes durable servers to one commit, and other servers need a restart and a "
+                 "cistern load");
 }
 
 absl::Status OutcomeOf(const std::vector<ServerState>& servers,
@@ -161,7 +162,7 @@ absl::Status OutcomeOf(const std::vector<ServerState>& servers,
   return WithFix(absl::UnavailableError(
                      absl::StrCat(down.size(), " of ", servers.size(),
                                   " servers cannot be reached: ", absl::StrJoin(down, "; "))),
-                 "look at the log of the server, and start it again");
+                 "look at the server's log, and restart the server");
 }
 
 }  // namespace

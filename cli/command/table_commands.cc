@@ -14,10 +14,10 @@
 namespace cistern {
 namespace {
 
-// One table over the whole fleet.
+// The counts of one table over the whole fleet.
 struct TableCounts {
   std::string name, kind;
-  uint64_t width = 0;  // floats a row
+  uint64_t width = 0;  // floats per row
   uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
 
   void Add(const v1::TableStats& part) {
@@ -28,7 +28,7 @@ struct TableCounts {
   }
 };
 
-// Tables by id, sparse before dense, with nothing counted yet.
+// All tables in order of their ids, sparse before dense, with zero counts.
 std::vector<TableCounts> TablesOf(const ParameterClient& client) {
   std::vector<TableCounts> tables;
   for (int i = 0; i < client.schema().tables_size(); ++i) {
@@ -129,7 +129,7 @@ absl::StatusOr<Report> ShowRow(ParameterClient& client, const std::string& name,
   CISTERN_ASSIGN_OR_RETURN(const Key key, ParseKey(key_text));
   if (key == kReservedKey64) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "key ", key, " is reserved (it marks an empty place in hash tables): no table holds it"));
+        "key ", key, " is reserved (it marks empty places in hash tables): no table holds it"));
   }
   const v1::Schema& schema = client.schema();
   int table = 0;
@@ -164,8 +164,8 @@ absl::StatusOr<Key> ParseKey(const std::string& text) {
   Key key = 0;
   const bool hex = absl::StartsWith(text, "0x") || absl::StartsWith(text, "0X");
   if (hex ? absl::SimpleHexAtoi(text, &key) : absl::SimpleAtoi(text, &key)) return key;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is not a key: a whole number below 2^64, or 0x and hex digits"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", text, "' is not a key: expected a whole number below 2^64, or 0x and hex digits"));
 }
 
 absl::StatusOr<Report> RunTableList(const TableFlags& flags) {
@@ -189,25 +189,25 @@ absl::StatusOr<Report> RunTableShow(const TableFlags& flags) {
 
 void AddTableCommands(Command& root) {
   auto flags = std::make_shared<TableFlags>();
-  Command& table = root.Add("table", "Tables of a fleet and their rows.",
+  Command& table = root.Add("table", "Prints a fleet's tables and their rows.",
                             "cistern table show deep 1234 --servers 127.0.0.1:7700");
-  Command& list = table.Add("ls", "Every table: kind, rows, memory.",
+  Command& list = table.Add("ls", "Lists every table with its kind, rows and memory.",
                             "cistern table ls --servers 127.0.0.1:7700");
   AddFlags(list, flags.get());
   list.Does([flags](Console&) { return RunTableList(*flags); });
-  Command& show = table.Add("show", "One row by its key, or the counts of a table.",
+  Command& show = table.Add("show", "Prints one row by its key, or the counts of a table.",
                             "cistern table show deep 1234 --servers 127.0.0.1:7700");
-  show.Argument("TABLE", &flags->table, {"NAME", "Name of the table; none: all.", "deep"});
-  show.Argument("KEY", &flags->key, {"KEY", "Key: decimal, or hex behind 0x.", "1234"});
+  show.Argument("TABLE", &flags->table, {"NAME", "Name of the table; by default all.", "deep"});
+  show.Argument("KEY", &flags->key, {"KEY", "Key: decimal, or hexadecimal after 0x.", "1234"});
   AddFlags(show, flags.get());
   show.Does([flags](Console&) { return RunTableShow(*flags); });
-  Command& hist = table.Add("hist", "How often the numbers of one field occur, over all rows.",
+  Command& hist = table.Add("hist", "Prints the histogram of one field over all rows.",
                             "cistern table hist deep --servers 127.0.0.1:7700 --field show");
   hist.Argument("TABLE", &flags->table, {"NAME", "Name of a sparse table.", "deep", kRequired});
   hist.Flag("--field", &flags->field,
             {"NAME",
-             "A field as cistern table show names it, or norm: the length of the weights (L2). "
-             "Without it: show of ctr tables, norm of the others.",
+             "A field as cistern table show names it, or norm: the L2 norm of the weights. "
+             "By default show of ctr tables, norm of others.",
              "--field unseen_days"});
   AddFlags(hist, flags.get());
   hist.Does([flags](Console&) { return RunTableHistogram(*flags); });

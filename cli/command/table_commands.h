@@ -1,4 +1,4 @@
-// cistern table ls, show and hist: what a fleet's tables are, single rows, and one field of all.
+// cistern table ls, show and hist: a fleet's tables, single rows, and the histogram of a field.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@ namespace cistern {
 
 struct TableFlags {
   FleetFlags fleet;
-  std::string table, key;  // show; empty: all
-  std::string field;       // hist; empty: the one that says most
+  std::string table, key;  // of show; empty: all
+  std::string field;       // of hist; empty: show of ctr tables, norm of others
 };
 
 absl::StatusOr<Report> RunTableList(const TableFlags& flags);
-// Without a key: the counts of one table or all. With one: its row, field by field.
-// kNotFound: the servers hold no such table or key.
+// Without a key: reports the counts of one table or of all. With a key: reports its row, field by
+// field. kNotFound: the servers hold no such table or key.
 absl::StatusOr<Report> RunTableShow(const TableFlags& flags);
 
-// How often the numbers of one field of `table` occur. kNotFound, kInvalidArgument: no such table
-// or field.
+// The histogram of one field over all rows of `table`. kNotFound: no such table. kInvalidArgument:
+// no such field, or the table is dense.
 absl::StatusOr<Report> TableHistogram(ParameterClient& client, const std::string& table,
                                       const std::string& field);
 absl::StatusOr<Report> RunTableHistogram(const TableFlags& flags);
 
-// A key as a person types it: decimal, or hexadecimal behind 0x. kInvalidArgument if it is neither.
+// Parses a key: decimal, or hexadecimal after 0x. kInvalidArgument if it is neither.
 absl::StatusOr<Key> ParseKey(const std::string& text);
 
 void AddTableCommands(Command& root);

@@ -1,4 +1,4 @@
-// cistern table hist: one field of every row of a table.
+// cistern table hist: the histogram of one field over all rows of a table.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -18,11 +18,11 @@ constexpr char kNorm[] = "norm";
 constexpr double kQuantiles[] = {0.01, 0.1, 0.5, 0.9, 0.99, 0.999};
 constexpr double kBarColumns = 40;
 
-// The number of a row that is counted; none where the row does not have it (an embedx that does not
-// exist yet).
+// Reads the counted field of a row; nullopt if the row does not have the field (an embedx that does
+// not exist yet).
 class RowField {
  public:
-  // name empty: the norm of the weights of an embedding table, the shows of a ctr table.
+  // name: empty: the norm of the weights of an embedding table, the shows of a ctr table.
   static absl::StatusOr<RowField> Find(const ValueLayout& layout, std::string name) {
     if (name.empty()) name = layout.is_ctr() ? "show" : kNorm;
     if (name == kNorm && layout.dim() > 0) return RowField(layout, name, -1);
@@ -61,7 +61,7 @@ class RowField {
 
   ValueLayout layout_;
   std::string name_;
-  int place_;  // in FieldValues; -1: the L2 norm of the weights
+  int place_;  // index in FieldValues; -1: the L2 norm of the weights
 };
 
 std::string NumberText(double x) {

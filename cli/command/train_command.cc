@@ -28,7 +28,8 @@ RunFolder RunFolderOf(const TrainFlags& flags) {
   RunFolder run;
   run.out = flags.out;
   run.embedded = flags.model.fleet.servers.empty();
-  // A run that keeps no model keeps no state either, unless servers of their own do.
+  // With --no-save-model, embedded servers keep no state either; a fleet's servers decide
+  // themselves.
   run.keep_state = flags.durability == "commit" && !(run.embedded && flags.no_save_model);
   run.resume = flags.resume;
   run.overwrite = flags.overwrite;
@@ -38,7 +39,7 @@ RunFolder RunFolderOf(const TrainFlags& flags) {
 absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerRank& worker) {
   if (!(flags.recovery_limit >= 0 && std::isfinite(flags.recovery_limit))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--recovery-limit ", flags.recovery_limit, ": seconds, 0 or more"));
+        absl::StrCat("--recovery-limit ", flags.recovery_limit, ": expected seconds, 0 or more"));
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, JobOptionsOf(flags.model));
   options.out_dir = flags.out;
@@ -54,7 +55,7 @@ absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerR
   return options;
 }
 
-// Seconds, rates and counts stay numbers; what does not exist is null.
+// Seconds, rates and counts stay numbers; missing values become null.
 nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   nlohmann::ordered_json json;
   json["iterations"] = summary.iterations;
@@ -85,16 +86,16 @@ std::string TextOf(const TrainSummary& summary) {
       CountText(summary.samples_per_second), summary.stopped_by);
   if (summary.resumed_from == summary.iterations) {
     text =
-        absl::StrFormat("nothing is left to train: the run was ended by %s after %d iterations\n",
+        absl::StrFormat("nothing is left to train: the run was stopped by %s after %d iterations\n",
                         summary.stopped_by, summary.iterations);
   }
   if (summary.skipped_steps > 0) {
     absl::StrAppend(&text, "skipped   ", summary.skipped_steps,
-                    " steps whose loss or gradient was not a finite number\n");
+                    " steps whose loss or gradient was not finite\n");
   }
   absl::StrAppendFormat(&text, "loss      %.6f\n", summary.loss);
   if (summary.auc) absl::StrAppendFormat(&text, "auc       %.6f\n", *summary.auc);
-  if (!summary.auc && summary.logloss) text += "auc       none: the labels are of one class\n";
+  if (!summary.auc && summary.logloss) text += "auc       none: all labels are of one class\n";
   if (summary.logloss) absl::StrAppendFormat(&text, "log loss  %.6f\n", *summary.logloss);
   text += MetricLines(summary.metrics, 10);
   absl::StrAppend(&text, "rows      ", summary.rows, "\n");
@@ -102,8 +103,8 @@ std::string TextOf(const TrainSummary& summary) {
   return text;
 }
 
-constexpr char kOtherTables[] = "schema differs";  // a server's words
-constexpr char kResumeFix[] = "repeat this command with --resume to go on from the last commit";
+constexpr char kOtherTables[] = "schema differs";  // as in a server's message
+constexpr char kResumeFix[] = "repeat this command with --resume to continue from the last commit";
 
 absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, bool durable) {
   std::string where = "the last pass is committed";
@@ -115,21 +116,21 @@ absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, b
                  durable ? kResumeFix : "");
 }
 
-// What to do about a run that failed.
+// Adds a fix to the error of a failed run.
 absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags,
                           const WorkerRank& worker, bool durable) {
   const ExitCode code = ExitCodeOf(status);
   if (worker.world_size > 1 && code == ExitCode::kUnreachable) {
-    return WithFix(status, absl::StrCat("see what the other workers say, and which server is down "
+    return WithFix(status, absl::StrCat("check the other workers' logs, and which server is down "
                                         "(cistern status --servers ",
                                         flags.model.fleet.servers, "); start what is missing, and ",
                                         durable ? "repeat the command of every worker with --resume"
-                                                : "all workers again"));
+                                                : "restart all workers"));
   }
   if (flags.resume && absl::StrContains(status.message(), kOtherTables)) {
     return WithFix(status,
-                   "a run goes on with the model file, the seed and the --set that it "
-                   "began with: give it those, or name another --out");
+                   "--resume requires the model file, the seed and the --set flags that the run "
+                   "started with: use those, or name another --out");
   }
   if (durable && code == ExitCode::kInterrupted) return WithFix(status, kResumeFix);
   if (!durable || code != ExitCode::kUnreachable) return WithFleetFix(status, flags.model.fleet);
@@ -137,8 +138,8 @@ absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags,
                                       flags.model.fleet.servers, "), and ", kResumeFix));
 }
 
-// Refuses a model that this machine has no room for, of which the system would otherwise hear in
-// the middle of the run, and end it, or another program, without a word.
+// Refuses a model that does not fit this machine's memory. Otherwise the kernel would kill this
+// process, or another one, without a message in the middle of the run.
 absl::Status CheckMemory(const ModelConfig& config, const ModelSummary& summary) {
   const uint64_t machine = DeviceContext().pool().cap_bytes();
   const uint64_t wanted = summary.parameter_bytes + summary.step_bytes();
@@ -147,27 +148,27 @@ absl::Status CheckMemory(const ModelConfig& config, const ModelSummary& summary)
       summary.layers.begin(), summary.layers.end(),
       [](const LayerSummary& a, const LayerSummary& b) { return a.parameters < b.parameters; });
   return absl::InvalidArgumentError(absl::StrCat(
-      config.path, ": the model takes ", BytesText(wanted), ", and this machine has ",
+      config.path, ": the model takes ", BytesText(wanted), ", but this machine has ",
       BytesText(machine), ": ", summary.parameters, " dense parameters (", largest->parameters,
       " in layer '", largest->name, "', ", largest->path, ") take ",
       BytesText(summary.parameter_bytes), ", a step of ", summary.batchsize, " samples ",
       BytesText(summary.step_bytes()), "; lower that layer's width, or solver.batchsize"));
 }
 
-// Refuses a model, model files or data that do not fit, while there is nothing of the run yet.
+// Refuses a model, model files or data that cannot be trained, before the run writes anything.
 absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& options, bool resume) {
   CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
   if (options.device == DeviceKind::kCpu) {
     CISTERN_RETURN_IF_ERROR(CheckMemory(config, summary));
   }
-  if (resume) return absl::OkStatus();  // it has read them before, and may be over
+  if (resume) return absl::OkStatus();  // the run has read the files already, and may be finished
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(LookAtHugectrModel(files, config).status());
   return AddContext(CheckTrainingData(config), config.path);
 }
 
-// The fleet that a run trains on. One that goes on has had its servers before: they are waited for
-// as they are while it trains.
+// Opens the fleet that a run trains on. With --resume the servers existed before, so this waits for
+// them, up to --recovery-limit, as training does.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
                                                         const std::string& state_root,
                                                         const std::atomic<bool>& interrupted,
@@ -182,15 +183,15 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
     const std::optional<absl::Duration> delay = backoff.Next(Backoff::Clock::now());
     if (!delay) return fleet;
     if (first) {
-      console.Say(absl::StrCat("note: waits up to ", flags.recovery_limit,
+      console.Say(absl::StrCat("note: waiting up to ", flags.recovery_limit,
                                " s for the servers: ", fleet.status().message()));
     }
     absl::SleepFor(*delay);
   }
 }
 
-// Of all passes, not of the last one. The run is over and saved: a server that is just coming back
-// does not make it a failure.
+// Counts the rows of all passes, not only of the last one. Retries, because the run is finished and
+// saved: a server that is just restarting must not turn it into a failure.
 absl::Status CountRows(const TrainFlags& flags, ParameterClient& client, uint64_t* rows) {
   const double limit = client.durable() ? flags.recovery_limit : flags.model.fleet.connect_timeout;
   return WithRetry(absl::Seconds(limit), 0, [&]() -> absl::Status {
@@ -205,32 +206,32 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
   AddModelFlags(command, &flags->model);
   command.Flag("--out", &flags->out,
                {"DIR",
-                "Folder of the run: metrics.jsonl and model/. Created. Needed but with "
-                "--dry-run.",
+                "Folder of the run, created if missing: metrics.jsonl and model/. Required unless "
+                "--dry-run is set.",
                 "--out runs/deepfm"});
   command.Switch("--dry-run", &flags->dry_run,
                  {"",
-                  "Trains nothing: checks the model file, and prints its graph with shapes and "
+                  "Trains nothing: checks the model file and prints its graph with shapes and "
                   "parameters, its tables, and the memory of a step.",
                   "--dry-run"});
   command.Switch("--no-save-model", &flags->no_save_model,
                  {"", "Writes metrics but no model.", "--no-save-model"});
   command.Switch("--overwrite", &flags->overwrite,
-                 {"", "Replaces the run that the folder holds.", "--overwrite"});
+                 {"", "Replaces the run in the folder.", "--overwrite"});
   command.Switch(
       "--resume", &flags->resume,
-      {"", "Goes on after the last commit of a run that ended, however it did.", "--resume"});
+      {"", "Continues after the last commit of a run that ended or crashed.", "--resume"});
   command.Choice("--durability", &flags->durability,
                  {"commit|none",
-                  "Without --servers: whether every commit is kept in DIR/state, so that a crash "
-                  "loses nothing before it and --resume goes on from there. Never with "
-                  "--no-save-model.",
+                  "Without --servers: whether to keep every commit in DIR/state, so that --resume "
+                  "can continue from the last one after a crash. With --no-save-model nothing is "
+                  "kept.",
                   "--durability none"});
   command.Flag("--recovery-limit", &flags->recovery_limit,
                {"SECONDS",
-                "How long servers and workers that were lost are waited for, where servers keep "
-                "their commits; then the pass is trained again. Several workers: also how long "
-                "all may take to come.",
+                "How long to wait for lost servers and workers if the servers keep their commits; "
+                "the pass is then trained again. Several workers: also how long to wait for all of "
+                "them to join.",
                 "--recovery-limit 60"});
 }
 
@@ -247,18 +248,18 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
   CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
   const RunFolder run = RunFolderOf(flags);
-  const bool leads = worker.rank == 0;  // writes what there is to be written
+  const bool leads = worker.rank == 0;  // only rank 0 writes the run's files
   if (leads) CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenFleet(flags, run.state_root(), *interrupted, console));
   const PassId pass = fleet->client().committed_pass();
   if (pass > 0 && !flags.resume) {
-    console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training goes on from it"));
+    console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training continues from it"));
   }
   if (StartsFromHugectrModel(config)) {
     console.Say(flags.resume
-                    ? "note: solver.dense_model_file and sparse_model_file are for a fresh "
-                      "start; a run that goes on has its weights"
+                    ? "note: solver.dense_model_file and sparse_model_file apply to a fresh start "
+                      "only; a resumed run keeps its own weights"
                     : "note: starts from the weights of solver.dense_model_file and "
                       "sparse_model_file");
   }

@@ -1,4 +1,4 @@
-// cistern train, and the work of cistern-worker.
+// cistern train; cistern-worker runs the same code.
 #pragma once
 
 #include <string>
@@ -20,11 +20,11 @@ struct TrainFlags {
   double recovery_limit = 300;        // seconds
 };
 
-// MODEL.json, --out, --set ...
+// Adds MODEL.json, --out, --set and all other flags of a training run.
 void AddTrainFlags(Command& command, TrainFlags* flags);
 
-// Trains, shows progress on the console and returns the summary. A run that a signal ended reports
-// kCancelled, after its state was committed and saved.
+// Trains, prints progress on the console, and reports the summary. If a signal ends the run, its
+// state is committed and saved first, and the report's outcome is kCancelled.
 absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
                                 Console& console);
 

@@ -1,4 +1,4 @@
-// cistern verify: every byte of commits or of a saved model.
+// cistern verify: checks every byte of commits or of a saved model.
 #include <algorithm>
 #include <memory>
 
@@ -14,19 +14,19 @@
 namespace cistern {
 namespace {
 
-// A saved model is read in so many steps, each of which holds its share of the rows in memory.
+// A saved model is read in this many steps, to bound the rows in memory.
 constexpr uint32_t kModelSteps = 8;
 
 constexpr char kFix[] =
-    "do not load or start from what cannot be trusted: restore the named files from a copy, or go "
-    "back to an older commit or saved model";
+    "do not load or start from corrupt files: restore the named files from a copy, or return to an "
+    "older commit or saved model";
 
-// Faults in both forms, and the exit code: 5, unless all that happened is that files could not be
-// read.
+// Adds the faults to the report's json and text, and sets the exit code: 5, unless the only faults
+// are files that could not be read.
 void AddFaults(std::vector<absl::Status> faults, Report* report) {
   report->json["faults"] = nlohmann::ordered_json::array();
   for (absl::Status& fault : faults) {
-    // A file that is named and not there.
+    // A file that the manifest or a json file names is missing.
     if (absl::IsNotFound(fault)) fault = absl::DataLossError(fault.message());
     report->json["faults"].push_back(std::string(fault.message()));
     absl::StrAppend(&report->text, "fault  ", fault.message(), "\n");
@@ -34,7 +34,7 @@ void AddFaults(std::vector<absl::Status> faults, Report* report) {
   if (faults.empty()) return;
   const auto bad = std::find_if(faults.begin(), faults.end(), absl::IsDataLoss);
   const absl::Status& worst = bad == faults.end() ? faults[0] : *bad;
-  if (absl::IsPermissionDenied(worst)) {  // nothing is known about it
+  if (absl::IsPermissionDenied(worst)) {  // the file may be good
     report->outcome = worst;
     return;
   }
@@ -66,7 +66,7 @@ void AddCommit(const CommitCheck& check, std::vector<std::vector<std::string>>* 
           {{"name", table.name()}, {"rows", table.rows()}, {"digest", DigestText(table.digest())}});
       rows->push_back({absl::StrCat(check.commit), absl::StrCat(check.manifest.pass()),
                        table.name(), absl::StrCat(table.rows()), DigestText(table.digest()),
-                       check.faults.empty() ? "good" : "not to be trusted"});
+                       check.faults.empty() ? "good" : "corrupt"});
     }
   }
   report->json["commits"].push_back(json);
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<uint64_t>> CommitsToVerify(const StateFolder& state,
     return std::vector<uint64_t>{newest};
   }
   CISTERN_ASSIGN_OR_RETURN(const bool there, state.HasManifest(flags.commit));
-  // For the error, which names those that are there.
+  // ReadCommit returns an error that lists the existing commits.
   if (!there) CISTERN_RETURN_IF_ERROR(ReadCommit(state, flags.commit).status());
   return std::vector<uint64_t>{flags.commit};
 }
@@ -102,7 +102,7 @@ absl::StatusOr<Report> VerifyState(const StateFolder& state, const VerifyFlags& 
     const CommitCheck check = verifier.Check(commit);
     CISTERN_ASSIGN_OR_RETURN(const bool there, state.HasManifest(commit));
     if (!there) {
-      // Running servers removed it, and its files, while it was read.
+      // Running servers removed the commit and its files during the check.
       report.json["commits"].push_back({{"commit", commit}, {"removed", true}});
       continue;
     }
@@ -126,7 +126,8 @@ struct TableSums {
   }
 };
 
-// Reads the model as so many servers would, one after another: each row is parsed and checked.
+// Reads the model as a fleet of `steps` servers would, one server at a time: every row is parsed
+// and checked.
 std::vector<absl::Status> ReadModel(FileSystem& files, const std::string& folder,
                                     const ModelPart& part, ThreadPool& pool, Activity& activity,
                                     TableSums* sums) {
@@ -138,7 +139,7 @@ std::vector<absl::Status> ReadModel(FileSystem& files, const std::string& folder
     TableStore store(*map, step);
     const absl::Status loaded = LoadStore(files, store, folder, pool).status();
     if (!loaded.ok()) {
-      // The message says which file, and "loading server 3" would name nobody.
+      // The message names the file. Drop "loading server 3": no such server exists.
       const std::string prefix = absl::StrCat("loading server ", step, ": ");
       const std::string message(loaded.message());
       faults.emplace_back(loaded.code(),
@@ -160,7 +161,7 @@ std::vector<absl::Status> ReadModel(FileSystem& files, const std::string& folder
   return faults;
 }
 
-// What was read against what the json files record, where they do.
+// Compares the digests of the rows that were read with those in the json files, if recorded.
 std::vector<absl::Status> CompareDigests(const std::string& folder,
                                          const std::vector<ModelPart>& parts,
                                          const TableSums& sums) {
@@ -171,7 +172,7 @@ std::vector<absl::Status> CompareDigests(const std::string& folder,
     if (table.rows() == sums.rows[t] && table.digest() == sums.digests[t]) continue;
     faults.push_back(absl::DataLossError(absl::StrCat(
         folder, ": table '", table.name(), "': its files hold ", sums.rows[t], " rows with digest ",
-        DigestText(sums.digests[t]), " where its json files record ", table.rows(), " with ",
+        DigestText(sums.digests[t]), ", but its json files record ", table.rows(), " with ",
         DigestText(table.digest()))));
   }
   return faults;
@@ -225,7 +226,7 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
 absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console) {
   LocalFileSystem files;
   if (flags.all && flags.commit != 0) {
-    return absl::InvalidArgumentError("--all and --commit: name one of the two");
+    return absl::InvalidArgumentError("--all and --commit exclude each other");
   }
   const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, flags.path);
   if (state.ok()) return VerifyState(**state, flags, console);
@@ -235,24 +236,23 @@ absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console) {
 
 void AddVerifyCommand(Command& root) {
   auto flags = std::make_shared<VerifyFlags>();
-  Command& command =
-      root.Add("verify", "Reads commits or a saved model to the last byte, and says what is bad.",
-               "cistern verify saved");
+  Command& command = root.Add("verify", "Checks every byte of commits or of a saved model.",
+                              "cistern verify saved");
   command.Argument("PATH", &flags->path,
                    {"DIR",
                     "A data_dir of servers or the state folder in it; or the folder of a saved "
                     "model.",
                     "saved", kRequired});
   command.Flag("--commit", &flags->commit,
-               {"INT", "Of a state: this commit; 0: the newest.", "--commit 12"});
-  command.Switch("--all", &flags->all, {"", "Of a state: every commit that is there.", "--all"});
-  command.Flag("--threads", &flags->threads, {"INT", "0: one a core.", "--threads 4"});
+               {"INT", "The commit of a state to check; 0: the newest.", "--commit 12"});
+  command.Switch("--all", &flags->all, {"", "Checks every commit of a state.", "--all"});
+  command.Flag("--threads", &flags->threads,
+               {"INT", "Number of threads; 0: one per core.", "--threads 4"});
   command.Footer(
-      "No server is asked. Of a commit: its manifest, every block of its files, and the digest of\n"
-      "each shard and table, rebuilt from the rows. Of a saved model: its json files, every row, "
-      "and\n"
-      "the hash of each file; an eighth of the rows is in memory at a time.\n"
-      "Exit code 5 if something cannot be trusted; the files, blocks or lines are named.");
+      "Needs no server. Checks of a commit its manifest, every block of its files, and the\n"
+      "digest of each shard and table, recomputed from the rows; of a saved model its json\n"
+      "files, every row, and the hash of each file, with an eighth of the rows in memory at a\n"
+      "time. Exit code 5 if anything is corrupt; the report names the files, blocks or lines.");
   command.Does([flags](Console& console) { return RunVerify(*flags, &console); });
 }
 

@@ -35,7 +35,7 @@ absl::StatusOr<Report> RunVersion(Console&) {
   report.text =
       absl::StrCat("cistern   ", kVersion, "\n", "compiler  ", __VERSION__, "\n", "cuda      ",
                    DescribeCudaBuild(), "\n", "parquet   ",
-                   parquet.empty() ? "none: run scripts/install_deps.sh, build again" : parquet,
+                   parquet.empty() ? "none: run scripts/install_deps.sh, then rebuild" : parquet,
                    "\n", "cores     ", std::thread::hardware_concurrency(), "\n");
   for (absl::string_view line : absl::StrSplit(DescribeGpus(query), '\n', absl::SkipEmpty())) {
     absl::StrAppend(&report.text, "gpu       ", line, "\n");
@@ -46,7 +46,8 @@ absl::StatusOr<Report> RunVersion(Console&) {
 }  // namespace
 
 void AddVersionCommand(Command& root) {
-  root.Add("version", "The version, the build, and the GPUs of this machine.", "cistern version")
+  root.Add("version", "Prints the version, the build, and the GPUs of this machine.",
+           "cistern version")
       .Does(RunVersion);
 }
 

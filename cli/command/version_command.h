@@ -1,4 +1,4 @@
-// cistern version: this build and this machine.
+// cistern version: describes this build and this machine.
 #pragma once
 
 #include "cli/terminal/command_line.h"

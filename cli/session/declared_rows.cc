@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// GPUs of "gpu": [0, 1], or of every node in [[0, 1], [0, 1]].
+// The number of GPUs in "gpu": [0, 1], or over all nodes in [[0, 1], [0, 1]].
 uint64_t CountGpus(const Json& gpu) {
   if (!gpu.is_array()) return 1;
   uint64_t count = 0;
@@ -27,16 +27,16 @@ uint64_t SumOf(const Json& sizes, size_t first, size_t count) {
   return sum;
 }
 
-// What the file says, of what counts here.
+// The declarations of the model file that determine row counts.
 struct Declarations {
   uint64_t gpus = 1;
-  Json slot_sizes = Json::array();  // of the Data layer
+  Json slot_sizes = Json::array();  // slot_size_array of the Data layer
   struct OfEmbedding {
     std::string layer;  // "layers[1]"
     Json slot_sizes = Json::array();
     uint64_t per_gpu = 0;
   };
-  std::vector<OfEmbedding> embeddings;  // in the order of the file
+  std::vector<OfEmbedding> embeddings;  // in file order
 };
 
 Declarations ReadDeclarations(const ModelConfig& config) {
@@ -66,7 +66,7 @@ std::vector<DeclaredRows> DeclaredRowsOf(const ModelConfig& config) {
   std::vector<DeclaredRows> all;
   for (size_t i = 0; i < config.embeddings.size(); ++i) {
     const Declarations::OfEmbedding& own = declared.embeddings[i];
-    size_t first = 0;  // of the input's slots among all slots
+    size_t first = 0;  // index of the input's first slot among all slots
     for (size_t input = 0; input < config.embeddings[i].input; ++input) {
       first += config.data.sparse[input].slot_num;
     }

@@ -1,4 +1,5 @@
-// How many rows a model file says its tables may have: HugeCTR needs to know, Cistern does not.
+// How many rows a model file declares for its tables. HugeCTR needs the numbers; Cistern, whose
+// tables grow, uses them only for estimates and exports.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@ namespace cistern {
 
 struct DeclaredRows {
   uint64_t rows = 0;
-  std::string source;  // the key that says so; empty: none does
+  std::string source;  // the JSON key that declares it; empty: none does
 };
 
-// By embedding: slot_size_array of the embedding or, for its input's slots, of the Data layer; else
-// max_vocabulary_size_per_gpu times the GPUs of solver.gpu.
+// The declared rows of each embedding, in the order of config.embeddings: the sum of the
+// embedding's slot_size_array, or of its input's slots in the Data layer's slot_size_array; else
+// max_vocabulary_size_per_gpu times the number of GPUs in solver.gpu.
 std::vector<DeclaredRows> DeclaredRowsOf(const ModelConfig& config);
 
 }  // namespace cistern

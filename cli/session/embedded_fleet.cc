@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-// The client borrows the nodes' planes.
+// client_ borrows the planes of nodes_, and is destroyed first.
 class EmbeddedSession : public FleetSession {
  public:
   EmbeddedSession(std::vector<std::unique_ptr<ServerNode>> nodes,
@@ -23,8 +23,9 @@ class EmbeddedSession : public FleetSession {
 absl::Status CheckServerNum(uint64_t server_num) {
   const uint32_t shard_num = ServerOptions().shard_num;
   if (server_num >= 1 && server_num <= shard_num) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--embedded-servers ", server_num, ": 1 to ",
-                                                 shard_num, ", the shards of a table"));
+  return absl::InvalidArgumentError(absl::StrCat("--embedded-servers ", server_num,
+                                                 ": expected 1 to ", shard_num,
+                                                 ", the number of shards of a table"));
 }
 
 }  // namespace

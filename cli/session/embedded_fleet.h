@@ -1,4 +1,4 @@
-// Servers inside this process: what `cistern train` uses when no fleet is named.
+// Servers inside this process, which commands use when --servers is not given.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,11 @@
 
 namespace cistern {
 
-// Starts `server_num` servers without sockets, and a client on their planes. state_root: they keep
-// their commits in its folder state/, and begin with those that are there; empty: no files.
-// kInvalidArgument unless 1 <= server_num <= 64 (the shards).
+// Starts `server_num` servers without sockets, and a client that calls their planes directly.
+//
+// state_root: the servers keep their commits in its folder state/, and recover the newest one
+// there; empty: they write no files. kInvalidArgument unless 1 <= server_num <= 64 (the number of
+// shards).
 absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server_num,
                                                                  const ClientOptions& options,
                                                                  const std::string& state_root);

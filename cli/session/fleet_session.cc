@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-// A fleet over gRPC. The client borrows the connections.
+// A fleet over gRPC. client_ borrows the connections of fleet_.
 class RemoteSession : public FleetSession {
  public:
   RemoteSession(std::unique_ptr<Fleet> fleet, std::unique_ptr<ParameterClient> client)
@@ -25,7 +25,7 @@ class RemoteSession : public FleetSession {
 absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetFlags& flags) {
   if (!(flags.connect_timeout > 0 && std::isfinite(flags.connect_timeout))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--connect-timeout ", flags.connect_timeout, ": seconds, more than 0"));
+        absl::StrCat("--connect-timeout ", flags.connect_timeout, ": expected seconds, above 0"));
   }
   ClientOptions options;
   options.cluster = flags.cluster;
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetFlags& fl
   if (ExitCodeOf(client.status()) == ExitCode::kUnreachable) {
     return WithFix(client.status(),
                    absl::StrCat("see which servers are up: cistern status --servers ",
-                                flags.servers, "; start the others, or mend --servers"));
+                                flags.servers, "; start the others, or correct --servers"));
   }
   if (!client.ok()) return client.status();
   return std::make_unique<RemoteSession>(std::move(fleet), *std::move(client));
@@ -54,28 +54,29 @@ absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetFlags& fl
 void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed) {
   command.Flag("--servers", &flags->servers,
                {"HOST:PORT,...",
-                may_embed ? "The servers of a fleet; without it, servers inside this process."
-                          : "The servers of the fleet.",
+                may_embed ? "All servers of a fleet; by default servers run inside this process."
+                          : "All servers of the fleet.",
                 "--servers 127.0.0.1:7700,127.0.0.1:7701", !may_embed});
   command.Flag("--cluster", &flags->cluster,
-               {"NAME", "Name of the cluster that the servers belong to.", "--cluster ads"});
+               {"NAME", "Name of the servers' cluster.", "--cluster ads"});
   command.Flag(
       "--connect-timeout", &flags->connect_timeout,
-      {"SECONDS", "How long a server that does not answer is tried again.", "--connect-timeout 5"});
+      {"SECONDS", "How long to retry a server that does not answer.", "--connect-timeout 5"});
   if (!may_embed) return;
   command.Flag(
       "--embedded-servers", &flags->embedded_servers,
-      {"INT", "Without --servers: how many servers live in this process.", "--embedded-servers 2"});
+      {"INT", "Without --servers: number of servers in this process.", "--embedded-servers 2"});
 }
 
 void AddTakeOverFlag(Command& command, FleetFlags* flags) {
   const std::string name = command.name();
   flags->program = absl::StartsWith(name, "cistern") ? name : absl::StrCat("cistern ", name);
-  command.Switch("--take-over", &flags->take_over,
-                 {"",
-                  "Ends another writer that is at work on the fleet: a training that was started "
-                  "elsewhere stops at its last commit.",
-                  "--take-over"});
+  command.Switch(
+      "--take-over", &flags->take_over,
+      {"",
+       "Takes the fleet over from another writer: a training run started elsewhere stops "
+       "at its last commit.",
+       "--take-over"});
 }
 
 absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetFlags& flags,
@@ -102,23 +103,23 @@ absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
 void AddDayFlag(Command& command, uint64_t* day) {
   command.Flag("--day", day,
                {"INT",
-                "Number of today, counted as training counts it; needed where rows keep the day "
-                "they were seen (day_id_decay).",
+                "Today's day number, counted as in training; required for tables whose rows record "
+                "the day they were last seen (day_id_decay).",
                 "--day 20778"});
 }
 
 absl::Status CheckDayFlag(uint64_t day) {
   if (day <= UINT32_MAX) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--day ", day, ": the number of a day"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--day ", day, ": expected a day number below 2^32"));
 }
 
 absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags) {
   if (ExitCodeOf(status) != ExitCode::kUnreachable || !FixOf(status).empty()) return status;
   return WithFix(status,
                  absl::StrCat("see which server is down: cistern status --servers ", flags.servers,
-                              "; start it again (with --data_dir it comes back with its last "
-                              "commit; without, load a saved model: cistern load), and repeat this "
-                              "command"));
+                              "; restart it (with --data_dir it recovers its last commit; without, "
+                              "load a saved model: cistern load), and repeat this command"));
 }
 
 }  // namespace cistern

@@ -17,39 +17,41 @@ struct FleetFlags {
   double connect_timeout = 20;  // seconds
   uint32_t worker = 0;          // rank of this process among the workers of a run
   bool take_over = false;
-  std::string program = "cistern";  // as other writers' messages name this one
+  std::string program = "cistern";  // the name of this writer in other writers' messages
 };
 
-// --servers, --cluster, --connect-timeout; and --embedded-servers where servers may be embedded.
+// Adds --servers, --cluster and --connect-timeout; with `may_embed` also --embedded-servers.
 void AddFleetFlags(Command& command, FleetFlags* flags, bool may_embed);
 
-// --take-over, of commands that claim the fleet as its only writer.
+// Adds --take-over, for commands that claim the fleet as its only writer.
 void AddTakeOverFlag(Command& command, FleetFlags* flags);
 
-// Connected servers, and the client that speaks to them; embedded ones live and die with it. Either
-// way the caller drives the same planes.
+// Connected servers and their client. Embedded servers are destroyed with the session. The caller
+// uses the same planes for both kinds.
 //
-// Threads: as ParameterClient.
+// Threads: same as ParameterClient.
 class FleetSession {
  public:
   virtual ~FleetSession() = default;
   virtual ParameterClient& client() = 0;
 
-  // kInvalidArgument: an address or a number that makes no sense. kUnavailable with a fix: a server
-  // that does not answer. kFailedPrecondition: servers that do not belong together.
+  // Connects to flags.servers, or starts embedded servers if it is empty.
+  //
   // state_root: embedded servers keep their commits in its folder state/; empty: in memory only.
+  // kInvalidArgument: an invalid address or number. kUnavailable, with a fix: a server does not
+  // answer. kFailedPrecondition: the servers do not belong to one fleet.
   static absl::StatusOr<std::unique_ptr<FleetSession>> Open(const FleetFlags& flags,
                                                             const std::string& state_root = "");
 };
 
-// Rows that the fleet holds, over all sparse tables; 0 too where no tables were made yet.
+// The number of rows on the fleet, summed over all sparse tables; 0 before tables are created.
 absl::StatusOr<uint64_t> RowsOn(ParameterClient& client);
 
-// --day: today's number, for tables whose rows keep days (day_id_decay).
+// Adds --day: today's day number, for tables whose rows record days (day_id_decay).
 void AddDayFlag(Command& command, uint64_t* day);
 absl::Status CheckDayFlag(uint64_t day);
 
-// Adds to an error of `servers` what a person can do: to one that says they cannot be reached.
+// Attaches a fix to an error that means a server cannot be reached; other errors stay unchanged.
 absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags);
 
 }  // namespace cistern

@@ -8,7 +8,8 @@
 namespace cistern {
 namespace {
 
-// Digests of all tables over the fleet, sparse ones before dense ones. Reads every row.
+// Digests of all tables, summed over the fleet; sparse tables before dense ones. The servers read
+// every row.
 absl::StatusOr<std::vector<uint64_t>> DigestsOn(ParameterClient& client, size_t tables) {
   std::vector<v1::StatsReply> replies(client.servers().size());
   CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
@@ -26,7 +27,7 @@ absl::StatusOr<std::vector<uint64_t>> DigestsOn(ParameterClient& client, size_t 
   return digests;
 }
 
-// Whether `data_dir` of this machine is that of the servers.
+// Whether `data_dir` on this machine is the servers' own data_dir.
 bool IsDataDirOf(FileSystem& files, ParameterClient& client, const std::string& data_dir) {
   v1::GetManifestRequest request;
   *request.mutable_identity() = client.identity();

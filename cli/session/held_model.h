@@ -1,5 +1,5 @@
-// Whether servers hold a saved model already, to the last bit: told by the digests that its json
-// files record, without reading a row of it.
+// Whether the servers already hold exactly the rows of a saved model. Compares the digests in the
+// model's json files with those of the servers, without reading the model's rows.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace cistern {
 
-// False too where that cannot be told: the folder cannot be read, or its files have no digests
-// (older saves, formats that do not hold every bit). Errors are those of the servers.
+// Also false if the comparison is impossible: the folder cannot be read, or its files record no
+// digests (older saves, lossy formats). Errors come from the servers only.
 absl::StatusOr<bool> HoldsModel(FileSystem& files, ParameterClient& client,
                                 const std::string& folder);
 
-// The same for the model `name` below the servers' data_dir. False unless that folder is on this
-// machine too (one machine, or a shared file system): that a folder of the same path is the same
-// folder is told by the servers' newest durable commit in it.
+// The same for the model `name` below the servers' data_dir. False unless this machine can read
+// that folder (same machine, or a shared file system). A folder with the same path counts as the
+// same folder only if it contains the servers' newest durable commit.
 absl::StatusOr<bool> HoldsSavedModel(FileSystem& files, ParameterClient& client,
                                      const std::string& name);
 

@@ -38,9 +38,9 @@ absl::StatusOr<int> GpuOf(uint32_t local_rank, size_t gpu_num) {
   if (gpu_num == 1) return 0;
   if (local_rank < gpu_num) return static_cast<int>(local_rank);
   return absl::InvalidArgumentError(
-      absl::StrCat("this worker has the local rank ", local_rank, ", and the driver shows ",
-                   gpu_num, " GPUs: start no more than ", gpu_num,
-                   " workers on this machine, or show each its own GPU (CUDA_VISIBLE_DEVICES)"));
+      absl::StrCat("this worker has local rank ", local_rank, ", but the driver shows ", gpu_num,
+                   " GPUs: start at most ", gpu_num,
+                   " workers on this machine, or give each its own GPU (CUDA_VISIBLE_DEVICES)"));
 }
 
 absl::StatusOr<WorkerRank> RankFromEnvironment(

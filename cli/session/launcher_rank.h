@@ -1,4 +1,4 @@
-// Which worker this process is, as its launcher says it.
+// The rank of this worker process, read from its launcher's environment.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,25 @@ struct WorkerRank {
   uint32_t rank = 0;
   uint32_t world_size = 1;
   std::string source;       // for messages: "flags", "SLURM_PROCID", "none"
-  uint32_t local_rank = 0;  // among those of this machine: which of its GPUs is this one's
-  std::string peers;        // "host:port" where worker 0 is found; empty: nobody says
+  uint32_t local_rank = 0;  // among the workers on this machine; selects the GPU
+  std::string peers;        // "host:port" where worker 0 listens; empty: unknown
 };
 
-// The first of these pairs that the environment holds whole; {0, 1, "none"} if it holds none:
+// The first of these pairs of which both variables are set; {0, 1, "none"} without any:
 //   RANK / WORLD_SIZE, OMPI_COMM_WORLD_RANK / OMPI_COMM_WORLD_SIZE, SLURM_PROCID / SLURM_NTASKS,
 //   PADDLE_TRAINER_ID / PADDLE_TRAINERS_NUM, JOB_COMPLETION_INDEX / JOB_COMPLETIONS
-//   (Kubernetes sets only the index of an indexed job; the number comes from the pod's template).
-// The local rank is the first of LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK and SLURM_LOCALID, or 0;
-// the place of worker 0 is MASTER_ADDR:MASTER_PORT. variable: getenv, or a table of a test; null
-// where a name is not set. kInvalidArgument: not a number, or rank >= world size.
+//   (Kubernetes sets only the index of an indexed job; the pod template must set the number).
+// local_rank is the first of LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK and SLURM_LOCALID, or 0. peers
+// is MASTER_ADDR:MASTER_PORT.
+//
+// variable: getenv, or a test's lookup; returns null for an unset name.
+// kInvalidArgument: a value is not a number, or rank >= world size.
 absl::StatusOr<WorkerRank> RankFromEnvironment(
     const std::function<const char*(const char*)>& variable);
 
-// The GPU of a worker where the driver shows `gpu_num`, at least one: the one of its local rank,
-// or, where a launcher shows each worker only its own, that one. kInvalidArgument: more workers
-// than GPUs.
+// The index of a worker's GPU among the `gpu_num` >= 1 GPUs that the driver shows: its local rank,
+// or 0 if there is only one, because launchers may show each worker only its own GPU.
+// kInvalidArgument: more workers than GPUs.
 absl::StatusOr<int> GpuOf(uint32_t local_rank, size_t gpu_num);
 
 // kInvalidArgument unless rank < world_size.

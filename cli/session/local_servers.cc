@@ -11,7 +11,8 @@ absl::StatusOr<int> ParseReadyLine(const std::string& line) {
     int port = 0;
     if (absl::ConsumePrefix(&word, "port=") && absl::SimpleAtoi(word, &port)) return port;
   }
-  return absl::InternalError(absl::StrCat("cistern-server said '", line, "' and no port"));
+  return absl::InternalError(
+      absl::StrCat("cistern-server printed '", line, "' instead of its port"));
 }
 
 absl::StatusOr<std::unique_ptr<LocalServers>> LocalServers::Start(

@@ -1,4 +1,4 @@
-// A fleet of cistern-server processes on loopback, for as long as the object lives.
+// A fleet of cistern-server processes on loopback that lives as long as the object.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ struct LocalServersOptions {
   int server_num = 1;
   std::string program;  // path of cistern-server
   std::string cluster = "cistern";
-  std::string data_dir;  // shared by all
-  std::string log_dir;   // server-<rank>-of-<n>.log
+  std::string data_dir;  // shared by all servers
+  std::string log_dir;   // logs are log_dir/server-<rank>-of-<n>.log
 };
 
 // Threads: one at a time.
 class LocalServers {
  public:
-  // Returns when every server has said its port. kInternal, with the end of the log, if one fails;
-  // the others are stopped then.
+  // Returns when every server has printed its port. kInternal, with the end of the log, if one
+  // fails; the others are then stopped.
   static absl::StatusOr<std::unique_ptr<LocalServers>> Start(const LocalServersOptions& options);
-  // Stops all: SIGTERM to each, then the waits.
+  // Sends SIGTERM to all servers, then waits for each.
   ~LocalServers();
 
   // "127.0.0.1:41003,127.0.0.1:41005", by rank.

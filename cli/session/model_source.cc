@@ -25,9 +25,9 @@ absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config,
   const absl::Status loaded = FromCheckpoint(LoadModel(files, config, fleet.client(), folder));
   switch (ExitCodeOf(loaded)) {
     case ExitCode::kUsage:
-      return WithFix(loaded, "use the model file, and the --set flags, that it was trained with");
+      return WithFix(loaded, "use the model file and the --set flags of its training");
     case ExitCode::kBadCheckpoint:
-      return WithFix(loaded, "take another copy of the model, or train it again");
+      return WithFix(loaded, "use another copy of the model, or train it again");
     default:
       return loaded;
   }
@@ -43,21 +43,22 @@ void AddModelFlags(Command& command, ModelFlags* flags) {
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
                 "--set solver.batchsize=4096"});
   command.Flag("--threads", &flags->threads,
-               {"INT", "Threads that compute; 0: one a core.", "--threads 4"});
+               {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
   command.Choice(
       "--device", &flags->device,
-      {"cpu|cuda", "What the model computes on; cuda: the first GPU that the driver shows.",
+      {"cpu|cuda", "Device that runs the model; cuda: the first GPU that the driver shows.",
        "--device cuda"});
-  command.Switch("--check-ops", &flags->check_ops,
-                 {"", "On a GPU: waits for each op, so that an error names the one it is of; slow.",
-                  "--check-ops"});
+  command.Switch(
+      "--check-ops", &flags->check_ops,
+      {"", "On a GPU: waits after each op, so that an error names the op that failed; slow.",
+       "--check-ops"});
   AddFleetFlags(command, &flags->fleet, true);
   AddTakeOverFlag(command, &flags->fleet);
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags) {
   absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.config, flags.set);
-  // A model file that is not there is a mistake of the command line, as its content would be.
+  // A missing model file is a usage error, just as invalid content is.
   if (config.status().code() != absl::StatusCode::kNotFound) return config;
   return absl::InvalidArgumentError(config.status().message());
 }
@@ -69,7 +70,7 @@ absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat("--model ", dir, ": neither ", dir, "/model nor ",
                                               dir, " holds a saved model (part-*.json)")),
-      "name the --out folder of a training, or the model folder in it");
+      "name the --out folder of a training run, or the model folder in it");
 }
 
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
@@ -78,15 +79,16 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags&
                                                                Console& console) {
   const bool embedded = flags.fleet.servers.empty();
   if (embedded && model_dir.empty()) {
-    return WithFix(absl::InvalidArgumentError("nothing says where the trained model is"),
-                   "add --model DIR (the --out folder of a training), or --servers host:port,...");
+    return WithFix(absl::InvalidArgumentError("no trained model was named"),
+                   "add --model DIR (the --out folder of a training run), or --servers "
+                   "host:port,...");
   }
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(fleet->client()));
   if (rows > 0) {
     if (!model_dir.empty()) {
       console.Say(absl::StrCat("note: the servers hold a model (", rows,
-                               " rows); it is used, and --model is not read"));
+                               " rows), which is used; --model is not read"));
     }
     return fleet;
   }
@@ -106,7 +108,7 @@ absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags) {
   const DeviceQuery gpus = QueryGpus();
   if (gpus.gpus.empty()) {
     return WithFix(absl::NotFoundError(absl::StrCat("--device cuda: no GPU: ", gpus.reason)),
-                   "use --device cpu; cistern version says what this build was made with");
+                   "use --device cpu; cistern version prints how this program was built");
   }
   const absl::Status usable = CheckGpu(gpus.gpus.front());
   if (!usable.ok()) {

@@ -1,5 +1,5 @@
-// What the commands that use a trained model share: the model file, its overrides, and where its
-// values come from.
+// Flags and functions shared by the commands that use a model: the model file with its overrides,
+// and the servers that hold its values.
 #pragma once
 
 #include <memory>
@@ -22,27 +22,28 @@ struct ModelFlags {
   FleetFlags fleet;
 };
 
-// MODEL.json, --set, --threads, --device, --check-ops, and the flags of a fleet.
+// Adds MODEL.json, --set, --threads, --device, --check-ops, and the fleet flags.
 void AddModelFlags(Command& command, ModelFlags* flags);
 
-// Reads MODEL.json with its overrides.
+// Reads MODEL.json and applies the overrides.
 absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags);
 
-// The model folder that `dir` means: the --out folder of a training (it holds model/), or a model
-// folder itself. kInvalidArgument if it is neither.
+// Resolves `dir` to a model folder: it is one itself, or the --out folder of a training run, which
+// contains model/. kInvalidArgument if it is neither.
 absl::StatusOr<std::string> FindModelFolder(const std::string& dir);
 
-// Servers that hold the values of a trained model.
+// Opens servers that hold the values of a trained model.
 //
-// Embedded: they are loaded from model_dir. A fleet: its committed state is used as it is; if it
-// holds no row, model_dir is loaded into it first.
-// kInvalidArgument: there is nothing to load from. 5 (FromCheckpoint): the folder is corrupt.
+// Embedded servers load model_dir. A fleet's committed state is used unchanged; only if the fleet
+// holds no row is model_dir loaded into it first.
+// kInvalidArgument: there is nothing to load from. An error marked FromCheckpoint (exit code 5):
+// the folder is corrupt.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
                                                                const ModelConfig& config,
                                                                const std::string& model_dir,
                                                                Console& console);
 
-// The job options that these flags ask for. kNotFound: --device=cuda, and there is no GPU.
+// The job options that these flags request. kNotFound: --device=cuda without a GPU.
 absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags);
 
 }  // namespace cistern

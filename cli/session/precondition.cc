@@ -12,25 +12,23 @@ absl::Status Compare(const char* flag, const char* what, const std::string& expe
   uint64_t number = 0;
   if (!absl::SimpleAtoi(expected, &number)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, " ", expected, ": a whole number, 0 or more"));
+        absl::StrCat(flag, " ", expected, ": expected a whole number, 0 or more"));
   }
   if (number == found) return absl::OkStatus();
   return WithFix(
-      absl::FailedPreconditionError(absl::StrCat("the fleet is at ", what, " ", found,
-                                                 " and not at ", number, "; nothing was changed")),
-      absl::StrCat("see what moved it (cistern status), and say ", flag, " ", found,
-                   " if that is right"));
+      absl::FailedPreconditionError(absl::StrCat("the fleet is at ", what, " ", found, ", not at ",
+                                                 number, "; nothing was changed")),
+      absl::StrCat("see what changed it (cistern status), and repeat with ", flag, " ", found,
+                   " if that state is right"));
 }
 
 }  // namespace
 
 void AddPreconditionFlags(Command& command, Precondition* expected) {
-  command.Flag(
-      "--expect-pass", &expected->pass,
-      {"INT", "Refuses unless the fleet's committed pass is this one.", "--expect-pass 12"});
-  command.Flag(
-      "--expect-commit", &expected->commit,
-      {"INT", "Refuses unless the fleet's durable commit is this one.", "--expect-commit 12"});
+  command.Flag("--expect-pass", &expected->pass,
+               {"INT", "Fails unless this is the fleet's committed pass.", "--expect-pass 12"});
+  command.Flag("--expect-commit", &expected->commit,
+               {"INT", "Fails unless this is the fleet's durable commit.", "--expect-commit 12"});
 }
 
 absl::Status CheckExpectedPass(const ParameterClient& client, const Precondition& expected) {

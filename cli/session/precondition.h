@@ -1,5 +1,5 @@
-// Compare and set: a command that changes a fleet says where it believes the fleet is, and is
-// refused where somebody has moved it since.
+// Compare-and-set for commands that change a fleet: the command names the pass or commit that it
+// expects, and fails if the fleet is at another one.
 #pragma once
 
 #include <string>
@@ -13,14 +13,15 @@ struct Precondition {
   std::string pass, commit;  // numbers; empty: any
 };
 
-// --expect-pass and --expect-commit.
+// Adds --expect-pass and --expect-commit.
 void AddPreconditionFlags(Command& command, Precondition* expected);
 
-// OK if the fleet is at that pass. To be asked before an epoch is claimed, so that a refused
-// command disturbs nobody. kFailedPrecondition: it is at another one; kInvalidArgument: no number.
+// OK if the fleet is at the expected pass. Call this before ClaimEpoch, so that a command that
+// fails the check does not fence the current writer. kFailedPrecondition: the fleet is at another
+// pass. kInvalidArgument: an invalid number.
 absl::Status CheckExpectedPass(const ParameterClient& client, const Precondition& expected);
-// The same for pass and durable commit, to be asked after ClaimEpoch: from then on nobody else can
-// move the fleet.
+// Checks pass and durable commit. Call this after ClaimEpoch, when no other writer can change the
+// fleet any more.
 absl::Status CheckExpected(const ParameterClient& client, const Precondition& expected);
 
 }  // namespace cistern

@@ -21,7 +21,7 @@ absl::Status SystemError(const std::string& what) {
   return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-// The child's side of fork: only calls that are safe there.
+// Runs in the child after fork; only async-signal-safe calls are allowed here.
 [[noreturn]] void Become(char* const* argv, int output, int log, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);  // the parent died before prctl
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> ChildProcess::ReadLine(absl::Duration timeout) {
     const auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
     if (left <= 0) {
       return absl::DeadlineExceededError(
-          absl::StrCat(name_, ": said nothing within ", absl::FormatDuration(timeout)));
+          absl::StrCat(name_, ": printed no line within ", absl::FormatDuration(timeout)));
     }
     if (poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
     char bytes[512];

@@ -1,4 +1,4 @@
-// A program that this one starts and ends: the servers of the demo.
+// A child process that this program starts and stops, such as a server of the demo.
 #pragma once
 
 #include <signal.h>
@@ -13,39 +13,39 @@
 
 namespace cistern {
 
-// A running child process. It dies with its parent, and gets no Ctrl-C of the parent's terminal:
-// the parent decides when it stops.
+// A running child process. It dies with its parent. Ctrl-C in the parent's terminal does not reach
+// it: the parent decides when it stops.
 //
 // Threads: one at a time.
 class ChildProcess {
  public:
-  // Starts argv[0] with its standard output in a pipe (ReadLine) and its standard error in the file
-  // `log` (created; appended). No shell, no search path.
+  // Starts argv[0] without a shell or a PATH search. Its standard output goes to a pipe (ReadLine),
+  // its standard error is appended to the file `log`, which is created if missing.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& argv,
                                                              const std::string& log);
-  // Stops the process if it still runs.
+  // Stops the process if it is still running.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // The next line of its standard output, without the line end.
-  // kDeadlineExceeded after `timeout`; kInternal, with the end of its log, if it ended before.
+  // The next line of the process's standard output, without the newline.
+  // kDeadlineExceeded after `timeout`; kInternal, with the end of the log, if the process ended.
   absl::StatusOr<std::string> ReadLine(absl::Duration timeout);
   bool Running();
-  // After the end: its exit code, or 128 + the signal that ended it.
+  // Once the process has ended: its exit code, or 128 + the signal that ended it.
   int exit_code() const { return exit_code_; }
-  // What it wrote on standard error, the last 2,000 bytes.
+  // The last 2,000 bytes of the process's standard error.
   std::string LogEnd() const;
   void Signal(int signal);
-  // SIGTERM, then SIGKILL after `patience`; waits for the end.
+  // Sends SIGTERM, then SIGKILL after `patience`; waits until the process ends.
   void Stop(absl::Duration patience);
 
  private:
   ChildProcess(pid_t pid, int output, std::string name, std::string log)
       : pid_(pid), output_(output), name_(std::move(name)), log_(std::move(log)) {}
 
-  void NoteEnd(int result);  // of waitpid
+  void NoteEnd(int result);  // result: status of waitpid
 
   const pid_t pid_;
   const int output_;  // read end of the pipe
@@ -55,7 +55,7 @@ class ChildProcess {
   int exit_code_ = 0;
 };
 
-// The folder of the running program's file.
+// The folder that contains the running program's executable.
 absl::StatusOr<std::string> ProgramFolder();
 
 }  // namespace cistern

@@ -14,14 +14,15 @@ absl::Status Refuse(const std::string& what, const std::string& fix) {
 absl::Status CheckFlags(const RunFolder& run) {
   if (run.resume && run.overwrite) {
     return Refuse("--resume and --overwrite exclude each other",
-                  "--resume goes on with the run in --out, --overwrite removes it");
+                  "--resume continues the run in --out, --overwrite removes it");
   }
   if (!run.embedded && !run.keep_state) {
-    return Refuse("--durability none: with --servers the servers decide what they keep",
-                  "leave it out, or start the servers with --durability=none");
+    return Refuse(
+        "--durability none has no effect with --servers: the servers decide what they keep",
+        "leave it out, or start the servers with --durability=none");
   }
   if (run.resume && !run.keep_state) {
-    return Refuse("--resume: this run keeps no state that it could go on from",
+    return Refuse("--resume: this run keeps no state to resume from",
                   "leave out --durability none and --no-save-model");
   }
   return absl::OkStatus();
@@ -36,13 +37,15 @@ absl::Status RemoveState(FileSystem& files, const std::string& state) {
   for (const std::string& name : *names) {
     if (!absl::StartsWith(name, "lock-")) continue;
     absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(state, "/", name));
-    if (!lock.ok()) return AddContext(lock.status(), "--overwrite: another process trains there");
+    if (!lock.ok())
+      return AddContext(lock.status(), "--overwrite: another process is training there");
     locks.push_back(*std::move(lock));
   }
   return RemoveTree(files, state);
 }
 
-// Whether a run committed anything there. One that was refused, for its data say, did not.
+// Whether a run committed anything there. A run that was refused early, because of its data for
+// example, leaves a state folder without a commit.
 absl::StatusOr<bool> HasCommit(FileSystem& files, const std::string& state) {
   const absl::StatusOr<std::vector<std::string>> manifests = files.List(state + "/manifest");
   if (absl::IsNotFound(manifests.status())) return false;
@@ -61,7 +64,7 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
   if (absl::IsInvalidArgument(looked.status())) {
     return Refuse(absl::StrCat("--out cannot be used (is it a file, or below one?): ",
                                looked.status().message()),
-                  "name a folder; it is made where there is none");
+                  "name a folder; it is created if missing");
   }
   CISTERN_ASSIGN_OR_RETURN(const bool has_model, looked);
   CISTERN_ASSIGN_OR_RETURN(const bool has_state, files.Exists(state));
@@ -69,18 +72,18 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
     if (run.resume) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const bool has_commit, HasCommit(files, state));
     if (!has_commit && !has_model) return RemoveState(files, state);
-    return Refuse(absl::StrCat("--out ", run.out, ": holds the state of a run already"),
-                  "add --resume to go on with it, --overwrite to replace it, or name another "
+    return Refuse(absl::StrCat("--out ", run.out, ": already holds the state of a run"),
+                  "add --resume to continue it, --overwrite to replace it, or name another "
                   "folder");
   }
   if (!has_model || (run.resume && !run.embedded)) return absl::OkStatus();
   if (run.resume) {
     return Refuse(
-        absl::StrCat("--out ", run.out, ": holds a trained model, but no state to go on from"),
-        "name another folder, or add --overwrite instead of --resume to train anew");
+        absl::StrCat("--out ", run.out, ": holds a trained model, but no state to resume from"),
+        "name another folder, or use --overwrite instead of --resume to train from scratch");
   }
-  return Refuse(absl::StrCat("--out ", run.out, ": holds a trained model already"),
-                "name another folder, or add --overwrite to replace what is there");
+  return Refuse(absl::StrCat("--out ", run.out, ": already holds a trained model"),
+                "name another folder, or add --overwrite to replace the model");
 }
 
 }  // namespace cistern

@@ -24,7 +24,7 @@ absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
   if (!commits.empty()) return commits.back();
   return WithFix(absl::InvalidArgumentError(absl::StrCat(state.path(), " has no commit yet")),
-                 "its servers have committed no pass; train on them first");
+                 "its servers have not committed a pass yet: train first");
 }
 
 absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t commit) {
@@ -34,7 +34,7 @@ absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t com
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
     return WithFix(
         absl::InvalidArgumentError(absl::StrCat(state.path(), " has no commit ", commit)),
-        absl::StrCat("those that are there: ", absl::StrJoin(commits, ", ")));
+        absl::StrCat("existing commits: ", absl::StrJoin(commits, ", ")));
   }
   if (!manifest.ok()) return FromCheckpoint(manifest.status());
   return manifest;
@@ -49,7 +49,7 @@ absl::Status CheckSize(FileSystem& files, const std::string& folder, const std::
   CISTERN_RETURN_IF_ERROR(file.status());
   if ((*file)->bytes() == bytes) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat(folder, "/", name, " has ", (*file)->bytes(), " bytes and not ", bytes));
+      absl::StrCat(folder, "/", name, " has ", (*file)->bytes(), " bytes, not ", bytes));
 }
 
 std::string DigestText(uint64_t digest) {

@@ -1,5 +1,5 @@
-// Where a cluster's commits and saved models lie on this machine's disks, for the commands that
-// need no server.
+// Finds a cluster's commits and saved models on this machine's disks, for the commands that need no
+// server.
 #pragma once
 
 #include <memory>
@@ -12,24 +12,25 @@
 
 namespace cistern {
 
-// The state that `path` means: a data_dir (or the --out folder of an embedded training), or the
-// state folder in it. kNotFound if it is neither.
+// Opens the state folder at `path`, which is the state folder itself, or a data_dir (or the --out
+// folder of an embedded run) that contains it. kNotFound if it is neither.
 absl::StatusOr<std::unique_ptr<StateFolder>> FindState(FileSystem& files, const std::string& path);
 
-// The number of its newest commit; kInvalidArgument with a fix if it has none.
+// The number of the newest commit; kInvalidArgument with a fix if the state has none.
 absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state);
-// The newest commit, or `commit` where that is not 0; kInvalidArgument, with those that are there,
-// if it is not. Other errors: 5.
+// Reads the manifest of `commit`; 0: of the newest commit. kInvalidArgument, with a list of the
+// existing commits, if there is no such commit. Other errors are marked FromCheckpoint (exit code
+// 5).
 absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t commit);
 
-// OK if the file is there with that size; kDataLoss that names it.
+// OK if the file exists and has that size; else kDataLoss with its name.
 absl::Status CheckSize(FileSystem& files, const std::string& folder, const std::string& name,
                        uint64_t bytes);
 
-// Sixteen hex digits, as cistern status shows digests.
+// The digest as sixteen hex digits, as cistern status prints it.
 std::string DigestText(uint64_t digest);
 
-// As many threads as `wanted`, or, 0, as there are cores.
+// The number of threads to use: `wanted`, or one per core if it is 0; at most 256.
 int ThreadsOf(uint64_t wanted);
 
 }  // namespace cistern

@@ -44,7 +44,7 @@ class ModelRows : public SavedRows {
   const ModelPart part_;
 };
 
-// "saved@12": the commit; 0 where `place` names none.
+// Cuts "@12" off "saved@12" and returns the commit; 0 without one.
 uint64_t TakeCommit(std::string* place) {
   uint64_t commit = 0;
   const size_t at = place->rfind('@');
@@ -74,8 +74,8 @@ absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
   if (absl::IsNotFound(parts.status())) {
     return WithFix(
         absl::InvalidArgumentError(absl::StrCat(place, " is neither a commit nor a saved model")),
-        "name a data_dir of servers or its folder state, with @COMMIT behind it for another than "
-        "the newest commit; or the folder of a saved model");
+        "name a data_dir of servers or its folder state (append @COMMIT for an older commit), or "
+        "the folder of a saved model");
   }
   if (!parts.ok()) return FromCheckpoint(parts.status());
   return std::make_unique<ModelRows>(files, place, parts->front());

@@ -1,4 +1,4 @@
-// The rows of a commit or of a saved model, read into tables of this process.
+// Reads the rows of a commit or of a saved model into tables of this process.
 #pragma once
 
 #include <memory>
@@ -17,15 +17,15 @@ class SavedRows {
   virtual const v1::Schema& schema() const = 0;
   virtual uint32_t shard_num() const = 0;
   virtual PassId pass() const = 0;
-  // For people: "saved/state, commit 12".
+  // The name for messages: "saved/state, commit 12".
   virtual std::string name() const = 0;
 
-  // Fills an empty store with what its server would hold; its map has shard_num() shards.
-  // kDataLoss with the file: it cannot be trusted.
+  // Fills an empty store, whose shard map has shard_num() shards, with the rows that its server
+  // would hold. kDataLoss, with the file name: the file is corrupt.
   virtual absl::Status Read(TableStore& store, ThreadPool& pool) const = 0;
 
   // place: STATE@COMMIT, STATE (a data_dir or state folder: its newest commit), or the folder of a
-  // saved model. kInvalidArgument with a fix if it is none of them.
+  // saved model. kInvalidArgument, with a fix, if it is none of these.
   static absl::StatusOr<std::unique_ptr<SavedRows>> Open(FileSystem& files,
                                                          const std::string& place);
 };

@@ -1,7 +1,7 @@
-// What a command that takes its time says meanwhile: how much is done, and since when.
+// Progress of a long command: how much is done, and how long it has taken so far.
 //
-// Terminal: one line that updates each second, gone at the end. Log: a line of key=value pairs
-// every ten seconds. A command that ends within the first second says nothing.
+// Terminal: one line that updates every second and is erased at the end. Log: a line of key=value
+// pairs every ten seconds. A command that ends within the first second prints nothing.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,12 @@ namespace cistern {
 std::string ActivityLine(const std::string& what, const std::string& unit, uint64_t done,
                          uint64_t total, double seconds, bool terminal);
 
-// Threads: Done and Expect from any thread; nobody else uses the console while this lives.
+// Threads: Done and Expect may be called from any thread. No one else may use the console during
+// this object's lifetime.
 class Activity {
  public:
-  // console outlives this; null: nothing is said. what: "saving"; unit: of what there are `total`.
+  // console: outlives this; null: prints nothing. what: the activity ("saving"). unit: what `total`
+  // counts ("files").
   Activity(Console* console, std::string what, std::string unit, uint64_t total);
   ~Activity();
   Activity(const Activity&) = delete;
@@ -40,7 +42,7 @@ class Activity {
   absl::Mutex mutex_;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0, total_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<ThreadPool> thread_;  // one; its destructor waits for Run
+  std::unique_ptr<ThreadPool> thread_;  // one thread; its destructor waits for Run
 };
 
 }  // namespace cistern

@@ -21,7 +21,7 @@
 namespace cistern {
 namespace {
 
-// A flag a paragraph: its name and type, what it is, its default and an example.
+// Prints one paragraph per flag: name and type, description, default and example.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
@@ -49,7 +49,7 @@ CLI::Option* AddOption(CLI::App* app, const std::string& name, T* value, const F
   return option;
 }
 
-// The command that the words named, so far as they could be read.
+// The innermost command that was parsed before parsing stopped.
 const CLI::App* Deepest(const CLI::App* app) {
   for (auto below = app->get_subcommands(); !below.empty(); below = app->get_subcommands()) {
     app = below.front();
@@ -62,7 +62,7 @@ std::string FullName(const CLI::App* app) {
   return above + app->get_name();
 }
 
-// Flags and commands that may follow `app`, as they are typed.
+// Flags (or else commands) that may follow `app`, as typed.
 std::vector<std::string> KnownWords(const CLI::App* app, bool flags) {
   std::vector<std::string> words;
   if (flags) {
@@ -75,7 +75,7 @@ std::vector<std::string> KnownWords(const CLI::App* app, bool flags) {
   return words;
 }
 
-// The first word that nothing claimed, a flag before a plain word.
+// The first word that no flag or argument took; unknown flags come before plain words. "": none.
 std::string UnknownWord(const CLI::App* app) {
   const std::vector<std::string> words = app->remaining(true);
   const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) {
@@ -85,19 +85,19 @@ std::string UnknownWord(const CLI::App* app) {
   return words.empty() ? "" : words.front();
 }
 
-// "--out=" with nothing behind it, as of a shell's variable that is not set, would take the next
-// word for its value.
+// Refuses "--out=" without a value, as an unset shell variable produces it: CLI11 would take the
+// next word as the value.
 absl::Status CheckValues(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word == "--") break;
     if (!absl::StartsWith(word, "--") || !absl::EndsWith(word, "=")) continue;
     return WithFix(absl::InvalidArgumentError(absl::StrCat(word, " has no value")),
-                   "write a value behind it, or leave the flag out");
+                   "write a value after the =, or leave the flag out");
   }
   return absl::OkStatus();
 }
 
-// Paths may hold any bytes, JSON takes UTF-8 only: what is none becomes U+FFFD.
+// Paths may hold any bytes, but JSON only UTF-8: invalid bytes become U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -147,7 +147,8 @@ void Command::Flag(const std::string& name, std::string* value, const FlagText& 
 }
 
 void Command::Flag(const std::string& name, uint64_t* value, const FlagText& text) {
-  // CLI11 reads -1 as 2^64 - 1, and so what is above it.
+  // CLI11 wraps negative numbers and overflow around (-1 becomes 2^64 - 1), hence a check of our
+  // own.
   AddOption(app_, name, value, text, absl::StrCat(*value))->check([](const std::string& word) {
     uint64_t ignored = 0;
     return absl::SimpleAtoi(word, &ignored) ? "" : word + " is not a whole number of 0 or more";
@@ -166,7 +167,7 @@ void Command::Choice(const std::string& name, std::string* value, const FlagText
   AddOption(app_, name, value, text, *value)->check([words](const std::string& word) {
     return absl::c_linear_search(words, word)
                ? std::string()
-               : absl::StrCat("'", word, "' is none of ", absl::StrJoin(words, ", "));
+               : absl::StrCat("'", word, "' is not one of ", absl::StrJoin(words, ", "));
   });
 }
 
@@ -210,7 +211,7 @@ void CommandLine::AddCommonFlags(Command& command) {
   command.Switch("--json", &common_->json,
                  {"", "Prints one JSON object on standard output.", "--json"});
   command.Choice("--log-level", &common_->log_level,
-                 {"info|warning|error|off", "Lowest level that is logged.", "--log-level info"});
+                 {"info|warning|error|off", "Lowest level to log.", "--log-level info"});
   app->callback([this, chosen = &command] { common_->chosen = chosen; });
 }
 
@@ -238,7 +239,7 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
 absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv, std::string* help) {
   std::vector<std::string> words = NormalizeFlags({argv + std::min(argc, 1), argv + argc});
   CISTERN_RETURN_IF_ERROR(CheckValues(words));
-  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  std::reverse(words.begin(), words.end());  // CLI11 pops words from the back
   try {
     app_->parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
@@ -280,10 +281,10 @@ int CommandLine::Print(absl::StatusOr<Report> result) const {
     report.json["exit_code"] = code;
   }
   std::cout << (common_->json ? JsonLine(report.json) : report.text) << std::flush;
-  // A reader that has seen enough closes its pipe; a full disk is something else.
+  // A closed pipe is no failure: the reader (`head`) has seen enough. A full disk is one.
   if (report.outcome.ok() && !std::cout && errno != EPIPE) {
     report.outcome = absl::InternalError(absl::StrCat(
-        "what this command found cannot be written to standard output: ", std::strerror(errno)));
+        "cannot write this command's result to standard output: ", std::strerror(errno)));
     code = static_cast<int>(ExitCode::kFailed);
   }
   if (!report.outcome.ok()) std::cerr << ErrorText(report.outcome) << std::flush;

@@ -1,15 +1,15 @@
-// The command line of a program: commands, their flags, and what each does.
+// The command line of a program: its commands, their flags, and the function that runs each.
 //
 //   CommandLine line("cistern", "A distributed parameter server for CTR models.");
 //   auto out = std::make_shared<std::string>();
 //   Command& train = line.root().Add("train", "Trains a model.", "cistern train m.json --out run");
-//   train.Flag("--out", out.get(), {"DIR", "Where the run goes.", "--out runs/a", kRequired});
+//   train.Flag("--out", out.get(), {"DIR", "Folder of the run.", "--out runs/a", kRequired});
 //   train.Does([out](Console& console) -> absl::StatusOr<Report> { ... });
 //   return line.Run(argc, argv);
 //
-// Every command gets --help, --json and --log-level, the program itself --version. Both
-// --kebab-case and --snake_case are read. A mistake in the command line names the nearest known
-// flag or command and exits with 2.
+// Every command gets --help, --json and --log-level; the program itself gets --version. Flags may
+// be written in --kebab-case or --snake_case. A mistake in the command line exits with 2, and the
+// error suggests the nearest known flag or command.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ namespace cistern {
 
 inline constexpr bool kRequired = true;
 
-// What --help says about a flag; its default is the value that the variable holds when it is added.
+// What --help prints about a flag. The default is the variable's value when the flag is added.
 struct FlagText {
   std::string type;     // "DIR", "INT", "HOST:PORT,..."
   std::string what;     // a sentence
@@ -36,8 +36,8 @@ struct FlagText {
   bool required = false;
 };
 
-// One command. Variables are borrowed: they live until the program ends (the closure of Does owns
-// them).
+// One command. It borrows the variables of its flags, which must live until the program ends (the
+// closure passed to Does owns them).
 //
 // Threads: one at a time.
 class Command {
@@ -45,30 +45,30 @@ class Command {
   using Body = std::function<absl::StatusOr<Report>(Console&)>;
   explicit Command(CLI::App* app) : app_(app) {}
 
-  // As a person types it, without the program: "train"; of the program itself its own name.
+  // The command as typed, without the program: "train". For the root command, the program's name.
   std::string name() const;
 
-  // A command below this one.
+  // Adds a subcommand.
   Command& Add(const std::string& name, const std::string& what, const std::string& example);
 
   // name: "--out", or "--name,--to" for a flag with an alias.
   void Flag(const std::string& name, std::string* value, const FlagText& text);
   void Flag(const std::string& name, uint64_t* value, const FlagText& text);
   void Flag(const std::string& name, double* value, const FlagText& text);
-  // One of the words in text.type, which are separated by '|'.
+  // The value must be one of the words in text.type, which '|' separates.
   void Choice(const std::string& name, std::string* value, const FlagText& text);
   void Switch(const std::string& name, bool* value, const FlagText& text);
-  // May be repeated; with `commas` one value may also hold several.
+  // The flag may be repeated; with `commas`, one value may hold several items.
   void List(const std::string& name, std::vector<std::string>* values, bool commas,
             const FlagText& text);
-  // A word without a flag before it, in the order of these calls.
+  // A positional argument. Arguments are read in the order of these calls.
   void Argument(const std::string& name, std::string* value, const FlagText& text);
-  // All words that are left; each may also hold several, with commas.
+  // All remaining positional arguments; each may hold several items separated by commas.
   void Arguments(const std::string& name, std::vector<std::string>* values, const FlagText& text);
 
-  // A whole command line, below the flags in --help.
+  // Prints an example command line below the flags in --help.
   void Example(const std::string& line);
-  // Any other text there.
+  // Prints any other text there. Replaces the example.
   void Footer(const std::string& text);
 
   void Does(Body body) { body_ = std::move(body); }
@@ -87,11 +87,11 @@ class CommandLine {
   CommandLine(const std::string& program, const std::string& what);
   ~CommandLine();
 
-  // The program itself: add commands to it, or flags and a body of its own.
+  // The program itself: add commands to it, or give it flags and a body.
   Command& root() { return *root_; }
 
-  // Reads the arguments, runs the command, prints its report (standard output) or error (standard
-  // error; with --json also as an object on standard output). Returns the exit code.
+  // Parses the arguments, runs the command, and prints its report to standard output, or its error
+  // to standard error (with --json also as an object to standard output). Returns the exit code.
   int Run(int argc, const char* const* argv);
 
  private:
@@ -106,7 +106,8 @@ class CommandLine {
   std::unique_ptr<Common> common_;
 };
 
-// "--batch_size=4_096" -> "--batch-size=4_096": the one spelling that is registered. Words behind
+// "--batch_size=4_096" -> "--batch-size=4_096": flags are registered in kebab-case only. Words
+// after
 // "--" are left alone.
 std::vector<std::string> NormalizeFlags(const std::vector<std::string>& words);
 

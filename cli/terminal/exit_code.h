@@ -1,7 +1,7 @@
 // The exit codes of the programs, and the one place that turns an error into one of them.
 //
-// absl::Status carries the code; two payloads carry what only the caller knows: that bytes which
-// turned out corrupt belong to a saved model (5) and not to a data set (4), and how to mend it.
+// absl::Status carries the code. Two payloads carry what only the caller knows: that corrupt bytes
+// belong to a checkpoint (5) and not to a data set (4), and what the user can do about it.
 #pragma once
 
 #include <string>
@@ -20,26 +20,31 @@ enum class ExitCode : int {
   kInterrupted = 130,  // by a signal, with its state saved
 };
 
-// kInvalidArgument, kAlreadyExists and kPermissionDenied are usage; kUnavailable and
-// kDeadlineExceeded unreachable; kDataLoss and kOutOfRange bad data, or a bad checkpoint after
-// FromCheckpoint; kCancelled interrupted; OK done; everything else failed.
+// The exit code of a status:
+//   OK                                                    kDone
+//   kInvalidArgument, kAlreadyExists, kPermissionDenied   kUsage
+//   kUnavailable, kDeadlineExceeded                       kUnreachable
+//   kDataLoss, kOutOfRange                                kBadData; kBadCheckpoint if
+//   FromCheckpoint kCancelled                                            kInterrupted anything else
+//   kFailed
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Marks an error as one of reading a saved model. OK stays OK.
+// Marks an error as one of reading a commit or a saved model. OK stays OK.
 absl::Status FromCheckpoint(absl::Status status);
 
-// Attaches what a person can do about it; printed as a line of its own. OK stays OK.
+// Attaches what the user can do about the error; printed on its own line. OK stays OK.
 absl::Status WithFix(absl::Status status, const std::string& fix);
-// Empty where there is none.
+// The attached fix; empty without one.
 std::string FixOf(const absl::Status& status);
 
-// AddContext that keeps the marks of this header.
+// AddContext (common/base/status.h) that also keeps the payloads of this header.
 absl::Status AddContextAndMarks(const absl::Status& status, const std::string& context);
 
-// The text with its control characters as in C ("\n"): messages quote what people and files say.
+// The text with its control characters escaped as in C ("\n"), because messages quote user input
+// and file contents.
 std::string OneLine(absl::string_view text);
 
-// "error: <message>\n", and "fix: <fix>\n" where there is one, each a line.
+// "error: <message>\n", followed by "fix: <fix>\n" if there is a fix.
 std::string ErrorText(const absl::Status& status);
 
 }  // namespace cistern

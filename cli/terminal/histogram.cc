@@ -7,10 +7,10 @@
 namespace cistern {
 namespace {
 
-// Sign, exponent and the first 5 bits of the fraction of an IEEE double.
+// A range is named by the sign, the exponent and the first 5 fraction bits of an IEEE double.
 constexpr int kDroppedBits = 52 - 5;
 
-// Ascends with x; 0 for zero.
+// The range of x. Ascends with x; 0 for zero.
 int64_t RangeOf(double x) {
   if (x == 0) return 0;
   const int64_t bits = std::bit_cast<int64_t>(std::abs(x)) >> kDroppedBits;

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-// A signal handler can reach nothing else.
+// A global, because a signal handler takes no argument of ours.
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 

@@ -1,13 +1,13 @@
-// Ctrl-C and SIGTERM as a flag that long work looks at.
+// Turns Ctrl-C and SIGTERM into a flag that long-running work polls.
 #pragma once
 
 #include <atomic>
 
 namespace cistern {
 
-// From now on the first SIGINT or SIGTERM sets the returned flag; the second one of a kind ends the
-// process as usual. Call once, from main's thread, before others start. The flag lives as long as
-// the process.
+// Installs handlers: the first SIGINT or SIGTERM sets the returned flag; a second signal of the
+// same kind ends the process as usual. Call once, from the main thread, before other threads start.
+// The flag lives as long as the process.
 const std::atomic<bool>* CatchInterrupts();
 
 }  // namespace cistern

@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-// Appends " key=value" with up to six digits, where there is a value.
+// Appends " key=value" with up to six digits; nothing without a value.
 void AppendPair(std::string* line, const char* key, std::optional<double> value) {
   if (value) absl::StrAppend(line, " ", key, "=", absl::StrFormat("%.6g", *value));
 }
@@ -17,7 +17,7 @@ void AppendPair(std::string* line, const char* key, std::optional<uint64_t> valu
   if (value) absl::StrAppend(line, " ", key, "=", *value);
 }
 
-// How much of the run is done: by iterations, or by time where their number is not known.
+// The share of the run that is done: by iterations, or by time if their number is unknown.
 std::optional<double> DoneShare(const Progress& progress) {
   if (progress.total_iterations.value_or(0) > 0) {
     return static_cast<double>(progress.iter) / static_cast<double>(*progress.total_iterations);
@@ -67,7 +67,7 @@ std::string TerminalLine(const Progress& progress, std::optional<double> auc, in
   if (progress.seconds_left) {
     absl::StrAppend(&line, "  ", DurationText(*progress.seconds_left), " left");
   }
-  // One column stays free, so that the terminal does not wrap.
+  // Leaves one column free to keep the terminal from wrapping.
   if (columns > 1 && line.size() >= static_cast<size_t>(columns)) line.resize(columns - 1);
   return line;
 }

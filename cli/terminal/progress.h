@@ -1,6 +1,6 @@
-// A run's progress, for a person at a terminal or for a log.
+// Prints the progress of a run, for a person at a terminal or for a log.
 //
-// Terminal: one line that updates in place, and a line that stays for each evaluation.
+// Terminal: one line that updates in place, and a permanent line for each evaluation.
 // Log: a line of key=value pairs for each event.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace cistern {
 
-// "event=train iter=1000 samples=512000 loss=0.34567 lr=0.001 samples_per_s=45678": only what the
-// event holds.
+// "event=train iter=1000 samples=512000 loss=0.34567 lr=0.001 samples_per_s=45678". Fields without
+// a value are left out.
 std::string PlainLine(const Progress& progress);
 
 // " 42%  iter 4200/10000  123k samples/s  loss 0.3412  auc 0.9812  2m10s left", cut to `columns`.
-// auc: of the last evaluation.
+// auc: from the last evaluation.
 std::string TerminalLine(const Progress& progress, std::optional<double> auc, int columns);
 
-// "ne           0.912000\n": a line a figure, its name in `width` columns or more; "none" and why,
-// where it is undefined.
+// "ne           0.912000\n": one line per metric, the name padded to at least `width` columns. An
+// undefined metric prints "none" and the reason.
 std::string MetricLines(const MetricValues& metrics, int width);
 
 // "3.2s", "2m10s", "1h05m".
@@ -34,16 +34,16 @@ std::string BytesText(uint64_t bytes);
 // Threads: one at a time (the training thread).
 class ProgressPrinter {
  public:
-  // console outlives this.
+  // console: outlives this.
   explicit ProgressPrinter(Console* console) : console_(console) {}
   void Show(const Progress& progress);
-  // Leaves the updating line as it last was.
+  // Makes the updating line permanent, in its last state.
   void Finish();
 
  private:
   Console* const console_;
   std::optional<double> auc_;
-  std::string line_;  // the updating one
+  std::string line_;  // the updating line
 };
 
 }  // namespace cistern

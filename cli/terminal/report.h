@@ -1,4 +1,4 @@
-// What a command hands back, and where its words go.
+// The result of a command, and the console for its progress and notes.
 #pragma once
 
 #include <cstdio>
@@ -9,31 +9,31 @@
 
 namespace cistern {
 
-// The result of a command: the same facts for a script (json) and for a person (text). `outcome`
-// not OK: there is something to show, and the command still failed (a server of two is down; a run
-// was interrupted).
+// The result of a command: the same facts for a script (json) and for a person (text). A command
+// can fail and still have something to show; then `outcome` is not OK (one of two servers is down;
+// a run was interrupted).
 struct Report {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   std::string text;  // whole lines
   absl::Status outcome;
 };
 
-// Standard error of a program: progress and remarks. Results never go here.
+// A program's standard error: progress and notes. Results never go here.
 //
 // Threads: one at a time.
 class Console {
  public:
-  // stream: borrowed. A terminal gets lines that update in place.
+  // stream: borrowed. Lines update in place only if it is a terminal.
   explicit Console(std::FILE* stream);
-  ~Console();  // leaves the updating line, and the cursor below it
+  ~Console();  // keeps the updating line and moves the cursor below it
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   bool is_terminal() const { return is_terminal_; }
   int columns() const;
-  // Writes a line; an updating line is wiped first.
+  // Writes a permanent line in place of the updating one, if any.
   void Say(const std::string& line);
-  // Replaces the updating line (terminals only); an empty line wipes it.
+  // Replaces the updating line (terminals only); an empty line erases it.
   void Update(const std::string& line);
 
  private:

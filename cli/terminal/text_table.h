@@ -1,4 +1,4 @@
-// Rows of words in aligned columns.
+// Formats rows of cells as aligned columns.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace cistern {
 
-// Columns are two spaces apart; those whose cells below the heading are all numbers (digits first)
-// are aligned to the right. rows[0]: the heading; all rows are as long as it.
+// rows[0] is the heading; all rows have its length. Columns are two spaces apart. A column is
+// right-aligned if all cells below the heading start with a digit, are "-" or empty.
 std::string TextTable(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// Memory that a disk can read from and write to without the page cache.
+// Memory aligned for direct I/O, which bypasses the page cache.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace cistern {
 
-// Unset bytes that start at a multiple of kAlignment.
+// An uninitialized buffer whose address is a multiple of kAlignment.
 //
 // Threads: one at a time.
 class AlignedBuffer {
  public:
-  // Of addresses, offsets in files and sizes: what every block device takes.
+  // The alignment of addresses, file offsets and sizes that every block device accepts.
   static constexpr size_t kAlignment = 4096;
 
   static bool IsAligned(uint64_t x) { return x % kAlignment == 0; }

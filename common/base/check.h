@@ -1,5 +1,5 @@
-// CISTERN_CHECK stops the process on a bug of our own. Errors of the outside world are
-// absl::Status.
+// CISTERN_CHECK aborts the process on a bug of our own. Errors from the outside world are returned
+// as absl::Status.
 #pragma once
 
 #include <cstdio>

@@ -41,14 +41,14 @@ uint64_t Word(const char* at) {
   return word;
 }
 
-// Of eight characters: the high bit of each that is no digit (and perhaps of some behind the first
-// of those).
+// Marks the characters of `word` that are not digits by the high bit of their byte. Bytes after the
+// first mark are unreliable.
 uint64_t NoDigits(uint64_t word) {
   return ((word + 0x4646464646464646) | (word - kZeros)) & 0x8080808080808080;
 }
 
-// The number whose digits, the first in the lowest byte, are the bytes of `word`: pairs, fours and
-// eights are put together.
+// The number whose digits are the bytes of `word`, the first digit in the lowest byte. Combines
+// digits into pairs, fours and eights.
 uint64_t EightDigits(uint64_t word) {
   word = word * 10 + (word >> 8);
   constexpr uint64_t kMask = 0x000000FF000000FF;
@@ -57,9 +57,9 @@ uint64_t EightDigits(uint64_t word) {
          32;
 }
 
-// Appends the digits that [at, end) begins with to *number; returns where they end.
+// Appends the leading digits of [at, end) to *number; returns where they end.
 const char* AppendDigits(const char* at, const char* end, uint64_t* number) {
-  // Eight bytes at a time: how many of them are digits, no loop asks.
+  // Eight bytes at a time; the number of digits among them is found without a loop.
   while (end - at >= 8) {
     const uint64_t word = Word(at), others = NoDigits(word);
     const auto num = static_cast<uint32_t>(std::countr_zero(others)) / 8;
@@ -74,19 +74,19 @@ const char* AppendDigits(const char* at, const char* end, uint64_t* number) {
   return at;
 }
 
-// What was read: digits 10^exponent, and where it ends; null: nothing was.
+// A parsed number: digits 10^exponent, and where its text ends (null: nothing was parsed).
 struct Reading {
   const char* end = nullptr;
   uint64_t digits = 0;
   int32_t exponent = 0;
 };
 
-// "d.ddd": one digit before the point and 1 to 15 behind it, as nearly all weights have.
+// "d.ddd": one digit before the point and 1 to 15 after it, the form of nearly all weights.
 Reading ReadOneAndFraction(const char* at, const char* end) {
   const std::ptrdiff_t room = end - at - 2;
   if (room < 8 || !IsDigit(at[0]) || at[1] != '.') return {};
   const char* const fraction = at + 2;
-  // 16 characters; where fewer are there, those that are, before zeros.
+  // 16 characters; if fewer are left, those, padded with zero bytes.
   const uint64_t low = Word(fraction);
   const uint64_t high =
       room >= 16 ? Word(fraction + 8) : Word(end - 8) >> 1 >> (8 * (16 - room) - 1);
@@ -104,7 +104,7 @@ Reading ReadOneAndFraction(const char* at, const char* end) {
           -num};
 }
 
-// Up to 17 digits with a point anywhere, or none.
+// Up to 17 digits, with or without a point.
 Reading ReadDigits(const char* at, const char* end) {
   Reading reading;
   const char* const first = at;
@@ -120,7 +120,7 @@ Reading ReadDigits(const char* at, const char* end) {
   return reading;
 }
 
-// The same with what stands behind the 'e', which is to be a number of at most two digits.
+// Extends `reading` by the exponent after the 'e', which must have at most two digits.
 Reading ReadExponent(Reading reading, const char* end) {
   const char* at = reading.end + 1;
   const bool below = at != end && *at == '-';
@@ -133,10 +133,10 @@ Reading ReadExponent(Reading reading, const char* end) {
   return reading;
 }
 
-// What ReadFloat does: here, to be part of the loop of ReadFloats.
+// The body of ReadFloat, inline so that the loop of ReadFloats contains it.
 inline const char* ReadOne(const char* begin, const char* end, float* x) {
   if (begin == end) return nullptr;
-  const uint32_t negative = *begin == '-' ? 1 : 0;  // not a branch: nobody can predict it
+  const uint32_t negative = *begin == '-' ? 1 : 0;  // branch-free: the sign is unpredictable
   const char* const first = begin + negative;
   Reading reading = ReadOneAndFraction(first, end);
   if (reading.end == nullptr) reading = ReadDigits(first, end);
@@ -144,12 +144,12 @@ inline const char* ReadOne(const char* begin, const char* end, float* x) {
   if (reading.end != end && *reading.end == 'e') reading = ReadExponent(reading, end);
   const auto [at, digits, exponent] = reading;
   if (at == nullptr) return nullptr;
-  // A double that is at most two of its last bits off ...
+  // A double that is off by at most two units in the last place ...
   if (digits >> 53 != 0 || exponent < kMinDoublePower || exponent > kMaxDoublePower) return nullptr;
   const double value =
       static_cast<double>(digits) * kDoublePowers[static_cast<size_t>(exponent - kMinDoublePower)];
-  // ... rounds to the float that the exact number does unless it lies next to the middle between
-  // two floats. (Far from the ends of a float's range: 1e-30 to 1e38.)
+  // ... rounds to the same float as the exact number, unless it is next to the midpoint between two
+  // floats. (Holds far from the ends of a float's range: for 1e-30 to 1e38.)
   const uint64_t below_float = std::bit_cast<uint64_t>(value) & 0x1FFFFFFF;
   if (below_float - (0x10000000 - 4) <= 8) return nullptr;
   const auto magnitude = std::bit_cast<uint32_t>(static_cast<float>(value));

@@ -1,7 +1,8 @@
-// Floats out of text, fast: what reading the text form of rows spends most of its time on.
+// Fast parsing of floats: the hot spot of reading rows in text form.
 //
-// Through a double, with a check that its error cannot show, after Clinger ("How to read floating
-// point numbers accurately", 1990): the bits of std::from_chars, which is left the rare cases.
+// A number is computed as a double and accepted only if the rounding error cannot change the
+// resulting float (Clinger, "How to read floating point numbers accurately", 1990). The result has
+// the same bits as that of std::from_chars, which handles the rare remaining cases.
 //
 // Threads: pure functions.
 #pragma once
@@ -10,13 +11,14 @@
 
 namespace cistern {
 
-// Reads the number at the beginning of [begin, end) as std::from_chars does and returns its end.
-// Null: it is not an ordinary number, and *x is as it was; a slower reader says what it is.
+// Parses the number at the beginning of [begin, end) as std::from_chars does and returns its end.
+// Returns null and leaves *x unchanged if the text is not an ordinary number; the caller then needs
+// a slower parser to classify it.
 const char* ReadFloat(const char* begin, const char* end, float* x);
 
-// Reads up to `num` numbers, each up to the blank or the end behind it, into out[], as long as they
-// are ordinary ones with one blank between them; returns how many. *at: of the first, and then
-// behind the blank of the last.
+// Parses up to `num` numbers, separated by single spaces, into out[]; returns how many. Stops at
+// the first one that is not an ordinary number. *at: the start of the first number; on return, the
+// position after the space that follows the last number parsed.
 size_t ReadFloats(const char** at, const char* end, float* out, size_t num);
 
 }  // namespace cistern

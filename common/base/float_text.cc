@@ -12,7 +12,8 @@ namespace {
 
 __extension__ using uint128_t = unsigned __int128;
 
-// floor(log10(2^q)), or of 3/4 of it, and floor(log2(10^e)) for all exponents of a float.
+// floor(log10(2^q)) or floor(log10(3/4 2^q)), and floor(log2(10^e)), exact for all exponents of a
+// float.
 constexpr int32_t FloorLog10Pow2(int32_t q, uint32_t three_quarters) {
   return (q * 1262611 - (three_quarters != 0 ? 524031 : 0)) >> 22;
 }
@@ -24,7 +25,7 @@ constexpr int32_t kMinPower = -31, kMaxPower = 45;
 
 // 10^e, rounded up to 64 significant bits: ceil(10^e 2^(63 - floor(log2(10^e)))).
 constexpr uint64_t PowerOfTen(int32_t e) {
-  // 10^|e| in 32-bit digits, the lowest first; 160 bits hold 10^45.
+  // 10^|e| in 32-bit digits, lowest first; 160 bits hold 10^45.
   std::array<uint32_t, 10> power{1};
   for (int32_t i = 0; i < (e < 0 ? -e : e); ++i) {
     uint64_t carry = 0;
@@ -59,7 +60,7 @@ constexpr uint64_t PowerOfTen(int32_t e) {
       g |= 1;
     }
   }
-  return g + 1;  // never exact
+  return g + 1;  // the quotient is never exact
 }
 
 constexpr auto kPowersOfTen = [] {
@@ -70,8 +71,7 @@ constexpr auto kPowersOfTen = [] {
   return powers;
 }();
 
-// Up to kLanes numbers at a time, field by field: loops without a branch, that compilers make
-// vectors of.
+// Up to kLanes numbers as a structure of arrays, so that compilers vectorize the branch-free loops.
 template <size_t kLanes>
 struct Decimals {
   template <typename T>
@@ -79,24 +79,24 @@ struct Decimals {
 
   alignas(32) Each<uint32_t> digits;
   alignas(32) Each<int32_t> exponent;  // digits 10^exponent
-  // The characters of `digits`, in registers: bytes that were just stored one by one cannot be
-  // loaded again as a word without a stall.
+  // The characters of `digits`, kept in registers: loading a word right after storing its bytes one
+  // by one would stall.
   alignas(32) Each<uint32_t> num;             // 1 to 9
-  alignas(32) Each<uint32_t> first;           // of nine
-  alignas(32) Each<uint32_t> upper4, lower4;  // the other eight; the first in the lowest byte
+  alignas(32) Each<uint32_t> first;           // the first of nine digits
+  alignas(32) Each<uint32_t> upper4, lower4;  // the other eight, the first in the lowest byte
 };
 
-// floor(g cp / 2^64), its last bit set where something is lost. low, high: of g.
+// floor(g cp / 2^64), with the last bit set if the result is inexact. low, high: the halves of g.
 uint32_t RoundToOdd(uint32_t low, uint32_t high, uint32_t cp) {
   const uint64_t carry = uint64_t{low} * cp >> 32, product = uint64_t{high} * cp + carry;
   return static_cast<uint32_t>(product >> 32) | (static_cast<uint32_t>(product) > 1 ? 1 : 0);
 }
 
-// The shortest decimals of floats of the given bits, finite and not negative. Trailing zeros may be
-// left; what comes of others means nothing.
+// Finds the shortest decimals of the floats with the given bits, which must be finite and not
+// negative; the results for others are meaningless. Trailing zeros may remain.
 template <size_t kLanes>
 void FindShortest(const std::array<uint32_t, kLanes>& bits, Decimals<kLanes>* out) {
-  // Of a float c 2^q the power of ten k and what 4 c is shifted by.
+  // For a float c 2^q: the power of ten k and the shift of 4 c.
   alignas(32) std::array<uint32_t, kLanes> c, near_below, shift, low, high;
   alignas(32) std::array<int32_t, kLanes> k;
   for (size_t i = 0; i < kLanes; ++i) {
@@ -135,7 +135,7 @@ void FindShortest(const std::array<uint32_t, kLanes>& bits, Decimals<kLanes>* ou
   }
 }
 
-// Four digits, the first in the lowest byte.
+// The four digits of x as bytes, the first in the lowest byte.
 uint32_t FourBytes(uint32_t x) {
   const uint32_t hundreds = x * 10486 >> 20, pairs = hundreds | (x - hundreds * 100) << 16;
   const uint32_t tens = (pairs * 103 >> 10) & 0x000F000F;
@@ -157,7 +157,7 @@ void FindCharacters(Decimals<kLanes>* out) {
   }
 }
 
-// The characters of one of them.
+// The characters of one number of a Decimals.
 class Digits {
  public:
   template <size_t kLanes>
@@ -169,12 +169,12 @@ class Digits {
               (8 * (8 - num_ + nine_))) {}
 
   int32_t num() const { return num_; }
-  // Writes them, and up to 8 bytes behind them that mean nothing.
+  // Writes the characters, and up to 8 meaningless bytes after them.
   void Write(char* out) const {
     *out = first_;
     std::memcpy(out + nine_, &rest_, sizeof(rest_));
   }
-  // The same without the first `skip` of them, 1 to num - 1.
+  // The same without the first `skip` characters, 1 to num - 1.
   void WriteFrom(int32_t skip, char* out) const {
     const uint64_t rest = rest_ >> (8 * (skip - nine_));
     std::memcpy(out, &rest, sizeof(rest));
@@ -182,8 +182,8 @@ class Digits {
 
  private:
   int32_t num_, nine_;
-  char first_;     // of nine digits
-  uint64_t rest_;  // the other eight, or fewer; the first in the lowest byte
+  char first_;     // the first of nine digits
+  uint64_t rest_;  // the other eight or fewer, the first in the lowest byte
 };
 
 // d.ddde-05.
@@ -202,7 +202,7 @@ char* WriteScientific(const Digits& digits, int32_t exponent, char* out) {
   return out + 1;
 }
 
-// Writes number i of `decimals`, whose bits are `bits`.
+// Writes number i of `decimals`. bits: that float's bits.
 template <size_t kLanes>
 char* WriteOne(uint32_t bits, const Decimals<kLanes>& decimals, size_t i, char* const begin) {
   char* out = begin;
@@ -217,11 +217,11 @@ char* WriteOne(uint32_t bits, const Decimals<kLanes>& decimals, size_t i, char* 
   }
   const Digits digits(decimals, i);
   const int32_t n = digits.num(), point = n + decimals.exponent[i];  // 0.ddd 10^point
-  // The shorter of both forms, and without an exponent where they are alike: as std::to_chars.
+  // The shorter of both forms, and the one without an exponent on a tie, as std::to_chars does.
   const int32_t scientific = n + (n > 1 ? 1 : 0) + 4;
   if (point <= 0) {
     if (2 - point + n > scientific) return WriteScientific(digits, point - 1, out);
-    std::memcpy(out, "0.0000", 6);  // no more zeros: scientific would be shorter
+    std::memcpy(out, "0.0000", 6);  // never more zeros: scientific would be shorter
     out += 2 - point;
     digits.Write(out);
     return out + n;
@@ -233,12 +233,12 @@ char* WriteOne(uint32_t bits, const Decimals<kLanes>& decimals, size_t i, char* 
     return out + n + 1;
   }
   if (point > scientific) return WriteScientific(digits, point - 1, out);
-  // A whole number: its own digits, which may be more than those that tell it from others.
+  // A whole number is written with all its digits, which may be more than the shortest form has.
   const auto whole = static_cast<uint64_t>(std::bit_cast<float>(magnitude));
   return std::to_chars(out, begin + kFloatTextBytes, whole).ptr;
 }
 
-// Numbers of any length in the arrays of `decimals`.
+// Fills all arrays of `decimals` for kLanes numbers.
 template <size_t kLanes>
 void FindDecimals(const float* x, Decimals<kLanes>* decimals) {
   alignas(32) std::array<uint32_t, kLanes> bits;
@@ -253,7 +253,7 @@ void FindDecimals(const float* x, Decimals<kLanes>* decimals) {
   FindCharacters(decimals);
 }
 
-// Writes kLanes numbers, a blank before each, of which `num` count.
+// Writes the first `num` of kLanes numbers, each preceded by a space.
 template <size_t kLanes>
 char* WriteSome(const float* x, size_t num, char* out) {
   Decimals<kLanes> decimals;

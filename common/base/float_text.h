@@ -1,9 +1,9 @@
-// Floats as text, fast: what writing the text form of rows spends most of its time on.
+// Fast formatting of floats: the hot spot of writing rows in text form.
 //
-// Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2022) for 32 bits: the shortest
-// decimal that reads back as the same float, and of those the nearest, from one table of 64-bit
-// powers of ten and three multiplications. The bytes are those of std::to_chars, which it leaves
-// the rare cases to.
+// Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2022) for 32 bits: finds the
+// shortest decimal that reads back as the same float, and the nearest one among those, with one
+// table of 64-bit powers of ten and three multiplications. The output equals that of std::to_chars,
+// which handles the rare remaining cases.
 //
 // Threads: pure functions.
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace cistern {
 
-// Room for a float: the longest has 15 characters, -1.17549435e-38, and a few bytes behind its end
-// are written too.
+// Buffer size for one float: the longest has 15 characters (-1.17549435e-38), and the writer may
+// touch a few bytes past the end of the text.
 inline constexpr size_t kFloatTextBytes = 24;
 
-// Writes `x` as std::to_chars does and returns the end. begin: of kFloatTextBytes.
+// Writes `x` as std::to_chars does and returns the end. begin: [kFloatTextBytes].
 char* WriteFloat(float x, char* begin);
 
-// Writes `num` numbers so, each behind a blank, and returns the end: twice as fast, because most of
-// the work is done for many at a time. out: of (1 + kFloatTextBytes) for each.
+// Writes `num` numbers in the same form, each preceded by a space, and returns the end. Twice as
+// fast as WriteFloat, because most of the work is vectorized. out: [num * (1 + kFloatTextBytes)].
 char* WriteFloats(const float* x, size_t num, char* out);
 
 }  // namespace cistern

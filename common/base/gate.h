@@ -1,5 +1,5 @@
-// Counts work in flight so that an owner can stop: after Close() no new work enters and all entered
-// work has left.
+// Counts work in flight so that an owner can stop: after Close() returns, all work has left and no
+// new work can enter.
 #pragma once
 
 #include "absl/synchronization/mutex.h"
@@ -9,7 +9,7 @@ namespace cistern {
 // Threads: every method may be called from any thread. Close() blocks.
 class Gate {
  public:
-  // False once Close() has begun; else the caller must Leave().
+  // Returns false once Close() has begun. After true, the caller must call Leave().
   [[nodiscard]] bool Enter() {
     absl::MutexLock lock(&mutex_);
     if (closed_) return false;
@@ -20,7 +20,7 @@ class Gate {
     absl::MutexLock lock(&mutex_);
     --inside_;
   }
-  // Returns when everything that entered has left. May be called again.
+  // Blocks until everything that entered has left. May be called more than once.
   void Close() {
     absl::MutexLock lock(&mutex_);
     closed_ = true;

@@ -1,5 +1,5 @@
-// IEEE half precision and bfloat16 as 16 bits: a float's value, rounded to nearest, ties to even,
-// and back. A bfloat16 is the upper half of a float: its range, and 8 bits.
+// Conversions between float and the 16-bit formats IEEE half and bfloat16, rounded to nearest, ties
+// to even. A bfloat16 is the upper half of a float: the same range, with 8 bits of precision.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ CISTERN_HOST_DEVICE inline float HalfToFloat(HalfBits half) {
   uint32_t bits = static_cast<uint32_t>(half & 0x7FFFu) << 13;
   float value;
   memcpy(&value, &bits, sizeof(value));
-  value *= 0x1p112f;  // the exponents' difference; right for the smallest halves, too
+  value *= 0x1p112f;  // the difference of the exponent biases; also correct for subnormals
   memcpy(&bits, &value, sizeof(bits));
   if ((half & 0x7C00u) == 0x7C00u)
     bits = 0x7F800000u | (static_cast<uint32_t>(half & 0x3FFu) << 13);
@@ -31,9 +31,9 @@ CISTERN_HOST_DEVICE inline HalfBits FloatToHalf(float value) {
   const uint32_t sign = (bits >> 16) & 0x8000u;
   bits &= 0x7FFFFFFFu;
   uint32_t half;
-  if (bits >= 0x47800000u) {  // 65536 and above, and what is no number
+  if (bits >= 0x47800000u) {  // 65536 and above, infinity and NaN
     half = bits > 0x7F800000u ? 0x7E00u : 0x7C00u;
-  } else if (bits < 0x38800000u) {  // below the smallest normal half: the sum's ulp is a half's
+  } else if (bits < 0x38800000u) {  // a subnormal half: the sum below has the ulp of a half
     float shifted;
     memcpy(&shifted, &bits, sizeof(shifted));
     shifted += 0.5f;

@@ -1,4 +1,5 @@
-// Hashes whose values are part of a format or of a placement: never change one without a version.
+// Hash functions whose values are part of a file format or of the placement of keys: never change
+// one without a new format version.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 
 namespace cistern {
 
-// Spreads the bits of a key (the finalizer of splitmix64, Steele et al. 2014).
+// Mixes the bits of a key (the finalizer of splitmix64, Steele et al. 2014).
 //
-// Buckets and probe positions come from the mixed key, because keys are often small and dense; the
-// shard comes from the key itself, because that is the file format (DESIGN section 4).
+// Buckets and probe positions use the mixed key, because keys are often small and dense. The shard
+// uses the key itself, because the file format defines it so (DESIGN section 4).
 CISTERN_HOST_DEVICE inline uint64_t MixKey(Key key) {
   uint64_t x = key + 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -20,8 +21,8 @@ CISTERN_HOST_DEVICE inline uint64_t MixKey(Key key) {
   return x ^ (x >> 31);
 }
 
-// The key whose mixed key is `mixed`: every step of MixKey, undone from the last to the first. The
-// factors are the inverses of its factors modulo 2^64.
+// The inverse of MixKey: undoes its steps from last to first. The factors are the inverses of
+// MixKey's factors modulo 2^64.
 CISTERN_HOST_DEVICE inline Key UnmixKey(uint64_t mixed) {
   uint64_t x = mixed ^ (mixed >> 31) ^ (mixed >> 62);
   x *= 0x319642b2d24d8ec3ull;
@@ -29,7 +30,8 @@ CISTERN_HOST_DEVICE inline Key UnmixKey(uint64_t mixed) {
   return (x ^ (x >> 30) ^ (x >> 60)) - 0x9e3779b97f4a7c15ull;
 }
 
-// 64-bit XXH3 of `bytes`: schema, shard-map and cluster identities, and hashed feature names.
+// 64-bit XXH3 of `bytes`, used for schema, shard-map and cluster identities and for hashed feature
+// names.
 uint64_t HashBytes(const void* data, size_t size);
 inline uint64_t HashBytes(const std::string& bytes) {
   return HashBytes(bytes.data(), bytes.size());

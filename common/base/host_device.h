@@ -1,4 +1,4 @@
-// CISTERN_HOST_DEVICE marks a formula that server CPU, worker CPU and GPU share.
+// CISTERN_HOST_DEVICE marks a formula shared by the server's CPU, the worker's CPU and the GPU.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,6 +1,6 @@
-// How deep JSON is nested, told from its text before anything is built of it. Trees of the JSON
-// library are copied and compared by functions that call themselves: a text of 100,000 brackets
-// would end the process.
+// Nesting depth of a JSON text, found before the text is parsed. The JSON library copies and
+// compares its trees recursively, so a text of 100,000 brackets would overflow the stack and kill
+// the process.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-// More than any file of ours, or HugeCTR's, has.
+// Deeper than any file of ours or of HugeCTR's.
 inline constexpr size_t kMaxJsonDepth = 100;
 
 // Threads: any.

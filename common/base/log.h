@@ -1,7 +1,8 @@
-// Logging: a thin front to spdlog, on standard error, so that standard output stays for results.
+// Logging: a thin wrapper around spdlog that writes to standard error, so that standard output is
+// free for results.
 //
-// LogInfo: at most a few lines a minute in steady state. LogWarning: may heal itself. LogError: a
-// person should look. An error is logged once, where it is handled.
+// LogInfo: at most a few lines per minute in steady state. LogWarning: the problem may resolve
+// itself. LogError: someone should look. An error is logged once, where it is handled.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ void LogError(const std::string& message);
 
 // Sets the lowest level that is written: "info" (default), "warning", "error" or "off".
 void SetLogLevel(const std::string& level);
-// Puts `name` into every line, e.g. "server-2".
+// Adds `name` to every line, e.g. "server-2".
 void SetLogName(const std::string& name);
 
 }  // namespace cistern

@@ -15,9 +15,9 @@ namespace {
 const char* program_name = "cistern";
 const char* program_fix = "make passes smaller";
 
-// From here on nothing allocates.
+// Nothing below this line allocates.
 
-// Bytes of address space and of resident memory; 0 where /proc does not tell.
+// Bytes of address space and of resident memory; 0 if /proc is unavailable.
 void MemoryOfProcess(unsigned long* mapped, unsigned long* resident) {
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return;
@@ -44,7 +44,7 @@ void Write(const char* why, size_t why_bytes) {
   unsigned long mapped = 0, resident = 0;
   MemoryOfProcess(&mapped, &resident);
   rlimit limit{};
-  char cap[64] = "no limit of its own";
+  char cap[64] = "no memory limit";
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     std::snprintf(cap, sizeof(cap), "a limit of %lu MB (ulimit -v)",
                   static_cast<unsigned long>(limit.rlim_cur >> 20));
@@ -52,8 +52,8 @@ void Write(const char* why, size_t why_bytes) {
   char text[1200];
   const int bytes = std::snprintf(
       text, sizeof(text),
-      "%s: out of memory: %.*s; it has %lu MB (%lu MB mapped) and %s; give it more memory, or %s. "
-      "Committed state is whole.\n",
+      "%s: out of memory: %.*s; the process uses %lu MB (%lu MB mapped) and has %s; give it more "
+      "memory, or %s. Committed state is intact.\n",
       program_name, static_cast<int>(why_bytes < 600 ? why_bytes : 600), why, resident >> 20,
       mapped >> 20, cap, program_fix);
   if (bytes > 0 && write(STDERR_FILENO, text, static_cast<size_t>(bytes)) < 0) return;
@@ -63,7 +63,7 @@ void Terminate() {
   try {
     if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    constexpr char kWhy[] = "an allocation was refused";
+    constexpr char kWhy[] = "an allocation failed";
     Write(kWhy, sizeof(kWhy) - 1);
     _exit(1);
   } catch (...) {
@@ -71,10 +71,10 @@ void Terminate() {
   std::abort();
 }
 
-// gRPC and protobuf abort where malloc gives them nothing, or use it.
+// gRPC and protobuf abort when malloc fails, or dereference the null pointer.
 void Abort(int signal) {
   if (IsNearItsLimit()) {
-    constexpr char kWhy[] = "an allocation of a library was refused";
+    constexpr char kWhy[] = "an allocation in a library failed";
     Write(kWhy, sizeof(kWhy) - 1);
     _exit(1);
   }
@@ -89,7 +89,7 @@ void ExplainMemoryExhaustion(const char* program, const char* fix) {
   program_fix = fix;
   std::set_terminate(Terminate);
   for (const int signal : {SIGABRT, SIGSEGV}) {
-    // A sanitizer has its own.
+    // A sanitizer has already installed its own handler.
     struct sigaction before = {};
     if (sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
     std::signal(signal, Abort);

@@ -1,21 +1,22 @@
-// How a program of ours ends when memory runs out where nobody can go on without it.
+// How our programs end when an allocation fails and the process cannot continue.
 //
-// Calls that a caller can do without fail with kResourceExhausted (server/service/guarded_plane.h).
-// Elsewhere - in a library that ends the process, in a thread of gRPC, while rows are stored - the
-// process ends, as the system would end it a little later, but says what happened, how much memory
-// it had and what to change. Committed state is on disk, whole.
+// A failed allocation inside a call becomes kResourceExhausted (server/service/guarded_plane.h).
+// Elsewhere (in a library that aborts, in a gRPC thread, while rows are stored) the process ends,
+// as the system would end it a little later, but with a message: what happened, how much memory the
+// process used, and what to change. Committed state is intact on disk.
 #pragma once
 
 #include "absl/strings/string_view.h"
 
 namespace cistern {
 
-// For main: from now on a std::bad_alloc that nobody catches, or an abort for want of memory, ends
-// the process with exit code 1 and one message on standard error. program: "cistern-server". fix:
-// what to change, after "give it more memory, or ". Both are kept, not copied.
+// Called by main. From then on an uncaught std::bad_alloc, or an abort caused by a lack of memory,
+// ends the process with exit code 1 and one message on standard error. program: e.g.
+// "cistern-server". fix: completes "give it more memory, or ". Both pointers are kept, not copied.
 void ExplainMemoryExhaustion(const char* program, const char* fix);
 
-// Ends the process with exit code 1 and a message: `why`, then memory used, its limit, and the fix.
+// Ends the process with exit code 1 and a message: `why`, the memory in use, its limit, and the
+// fix.
 [[noreturn]] void EndWithMessage(absl::string_view why);
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// Names that become parts of paths: tables, saved models.
+// Validation of names that become path components: tables, saved models.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cistern {
 
-// OK for [A-Za-z0-9][A-Za-z0-9._-]{0,127}; else kInvalidArgument that says so.
+// OK for [A-Za-z0-9][A-Za-z0-9._-]{0,127}; else kInvalidArgument that states the rule.
 absl::Status CheckName(const std::string& name);
 
 }  // namespace cistern

@@ -11,13 +11,13 @@ namespace cistern {
 namespace {
 
 constexpr size_t kMostShown = 100;    // candidates
-constexpr size_t kLongestWord = 256;  // that is compared: the time is the product of two lengths
+constexpr size_t kLongestWord = 256;  // to compare: the time grows with the product of the lengths
 
 }  // namespace
 
 size_t EditDistance(const std::string& a, const std::string& b) {
   const size_t n = b.size();
-  // Three rows of the table suffice: a swap looks two rows back.
+  // Three rows of the table suffice: a swap looks back two rows.
   std::vector<size_t> before(n + 1), last(n + 1), row(n + 1);
   for (size_t j = 0; j <= n; ++j) row[j] = j;
   const auto same = [](char x, char y) { return absl::ascii_tolower(x) == absl::ascii_tolower(y); };
@@ -40,10 +40,10 @@ std::string NearestName(const std::string& word, const std::vector<std::string>&
   std::string nearest;
   if (word.size() > kLongestWord) return nearest;
   for (const std::string& candidate : candidates) {
-    // The distance is no less than the difference of the lengths.
+    // The distance is at least the difference in length.
     if (candidate.size() >= word.size() + best || word.size() >= candidate.size() + best) continue;
     const size_t distance = EditDistance(word, candidate);
-    // A change of every character is no likeness, however short the name.
+    // Names that share no character are not alike, however short they are.
     if (distance >= best || distance >= std::max(word.size(), candidate.size())) continue;
     best = distance;
     nearest = candidate;

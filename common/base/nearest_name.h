@@ -1,4 +1,4 @@
-// The nearest of a set of names to a misspelt one: "did you mean".
+// Finds the known name nearest to a misspelt one, for "did you mean" hints.
 #pragma once
 
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace cistern {
 
-// Edits (insert, delete, replace one character, swap two neighbours) that turn a into b, letters'
-// case ignored (optimal string alignment; Damerau, 1964).
+// The number of edits (insert, delete or replace one character, or swap two neighbours) that turn a
+// into b, ignoring case (optimal string alignment; Damerau, 1964).
 size_t EditDistance(const std::string& a, const std::string& b);
 
-// The candidate nearest to `word`; the first of several. Empty if none is near: more than a third
-// of its characters (at least two edits) would have to change.
+// The candidate nearest to `word`, the first one on a tie. Empty if no candidate is near: more than
+// a third of the word's characters (and more than two edits) would have to change.
 std::string NearestName(const std::string& word, const std::vector<std::string>& candidates);
 
-// "; did you mean 'batchsize'?", or "; known: a, b, c" where nothing is near, or "" for no
+// "; did you mean 'batchsize'?", or "; known: a, b, c" if nothing is near, or "" without
 // candidates.
 std::string Suggest(const std::string& word, const std::vector<std::string>& candidates);
 

@@ -1,5 +1,5 @@
-// Philox4x32-10, a counter-based random generator: a pure function of (seed, counter), so that a
-// value does not depend on order, threads, servers or device.
+// Philox4x32-10, a counter-based random generator: a pure function of (seed, counter), so a value
+// does not depend on order, threads, servers or device.
 //
 // Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
@@ -36,7 +36,7 @@ CISTERN_HOST_DEVICE inline float UniformFromBits(uint32_t bits) {
   return static_cast<float>(bits >> 8) * (1.0f / 16777216.0f);
 }
 
-// Maps two words to one standard normal number (Box and Muller, 1958), computed in double.
+// Maps two words to one standard normal deviate (Box and Muller, 1958), computed in double.
 CISTERN_HOST_DEVICE inline float NormalFromBits(uint32_t a, uint32_t b) {
   const double u = (static_cast<double>(a) + 1.0) * (1.0 / 4294967296.0);  // (0, 1]
   const double v = static_cast<double>(b) * (1.0 / 4294967296.0);

@@ -1,11 +1,11 @@
-// Numbers that nobody else can guess: they show that a caller is who it was.
+// Unguessable numbers that prove that two calls come from the same caller.
 #pragma once
 
 #include <cstdint>
 
 namespace cistern {
 
-// Never 0. From the system's random source, which cannot fail once the machine is up.
+// Never returns 0. Reads the system's random source, which cannot fail once the machine is up.
 uint64_t NewSecret();
 
 }  // namespace cistern

@@ -1,11 +1,11 @@
-// Errors as values: two macros to pass an absl::Status on, and one way to add context to it.
+// Errors as values: two macros that propagate an absl::Status, and one way to add context to it.
 //
 // What each code means in Cistern, and what a caller may do:
 //   kInvalidArgument    the caller's configuration, shape or name is wrong       exit code 2
-//   kDataLoss           bytes of a file are corrupt or cut short                  4 (5: checkpoint)
+//   kDataLoss           a file is corrupt or truncated                            4 (5: checkpoint)
 //   kOutOfRange         a record, count or key is outside its bounds              4
 //   kNotFound           no such table, file or key                                1
-//   kFailedPrecondition stale epoch, other schema, other cluster, wrong pass      1
+//   kFailedPrecondition stale term, other schema, other cluster, wrong pass       1
 //   kAborted            a pass's staging is lost; train it again from the last commit   1
 //   kUnavailable        a server cannot be reached or is stopping; may be retried 3
 //   kDeadlineExceeded   a server did not answer in time; may be retried           3
@@ -21,7 +21,7 @@
 
 namespace cistern {
 
-// Returns `status` with "context: " put before its message; OK stays OK.
+// Returns `status` with "context: " prepended to its message; OK stays OK.
 inline absl::Status AddContext(const absl::Status& status, const std::string& context) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
@@ -32,8 +32,8 @@ inline absl::Status AddContext(const absl::Status& status, const std::string& co
 #define CISTERN_CONCAT_INNER(a, b) a##b
 #define CISTERN_CONCAT(a, b) CISTERN_CONCAT_INNER(a, b)
 
-// Returns the status of `expression` from the enclosing function unless it is OK. (A counter in the
-// name, because an expression may hold a lambda that uses these macros too.)
+// Returns the status of `expression` from the enclosing function unless it is OK. (The variable's
+// name contains a counter, because the expression may hold a lambda that uses these macros too.)
 #define CISTERN_RETURN_IF_ERROR(expression) \
   CISTERN_RETURN_IF_ERROR_INNER(CISTERN_CONCAT(cistern_status_, __COUNTER__), expression)
 #define CISTERN_RETURN_IF_ERROR_INNER(status, expression) \

@@ -33,7 +33,7 @@ void ThreadPool::Run(std::function<void()> work) {
 void ThreadPool::ParallelFor(size_t n, const std::function<void(size_t)>& body) {
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
-  std::exception_ptr failure;  // of whoever set `failed`
+  std::exception_ptr failure;  // written by the share that sets `failed` first
   const auto share = [&] {
     try {
       for (size_t k = next++; k < n && !failed; k = next++) body(k);
@@ -49,7 +49,7 @@ void ThreadPool::ParallelFor(size_t n, const std::function<void(size_t)>& body) 
         share();
         left.DecrementCount();
       });
-    } catch (const std::bad_alloc&) {  // no room in the queue: the caller does this share
+    } catch (const std::bad_alloc&) {  // the queue cannot grow: the caller does this share
       share();
       left.DecrementCount();
     }

@@ -1,4 +1,4 @@
-// A fixed set of threads that run functions; the place where Cistern's threads start.
+// A fixed set of threads that run functions. All threads of Cistern start here.
 #pragma once
 
 #include <deque>
@@ -13,15 +13,16 @@ namespace cistern {
 // Threads: Run and ParallelFor may be called from any thread that is not one of the pool's own.
 class ThreadPool {
  public:
-  explicit ThreadPool(int thread_num);  // at least one is started
-  ~ThreadPool();                        // runs what is queued, then joins
+  explicit ThreadPool(int thread_num);  // starts at least one thread
+  ~ThreadPool();                        // runs everything queued, then joins
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int thread_num() const { return static_cast<int>(threads_.size()); }
   void Run(std::function<void()> work);
-  // Calls body(i) for every i in [0, n), spread over the threads; returns when all are done. What a
-  // body throws (std::bad_alloc: nothing of ours throws) comes out here, and the rest is skipped.
+  // Calls body(i) for every i in [0, n), spread over the threads; returns when all calls are done.
+  // Rethrows the first exception of a body (only std::bad_alloc: our own code does not throw) and
+  // skips the remaining calls.
   void ParallelFor(size_t n, const std::function<void(size_t)>& body);
 
  private:

@@ -1,4 +1,4 @@
-// The words of DESIGN: keys, rows, shards and passes as plain integers.
+// Integer types for keys, rows, shards, tables, passes and epochs (ARCHITECTURE.md, "Words").
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ using Row = uint32_t;         // index into the pass table
 using ShardIndex = uint32_t;  // 0 .. shard_num - 1, over the whole fleet
 using TableId = uint32_t;     // position of a table in the schema
 using PassId = uint64_t;      // 1, 2, 3 ... ; 0 = nothing committed yet
-using Epoch = uint64_t;       // grows by one with each coordinator; 0 = never claimed
+using Epoch = uint64_t;       // grows by one with each writer that claims it; 0 = never claimed
 
-// HugeCTR's hash tables mark an empty place with the largest key, so its files never hold it.
-// Cistern refuses it too, so that a model can always be taken back.
+// HugeCTR's hash tables mark an empty slot with the largest key, so its files never hold that key.
+// Cistern refuses it too, so that every model can be exported back to HugeCTR.
 inline constexpr Key kReservedKey32 = 0xFFFFFFFFull;
 inline constexpr Key kReservedKey64 = 0x7FFFFFFFFFFFFFFFull;
 

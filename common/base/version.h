@@ -1,4 +1,4 @@
-// The version of this build, as `--version` prints it.
+// The version of this build, printed by `--version`.
 #pragma once
 
 namespace cistern {

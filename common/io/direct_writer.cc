@@ -79,13 +79,13 @@ absl::Status DirectWriter::Write(absl::string_view bytes) {
       bytes.remove_prefix(static_cast<size_t>(wrote));
       StartWriteback(static_cast<size_t>(wrote));
     }
-    // A file system that refuses after all, or has stopped within a block, gets plain writes.
+    // If the file system rejects O_DIRECT after all, or stopped within a block: plain writes.
     if (wrote < 0 || !AlignedBuffer::IsAligned(bytes.size())) CISTERN_RETURN_IF_ERROR(EndDirect());
   }
   return absl::OkStatus();
 }
 
-// The system would otherwise keep it until Sync, which reports an error on the way.
+// Without this the kernel would hold the bytes back until Sync, which reports write-back errors.
 void DirectWriter::StartWriteback(size_t more) {
   constexpr int64_t kBytes = int64_t{8} << 20;
   if (direct_) return;

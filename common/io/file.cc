@@ -11,7 +11,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kShownPathBytes = 200;  // of one that is too long
+constexpr size_t kShownPathBytes = 200;  // how much of an overlong path an error shows
 
 std::string ParentOf(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
@@ -25,21 +25,21 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// "a folder"; what else a name can stand for than a regular file.
+// Names the kind of a file that is not a regular one, e.g. "a folder".
 std::string KindOf(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a FIFO (a named pipe)";
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  return "of another kind";
+  return "a special file";
 }
 
 absl::Status NotRegular(mode_t mode, const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(
-      path, " is ", KindOf(mode), ", not a regular file; write what it gives to a file first"));
+      path, " is ", KindOf(mode), ", not a regular file; copy its contents to a file first"));
 }
 
-// O_NONBLOCK: a FIFO in the place of the file must not hold us.
+// O_NONBLOCK: opening a FIFO must not block.
 absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int more_flags,
                                        const std::string& path) {
   OpenedFile file;
@@ -48,12 +48,12 @@ absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int 
   const int error = errno;
   struct stat status;
   if (!file.fd.is_open()) {
-    // What a socket and a device without its hardware answer.
+    // ENXIO is the answer of a socket, and of a device without hardware.
     const int follow = (more_flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
     const bool known = error == ENXIO && fstatat(folder, name.c_str(), &status, follow) == 0;
     return known ? NotRegular(status.st_mode, path) : ErrnoStatus(error, "open", path);
   }
-  if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "look at", path);
+  if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "stat", path);
   if (!S_ISREG(status.st_mode)) return NotRegular(status.st_mode, path);
   file.bytes = static_cast<uint64_t>(status.st_size);
   return file;
@@ -82,8 +82,8 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
       absl::StrCat("cannot ", action, " ", path, ": ", std::string(strerror(error)));
   switch (error) {
     case EFBIG:
-      return absl::ResourceExhaustedError(absl::StrCat(
-          what, "; raise the limit of a file's size (ulimit -f), or choose another place"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, "; raise the file size limit (ulimit -f) or choose another place"));
     case ENOSPC:
     case EDQUOT:
       return absl::ResourceExhaustedError(
@@ -96,22 +96,23 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
     case EISDIR:
       return absl::InvalidArgumentError(what);
     case ENAMETOOLONG:
-      return absl::InvalidArgumentError(absl::StrCat(
-          "cannot ", action, " ", path.substr(0, kShownPathBytes), "...: ",
-          std::string(strerror(error)), ": the path has ", path.size(), " bytes; a path may have ",
-          PATH_MAX - 1, ", each name in it ", NAME_MAX, "; choose a shorter one"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot ", action, " ", path.substr(0, kShownPathBytes),
+                       "...: ", std::string(strerror(error)), ": the path has ", path.size(),
+                       " bytes; the limit is ", PATH_MAX - 1, " for a path and ", NAME_MAX,
+                       " for each name in it; choose a shorter one"));
     case ELOOP:
       return absl::InvalidArgumentError(
-          absl::StrCat(what, " (a symbolic link here is not followed)"));
+          absl::StrCat(what, " (symbolic links are not followed here)"));
     case EACCES:
     case EPERM:
     case EROFS:
       return absl::PermissionDeniedError(
-          absl::StrCat(what, "; give this user the right to it or choose another place"));
+          absl::StrCat(what, "; grant this user access or choose another place"));
     case EMFILE:
     case ENFILE:
       return absl::ResourceExhaustedError(
-          absl::StrCat(what, "; raise the limit of open files (ulimit -n)"));
+          absl::StrCat(what, "; raise the open file limit (ulimit -n)"));
     default:
       return absl::InternalError(what);
   }
@@ -121,7 +122,7 @@ absl::Status MakeFolders(const std::string& path) {
   int made = mkdir(path.c_str(), 0777);
   if (made != 0 && errno == ENOENT && !path.empty()) {
     CISTERN_RETURN_IF_ERROR(MakeFolders(ParentOf(path)));
-    made = mkdir(path.c_str(), 0777);  // /proc says that it is not there for ever
+    made = mkdir(path.c_str(), 0777);  // only once: /proc returns ENOENT every time
   }
   if (made == 0) {
     const std::string parent = ParentOf(path);
@@ -129,7 +130,7 @@ absl::Status MakeFolders(const std::string& path) {
     return SyncToDisk(fd.get(), parent);
   }
   if (errno == EEXIST && IsFolder(path)) return absl::OkStatus();
-  return ErrnoStatus(errno == EEXIST ? ENOTDIR : errno, "make the folder", path);
+  return ErrnoStatus(errno == EEXIST ? ENOTDIR : errno, "create the folder", path);
 }
 
 absl::StatusOr<FileDescriptor> OpenFolder(const std::string& path) {
@@ -225,7 +226,7 @@ absl::StatusOr<size_t> ReadFully(int fd, char* out, size_t size, const std::stri
 }
 
 absl::Status SyncToDisk(int fd, const std::string& path) {
-  // EINVAL: a file system that cannot sync this kind of descriptor has nothing to lose by it.
+  // EINVAL: this file system cannot sync this kind of descriptor, so there is nothing to sync.
   if (fsync(fd) != 0 && errno != EINVAL) return ErrnoStatus(errno, "sync", path);
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// LocalFileSystem: each call resolves its path to an open folder and a name in it, and works there.
+// LocalFileSystem: each call resolves its path to an open folder and a name relative to it.
 #include "common/io/file_system.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ constexpr char kBelow[] = "//";
 struct Place {
   FileDescriptor folder;
   std::string leaf;
-  std::string path;  // the whole, for errors
+  std::string path;  // the full path, for error messages
 };
 
 absl::StatusOr<Place> Locate(const std::string& path) {
@@ -37,7 +37,7 @@ absl::StatusOr<Place> Locate(const std::string& path) {
   place.path = ShownPath(path);
   const size_t mark = path.rfind(kBelow);
   const bool marked = mark != std::string::npos && mark > 0;
-  // Without a mark only the last name is the caller's own.
+  // Without a mark only the last name is untrusted.
   const size_t slash = marked ? mark : path.rfind('/');
   std::string shown = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   std::vector<std::string> names = absl::StrSplit(
@@ -47,7 +47,7 @@ absl::StatusOr<Place> Locate(const std::string& path) {
       continue;
     }
     return absl::InvalidArgumentError(
-        absl::StrCat("'", place.path, "' does not end with the name of a file"));
+        absl::StrCat("'", place.path, "' does not end with a file name"));
   }
   CISTERN_ASSIGN_OR_RETURN(place.folder, OpenFolder(shown));
   for (size_t i = 0; i + 1 < names.size(); ++i) {
@@ -122,14 +122,14 @@ class LocalWritableFile : public WritableFile {
   absl::Status status_;  // the first error
 };
 
-// Large reads into aligned memory go past the page cache.
+// Large reads into aligned memory bypass the page cache.
 class LocalReadableFile : public ReadableFile {
  public:
   LocalReadableFile(OpenedFile file, std::string path)
       : file_(std::move(file)), path_(std::move(path)) {
     if (file_.bytes < kDirectBytes) return;
-    // The file itself, whatever has its name by now. Where there is no /proc, or a file system that
-    // cannot do this, every read is a plain one.
+    // Reopens the file itself, even if its name now refers to another file. Without /proc, or on a
+    // file system without O_DIRECT, every read is a plain one.
     const std::string same = absl::StrCat("/proc/self/fd/", file_.fd.get());
     direct_ = FileDescriptor(open(same.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
   }
@@ -145,7 +145,7 @@ class LocalReadableFile : public ReadableFile {
       if (got == 0) {
         return absl::DataLossError(absl::StrCat(path_, " ends at byte ", offset + total,
                                                 ", before byte ", offset + size,
-                                                ": it was cut short"));
+                                                ": the file was truncated"));
       }
       if (got > 0) total += static_cast<size_t>(got);
     }
@@ -155,7 +155,7 @@ class LocalReadableFile : public ReadableFile {
  private:
   static constexpr size_t kDirectBytes = size_t{256} << 10;
 
-  // Bytes that could be read from `offset` on; what ended it, a plain read says.
+  // Returns the number of bytes read at `offset`; the plain read that follows reports any error.
   size_t ReadDirect(uint64_t offset, size_t size, char* out) const {
     const uint64_t misplaced = reinterpret_cast<uintptr_t>(out) | offset;
     if (!direct_.is_open() || size < kDirectBytes || !AlignedBuffer::IsAligned(misplaced)) {
@@ -177,7 +177,7 @@ class LocalReadableFile : public ReadableFile {
   const std::string path_;
 };
 
-// Closing the descriptor gives the lock back.
+// Closing the descriptor releases the lock.
 class LocalFileLock : public FileLock {
  public:
   explicit LocalFileLock(FileDescriptor fd) : fd_(std::move(fd)) {}
@@ -193,15 +193,15 @@ bool SameFile(int folder, const std::string& a, const std::string& b) {
          of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-// Publish where the file system (NFS, some of FUSE) has no rename that never replaces: a second
-// name is an exclusive creation everywhere. Returns an errno value.
+// Publish for file systems (NFS, some FUSE ones) without RENAME_NOREPLACE: creating a hard link is
+// exclusive everywhere. Returns an errno value.
 int LinkThenUnlink(int folder, const std::string& from, const std::string& to) {
   if (linkat(folder, from.c_str(), folder, to.c_str(), 0) != 0) {
-    // NFS reports EEXIST for a link of ours whose first reply was lost.
+    // NFS reports EEXIST for our own link if the first reply was lost.
     if (errno != EEXIST) return errno;
     if (!SameFile(folder, from, to)) return EEXIST;
   }
-  unlinkat(folder, from.c_str(), 0);  // a name that stays does no harm
+  unlinkat(folder, from.c_str(), 0);  // a leftover name is harmless
   return 0;
 }
 
@@ -260,7 +260,7 @@ absl::Status LocalFileSystem::Replace(const std::string& from, const std::string
 
 absl::Status LocalFileSystem::Remove(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
-  // Its blocks are given back when the last descriptor closes, which takes a large file long.
+  // The blocks are freed when the last descriptor closes, which takes long for a large file.
   FileDescriptor last(
       openat(place.folder.get(), place.leaf.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (unlinkat(place.folder.get(), place.leaf.c_str(), 0) == 0) {
@@ -311,7 +311,7 @@ absl::StatusOr<bool> LocalFileSystem::Exists(const std::string& path) {
   const std::string shown = ShownPath(path);
   if (lstat(shown.c_str(), &status) == 0) return true;
   if (errno == ENOENT) return false;
-  return ErrnoStatus(errno, "look at", shown);
+  return ErrnoStatus(errno, "stat", shown);
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const std::string& path) {
@@ -324,7 +324,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const std::strin
   }
   if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock", place.path);
   return absl::FailedPreconditionError(absl::StrCat(
-      place.path, " is held by another process: it is using this folder; stop it first"));
+      place.path, " is held by another process that uses this folder; stop that process first"));
 }
 
 std::string PathBelow(absl::string_view folder, absl::string_view name) {
@@ -345,7 +345,7 @@ std::string ParentFolder(absl::string_view path) {
 absl::Status RemoveTree(FileSystem& files, const std::string& path) {
   const absl::Status removed = files.Remove(path);
   if (removed.ok() || absl::IsNotFound(removed)) return absl::OkStatus();
-  // What Remove leaves is a folder that is not empty, and no link.
+  // Remove fails only for a non-empty folder; a link would have been removed.
   const absl::StatusOr<std::vector<std::string>> names = files.List(path);
   if (!names.ok()) return removed;
   for (const std::string& name : *names) {
@@ -358,8 +358,8 @@ absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.Open(path));
   if (file->bytes() > limit) {
     return absl::ResourceExhaustedError(absl::StrCat(ShownPath(path), " has ", file->bytes(),
-                                                     " bytes, above the ", limit,
-                                                     " that such a file can have"));
+                                                     " bytes; the limit for such a file is ", limit,
+                                                     " bytes"));
   }
   std::string bytes(file->bytes(), '\0');
   CISTERN_RETURN_IF_ERROR(file->Read(0, bytes.size(), bytes.data()));

@@ -1,16 +1,17 @@
 // The checked file system: every byte that a server or a worker keeps goes through this interface,
-// so that a test can stand in for the disk (test/support/: one that fails the N-th call, one that
-// records calls and loses power).
+// so tests can replace the disk (test/support/: one implementation fails the N-th call, another
+// records calls and simulates a loss of power).
 //
-// Errors name the path, what was tried and what to do; their codes are those of common/io/file.h.
+// Errors name the path, the failed action and what to do; their codes are those of
+// common/io/file.h.
 //
-// A symbolic link at the last name of a path is never followed, except where the path is that of a
-// folder (MakeFolders, SyncFolder, List). Where more than one name is the caller's own rather than
-// the user's, PathBelow marks them: none of those is followed, so that none leads out of its
+// A symbolic link at the last name of a path is never followed, except by the calls that take a
+// folder (MakeFolders, SyncFolder, List). If more than the last name is untrusted, PathBelow marks
+// where the untrusted names begin: links among them are not followed, so none leads out of its
 // folder.
 //
-// What survives a loss of power: the bytes of a file once its Sync returned, and a name (created,
-// published, replaced, removed) once SyncFolder of its folder returned. Nothing else.
+// What survives a loss of power: the bytes of a file once its Sync has returned, and a name
+// (created, published, replaced, removed) once SyncFolder of its folder has returned. Nothing else.
 #pragma once
 
 #include <cstdint>
@@ -26,26 +27,26 @@
 
 namespace cistern {
 
-// A new file that grows at its end. What was appended may be overwritten, for a header with a count
-// that is known last.
+// A new file that grows at its end. Appended bytes may be overwritten, e.g. by a header whose count
+// is known last.
 //
-// The first error of any call makes the file dead: every further call returns that error again. (A
-// failed fsync drops the bytes and marks them clean, so that a second one would succeed: Rebello et
-// al., ATC'20. The cure is another file.)
+// Errors are sticky: after the first one, every further call returns the same error. (A failed
+// fsync drops the dirty pages and marks them clean, so a second fsync would succeed: Rebello et
+// al., ATC'20. The remedy is to write a new file.)
 //
-// Bytes may wait in the process until Sync or Close: nobody else sees them before.
+// Bytes may be buffered in the process until Sync or Close; other readers do not see them before.
 //
-// Threads: one at a time. The destructor closes; what was not synced may be lost.
+// Threads: one at a time. The destructor closes the file; bytes that were not synced may be lost.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
   virtual absl::Status Append(absl::string_view bytes) = 0;
-  // Overwrites bytes from `offset` on, all of which were appended before.
+  // Overwrites bytes that were appended before, starting at `offset`.
   virtual absl::Status WriteAt(uint64_t offset, absl::string_view bytes) = 0;
   virtual absl::Status Sync() = 0;
   virtual absl::Status Close() = 0;
-  // A hint that somebody will read the file soon, so that its bytes should stay in memory, which
-  // those of large files do not otherwise.
+  // A hint that the file will be read soon: its bytes should stay in the page cache, which large
+  // files otherwise bypass.
   virtual void WillBeRead() {}
 };
 
@@ -53,13 +54,13 @@ class WritableFile {
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
-  virtual uint64_t bytes() const = 0;  // when it was opened
-  // Reads exactly `size` bytes from `offset` on; kDataLoss if the file ends before. Large reads are
-  // fastest where offset and `out` are aligned (common/io/piece_reader.h).
+  virtual uint64_t bytes() const = 0;  // the size when the file was opened
+  // Reads exactly `size` bytes at `offset`; kDataLoss if the file ends earlier. Large reads are
+  // fastest if `offset` and `out` are aligned (common/io/piece_reader.h).
   virtual absl::Status Read(uint64_t offset, size_t size, char* out) const = 0;
 };
 
-// Held until it is destroyed or the process ends.
+// A lock on a file, held until this object is destroyed or the process ends.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -70,33 +71,33 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Creates a file that is not there yet: kAlreadyExists otherwise.
+  // Creates a new file; kAlreadyExists if the name is taken.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
-  // The same for a file that only its owner may read.
+  // The same, for a file that only its owner can read.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const std::string& path) {
     return Create(path);
   }
-  // Opens a regular file: kNotFound, kInvalidArgument for anything else.
+  // Opens a regular file; kNotFound if there is none, kInvalidArgument for any other kind of file.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) = 0;
-  // Makes the folder and those above it; each new one is on disk on return. OK if it is there.
+  // Creates the folder and its parents; each new folder is durable on return. OK if it exists.
   virtual absl::Status MakeFolders(const std::string& path) = 0;
-  // Gives the file `from` the name `to` (same folder) if nothing has that name, in one step;
-  // kAlreadyExists otherwise, and then `from` stays.
+  // Renames `from` to `to` (in the same folder) atomically; kAlreadyExists if `to` exists, and
+  // `from` keeps its name.
   virtual absl::Status Publish(const std::string& from, const std::string& to) = 0;
-  // The same for a name that may be taken: what had it is gone, in one step. Folders too.
+  // The same, but atomically replaces an existing `to`. Also renames folders.
   virtual absl::Status Replace(const std::string& from, const std::string& to) = 0;
-  // kNotFound if it is not there. Folders must be empty.
+  // Removes a file or an empty folder; kNotFound if there is none.
   virtual absl::Status Remove(const std::string& path) = 0;
   virtual absl::Status SyncFolder(const std::string& path) = 0;
-  // Names in the folder, sorted; kNotFound if there is no such folder.
+  // The names in the folder, sorted; kNotFound if there is no such folder.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& folder) = 0;
   virtual absl::StatusOr<bool> Exists(const std::string& path) = 0;
-  // Takes the lock file `path` (created as needed) for this process; kFailedPrecondition if another
-  // holder has it.
+  // Locks the file `path` (created if needed) for this process; kFailedPrecondition if another
+  // process holds the lock.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
 };
 
-// The machine's own, through POSIX calls (common/io/file.h), every return code checked.
+// The file system of this machine, through POSIX calls (common/io/file.h).
 class LocalFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
@@ -112,30 +113,31 @@ class LocalFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 
  private:
-  // mode: of the new file, as open(2) takes it.
+  // mode: the permissions of the new file, as in open(2).
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateWithMode(const std::string& path,
                                                                unsigned mode);
-  // Closes the last descriptor of a file that has no name any more, by a thread if that takes long.
+  // Closes the last descriptor of an unlinked file; a large file is closed on a thread, because
+  // freeing its blocks takes long.
   void CloseLater(FileDescriptor last);
 
   absl::Mutex mutex_;
-  std::unique_ptr<ThreadPool> closer_ ABSL_GUARDED_BY(mutex_);  // once a large file was removed
+  std::unique_ptr<ThreadPool> closer_ ABSL_GUARDED_BY(mutex_);  // from the first large file on
 };
 
-// folder + "//" + name, where name is "a" or "a/b": a path whose names after the "//" are not
-// links.
+// folder + "//" + name, where name is "a" or "a/b": a path in which no name after the "//" may be a
+// symbolic link.
 std::string PathBelow(absl::string_view folder, absl::string_view name);
-// A path as errors show it: that "//" is one slash.
+// The path as error messages show it: with one slash in place of "//".
 std::string ShownPath(absl::string_view path);
 
 // The folder that holds `path`: "a/b" and "a/b/" give "a", "a" gives ".".
 std::string ParentFolder(absl::string_view path);
 
-// Removes a file, or a folder with everything in it; OK if it is not there. Links are removed, not
+// Removes a file, or a folder and everything in it; OK if there is none. Links are removed, not
 // followed.
 absl::Status RemoveTree(FileSystem& files, const std::string& path);
 
-// The whole of a small file; kResourceExhausted above `limit` bytes.
+// Reads a whole small file; kResourceExhausted above `limit` bytes.
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit);
 
 }  // namespace cistern

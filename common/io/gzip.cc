@@ -14,7 +14,7 @@ constexpr int kGzipWindow = 15 + 16;  // the largest window, with gzip's header 
 constexpr int kMemoryLevel = 8;       // zlib's default
 constexpr size_t kBlockBytes = size_t{256} << 10;
 
-// A stream without memory for its tables fails as any other allocation does.
+// If zlib cannot allocate its tables, throws std::bad_alloc as any other failed allocation does.
 void CheckMade(int result) {
   if (result == Z_MEM_ERROR) throw std::bad_alloc();
   CISTERN_CHECK(result == Z_OK);
@@ -74,10 +74,10 @@ absl::Status GzipReader::Append(absl::string_view bytes) {
     stream_->next_out = reinterpret_cast<Bytef*>(out_.data());
     stream_->avail_out = static_cast<uInt>(out_.size());
     const int result = inflate(stream_.get(), Z_NO_FLUSH);
-    if (result == Z_MEM_ERROR) return absl::ResourceExhaustedError("no memory to inflate it");
+    if (result == Z_MEM_ERROR) return absl::ResourceExhaustedError("out of memory in zlib");
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
       return absl::DataLossError(
-          absl::StrCat("it is no gzip stream or was changed: ",
+          absl::StrCat("not a gzip stream, or a corrupt one: ",
                        stream_->msg == nullptr ? "unreadable" : stream_->msg));
     }
     const size_t got = out_.size() - stream_->avail_out;
@@ -86,14 +86,14 @@ absl::Status GzipReader::Append(absl::string_view bytes) {
       in_stream_ = false;
       CISTERN_CHECK(inflateReset(stream_.get()) == Z_OK);
     }
-    // A full block may have more behind it, without another byte of input.
+    // If the output block is full, zlib may hold more output even without further input.
   } while (stream_->avail_in > 0 || stream_->avail_out == 0);
   return absl::OkStatus();
 }
 
 absl::Status GzipReader::Finish() const {
   if (!in_stream_) return absl::OkStatus();
-  return absl::DataLossError("the gzip stream is cut off: its end is missing");
+  return absl::DataLossError("the gzip stream is truncated");
 }
 
 }  // namespace cistern

@@ -1,5 +1,5 @@
-// Streams in gzip's format (RFC 1952), through zlib. Memory is a few hundred KB whatever the length
-// of a stream: what goes in comes out in blocks, so a reader decides how much it takes.
+// Streaming gzip compression and decompression (RFC 1952), through zlib. Each stream uses a few
+// hundred KB of memory, whatever its length: data is processed in blocks.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ class GzipWriter {
   GzipWriter(const GzipWriter&) = delete;
   GzipWriter& operator=(const GzipWriter&) = delete;
 
-  // Compresses `bytes` and appends what is ready to *out. The same bytes make the same stream,
-  // whenever and wherever (no time, no name), for one version of zlib.
+  // Compresses `bytes` and appends the output that is ready to *out. The stream is reproducible: it
+  // holds no time and no name, so equal bytes give equal streams with the same version of zlib.
   void Append(absl::string_view bytes, std::string* out);
-  // Ends the stream and appends the rest. Nothing may be appended after it.
+  // Ends the stream and appends the rest of the output. No Append may follow.
   void Finish(std::string* out);
 
  private:
@@ -36,24 +36,24 @@ class GzipWriter {
 // Threads: one at a time.
 class GzipReader {
  public:
-  // block: called with blocks of up to 256 KB of the original bytes, in order; its error ends the
-  // reading.
+  // block: called with blocks of up to 256 KB of decompressed bytes, in order; Append stops at its
+  // first error and returns it.
   explicit GzipReader(std::function<absl::Status(absl::string_view block)> block);
   ~GzipReader();
   GzipReader(const GzipReader&) = delete;
   GzipReader& operator=(const GzipReader&) = delete;
 
-  // Inflates the next bytes of a stream, or of several one after the other. kDataLoss: they are not
-  // gzip's, or a checksum fails.
+  // Decompresses the next bytes of one stream or of several concatenated streams. kDataLoss if they
+  // are not gzip data or a checksum does not match.
   absl::Status Append(absl::string_view bytes);
-  // kDataLoss if a stream has not ended.
+  // kDataLoss if the last stream is truncated.
   absl::Status Finish() const;
 
  private:
   const std::function<absl::Status(absl::string_view)> block_;
   const std::unique_ptr<z_stream_s> stream_;
   std::string out_;
-  bool in_stream_ = false;  // a stream has begun and not ended
+  bool in_stream_ = false;  // a stream has begun and has not ended
 };
 
 }  // namespace cistern

@@ -18,7 +18,7 @@ absl::StatusOr<absl::string_view> PieceReader::Get(uint64_t offset, size_t size)
       held_ = 0;
       buffer_ = AlignedBuffer(room);
     }
-    // What is here of the new piece is not read again.
+    // Bytes of the new piece that are already in the buffer are not read again.
     const uint64_t kept = begin >= begin_ && begin < begin_ + held_ ? begin_ + held_ - begin : 0;
     const bool aligned = AlignedBuffer::IsAligned(kept);
     if (aligned && kept > 0) std::memmove(buffer_.data(), buffer_.data() + (begin - begin_), kept);

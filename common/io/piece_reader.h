@@ -1,4 +1,4 @@
-// Reads a part of a file from front to back, in large pieces that need no page cache.
+// Reads a part of a file sequentially, in large aligned pieces that bypass the page cache.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace cistern {
 
-// Threads: one at a time; several read parts of one file, so that the disk has more than one piece
-// to fetch, and always something to do while others work on theirs.
+// Threads: one at a time. Use several readers on parts of one file to keep more than one read in
+// flight, so that the disk is busy while other threads process their pieces.
 class PieceReader {
  public:
   static constexpr size_t kPieceBytes = size_t{1} << 20;
 
-  // file outlives this. end: where the part ends, in bytes of the file; nothing behind it is read,
-  // but for what is left of its page.
+  // file: outlives this. end: the file offset at which the part ends; no byte after it is read,
+  // except for the rest of its page.
   PieceReader(const ReadableFile* file, uint64_t end) : file_(file), end_(end) {}
 
-  // The bytes offset .. offset+size-1, which lie before `end`; good until the next call. Offsets
-  // that ascend are fast. What lies at a multiple of 8 bytes in the file does so here.
+  // The bytes offset .. offset+size-1, all before `end`; valid until the next call. Ascending
+  // offsets are fast. An 8-byte-aligned offset in the file gives an 8-byte-aligned address.
   absl::StatusOr<absl::string_view> Get(uint64_t offset, size_t size);
 
  private:
   const ReadableFile* file_;
   uint64_t end_;
   AlignedBuffer buffer_;
-  uint64_t begin_ = 0, held_ = 0;  // bytes begin_ .. begin_ + held_ - 1 of the file are in it
+  uint64_t begin_ = 0, held_ = 0;  // the buffer holds bytes begin_ .. begin_ + held_ - 1
 };
 
 }  // namespace cistern

@@ -20,11 +20,12 @@ namespace {
 constexpr absl::Duration kSweepEvery = absl::Milliseconds(50);
 constexpr absl::Duration kSweepAtCap = absl::Milliseconds(5);
 constexpr int kAcceptsARound = 64;                      // before the next sweep
-constexpr absl::Duration kIdleWait = absl::Seconds(1);  // where there is nothing to sweep
+constexpr absl::Duration kIdleWait = absl::Seconds(1);  // without connections to sweep
 constexpr absl::Duration kAfterFailure = absl::Milliseconds(100);
-// At the cap, a connection without a call for so long makes room for a new one.
+// At the cap, a connection that has been idle for this long is replaced by a new one.
 constexpr absl::Duration kMayBeReplaced = absl::Seconds(60);
-// Memory is given back after so much was held, once less than a quarter of it has been for so long.
+// Memory is given back if the peak was above kMuch and less than a quarter of the peak has been
+// held for kLowFor.
 constexpr uint64_t kMuch = 128u << 20;
 constexpr absl::Duration kLowFor = absl::Seconds(2);
 
@@ -98,7 +99,7 @@ bool ConnectionAcceptor::AcceptSome(int listener) {
     switch (errno) {
       case EAGAIN:
         return true;
-      case ECONNABORTED:  // that connection is gone already
+      case ECONNABORTED:  // the connection is already gone
       case EPROTO:
       case EINTR:
         continue;
@@ -113,7 +114,7 @@ bool ConnectionAcceptor::AcceptSome(int listener) {
 
 void ConnectionAcceptor::Admit(int fd) {
   if (book_->size() >= static_cast<size_t>(options_.max_connections)) {
-    if (absl::Now() - last_sweep_ > kSweepAtCap) Sweep();  // some may be closed
+    if (absl::Now() - last_sweep_ > kSweepAtCap) Sweep();  // some may have been closed
     if (book_->size() >= static_cast<size_t>(options_.max_connections) &&
         !book_->EndIdle(kMayBeReplaced)) {
       refused_.Count();
@@ -154,23 +155,23 @@ void ConnectionAcceptor::Sweep() {
   }
   GiveMemoryBack(swept.held_bytes, now);
   if (const uint64_t count = refused_.Due(now); count > 0) {
-    LogWarning(absl::StrCat(count, " connections refused: ", options_.max_connections,
-                            " are open, which is the cap; raise --max_connections if they are "
-                            "wanted"));
+    LogWarning(absl::StrCat(count, " connections refused: the limit of ", options_.max_connections,
+                            " open connections is reached; raise --max_connections if these "
+                            "clients are legitimate"));
   }
   if (const uint64_t count = failed_.Due(now); count > 0) {
-    LogWarning(absl::StrCat("connections wait: accept failed ", count, " times (",
+    LogWarning(absl::StrCat("connections are waiting: accept failed ", count, " times (",
                             std::strerror(failure_),
-                            "); tried again every 100 ms; raise ulimit -n, or lower "
+                            "); retrying every 100 ms; raise ulimit -n or lower "
                             "--max_connections"));
   }
   if (const uint64_t count = ended_.Due(now); count > 0) {
     LogWarning(absl::StrCat(
         count,
-        " connections ended: messages that do not get complete, or more memory than "
-        "--rpc_memory_mb=",
-        book_->limit_bytes() >> 20, " for all; the last was ", last_ended_.last_ended, ", with ",
-        last_ended_.ended_bytes >> 20, " MiB; if it is a worker, raise the limit"));
+        " connections closed: they stalled in the middle of a message, or all connections together "
+        "held more memory than --rpc_memory_mb=",
+        book_->limit_bytes() >> 20, "; the last was ", last_ended_.last_ended, ", with ",
+        last_ended_.ended_bytes >> 20, " MiB; if it is a worker, raise --rpc_memory_mb"));
   }
 }
 

@@ -1,8 +1,8 @@
-// Takes connections off a server's sockets and hands them to the server.
+// Accepts connections on a server's listening sockets and hands them to gRPC.
 //
-// gRPC's own listener gives up for good when the process is out of descriptors once. This one logs,
-// waits a moment and goes on; it takes no more than a number of connections at a time, and bounds
-// the memory that they hold (connection_book.h).
+// gRPC's own listener stops permanently once the process runs out of descriptors. This one logs the
+// failure, waits a moment and continues. It also limits the number of open connections and the
+// memory that they hold (connection_book.h).
 #pragma once
 
 #include <functional>
@@ -20,28 +20,30 @@ namespace cistern {
 
 struct AcceptorOptions {
   int max_connections = 1024;
-  // Takes over the socket of a new connection.
+  // Takes ownership of the socket of a new connection.
   std::function<void(int fd)> hand_over;
-  // Called on the acceptor's thread once the connections hold much less memory than they did.
+  // Called on the acceptor's thread once the connections hold much less memory than at their peak.
   std::function<void()> give_memory_back = [] {};
 };
 
-// Threads: it has one of its own; Start, Stop and destruction from one other.
+// Threads: runs a thread of its own. Construction, Stop and destruction: from one other thread.
 class ConnectionAcceptor {
  public:
-  // book: outlives the acceptor, whose thread is the one that accepts.
+  // book: outlives the acceptor; the acceptor's thread is its accepting thread.
   ConnectionAcceptor(ListeningSockets sockets, AcceptorOptions options, ConnectionBook* book);
   ~ConnectionAcceptor() { Stop(); }
 
   int port() const { return sockets_.port(); }
-  // Closes the sockets and ends the thread. Connections live on. May be called again.
+  // Closes the listening sockets and ends the thread. Open connections stay open. May be called
+  // more than once.
   void Stop();
 
  private:
   void Work();
-  // Waits for connections, at most until the next sweep; false: Stop was called.
+  // Waits for connections, at most for `most`, the time to the next sweep; false: Stop was called.
   bool Wait(absl::Duration most, bool listen);
-  // Takes some of what waits at `listener`; false: the process or the machine is out of something.
+  // Accepts some of the connections pending at `listener`; false: the process or the machine has
+  // run out of descriptors or memory.
   bool AcceptSome(int listener);
   void Admit(int fd);
   void Sweep();
@@ -52,19 +54,19 @@ class ConnectionAcceptor {
   ConnectionBook* const book_;
   const int wake_fd_;  // readable once Stop is called
 
-  // Of the acceptor's thread:
+  // Used by the acceptor's thread only:
   LogLimit refused_{absl::Seconds(10)}, failed_{absl::Seconds(10)}, ended_{absl::Seconds(10)};
   absl::Time last_sweep_ = absl::InfinitePast();
   int failure_ = 0;  // errno of the last accept that failed
   ConnectionBook::Swept last_ended_;
-  uint64_t peak_bytes_ = 0;                        // held since memory was last given back
-  absl::Time low_since_ = absl::InfiniteFuture();  // since when much less is held
+  uint64_t peak_bytes_ = 0;                        // most bytes held since the last give-back
+  absl::Time low_since_ = absl::InfiniteFuture();  // when the held bytes fell far below the peak
 
   std::unique_ptr<ThreadPool> thread_;
 };
 
-// The name that gRPC gives to the peer of a connected socket, e.g. "ipv4:10.0.0.3:51234"; empty
-// if it has none any more.
+// gRPC's name for the peer of a connected socket, e.g. "ipv4:10.0.0.3:51234"; empty if the socket
+// is no longer connected.
 std::string PeerOfSocket(int fd);
 
 }  // namespace cistern

@@ -15,25 +15,27 @@
 namespace cistern {
 namespace {
 
-// What a call sends beside its request: headers, and the frames that let a reply flow.
+// Bytes that a call sends in addition to its request: headers, and the window updates for its
+// reply.
 constexpr uint64_t kBytesBesideRequest = 512;
 constexpr uint64_t kReplyBytesAFlowByte = 256;
-// What gRPC takes for a byte of an unfinished message that comes in the smallest frames (measured:
+// gRPC's memory per byte of an incomplete message that arrives in the smallest frames (measured:
 // 3.4).
 constexpr uint64_t kMemoryOfUnfinishedByte = 4;
-// What gRPC takes for a call beside its messages (measured: 17 KB).
+// gRPC's memory per call in addition to its messages (measured: 17 KB).
 constexpr uint64_t kMemoryOfCall = 16u << 10;
-// A connection may stall with less than this: frames of workers are smaller (worker/client).
+// A connection may stall with fewer bytes than this: the frames of workers are smaller
+// (worker/client).
 constexpr uint64_t kMayStall = 1u << 20;
 
-// The inode of an open socket; 0: `fd` is none.
+// The inode of an open socket; 0 if `fd` is not a socket.
 uint64_t SocketInode(int fd) {
   struct stat status = {};
   return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
 }
 
-// Resets the connection. What it sent and nobody has read is dropped: with shutdown(2), gRPC would
-// still work through it.
+// Resets the connection and drops the bytes that it has sent but that are still unread. After
+// shutdown(2), gRPC would still process them.
 void Reset(int fd) {
   sockaddr nowhere = {};
   nowhere.sa_family = AF_UNSPEC;
@@ -64,17 +66,17 @@ struct ConnectionBook::Connection {
     Reset(fd);
   }
 
-  const int fd;  // gRPC's: it may be closed, and then be another's
+  const int fd;  // owned by gRPC: it may be closed, and the number reused
   const uint64_t inode;
   const std::string peer;
-  std::atomic<uint64_t> delivered{0};  // of the bytes read, those that arrived at a handler
-  std::atomic<uint64_t> in_calls{0};   // requests and replies of calls under way
+  std::atomic<uint64_t> delivered{0};  // bytes read from the socket and delivered to a handler
+  std::atomic<uint64_t> in_calls{0};   // requests and replies of calls in progress
   std::atomic<int> calls{0};
   std::atomic<int64_t> quiet_since_ns{absl::GetCurrentTimeNanos()};
-  // Of the accepting thread:
-  uint64_t unfinished = 0;  // memory for messages that are not complete
+  // Used by the accepting thread only:
+  uint64_t unfinished = 0;  // memory of incomplete messages
   uint64_t last_delivered = 0;
-  absl::Time moved = absl::Now();  // when a call arrived, or little was unfinished
+  absl::Time moved = absl::Now();  // last time a call arrived or little was unfinished
   bool ended = false;
 };
 
@@ -85,7 +87,7 @@ struct ConnectionBook::Totals {
   bool closed ABSL_GUARDED_BY(mutex) = false;
   int calls ABSL_GUARDED_BY(mutex) = 0;
 
-  // False once closed.
+  // Counts a call; returns false if closed.
   bool Enter() {
     absl::MutexLock lock(&mutex);
     ++calls;
@@ -110,14 +112,14 @@ void ConnectionBook::Add(int fd, const std::string& peer) {
 void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection) {
   absl::MutexLock lock(&mutex_);
   const auto found = by_peer_.find(connection->peer);
-  // The peer may have come again, from the same port.
+  // The peer may have reconnected from the same port.
   if (found != by_peer_.end() && found->second == connection) by_peer_.erase(found);
 }
 
 void ConnectionBook::Measure(Connection* connection, absl::Time now) {
   uint64_t delivered = connection->delivered.load(std::memory_order_relaxed);
   const uint64_t read = ReadBytes(connection->fd);
-  // A call's allowance may be more than it sent; nobody saves up what is left of it.
+  // The allowance for a call may exceed what it sent; the surplus must not accumulate.
   if (delivered > read) {
     connection->delivered.compare_exchange_strong(delivered, read, std::memory_order_relaxed);
   }
@@ -137,7 +139,7 @@ void ConnectionBook::End(Connection* connection, Swept* swept) {
 ConnectionBook::Swept ConnectionBook::Sweep() {
   const absl::Time now = absl::Now();
   Swept swept;
-  uint64_t unfinished = 0, held = 0;  // of all; of those that live on
+  uint64_t unfinished = 0, held = 0;  // of all connections; of those that stay open
   std::vector<Connection*> living;
   std::erase_if(connections_, [&](const std::shared_ptr<Connection>& connection) {
     if (!connection->IsOpen()) {
@@ -203,8 +205,8 @@ absl::StatusOr<ConnectionBook::Call> ConnectionBook::Begin(const std::string& pe
   if (!open) return absl::UnavailableError("this server is stopping");
   if (in_calls + totals_->unfinished.load(std::memory_order_relaxed) <= limit_bytes_) return call;
   return absl::UnavailableError(absl::StrCat(
-      "this server's calls take all of the ", limit_bytes_ >> 20,
-      " MiB that they may hold; try again, or start the server with more --rpc_memory_mb"));
+      "the calls and connections of this server hold all of the ", limit_bytes_ >> 20,
+      " MiB available to them; try again, or start the server with a larger --rpc_memory_mb"));
 }
 
 void ConnectionBook::Close(absl::Duration most) {

@@ -1,10 +1,10 @@
-// Which connections a server has, and how much memory each of them takes.
+// Keeps track of a server's connections and of the memory that each of them holds.
 //
-// gRPC owns a connection's socket once it has it, and holds a message whole before anybody can ask
-// how long it is. So memory is counted from outside: what the kernel has received on a socket,
-// less what arrived at a handler since, is what gRPC holds of messages and headers that are not
-// complete; requests and replies of calls under way are counted by those calls. What all
-// connections hold together is bounded: above the bound the one that holds most is ended.
+// gRPC owns the socket of a connection, and buffers a message completely before anyone can ask for
+// its size. Memory is therefore measured from outside: the bytes that the process has read from a
+// socket, minus those delivered to a handler, are incomplete messages and headers held by gRPC.
+// Requests and replies of calls in progress are counted by those calls. The total is bounded: above
+// the limit, the connection that holds the most memory is closed.
 #pragma once
 
 #include <atomic>
@@ -21,21 +21,21 @@
 
 namespace cistern {
 
-// Threads: Begin and calls from any thread; all other methods from the one that accepts.
+// Threads: Begin, Close and Call from any thread; all other methods from the accepting thread.
 class ConnectionBook {
   struct Connection;
   struct Totals;
 
  public:
-  // A call under way: its request, and its reply once there is one, count as memory of its
-  // connection for as long as this lives. It may outlive the book.
+  // A call in progress. While it lives, its request and, once there is one, its reply count as
+  // memory of its connection. It may outlive the book.
   class Call {
    public:
     Call() = default;
     Call(Call&& other) noexcept { *this = std::move(other); }
     Call& operator=(Call&& other) noexcept;
     ~Call() { End(); }
-    // Also holds the `bytes` of the reply.
+    // Adds the `bytes` of the reply.
     void HoldReply(uint64_t bytes);
 
    private:
@@ -43,37 +43,37 @@ class ConnectionBook {
     void End();
 
     std::shared_ptr<Totals> totals_;
-    std::shared_ptr<Connection> connection_;  // null: of a peer that is not known
+    std::shared_ptr<Connection> connection_;  // null: the peer is unknown
     uint64_t bytes_ = 0;
   };
 
-  // What a sweep did, for the log.
+  // The result of a sweep, for the log.
   struct Swept {
-    uint64_t held_bytes = 0;   // by all connections
-    int ended = 0;             // connections
-    std::string last_ended;    // the peer of the last
-    uint64_t ended_bytes = 0;  // what that one held
+    uint64_t held_bytes = 0;   // memory held by all connections
+    int ended = 0;             // number of connections closed
+    std::string last_ended;    // the peer of the last one closed
+    uint64_t ended_bytes = 0;  // the memory that it held
   };
 
-  // limit_bytes: of all connections together. stall: how long a connection may hold much of
-  // messages that do not get complete.
+  // limit_bytes: for all connections together. stall: how long a connection may hold a large
+  // incomplete message without progress.
   explicit ConnectionBook(uint64_t limit_bytes, absl::Duration stall = absl::Seconds(10));
 
-  // Enters the connection behind `fd`, before gRPC gets it. peer: as gRPC names it.
+  // Adds the connection of socket `fd`, before gRPC gets it. peer: gRPC's name for it.
   void Add(int fd, const std::string& peer);
   size_t size() const { return connections_.size(); }
-  // Forgets connections that gRPC has closed, measures the others, and ends those that have stalled
-  // and, while all together hold more than the limit, the one that holds most.
+  // Forgets connections that gRPC has closed and measures the others. Closes stalled ones, and
+  // while the total is above the limit, closes the one that holds the most memory.
   Swept Sweep();
-  // Ends the connection that has had no call for the longest time, at least `idle`. False if
-  // there is none.
+  // Closes the connection that has been without a call for the longest time, at least `idle`.
+  // Returns false if there is none.
   bool EndIdle(absl::Duration idle);
 
-  // A call of `peer` whose request of `wire_bytes` has arrived and that will take `bytes`.
+  // Begins a call of `peer` whose request of `wire_bytes` has arrived and takes `bytes` of memory.
   // kUnavailable if all connections together would hold more than the limit, and after Close.
   absl::StatusOr<Call> Begin(const std::string& peer, uint64_t wire_bytes, uint64_t bytes);
 
-  // Refuses calls from now on, and waits at most `most` until none is under way. Any thread.
+  // Refuses new calls and waits, at most for `most`, until none is in progress. Any thread.
   void Close(absl::Duration most);
 
   uint64_t limit_bytes() const { return limit_bytes_; }
@@ -86,7 +86,7 @@ class ConnectionBook {
   const uint64_t limit_bytes_;
   const absl::Duration stall_;
   const std::shared_ptr<Totals> totals_;
-  std::vector<std::shared_ptr<Connection>> connections_;  // of the accepting thread
+  std::vector<std::shared_ptr<Connection>> connections_;  // used by the accepting thread only
 
   absl::Mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Connection>> by_peer_ ABSL_GUARDED_BY(mutex_);

@@ -12,7 +12,7 @@ namespace {
 
 // A manifest of 10,000 files is about 1 MB.
 constexpr size_t kMaxRequestBytes = 4u << 20;
-// A message takes at most about so many times the bytes that it is on the wire: two bytes may be
+// The approximate maximum ratio of a message's memory to its size on the wire: two bytes can encode
 // an empty message in a list.
 constexpr uint64_t kMemoryOfWireByte = 64;
 
@@ -24,12 +24,12 @@ absl::Status CheckSize(size_t bytes) {
 
 template <class Request>
 absl::Status Parse(const grpc::ByteBuffer& bytes, Request* request) {
-  grpc::ByteBuffer copy(bytes);  // shares the bytes; gRPC empties what it reads
+  grpc::ByteBuffer copy(bytes);  // shares the bytes; gRPC empties the buffer that it reads
   const grpc::Status status = grpc::SerializationTraits<Request>::Deserialize(&copy, request);
   if (status.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the request is not a ", Request::descriptor()->name(), ": ",
-                   status.error_message(), "; the other side speaks another version"));
+                   status.error_message(), "; the other side runs another version of Cistern"));
 }
 
 }  // namespace

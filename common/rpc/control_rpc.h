@@ -1,8 +1,8 @@
-// The control plane's service in gRPC's terms: bytes to message, the plane's method on a thread of
-// the call's length, message to bytes.
+// The gRPC service of the control plane: parses the request, runs the plane's method on a thread
+// for calls of that length, and serializes the reply.
 //
-// Requests arrive as bytes, so that those of strangers are not turned into messages, which can be a
-// hundred times as large, before there is room for them.
+// Requests arrive as raw bytes. A parsed message can be a hundred times as large, so a request is
+// parsed only after memory has been reserved for it.
 #pragma once
 
 #include "common/rpc/connection_book.h"
@@ -25,7 +25,7 @@ using RawControlService = CISTERN_CONTROL_METHODS(CISTERN_OPEN)
 #undef CISTERN_OPEN
 #undef CISTERN_CLOSE
 
-// Threads: gRPC's. Borrows everything.
+// Threads: called on gRPC's threads. Borrows all of its arguments.
 class ControlRpc final : public RawControlService {
  public:
   ControlRpc(cistern::ControlPlane* plane, ControlThreads* threads, OpenHolds* holds,

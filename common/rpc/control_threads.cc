@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kMostWaiting = 256;  // calls of a length
+constexpr size_t kMostWaiting = 256;  // calls per length
 
 absl::Status Stopping() {
   return absl::UnavailableError("this server is stopping");
@@ -27,7 +27,7 @@ void ControlThreads::Run(CallLength length, Work work) {
       refusal = Stopping();
     } else if (lane.waiting.size() >= kMostWaiting) {
       refusal = absl::UnavailableError(absl::StrCat(
-          kMostWaiting, " calls of this kind wait for this server already; try again"));
+          kMostWaiting, " calls of this kind are already waiting on this server; try again"));
     } else {
       lane.waiting.push_back(std::move(work));
     }
@@ -40,7 +40,7 @@ void ControlThreads::RunNext(Lane* lane) {
   Work work;
   {
     absl::MutexLock lock(&lane->mutex);
-    if (lane->waiting.empty()) return;  // Stop has refused it
+    if (lane->waiting.empty()) return;  // Stop has refused the call
     work = std::move(lane->waiting.front());
     lane->waiting.pop_front();
   }

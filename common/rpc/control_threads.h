@@ -1,5 +1,5 @@
-// The threads of a server that run control calls. Each length of call (call_length.h) has some of
-// its own, so that a server whose long calls wait for each other still answers a Hello.
+// The threads that run a server's control calls. Each length of call (call_length.h) has its own
+// threads, so that a server still answers Hello while its long calls wait for each other.
 #pragma once
 
 #include <array>
@@ -17,18 +17,18 @@ namespace cistern {
 // Threads: any thread.
 class ControlThreads {
  public:
-  // Runs a call, or, if its status is not OK, refuses it with that.
+  // Runs a call if the status is OK; otherwise refuses it with that status.
   using Work = std::function<void(const absl::Status&)>;
 
   ControlThreads();
-  // Waits for calls that run.
+  // Waits for running calls.
   ~ControlThreads() { Stop(); }
 
-  // Calls `work` once: on a thread of `length`, or on this one with kUnavailable where too many
-  // calls wait already, or the server is stopping.
+  // Calls `work` exactly once: on a thread for `length`, or on the current thread with kUnavailable
+  // if too many calls are already waiting or the server is stopping.
   void Run(CallLength length, Work work);
 
-  // Refuses the calls that wait, and all that come. May be called again.
+  // Refuses waiting calls and all later ones. May be called more than once.
   void Stop();
 
  private:
@@ -38,7 +38,7 @@ class ControlThreads {
     absl::Mutex mutex;
     bool stopped ABSL_GUARDED_BY(mutex) = false;
     std::deque<Work> waiting ABSL_GUARDED_BY(mutex);
-    std::unique_ptr<ThreadPool> threads;  // destroyed first: they take from `waiting`
+    std::unique_ptr<ThreadPool> threads;  // destroyed first: the threads use `waiting`
   };
 
   static void RunNext(Lane* lane);

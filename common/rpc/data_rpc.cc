@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-// The header of a request that was refused, so that the refusal can be addressed.
+// The header of a refused request, from which the error reply is built.
 FrameHeader HeaderForError(FrameKind kind, const Frame& request) {
   FrameHeader header;
   FrameReader(request).Read(&header, sizeof(header));

@@ -1,5 +1,5 @@
-// The data plane's service in gRPC's terms: bytes to frame, the plane's handler, frame to bytes.
-// Errors travel inside the frame. Replies that carry rows carry their hash.
+// The gRPC service of the data plane: converts bytes to a frame, calls the plane, and converts the
+// reply frame to bytes. Errors are sent inside the frame. Replies with rows include a body hash.
 #pragma once
 
 #include "common/rpc/connection_book.h"
@@ -15,7 +15,7 @@ using RawDataService = v1::DataPlane::WithRawCallbackMethod_Pull<
         v1::DataPlane::WithRawCallbackMethod_PushDense<
             v1::DataPlane::WithRawCallbackMethod_Scan<v1::DataPlane::Service>>>>>;
 
-// Threads: gRPC's. Borrows everything.
+// Threads: called on gRPC's threads. Borrows all of its arguments.
 class DataRpc final : public RawDataService {
  public:
   DataRpc(cistern::DataPlane* plane, ConnectionBook* book) : plane_(plane), book_(book) {}

@@ -21,13 +21,15 @@ uint64_t RaiseDescriptorLimit() {
 
 absl::StatusOr<int> ConnectionLimit(uint64_t descriptors, int wanted) {
   const uint64_t files = std::max(kLeastForFiles, descriptors / 4);
-  // Under a tiny limit files get less: a server that takes no connection is of no use.
+  // With a tiny limit files get fewer: a server without connections would be useless.
   const uint64_t room = descriptors > 2 * files ? descriptors - files : descriptors / 2;
   if (wanted == 0) return static_cast<int>(std::min(room, kDefaultConnections));
   if (static_cast<uint64_t>(wanted) <= room) return wanted;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--max_connections=", wanted, " is above ", room, ", which is what a limit of ", descriptors,
-      " open files leaves for connections; raise it (ulimit -n, LimitNOFILE=), or take fewer"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--max_connections=", wanted, " is above ", room,
+                   ", the number of connections that a limit of ", descriptors,
+                   " open files allows; raise the limit (ulimit -n, LimitNOFILE=) or lower "
+                   "--max_connections"));
 }
 
 }  // namespace cistern

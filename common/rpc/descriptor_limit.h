@@ -1,4 +1,4 @@
-// How many files and sockets this process may have open.
+// The limit on open files and sockets of this process.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace cistern {
 
-// Raises the limit (ulimit -n) as far as an ordinary process may, and returns it.
+// Raises the soft limit (ulimit -n) to the hard limit and returns the limit in effect.
 uint64_t RaiseDescriptorLimit();
 
-// How many connections a server takes where `descriptors` may be open: at least 256, or a quarter
-// of them, stay for files. wanted: --max_connections; 0 chooses, at most 4096.
-// kInvalidArgument if there is no room for `wanted`.
+// The number of connections that a server accepts with a limit of `descriptors`: a quarter of them,
+// and at least 256, are reserved for files. wanted: --max_connections; 0: as many as possible, up
+// to 4096. kInvalidArgument if there is no room for `wanted`.
 absl::StatusOr<int> ConnectionLimit(uint64_t descriptors, int wanted);
 
 }  // namespace cistern

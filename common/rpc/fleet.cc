@@ -25,11 +25,12 @@ absl::Status CheckAddress(const std::string& address) {
     return BadAddress(address, "is not host:port (an IPv6 host needs brackets)");
   }
   for (unsigned char c : host) {
-    if (!absl::ascii_isgraph(c)) return BadAddress(address, "has a host that is not plain text");
+    if (!absl::ascii_isgraph(c))
+      return BadAddress(address, "has a host with a character that is not printable ASCII");
   }
   int port = 0;
   if (!absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 1 || port > 65535) {
-    return BadAddress(address, "has a port that is not 1 to 65535");
+    return BadAddress(address, "has a port that is not a number from 1 to 65535");
   }
   return absl::OkStatus();
 }
@@ -48,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> ConnectFleet(const std::string& servers,
   std::set<std::string> seen;
   for (absl::string_view part : absl::StrSplit(servers, ',')) {
     const std::string address(absl::StripAsciiWhitespace(part));
-    if (address.empty()) return BadAddress(servers, "names a server that is empty");
+    if (address.empty()) return BadAddress(servers, "contains an empty address");
     CISTERN_RETURN_IF_ERROR(CheckAddress(address));
     if (!seen.insert(address).second) return BadAddress(address, "is named twice");
     made.push_back(RemoteServer::Create(address, options));

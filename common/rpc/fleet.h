@@ -1,4 +1,4 @@
-// The servers of a fleet, from the text that a person types: "host:port,host:port".
+// Connections to the servers of a fleet, given as text: "host:port,host:port".
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace cistern {
 
-// Owns the connections. Threads: immutable; the servers themselves take any thread.
+// Owns the connections. Threads: immutable; the servers may be called from any thread.
 class Fleet {
  public:
   explicit Fleet(std::vector<std::unique_ptr<RemoteServer>> servers)
       : servers_(std::move(servers)) {}
-  // One link a server, in the order they were named; ParameterClient sorts them by rank.
+  // One link per server, in the order given; ParameterClient sorts them by rank.
   std::vector<ServerLink> links() const;
 
  private:
@@ -23,8 +23,8 @@ class Fleet {
 };
 
 // Prepares a connection to each of `servers`: addresses "host:port" separated by commas, in any
-// order; an IPv6 host stands in brackets. Nothing is sent yet.
-// kInvalidArgument for an empty list, a malformed address, or one that occurs twice.
+// order, with IPv6 hosts in brackets. Sends nothing yet.
+// kInvalidArgument for an empty list, a malformed address, or a duplicate.
 absl::StatusOr<std::unique_ptr<Fleet>> ConnectFleet(const std::string& servers,
                                                     const RemoteOptions& options = {});
 

@@ -1,5 +1,4 @@
-// Between gRPC's types and ours: the one place where they meet. Included by .cc files of this
-// folder only.
+// Conversions between gRPC's types and ours. Included only inside this folder.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -10,17 +9,17 @@
 
 namespace cistern {
 
-// The codes are the same numbers on both sides; the message is kept.
+// Convert a status. The numeric codes are the same on both sides; the message is kept.
 absl::Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 
-// The same bytes, not copied: slices and pieces keep each other's owner alive.
+// Convert without copying the bytes: slices and pieces keep each other's owner alive.
 grpc::ByteBuffer ToByteBuffer(const Frame& frame);
 // kInternal if gRPC cannot give the bytes (compressed with a codec that is not built in).
 absl::StatusOr<Frame> FromByteBuffer(const grpc::ByteBuffer& buffer);
 
-// gRPC's own lines on standard error say what our errors say again; they are off unless the
-// environment sets GRPC_VERBOSITY.
+// Turns off gRPC's own messages on standard error, which repeat our errors, unless the environment
+// sets GRPC_VERBOSITY.
 void QuietGrpcLog();
 
 }  // namespace cistern

@@ -1,4 +1,5 @@
-// The last place where an exception may arrive: a call that throws fails, and the server lives.
+// The outermost exception handler of a call: a call that throws fails, and the server keeps
+// running.
 #pragma once
 
 #include <exception>
@@ -8,8 +9,8 @@
 
 namespace cistern {
 
-// The status of `call()`; kResourceExhausted if it finds no memory, kInternal for anything else
-// that a library throws.
+// Returns the status of `call()`; kResourceExhausted if it runs out of memory, kInternal for any
+// other exception of a library.
 template <class F>
 absl::Status Guarded(const F& call) {
   try {

@@ -64,7 +64,7 @@ void HealthProbe::Work() {
         state_->mutex.AwaitWithTimeout(absl::Condition(state_.get(), &State::Over),
                                        times_.patience);
         if (state_->stopping) return;
-        answered = state_->answered;  // a late one is awaited further: there is never a second
+        answered = state_->answered;  // a late Hello is still awaited: only one is ever in flight
         answer = answered ? state_->answer : late;
       }
       Report(answer);

@@ -1,5 +1,5 @@
-// Asks a server's control plane every second whether it still answers, the way a caller would: a
-// health check that only says that the process lives would keep a dead server in service.
+// Checks every second that a server's control plane still answers calls. A health check that only
+// shows that the process is alive would keep a hung server in service.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,21 @@ namespace cistern {
 
 struct ProbeTimes {
   absl::Duration interval = absl::Seconds(1);
-  absl::Duration patience = absl::Seconds(5);  // without an answer for so long, it is not serving
+  absl::Duration patience = absl::Seconds(5);  // time without an answer until "not serving"
 };
 
-// Threads: it has one of its own.
+// Threads: runs a thread of its own.
 class HealthProbe {
  public:
-  // Sends Hello to `plane` through `threads`, and calls `report` from a thread of its own whenever
-  // serving becomes true or false; it is true at first. Both outlive the probe, and every call.
+  // Sends Hello to `plane` through `threads`, and calls `report` on the probe's thread whenever the
+  // serving state changes; it starts as true. `plane` and `threads` outlive the probe and every
+  // call.
   HealthProbe(ControlPlane* plane, ControlThreads* threads, std::function<void(bool)> report,
               const ProbeTimes& times = {});
   ~HealthProbe();  // does not wait for an answer
 
  private:
-  struct State;  // shared with a Hello under way, which may outlive the probe
+  struct State;  // shared with a Hello in progress, which may outlive the probe
 
   void Work();
   void Ask();
@@ -38,7 +39,7 @@ class HealthProbe {
   const std::function<void(bool)> report_;
   const ProbeTimes times_;
   const std::shared_ptr<State> state_;
-  bool serving_ = true;  // of the probe's thread
+  bool serving_ = true;  // used by the probe's thread only
   ThreadPool thread_{1};
 };
 

@@ -49,7 +49,7 @@ bool IsAnyIpv4(const sockaddr* address) {
          reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-// A socket that listens on `address`, or -1 and errno.
+// Returns a socket that listens on `address`, or -1 and sets errno.
 int Listen(const sockaddr* address, socklen_t size) {
   const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
@@ -65,7 +65,7 @@ int Listen(const sockaddr* address, socklen_t size) {
   return -1;
 }
 
-// All addresses of both families through one socket, where this machine has IPv6.
+// Listens on all addresses of both families through one socket; fails on a machine without IPv6.
 int ListenOnAny(int port) {
   sockaddr_in6 any = {};
   any.sin6_family = AF_INET6;

@@ -1,4 +1,4 @@
-// The sockets that a server listens on: one for each address that a host name stands for.
+// The listening sockets of a server: one for each address that its host name resolves to.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace cistern {
 
-// Owns the sockets; closed with it. Threads: one at a time.
+// Owns the sockets and closes them when it is destroyed. Threads: one at a time.
 class ListeningSockets {
  public:
-  // Listens on `address`, an IPv4 or IPv6 address or a host name, and `port`; 0 takes a free one,
-  // the same for all addresses. kFailedPrecondition if the port is taken, kInvalidArgument if the
-  // address cannot be bound, each with what to do.
+  // Listens on `address`, an IPv4 or IPv6 address or a host name, and on `port`; 0 picks a free
+  // port, the same for all addresses. kFailedPrecondition if the port is taken, kInvalidArgument if
+  // the address cannot be bound; both messages say what to do.
   static absl::StatusOr<ListeningSockets> Open(const std::string& address, int port);
 
   ListeningSockets(ListeningSockets&& other) noexcept
@@ -27,7 +27,7 @@ class ListeningSockets {
  private:
   explicit ListeningSockets(int port) : port_(port) {}
 
-  std::vector<int> fds_;  // that do not block
+  std::vector<int> fds_;  // non-blocking
   int port_;
 };
 

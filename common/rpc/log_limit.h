@@ -1,4 +1,4 @@
-// Keeps log lines that a stranger can cause from filling the disk.
+// Rate-limits log lines that a hostile client can trigger, so that they cannot fill the disk.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cistern {
 
-// Lets one line of a kind pass in each interval, and counts what the line stands for.
+// Allows one line of a kind per interval and counts the events that the line reports.
 //
 // Threads: one at a time.
 class LogLimit {
@@ -16,7 +16,7 @@ class LogLimit {
   explicit LogLimit(absl::Duration interval) : interval_(interval) {}
 
   void Count(uint64_t times = 1) { count_ += times; }
-  // How often Count was called since the last line, if that is worth a line now; else 0.
+  // The number of events since the last line if a line is due now; otherwise 0.
   uint64_t Due(absl::Time now) {
     if (count_ == 0 || now < next_) return 0;
     next_ = now + interval_;

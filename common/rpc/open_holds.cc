@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kMostHolds = 64;  // a fleet has one writer; others are of writers before it
+constexpr size_t kMostHolds = 64;  // a fleet has one writer; other holds are of earlier writers
 
 }  // namespace
 
@@ -20,14 +20,14 @@ class OpenHolds::Hold : public grpc::ServerUnaryReactor {
 
   void Begin() {
     if (!holds_->Enter(this)) {
-      return End(absl::UnavailableError(
-          absl::StrCat("this server is stopping, or keeps ", kMostHolds, " writers' calls open")));
+      return End(absl::UnavailableError(absl::StrCat("this server is stopping, or already has ",
+                                                     kMostHolds, " HoldTerm calls open")));
     }
     const absl::Status begun = Guarded([&] { return holds_->plane_->BeginHold(identity_); });
     begun_ = begun.ok();
     if (!begun_) End(begun);
   }
-  // Ends the call, unless it has ended.
+  // Ends the call unless it has already ended.
   void End(const absl::Status& status) {
     if (!ended_.exchange(true)) Finish(ToGrpc(status));
   }
@@ -64,7 +64,7 @@ void OpenHolds::Leave(Hold* hold) {
 }
 
 void OpenHolds::Stop() {
-  absl::MutexLock lock(&mutex_);  // those that end leave only after
+  absl::MutexLock lock(&mutex_);  // calls that end now call Leave only after the loop
   stopped_ = true;
   for (Hold* hold : open_) hold->End(absl::UnavailableError("this server is stopping"));
 }

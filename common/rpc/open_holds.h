@@ -1,5 +1,5 @@
-// The HoldTerm calls that are open on a server: each stays open for as long as its writer's
-// connection lives, and tells the control plane when it begins and ends.
+// The open HoldTerm calls of a server. Each stays open as long as its writer's connection lives,
+// and notifies the control plane when it begins and ends.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -20,17 +20,17 @@ class OpenHolds {
   OpenHolds(const OpenHolds&) = delete;
   OpenHolds& operator=(const OpenHolds&) = delete;
 
-  // A call that ends when its connection does, when the caller cancels it, or with Stop. It ends at
-  // once with the error of BeginHold, or with kUnavailable where too many are open.
+  // Opens a call that ends when its connection ends, when the caller cancels it, or on Stop. It
+  // ends at once with the error of BeginHold, or with kUnavailable if too many calls are open.
   grpc::ServerUnaryReactor* Open(const v1::Identity& identity, ConnectionBook::Call held);
 
-  // Ends all, with kUnavailable, and refuses those that come.
+  // Ends all calls with kUnavailable and refuses new ones.
   void Stop();
 
  private:
   class Hold;
 
-  // False: no more are taken.
+  // False: stopped, or too many are open.
   bool Enter(Hold* hold);
   void Leave(Hold* hold);
 

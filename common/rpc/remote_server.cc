@@ -18,23 +18,23 @@ namespace {
 
 grpc::ChannelArguments ChannelArgumentsOf() {
   grpc::ChannelArguments arguments;
-  // A server is not trusted either: replies are bounded, and none is decompressed.
+  // Servers are not trusted either: replies are bounded, and never decompressed.
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-  // Servers are reached directly, whatever proxy the environment names for the web.
+  // Connects directly, even if the environment configures an HTTP proxy.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // A channel is a connection of its own, also when two lead to one server.
+  // Each channel is a separate connection, even if several lead to the same server.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A peer that is stopped or unplugged is noticed in 10 + 10 seconds, in mid-call too.
+  // Detects a stopped or unplugged peer within 10 + 10 seconds, also during a call.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // A server that restarts is found again within a second; the callers' own backoff does the rest.
+  // Reconnects to a restarted server within a second; the callers have their own backoff.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);  // of one attempt to connect
-  // Who retries is the parameter client: it knows what may be repeated.
+  // The parameter client does the retries: it knows which calls may be repeated.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   return arguments;
 }
@@ -59,7 +59,7 @@ std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
   return absl::ToChronoTime(absl::Now() + timeout);
 }
 
-// A data call in flight; it deletes itself after `done`.
+// A data call in flight; deleted after `done`.
 struct DataCall {
   grpc::ClientContext context;
   grpc::ByteBuffer request, reply;
@@ -91,10 +91,10 @@ struct RemoteServer::Channels {
     v1::HoldTermRequest request;
     v1::HoldTermReply reply;
   };
-  std::shared_ptr<HoldCall> hold ABSL_GUARDED_BY(mutex);  // that is open
+  std::shared_ptr<HoldCall> hold ABSL_GUARDED_BY(mutex);  // the open call; null: none
 
-  // Keeps a HoldTerm open for the writer of `identity`, instead of the one before. How it ends is
-  // the server's business: it tells that server, not this client, whether the writer lives.
+  // Opens a HoldTerm for the writer with `identity` and cancels the previous one. The result of the
+  // call is ignored: HoldTerm tells the server, not this client, whether the writer lives.
   void Hold(const v1::Identity& identity) {
     if (!gate.Enter()) return;
     auto call = std::make_shared<HoldCall>();
@@ -104,8 +104,8 @@ struct RemoteServer::Channels {
       absl::MutexLock lock(&mutex);
       before.swap(hold);
     }
-    // The callback's own. It lets go of the call before it leaves the gate: behind that nothing of
-    // gRPC may be used any more.
+    // Owned by the callback, which releases the call before it leaves the gate: after that, gRPC
+    // must not be used any more.
     auto* const own = new std::shared_ptr<HoldCall>(call);
     control->async()->HoldTerm(&call->context, &call->request, &call->reply,
                                [this, own](const grpc::Status&) {
@@ -183,12 +183,12 @@ void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, D
                  });
 }
 
-// A writer's claim holds for as long as this server sees that the writer lives.
+// A claim is held as long as the server sees that the writer lives.
 void RemoteServer::After(const v1::ClaimEpochRequest& request, const absl::Status& status) {
   if (status.ok()) channels_->Hold(request.identity());
 }
 
-// A server that was restarted since the claim, or a connection that broke, has ended it.
+// Reopens the hold if a restart of the server or a broken connection has ended it since the claim.
 void RemoteServer::After(const v1::PassRequest& request, const absl::Status& status) {
   if (status.ok() && request.identity().secret() != 0 && !channels_->Holds()) {
     channels_->Hold(request.identity());

@@ -1,11 +1,11 @@
-// One server of a fleet, reached over gRPC: both planes behind the plain interfaces.
+// One server of a fleet, reached over gRPC: implements both planes.
 //
-// Made of one or more channels (TCP connections); data calls go round them, control calls use the
-// first. Connecting is lazy: a server that is not there answers kUnavailable at the first call, and
-// later calls try again. A peer that stops answering is noticed by keepalive within 20 seconds.
+// Uses one or more channels (TCP connections); data calls rotate over them, control calls use the
+// first. Connecting is lazy: if the server is down, a call fails with kUnavailable, and later calls
+// try again. Keepalive detects a peer that has stopped answering within 20 seconds.
 //
-// After a claim that was granted, a HoldTerm stays open in the background for as long as this
-// lives: its end tells the server that the writer is gone. It is not opened again by itself.
+// After a granted claim, a HoldTerm call stays open in the background while this object lives; its
+// end tells the server that the writer is gone. If it breaks, the next PassRequest reopens it.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ namespace cistern {
 
 struct RemoteOptions {
   absl::Duration call_timeout = absl::Seconds(60);
-  // Of the control calls that read or write whole tables: prepare, commit, save, load, clear and
-  // digests.
+  // The deadline of control calls that read or write whole tables: prepare, commit, save, load,
+  // clear and digests.
   absl::Duration long_call_timeout = absl::Hours(2);
   int channels = 1;
 };
@@ -29,7 +29,7 @@ struct RemoteOptions {
 // The destructor waits for calls in flight.
 class RemoteServer : public ControlPlane, public DataPlane {
  public:
-  // address: "host:port", an IPv6 host in brackets.
+  // address: "host:port", with an IPv6 host in brackets.
   static std::unique_ptr<RemoteServer> Create(const std::string& address,
                                               const RemoteOptions& options);
   ~RemoteServer() override;
@@ -45,11 +45,11 @@ class RemoteServer : public ControlPlane, public DataPlane {
 #undef CISTERN_METHOD
 
  private:
-  struct Channels;  // what knows gRPC
+  struct Channels;  // hides gRPC's types
 
   RemoteServer(const std::string& address, const RemoteOptions& options);
   absl::Duration TimeoutOf(CallLength length) const;
-  // What follows a call of the control plane.
+  // Called after each call of the control plane.
   template <class Request>
   void After(const Request&, const absl::Status&) {}
   void After(const v1::ClaimEpochRequest& request, const absl::Status& status);

@@ -15,11 +15,11 @@
 namespace cistern {
 namespace {
 
-// For gRPC to cancel what is left.
+// The time that gRPC gets to cancel the remaining calls.
 constexpr absl::Duration kAfterGrace = absl::Seconds(1);
 
-// Peers that connect and say nothing, or are gone, make room for others. Clients reconnect by
-// themselves.
+// Closes connections of peers that are silent or gone, to make room for others. Clients reconnect
+// on their own.
 void LimitConnections(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
@@ -31,15 +31,15 @@ void LimitConnections(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
 }
 
-// What gRPC itself can bound. It looks at the length of a message only when it holds all of it, so
-// that ConnectionBook is what bounds messages; the quota bounds what a call costs beside them, and
-// cancels calls at random above that.
+// Sets gRPC's own limits. gRPC checks the length of a message only after it has received all of it,
+// so ConnectionBook bounds the memory of messages. The quota bounds the other costs of calls; above
+// it gRPC cancels calls at random.
 void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
-  // A compressed message of 1 MB can be one of 1 GB.
+  // A compressed message of 1 MB can expand to 1 GB.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
@@ -66,7 +66,7 @@ struct ServerHost::Services {
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<ConnectionAcceptor> acceptor;
   std::unique_ptr<HealthProbe> probe;
-  absl::Notification shut_down;  // of `server`: no handler runs any more
+  absl::Notification shut_down;  // `server` is shut down: no handler is running
   std::unique_ptr<ThreadPool> shutting_down;
 };
 
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string&
                                                               DataPlane* data,
                                                               const HostOptions& options) {
   if (port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("port ", port, " is not 0 to 65535"));
+    return absl::InvalidArgumentError(absl::StrCat("port ", port, " is not in 0 to 65535"));
   }
   CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(bind_address, port));
   QuietGrpcLog();

@@ -1,4 +1,4 @@
-// ModelFileWriter and ReadModelFile of model_folder.h: the files that hold rows.
+// ModelFileWriter, ReadModelFile and ReadForeignFile of model_folder.h: the files that hold rows.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace {
 
 constexpr char kUnfinished[] = ".tmp";
 
-// Only two plain names are taken, so that no file of a model can lie outside its folder.
+// Accepts exactly two plain names, so that no file of a model can be outside its folder.
 absl::Status CheckFileName(const std::string& name) {
   const std::vector<std::string> parts = absl::StrSplit(name, '/');
   if (parts.size() != 2 || !CheckName(parts[0]).ok() || !CheckName(parts[1]).ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' cannot name a file of a model; it must be TABLE/FILE"));
+        absl::StrCat("'", name, "' is not a valid model file name; it must be TABLE/FILE"));
   }
   return absl::OkStatus();
 }
@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(FileSys
   std::unique_ptr<ModelFileWriter> writer(new ModelFileWriter(files, path));
   writer->file_.name = name;
   if (FormOfName(name).gzip()) writer->gzip_ = std::make_unique<GzipWriter>();
-  // What a save that was killed left under the temporary name is of no use to anyone.
+  // Removes a temporary file left by a save that was killed.
   files.Remove(unfinished).IgnoreError();
   CISTERN_ASSIGN_OR_RETURN(writer->out_, files.Create(unfinished));
   return writer;
@@ -107,11 +107,12 @@ std::string Hex(uint64_t x) {
 }
 
 absl::Status Changed(const char* what, const std::string& found, const std::string& recorded) {
-  return absl::DataLossError(absl::StrCat("its ", what, " is ", found, " and not ", recorded,
-                                          " as when it was saved; restore the file from a copy"));
+  return absl::DataLossError(absl::StrCat("its ", what, " is ", found, ", not ", recorded,
+                                          " as recorded; restore the file from a copy"));
 }
 
-// Hands the bytes of a file to `cutter`, inflated where `gzip`; hash: of the stored ones, or null.
+// Feeds the bytes of a file to `cutter`, decompressed if `gzip`. hash: updated with the stored
+// bytes; may be null.
 absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
                       XXH3_state_t* hash) {
   std::unique_ptr<GzipReader> inflater;
@@ -151,7 +152,7 @@ absl::Status ReadChecked(const ReadableFile& opened, const ModelFile& file,
   return absl::OkStatus();
 }
 
-// Opens file `name` of a model; that it is not there, or no file, is a loss of the model's data.
+// Opens file `name` of a model. kDataLoss if it is missing or not a regular file.
 absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFileOf(FileSystem& files,
                                                          const std::string& folder,
                                                          const std::string& name) {
@@ -159,7 +160,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFileOf(FileSystem& files,
   absl::StatusOr<std::unique_ptr<ReadableFile>> opened = files.Open(PathBelow(folder, name));
   if (absl::IsNotFound(opened.status()) || absl::IsInvalidArgument(opened.status())) {
     return absl::DataLossError(
-        absl::StrCat(opened.status().message(), "; the model is not whole without this file"));
+        absl::StrCat(opened.status().message(), "; the model is incomplete without this file"));
   }
   return opened;
 }

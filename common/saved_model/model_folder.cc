@@ -1,4 +1,4 @@
-// Parts of a saved model: written once, read as a whole or not at all.
+// The parts of a saved model: written once, read as a whole or not at all.
 #include "common/saved_model/model_folder.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace cistern {
 namespace {
 
-// A json file lists one line a shard and table: 65536 shards of ten tables stay below this.
+// A JSON file has one line per shard and table: 65536 shards of ten tables stay below this.
 constexpr uint64_t kMaxJsonBytes = uint64_t{256} << 20;
 
 constexpr char kBinarySuffix[] = ".bin";
@@ -33,7 +33,7 @@ struct PartName {
   uint32_t server = 0, server_num = 0;
 };
 
-// Reads "part-000-of-002.json"; false for any other name.
+// Parses "part-000-of-002.json"; false for any other name.
 bool ParsePartJsonName(absl::string_view name, PartName* out) {
   const std::string whole(name);
   if (!absl::ConsumePrefix(&name, "part-") || !absl::ConsumeSuffix(&name, ".json")) return false;
@@ -45,7 +45,7 @@ bool ParsePartJsonName(absl::string_view name, PartName* out) {
   return PartJsonName(out->server, out->server_num) == whole;
 }
 
-// The json files in a folder, by server. kNotFound if there is no such folder.
+// The JSON files in a folder, sorted by server. kNotFound if there is no such folder.
 absl::StatusOr<std::vector<PartName>> ListParts(FileSystem& files, const std::string& folder) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(folder));
   std::vector<PartName> parts;
@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<PartName>> ListParts(FileSystem& files, const std::st
   return parts;
 }
 
-// The files that a part must list, and those that it may: by name, with the rows that a dense one
-// must have.
+// The files that a part must list (sparse) and those that it may list (dense): by name, with the
+// row count that a dense file must have.
 struct ExpectedFiles {
   std::set<std::string> sparse;
   std::map<std::string, uint64_t> dense;
@@ -80,8 +80,8 @@ ExpectedFiles FilesOf(const ModelPart& part, const ShardMap& map) {
   return files;
 }
 
-// OK if the files of `part` are those of its schema: each shard of each sparse table that its
-// server owns, and at most one file of each dense table, with all the rows that its server owns.
+// OK if the files of `part` match its schema: one file for each shard that its server owns of each
+// sparse table, and at most one file per dense table, with all rows that its server owns.
 absl::Status CheckPart(const ModelPart& part) {
   CISTERN_RETURN_IF_ERROR(CheckSchema(part.schema));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map, ShardMap::Create(part.shard_num, part.server_num));
@@ -89,7 +89,7 @@ absl::Status CheckPart(const ModelPart& part) {
     return absl::InvalidArgumentError(
         absl::StrCat("server ", part.server, " of ", part.server_num, " does not exist"));
   }
-  // Before any name is made: few bytes can say many tables and shards.
+  // Checked before any name is built: a few bytes of JSON can claim many tables and shards.
   const auto sparse_num = CheckedMul(static_cast<uint64_t>(part.schema.tables_size()),
                                      map.local_shard_num(part.server));
   if (!sparse_num.has_value() || *sparse_num > part.files.size()) {
@@ -118,7 +118,8 @@ absl::Status CheckPart(const ModelPart& part) {
   return absl::InvalidArgumentError(absl::StrCat("'", *expected.sparse.begin(), "' is not listed"));
 }
 
-// OK if each dense table is saved by every server that owns rows of it, or, never written, by none.
+// OK if each dense table is saved by every server that owns rows of it or, if it was never written,
+// by none.
 absl::Status CheckDenseTables(const std::vector<ModelPart>& parts) {
   std::set<std::string> listed;
   for (const ModelPart& part : parts) {
@@ -133,7 +134,7 @@ absl::Status CheckDenseTables(const std::vector<ModelPart>& parts) {
       (listed.count(name) == 1 ? present : absent).push_back(name);
     }
     if (!present.empty() && !absent.empty()) {
-      return absl::DataLossError(absl::StrCat("dense table '", table.name(), "' is not whole: '",
+      return absl::DataLossError(absl::StrCat("dense table '", table.name(), "' is incomplete: '",
                                               absent[0], "' is not listed, but '", present[0],
                                               "' is"));
     }
@@ -150,7 +151,7 @@ absl::StatusOr<ModelPart> ReadPart(FileSystem& files, const std::string& name,
   const ReadableFile& file = **opened;
   if (file.bytes() > kMaxJsonBytes) {
     return absl::DataLossError(
-        absl::StrCat("it has ", file.bytes(), " bytes, above ", kMaxJsonBytes));
+        absl::StrCat("it has ", file.bytes(), " bytes; the limit is ", kMaxJsonBytes));
   }
   std::string text(file.bytes(), '\0');
   CISTERN_RETURN_IF_ERROR(file.Read(0, text.size(), text.data()));
@@ -165,14 +166,14 @@ absl::StatusOr<ModelPart> ReadPart(FileSystem& files, const std::string& name,
   return part;
 }
 
-// What keeps two parts from being of one model; empty if nothing does.
+// Why two parts cannot belong to the same save; empty if they can.
 std::string Disagreement(const ModelPart& a, const ModelPart& b) {
   if (a.shard_num != b.shard_num) {
-    return absl::StrCat("shard_num is ", a.shard_num, " and ", b.shard_num);
+    return absl::StrCat("shard_num is ", a.shard_num, " versus ", b.shard_num);
   }
-  if (a.pass != b.pass) return absl::StrCat("the pass is ", a.pass, " and ", b.pass);
+  if (a.pass != b.pass) return absl::StrCat("the pass is ", a.pass, " versus ", b.pass);
   if (a.mode != b.mode || a.format.SerializeAsString() != b.format.SerializeAsString()) {
-    return "they were saved in another mode or format";
+    return "they were saved in different modes or formats";
   }
   const std::string difference = SchemaDifference(a.schema, b.schema);
   return difference.empty() ? "" : absl::StrCat("their schemas differ: ", difference);
@@ -182,29 +183,30 @@ std::string Disagreement(const ModelPart& a, const ModelPart& b) {
 absl::Status CheckNames(const std::vector<PartName>& names) {
   for (size_t i = 0; i < names.size(); ++i) {
     if (names[i].server_num != names[0].server_num) {
-      return absl::DataLossError(absl::StrCat(
-          "it holds parts of two saves: ", PartJsonName(names[0].server, names[0].server_num),
-          " and ", PartJsonName(names[i].server, names[i].server_num)));
+      return absl::DataLossError(absl::StrCat("the folder holds parts of two saves: ",
+                                              PartJsonName(names[0].server, names[0].server_num),
+                                              " and ",
+                                              PartJsonName(names[i].server, names[i].server_num)));
     }
   }
   for (uint32_t server = 0; server < names[0].server_num; ++server) {
     if (server < names.size() && names[server].server == server) continue;
     return absl::DataLossError(absl::StrCat(
-        "the model is not whole: ", PartJsonName(server, names[0].server_num),
+        "the model is incomplete: ", PartJsonName(server, names[0].server_num),
         " is missing; that server's save did not finish or its files were not copied"));
   }
   return absl::OkStatus();
 }
 
-// The table folders that hold the files of `part`.
+// The folders of the tables whose files `part` lists.
 std::set<std::string> TableFolders(const ModelPart& part) {
   std::set<std::string> folders;
   for (const ModelFile& file : part.files) folders.insert(file.name.substr(0, file.name.find('/')));
   return folders;
 }
 
-// Writes `text` to a new file that is on disk when it has its name. kAlreadyExists if the name is
-// taken.
+// Writes `text` to a new file that is durable before it gets its name. kAlreadyExists if the name
+// is taken.
 absl::Status WriteExclusively(FileSystem& files, const std::string& folder, const std::string& name,
                               absl::string_view text) {
   const std::string path = absl::StrCat(folder, "/", name), unfinished = path + ".tmp";
@@ -218,11 +220,11 @@ absl::Status WriteExclusively(FileSystem& files, const std::string& folder, cons
   }();
   if (!status.ok()) files.Remove(unfinished).IgnoreError();
   if (absl::IsAlreadyExists(status)) {
-    return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+    return absl::AlreadyExistsError(absl::StrCat(path, " already exists"));
   }
   const absl::Status named = status.ok() ? files.SyncFolder(folder) : status;
-  // The caller takes the files of a failed save away, so its json must not stay: it is there where
-  // the folder could not be synced, and where the reply of a rename was lost.
+  // The caller removes the files of a failed save, so the JSON file must not stay. It exists if the
+  // folder could not be synced or the reply to the rename was lost.
   if (!named.ok() && ReadWhole(files, path, text.size()).value_or("") == text) {
     files.Remove(path).IgnoreError();
   }
@@ -262,7 +264,8 @@ absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32
     if (part.server_num == server_num && part.server != server) continue;
     return absl::AlreadyExistsError(
         absl::StrCat(folder, " holds a saved model (", PartJsonName(part.server, part.server_num),
-                     "), which is never changed; save under another name or remove it"));
+                     "), and saved models are never changed; save under another name or remove "
+                     "this one"));
   }
   return absl::OkStatus();
 }
@@ -298,7 +301,7 @@ absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::s
   CISTERN_ASSIGN_OR_RETURN(const std::vector<PartName> names, ListParts(files, folder));
   if (names.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        folder, " holds no saved model: there is no part-*-of-*.json, which a save writes last"));
+        folder, " holds no saved model: part-*-of-*.json, which a save writes last, is missing"));
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckNames(names), folder));
   std::vector<ModelPart> parts;
@@ -309,7 +312,7 @@ absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::s
     if (!part.ok()) return AddContext(part.status(), path);
     const std::string disagreement = parts.empty() ? "" : Disagreement(parts[0], *part);
     if (!disagreement.empty()) {
-      return absl::DataLossError(absl::StrCat(path, " is not of the same save as ",
+      return absl::DataLossError(absl::StrCat(path, " is from another save than ",
                                               PartJsonName(parts[0].server, parts[0].server_num),
                                               ": ", disagreement));
     }

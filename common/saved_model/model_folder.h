@@ -1,26 +1,35 @@
-// The files of a saved model, the same whoever writes them: each server its shards (`cistern
-// save`), or a worker everything (`cistern train --out`). Byte by byte: docs/formats.md.
+// The files of a saved model. The format is the same whether each server writes its own shards
+// (`cistern save`) or one worker writes everything (`cistern train --out`). Byte by byte:
+// docs/formats.md.
 //
-//   NAME/<table>/part-<server:03>-<shard:05>       sparse: a line a row (value_text.h); every shard
-//   NAME/<table>/part-<server:03>                  dense: a line a row, one number a column; the
-//   rows
-//                                                  of dense_range.h in order, server after server;
-//                                                  no file where a table was never written
-//   NAME/part-<server:03>-of-<server_num:03>.json  written last: what this writer wrote
+// clang-format off
+//   NAME/<table>/part-<server:03>-<shard:05>       sparse: one line per row (value_text.h); one
+//                                                  file per shard
+//   NAME/<table>/part-<server:03>                  dense: one line per row, one number per column;
+//                                                  the rows of dense_range.h in order, server after
+//                                                  server; no file if the table was never written
+//   NAME/part-<server:03>-of-<server_num:03>.json  written last: lists what this writer wrote
+// clang-format on
 //
-// Behind the name of a file with rows stands .bin where they are records (value_binary.h), and then
-// .gz where the file is compressed.
+// The name of a file with rows ends in .bin if the rows are records (value_binary.h), followed by
+// .gz if the file is compressed.
 //
-// The json file: {"format": 1, "server": r, "server_num": n, "shard_num": s, "pass": p,
-//   "schema": {...}, "files": [{"name": "deep/part-000-00003", "rows": 12, "bytes": 345,
-//   "xxh3": "16 hex digits", "digest": "16 hex digits"}, ...], "self_xxh3": "16 hex digits"}, where
-// a digest may be absent. A folder is complete when all n
-// json files are there and agree on everything but "server" and "files". Format 2 also has the mode
-// and the format of the save, where they are not ALL and plain text.
+// The JSON file:
 //
-// Writing: files first, WritePart last; a model without its json files does not exist, so one that
-// was interrupted is never read. A file is synced to disk before it gets its name, and its folder
-// before the json file gets its own.
+// clang-format off
+//   {"format": 1, "server": r, "server_num": n, "shard_num": s, "pass": p, "schema": {...},
+//    "files": [{"name": "deep/part-000-00003", "rows": 12, "bytes": 345,
+//               "xxh3": "16 hex digits", "digest": "16 hex digits"}, ...],
+//    "self_xxh3": "16 hex digits"}
+// clang-format on
+//
+// A digest may be absent. A folder is complete when all n JSON files exist and agree on everything
+// except "server" and "files". Format 2 adds the mode and the format of the save; it is written
+// unless these are ALL and plain text.
+//
+// A writer writes the files first and calls WritePart last. A model without its JSON files does not
+// exist, so an interrupted save is never read. A file is durable before it gets its name, and its
+// folder is durable before the JSON file gets its name.
 #pragma once
 
 #include <functional>
@@ -42,17 +51,17 @@ struct XXH3_state_s;
 namespace cistern {
 
 struct ModelFile {
-  std::string name;  // below the folder
+  std::string name;  // relative to the folder
   uint64_t rows = 0, bytes = 0, xxh3 = 0;
-  // Sum over the rows of their hashes (row_digest.h), as tables that load them have it; none where
-  // that is not known: older saves, and formats that do not hold every bit.
+  // The sum of the row hashes (row_digest.h), equal to the digest of a table that loads the rows.
+  // Unknown for older saves and for formats that do not preserve every bit.
   std::optional<uint64_t> digest;
 };
 
 struct ModelPart {
   uint32_t server = 0, server_num = 1, shard_num = 64;
   uint64_t pass = 0;
-  v1::SaveMode mode = v1::ALL;  // which rows there are
+  v1::SaveMode mode = v1::ALL;  // which rows are saved
   v1::SaveFormat format;        // of all files
   v1::Schema schema;
   std::vector<ModelFile> files;
@@ -62,28 +71,27 @@ std::string SparsePartName(const std::string& table, uint32_t server, uint32_t s
                            const v1::SaveFormat& format = v1::SaveFormat());
 std::string DensePartName(const std::string& table, uint32_t server,
                           const v1::SaveFormat& format = v1::SaveFormat());
-// What the end of a file's name says: kind and gzip.
+// The kind and the gzip flag that the suffix of a file name encodes.
 v1::SaveFormat FormOfName(absl::string_view name);
 std::string PartJsonName(uint32_t server, uint32_t server_num);
 
-// Writes one file of a model: buffered, hashed and, where its name ends in .gz, compressed. Rows go
-// to a temporary name; Close syncs it to disk and gives it its own. Errors carry the path; no space
-// left is kResourceExhausted, and the temporary file is removed. After an error every further call
-// returns it again.
+// Writes one file of a model: buffered, hashed and, if its name ends in .gz, compressed. Rows go to
+// a temporary file; Close syncs it to disk and renames it. Errors name the path; a full disk is
+// kResourceExhausted. Errors are sticky, and the temporary file of a failed writer is removed.
 //
 // Threads: one at a time; writers of different files are independent.
 class ModelFileWriter {
  public:
-  // Makes folders as needed. kInvalidArgument unless `name` is two names (common/base/names.h) with
-  // a slash between them.
+  // Creates folders as needed. kInvalidArgument unless `name` is two valid names
+  // (common/base/names.h) separated by a slash.
   static absl::StatusOr<std::unique_ptr<ModelFileWriter>> Create(FileSystem& files,
                                                                  const std::string& folder,
                                                                  const std::string& name);
-  ~ModelFileWriter();  // removes the temporary file if Close was not reached
+  ~ModelFileWriter();  // removes the temporary file unless Close succeeded
   ModelFileWriter(const ModelFileWriter&) = delete;
   ModelFileWriter& operator=(const ModelFileWriter&) = delete;
 
-  // Appends whole lines or records; `rows` of them.
+  // Appends `rows` whole lines or records.
   absl::Status Append(absl::string_view bytes, uint64_t rows);
   absl::StatusOr<ModelFile> Close();
 
@@ -94,47 +102,49 @@ class ModelFileWriter {
 
   FileSystem& files_;
   const std::string path_;
-  std::unique_ptr<WritableFile> out_;  // null once it has its name
+  std::unique_ptr<WritableFile> out_;  // null after the rename
   std::unique_ptr<GzipWriter> gzip_;   // null: not compressed
   ModelFile file_;
   absl::Status status_;  // the first error
   XXH3_state_s* const hash_state_;
 };
 
-// Reads one file of a model row by row (a line without its end, or a record) and checks size, rows
-// and hash of the stored bytes against `file`; a mismatch, like an error of `row`, comes back with
-// the path (kDataLoss), an error of `row` with the number of the line or record too, and reading
-// stops there. The hash is known only at the end: on an error the caller drops whatever it got.
+// Reads one file of a model, calls `row` for each row (a line without its newline, or a record),
+// and checks the size, the row count and the hash of the stored bytes against `file`. A mismatch is
+// kDataLoss and names the path. Reading stops at the first error of `row`, which is returned with
+// the path and the number of the line or record. The hash is verified only at the end: after an
+// error the caller must discard all rows that it has received.
 absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view row)>& row);
 
-// The same for a file of which nothing is recorded. Lines may end as on Windows, too.
+// The same for a file without a recorded size, row count and hash. Lines may also end with "\r\n".
 absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
                              const std::function<absl::Status(absl::string_view row)>& row);
 
-// kAlreadyExists if `folder` holds the json file of this part already, or one of a save by another
-// number of servers: a saved model never changes. To be asked before the files are written.
+// kAlreadyExists if `folder` already holds the JSON file of this part, or one of a save by another
+// number of servers: a saved model never changes. Call this before writing the files.
 absl::Status CheckPartIsNew(FileSystem& files, const std::string& folder, uint32_t server,
                             uint32_t server_num);
 
-// The opposite of WritePart: removes the json file of a part, if there is one of pass `pass`, and
-// returns the files that it names, which are the caller's to remove.
+// Reverts WritePart: removes the JSON file of a part if it is of pass `pass`, and returns the files
+// that it lists, which the caller must remove.
 absl::StatusOr<std::vector<ModelFile>> UnmakePart(FileSystem& files, const std::string& folder,
                                                   uint32_t server, uint32_t server_num,
                                                   uint64_t pass);
 
-// Writes the json file of a part, which makes it exist. kAlreadyExists as CheckPartIsNew;
-// kInvalidArgument if its files are not those of its schema.
+// Writes the JSON file of a part, which makes the part exist. kAlreadyExists as in CheckPartIsNew;
+// kInvalidArgument if its files do not match its schema.
 absl::Status WritePart(FileSystem& files, const std::string& folder, const ModelPart& part);
 
-// Reads all json files, by server, and checks that they form a whole model: every shard of every
-// sparse table is listed once, by the server that owns it; all rows of a dense table are, or none;
-// and nothing else is. kNotFound: no model
-// there; kDataLoss: unreadable, incomplete or contradictory, with the file's name.
+// Reads all JSON files, sorted by server, and checks that they form a whole model: the server that
+// owns a shard of a sparse table lists it exactly once; a dense table has all of its rows or none;
+// no other file is listed. kNotFound: the folder holds no model. kDataLoss, naming the file: the
+// model is unreadable, incomplete or contradictory.
 absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::string& folder);
 
-// What each table of a whole model holds, by what its parts record: sparse tables before dense
-// ones; a dense table that was never written has no rows. None if a file has no digest.
+// The row count and digest of each table of a whole model, as recorded by its parts: sparse tables
+// before dense ones; a dense table that was never written has no rows. nullopt if any file has no
+// digest.
 std::optional<std::vector<v1::TableState>> TableStatesOf(const std::vector<ModelPart>& parts);
 
 }  // namespace cistern

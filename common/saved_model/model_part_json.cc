@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// 2: with the mode and the format of the save. Where they are ALL and plain text, 1 is written, as
-// ever.
+// Format 2 adds the mode and the format of the save. If these are ALL and plain text, format 1 is
+// written.
 constexpr uint64_t kPlainFormat = 1, kNewestFormat = 2;
 
 constexpr char kSelfHash[] = "\"self_xxh3\"";
@@ -32,7 +32,7 @@ std::string FormatSchema(const v1::Schema& schema) {
 }
 
 absl::Status Missing(const char* field, const char* type) {
-  return absl::DataLossError(absl::StrCat("\"", field, "\" is not there or is not ", type));
+  return absl::DataLossError(absl::StrCat("\"", field, "\" is missing or is not ", type));
 }
 
 absl::Status ReadNumber(const Json& object, const char* field, uint64_t max, uint64_t* out) {
@@ -130,8 +130,8 @@ absl::Status CheckSelfHash(absl::string_view text, const Json& object) {
   CISTERN_CHECK(end != absl::string_view::npos);  // the member was just found
   const uint64_t found = HashBytes(text.data(), end);
   if (found == recorded) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("its own hash is ", Hex(found), " and not ",
-                                          Hex(recorded), " as when it was saved"));
+  return absl::DataLossError(absl::StrCat("its own hash is ", Hex(found), ", not ", Hex(recorded),
+                                          " as recorded; restore the file from a copy"));
 }
 
 }  // namespace
@@ -163,9 +163,9 @@ absl::StatusOr<ModelPart> ParsePart(absl::string_view text) {
   uint64_t format = 0;
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "format", UINT64_MAX, &format));
   if (format != kPlainFormat && format != kNewestFormat) {
-    return absl::DataLossError(absl::StrCat("its format is ", format,
-                                            "; this version reads formats ", kPlainFormat, " and ",
-                                            kNewestFormat, " only: use the version that saved it"));
+    return absl::DataLossError(
+        absl::StrCat("its format is ", format, "; this version reads only formats ", kPlainFormat,
+                     " and ", kNewestFormat, ": use the version that saved it"));
   }
   CISTERN_RETURN_IF_ERROR(CheckSelfHash(text, object));
   ModelPart part;

@@ -1,7 +1,7 @@
-// The json text of one part of a saved model (docs/formats.md).
+// The JSON text of one part of a saved model (docs/formats.md).
 //
-// The text ends with "self_xxh3": the XXH3 of every byte before that member's name, so that a
-// flipped bit in the numbers is found as surely as one in the rows.
+// The text ends with "self_xxh3", the XXH3 of every byte before that member's name, so that a
+// flipped bit in the JSON is detected as reliably as one in the rows.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace cistern {
 
 std::string FormatPart(const ModelPart& part);
 
-// kDataLoss that says what is wrong: not json, a field missing or of another type, another hash, a
-// format that this version does not know. Does not look at what the fields mean.
+// kDataLoss, stating the cause: not JSON, a field that is missing or has the wrong type, a hash
+// mismatch, or a format that this version does not know. Does not interpret the fields.
 absl::StatusOr<ModelPart> ParsePart(absl::string_view text);
 
 }  // namespace cistern

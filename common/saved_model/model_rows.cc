@@ -29,11 +29,11 @@ Digits DigitsOf(const v1::SaveFormat& format) {
 absl::Status CheckFormat(const v1::SaveFormat& format) {
   if (!v1::SaveFormat::Kind_IsValid(format.kind())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("format ", static_cast<int>(format.kind()), " of a save does not exist"));
+        absl::StrCat("save format ", static_cast<int>(format.kind()), " does not exist"));
   }
   if (IsText(format.kind()) || !format.six_digits()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "six digits are of the text format; a binary save holds every bit: leave one of them out");
+      "six_digits requires the text format; a binary save holds every bit: drop one of the two");
 }
 
 bool IsExact(const v1::SaveFormat& format) {
@@ -115,7 +115,7 @@ DenseRowParser DenseParserOf(v1::SaveFormat::Kind kind, const v1::DenseTableSpec
 
 DenseRowParser UpgradingDenseParser(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& from,
                                     const v1::DenseTableSpec& to) {
-  std::vector<int> places;  // where each column of `to` is in `from`; -1: nowhere
+  std::vector<int> places;  // the index in `from` of each column of `to`; -1: not in `from`
   for (const std::string& column : to.columns()) {
     const auto found = std::find(from.columns().begin(), from.columns().end(), column);
     places.push_back(

@@ -38,11 +38,11 @@ class LineCutter : public RowCutter {
   absl::Status Finish() const override {
     if (rest_.empty()) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(
-        "line ", rows() + 1, " has no line end: the file is cut short, or that alone is missing"));
+        "line ", rows() + 1, " does not end with a newline: the file may be truncated"));
   }
 
  private:
-  std::string rest_;  // of a line that began in an earlier block
+  std::string rest_;  // the beginning of a line, from earlier blocks
 };
 
 class RecordCutter : public RowCutter {
@@ -60,7 +60,7 @@ class RecordCutter : public RowCutter {
       const size_t take = std::min(wanted - rest_.size(), block.size());
       rest_.append(block.data(), take);
       block.remove_prefix(take);
-      // Four bytes may have been all that was wanted: the length, which says what comes next.
+      // If only the four bytes of the length were wanted, they now determine how many more are.
       if (rest_.size() == wanted && wanted > sizeof(uint32_t)) {
         CISTERN_RETURN_IF_ERROR(Deliver(rest_, "record"));
         rest_.clear();
@@ -71,24 +71,24 @@ class RecordCutter : public RowCutter {
 
   absl::Status Finish() const override {
     if (rest_.empty()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("record ", rows() + 1, " is cut off"));
+    return absl::DataLossError(absl::StrCat("record ", rows() + 1, " is truncated"));
   }
 
  private:
-  // Bytes of the record that begins in rest_ or, if that is empty, in `block`; those of its length
-  // while that is not known.
+  // The size of the record that begins in rest_ or, if that is empty, in `block`; the size of its
+  // length field while the length is unknown.
   absl::StatusOr<size_t> WantedBytes(absl::string_view block) const {
     const absl::string_view head = rest_.empty() ? block : absl::string_view(rest_);
     uint32_t length = 0;
     if (head.size() < sizeof(length)) return sizeof(length);
     std::memcpy(&length, head.data(), sizeof(length));
     if (length >= kRecordHeadBytes && length <= kMaxRowBytes) return length;
-    return absl::DataLossError(absl::StrCat("record ", rows() + 1, " says that it has ", length,
+    return absl::DataLossError(absl::StrCat("record ", rows() + 1, " states a length of ", length,
                                             " bytes; a record has ", kRecordHeadBytes, " to ",
                                             kMaxRowBytes));
   }
 
-  std::string rest_;  // of a record that began in an earlier block
+  std::string rest_;  // the beginning of a record, from earlier blocks
 };
 
 }  // namespace
@@ -101,8 +101,8 @@ std::unique_ptr<RowCutter> RowCutter::Create(v1::SaveFormat::Kind kind, const Ro
 
 absl::Status RowCutter::Deliver(absl::string_view row, const char* name) {
   if (rows_ == max_rows_) {
-    return absl::DataLossError(absl::StrCat("it has more rows than the ", max_rows_,
-                                            " of when it was saved; restore the file from a copy"));
+    return absl::DataLossError(absl::StrCat("it has more than the ", max_rows_,
+                                            " rows that were saved; restore the file from a copy"));
   }
   ++rows_;
   const absl::Status status = row_(row);

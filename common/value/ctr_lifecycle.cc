@@ -20,7 +20,7 @@ void Fade(double factor, float* value) {
   StoreDouble(value + ValueLayout::kClick, LoadClick(value) * factor);
 }
 
-// The days that a day-number cell lies back; none if it is after today.
+// Days from the last seen day to today; 0 if that day is after today.
 double DaysBack(float last_seen, uint32_t day) {
   return std::max(0.0, static_cast<double>(day) - double{last_seen});
 }
@@ -41,9 +41,9 @@ absl::Status CheckDay(const v1::TableSpec& table, uint32_t day) {
   const double least = 2.0 * CtrBounds(table.ctr()).delta_keep_days;
   if (day > least && day <= kMaxDay) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "table '", table.name(), "' keeps the day on which a row was seen (day_id_decay), and ", day,
-      " cannot be today: it must be above ", least, " and at most ", kMaxDay,
-      "; give the number of today, counted as its training does (days since 1970, say)"));
+      "table '", table.name(), "' stores the day on which a row was last seen (day_id_decay); day ",
+      day, " is out of range: it must be above ", least, " and at most ", kMaxDay,
+      "; pass today's number, counted as in training (e.g. days since 1970)"));
 }
 
 CtrLifecycle::Age CtrLifecycle::AgeOf(const float* value) const {
@@ -88,8 +88,8 @@ bool CtrLifecycle::Shrink(float* value) const {
          age.unseen_days <= bounds_.delete_after_unseen_days;
 }
 
-// Turns a count into the day that it means. show and click are as of today and become those of that
-// day, from which they will fade again.
+// Converts a count of unseen days into a day number. show and click, which are as of today, are
+// scaled back to that day, so that reading them decays them again.
 void CtrLifecycle::GiveDay(float* value) const {
   const float unseen = value[ValueLayout::kUnseenDays];
   if (unseen >= bounds_.delta_keep_days) return;

@@ -1,22 +1,28 @@
-// The life of a ctr value besides training (PSLib's CtrAccessor: Save, UpdateStatAfterSave,
-// Shrink): which saves hold it, what a save does to its statistics, how it fades and when it goes.
+// The lifecycle of a ctr value outside training (PSLib's CtrAccessor: Save, UpdateStatAfterSave,
+// Shrink): which saves include it, how a save changes its statistics, how it decays and when it is
+// deleted.
 //
+// clang-format off
 //   score          (show - click) * nonclk_coeff + click * click_coeff
-//   save DELTA     score >= base_threshold, delta_score >= delta_threshold, unseen <=
-//   delta_keep_days save BASE      the same with a delta_threshold of 0; ALL and BATCH hold every
-//   value after a save   DELTA, BASE: delta_score = 0 where the save held the value; BATCH: unseen
-//   + 1 shrink         show and click * show_click_decay_rate first; then the value goes if
+//   save DELTA     values with score >= base_threshold, delta_score >= delta_threshold and
+//                  unseen <= delta_keep_days
+//   save BASE      the same with a delta_threshold of 0
+//   save ALL       every value
+//   save BATCH     every value
+//   after a save   DELTA, BASE: delta_score = 0 in each saved value; BATCH: unseen + 1
+//   shrink         multiplies show and click by show_click_decay_rate; then deletes the value if
 //                  score < delete_threshold or unseen > delete_after_unseen_days
+// clang-format on
 //
-// Two forms of the cell unseen_days. A count of days, which BATCH raises and a push sets to 0: show
-// and click fade where they are stored, once each shrink. Or, with CtrRules.day_id_decay, the
-// number of the day on which the value was seen last: unseen = today - last, show and click are
-// stored as of that day, and fade by rate^(today - last) where they are read; only a push stores
-// the faded numbers, so a shrink or a save may be repeated. (PSLib deletes values that were seen
-// after today; here they count as seen today, so a day typed too small removes nothing.)
+// The cell unseen_days has two forms. (1) A count of days, which BATCH increments and a push resets
+// to 0; each shrink decays the stored show and click. (2) With CtrRules.day_id_decay, the number of
+// the day on which the value was last seen: unseen = today - last. show and click are stored as of
+// that day and are decayed by rate^(today - last) when they are read. Only a push stores the
+// decayed numbers, so a shrink or a save may be repeated. (PSLib deletes values that were seen
+// after today. Here they count as seen today, so a day typed too small deletes nothing.)
 //
-// In the second form a cell below delta_keep_days is still a count, of a table that was trained in
-// the first form: such a value has faded already, up to today. The next shrink gives it its day.
+// In form (2) a cell below delta_keep_days is still a count, left by training in form (1). Such a
+// value has already decayed up to today. The next shrink converts the count to a day number.
 #pragma once
 
 #include "common/value/value_layout.h"
@@ -24,7 +30,7 @@
 
 namespace cistern {
 
-// Constants of CtrRules with the defaults for those that are not set (PSLib's).
+// The constants of CtrRules, with PSLib's defaults for those that are not set.
 struct CtrBounds {
   explicit CtrBounds(const v1::CtrRules& rules);
 
@@ -33,27 +39,27 @@ struct CtrBounds {
   float delete_threshold, delete_after_unseen_days;
 };
 
-// OK if `day` can be today for a table of these rules: any where unseen_days is a count; else a
-// number above twice delta_keep_days, so that no day looks like a count, and up to 2^24, all of
-// which a float can tell apart.
+// OK if `day` is a possible number of today for this table. Any day is, if unseen_days is a count.
+// Otherwise the day must be above twice delta_keep_days, so that no day looks like a count, and at
+// most 2^24, up to which a float represents every integer.
 absl::Status CheckDay(const v1::TableSpec& table, uint32_t day);
 
 // Threads: immutable; any thread.
 class CtrLifecycle {
  public:
-  // layout: of a ctr table; outlives this. day: today, checked by CheckDay.
+  // layout: of a ctr table; outlives this. day: today's number, validated by CheckDay.
   CtrLifecycle(const ValueLayout* layout, uint32_t day)
       : layout_(layout), bounds_(layout->ctr()), day_(day) {}
 
-  // Whether a save of `mode` holds this value.
+  // Whether a save of `mode` includes this value.
   bool IsSaved(v1::SaveMode mode, const float* value) const;
-  // Does to the value what follows such a save; whether that changed it.
+  // Updates the statistics after a save of `mode`; returns whether the value changed.
   bool UpdateAfterSave(v1::SaveMode mode, float* value) const;
-  // Fades the value; false if it is no longer worth keeping.
+  // Decays the value; returns false if it must be deleted.
   bool Shrink(float* value) const;
 
  private:
-  // How long ago a value was seen, and what is left of its show and click.
+  // How long ago a value was seen, and the factor to apply to its show and click.
   struct Age {
     float unseen_days;
     double fade;

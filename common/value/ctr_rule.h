@@ -1,5 +1,5 @@
-// What one push does to one ctr value, once for server CPU, worker CPU and GPU (PSLib's
-// CtrAccessor; ctr_accessor.h says what happens, ctr_lifecycle.h what the days mean).
+// The effect of one push on one ctr value, shared by the server's CPU, the worker's CPU and the GPU
+// (PSLib's CtrAccessor). ctr_accessor.h describes the update, ctr_lifecycle.h the meaning of days.
 #pragma once
 
 #include <cmath>
@@ -12,18 +12,18 @@
 
 namespace cistern {
 
-// What a batch says about one key, summed over its occurrences.
+// The contribution of a batch to one key, summed over the key's occurrences.
 struct CtrPush {
   float slot = 0;
   float show = 0;   // occurrences
   float click = 0;  // occurrences with a positive label
   float embed_grad = 0;
-  const float* embedx_grad = nullptr;  // [dim]; ignored while the value is short
-  uint32_t day = 0;  // today, where the table keeps day numbers (common/value/ctr_lifecycle.h)
+  const float* embedx_grad = nullptr;  // [dim]; ignored while the value has no embedx
+  uint32_t day = 0;  // today, if the table stores day numbers (common/value/ctr_lifecycle.h)
 };
 
-// The rules of a ctr table, and where the fields of its values lie: plain data, copied into
-// kernels. MakeCtrRule (ctr_accessor.h) fills it from a ValueLayout, which knows those places.
+// The rules of a ctr table and the cell indices of its fields: plain data, copied into kernels.
+// MakeCtrRule (ctr_accessor.h) fills it from a ValueLayout.
 struct CtrRule {
   RuleParams rule;
   float nonclk_coeff = 0, click_coeff = 0, embedx_threshold = 0;
@@ -36,7 +36,7 @@ struct CtrRule {
            slot = 0, embedx_state = 0, embedx_w = 0;
 };
 
-// A wide field in two cells, which may be at any even or odd place.
+// Reads and writes a wide field: a double in two cells, at an even or odd index.
 CISTERN_HOST_DEVICE inline double ReadWide(const float* cells) {
   const float halves[2] = {cells[0], cells[1]};
   double x;
@@ -55,16 +55,16 @@ CISTERN_HOST_DEVICE inline double CtrScore(const CtrRule& rule, double show, dou
          click * static_cast<double>(rule.click_coeff);
 }
 
-// What a push does to the statistics before it adds to them: the value is seen today, and show and
-// click fade to today where the table keeps day numbers. day 0: the table counts days, or its
-// worker does not know today (the value then has an unseen count of 0 and has not faded).
+// Prepares the statistics of a value for a push: marks it as seen today and, if the table stores
+// day numbers, decays show and click to today. day 0: the table counts days, or its worker does not
+// know today's number (the value then gets an unseen count of 0 and does not decay).
 CISTERN_HOST_DEVICE inline void SeeCtrValue(const CtrRule& rule, uint32_t day, float* value) {
   float& cell = value[rule.unseen_days];
   if (day == 0 || !rule.day_id_decay) {
     cell = 0.0f;
     return;
   }
-  if (cell >= rule.delta_keep_days) {  // else a count: it has faded already
+  if (cell >= rule.delta_keep_days) {  // otherwise a count: show and click have already decayed
     const double back = static_cast<double>(day) - static_cast<double>(cell);
     const double fade = pow(rule.decay_rate, back > 0 ? back : 0.0);
     WriteWide(value + rule.show, ReadWide(value + rule.show) * fade);
@@ -74,13 +74,13 @@ CISTERN_HOST_DEVICE inline void SeeCtrValue(const CtrRule& rule, uint32_t day, f
   if (cell < today) cell = today;
 }
 
-// What the gradients of a push are multiplied by.
+// The factor applied to the gradients of a push.
 CISTERN_HOST_DEVICE inline float CtrGradientScale(const CtrRule& rule, const CtrPush& push) {
   return rule.show_scale && push.show > 0 ? 1.0f / push.show : 1.0f;
 }
 
-// What a push does to statistics and slot. Returns whether embedx exists from now on; `full`: it
-// has existed before.
+// Applies a push to the statistics and the slot. full: whether embedx existed before. Returns
+// whether embedx exists from now on.
 CISTERN_HOST_DEVICE inline bool PushCtrStatistics(const CtrRule& rule, const CtrPush& push,
                                                   bool full, float* value) {
   SeeCtrValue(rule, push.day, value);
@@ -95,15 +95,15 @@ CISTERN_HOST_DEVICE inline bool PushCtrStatistics(const CtrRule& rule, const Ctr
   return rule.dim > 0 && CtrScore(rule, show, click) >= static_cast<double>(rule.embedx_threshold);
 }
 
-// A step of `n` weights on the host. Never inlined: what stands around it would decide which of its
-// products a compiler joins with a sum, and so the last bit.
+// Applies one step to `n` weights on the host. Never inlined: otherwise the surrounding code would
+// decide which products the compiler fuses with a sum (FMA), and so the last bit of the result.
 [[gnu::noinline]] inline void StepCtrWeights(const CtrRule& rule, float step_size, uint32_t n,
                                              const float* grad, float* weight, float* state) {
   ApplyRule(rule.rule, step_size, n, grad, weight, state);
 }
 
-// A push to a value on the host, but for the embedx that it may create: where it returns true and
-// `full` is false, that is the caller's. scaled: [dim], overwritten.
+// Applies a push to a value on the host, except for the creation of embedx: if `full` is false and
+// the result is true, the caller must create embedx. scaled: [dim], scratch space.
 inline bool PushToCtrValue(const CtrRule& rule, float step_size, const CtrPush& push, bool full,
                            float* scaled, float* value) {
   const bool exists = PushCtrStatistics(rule, push, full, value);
@@ -117,8 +117,8 @@ inline bool PushToCtrValue(const CtrRule& rule, float step_size, const CtrPush& 
   return true;
 }
 
-// The first weights of an embedx that the push created, its state zero. Several threads may share
-// the work (FillWeights).
+// Writes the initial weights of an embedx that the push created and zeroes its state. Several
+// threads may share the work (FillWeights).
 CISTERN_HOST_DEVICE inline void CreateEmbedx(const CtrRule& rule, const FirstWeights& first,
                                              Key key, float* value, uint32_t part = 0,
                                              uint32_t parts = 1) {

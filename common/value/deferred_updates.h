@@ -1,25 +1,25 @@
-// Rows that a step does not touch, and still move (HugeCTR's update_type Global and LazyGlobal):
-// what they have missed is made up when they are read next, instead of touching every row in every
-// step.
+// Deferred updates: some rules move a row even in steps that do not touch it (HugeCTR's update_type
+// Global and LazyGlobal). Instead of updating every row in every step, the missed updates are
+// applied when the row is next read.
 //
-// A row of such a table carries the number of the last step that is in it, behind its rule's state.
-// Between two touches its gradients were zero, so how it moved follows from its own state and from
-// the steps' sizes alone, whenever that is computed:
+// A row of such a table stores the number of its last step after the state of its rule. Between two
+// touches its gradients are zero, so the missed updates depend only on the row's own state and on
+// the step sizes, and may be computed at any later time:
 //
-//   Momentum, Nesterov  a velocity that fades geometrically: the sum of k moves in closed form
-//   Adam, Global        the steps themselves, one after another, with their own sizes: to the bit
-//                       what a step over every row would have done. A move fades by
-//                       r = beta1 / sqrt(beta2) a step, so after kFadedMove of the first one has
-//                       been reached the rest, less than a float's rounding of what has been
-//                       added, is left out and only m and v fade on: a row costs 198 steps at most
-//                       with the usual constants, however long it was away
-//   Adam, LazyGlobal    m / (sqrt(v) + epsilon) and the step size as they were at the last touch,
-//                       times the sum of beta1^j: HugeCTR's formula (v2.3
-//                       src/embeddings/update_params_functor.cu). There the gradient of a touch
-//                       waits for the next one too; here it is applied at once, so that nothing
-//                       is ever pending but missed steps
+//   Momentum, Nesterov  the velocity decays geometrically: the sum of k updates in closed form
+//   Adam, Global        the steps themselves, in order, each with its own step size: bit-identical
+//                       to a step over every row. An update shrinks by r = beta1 / sqrt(beta2) per
+//                       step. Once it is below kFadedMove times the first one, the remaining sum is
+//                       below the rounding error of the weight and is left out; only m and v decay
+//                       further. With the usual constants a row costs at most 198 steps, however
+//                       long it was not read
+//   Adam, LazyGlobal    m / (sqrt(v) + epsilon) and the step size as of the last touch, times the
+//                       sum of beta1^j: HugeCTR's formula (v2.3
+//                       src/embeddings/update_params_functor.cu). HugeCTR also defers the gradient
+//                       of a touch to the next touch; here it is applied at once, so that only
+//                       missed steps are ever pending
 //
-// Rules without such a memory (SGD, AdaGrad, FTRL) have nothing to make up.
+// Rules without momentum (SGD, AdaGrad, FTRL) have no deferred updates.
 #pragma once
 
 #include <cmath>
@@ -30,10 +30,11 @@
 
 namespace cistern {
 
-// Of the first missed move: what is left out of the sum of Adam's.
+// Adam's updates are summed until they fall below this fraction of the first missed one.
 inline constexpr double kFadedMove = 0x1p-30;
 
-// Steps after which Adam's moves have faded; 0 if they do not fade (beta1 >= sqrt(beta2)).
+// Number of steps after which Adam's updates are below kFadedMove; 0 if they do not decay
+// (beta1 >= sqrt(beta2)).
 CISTERN_HOST_DEVICE inline uint64_t FadingSteps(const RuleParams& rule) {
   const double r = static_cast<double>(rule.beta1) / sqrt(static_cast<double>(rule.beta2));
   if (!(r < 1)) return 0;
@@ -41,7 +42,8 @@ CISTERN_HOST_DEVICE inline uint64_t FadingSteps(const RuleParams& rule) {
   return static_cast<uint64_t>(ceil(log(kFadedMove) / log(r)));
 }
 
-// x^k by squaring, so that every machine gives the same bits; in double, as rounding squares too.
+// x^k by repeated squaring, so that every machine computes the same bits; in double, because
+// squaring also amplifies rounding errors.
 CISTERN_HOST_DEVICE inline float PowerOf(double x, uint64_t k) {
   double power = 1.0;
   for (; k > 0; k >>= 1) {
@@ -51,8 +53,8 @@ CISTERN_HOST_DEVICE inline float PowerOf(double x, uint64_t k) {
   return static_cast<float>(power);
 }
 
-// Steps from + 1 .. to of Adam without a gradient, for `lanes` <= kLanes weights: these stay in
-// registers from the first step to the last.
+// Applies Adam's steps from + 1 .. to with a zero gradient to `lanes` <= kLanes weights, which stay
+// in registers throughout.
 template <uint32_t kLanes>
 CISTERN_HOST_DEVICE inline void RepeatAdam(const RuleParams& rule, const float* step_sizes,
                                            uint64_t from, uint64_t to, uint32_t lanes,
@@ -78,8 +80,8 @@ CISTERN_HOST_DEVICE inline void RepeatAdam(const RuleParams& rule, const float* 
   }
 }
 
-// A row that no step has touched has nothing to move it, unless it was loaded with its state.
-// state: m or the velocity first.
+// Whether a row that no step has touched cannot move: its m, or its velocity, is zero unless the
+// row was loaded with its state. state: m or the velocity comes first.
 CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
   for (uint32_t i = 0; i < n; ++i) {
     if (state[i] != 0.0f) return false;
@@ -87,10 +89,10 @@ CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
   return true;
 }
 
-// Makes up steps from + 1 .. to for `n` weights that were last part of step `from`.
+// Applies the deferred updates of steps from + 1 .. to to `n` weights whose last step was `from`.
 //
-// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: StepSize() of step t at t - 1,
-// up to `to`; other rules than Adam do not read it. fading_steps: FadingSteps(rule).
+// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: [to], StepSize() of step t at
+// index t - 1; read for Adam only. fading_steps: FadingSteps(rule).
 CISTERN_HOST_DEVICE inline void ApplyDeferredUpdates(const RuleParams& rule,
                                                      const float* step_sizes, uint64_t fading_steps,
                                                      uint64_t from, uint64_t to, uint32_t n,
@@ -128,7 +130,8 @@ CISTERN_HOST_DEVICE inline void ApplyDeferredUpdates(const RuleParams& rule,
     }
     case RuleKind::kMomentum:
     case RuleKind::kNesterov: {
-      // A move without a gradient: beta v, beta^2 v for Nesterov; the next one beta times that.
+      // An update with a zero gradient: beta v, or beta^2 v for Nesterov; each next one is beta
+      // times the previous one.
       const float faded = PowerOf(rule.beta1, missed);
       const float first = rule.kind == RuleKind::kMomentum ? rule.beta1 : rule.beta1 * rule.beta1;
       const float moves = first * (1.0f - faded) / (1.0f - rule.beta1);
@@ -144,8 +147,8 @@ CISTERN_HOST_DEVICE inline void ApplyDeferredUpdates(const RuleParams& rule,
 }
 
 // The same for a row of a pass or of a table, whose state ends with the number of its last step
-// (RowStateFloats); that becomes `mark`: `to`, or to + 1 where the row takes part in the next step.
-// Whole numbers above 2^24 are rounded in a float: such a row is off by a step or two.
+// (RowStateFloats). Sets that number to `mark`: `to`, or to + 1 if the row takes part in the next
+// step. A float rounds integers above 2^24, so from there on a row may be off by a step or two.
 CISTERN_HOST_DEVICE inline void ApplyDeferredUpdatesToRow(const RuleParams& rule,
                                                           const float* step_sizes,
                                                           uint64_t fading_steps, uint64_t to,

@@ -1,4 +1,4 @@
-// Which server holds which rows of a dense table.
+// The distribution of a dense table's rows over the servers.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ struct DenseRange {
 };
 
 // The rows that server `rank` of `server_num` owns: [r * per, min((r + 1) * per, rows)) with
-// per = rows / n + 1 (spec/003 section 1.5); may be empty.
+// per = rows / n + 1 (spec/003 section 1.5). The range may be empty.
 inline DenseRange DenseRangeOf(uint64_t rows, uint32_t rank, uint32_t server_num) {
   const uint64_t per = rows / server_num + 1;
   return {std::min(rows, rank * per), std::min(rows, (rank + uint64_t{1}) * per)};

@@ -1,5 +1,5 @@
-// First weights of a new row: a pure function of (seed, key, position), alike for servers, the
-// worker's CPU and GPU.
+// Initial weights of a new row: a pure function of (seed, key, position), the same on servers, on
+// the worker's CPU and on the GPU.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,8 @@ struct FirstWeights {
   Kind kind = Kind::kZero;
   float range = 0;  // half the width (uniform), the standard deviation (normal)
   uint64_t seed = 0;
-  // kSlotUniform: keys of each slot, [slot_num]. Borrowed, in the memory of the device that reads.
+  // kSlotUniform: the number of keys of each slot, [slot_num]. Borrowed; in the memory of the
+  // device that reads it.
   const uint64_t* slot_sizes = nullptr;
   uint32_t slot_num = 0;
 };
@@ -29,8 +30,8 @@ struct FirstWeights {
 // slot_sizes points into `initializer`.
 FirstWeights MakeFirstWeights(const v1::Initializer& initializer, uint64_t seed);
 
-// Half the width of the first weights of `key`; kSlotUniform: by the size of the slot that holds
-// the key, `range` where none does (HugeCTR 2.3, data_simulator.hpp: sqrt(1 / slot_size)).
+// Half the width of the distribution for `key`. kSlotUniform: sqrt(1 / slot_size) for the slot that
+// contains the key (HugeCTR 2.3, data_simulator.hpp), or `range` if no slot does.
 CISTERN_HOST_DEVICE inline float RangeOf(const FirstWeights& first, Key key) {
   if (first.kind != FirstWeights::Kind::kSlotUniform) return first.range;
   for (uint32_t s = 0; s < first.slot_num; ++s) {
@@ -41,9 +42,9 @@ CISTERN_HOST_DEVICE inline float RangeOf(const FirstWeights& first, Key key) {
   return first.range;
 }
 
-// Writes first weights of `key` to out[0 .. n): block j of the generator gives cells 4j .. 4j+3
-// (uniform) or 2j, 2j+1 (normal). Several threads may share the work: each writes the blocks
-// part, part + parts, ...
+// Writes the initial weights of `key` to out[0 .. n): block j of the generator yields cells
+// 4j .. 4j+3 (uniform) or 2j, 2j+1 (normal). Several threads may share the work: each writes the
+// blocks part, part + parts, ...
 CISTERN_HOST_DEVICE inline void FillWeights(const FirstWeights& first, Key key, uint32_t n,
                                             float* out, uint32_t part = 0, uint32_t parts = 1) {
   constexpr uint64_t kWeightStream = 0;  // so that fields of one key never share bits

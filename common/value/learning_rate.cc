@@ -5,7 +5,7 @@
 
 namespace cistern {
 
-// Warm-up goes before decay.
+// Warm-up takes precedence over decay.
 double LearningRateSchedule::At(uint64_t step) const {
   const double n = static_cast<double>(step);
   if (step <= warmup_steps) return n * base / static_cast<double>(warmup_steps);

@@ -1,5 +1,5 @@
-// The hash of one row, of which a table's digest is the sum: of a sparse table its rows', of a
-// dense one its cells'. Sums of parts add up (modulo 2^64), in any order.
+// Hashes that make up a table's digest: the sum (modulo 2^64) of the row hashes of a sparse table,
+// or of the cell hashes of a dense table. Digests of parts add up in any order.
 #pragma once
 
 #include <cstring>
@@ -11,15 +11,15 @@
 
 namespace cistern {
 
-// XXH3-64 of {key u64, full u64, full_floats cells (zeros where embedx is absent)}, little-endian.
+// XXH3-64 of {key u64, full u64, full_floats cells (zeros if embedx is absent)}, little-endian.
 //
-// Threads: one at a time (it keeps a buffer).
+// Threads: one at a time (each object has one buffer).
 class RowDigest {
  public:
   explicit RowDigest(const ValueLayout& layout)
       : layout_(layout), row_(2 * sizeof(uint64_t) + layout.full_floats() * sizeof(float)) {}
 
-  // value: full_floats cells; those beyond floats(full) are not looked at.
+  // value: full_floats cells; cells beyond floats(full) are ignored.
   uint64_t operator()(Key key, const float* value, bool full) {
     const uint64_t head[2] = {key, full};
     const size_t bytes = layout_.floats(full) * sizeof(float);
@@ -34,7 +34,7 @@ class RowDigest {
   std::vector<char> row_;
 };
 
-// XXH3-64 of {row u64, column u32, bits u32}, little-endian; row: of the whole dense table.
+// XXH3-64 of {row u64, column u32, bits u32}, little-endian. row: index in the whole dense table.
 inline uint64_t DenseCellDigest(uint64_t row, uint32_t column, float cell) {
   struct {
     uint64_t row;

@@ -19,7 +19,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
-// A field as people read it: a number, a quoted text, an enumerator; a list as [a, b].
+// A field as readable text: a number, a quoted string, an enumerator; a list as [a, b].
 std::string FieldText(const Message& message, const FieldDescriptor* field) {
   std::string text, element;
   if (!field->is_repeated()) {
@@ -39,7 +39,7 @@ bool IsMessage(const FieldDescriptor* field) {
 }
 
 // The first field in which two messages differ: "rule.kind is ADAM here and SGD there".
-// path: of the messages, with a dot behind it, or empty.
+// path: of the messages, with a trailing dot, or empty.
 std::string FieldDifference(const Message& here, const Message& there, const std::string& path) {
   const Reflection* reflection = here.GetReflection();
   for (int i = 0; i < here.GetDescriptor()->field_count(); ++i) {
@@ -49,7 +49,7 @@ std::string FieldDifference(const Message& here, const Message& there, const std
       const bool set = reflection->HasField(here, field);
       if (set != reflection->HasField(there, field)) {
         return absl::StrCat(name,
-                            set ? " is set here and not there" : " is set there and not here");
+                            set ? " is set here but not there" : " is set there but not here");
       }
       const std::string difference = FieldDifference(
           reflection->GetMessage(here, field), reflection->GetMessage(there, field), name + ".");
@@ -62,7 +62,7 @@ std::string FieldDifference(const Message& here, const Message& there, const std
   return "";
 }
 
-// The first difference of two lists of tables. kind: "table" or "dense table".
+// The first difference between two lists of tables. kind: "table" or "dense table".
 template <typename Tables>
 std::string TablesDifference(const std::string& kind, const Tables& here, const Tables& there) {
   for (int i = 0; i < here.size() && i < there.size(); ++i) {
@@ -75,12 +75,12 @@ std::string TablesDifference(const std::string& kind, const Tables& here, const 
   }
   if (here.size() == there.size()) return "";
   if (here.size() > there.size()) {
-    return absl::StrCat(kind, " '", here[there.size()].name(), "' is here and not there");
+    return absl::StrCat(kind, " '", here[there.size()].name(), "' exists here but not there");
   }
-  return absl::StrCat(kind, " '", there[here.size()].name(), "' is there and not here");
+  return absl::StrCat(kind, " '", there[here.size()].name(), "' exists there but not here");
 }
 
-// What a dense rule needs: columns in this order (none: any), and constants within these ranges.
+// The requirements of a dense rule: columns in this order (none: any), and the constants to check.
 struct DenseRuleNeeds {
   std::vector<std::string> columns;
   bool learning_rate = false, betas = false, epsilon = false, sums = false, decay = false;
@@ -160,16 +160,16 @@ absl::Status CheckDenseTable(const v1::DenseTableSpec& table) {
   return CheckConstants(table.rule());
 }
 
-// Before anything looks at single tables: their number alone may be a lie.
+// Checked before any single table: a hostile caller may send any number of them.
 absl::Status CheckSize(const v1::Schema& schema) {
   const int64_t tables = int64_t{schema.tables_size()} + schema.dense_tables_size();
   if (tables > kMaxTables) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the schema has ", tables, " tables; at most ", kMaxTables, " fit a server"));
+        absl::StrCat("the schema has ", tables, " tables; the limit is ", kMaxTables));
   }
   if (const size_t bytes = schema.ByteSizeLong(); bytes > kMaxSchemaBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the schema has ", bytes, " bytes; at most ",
-                                                   kMaxSchemaBytes, " are accepted"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the schema has ", bytes, " bytes; the limit is ", kMaxSchemaBytes));
   }
   return absl::OkStatus();
 }
@@ -182,15 +182,15 @@ absl::Status CountCells(const v1::DenseTableSpec& table, uint64_t* cells) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "its ", table.rows(), " rows of ", columns, " columns bring the dense tables above ",
-      kMaxDenseCells, " cells; keep parameters of that number in a sparse table"));
+      "its ", table.rows(), " rows of ", columns, " columns raise the dense tables above ",
+      kMaxDenseCells, " cells in total; keep that many parameters in a sparse table"));
 }
 
 }  // namespace
 
 uint64_t SchemaHash(const v1::Schema& schema) {
   if (schema.tables_size() == 0 && schema.dense_tables_size() == 0) return 0;
-  // A message without maps and unknown fields serializes to the same bytes everywhere.
+  // A message without maps or unknown fields serializes to the same bytes everywhere.
   const uint64_t hash = HashBytes(schema.SerializeAsString());
   return hash == 0 ? 1 : hash;
 }

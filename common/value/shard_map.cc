@@ -8,7 +8,7 @@ absl::StatusOr<ShardMap> ShardMap::Create(uint32_t shard_num, uint32_t server_nu
   if (server_num < 1 || server_num > shard_num || shard_num > 65536) {
     return absl::InvalidArgumentError(
         absl::StrCat("shard_num ", shard_num, " and server_num ", server_num,
-                     " do not fit: 1 <= server_num <= shard_num <= 65536"));
+                     " are out of range: 1 <= server_num <= shard_num <= 65536"));
   }
   return ShardMap(shard_num, server_num);
 }

@@ -1,4 +1,4 @@
-// Which server holds a key: shard = key % shard_num, server = shard % server_num.
+// Maps keys to servers: shard = key % shard_num, server = shard % server_num.
 //
 // The shard is a property of the key alone, so a model saved by any number of servers loads onto
 // any other number.
@@ -11,7 +11,7 @@
 
 namespace cistern {
 
-// x % d without a division: one multiplication gives the quotient or one less (Barrett).
+// x % d without a division: one multiplication yields the quotient or one less (Barrett).
 class FastModulus {
  public:
   explicit FastModulus(uint32_t divisor)
@@ -40,18 +40,18 @@ class ShardMap {
   uint32_t server_num() const { return server_num_; }
   ShardIndex shard(Key key) const { return modulus_(key); }
   uint32_t server(ShardIndex shard) const { return shard % server_num_; }
-  // Position of a shard among those of its server.
+  // Index of a shard among the shards of its server.
   uint32_t local_index(ShardIndex shard) const { return shard / server_num_; }
-  // The shard at `local` on server `rank`.
+  // The shard with index `local` on server `rank`.
   ShardIndex global_shard(uint32_t rank, uint32_t local) const {
     return rank + local * server_num_;
   }
-  // Shards of server `rank`: shard_num / server_num, and one more on the first shard_num %
-  // server_num.
+  // The number of shards on server `rank`: shard_num / server_num, plus one on the first
+  // shard_num % server_num servers.
   uint32_t local_shard_num(uint32_t rank) const {
     return shard_num() / server_num_ + (rank < shard_num() % server_num_ ? 1 : 0);
   }
-  // Identity of this map, carried by every call.
+  // Identity of this map, sent with every call.
   uint64_t hash() const;
 
  private:

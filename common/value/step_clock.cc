@@ -35,12 +35,12 @@ const v1::RateHistory& HistoryOf(const v1::StepClock& clock, TableId table) {
   return i < clock.rates_size() ? clock.rates(i) : v1::RateHistory::default_instance();
 }
 
-// Steps of segments may descend, or lie beyond the clock's: a training that went back to its best
+// Steps of segments may descend, or exceed the clock's step: a training that returned to its best
 // epoch has such a history.
 absl::Status CheckHistory(const v1::RateHistory& history) {
   if (history.segments_size() > kMaxRateSegments) {
-    return absl::InvalidArgumentError(absl::StrCat(history.segments_size(), " segments; at most ",
-                                                   kMaxRateSegments, " are kept"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(history.segments_size(), " segments; the limit is ", kMaxRateSegments));
   }
   for (const v1::RateSegment& segment : history.segments()) {
     if (segment.from_step() < 1 || segment.from_step() > kMaxSteps + 1) {
@@ -62,11 +62,11 @@ absl::Status CheckHistory(const v1::RateHistory& history) {
 absl::Status CheckStepClock(const v1::StepClock& clock, const v1::Schema& schema) {
   if (clock.step() > kMaxSteps) {
     return absl::InvalidArgumentError(
-        absl::StrCat("step ", clock.step(), "; at most ", kMaxSteps, " are counted"));
+        absl::StrCat("step ", clock.step(), " is above the limit of ", kMaxSteps));
   }
   if (clock.rates_size() > schema.tables_size()) {
-    return absl::InvalidArgumentError(absl::StrCat("rates of ", clock.rates_size(),
-                                                   " tables where ", schema.tables_size(), " are"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rates of ", clock.rates_size(), " tables; the schema has ", schema.tables_size()));
   }
   for (int i = 0; i < clock.rates_size(); ++i) {
     CISTERN_RETURN_IF_ERROR(
@@ -86,7 +86,7 @@ void StepSizes::Restore(const v1::RateHistory& history, uint64_t step) {
   for (int i = 0; i < history.segments_size() && step_ < step; ++i) {
     const bool last = i + 1 == history.segments_size();
     const uint64_t next = last ? step + 1 : history.segments(i + 1).from_step();
-    if (next <= step_ + 1) continue;  // a segment that another one replaces at once
+    if (next <= step_ + 1) continue;  // an empty segment: the next one replaces it at once
     Advance(std::min(step, next - 1), ScheduleOf(history.segments(i)), history.segments(i).scale());
   }
 }

@@ -1,5 +1,5 @@
-// How far training is, and with which step sizes it got there: for rows that make up missed steps
-// (common/value/deferred_updates.h), wherever they are read.
+// The step clock: the number of the current training step and the step sizes up to it. Deferred
+// updates (common/value/deferred_updates.h) need both wherever rows are read.
 #pragma once
 
 #include <cstdint>
@@ -15,46 +15,47 @@
 
 namespace cistern {
 
-// The most steps that a clock counts, and the most times that a rate may change: step sizes take
-// memory and time by both.
+// The maximum step of a clock and the maximum number of rate changes. Both bound the memory and the
+// time that step sizes take.
 inline constexpr uint64_t kMaxSteps = uint64_t{1} << 30;
 inline constexpr int kMaxRateSegments = 1 << 16;
 
-// kInvalidArgument, with the field, for a clock that no training of these tables can have reached:
-// too many steps, rates of more tables than there are, segments of step 0 or beyond any, rates that
-// are not numbers.
+// kInvalidArgument, naming the field, for a clock that no training of these tables can produce: too
+// many steps, rates for more tables than the schema has, segments that begin at step 0 or beyond
+// the maximum, rates that are not finite.
 absl::Status CheckStepClock(const v1::StepClock& clock, const v1::Schema& schema);
 
-// The step sizes of one table, from step 1 on. Learning rates are kept as the few schedules that
-// they follow (v1::RateHistory); the sizes are computed from these, to the same bits everywhere.
+// The step sizes of one table, from step 1 on. Learning rates are stored as the few schedules that
+// they follow (v1::RateHistory); the step sizes computed from them are bit-identical everywhere.
 //
 // Threads: one at a time.
 class StepSizes {
  public:
   explicit StepSizes(const RuleParams& rule);
 
-  // Steps 1 .. step of a run with these rates. Steps before the first of them, of a rate that is
-  // not known, have size 0: what rows missed then is not made up.
+  // Restores steps 1 .. step of a run with these rates. Steps before the first segment, whose rate
+  // is unknown, have size 0: their updates are not applied to rows that missed them.
   void Restore(const v1::RateHistory& history, uint64_t step);
 
-  // Goes on to step `step`, with this rate for all steps from the one after step() on.
+  // Advances to `step`; the given rate applies to all steps after step().
   void Advance(uint64_t step, const LearningRateSchedule& schedule, double scale);
 
   uint64_t step() const { return step_; }
   const v1::RateHistory& history() const { return history_; }
 
-  // Brings a row to the end of step `to` <= step() and marks it as part of step `mark`.
+  // Applies a row's deferred updates through step `to` <= step() and sets its last step to `mark`.
   // weight: [n], state: [RowStateFloats(rule, n)].
   void ApplyDeferred(uint64_t to, uint64_t mark, uint32_t n, float* weight, float* state) const {
     ApplyDeferredUpdatesToRow(rule_, sizes_.data(), fading_steps_, to, mark, n, weight, state);
   }
-  // For ops: StepSize() of step t at t - 1 (empty where the rule is not Adam), and FadingSteps().
+  // For ops: StepSize() of step t at index t - 1 (empty unless the rule is Adam), and
+  // FadingSteps().
   const float* sizes() const { return sizes_.data(); }
   size_t size() const { return sizes_.size(); }
   uint64_t fading_steps() const { return fading_steps_; }
 
  private:
-  // Sizes of the steps after those there are, up to step_.
+  // Appends the missing sizes, up to step_.
   void Fill(const LearningRateSchedule& schedule, double scale);
 
   const RuleParams rule_;
@@ -64,8 +65,8 @@ class StepSizes {
   std::vector<float> sizes_;
 };
 
-// Brings whole values of one table to the state that a step over every row would have left at the
-// clock's step. Nothing to do for tables that make nothing up.
+// Applies the deferred updates to whole values of one table: afterwards they are as if every step
+// up to the clock's had updated every row. Does nothing for tables without deferred updates.
 //
 // Threads: immutable after construction; any thread.
 class RowReader {
@@ -82,8 +83,8 @@ class RowReader {
   StepSizes sizes_;
 };
 
-// A row that comes from a saved model was brought up when it was saved: from here on it counts as
-// part of step `step`.
+// Sets the last step of a row from a saved model to `step`: its deferred updates were applied when
+// it was saved.
 void MarkRow(const ValueLayout& layout, uint64_t step, float* value);
 
 }  // namespace cistern

@@ -15,41 +15,44 @@ std::vector<std::string> NamesOf(const v1::Schema& schema) {
   return names;
 }
 
-// Empty if both have tables of the same names.
+// Empty if both have tables with the same names.
 template <typename Tables>
 std::string NameDifference(const Tables& here, const Tables& there) {
   for (const auto& table : here) {
     if (FindTable(there, table.name()) == nullptr) {
-      return absl::StrCat("table '", table.name(), "' is here and not there");
+      return absl::StrCat("table '", table.name(), "' exists here but not there");
     }
   }
   for (const auto& table : there) {
     if (FindTable(here, table.name()) == nullptr) {
-      return absl::StrCat("table '", table.name(), "' is there and not here");
+      return absl::StrCat("table '", table.name(), "' exists there but not here");
     }
   }
   return "";
 }
 
-// What keeps the tables `there` from becoming those `here`, dense ones of other rows aside.
+// Why the tables of `there` cannot be converted to those of `here`; empty if they can. Ignores the
+// row counts of dense tables.
 std::string UpgradeDifference(const v1::Schema& here, const v1::Schema& there) {
   std::string difference = NameDifference(here.tables(), there.tables());
   if (difference.empty()) difference = NameDifference(here.dense_tables(), there.dense_tables());
   if (!difference.empty()) return difference;
   for (const v1::TableSpec& table : here.tables()) {
     if (table.accessor() == FindTable(there.tables(), table.name())->accessor()) continue;
-    return absl::StrCat("table '", table.name(), "' has another accessor");
+    return absl::StrCat("table '", table.name(), "' has a different accessor");
   }
   return "";
 }
 
-// What keeps a schema from having all tables of `only`; `where` is a word.
+// Names the first table of `only` that the schema lacks; empty if it has them all. where: "here" or
+// "there".
 std::string MissingName(const v1::Schema& schema, const std::vector<std::string>& only,
                         const char* where) {
   const std::vector<std::string> names = NamesOf(schema);
   for (const std::string& name : only) {
     if (absl::c_linear_search(names, name)) continue;
-    return absl::StrCat("no table '", name, "' is ", where, ", only ", absl::StrJoin(names, ", "));
+    return absl::StrCat("there is no table '", name, "' ", where, ", only ",
+                        absl::StrJoin(names, ", "));
   }
   return "";
 }
@@ -73,7 +76,8 @@ void LeaveOut(const std::string& name, const std::string& reason, TableChoice* c
   table.set_reason(reason);
 }
 
-// The tables of `here` that are not in `only`, and those of other rows than `there`.
+// Leaves out the tables of `here` that are not in `only`, and dense tables whose row count differs
+// from `there`.
 void LeaveOut(const v1::Schema& here, const v1::Schema& there, const std::vector<std::string>& only,
               TableChoice* choice) {
   const auto asked = [&only](const std::string& name) {
@@ -90,9 +94,8 @@ void LeaveOut(const v1::Schema& here, const v1::Schema& there, const std::vector
     if (rows == dense->rows()) continue;
     LeaveOut(name, absl::StrCat(dense->rows(), " rows here, ", rows, " in the files"), choice);
     if (!only.empty()) {
-      choice->difference =
-          absl::StrCat("dense table '", name, "' has ", dense->rows(), " rows here and ", rows,
-                       " there, so it can only be left out");
+      choice->difference = absl::StrCat("dense table '", name, "' has ", dense->rows(),
+                                        " rows here and ", rows, " there; it can only be left out");
     }
   }
 }

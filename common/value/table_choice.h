@@ -1,9 +1,9 @@
-// Which tables of a saved model a load reads into which of its own: all, or those that the caller
-// names, as they are or converted (value_upgrade.h).
+// Selects the tables of a saved model that a load reads: all of them or those that the caller
+// names, unchanged or converted (value_upgrade.h).
 //
-// A dense table is one run of parameters whose number follows from the model's shape, so one of
-// another number of rows has no row for row counterpart. A converting load leaves it out, and says
-// so: nothing is written there, and the next training starts those parameters anew.
+// A dense table is one array of parameters whose length follows from the model's shape, so rows of
+// a dense table with another row count have no counterpart. A converting load leaves such a table
+// out and reports it: nothing is written there, and the next training initializes it anew.
 #pragma once
 
 #include <string>
@@ -15,21 +15,21 @@
 namespace cistern {
 
 struct TableChoice {
-  // Why rows of `there` cannot be those of `here`: the first difference, for people ("here" and
-  // "there" are its words). Empty: they can.
+  // Why rows of `there` cannot be loaded as rows of `here`: the first difference, worded with
+  // "here" and "there". Empty: they can be loaded.
   std::string difference;
   // Whether the same choice with `upgrade` has no difference.
   bool upgrade_cures = false;
-  // Tables of `here` that are not read, in their order.
+  // The tables of `here` that are not read, in schema order.
   std::vector<v1::TableLeftOut> left_out;
 
   bool Reads(const std::string& table) const;
 };
 
-// only: names of the tables to read, each of which both must have; empty: all, and then both have
-// tables of the same names. Without `upgrade` those tables must be equal. With it a sparse table
-// needs the same accessor, and a dense one of another number of rows is left out; where it is named
-// in `only` that is a difference.
+// only: the names of the tables to read, which must exist in both schemas. Empty: all tables, and
+// both schemas must have the same names. Without `upgrade` the chosen tables must be equal. With
+// it, a sparse table needs the same accessor, and a dense table with another row count is left out,
+// or is a difference if `only` names it.
 TableChoice ChooseTables(const v1::Schema& here, const v1::Schema& there,
                          const std::vector<std::string>& only, bool upgrade);
 

@@ -1,8 +1,9 @@
-// How a row's weights follow its gradient: each rule once, for server CPU, worker CPU and GPU.
+// The update rules that apply a gradient to a row's weights. The server's CPU, the worker's CPU and
+// the GPU share one implementation of each rule.
 //
 // Sources: HugeCTR 2.3 (sparse Adam, AdaGrad, momentum, Nesterov), PSLib's SparseAdaGrad and
-// StdAdaGrad, FTRL-Proximal of McMahan et al. 2013 (algorithm 1); where the originals differ from
-// the textbook the comment says how.
+// StdAdaGrad, FTRL-Proximal of McMahan et al. 2013 (algorithm 1). Comments mark where the originals
+// differ from the textbook.
 #pragma once
 
 #include <cmath>
@@ -23,7 +24,8 @@ enum class RuleKind : int32_t {
   kFtrl = 7,
 };
 
-// Rows that a step does not touch: they stay, or what they miss is made up (deferred_updates.h).
+// What happens to rows that a step does not touch: they stay (kLocal), or the missed updates are
+// deferred until the row is read (deferred_updates.h).
 enum class UpdateType : int32_t { kLocal = 0, kGlobal = 1, kLazyGlobal = 2 };
 
 // A rule and its constants: plain data, copied into kernels.
@@ -40,7 +42,7 @@ struct RuleParams {
   UpdateType update_type = UpdateType::kLocal;
 };
 
-// Floats of state that `n` weights under one rule carry, directly behind the weights in a value.
+// The number of state floats for `n` weights; the state directly follows the weights in a value.
 CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
   switch (kind) {
     case RuleKind::kSgd:
@@ -61,15 +63,15 @@ CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
   return 0;
 }
 
-// The same for a row of a table: the number of its last step comes behind the rule's state where
-// missed steps are made up.
+// The same for a row of a table: with deferred updates, the number of the row's last step follows
+// the state of the rule.
 CISTERN_HOST_DEVICE inline uint32_t RowStateFloats(const RuleParams& rule, uint32_t n) {
   return RuleStateFloats(rule.kind, n) + (rule.update_type != UpdateType::kLocal && n > 0 ? 1 : 0);
 }
 
-// The factor that a step multiplies its update with. For Adam the bias correction of step `t`
-// (1, 2, ...) is folded in, as HugeCTR does: lr * sqrt(1 - beta2^t) / (1 - beta1^t), computed in
-// double. For the other rules it is the learning rate.
+// The factor of a step's update. For Adam it includes the bias correction of step `t` (1, 2, ...),
+// as in HugeCTR: lr * sqrt(1 - beta2^t) / (1 - beta1^t), computed in double. For the other rules it
+// is the learning rate.
 inline float StepSize(const RuleParams& rule, double learning_rate, uint64_t t) {
   if (rule.kind != RuleKind::kAdam) return static_cast<float>(learning_rate);
   const double n = static_cast<double>(t);
@@ -93,13 +95,13 @@ CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_siz
     case RuleKind::kSgd:
       for (uint32_t i = 0; i < n; ++i) weight[i] -= step_size * grad[i];
       break;
-    case RuleKind::kAdagrad:  // the sum first, then the step
+    case RuleKind::kAdagrad:  // updates the sum first, then takes the step
       for (uint32_t i = 0; i < n; ++i) {
         state[i] += grad[i] * grad[i];
         weight[i] -= step_size * grad[i] / (sqrtf(rule.initial_g2sum + state[i]) + rule.epsilon);
       }
       break;
-    case RuleKind::kAdagradShared: {  // the step with the old sum, then the mean square is added
+    case RuleKind::kAdagradShared: {  // the step uses the old sum; then adds the mean square
       const float ratio = step_size * sqrtf(rule.initial_g2sum / (rule.initial_g2sum + state[0]));
       float sum = 0.0f;
       for (uint32_t i = 0; i < n; ++i) {
@@ -126,7 +128,7 @@ CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_siz
       }
       break;
     }
-    case RuleKind::kMomentum:  // the velocity holds the rate of its steps (HugeCTR), not gradients
+    case RuleKind::kMomentum:  // the velocity includes the learning rate of its steps (HugeCTR)
       for (uint32_t i = 0; i < n; ++i) {
         state[i] = rule.beta1 * state[i] - step_size * grad[i];
         weight[i] += state[i];
@@ -139,8 +141,8 @@ CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_siz
         weight[i] += (1.0f + rule.beta1) * state[i] - rule.beta1 * old;
       }
       break;
-    case RuleKind::kFtrl: {  // the weight follows from z and n alone, after the first step too
-      if (step_size == 0.0f) break;  // a rate of zero divides by zero
+    case RuleKind::kFtrl: {  // the weight is a function of z and n alone, even after the first step
+      if (step_size == 0.0f) break;  // avoids a division by zero
       float* z = state;
       float* sum = state + n;
       for (uint32_t i = 0; i < n; ++i) {

@@ -24,7 +24,7 @@ absl::Status NotFinite(Key key, const std::string& cell) {
   return absl::DataLossError(absl::StrCat("key ", key, ": ", cell, " is not a finite number"));
 }
 
-// Looks at all of them, four or eight at a time, because hardly ever one is not.
+// Scans all cells without an early exit, so that the loop vectorizes: nearly always all are finite.
 bool AreFinite(const float* begin, const float* end) {
   constexpr uint32_t kExponent = 0x7F800000;
   uint32_t bad = 0;
@@ -34,7 +34,7 @@ bool AreFinite(const float* begin, const float* end) {
   return bad == 0;
 }
 
-// Every cell but those of uid, whose bits may be any; show and click as the doubles that they are.
+// Checks every cell except those of uid, whose bits are arbitrary; show and click as doubles.
 absl::Status CheckFinite(const ValueLayout& layout, Key key, const float* value, bool full) {
   uint32_t begin = 0;
   if (layout.is_ctr()) {
@@ -58,7 +58,7 @@ absl::Status CheckFinite(const ValueLayout& layout, Key key, const float* value,
   return absl::OkStatus();
 }
 
-// The key of a record, and where its cells are.
+// The key of a record, and the position of its cells.
 struct RecordParts {
   Key key = 0;
   const char* cells = nullptr;
@@ -71,7 +71,7 @@ absl::StatusOr<RecordParts> Parts(absl::string_view record) {
   if (length != record.size() || length < kRecordHeadBytes ||
       (length - kRecordHeadBytes) % sizeof(float) != 0) {
     return absl::DataLossError(
-        absl::StrCat("a record of ", record.size(), " bytes says that it has ", length));
+        absl::StrCat("a record of ", record.size(), " bytes states a length of ", length));
   }
   RecordParts parts;
   std::memcpy(&parts.key, record.data() + sizeof(length), sizeof(parts.key));
@@ -111,7 +111,7 @@ absl::Status ParseDenseRecord(absl::string_view record, uint64_t row, size_t col
                               std::vector<float>* values) {
   CISTERN_ASSIGN_OR_RETURN(const RecordParts parts, Parts(record));
   if (parts.key != row) {
-    return absl::DataLossError(absl::StrCat("row ", parts.key, " is in the place of row ", row));
+    return absl::DataLossError(absl::StrCat("found row ", parts.key, " in place of row ", row));
   }
   if (parts.cell_num != columns) {
     return absl::DataLossError(

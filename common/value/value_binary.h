@@ -1,14 +1,14 @@
-// The binary form of a row: one record each, little-endian (docs/formats.md; PSLib's).
+// The binary form of a row: one little-endian record per row (docs/formats.md), as in PSLib.
 //
 //   u32 length (of the record: itself, the key and the cells)   u64 key   f32 cells[]
 //
-//   ctr        the cells of the value (value_layout.h): all, or those before embedx where it does
-//              not exist
+//   ctr        the cells of the value (value_layout.h): all of them, or only those before embedx if
+//              it does not exist
 //   embedding  all cells of the value
-//   dense      the key is the number of the row in the whole table; a cell a column
+//   dense      the key is the index of the row in the whole table; one cell per column
 //
-// Lossless, and about as large as the row in memory. A reader refuses what is not finite, as it
-// does in text.
+// The form is lossless and about as large as the row in memory. Readers reject cells that are not
+// finite, as in the text form.
 #pragma once
 
 #include <string>
@@ -28,21 +28,21 @@ void AppendValueRecord(const ValueLayout& layout, Key key, const float* value, b
                        std::string* out);
 
 // Parses one whole record into *key, value[full_floats] and *full; the cells of an absent embedx
-// are zero. kDataLoss: a length that is not its own, or of neither form of the value; a cell that
-// is not finite.
+// become zero. kDataLoss: the length field differs from the record's size or fits neither form of
+// the value, or a cell is not finite.
 absl::Status ParseValueRecord(const ValueLayout& layout, absl::string_view record, Key* key,
                               float* value, bool* full);
 
 // Appends the record of row `row` of a dense table.
 void AppendDenseRecord(uint64_t row, absl::Span<const float> values, std::string* out);
 
-// Parses a record of row `row` and appends its `columns` cells to *values. kDataLoss as above, and
-// where it is another row; *values is then as it was.
+// Parses the record of row `row` and appends its `columns` cells to *values. kDataLoss as above, or
+// if it is the record of another row; *values is then unchanged.
 absl::Status ParseDenseRecord(absl::string_view record, uint64_t row, size_t columns,
                               std::vector<float>* values);
 
-// The key and the cells of a whole record, whatever they mean. kDataLoss: a length that is not its
-// own.
+// Splits a whole record into its key and cells without interpreting them. kDataLoss if the length
+// field differs from the record's size.
 absl::Status SplitRecord(absl::string_view record, Key* key, std::vector<float>* cells);
 
 }  // namespace cistern

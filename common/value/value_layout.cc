@@ -26,7 +26,7 @@ absl::Status OutOfRange(const char* constant, float x, const char* range) {
       absl::StrCat(constant, " of the update rule is ", x, "; it must be ", range));
 }
 
-// The constants that a rule uses must keep its divisions finite: a 0 that was never set makes 0/0.
+// The constants of a rule must keep its divisions finite: an unset constant is 0 and may give 0/0.
 absl::Status CheckConstants(const RuleParams& rule) {
   const bool adam = rule.kind == RuleKind::kAdam;
   const bool momentum = rule.kind == RuleKind::kMomentum || rule.kind == RuleKind::kNesterov;
@@ -56,8 +56,8 @@ absl::Status CheckConstants(const RuleParams& rule) {
   if (rule.update_type != UpdateType::kLocal &&
       ((!adam && !momentum) || rule.weight_bound > 0.0f)) {
     return absl::InvalidArgumentError(
-        "only Adam, MomentumSGD and Nesterov without a weight_bound move rows that a step does not "
-        "touch; the update rule must be LOCAL");
+        "only Adam, MomentumSGD and Nesterov without a weight_bound support deferred updates; the "
+        "update rule must be LOCAL");
   }
   return absl::OkStatus();
 }
@@ -72,7 +72,7 @@ absl::Status CheckSlotSizes(const v1::Initializer& initializer) {
     if (size == 0 || size > kReservedKey64 - sum) {
       return absl::InvalidArgumentError(
           absl::StrCat("slot_sizes of the initializer: ", size,
-                       "; each is 1 or above, and together they are below 2^63"));
+                       "; each must be 1 or above, and their sum below 2^63"));
     }
     sum += size;
   }
@@ -126,8 +126,8 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   params.lambda1 = rule.lambda1();
   params.lambda2 = rule.lambda2();
   if (!v1::UpdateRule::Missed_IsValid(rule.missed())) {
-    return absl::InvalidArgumentError(absl::StrCat("treatment ", static_cast<int>(rule.missed()),
-                                                   " of missed steps does not exist"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("update type ", static_cast<int>(rule.missed()), " does not exist"));
   }
   params.update_type = static_cast<UpdateType>(rule.missed());
   CISTERN_RETURN_IF_ERROR(CheckConstants(params));
@@ -159,7 +159,7 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
   layout.seed_ = spec.seed();
   if (ctr && layout.rule_.update_type != UpdateType::kLocal) {
     return absl::InvalidArgumentError(
-        absl::StrCat(table, ": rows of accessor CTR move only when they are touched (LOCAL)"));
+        absl::StrCat(table, ": accessor CTR has no deferred updates; the rule must be LOCAL"));
   }
   layout.state_floats_ = RowStateFloats(layout.rule_, spec.dim());
   if (ctr) {

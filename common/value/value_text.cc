@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// Writes numbers, each behind a space, at the end of a text that has room for `max_fields` of them.
+// Appends numbers, each preceded by a space, to a text; reserves room for `max_fields` of them.
 class FieldWriter {
  public:
   FieldWriter(size_t max_fields, Digits digits, std::string* out)
@@ -74,8 +74,8 @@ bool IsBlank(char c) {
   return c == ' ' || c == '\t';
 }
 
-// Splits a line into fields and reads them as numbers. The first fault is kept; everything after it
-// reads as zero, so that callers check once, at the end.
+// Splits a line into fields and parses them as numbers. The first error is kept; every later field
+// reads as zero, so callers check once, at the end.
 class FieldReader {
  public:
   explicit FieldReader(absl::string_view line) : next_(line.begin()), end_(line.end()) {
@@ -95,7 +95,7 @@ class FieldReader {
     return number;
   }
 
-  // Number: float or double. Too small a number is its nearest one, zero or subnormal.
+  // Number: float or double. A number that underflows reads as the nearest zero or subnormal.
   template <typename Number>
   Number ReadReal() {
     if constexpr (std::is_same_v<Number, float>) {
@@ -110,7 +110,7 @@ class FieldReader {
     }
     const absl::string_view field = NextField();
     Number number = 0;
-    // Twice as fast as the other, which alone tells what too small a number is.
+    // std::from_chars is twice as fast as absl's, but only absl's handles underflow.
     const auto usual = std::from_chars(field.begin(), field.end(), number);
     if (usual.ptr == field.end() && usual.ec == std::errc() && std::isfinite(number)) return number;
     const auto read = absl::from_chars(field.begin(), field.end(), number);
@@ -122,14 +122,14 @@ class FieldReader {
   }
 
   void ReadCells(float* begin, float* end) {
-    // Nearly always that is all of them.
+    // Nearly always this reads all cells.
     const size_t num = ReadFloats(&next_, end_, begin, static_cast<size_t>(end - begin));
     SkipBlanks();
     index_ += num;
     for (float* cell = begin + num; cell != end; ++cell) *cell = ReadReal<float>();
   }
 
-  // OK if every field was read and nothing is left. name(i): what field i of the line is called.
+  // OK if every field was parsed and none is left. name(i): the name of field i of the line.
   template <typename NameOfField>
   absl::Status Finish(const NameOfField& name) const {
     if (fault_ != nullptr) {
@@ -139,7 +139,7 @@ class FieldReader {
           absl::StrCat("field ", fault_index_ + 1, " (", name(fault_index_), ") ", quoted, fault_));
     }
     if (at_end()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("more fields than the ", index_, " that belong here"));
+    return absl::DataLossError(absl::StrCat("more fields than the expected ", index_));
   }
 
  private:
@@ -147,7 +147,7 @@ class FieldReader {
     while (next_ != end_ && IsBlank(*next_)) ++next_;
   }
 
-  // The next field; empty, and a fault, at the end of the line.
+  // The next field; empty, with an error recorded, at the end of the line.
   absl::string_view NextField() {
     const char* begin = next_;
     while (next_ != end_ && !IsBlank(*next_)) ++next_;
@@ -173,7 +173,7 @@ class FieldReader {
   size_t fault_index_ = 0;
 };
 
-// What field `index` of a line is called: text order puts the key first and then, for ctr, uid.
+// The name of field `index` of a line: in text the key comes first, followed by uid for ctr.
 std::string NameOfField(const ValueLayout& layout, CtrFields fields, size_t index) {
   std::vector<std::string> names = layout.FieldNames(/*full=*/true);
   if (layout.is_ctr()) {
@@ -235,7 +235,7 @@ absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, K
 
 size_t CountFields(absl::string_view line) {
   size_t count = 0;
-  bool blank = true;  // before this character
+  bool blank = true;  // whether the previous character is a blank
   for (const char c : line) {
     count += blank && !IsBlank(c);
     blank = IsBlank(c);

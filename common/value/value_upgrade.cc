@@ -8,19 +8,19 @@
 namespace cistern {
 namespace {
 
-// Weights and state of an embedx, or of an embedding, of `dim`.
+// The number of cells for the weights and state of an embedx, or of an embedding, of size `dim`.
 size_t PartCells(RuleKind kind, uint32_t dim) {
   return dim + RuleStateFloats(kind, dim);
 }
 
-// Cells of a ctr row without embedx.
+// The number of cells of a ctr row without embedx.
 size_t CellsOfHead(CtrFields fields, uint32_t uid_cells, uint32_t head_cells) {
   return size_t{head_cells} + (fields.uid ? uid_cells : 0) + (fields.slot ? 1 : 0);
 }
 
-// The dim whose weights and state are `cells`, if there is one.
+// The dim whose weights and state have `cells` cells, if there is one.
 std::optional<uint32_t> DimOf(RuleKind kind, size_t cells) {
-  // Cells grow with dim, by 1 to 3 a weight.
+  // There are 1 to 3 cells per weight.
   for (size_t dim = cells / 3; dim <= cells; ++dim) {
     if (dim > 0 && PartCells(kind, static_cast<uint32_t>(dim)) == cells) {
       return static_cast<uint32_t>(dim);
@@ -63,7 +63,7 @@ void ValueUpgrade::CopyState(const float* from, uint32_t from_weights, float* to
     *to = *from;
     return;
   }
-  const uint32_t sums = RuleStateFloats(kind, 1);  // a weight; each is an array over the weights
+  const uint32_t sums = RuleStateFloats(kind, 1);  // per weight; each is an array over the weights
   for (uint32_t i = 0; i < sums; ++i) {
     std::copy_n(from + i * from_weights, weights, to + i * to_weights);
   }
@@ -75,16 +75,16 @@ LegacyRows::LegacyRows(const v1::TableSpec& spec, CtrFields fields)
 std::optional<CtrFields> LegacyRows::FieldsOfShort(size_t cells, uint32_t uid_cells,
                                                    uint32_t head_cells) const {
   const CtrFields heads[] = {{true, true}, {false, true}, {false, false}};
-  // Records without a slot were never written, and would look like whole ones without embedx.
+  // Records always have a slot; one without would look like a whole record without embedx.
   const size_t head_num = uid_cells == 1 ? 3 : 2;
   for (const CtrFields head : absl::MakeConstSpan(heads, head_num)) {
-    if (head.uid && !fields_.uid) continue;  // no row of the model has one
+    if (head.uid && !fields_.uid) continue;  // no row of the model has a uid
     if (cells == CellsOfHead(head, uid_cells, head_cells)) return head;
   }
   return std::nullopt;
 }
 
-// unseen_days, delta_score, show, click, embed_w; and its state.
+// unseen_days, delta_score, show, click, embed_w, and the state of embed_w.
 uint32_t LegacyRows::LineHead() const {
   return 5 + layout_.slot_index() - ValueLayout::kEmbedState;
 }
@@ -107,9 +107,8 @@ absl::Status LegacyRows::CheckSlot(const Source& source) const {
   const float slot = value_[source.layout.slot_index()];
   if (slot == std::floor(slot)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      "its slot would be ", slot, ", which is no whole number: the row has other fields than its ",
-      "number of them says of table '", spec_.name(),
-      "' (older forms and other dims are told by it)"));
+      "its slot would be ", slot, ", which is not a whole number: the form of the row, inferred ",
+      "from its number of fields, does not fit table '", spec_.name(), "'"));
 }
 
 absl::StatusOr<LegacyRows::Form> LegacyRows::FormOf(size_t cells, uint32_t uid_cells,
@@ -129,9 +128,9 @@ absl::StatusOr<LegacyRows::Form> LegacyRows::FormOf(size_t cells, uint32_t uid_c
     const std::optional<uint32_t> dim = cells > head ? DimOf(kind, cells - head) : std::nullopt;
     if (dim.has_value()) return Form{fields_, *dim, true};
   }
-  return absl::DataLossError(absl::StrCat("a row of ", cells,
-                                          " fields behind the key is of no form of table '",
-                                          spec_.name(), "', older ones and other dims included"));
+  return absl::DataLossError(absl::StrCat("a row with ", cells,
+                                          " fields after the key fits no form of table '",
+                                          spec_.name(), "', including older forms and other dims"));
 }
 
 absl::StatusOr<const LegacyRows::Source*> LegacyRows::SourceOf(uint32_t dim) {

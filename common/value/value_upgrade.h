@@ -1,18 +1,19 @@
-// Rows of one layout as rows of another, for models that were saved before a table changed.
+// Converts rows of one layout to another, for models that were saved before a table changed.
 //
-// What both layouts have is kept; what only the new one has is as in a new row; what only the old
-// one has is dropped:
+// Fields in both layouts are kept; fields only in the new one are initialized as in a new row;
+// fields only in the old one are dropped:
 //
-//   w, embedx_w    of the smaller dim; more weights are those of a new row of the same key
-//   state          of the weights that are kept, where the rule is the same; else that of a new row
-//   ctr            statistics, slot, uid and embed_w; embedx where the old row has it, or where a
-//                  new row has it at once
+//   w, embedx_w    kept up to the smaller dim; further weights are those of a new row of the key
+//   state          kept for the kept weights if the rule is the same; else that of a new row
+//   ctr            statistics, slot, uid and embed_w are kept; embedx exists if the old row has it
+//                  or a new row has it at once
 //
-// Rows of PSLib and Paddle come without a schema. Their fields are told by their number:
-// uid (CtrDoubleAccessor has none) and, in text, slot too may be missing, then they are 0 and -1;
-// embedx is missing, or of the table's dim, or of any other, and then the fields that are there are
-// those of the model's rows without embedx, which tell. A number that fits two forms is taken for
-// the newer one; that its slot is no whole number gives a wrong guess away.
+// Rows of PSLib and Paddle have no schema. Their form is inferred from the number of fields. uid
+// (CtrDoubleAccessor has none) and, in text, slot may be missing; they then read as 0 and -1.
+// embedx may be missing, have the table's dim, or have any other dim. In the last case the other
+// fields are taken to be those of the model's rows without embedx, whose form is unambiguous. If
+// the number of fields fits two forms, the newer one is assumed; a wrong guess shows up as a slot
+// that is not an integer.
 #pragma once
 
 #include <map>
@@ -28,10 +29,11 @@ namespace cistern {
 // Threads: immutable; any thread.
 class ValueUpgrade {
  public:
-  // kInvalidArgument if the accessors differ: no field of one is one of the other.
+  // kInvalidArgument if the accessors differ: they have no field in common.
   static absl::StatusOr<ValueUpgrade> Create(const ValueLayout& from, const ValueLayout& to);
 
-  // from_value: [from.full_floats()]. to_value: [to.full_floats()]. Returns whether it is full.
+  // from_value: [from.full_floats()]. to_value: [to.full_floats()]. Returns whether to_value is
+  // full.
   bool Convert(Key key, const float* from_value, bool from_full, float* to_value) const;
 
  private:
@@ -41,44 +43,45 @@ class ValueUpgrade {
   ValueLayout from_, to_;
 };
 
-// Rows without a schema of their own, as values of a table.
+// Parses rows without a schema as values of a table.
 //
 // Threads: one at a time.
 class LegacyRows {
  public:
-  // spec: of the table, and usable. fields: of the model's rows with an embedx of another dim;
-  // without a uid there, none of its rows has one.
+  // spec: a valid spec of the table. fields: the optional fields in rows whose embedx has another
+  // dim; if it excludes uid, no row of the model has a uid.
   explicit LegacyRows(const v1::TableSpec& spec, CtrFields fields = {});
 
-  // The fields of a ctr row (a line, a record) without embedx; none if it is another.
+  // The optional fields of a ctr row (a line or a record) without embedx; nullopt for any other
+  // row.
   std::optional<CtrFields> FieldsOfShortLine(absl::string_view line) const;
   std::optional<CtrFields> FieldsOfShortRecord(absl::string_view record) const;
 
-  // As ParseValueLine and ParseValueRecord for rows of any form above. kDataLoss: a number of
-  // fields that is of none, or what those say.
+  // Like ParseValueLine and ParseValueRecord, for rows of any form above. kDataLoss as there, and
+  // for a number of fields that fits no form.
   absl::Status ParseLine(absl::string_view line, Key* key, float* value, bool* full);
   absl::Status ParseRecord(absl::string_view record, Key* key, float* value, bool* full);
 
  private:
-  // What a row is made of.
+  // The fields of a row.
   struct Form {
     CtrFields fields;
     uint32_t dim = 0;
     bool full = false;
   };
-  // The layout of a dim other than the table's, and the way from it.
+  // The layout for another dim than the table's, and the conversion from it.
   struct Source {
     ValueLayout layout;
     ValueUpgrade upgrade;
   };
 
-  // uid_cells: 1 in text, 2 in a record; head_cells: of the head with neither uid nor slot.
+  // uid_cells: 1 in text, 2 in a record. head_cells: cells of the head without uid and slot.
   absl::StatusOr<Form> FormOf(size_t cells, uint32_t uid_cells, uint32_t head_cells) const;
   absl::StatusOr<const Source*> SourceOf(uint32_t dim);
-  uint32_t LineHead() const;  // fields of a line behind the key that every form has
+  uint32_t LineHead() const;  // number of fields after the key that every line has
   std::optional<CtrFields> FieldsOfShort(size_t cells, uint32_t uid_cells,
                                          uint32_t head_cells) const;
-  // kDataLoss: what was read as the slot cannot be one.
+  // kDataLoss if the value parsed as the slot cannot be one.
   absl::Status CheckSlot(const Source& source) const;
 
   const v1::TableSpec spec_;

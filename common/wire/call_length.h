@@ -1,4 +1,5 @@
-// How long a control call may take: what its deadline and the threads that run it depend on.
+// Classes of control calls by how long they may take. The class determines a call's deadline and
+// the threads that run it.
 #pragma once
 
 #include "proto/control_plane.pb.h"
@@ -6,13 +7,13 @@
 namespace cistern {
 
 enum class CallLength {
-  kLook,    // reads what is in memory: health depends on these
-  kShort,   // notes something
-  kCommit,  // moves a pass on; its time grows with what was staged
+  kLook,    // reads memory only; health checks depend on these calls
+  kShort,   // records something
+  kCommit,  // advances a pass; its time grows with the staged rows
   kLong,    // its time grows with the tables
 };
 
-// The length of a method that control_methods.h gives `length`, for this request.
+// The length of this request to a method whose entry in control_methods.h has `length`.
 template <class Request>
 CallLength LengthOf(CallLength length, const Request&) {
   return length;

@@ -1,14 +1,14 @@
-// Who makes the call that this thread handles. The planes are plain functions without a place for
-// it, and only the log asks.
+// The peer whose call the current thread handles. It is thread-local because the methods of the
+// planes have no parameter for it and only the log needs it.
 #pragma once
 
 #include <string>
 
 namespace cistern {
 
-// Lives for as long as a thread handles a call of `peer`, e.g. "ipv4:10.0.0.3:51234".
+// Lives while a thread handles a call of `peer`, e.g. "ipv4:10.0.0.3:51234".
 //
-// Threads: each has its own.
+// Threads: each thread has its own.
 class CallPeer {
  public:
   explicit CallPeer(std::string peer);
@@ -16,9 +16,9 @@ class CallPeer {
   CallPeer(const CallPeer&) = delete;
   CallPeer& operator=(const CallPeer&) = delete;
 
-  // "this process" outside of any.
+  // The peer of the current call; "this process" outside of any call.
   static const std::string& Current();
-  // Whether the call comes from another process.
+  // Whether the current call comes from another process.
   static bool IsRemote();
 
  private:

@@ -1,10 +1,10 @@
-// The methods of the control plane, once: interface, gRPC server and gRPC client are made from this
-// list, and proto/control_plane.proto says what each is for.
+// The list of control-plane methods. The interface, the gRPC server and the gRPC client are all
+// generated from it; proto/control_plane.proto describes each method.
 #pragma once
 
-// METHOD(name, request message, reply message, CallLength). Calls of one length share threads on a
-// server (control_threads.h), so that those of another never wait for them. Stats with digests is
-// long (call_length.h).
+// METHOD(name, request message, reply message, CallLength). Each length has its own threads on a
+// server (control_threads.h), so calls of one length never wait for calls of another. Stats with
+// digests is long (call_length.h).
 #define CISTERN_CONTROL_METHODS(METHOD)                                \
   METHOD(Hello, HelloRequest, HelloReply, kLook)                       \
   METHOD(ClaimEpoch, ClaimEpochRequest, PassReply, kCommit)            \

@@ -19,7 +19,7 @@ bool IsKind(uint16_t kind) {
   return kind >= 1 && kind <= 5;
 }
 
-// Bytes of `count` values and their `full` flags. Cannot overflow: both factors are bounded.
+// The size of `count` values and their `full` flags. Cannot overflow: both factors are bounded.
 uint64_t ValueBytes(const FrameHeader& header) {
   return uint64_t{header.count} * (uint64_t{header.stride} * sizeof(float) + 1);
 }
@@ -61,7 +61,7 @@ absl::Status Malformed(const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("malformed frame: ", why));
 }
 
-// The error that a reply carries as its body.
+// Parses the error in the body of a reply.
 absl::Status ReadError(FrameReader& reader, uint16_t code) {
   if (code > static_cast<uint16_t>(absl::StatusCode::kUnauthenticated)) {
     return Malformed(absl::StrCat("status ", code, " does not exist"));
@@ -104,7 +104,7 @@ void Frame::Append(Piece piece) {
 }
 
 char* Frame::AppendBuffer(size_t size) {
-  // Words, so that the memory is aligned for any array of a body.
+  // Allocates words, so that the memory is aligned for every array in a body.
   auto words = std::make_shared_for_overwrite<uint64_t[]>((size + 7) / 8);
   char* data = reinterpret_cast<char*>(words.get());
   Append({data, size, std::move(words)});
@@ -162,7 +162,7 @@ absl::Status CheckReplyHash(const FrameHeader& header, const Frame& reply) {
   return absl::UnavailableError(
       absl::StrCat("checksum mismatch in transit: the bytes of a ",
                    FrameKindName(static_cast<FrameKind>(header.kind)),
-                   " reply are not those that the server sent; try again"));
+                   " reply differ from those that the server sent; try again"));
 }
 
 Frame StartFrame(const FrameHeader& header) {
@@ -175,16 +175,15 @@ absl::StatusOr<FrameHeader> ReadHeader(FrameReader& reader, FrameKind expected, 
   FrameHeader header;
   if (!reader.Read(&header, sizeof(header))) {
     return Malformed(
-        absl::StrCat(reader.left(), " bytes are less than the header of ", sizeof(header)));
+        absl::StrCat(reader.left(), " bytes are fewer than the ", sizeof(header), " of a header"));
   }
   if (header.magic != FrameHeader().magic) {
     return Malformed(absl::StrCat("magic 0x", absl::Hex(header.magic), " is not 0x",
                                   absl::Hex(FrameHeader().magic),
-                                  "; the other side speaks another version"));
+                                  "; the other side runs another version of Cistern"));
   }
   if (!IsKind(header.kind) || header.kind != static_cast<uint16_t>(expected)) {
-    return Malformed(
-        absl::StrCat("kind ", header.kind, " where a ", FrameKindName(expected), " was expected"));
+    return Malformed(absl::StrCat("kind ", header.kind, ", expected a ", FrameKindName(expected)));
   }
   if (header.status != 0) {
     return reply ? ReadError(reader, header.status)

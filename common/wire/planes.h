@@ -1,6 +1,7 @@
-// The two planes as plain interfaces. A server implements them (server/service), a client over gRPC
-// implements them (common/rpc/remote_server.h), and a worker holds only these: so embedded servers
-// (same process, no socket) and a fleet are the same code to it.
+// The control plane and the data plane as plain interfaces. A server implements them
+// (server/service), and so does the gRPC client (common/rpc/remote_server.h). A worker uses only
+// these interfaces, so the same code works with embedded servers (same process, no socket) and with
+// a fleet.
 #pragma once
 
 #include <functional>
@@ -22,8 +23,8 @@ class ControlPlane {
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
 
-  // A connection of the writer of `identity` opens and ends (HoldTerm): a writer whose connection
-  // has ended is gone. EndHold is called once for every BeginHold that was OK.
+  // Called when a connection of the writer with `identity` opens and ends (HoldTerm): a writer
+  // whose connection has ended is gone. EndHold is called once for every successful BeginHold.
   virtual absl::Status BeginHold(const v1::Identity& identity) {
     return absl::OkStatus();
   }
@@ -35,14 +36,14 @@ class DataPlane {
  public:
   using Done = std::function<void(absl::StatusOr<Frame>)>;
   virtual ~DataPlane() = default;
-  // Sends `request` and calls `done` exactly once, perhaps before returning, with the reply frame
-  // (never one whose status field is set: that becomes an error). kDeadlineExceeded after
+  // Sends `request` and calls `done` exactly once, possibly before returning, with the reply frame.
+  // A reply whose status field is set is passed as an error instead. kDeadlineExceeded after
   // `timeout`.
   virtual void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) = 0;
 };
 
-// One server, however it is reached. `name` is for people: "127.0.0.1:7700" or "embedded".
-// Borrowed: the planes outlive every user.
+// One server, embedded or remote. name: for messages, e.g. "127.0.0.1:7700" or "embedded". The
+// planes are borrowed and outlive every user.
 struct ServerLink {
   std::string name;
   ControlPlane* control = nullptr;

@@ -1,6 +1,6 @@
-// On a GPU: NCCL, loaded when the first communicator is made. Processes find each other as on the
-// CPU, and keep those connections: they carry NCCL's id, barriers, and after a failure the question
-// who is still there, which NCCL cannot answer.
+// The NCCL communicator. NCCL is loaded when the first one is created. Processes meet over the
+// CPU's communicator and keep its connections: they carry the ncclUniqueId, barriers and, after a
+// failure, the check of which ranks are alive, which NCCL does not report.
 #include <dlfcn.h>
 #include <nccl.h>
 
@@ -36,13 +36,13 @@ struct Library {
   decltype(&ncclGroupEnd) GroupEnd;
 };
 
-// Never unloaded: the CUDA runtime keeps what the library registered.
+// Never unloaded: the CUDA runtime keeps the kernels that the library registered.
 absl::StatusOr<Library> Load() {
   void* file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) file = dlopen(CISTERN_NCCL_PATH, RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) {
-    return absl::NotFoundError(absl::StrCat("NCCL cannot be loaded: ", dlerror(),
-                                            "; put the folder of libnccl.so.2 on LD_LIBRARY_PATH"));
+    return absl::NotFoundError(absl::StrCat("cannot load NCCL: ", dlerror(),
+                                            "; add the folder of libnccl.so.2 to LD_LIBRARY_PATH"));
   }
   Library library{};
   std::string missing;
@@ -83,8 +83,8 @@ ncclDataType_t TypeOf(ElementType type) {
   return ncclFloat32;
 }
 
-// The communicator is not blocking: NCCL's calls return at once, and what they are in the middle of
-// is asked for until it has ended or the deadline is there.
+// The NCCL communicator is nonblocking (ncclConfig_t.blocking = 0): calls return at once, and the
+// host polls ncclCommGetAsyncError until the call has completed or the deadline has passed.
 class GpuCommunicator : public Communicator {
  public:
   GpuCommunicator(const Library& library, std::unique_ptr<Communicator> peers,
@@ -96,22 +96,23 @@ class GpuCommunicator : public Communicator {
 
   ~GpuCommunicator() override {
     if (comm_ == nullptr) return;
-    if (status_.ok() && Ended(library_.CommFinalize(comm_), "ending NCCL").ok()) {
+    if (status_.ok() && Ended(library_.CommFinalize(comm_), "finalizing NCCL").ok()) {
       library_.CommDestroy(comm_);
     } else if (comm_ != nullptr) {
       library_.CommAbort(comm_);
     }
   }
 
-  // On the GPU that the calling thread uses.
+  // Uses the calling thread's current GPU.
   absl::Status Open() {
     ncclUniqueId id{};
-    if (rank() == 0) CISTERN_RETURN_IF_ERROR(Ended(library_.GetUniqueId(&id), "NCCL's id"));
+    if (rank() == 0)
+      CISTERN_RETURN_IF_ERROR(Ended(library_.GetUniqueId(&id), "creating the ncclUniqueId"));
     CISTERN_RETURN_IF_ERROR(peers_->Broadcast(&id, sizeof(id), 0, host_));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     return Ended(library_.CommInitRankConfig(&comm_, size(), id, rank(), &config),
-                 "joining NCCL's group");
+                 "joining the NCCL communicator");
   }
 
   absl::Status AllReduce(void* data, size_t count, ElementType type, Stream& stream) override {
@@ -164,7 +165,7 @@ class GpuCommunicator : public Communicator {
     return WaitUntil(stream, [&]() -> absl::StatusOr<bool> {
       const cudaError_t asked = cudaStreamQuery(stream.queue()->stream());
       if (asked == cudaErrorNotReady) {
-        cudaGetLastError();  // the runtime keeps this, too, as an error (CudaStatus)
+        cudaGetLastError();  // the runtime stores this as an error, too (CudaStatus)
         return false;
       }
       CISTERN_RETURN_IF_ERROR(WaitStatus(asked));
@@ -184,8 +185,8 @@ class GpuCommunicator : public Communicator {
   }
 
  private:
-  // Most calls are taken, and most steps end, within microseconds: who waits for less than a
-  // millisecond asks often, who waits for a rank that is late sleeps.
+  // Most calls and steps complete within microseconds. A short wait therefore polls often; a wait
+  // for a late rank sleeps.
   static void Pause(Clock::time_point since) {
     const Clock::duration waited = Clock::now() - since;
     if (waited < std::chrono::microseconds(200)) {
@@ -195,7 +196,7 @@ class GpuCommunicator : public Communicator {
     }
   }
 
-  // happened: asks the GPU.
+  // happened: queries the GPU.
   absl::Status WaitUntil(Stream& stream, const std::function<absl::StatusOr<bool>()>& happened) {
     CISTERN_RETURN_IF_ERROR(Check(stream));
     const Clock::time_point start = Clock::now();
@@ -215,17 +216,18 @@ class GpuCommunicator : public Communicator {
   absl::Status Check(Stream& stream) const {
     CISTERN_RETURN_IF_ERROR(status_);
     if (stream.queue() == nullptr) {
-      return absl::InvalidArgumentError("a communicator of a GPU was given the CPU's stream");
+      return absl::InvalidArgumentError(
+          "the NCCL communicator needs a GPU stream, not a CPU stream");
     }
     return stream.status();
   }
 
   absl::Status Late(const char* what) const {
     return absl::DeadlineExceededError(
-        absl::StrCat(what, ": not ended after ", deadline_.count(), " ms"));
+        absl::StrCat(what, ": not completed after ", deadline_.count(), " ms"));
   }
 
-  // Waits until NCCL has taken a call, and asks for what went wrong since the last.
+  // Waits until NCCL has accepted the call, and returns any asynchronous error since the last one.
   absl::Status Ended(ncclResult_t result, const char* what) {
     const Clock::time_point start = Clock::now();
     if (comm_ != nullptr && (result == ncclSuccess || result == ncclInProgress)) {
@@ -243,8 +245,9 @@ class GpuCommunicator : public Communicator {
         absl::InternalError(absl::StrCat(what, ": NCCL: ", library_.GetErrorString(result))));
   }
 
-  // Ends the group. Who is at fault the other connections tell: a peer that has ended has closed
-  // its own, one that hangs does not come to a barrier. Those that are well come there too.
+  // Ends the group. A barrier over the CPU connections finds the rank at fault: a rank that exited
+  // has closed its connections, and one that hangs does not reach the barrier. Healthy ranks fail
+  // too and therefore reach the barrier.
   absl::Status Fail(const absl::Status& status) {
     if (comm_ != nullptr) library_.CommAbort(comm_);
     comm_ = nullptr;
@@ -259,7 +262,7 @@ class GpuCommunicator : public Communicator {
   const std::unique_ptr<Communicator> peers_;
   const std::chrono::milliseconds deadline_;
   ncclComm_t comm_ = nullptr;
-  Stream host_;  // of peers_
+  Stream host_;  // for peers_
   absl::Status status_;
 };
 
@@ -272,7 +275,7 @@ absl::Status Communicator::CheckGpuGroups() {
 absl::StatusOr<std::unique_ptr<Communicator>> Communicator::OnGpu(
     std::unique_ptr<Communicator> peers, std::chrono::milliseconds deadline, Stream& stream) {
   if (stream.queue() == nullptr) {
-    return absl::InvalidArgumentError("a communicator of a GPU needs a GPU's stream");
+    return absl::InvalidArgumentError("the NCCL communicator needs a GPU stream");
   }
   CISTERN_ASSIGN_OR_RETURN(const Library library, Load());
   CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(stream.queue()->gpu()), "cudaSetDevice"));

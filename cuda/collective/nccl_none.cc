@@ -1,11 +1,11 @@
-// In a build without CUDA or without NCCL.
+// The build without CUDA or without NCCL.
 #include "cuda/collective/communicator.h"
 
 namespace cistern {
 
 absl::Status Communicator::CheckGpuGroups() {
   return absl::UnimplementedError(
-      "this build has no NCCL; build where nccl.h is found beside the CUDA toolkit");
+      "this build has no NCCL; install NCCL (nccl.h) next to the CUDA toolkit and rebuild");
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> Communicator::OnGpu(

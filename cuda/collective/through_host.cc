@@ -1,6 +1,5 @@
-// On a GPU without NCCL: what is sent comes to the host, the CPU's communicator carries it, and
-// what was received goes back. The calls of a GPU's communicator, at the speed of the host's memory
-// and network.
+// GPU collectives without NCCL: data is copied to the host, exchanged by the CPU communicator, and
+// copied back. Same interface as the NCCL communicator, at the speed of host memory and network.
 #include "cuda/collective/communicator.h"
 
 namespace cistern {
@@ -76,7 +75,7 @@ class HostCommunicator : public Communicator {
 
   const std::unique_ptr<Communicator> peers_;
   DeviceContext& device_;
-  Stream host_;  // of peers_
+  Stream host_;  // for peers_
   Memory sent_, received_;
 };
 

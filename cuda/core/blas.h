@@ -1,10 +1,10 @@
-// Matrix products on a GPU by cuBLASLt, of floats in strict float32 unless the stream allows less
-// (ProductPrecision), whatever the library's default; of 16-bit elements with sums in float32.
-// Internal to the files that see CUDA.
+// Matrix products on a GPU with cuBLASLt. Float products run in strict float32, whatever the
+// library's default, unless the stream allows less (ProductPrecision); 16-bit products accumulate
+// in float32. Internal to the files that see CUDA.
 //
-// The library is loaded when the first Blas is made and not before (see CudaQueue::blas). Which of
-// its kernels makes a product is asked once a shape and kept: the answer depends on the shape and
-// on the alignment of the pointers, so the same calls give the same bits.
+// The library is loaded when the first Blas is created, not earlier (see CudaQueue::blas). Its
+// heuristic chooses a kernel once per shape and the choice is cached. The choice depends only on
+// the shape and on the alignment of the pointers, so the same calls give the same bits.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,16 +19,16 @@
 
 namespace cistern {
 
-// What a kernel does beside a product, which saves trips through memory.
+// Fused epilogues: work that a kernel does after the product, which saves trips through memory.
 enum class BlasEpilogue {
   kNone,
   kBias,          // c = A B + bias
-  kBiasRelu,      // c = max(A B + bias, 0), and mask, if there is one, says where that is not cut
-  kReluBackward,  // c = A B where mask, which a kBiasRelu of c's shape has made, says; else 0
+  kBiasRelu,      // c = max(A B + bias, 0); a non-null mask records which elements are not cut
+  kReluBackward,  // c = A B where `mask`, written by a kBiasRelu of c's shape, is set; 0 elsewhere
 };
 
-// One product of row-major matrices: c = A B or c += A B, as op::Gemm. a and b are of one type, c
-// of that or float. m, n, k > 0.
+// One product of row-major matrices: c = A B or c += A B, as op::Gemm. a and b have one type; c has
+// that type or float. m, n, k > 0.
 struct BlasProduct {
   bool transpose_a, transpose_b;
   size_t m, n, k;
@@ -37,7 +37,7 @@ struct BlasProduct {
   op::Values c;
   ProductPrecision precision;
 
-  BlasEpilogue epilogue = BlasEpilogue::kNone;  // another only without `accumulate`
+  BlasEpilogue epilogue = BlasEpilogue::kNone;  // kNone if `accumulate` is set
   op::ConstValues bias = nullptr;               // [n] of c's type
   uint8_t* mask = nullptr;                      // [m, mask_stride], aligned to 16 bytes
   size_t mask_stride = 0;                       // bytes; a multiple of 16, at least n / 8
@@ -46,12 +46,12 @@ struct BlasProduct {
 // Threads: one at a time.
 class Blas {
  public:
-  // Loads the library and takes its workspace, 32 MiB of the current device.
+  // Loads the library and allocates its workspace, 32 MiB on the current device.
   static absl::StatusOr<std::unique_ptr<Blas>> Create();
   virtual ~Blas() = default;
 
-  // Enqueues the product. kUnimplemented: the library has no kernel for it, or, with an epilogue,
-  // finds none for whatever reason.
+  // Enqueues the product. kUnimplemented: the library has no kernel for the product or, with an
+  // epilogue, its heuristic fails for any reason.
   virtual absl::Status Multiply(const BlasProduct& product, cudaStream_t stream) = 0;
 };
 

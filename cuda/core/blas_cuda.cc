@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what cuBLAS advises for sm_90
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // cuBLAS's recommendation for sm_90
 
 // The library's functions under their own names.
 struct Library {
@@ -30,7 +30,7 @@ struct Library {
   decltype(&cublasLtMatmulPreferenceSetAttribute) PreferenceSet;
 };
 
-// Never unloaded: the CUDA runtime keeps what the library registered.
+// Never unloaded: the CUDA runtime keeps the kernels that the library registered.
 absl::StatusOr<Library> Load() {
   const std::string name = absl::StrCat("libcublasLt.so.", CUBLAS_VER_MAJOR);
   void* file = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -38,8 +38,8 @@ absl::StatusOr<Library> Load() {
   if (file == nullptr) file = dlopen(CISTERN_CUBLASLT_PATH, RTLD_NOW | RTLD_LOCAL);
 #endif
   if (file == nullptr) {
-    return absl::NotFoundError(absl::StrCat("cuBLASLt cannot be loaded: ", dlerror(),
-                                            "; put the folder of ", name, " on LD_LIBRARY_PATH"));
+    return absl::NotFoundError(absl::StrCat("cannot load cuBLASLt: ", dlerror(),
+                                            "; add the folder of ", name, " to LD_LIBRARY_PATH"));
   }
   Library library{};
   std::string missing;
@@ -100,7 +100,7 @@ Key KeyOf(const BlasProduct& p) {
           static_cast<size_t>(p.c.type)};
 }
 
-// Matrices of floats stay so; the library rounds what it reads of them.
+// Float matrices stay float in memory; the library rounds them as it reads them.
 cublasComputeType_t ComputeTypeOf(const BlasProduct& p) {
   if (p.a.type != ElementType::kFloat) return CUBLAS_COMPUTE_32F;
   switch (p.precision) {
@@ -158,13 +158,14 @@ class CublasLt : public Blas {
     const auto [at, is_new] = plans_.try_emplace(KeyOf(p));
     Plan& plan = at->second;
     if (is_new) plan.status = Prepare(p, &plan);
-    // Without it the product may go: that is for the caller to say, whatever the library disliked.
+    // The product without its epilogue may still work, so every failure becomes kUnimplemented and
+    // the caller decides.
     if (!plan.status.ok() && p.epilogue != BlasEpilogue::kNone) {
       plan.status = absl::UnimplementedError(plan.status.message());
     }
     if (!plan.status.ok()) {
       const absl::Status status = plan.status;
-      if (!absl::IsUnimplemented(status)) Forget(at);  // it may go better the next time
+      if (!absl::IsUnimplemented(status)) Forget(at);  // the next call may succeed
       return status;
     }
     CISTERN_RETURN_IF_ERROR(SetEpiloguePointers(p, plan.matmul));
@@ -176,8 +177,8 @@ class CublasLt : public Blas {
   }
 
  private:
-  // The library's matrices are column-major, so it is given the transposed product: its left
-  // operand is our b, its right one our a, and row n of c is its column.
+  // cuBLASLt's matrices are column-major, so it computes the transposed product: its left operand
+  // is our b, its right operand is our a, and its columns are the rows of c.
   struct Plan {
     absl::Status status;
     cublasLtMatmulDesc_t matmul = nullptr;
@@ -217,11 +218,11 @@ class CublasLt : public Blas {
       CISTERN_RETURN_IF_ERROR(
           Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, DataTypeOf(p.bias.type)));
     }
-    if (p.mask != nullptr) {  // counted in bits
+    if (p.mask != nullptr) {  // the leading dimension is in bits
       const auto stride = static_cast<int64_t>(p.mask_stride * 8);
       CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride));
     }
-    return SetEpiloguePointers(p, matmul);  // the choice of a kernel looks at their alignment
+    return SetEpiloguePointers(p, matmul);  // the heuristic reads their alignment
   }
 
   absl::Status SetEpiloguePointers(const BlasProduct& p, cublasLtMatmulDesc_t matmul) {
@@ -246,9 +247,10 @@ class CublasLt : public Blas {
     const auto bytes = [](const op::ConstValues& x) {
       return static_cast<uint32_t>(AlignmentOf(x.data));
     };
-    // Parts of a sum are added as floats: where c is of 16 bits, not in it. A sum of a length that
-    // is no multiple of 64 is not cut at all: some of the library's kernels of 2025 for sm_90 are
-    // said to lose its end (https://github.com/facebookexperimental/triton, issue 2767).
+    // Split-K partial sums are added in float32, so they are not accumulated in a 16-bit c. Split-K
+    // is off where k is not a multiple of 64: some of the library's kernels of 2025 for sm_90 are
+    // reported to lose the tail of the sum (https://github.com/facebookexperimental/triton, issue
+    // 2767).
     const uint32_t into_c = p.c.type == ElementType::kFloat ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0;
     const uint32_t reductions = p.k % 64 == 0 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | into_c : 0;
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions));
@@ -256,7 +258,7 @@ class CublasLt : public Blas {
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, bytes(p.b)));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, bytes(p.a)));
     CISTERN_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, bytes(p.c)));
-    // There is no such number for the bias, which is read beside D.
+    // cuBLASLt has no preference for the alignment of the bias, so D's covers both.
     CISTERN_RETURN_IF_ERROR(
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::min(bytes(p.c), bytes(p.bias))));
     cublasLtMatmulHeuristicResult_t found{};
@@ -264,7 +266,7 @@ class CublasLt : public Blas {
     CISTERN_RETURN_IF_ERROR(
         BlasStatus(library_.Heuristic(handle_, plan->matmul, plan->left, plan->right, plan->out,
                                       plan->out, preference, 1, &found, &count),
-                   "choosing a kernel of cuBLASLt"));
+                   "choosing a cuBLASLt kernel"));
     if (count == 0) return absl::UnimplementedError("cuBLASLt has no kernel for this product");
     plan->algo = found.algo;
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// What a Stream is on a GPU: CUDA's stream, and what ops on it need beside it. Internal to the
+// The GPU side of a Stream: the CUDA stream and the state that ops need with it. Internal to the
 // files that see CUDA.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace cistern {
 
-// OK, or kInternal: "what: CUDA's words".
+// OK, or kInternal: "what: CUDA's error string".
 absl::Status CudaStatus(cudaError_t error, const char* what);
-// The same of a wait, whose error is that of something which ran before.
+// The same for a wait, which reports the error of earlier asynchronous work.
 absl::Status WaitStatus(cudaError_t error);
 
 // Threads: one at a time.
@@ -25,8 +25,8 @@ class CudaQueue {
   CudaQueue& operator=(const CudaQueue&) = delete;
 
   int gpu() const { return gpu_; }
-  // For what is enqueued next. CUDA wants a thread to be on the GPU of the stream that it gives
-  // work to, and threads begin on GPU 0: so this brings the calling one there.
+  // The stream to enqueue on. CUDA requires the calling thread's current device to be the stream's
+  // device, and threads start on GPU 0, so this call sets the current device.
   cudaStream_t stream() const {
     cudaSetDevice(gpu_);
     return stream_;
@@ -35,8 +35,8 @@ class CudaQueue {
   bool waits_after_each_launch() const { return waits_after_each_launch_; }
   void set_waits_after_each_launch() { waits_after_each_launch_ = true; }
 
-  // Matrix products. The library is loaded by the first call: it takes half a second and 200 MB,
-  // which a program without a product does not pay. kNotFound if this machine has none.
+  // Matrix products. The first call loads the library, which takes half a second and 200 MB that a
+  // program without products does not pay. kNotFound if this machine does not have the library.
   absl::StatusOr<Blas*> blas();
 
  private:

@@ -15,8 +15,8 @@ std::string VersionText(int version) {
 std::string DriverTrouble(int driver_version, int runtime_version) {
   if (driver_version == 0) return "this machine has no CUDA driver";
   if (driver_version >= runtime_version) return "";
-  return absl::StrCat("the driver is for CUDA ", VersionText(driver_version),
-                      ", and this build needs ", VersionText(runtime_version),
+  return absl::StrCat("the driver supports CUDA ", VersionText(driver_version),
+                      " but this build needs ", VersionText(runtime_version),
                       ": update the driver");
 }
 
@@ -25,7 +25,7 @@ absl::Status CheckGpu(const GpuInfo& gpu) {
   if (gpu.compute_major >= kOldestMajor) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "GPU ", gpu.index, " (", gpu.name, ") has compute capability ", gpu.compute_major, ".",
-      gpu.compute_minor, "; the least is ", kOldestMajor, ".0 (A100, and newer)"));
+      gpu.compute_minor, "; the minimum is ", kOldestMajor, ".0 (A100 or newer)"));
 }
 
 std::string DescribeGpus(const DeviceQuery& query) {

@@ -1,7 +1,7 @@
-// The GPUs of this machine, asked for at run time.
+// The GPUs of this machine, queried at run time.
 //
-// A machine without a GPU, without a driver, or with one that is too old is an ordinary machine:
-// the query never fails, it says why there is no GPU. Builds without CUDA answer the same way.
+// A machine without a GPU, without a driver, or with a driver that is too old is not an error: the
+// query always succeeds and reports why there is no GPU. A build without CUDA does the same.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace cistern {
 
 struct GpuInfo {
-  int index = 0;  // as CUDA counts, CUDA_VISIBLE_DEVICES applied
+  int index = 0;  // CUDA's ordinal, after CUDA_VISIBLE_DEVICES
   std::string name;
   uint64_t memory_bytes = 0;
   int compute_major = 0, compute_minor = 0;  // compute capability
@@ -22,32 +22,32 @@ struct GpuInfo {
 
 struct DeviceQuery {
   std::vector<GpuInfo> gpus;
-  std::string reason;  // why gpus is empty; empty if it is not
-  int driver_version =
-      0;  // of CUDA that the driver supports, as 1000 * major + 10 * minor; 0: none
-  int runtime_version = 0;  // of CUDA that this build carries, likewise
+  std::string reason;  // why `gpus` is empty; empty otherwise
+  // Newest CUDA version that the driver supports, as 1000 * major + 10 * minor; 0: no driver.
+  int driver_version = 0;
+  int runtime_version = 0;  // CUDA runtime of this build, same encoding
 };
 
-// Any thread.
+// Threads: any.
 DeviceQuery QueryGpus();
 
-// What stands between a driver and this build: that there is none, or that it is of an older CUDA;
-// empty where it is neither. Versions as in DeviceQuery.
+// Why this build cannot use the driver: there is no driver, or the driver supports only an older
+// CUDA. Empty if the driver is usable. Versions as in DeviceQuery.
 std::string DriverTrouble(int driver_version, int runtime_version);
 
-// Whether this build has code for a GPU. kFailedPrecondition: it is older than compute capability
-// 8.0.
+// Whether this build has code for a GPU. kFailedPrecondition if the GPU's compute capability is
+// below 8.0.
 absl::Status CheckGpu(const GpuInfo& gpu);
 
-// Lines for a person: one a GPU, or "no GPU: <reason>".
+// Human-readable text: one line per GPU, or "no GPU: <reason>".
 std::string DescribeGpus(const DeviceQuery& query);
 
-// One line: the toolkit, the architectures, and which of cuBLAS and NCCL the build found.
+// One line: the toolkit, the architectures, and whether the build found cuBLAS and NCCL.
 std::string DescribeCudaBuild();
 
-// Runs a small kernel on a GPU and checks every element that it wrote: the driver, this build's
-// code for that architecture, and the copies work. kNotFound if there is no such GPU, kInternal
-// with CUDA's words if something fails.
+// Runs a small kernel on a GPU and checks every element of its result. This tests the driver, this
+// build's code for that architecture, and copies. kNotFound if there is no such GPU, kInternal with
+// CUDA's error string if anything fails.
 absl::Status TestGpu(int index);
 
 }  // namespace cistern

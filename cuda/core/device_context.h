@@ -1,4 +1,4 @@
-// What a job computes on: a device, the order of execution on it, and the pool of its memory.
+// The device that a job computes on, its main stream and its memory pool.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,15 @@
 
 namespace cistern {
 
-// Must live longer than what takes its memory.
+// Must outlive everything that holds its memory.
 //
-// Threads: pool() and NewStream() any; stream() belongs to the thread that computes.
+// Threads: pool() and NewStream() from any thread; stream() only from the compute thread.
 class DeviceContext {
  public:
   // The CPU, with the memory of this machine.
   DeviceContext();
-  // The CPU, or GPU number `gpu` with the memory that other programs leave. kNotFound, with the
-  // reason, if there is no such GPU. check_ops: its streams wait after each launch
+  // The CPU, or GPU `gpu` with the memory that other programs leave free. kNotFound, with the
+  // reason, if there is no such GPU. check_ops: its streams synchronize after each launch
   // (Stream::WaitAfterEachLaunch).
   static absl::StatusOr<std::unique_ptr<DeviceContext>> Open(DeviceKind kind, int gpu = 0,
                                                              bool check_ops = false);
@@ -26,7 +26,7 @@ class DeviceContext {
   Stream& stream() { return stream_; }
   MemoryPool& pool() { return pool_; }
   const MemoryPool& pool() const { return pool_; }
-  // One more order of execution, beside stream(): for copies, and for another thread.
+  // An additional stream besides stream(), for copies or for another thread.
   absl::StatusOr<Stream> NewStream() const;
 
  private:
@@ -35,7 +35,8 @@ class DeviceContext {
   const int gpu_;
   const bool check_ops_;
   MemoryPool pool_;
-  Stream stream_;  // behind the pool: it is waited for before memory must be back
+  // After pool_, so that it is destroyed first: it waits for its work before memory goes back.
+  Stream stream_;
 };
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// The build with a CUDA toolkit. Only the runtime's C interface: compiled by the host compiler.
+// The build with a CUDA toolkit. Calls only the runtime's C API: compiled by the host compiler.
 #include "cuda/core/cuda_queue.h"
 #include "cuda/core/device.h"
 #include "cuda/core/ramp.h"
@@ -38,8 +38,8 @@ cudaError_t ReadGpu(int index, GpuInfo* gpu) {
 
 }  // namespace
 
-// A driver that is missing or too old answers cudaErrorInsufficientDriver rather than
-// cudaErrorNoDevice, and others exist: any error means that there is no GPU to use.
+// A missing or outdated driver gives cudaErrorInsufficientDriver rather than cudaErrorNoDevice, and
+// other codes exist, so any error means that there is no usable GPU.
 DeviceQuery QueryGpus() {
   DeviceQuery query;
   cudaRuntimeGetVersion(&query.runtime_version);
@@ -57,7 +57,7 @@ DeviceQuery QueryGpus() {
   } else if (count == 0) {
     query.reason = "the driver lists no device";
   }
-  cudaGetLastError();  // what was reported here must not surface in a later call
+  cudaGetLastError();  // clears the error, or a later call would report it
   return query;
 }
 
@@ -70,21 +70,23 @@ absl::Status TestGpu(int index) {
   if (index < 0 || index >= static_cast<int>(query.gpus.size())) {
     return absl::NotFoundError(absl::StrCat(
         "GPU ", index, ": ",
-        query.gpus.empty() ? query.reason : absl::StrCat("there are ", query.gpus.size())));
+        query.gpus.empty()
+            ? query.reason
+            : absl::StrCat("the number of GPUs on this machine is ", query.gpus.size())));
   }
   CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
   DeviceArray array(kTestElements * sizeof(uint32_t));
   CISTERN_RETURN_IF_ERROR(CudaStatus(array.error(), "cudaMalloc"));
   constexpr uint32_t kFirst = 0x9E3779B9;
   CISTERN_RETURN_IF_ERROR(CudaStatus(LaunchRamp(kFirst, array.data(), kTestElements, nullptr),
-                                     "the launch of a kernel"));
+                                     "launching the test kernel"));
   std::vector<uint32_t> copy(kTestElements);
   CISTERN_RETURN_IF_ERROR(CudaStatus(
       cudaMemcpy(copy.data(), array.data(), copy.size() * sizeof(uint32_t), cudaMemcpyDeviceToHost),
-      "a kernel and the copy of its result"));
+      "running the test kernel and copying its result"));
   for (size_t i = 0; i < copy.size(); ++i) {
     if (copy[i] != kFirst + static_cast<uint32_t>(i)) {
-      return absl::InternalError(absl::StrCat("GPU ", index, ": a kernel wrote ", copy[i],
+      return absl::InternalError(absl::StrCat("GPU ", index, ": the test kernel wrote ", copy[i],
                                               " instead of ", kFirst + i, " at element ", i));
     }
   }

@@ -1,4 +1,4 @@
-// What an array of a device's memory is made of.
+// Element types of device arrays.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// A place in the order of a stream: other streams and the host can wait for it, and the time
-// between two can be had.
+// A CUDA event: a point in the order of a stream. Other streams and the host can wait for it, and
+// the time between two events can be measured.
 //
-// On the CPU an op has run when its call returns, so there is nothing to wait for.
+// On the CPU an op has finished when its call returns, so nothing has to wait.
 #pragma once
 
 #include <chrono>
@@ -14,22 +14,22 @@ namespace cistern {
 // Threads: one at a time.
 class Event {
  public:
-  // On a GPU: that of the streams which record it, which must be of one.
+  // device: that of the streams that record the event. On a GPU they must all be on one GPU.
   static absl::StatusOr<Event> Create(DeviceKind device);
 
-  // The event happens when all that `stream` was given until now has run. One that was never
-  // recorded has happened.
+  // The event completes when all work enqueued on `stream` so far has run. An event that was never
+  // recorded counts as complete.
   void Record(Stream& stream);
 
-  // What `stream` is given from now on runs after the event.
+  // Work that is enqueued on `stream` after this call runs after the event.
   void LetWait(Stream& stream);
 
   // The host waits for the event.
   absl::Status Wait();
-  // Whether it has happened; an error that the stream ran into by then.
+  // Whether the event has completed, or the error that the stream met before it.
   absl::StatusOr<bool> HasHappened() const;
 
-  // Both have happened.
+  // Both events must have completed.
   absl::StatusOr<double> MillisecondsSince(const Event& earlier) const;
 
  private:

@@ -1,19 +1,19 @@
-// Memory and copies of a GPU, below MemoryPool. Internal to cuda/; a build without CUDA answers
-// kUnimplemented.
+// Allocation and copies on a GPU, the layer below MemoryPool. Internal to cuda/; a build without
+// CUDA returns kUnimplemented.
 #pragma once
 
 #include "cuda/core/memory.h"
 
 namespace cistern::gpu {
 
-// Zeroed.
+// Returns zeroed memory.
 absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes);
 void Free(int gpu, MemoryPlace place, void* data);
 
-// Bytes of the device that no program has.
+// Free bytes of device memory.
 absl::StatusOr<uint64_t> FreeBytes(int gpu);
 
-// Enqueue on a stream of a GPU; either side may be of the host. Errors are recorded in the stream.
+// Enqueue on a GPU's stream; either side may be host memory. Errors are recorded in the stream.
 void Copy(const void* from, void* to, size_t bytes, Stream& stream);
 void Zero(void* data, size_t bytes, Stream& stream);
 

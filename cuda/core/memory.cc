@@ -10,12 +10,12 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kAlignment = 256;  // what cudaMalloc gives
+constexpr size_t kAlignment = 256;  // as cudaMalloc
 
 absl::StatusOr<void*> AllocateHost(size_t bytes) {
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* data = std::aligned_alloc(kAlignment, rounded);
-  if (data == nullptr) return absl::ResourceExhaustedError("the host has no memory left");
+  if (data == nullptr) return absl::ResourceExhaustedError("the host is out of memory");
   std::memset(data, 0, rounded);
   return data;
 }
@@ -43,11 +43,11 @@ absl::StatusOr<Memory> MemoryPool::Take(MemoryPlace place, size_t bytes, absl::s
     for (const auto& [key, use] : uses_) {
       if (use.first > 0) absl::StrAppend(&held, ", ", use.first, " for ", key.second);
     }
-    return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes for ", tag, ": ", why,
-                                                     "; of the pool's ", cap_bytes_, " bytes ",
-                                                     bytes_, " are out", held));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(bytes, " bytes for ", tag, ": ", why, "; the pool's limit is ", cap_bytes_,
+                     " bytes, of which ", bytes_, " are in use", held));
   };
-  if (bytes > cap_bytes_ - bytes_) return refuse("more than the pool has left");
+  if (bytes > cap_bytes_ - bytes_) return refuse("not enough memory left in the pool");
   const absl::StatusOr<void*> data =
       device_ == DeviceKind::kCpu ? AllocateHost(bytes) : gpu::Allocate(gpu_, place, bytes);
   if (!data.ok() && absl::IsResourceExhausted(data.status())) {

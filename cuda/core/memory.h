@@ -1,8 +1,8 @@
-// Memory of a device and memory that it copies from and to: taken from a pool that has a limit and
-// knows what each part is for.
+// Device memory, and the pinned host memory that it is copied from and to. Both come from a pool
+// that has a limit and tracks its use by tag.
 //
-// Everything is taken before a step begins; nothing in a step does. On the CPU both places are
-// ordinary memory, so that code above is the same.
+// All memory is allocated before a training step begins; a step never allocates. On the CPU both
+// places are ordinary memory, so code above this layer is the same.
 //
 //   CISTERN_ASSIGN_OR_RETURN(Memory rows, pool.Take(MemoryPlace::kDevice, bytes, "pass table"));
 //   CopyToDevice(staged.view<float>(), rows.view<float>(), stream);
@@ -24,10 +24,10 @@
 
 namespace cistern {
 
-// kPinned: memory of the host that the device copies at full speed and while it computes.
+// kPinned: page-locked host memory, which the device copies at full speed and while it computes.
 enum class MemoryPlace { kDevice, kPinned };
 
-// Elements of some Memory. The host must not look through a view of a GPU's memory.
+// A typed span of some Memory. The host must not dereference a view of GPU memory.
 template <typename T>
 struct MemoryView {
   T* data = nullptr;
@@ -36,8 +36,8 @@ struct MemoryView {
 
 class MemoryPool;
 
-// Some memory, 256-byte aligned and zeroed, given back to its pool by the destructor. The stream
-// must be done with it by then.
+// An owned allocation, 256-byte aligned and zeroed. The destructor returns it to its pool; all work
+// on streams that uses it must have finished by then.
 class Memory {
  public:
   Memory() = default;
@@ -77,29 +77,29 @@ class Memory {
   size_t bytes_ = 0;
 };
 
-// What is out under one tag.
+// The memory in use under one tag.
 struct MemoryUse {
   std::string tag;
   MemoryPlace place;
-  uint64_t bytes, bytes_max;  // now, and at most at any time
+  uint64_t bytes, bytes_max;  // current and peak
 };
 
-// Threads: any. Must live longer than what it gave out.
+// Threads: any. Must outlive all memory taken from it.
 class MemoryPool {
  public:
-  // cap_bytes: of both places together.
+  // cap_bytes: the limit for both places together.
   MemoryPool(DeviceKind device, int gpu, uint64_t cap_bytes);
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // kResourceExhausted, with what holds how much, if the cap or the device has not so much left.
+  // kResourceExhausted, with the current use by tag, if the cap or the device has too little left.
   absl::StatusOr<Memory> Take(MemoryPlace place, size_t bytes, absl::string_view tag);
 
   uint64_t bytes() const;
   uint64_t cap_bytes() const { return cap_bytes_; }
 
-  // By place, then tag.
+  // Sorted by place, then by tag.
   std::vector<MemoryUse> uses() const;
 
  private:
@@ -115,15 +115,16 @@ class MemoryPool {
       ABSL_GUARDED_BY(mutex_);
 };
 
-// Enqueue a copy of `bytes` bytes. From or to memory that is not pinned they wait for the copy.
+// Enqueue a copy of `bytes` bytes. With host memory that is not pinned the call blocks until the
+// copy has finished.
 void CopyToDevice(const void* host, void* device, size_t bytes, Stream& stream);
 void CopyToHost(const void* device, void* host, size_t bytes, Stream& stream);
 void CopyOnDevice(const void* from, void* to, size_t bytes, Stream& stream);
 
-// Enqueues bytes of zero.
+// Enqueues zeroing of `bytes` bytes.
 void ZeroOnDevice(void* device, size_t bytes, Stream& stream);
 
-// The whole of a view; sizes must be the same.
+// Copies a whole view; sizes must be equal.
 template <typename T>
 void CopyToDevice(MemoryView<const T> host, MemoryView<T> device, Stream& stream) {
   CopyToDevice(host.data, device.data, device.size * sizeof(T), stream);

@@ -1,4 +1,4 @@
-// Memory, copies and events, with a CUDA toolkit.
+// Memory, copies and events with a CUDA toolkit.
 #include <cstring>
 
 #include "cuda/core/cuda_queue.h"
@@ -9,16 +9,16 @@ namespace cistern {
 namespace gpu {
 namespace {
 
-// A stream of kCuda without a queue has nowhere to copy.
+// A kCuda stream without a queue has no GPU to copy on.
 bool HasQueue(Stream& stream) {
   if (stream.queue() == nullptr) {
-    stream.Record(absl::UnimplementedError("the stream has no GPU: make it with Stream::OnGpu"));
+    stream.Record(absl::UnimplementedError("the stream has no GPU: create it with Stream::OnGpu"));
   }
   return stream.status().ok();
 }
 
-// On a stream of its own, that of the thread: while another thread captures a step, CUDA refuses
-// to wait for the whole device, and what waits for its default stream.
+// Uses the per-thread default stream: while another thread captures a step, CUDA rejects
+// cudaDeviceSynchronize and waits on the legacy default stream.
 absl::Status ZeroAndWait(void* data, size_t bytes) {
   CISTERN_RETURN_IF_ERROR(
       CudaStatus(cudaMemsetAsync(data, 0, bytes, cudaStreamPerThread), "cudaMemsetAsync"));
@@ -33,11 +33,11 @@ absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes) {
   const bool on_device = place == MemoryPlace::kDevice;
   const cudaError_t error = on_device ? cudaMalloc(&data, bytes) : cudaMallocHost(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // it must not surface in a later call
-    return absl::ResourceExhaustedError(on_device ? "the GPU has not so much memory free"
-                                                  : "the host has not so much memory to pin");
+    cudaGetLastError();  // clears the error, or a later call would report it
+    return absl::ResourceExhaustedError(on_device ? "the GPU has not enough free memory"
+                                                  : "the host has not enough memory to pin");
   }
-  CISTERN_RETURN_IF_ERROR(CudaStatus(error, "taking memory"));
+  CISTERN_RETURN_IF_ERROR(CudaStatus(error, "allocating memory"));
   if (!on_device) {
     std::memset(data, 0, bytes);
     return data;
@@ -69,7 +69,7 @@ absl::StatusOr<uint64_t> FreeBytes(int gpu) {
 void Copy(const void* from, void* to, size_t bytes, Stream& stream) {
   if (!HasQueue(stream)) return;
   stream.Record(CudaStatus(
-      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream.queue()->stream()), "a copy"));
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream.queue()->stream()), "copying"));
 }
 
 void Zero(void* data, size_t bytes, Stream& stream) {
@@ -125,7 +125,7 @@ absl::StatusOr<bool> Event::HasHappened() const {
   if (gpu_ == nullptr || gpu_->event == nullptr) return true;
   const cudaError_t asked = cudaEventQuery(gpu_->event);
   if (asked == cudaErrorNotReady) {
-    cudaGetLastError();  // the runtime keeps this, too, as an error (CudaStatus)
+    cudaGetLastError();  // the runtime stores this as an error, too (CudaStatus)
     return false;
   }
   CISTERN_RETURN_IF_ERROR(WaitStatus(asked));

@@ -1,4 +1,4 @@
-// The kernel of TestGpu: a known value at every place.
+// The kernel of TestGpu: writes a known value to every element.
 #pragma once
 
 #include <cuda_runtime_api.h>

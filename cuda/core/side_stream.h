@@ -1,5 +1,5 @@
-// A second order of execution beside a stream, for work that does not need what the stream does in
-// the meantime: gathering rows while matrices are multiplied.
+// A second stream for work that is independent of the main stream for a while: gathering rows while
+// matrices are multiplied.
 #pragma once
 
 #include <utility>
@@ -9,9 +9,9 @@
 
 namespace cistern {
 
-// On the CPU both run what they are given at once.
+// On the CPU both run their work at once.
 //
-// Threads: that of the streams.
+// Threads: the thread of the main stream.
 class SideStream {
  public:
   static absl::StatusOr<SideStream> Create(const DeviceContext& device) {
@@ -23,12 +23,13 @@ class SideStream {
 
   Stream& stream() { return stream_; }
 
-  // What this is given from now on runs after what `main` was given until now.
+  // Work enqueued here from now on runs after the work enqueued on `main` so far.
   void Fork(Stream& main) {
     forked_.Record(main);
     forked_.LetWait(stream_);
   }
-  // What `main` is given from now on runs after what this was given. Errors go with it.
+  // Work enqueued on `main` from now on runs after the work enqueued here so far. Errors propagate
+  // to `main`.
   void Join(Stream& main) {
     joined_.Record(stream_);
     joined_.LetWait(main);

@@ -1,8 +1,8 @@
-// Where ops run: a device and an order of execution on it.
+// A stream: the device that ops run on and the order in which they run.
 //
-// On the CPU an op runs before its call returns. On a GPU it is enqueued; errors of a launch stay
-// in the stream and status() tells the first, so that ops themselves return nothing. After an error
-// nothing more is launched: what was enqueued before it still runs.
+// On the CPU an op runs before its call returns. On a GPU it is enqueued. Launch errors are
+// recorded in the stream, and status() returns the first, so ops themselves return nothing. After
+// an error nothing more is launched; work that was enqueued earlier still runs.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ namespace cistern {
 
 enum class DeviceKind { kCpu, kCuda };
 
-// What the matrix products on a GPU may round their inputs to, for its faster units: float32 keeps
-// 24 bits, TF32 11, bfloat16 8, and all three their range. Sums are float32. The CPU computes in
-// float32 whatever is allowed.
+// The precision to which matrix products on a GPU may round their inputs, to use faster units.
+// float32 keeps 24 bits, TF32 11 and bfloat16 8; all three have the same range. Sums are float32.
+// The CPU always computes in float32.
 enum class ProductPrecision { kFloat32, kTf32, kBfloat16 };
 
-class CudaQueue;  // cuda/core/cuda_queue.h; only what CUDA's compiler builds looks inside
+class CudaQueue;  // cuda/core/cuda_queue.h; only the files that see CUDA include it
 struct CudaQueueDelete {
   void operator()(CudaQueue* queue) const;
 };
@@ -27,11 +27,11 @@ struct CudaQueueDelete {
 // Threads: one at a time.
 class Stream {
  public:
-  // A stream of kCuda that was not made by OnGpu has nowhere to run: ops record kUnimplemented.
+  // A kCuda stream that was not created by OnGpu has no GPU: ops record kUnimplemented.
   explicit Stream(DeviceKind device = DeviceKind::kCpu) : device_(device) {}
 
-  // A new stream of GPU number `gpu` (cuda/core/device.h). kNotFound, with the reason, if there is
-  // no such GPU; kFailedPrecondition if it is too old (CheckGpu); kInternal with CUDA's words if it
+  // A new stream on GPU `gpu` (cuda/core/device.h). kNotFound, with the reason, if there is no such
+  // GPU; kFailedPrecondition if it is too old (CheckGpu); kInternal with CUDA's error string if it
   // cannot be used.
   static absl::StatusOr<Stream> OnGpu(int gpu);
 
@@ -40,20 +40,21 @@ class Stream {
   void Record(const absl::Status& status) {
     if (status_.ok()) status_ = status;
   }
-  // For who knows that nothing of what met the error has run: work that was captured (WorkCapture).
+  // Clears the status. Only for a caller that knows that none of the failed work has run: work in a
+  // capture (WorkCapture).
   void Forget() { std::exchange(status_, absl::OkStatus()).IgnoreError(); }
 
-  // Waits until everything that was enqueued has run. Returns status(), which then also has what
-  // kernels themselves ran into (an address that is none); on a GPU that error names no op, unless
-  // the stream waits after each.
+  // Waits until all enqueued work has run. Returns status(), which then includes asynchronous
+  // errors of kernels (an illegal address). On a GPU such an error does not name its op unless the
+  // stream waits after each launch.
   absl::Status Wait();
 
-  // Of the products that are enqueued from now on.
+  // Applies to products that are enqueued from now on.
   ProductPrecision product_precision() const { return product_precision_; }
   void set_product_precision(ProductPrecision precision) { product_precision_ = precision; }
 
-  // For finding an error: from now on every launch waits for its end, and is blamed for what it
-  // ran into. Slow. On the CPU nothing changes.
+  // For debugging: from now on every launch waits until it finishes, so that an error names the op
+  // that caused it. Slow. No effect on the CPU.
   void WaitAfterEachLaunch();
 
   // Null on the CPU.

@@ -1,4 +1,4 @@
-// Streams, with a CUDA toolkit.
+// Streams with a CUDA toolkit.
 #include "cuda/core/cuda_queue.h"
 #include "cuda/core/device.h"
 #include "cuda/core/stream.h"
@@ -7,8 +7,8 @@ namespace cistern {
 
 absl::Status CudaStatus(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return absl::OkStatus();
-  // The runtime keeps an error of this thread until somebody asks for it, as CUB does after its
-  // launches: whatever was enqueued next would be blamed for this one.
+  // The runtime keeps this thread's last error until it is read, also after a launch in CUB. Left
+  // there, the error would be attributed to the next launch.
   cudaGetLastError();
   return absl::InternalError(absl::StrCat(what, ": ", cudaGetErrorString(error), " (cudaError ",
                                           static_cast<int>(error), ")"));
@@ -17,8 +17,8 @@ absl::Status CudaStatus(cudaError_t error, const char* what) {
 absl::Status WaitStatus(cudaError_t error) {
   const absl::Status status = CudaStatus(error, "an op on the GPU");
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; with --check-ops the error names the op"));
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; add --check-ops to name the op that failed"));
 }
 
 absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu) {
@@ -35,12 +35,12 @@ absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu) {
 
 CudaQueue::~CudaQueue() {
   if (stream_ == nullptr) return;
-  cudaStreamSynchronize(stream_);  // the library's workspace is in use until then
+  cudaStreamSynchronize(stream_);  // work in flight uses the library's workspace
   cudaStreamDestroy(stream_);
 }
 
 absl::StatusOr<Blas*> CudaQueue::blas() {
-  if (blas_ == nullptr) {  // the library's handle and workspace are of the thread's GPU
+  if (blas_ == nullptr) {  // handle and workspace belong to the current device
     CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     CISTERN_ASSIGN_OR_RETURN(blas_, Blas::Create());
   }
@@ -56,7 +56,9 @@ absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
   if (gpu < 0 || gpu >= static_cast<int>(query.gpus.size())) {
     return absl::NotFoundError(absl::StrCat(
         "GPU ", gpu, ": ",
-        query.gpus.empty() ? query.reason : absl::StrCat("there are ", query.gpus.size())));
+        query.gpus.empty()
+            ? query.reason
+            : absl::StrCat("the number of GPUs on this machine is ", query.gpus.size())));
   }
   CISTERN_RETURN_IF_ERROR(CheckGpu(query.gpus[static_cast<size_t>(gpu)]));
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<CudaQueue> queue, CudaQueue::Create(gpu));

@@ -1,10 +1,10 @@
-// Pointers to activations, which are float32 or, in mixed precision, of 16 bits: the inputs and
-// outputs of layers, and their gradients. Parameters, their gradients, statistics, sums and losses
-// are float32 or double always.
+// Typed pointers to activations: the inputs and outputs of layers and their gradients. Activations
+// are float32 or, in mixed precision, 16-bit. Parameters, their gradients, statistics, sums and
+// losses are always float32 or double.
 //
-// All activations of one call have one type, unless the contract says otherwise. Ops compute in
-// float32 and round once, where they store: to the nearest number, ties to even; beyond the largest
-// half is infinity.
+// All activations of one call have one type unless the contract states otherwise. Ops compute in
+// float32 and round once, when they store: to nearest, ties to even; values beyond the largest half
+// become infinity.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace cistern::op {
 
-// kFloat, kHalf or kBfloat16, at `data`. A float pointer is one; adding counts in elements.
+// kFloat, kHalf or kBfloat16 elements at `data`. Converts from a float pointer; + advances by
+// elements.
 struct Values {
   Values(float* floats) : data(floats) {}
   Values(void* begin, ElementType element_type) : data(begin), type(element_type) {}
@@ -43,7 +44,7 @@ struct ConstValues {
   bool operator==(std::nullptr_t) const { return data == nullptr; }
 };
 
-// A number of which one factor lies in the device's memory: value * *times.
+// A number with one factor in device memory: value * *times.
 struct DeviceFactor {
   DeviceFactor(float known, const float* on_device = nullptr) : value(known), times(on_device) {}
   CISTERN_HOST_DEVICE float product() const { return times == nullptr ? value : value * *times; }
@@ -52,8 +53,7 @@ struct DeviceFactor {
   const float* times;  // null: 1
 };
 
-// Gradients that are multiplied by *scale, a number in the device's memory, before they are
-// rounded.
+// Gradients that are multiplied by *scale, a number in device memory, before they are rounded.
 struct ScaledValues {
   ScaledValues(float* floats) : values(floats) {}
   ScaledValues(const Values& scaled, const float* by = nullptr) : values(scaled), scale(by) {}

@@ -1,9 +1,10 @@
-// Work that a GPU is given as one CUDA graph, so that its kernels follow each other without waiting
-// for the host, one launch a step instead of one a kernel.
+// Captures the work of a step as one CUDA graph, so that its kernels run back to back without
+// waiting for the host: one launch per step instead of one per kernel.
 //
-// Every run is captured anew, and the graph of the run before is updated with it: what changes from
-// step to step (pointers, sizes, step sizes) are arguments of kernels, as without a graph. Only a
-// run of other kernels, or of another number, builds another graph.
+// Every run is captured again and updates the executable graph of the previous run
+// (cudaGraphExecUpdate). What changes from step to step (pointers, sizes, step sizes) are kernel
+// arguments, as without a graph. A run with other kernels, or another number of them, builds a new
+// graph.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@
 
 namespace cistern {
 
-// On the CPU, on a stream that waits after each launch, and in the first run (in which libraries
-// load their kernels) work is enqueued as it comes; so it is for good after a graph could not be
-// had, and status() says why.
+// Work is enqueued directly, without a graph, on the CPU, on a stream that waits after each launch,
+// and in the first run (in which libraries load their kernels). After a graph could not be captured
+// or built, all later runs are direct too, and status() holds the reason.
 //
 // Threads: one at a time.
 class WorkCapture {
@@ -26,10 +27,10 @@ class WorkCapture {
   WorkCapture(const WorkCapture&) = delete;
   WorkCapture& operator=(const WorkCapture&) = delete;
 
-  // Enqueues on `stream` what `enqueue` gives it, and other streams that it lets wait for `stream`
-  // and `stream` for them (event.h). enqueue must not wait, take memory, or copy from memory that
-  // is not pinned, and must do the same again if it is called again: so it is where something
-  // fails, which may fail in a capture alone. beside: the other stream, if there is one.
+  // Runs `enqueue`, which enqueues work on `stream` and on streams that fork from it and join it
+  // again through events (event.h). `enqueue` must not wait, allocate, or copy from pageable
+  // memory. It must be repeatable: if the capture fails, it runs a second time, directly.
+  // beside: the other stream, if there is one.
   void Run(Stream& stream, const std::function<void()>& enqueue, Stream* beside = nullptr);
 
   uint64_t graphs_built() const { return graphs_built_; }

@@ -1,4 +1,4 @@
-// Graphs of work, with a CUDA toolkit.
+// CUDA graphs with a CUDA toolkit.
 #include "cuda/core/cuda_queue.h"
 #include "cuda/core/work_capture.h"
 
@@ -20,12 +20,12 @@ struct WorkCapture::OnGpu {
     if (graph != nullptr) cudaGraphExecDestroy(graph);
     graph = nullptr;
   }
-  // Makes the graph that is launched do what `captured` does.
+  // Updates the executable graph to do what `captured` does.
   bool Update(cudaGraph_t captured) {
     if (graph == nullptr) return false;
     cudaGraphExecUpdateResultInfo result;
     if (cudaGraphExecUpdate(graph, captured, &result) == cudaSuccess) return true;
-    cudaGetLastError();  // it must not surface in a later call
+    cudaGetLastError();  // clears the error, or a later call would report it
     Drop();
     return false;
   }
@@ -49,16 +49,16 @@ bool WorkCapture::RunAsGraph(Stream& stream, const std::function<void()>& enqueu
     cudaGetLastError();
     return false;
   };
-  // Other threads take memory in the meantime, and libraries may do what a stricter mode forbids.
+  // Other threads allocate meanwhile, and libraries may make calls that stricter modes forbid.
   cudaError_t error = cudaStreamBeginCapture(on, cudaStreamCaptureModeRelaxed);
   if (error != cudaSuccess) return give_up(error, "cudaStreamBeginCapture");
   enqueue();
   cudaGraph_t made = nullptr;
   error = cudaStreamEndCapture(on, &made);
   const CapturedGraph captured(made);
-  if (!stream.status().ok()) {  // an op's own error comes again
+  if (!stream.status().ok()) {  // the direct run repeats an op's own error
     status_ = stream.status();
-    cudaGetLastError();  // that of cudaStreamEndCapture
+    cudaGetLastError();  // clears the error of cudaStreamEndCapture
     stream.Forget();
     if (beside != nullptr) beside->Forget();
     return false;

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# News clicks, day by day: every day is predicted by the model of the days before it, then trained.
+# News clicks, day by day: predicts each day with the model of the days before it, then trains on that
+# day.
 #
 #   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm] [--out DIR] [--days 16]
 #                                    [--negatives 4] [-- FLAGS]
 #
-# CLICKS_DIR: see samples.py. One fleet of two servers holds the model all the time; a day is one
-# run of `cistern train`, which goes on from the rows that are there. Then a fresh fleet trains all
-# days but the last at once, shuffled, and predicts the last one, which the daily model had to do
-# without: --out (default globo_out) gets days-MODEL.tsv. Samples that a run before has left in --out
-# are taken as they are. FLAGS go to every cistern train.
+# samples.py describes CLICKS_DIR. One fleet of two servers holds the model all the time; each day is one
+# run of `cistern train`, which continues from the rows on the servers. For comparison, a fresh fleet then
+# trains on all days but the last at once, shuffled, and predicts the last day. --out (default globo_out)
+# receives days-MODEL.tsv. Samples from an earlier run in --out are reused. FLAGS go to every `cistern
+# train`.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
@@ -29,8 +30,8 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
-[ -n "$clicks" ] || usage "which folder of clicks?"
-case "$name" in wdl | deepfm | dcn | dlrm) ;; *) usage "--model is wdl, deepfm, dcn or dlrm" ;; esac
+[ -n "$clicks" ] || usage "CLICKS_DIR is required"
+case "$name" in wdl | deepfm | dcn | dlrm) ;; *) usage "--model must be wdl, deepfm, dcn or dlrm" ;; esac
 [[ "$days" =~ ^[1-9][0-9]*$ ]] && [ "$days" -ge 2 ] || usage "--days needs a number, 2 or more"
 
 export CISTERN_BIN="${CISTERN_BIN:-$root/build/release/bin}"
@@ -39,7 +40,7 @@ cistern="$CISTERN_BIN/cistern" model="$here/$name.json"
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
-made="$out/data/made-of"  # what the samples in --out were made of, once they are all there
+made="$out/data/made-of"  # the inputs of the samples in --out; written when all samples are complete
 if [ "$(cat "$made" 2>/dev/null)" != "$clicks $days $negatives" ]; then
   rm -f "$made"
   python3 "$here/samples.py" "$clicks" "$out/csv" --negatives "$negatives"
@@ -70,7 +71,7 @@ train() {  # OUT SOURCE FLAGS...
   "$cistern" train "$model" --servers "$servers" --out "$run" --overwrite --no-save-model \
     --set "layers.data.source=$source" "$@" "${flags[@]}" >/dev/null
 }
-score() {  # DAY: "AUC LOGLOSS" of the servers' model
+score() {  # DAY: prints "AUC LOGLOSS" of the servers' model
   "$cistern" eval "$model" --servers "$servers" --data "$out/data/$1/file_list.txt" --json |
     python3 -c 'import json, sys; t = json.load(sys.stdin); print(t["auc"], t["logloss"])'
 }
@@ -82,14 +83,14 @@ for ((day = 0; day < days; ++day)); do
   if [ "$day" -gt 0 ]; then
     read -r auc logloss < <(score "${names[day]}")
     printf '%s\t%s\t%s\n' "${names[day]}" "$auc" "$logloss" >>"$table"
-    printf '%s before it is trained: AUC %.5f, log loss %.5f\n' "${names[day]}" "$auc" "$logloss"
+    printf '%s before training on it: AUC %.5f, log loss %.5f\n' "${names[day]}" "$auc" "$logloss"
   fi
   if [ "$day" -lt "$((days - 1))" ]; then
     train "$out/run/${names[day]}" "$out/data/${names[day]}/file_list.txt"
   fi
 done
 
-# All files of all days but the last, in one list.
+# One list of all files of all days but the last.
 python3 - "$out" "${names[@]:0:$((days - 1))}" >"$out/all_but_last.txt" <<'PYTHON'
 import os, sys
 files = []
@@ -103,4 +104,4 @@ start_fleet
 train "$out/run/at_once" "$out/all_but_last.txt" --set cistern.shuffle=true
 read -r auc logloss < <(score "$last")
 printf 'at_once:%s\t%s\t%s\n' "$last" "$auc" "$logloss" >>"$table"
-printf '%s after all days before it at once: AUC %.5f, log loss %.5f\n' "$last" "$auc" "$logloss"
+printf '%s after training on all earlier days at once: AUC %.5f, log loss %.5f\n' "$last" "$auc" "$logloss"

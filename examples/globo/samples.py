@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Clicks of a news portal as samples for a CTR model: one CSV a day.
+"""Turns the clicks of a news portal into samples for a CTR model, one CSV per day.
 
     examples/globo/samples.py CLICKS_DIR OUT_DIR [--negatives 4] [--seed 1]
 
-CLICKS_DIR holds clicks_day00.csv, clicks_day01.csv ..., plain or as .xz, with the columns of
-Globo.com's "News Portal User Interactions" and the column `hour` in front (hours since the first).
+CLICKS_DIR contains clicks_day00.csv, clicks_day01.csv ..., plain or as .xz, with the columns of
+Globo.com's "News Portal User Interactions", preceded by the column `hour` (hours since the first).
 
-Every click becomes a sample with label 1, and `--negatives` samples with label 0: the same visitor
-and moment, and an article that was clicked in the hour before, but not in this session. (The very
-first hour has no hour before: it only provides articles.) The columns are
+Every click becomes one sample with label 1 and up to `--negatives` samples with label 0: the same visitor
+and moment, with an article that was clicked in the previous hour but not in this session. (The first
+hour has no previous hour and only provides articles.) The columns are
 
     label,user,article,previous,hour,environment,device,os,country,region,referrer
 
-`previous` is the article clicked before in the session, 0 for its first click; `hour` is that of the
-day. The draw depends on the seed and the day's number alone.
+`previous` is the article of the preceding click in the session, or 0 for the first click. `hour` is the
+hour of the day. The random draw depends only on the seed and the number of the day.
 """
 import argparse
 import csv
@@ -34,7 +34,7 @@ def open_text(path):
 
 
 def sessions(path):
-    """The clicks of a day's file, session by session: (hour, [row, ...])."""
+    """Yields the clicks of a day's file session by session, as (hour, [row, ...])."""
     with open_text(path) as file:
         clicks, key = [], None
         for row in csv.DictReader(file):
@@ -49,7 +49,7 @@ def sessions(path):
 
 
 class Hours:
-    """Which articles were clicked in the hour before the one that is read."""
+    """The articles that were clicked in the hour before the current one."""
 
     def __init__(self):
         self.hour, self.now, self.before = None, {}, []
@@ -58,8 +58,7 @@ class Hours:
         if hour == self.hour:
             return
         if self.hour is not None and hour < self.hour:
-            sys.exit(f"samples.py: hour {hour} comes after hour {self.hour}: the files are not in "
-                     "order")
+            sys.exit(f"samples.py: hour {hour} follows hour {self.hour}: the files are not in order")
         if self.now:
             self.before = list(self.now)  # in the order of their first click
         self.hour, self.now = hour, {}
@@ -99,7 +98,7 @@ def main():
     days = sorted(path for path in arguments.clicks_dir.iterdir()
                   if re.fullmatch(r"clicks_day\d+\.csv(\.xz)?", path.name))
     if not days:
-        sys.exit(f"samples.py: {arguments.clicks_dir} holds no clicks_dayNN.csv, plain or as .xz")
+        sys.exit(f"samples.py: {arguments.clicks_dir} contains no clicks_dayNN.csv, plain or as .xz")
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
     hours = Hours()
     for path in days:

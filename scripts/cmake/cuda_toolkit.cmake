@@ -1,12 +1,13 @@
-# Finds the CUDA toolkit as CISTERN_CUDA (AUTO, ON, OFF) asks, and says what it found.
+# Finds the CUDA toolkit as CISTERN_CUDA (AUTO, ON, OFF) requests, and prints the result.
 #
-# Included by the top directory, as enable_language wants. Where CISTERN_HAS_CUDA then is true:
+# The top-level CMakeLists.txt includes this file, because enable_language requires that. Sets
+# CISTERN_HAS_CUDA and, if it is true:
 #   CISTERN_CUDA_INCLUDE  include directories of the toolkit
-#   CISTERN_CUDART        what a program needs for the static runtime
+#   CISTERN_CUDART        libraries that a program links for the static runtime
 #   CISTERN_CUBLAS_LIBRARY, CISTERN_CUBLASLT_LIBRARY, CISTERN_CUBLAS_VERSION,
 #   CISTERN_NCCL_LIBRARY, CISTERN_NCCL_INCLUDE,
-#   CISTERN_NCCL_VERSION  empty where missing. Nothing links them: loading cuBLAS and NCCL takes
-#                         a program half a second and 200 MB. cuBLASLt is loaded when it is used.
+#   CISTERN_NCCL_VERSION  empty if missing. No program links these libraries, because loading cuBLAS
+#                         and NCCL takes half a second and 200 MB. cuBLASLt is loaded at first use.
 set(CISTERN_HAS_CUDA FALSE)
 if(NOT CISTERN_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "CISTERN_CUDA is '${CISTERN_CUDA}'; it must be AUTO, ON or OFF")
@@ -16,8 +17,8 @@ if(CISTERN_CUDA STREQUAL "OFF")
   return()
 endif()
 
-# Code for 8.x and 9.0, and PTX of 10.0, which the driver translates for what is newer; before CUDA
-# 12.8 of 9.0, which it translates, too.
+# Machine code for 8.x and 9.0, and PTX for 10.0 (before CUDA 12.8: for 9.0), which the driver compiles
+# for newer GPUs.
 set(own_architectures FALSE)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(own_architectures TRUE)
@@ -85,7 +86,7 @@ if(CISTERN_NCCL_LIBRARY AND CISTERN_NCCL_INCLUDE)
     NCCL_MAJOR NCCL_MINOR NCCL_PATCH)
 endif()
 
-# Plain paths: an imported target would be known in this directory alone.
+# Use plain paths, because imported targets are visible in this directory only.
 get_target_property(CISTERN_CUDART CUDA::cudart_static IMPORTED_LOCATION)
 list(APPEND CISTERN_CUDART Threads::Threads ${CMAKE_DL_LIBS} rt)
 set(CISTERN_CUDA_INCLUDE ${CUDAToolkit_INCLUDE_DIRS})

@@ -9,7 +9,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# ccache and mold are used where they are installed and are never required.
+# ccache and mold are used if installed, but never required.
 find_program(CISTERN_CCACHE ccache)
 if(CISTERN_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER "${CISTERN_CCACHE}")
@@ -34,7 +34,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_path(CISTERN_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(CISTERN_XXHASH_LIBRARY xxhash REQUIRED)
 
-# OpenBLAS multiplies matrices for the CPU ops; Eigen does where it is absent.
+# OpenBLAS computes the matrix products of the CPU ops; without it, Eigen does.
 find_path(CISTERN_CBLAS_INCLUDE cblas.h PATH_SUFFIXES
   openblas x86_64-linux-gnu/openblas-openmp x86_64-linux-gnu/openblas-pthread)
 find_library(CISTERN_OPENBLAS_LIBRARY openblas PATH_SUFFIXES

@@ -1,14 +1,14 @@
-# Arrow's Parquet library, from the system or from a pyarrow wheel: CISTERN_HAS_PARQUET, and the
-# target cistern_arrow where it is found.
+# Finds Arrow's Parquet library, in the system or in a pyarrow wheel. Sets CISTERN_HAS_PARQUET and, if
+# Arrow is found, defines the target cistern_arrow.
 #
-# Debian packages no Arrow. The wheel of pyarrow holds the C++ headers and libraries;
-# scripts/install_deps.sh puts one under build/pyarrow. Its libraries keep their own copies of
-# protobuf and abseil to themselves, so both live in one process with the system's.
-set(CISTERN_PARQUET AUTO CACHE STRING "Parquet input: AUTO (where Arrow is found), ON (required), OFF")
-set(CISTERN_PYARROW "" CACHE PATH "Folder of an installed pyarrow; empty: looked for")
+# Debian does not package Arrow, but the pyarrow wheel contains the C++ headers and libraries;
+# scripts/install_deps.sh installs it under build/pyarrow. The wheel's libraries hide their own copies
+# of protobuf and abseil, which can therefore share a process with the system's.
+set(CISTERN_PARQUET AUTO CACHE STRING "Parquet input: AUTO (if Arrow is found), ON (required), OFF")
+set(CISTERN_PYARROW "" CACHE PATH "Folder of an installed pyarrow; empty: search for it")
 set(CISTERN_HAS_PARQUET OFF)
 
-# Sets `out` to the folder of the pyarrow package, or to nothing.
+# Sets `out` to the folder of the pyarrow package, or to "" if there is none.
 function(cistern_find_pyarrow out)
   set(folders "${CISTERN_PYARROW}" "${PROJECT_SOURCE_DIR}/build/pyarrow/pyarrow")
   find_program(CISTERN_PYTHON python3)
@@ -34,7 +34,7 @@ if(CISTERN_PARQUET)
     add_library(cistern_arrow INTERFACE)
     target_link_libraries(cistern_arrow INTERFACE Parquet::parquet_shared)
     set(CISTERN_HAS_PARQUET ON)
-    message(STATUS "Parquet: Arrow ${Parquet_VERSION} of the system")
+    message(STATUS "Parquet: system Arrow ${Parquet_VERSION}")
   else()
     cistern_find_pyarrow(folder)
     file(GLOB libraries "${folder}/libparquet.so*" "${folder}/libarrow.so*")
@@ -43,15 +43,15 @@ if(CISTERN_PARQUET)
       target_include_directories(cistern_arrow SYSTEM INTERFACE "${folder}/include")
       target_link_libraries(cistern_arrow INTERFACE ${libraries})
       set(CISTERN_HAS_PARQUET ON)
-      message(STATUS "Parquet: Arrow of the wheel in ${folder}")
+      message(STATUS "Parquet: Arrow from the pyarrow wheel in ${folder}")
     endif()
   endif()
 endif()
 if(NOT CISTERN_HAS_PARQUET)
   if(CISTERN_PARQUET STREQUAL "ON")
-    message(FATAL_ERROR "CISTERN_PARQUET is ON, but no Arrow is found: scripts/install_deps.sh "
-      "gets one from pip, or set CISTERN_PYARROW to the folder of an installed pyarrow")
+    message(FATAL_ERROR "CISTERN_PARQUET is ON, but Arrow was not found: install it with "
+      "scripts/install_deps.sh, or set CISTERN_PYARROW to the folder of an installed pyarrow")
   endif()
-  message(STATUS "Parquet: none; programs will refuse Parquet data (scripts/install_deps.sh gets "
-    "Arrow from pip; CISTERN_PARQUET=${CISTERN_PARQUET})")
+  message(STATUS "Parquet: none; programs will refuse Parquet data (scripts/install_deps.sh installs "
+    "Arrow; CISTERN_PARQUET=${CISTERN_PARQUET})")
 endif()

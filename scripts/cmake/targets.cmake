@@ -1,6 +1,6 @@
-# cistern_library, cistern_program, cistern_test: the only ways a target is made here.
+# Defines cistern_library, cistern_program and cistern_test, which create all targets of the project.
 
-# Warnings, sanitizers and the target machine, for Cistern's own code only.
+# Compile options for Cistern's own code only: warnings, sanitizers and target architecture.
 add_library(cistern_options INTERFACE)
 target_include_directories(cistern_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(cistern_options INTERFACE
@@ -15,7 +15,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
 endif()
 if(CISTERN_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # With a sanitizer gcc 12 sees uninitialized variables where there are none.
+  # With a sanitizer, gcc 12 reports false uninitialized variables.
   target_compile_options(cistern_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
 endif()
@@ -28,8 +28,8 @@ if("thread" IN_LIST CISTERN_SANITIZE)
   include(thread_sanitizer)
 endif()
 
-# What takes no part in a training step is compiled with little optimization: it builds in two thirds
-# of the time.
+# Compiles a target with little optimization, in two thirds of the time. For code that no training step
+# runs.
 function(cistern_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
@@ -49,7 +49,7 @@ function(cistern_program name)
 endfunction()
 
 # cistern_test(name LABELS unit FILES a_test.cc ... USES ...): one gtest program, one ctest entry,
-# with the label unit unless LABELS says otherwise (unit, integration, golden, fuzz, slow).
+# with the label unit unless LABELS names another (unit, integration, golden, fuzz, slow).
 function(cistern_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;FILES;USES" ${ARGN})
   if(NOT arg_LABELS)

@@ -1,4 +1,5 @@
-# Links test/thread_sanitizer/absl_locks.cc, which says why, into every program of the tsan preset.
+# Links test/thread_sanitizer/absl_locks.cc into every program of the tsan preset; that file explains
+# why.
 find_path(CISTERN_ABSL_INCLUDE absl/base/options.h REQUIRED)
 file(STRINGS "${CISTERN_ABSL_INCLUDE}/absl/base/options.h" options
   REGEX "^#define ABSL_OPTION_(USE_INLINE_NAMESPACE|INLINE_NAMESPACE_NAME)")
@@ -13,7 +14,7 @@ target_compile_definitions(cistern_absl_locks PRIVATE CISTERN_ABSL=${mangled})
 target_compile_options(cistern_absl_locks PRIVATE -fsanitize=thread)
 target_link_libraries(cistern_absl_locks PUBLIC absl::synchronization absl::time)
 target_link_libraries(cistern_options INTERFACE cistern_absl_locks)
-# Taken from the archive even where only a shared library asks for it.
+# Forces the linker to take the object from the archive even if only a shared library needs it.
 target_link_options(cistern_options INTERFACE -Wl,--undefined=__wrap__ZN${mangled}5Mutex4LockEv)
 foreach(method
     5Mutex4LockEv 5Mutex10ReaderLockEv 5Mutex6UnlockEv 5Mutex12ReaderUnlockEv 5Mutex7TryLockEv

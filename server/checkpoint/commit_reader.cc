@@ -23,8 +23,9 @@ absl::StatusOr<std::unique_ptr<CommitReader>> CommitReader::Open(const StateFold
     if (header.cluster_id != HashBytes(manifest.cluster()) ||
         header.schema_hash != SchemaHash(manifest.schema()) ||
         header.shard_num != manifest.shard_num()) {
-      return absl::DataLossError(absl::StrCat(folder.data_path(), "/", file.name(),
-                                              ": it is of another cluster, model or shard_num"));
+      return absl::DataLossError(
+          absl::StrCat(folder.data_path(), "/", file.name(),
+                       ": it belongs to another cluster, model or shard_num"));
     }
     reader->files_.push_back(std::move(rows));
   }

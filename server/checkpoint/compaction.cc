@@ -134,7 +134,7 @@ bool Compaction::Start(FileSystem* files, MergePlan plan) {
 }
 
 void Compaction::Run(FileSystem* files, const MergePlan& plan) {
-  // Linux: of this thread only. Pulls and training go first.
+  // On Linux this affects only this thread. Pulls and training have priority.
   setpriority(PRIO_PROCESS, 0, 15);
   const absl::StatusOr<v1::RowFile> base = [&]() -> absl::StatusOr<v1::RowFile> {
     try {
@@ -147,14 +147,14 @@ void Compaction::Run(FileSystem* files, const MergePlan& plan) {
     }
   }();
   if (!base.ok() && !absl::IsCancelled(base.status())) {
-    LogWarning(absl::StrCat("no new base was made: ", std::string(base.status().message())));
+    LogWarning(absl::StrCat("no new base was written: ", std::string(base.status().message())));
   }
   absl::MutexLock lock(&mutex_);
   running_ = false;
   if (base.ok() && !dropped_) {
     result_ = *base;
   } else {
-    name_.clear();  // what may be left of it is removed with other unnamed files
+    name_.clear();  // leftovers are removed with the other unnamed files
   }
 }
 

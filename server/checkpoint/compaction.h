@@ -1,5 +1,5 @@
-// Merges the files that shards are recovered from into one new base: from files to files, so that
-// committed state is neither locked nor looked at.
+// Merges the files from which shards are recovered into one new base. It reads files and writes a
+// file: committed state is neither locked nor read.
 #pragma once
 
 #include <atomic>
@@ -16,27 +16,27 @@
 
 namespace cistern {
 
-// What a merged file is to be.
+// The inputs and the identity of a merged file.
 struct MergePlan {
   std::string folder, name;  // of the new file, and the folder of the old ones
-  RowFileHeader header;      // base, commit: of the newest row in it
+  RowFileHeader header;      // base; commit: that of the newest row in the file
   ShardMap map;              // placement of the new file
   v1::Schema schema;
   std::vector<v1::RowFile> files;  // ascending commits; bases and deltas of any number of servers
 };
 
 // Streams a merge of all sparse sections that server header.server of `map` owns, and the newest
-// cells of its dense ranges. Every row that is written was checked against its file, and every
-// shard against the digest that its newest file recorded.
+// cells of its dense ranges. Every written row is checked against its file, and every shard against
+// the digest that its newest file recorded.
 //
-// stop: asked now and then; true ends the merge with kCancelled.
+// stop: polled during the merge; true ends the merge with kCancelled.
 absl::StatusOr<v1::RowFile> MergeRowFiles(FileSystem& files, const MergePlan& plan,
                                           const std::function<bool()>& stop);
 
-// Whether the rows of `file` include some of server `rank` of `map`.
+// Whether `file` holds rows of server `rank` of `map`.
 bool HoldsRowsOf(const v1::RowFile& file, const ShardMap& map, uint32_t rank);
 
-// One merge at a time, on a thread of its own that yields to all others.
+// Runs one merge at a time, on a thread of low priority.
 //
 // Threads: any thread.
 class Compaction {
@@ -44,13 +44,13 @@ class Compaction {
   Compaction() = default;
   ~Compaction();  // stops the merge
 
-  // Starts unless one runs or its result waits. Returns whether it started.
+  // Starts a merge unless one runs or its result is pending. Returns whether it started.
   bool Start(FileSystem* files, MergePlan plan);
-  // The finished base, which stays the answer until Drop.
+  // The finished base. Stays available until Drop.
   std::optional<v1::RowFile> result() const;
-  // Forgets the result, or what will be it.
+  // Discards the result, or the result to come of a running merge.
   void Drop();
-  // Of the file that is being made or waits; empty: none.
+  // The name of the file that is being made or is pending; empty if none.
   std::string file_name() const;
   void AwaitIdle() const;
 
@@ -63,7 +63,7 @@ class Compaction {
   std::string name_ ABSL_GUARDED_BY(mutex_);
   std::optional<v1::RowFile> result_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> stopping_{false};
-  ThreadPool thread_{1};  // last: it uses all of the above
+  ThreadPool thread_{1};  // last: it uses the members above
 };
 
 }  // namespace cistern

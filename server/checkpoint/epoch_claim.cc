@@ -21,7 +21,7 @@ EpochClaim ParseClaim(Epoch epoch, absl::string_view text) {
   EpochClaim claim;
   claim.epoch = epoch;
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
-  lines.pop_back();  // behind the last line break: nothing, or a line that was cut short
+  lines.pop_back();  // after the last line break: nothing, or a truncated line
   for (absl::string_view line : lines) {
     uint64_t number = 0;
     if (absl::ConsumePrefix(&line, "commit ")) {

@@ -1,12 +1,14 @@
-// The contents of a claim file in epoch/: the writer that claimed, and the newest commit then.
+// The contents of a claim file in epoch/: the writer that claimed, and the newest commit at that
+// time.
 //
 //   commit 41
 //   secret 0f3a5c7e9b1d2f40
 //   writer cistern train, process 4711 on host-3
 //
-// Servers read it after a restart, and those other than server 0 before they follow a claim, so
-// that nobody can say that an epoch is his which server 0 has granted to somebody else. A file that
-// was cut short, or is empty (older versions wrote no more), is a claim whose writer is not known.
+// A server reads the file after a restart. A server other than server 0 also reads it before it
+// follows a claim, so that no writer can pass off as its own a term that server 0 granted to
+// another writer. A file that was cut short, or that is empty (older versions wrote nothing more),
+// is a claim by an unknown writer.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +22,16 @@ namespace cistern {
 
 struct EpochClaim {
   Epoch epoch = 0;                 // the file's name
-  uint64_t commit = 0;             // the newest one when it was made
-  std::optional<uint64_t> secret;  // of the writer
+  uint64_t commit = 0;             // the newest commit at the time of the claim
+  std::optional<uint64_t> secret;  // the writer's
   std::string writer;              // for people
 };
 
-// Longer files are not read: a claim is made by a server, from a name that it has cut down.
+// Longer files are not read: a server makes a claim from a name that it has truncated.
 inline constexpr uint64_t kMaxClaimBytes = 4096;
 
 std::string FormatClaim(const EpochClaim& claim);
-// What can be read of `text`; a line that is not understood is left out.
+// Parses what it can of `text`; lines that it does not understand are left out.
 EpochClaim ParseClaim(Epoch epoch, absl::string_view text);
 
 }  // namespace cistern

@@ -19,7 +19,7 @@
 namespace cistern {
 namespace {
 
-// What follows the last member of the message, and what follows the hash.
+// The text after the last member of the message, and the text around the hash.
 constexpr absl::string_view kBodyEnd = "\n}\n", kHashBegin = ",\n \"self_xxh3\": \"",
                             kHashEnd = "\"\n}\n", kSelfHash = "\"self_xxh3\"";
 constexpr size_t kHashDigits = 16;
@@ -28,7 +28,7 @@ std::string Hex(uint64_t x) {
   return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
 }
 
-// Splits off the hash, checks it, and returns the text without it: a message as it was printed.
+// Splits off the hash, checks it, and returns the text without it, which is a message as printed.
 absl::StatusOr<std::string> CheckSelfHash(absl::string_view text, uint64_t* hash) {
   absl::string_view head = text;
   const size_t tail_bytes = kHashDigits + kHashEnd.size();
@@ -38,23 +38,23 @@ absl::StatusOr<std::string> CheckSelfHash(absl::string_view text, uint64_t* hash
   if (!ended || !absl::ConsumeSuffix(&head, kHashBegin) || !absl::SimpleHexAtoi(digits, hash) ||
       Hex(*hash) != digits) {
     return absl::DataLossError(
-        "it does not end with its own hash: it is not a manifest, or it is "
-        "cut short");
+        "it does not end with its own hash: it is not a manifest, or is truncated");
   }
   const size_t hashed = text.size() - tail_bytes - kHashBegin.size() + kHashBegin.find(kSelfHash);
   const uint64_t found = HashBytes(text.data(), hashed);
   if (found == *hash) return absl::StrCat(head, kBodyEnd);
-  return absl::DataLossError(absl::StrCat("its own hash is ", Hex(found), " and not ", digits,
-                                          " as when it was written; restore it from a copy"));
+  return absl::DataLossError(absl::StrCat("its own hash is ", Hex(found), ", not ", digits,
+                                          " as written: it is corrupt; restore it from a copy"));
 }
 
-// Looks at the format alone, so that a later one is named rather than misread.
+// Checks the format alone, so that a manifest of a later format is reported as such and not
+// misread.
 absl::Status CheckFormat(const std::string& body) {
   const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return absl::DataLossError("it is not a json object");
   const auto format = json.find("format");
   if (format == json.end() || !format->is_number_unsigned()) {
-    return absl::DataLossError("\"format\" is not there or is not a whole number");
+    return absl::DataLossError("\"format\" is missing or is not an integer");
   }
   if (*format == kManifestFormat) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("its format is ", format->dump(),
@@ -69,7 +69,7 @@ absl::Status CheckTables(const char* field,
   bool same = states.size() == specs.size();
   for (int i = 0; same && i < states.size(); ++i) same = states[i].name() == specs[i].name();
   if (same) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("\"", field, "\" are not those of \"schema\""));
+  return absl::DataLossError(absl::StrCat("\"", field, "\" do not match those of \"schema\""));
 }
 
 absl::Status CheckFile(const v1::RowFile& file, const v1::Manifest& manifest) {
@@ -84,14 +84,14 @@ absl::Status CheckFile(const v1::RowFile& file, const v1::Manifest& manifest) {
   if (file.root() == 0) fault = "root";
   if (fault == nullptr) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("file '", file.name(), "': \"", fault, "\" is missing or out of its range"));
+      absl::StrCat("file '", file.name(), "': \"", fault, "\" is missing or out of range"));
 }
 
 }  // namespace
 
 absl::Status CheckManifest(const v1::Manifest& manifest) {
   const auto bad = [](absl::string_view field) {
-    return absl::DataLossError(absl::StrCat("\"", field, "\" is missing or out of its range"));
+    return absl::DataLossError(absl::StrCat("\"", field, "\" is missing or out of range"));
   };
   if (manifest.cluster().empty()) return bad("cluster");
   if (manifest.commit() == 0) return bad("commit");

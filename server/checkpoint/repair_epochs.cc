@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-// Every server that has a lock file or a place in the newest commit.
+// Every server that has a lock file or takes part in the newest commit.
 absl::StatusOr<std::set<uint32_t>> ServersOf(const StateFolder& state) {
   std::set<uint32_t> servers = {0};
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, state.files().List(state.path()));

@@ -1,7 +1,8 @@
-// Frees a state folder of claims that leave no epoch for the next writer.
+// Removes from a state folder the claims that leave no term for the next writer.
 //
-// A claim is a number in a file name, and fencing asks that the next one is greater. A hostile or
-// broken writer that claimed 2^64 - 1 (older versions allowed it) would be the last one ever.
+// A claim is a number in a file name, and fencing requires the next number to be greater. Without
+// the repair, a hostile or broken writer that claimed 2^64 - 1 (older versions allowed it) would be
+// the last writer of the folder.
 #pragma once
 
 #include <string>
@@ -12,14 +13,14 @@
 namespace cistern {
 
 struct RepairedEpochs {
-  std::vector<Epoch> removed;  // claims; empty: there was nothing to repair
+  std::vector<Epoch> removed;  // claims; empty: nothing needed repair
   Epoch newest = 0;            // the claim that fences from now on
 };
 
-// Removes claims from StateFolder::kMaxEpoch on and leaves as the newest one above every other
-// epoch that the folder knows. May be repeated after a crash.
+// Removes claims at or above StateFolder::kMaxEpoch, and makes the newest claim one above every
+// other term in the folder. May be repeated after a crash.
 //
-// kNotFound if `path` is no state folder; kFailedPrecondition if one of its servers runs.
+// kNotFound if `path` is not a state folder; kFailedPrecondition if one of its servers is running.
 absl::StatusOr<RepairedEpochs> RepairEpochs(FileSystem& files, const std::string& path);
 
 }  // namespace cistern

@@ -11,7 +11,8 @@
 namespace cistern {
 namespace {
 
-// The new folder, with the locks of all its servers: none can start while it is written.
+// Opens the new folder with the locks of all its servers, so that none can start while it is
+// written.
 absl::StatusOr<std::vector<std::unique_ptr<StateFolder>>> LockAll(FileSystem& files,
                                                                   const std::string& to,
                                                                   uint32_t server_num) {
@@ -24,7 +25,7 @@ absl::StatusOr<std::vector<std::unique_ptr<StateFolder>>> LockAll(FileSystem& fi
   return folders;
 }
 
-// Whether `there` is what Reshard would write.
+// Whether `there`, an existing manifest, is what Reshard would write.
 bool IsResharded(const v1::Manifest& there, const v1::Manifest& wanted) {
   v1::Manifest a = there, b = wanted;
   for (v1::Manifest* manifest : {&a, &b}) {
@@ -36,7 +37,7 @@ bool IsResharded(const v1::Manifest& there, const v1::Manifest& wanted) {
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
-// Writes the base of one server after another.
+// Writes the bases, one server at a time.
 class Rewriter {
  public:
   Rewriter(const CommitReader& reader, const StateFolder& to, const ShardMap& map, Epoch epoch,
@@ -75,7 +76,7 @@ class Rewriter {
     return file;
   }
 
-  // kInternal unless what was written is what the manifest records.
+  // kDataLoss unless the written totals match the manifest.
   absl::Status CheckSums() const {
     const v1::Manifest& manifest = reader_.manifest();
     size_t at = 0;
@@ -85,7 +86,7 @@ class Rewriter {
         if (sum == ShardTotals{table.rows(), table.digest()}) continue;
         return absl::DataLossError(absl::StrCat("table '", table.name(), "': ", sum.rows,
                                                 " rows with digest ", absl::Hex(sum.digest),
-                                                " were rewritten where the manifest has ",
+                                                " were rewritten, but the manifest has ",
                                                 table.rows(), " with ", absl::Hex(table.digest())));
       }
     }
@@ -94,7 +95,7 @@ class Rewriter {
 
  private:
   absl::Status WriteTable(const SparseTable& table, TableId id, RowFileWriter& writer) {
-    // A few shards at a time: their rows are in memory twice.
+    // Writes a few shards at a time, because their rows are in memory twice.
     const size_t shards = table.local_shard_num();
     const size_t group = static_cast<size_t>(std::max(2, pool_.thread_num()));
     for (size_t begin = 0; begin < shards; begin += group) {
@@ -156,15 +157,15 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> there, folder.NewestManifest());
   if (there.has_value()) {
     if (!IsResharded(there->manifest, manifest)) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(to, " holds commit ", there->manifest.commit(), " already"));
+      return absl::AlreadyExistsError(absl::StrCat(
+          to, " already holds commit ", there->manifest.commit(), "; use an empty folder"));
     }
     totals.was_there = true;
     for (const v1::RowFile& file : there->manifest.files()) totals.bytes += file.bytes();
     totals.files = static_cast<uint64_t>(there->manifest.files_size());
     return totals;
   }
-  // What a call that was cut short has left.
+  // Removes what an interrupted call left.
   CISTERN_RETURN_IF_ERROR(folder.RemoveUnnamed(UINT64_MAX, {}, 0, /*strays=*/true, 1));
   CISTERN_ASSIGN_OR_RETURN(const Epoch old_epoch, from.NewestEpoch());
   CISTERN_ASSIGN_OR_RETURN(const Epoch new_epoch, folder.NewestEpoch());

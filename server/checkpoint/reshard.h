@@ -1,4 +1,4 @@
-// A commit rewritten for another placement: another number of servers, other shards.
+// Rewrites a commit for another placement: another number of servers or of shards.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,19 @@ namespace cistern {
 
 struct ReshardTotals {
   uint64_t commit = 0, rows = 0, files = 0, bytes = 0;
-  bool was_there = false;  // an earlier call had finished this: nothing was written
+  bool was_there = false;  // an earlier call finished this; nothing was written
 };
 
-// Writes what `commit` (of `from`, which is only read) holds as the same commit of the state folder
-// `to`, in the placement `map`: row files first, the manifest last and only if its name is free. So
-// whenever it ends, `to` either has no manifest or is whole; called again it begins anew.
+// Writes the contents of `commit` (of `from`, which is only read) as the same commit of the state
+// folder `to`, in the placement `map`. Row files come first, the manifest last and only if its name
+// is free. Whenever the call ends, `to` either has no manifest or is complete; a repeated call
+// starts from the beginning.
 //
-// One server's rows at a time are in memory. Rows and digests of every table were compared with the
-// manifest, and every file was read back, before the manifest is written.
+// The rows of one server at a time are in memory. Before the manifest is written, rows and digests
+// of every table are compared with the manifest of `from`, and every file is read back.
 //
-// kAlreadyExists: `to` holds other commits. kFailedPrecondition: a server uses `to`, or another
-// call of this. kDataLoss: a file of `from` that cannot be trusted.
+// kAlreadyExists: `to` holds other commits. kFailedPrecondition: a server or another call of
+// Reshard uses `to`. kDataLoss: a file of `from` cannot be trusted.
 //
 // wrote: called for each server whose file is written.
 absl::StatusOr<ReshardTotals> Reshard(

@@ -5,19 +5,19 @@
 //   header   64 bytes: magic "CISTROWS", u16 major, u16 minor, u32 flags (bit 0: base),
 //            u64 cluster_id, u64 schema_hash, u32 server, u32 server_num, u32 shard_num, u32 zero,
 //            u64 commit, u64 epoch
-//   blocks   one after another, each at most kMaxBlockBytes. Of a sparse section: u32 rows, u32
-//   zero,
-//            keys u64[rows], full u8[rows] padded to 8 bytes, then the cells of each row,
-//            value_floats (full) of them; keys ascend through the section. Of a dense section: u32
-//            rows, u32 zero, cells [rows, columns].
-//   footer   header again, u64 section_num, sections, u64 block_num, XXH3-64 of each block u64[],
-//            size of each block u64[]; a section is u32 dense, u32 table, u32 shard, u32 stride,
-//            u64 begin, u64 rows, u64 total_rows, u64 digest, u64 first_block, u64 block_num, u64
-//            bytes
-//   trailer  32 bytes: u64 footer offset, u64 footer bytes, u64 XXH3-64 of the footer, magic
-//   "CISTREND"
+//   blocks   one after another, each at most kMaxBlockBytes
+//            sparse section: u32 rows, u32 zero, keys u64[rows], full u8[rows] padded to 8 bytes,
+//                            then the cells of each row, value_floats(full) of them;
+//                            keys ascend through the section
+//            dense section:  u32 rows, u32 zero, cells [rows, columns]
+//   footer   header again, u64 section_num, sections, u64 block_num,
+//            XXH3-64 of each block u64[], size of each block u64[]
+//            section: u32 dense, u32 table, u32 shard, u32 stride, u64 begin, u64 rows,
+//                     u64 total_rows, u64 digest, u64 first_block, u64 block_num, u64 bytes
+//   trailer  32 bytes: u64 footer offset, u64 footer bytes, u64 XXH3-64 of the footer,
+//            magic "CISTREND"
 //
-// `root`, which a manifest records, is the XXH3-64 of the footer: it covers every byte of the file.
+// `root`, recorded in the manifest, is the XXH3-64 of the footer. It covers every byte of the file.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ namespace cistern {
 
 struct RowFileFooter;
 
-// A row that is larger has a block of its own.
+// A larger row has a block of its own.
 inline constexpr size_t kMaxBlockBytes = size_t{64} << 10;
 
 struct RowFileHeader {
@@ -63,8 +63,8 @@ struct RowSection {
   uint64_t first_block = 0, block_num = 0, bytes = 0;  // filled by the writer
 };
 
-// Cuts rows into blocks: payloads that RowFileWriter takes. Independent of any file, so that the
-// sections of one file can be made by several threads.
+// Cuts rows into blocks, the payloads that RowFileWriter takes. It is independent of any file, so
+// several threads can make the sections of one file.
 //
 // Threads: one at a time.
 class RowBlockBuilder {
@@ -77,56 +77,58 @@ class RowBlockBuilder {
 
    private:
     friend class RowBlockBuilder;
-    std::string bytes_;  // the payload from begin_ on
+    std::string bytes_;  // the payload, from begin_ on
     size_t begin_ = 0;
     uint64_t hash_ = 0;
     uint32_t rows_ = 0;
   };
   // layout: null for a dense section of `columns`.
   explicit RowBlockBuilder(const ValueLayout* layout, uint32_t columns = 0);
-  // Keys must ascend: a check stops the process otherwise. value: full_floats cells, of which only
-  // floats(full) are kept.
+  // Keys must ascend; a check enforces it.
+  // value: full_floats cells, of which only floats(full) are kept.
   void Add(Key key, const float* value, bool full);
   void AddDense(const float* cells);  // [columns]
   uint64_t rows() const { return rows_; }
-  // Blocks that are complete so far; with `finish` the last one too. They are taken out.
+  // Removes and returns the complete blocks; with `finish` the last one too.
   std::vector<Block> Take(bool finish);
 
  private:
   void AddCells(const float* cells, size_t bytes);
   void Cut();
-  size_t HeadBytes(size_t rows) const;  // all but the cells
+  size_t HeadBytes(size_t rows) const;  // of all that precedes the cells
 
   const ValueLayout* const layout_;
   const uint32_t columns_;
-  const size_t head_room_;  // what stands before the cells of a block has room in it
+  const size_t head_room_;  // enough for what precedes the cells of a block
   uint64_t rows_ = 0;
   Key last_key_ = 0;
-  // Of the block that is being filled: its cells lie where they stay, behind head_room_ bytes.
+  // The block being filled. Its cells are at their final place, after head_room_ bytes.
   Block block_;
   std::vector<Key> keys_;
   std::string full_;
   std::vector<Block> done_;
 };
 
-// Writes one row file under its final name: it counts only once a manifest names it.
+// Writes one row file under its final name. The file counts only once a manifest names it.
 //
 // Threads: one at a time.
 class RowFileWriter {
  public:
-  // kAlreadyExists if the file is there.
+  // kAlreadyExists if the file exists.
   static absl::StatusOr<std::unique_ptr<RowFileWriter>> Create(FileSystem& files,
                                                                const std::string& folder,
                                                                const std::string& name,
                                                                const RowFileHeader& header);
   ~RowFileWriter();  // removes the file unless Finish succeeded
 
-  // A section: Begin, blocks, End with what is known only then. The first error stays.
+  // Writes a section: BeginSection, blocks, EndSection with the totals, which are known only then.
+  // The first error is final.
   absl::Status BeginSection(const RowSection& section);
   absl::Status Append(const RowBlockBuilder::Block& block);
   absl::Status EndSection(uint64_t total_rows, uint64_t digest);
-  // Footer, trailer, sync of file and folder. kInternal if the sections make no file that could be
-  // read back: two of one shard, a shard of another server, rows that are not those of a base.
+  // Writes footer and trailer, and syncs file and folder. kInternal if the sections form a file
+  // that could not be read back: two sections of one shard, a shard of another server, a base
+  // without all rows of a shard.
   absl::StatusOr<v1::RowFile> Finish();
 
  private:
@@ -141,42 +143,43 @@ class RowFileWriter {
   bool in_section_ = false, finished_ = false;
 };
 
-// Reads a row file; every byte that is given out was checked against the footer, and the footer
-// against the manifest. Errors are kDataLoss with the path, and the block where it lies.
+// Reads a row file. Every returned byte is checked against the footer, and the footer against the
+// manifest. Errors are kDataLoss with the path and the block.
 //
 // Threads: any thread.
 class RowFileReader {
  public:
-  // expected: the manifest's entry; size, root, server, commit ... must match. With an empty root
-  // (tools that look at a single file) only the file's own trailer is checked.
-  // cluster_id, schema_hash and shard_num, which an entry does not have, are the caller's to check.
+  // expected: the manifest's entry; size, root, server, commit and so on must match. With an empty
+  // root (tools that read a single file) only the file's own trailer is checked.
+  // The caller checks cluster_id, schema_hash and shard_num, which an entry does not have.
   static absl::StatusOr<std::unique_ptr<RowFileReader>> Open(FileSystem& files,
                                                              const std::string& folder,
                                                              const v1::RowFile& expected);
   const RowFileHeader& header() const { return header_; }
   const std::vector<RowSection>& sections() const { return sections_; }
-  // Null if the file has none for it.
+  // Null if the file has no such section.
   const RowSection* FindSparse(TableId table, ShardIndex shard) const;
 
-  // Rows of a sparse section in ascending key order, a block of them at a time: values have
+  // Visits the rows of a sparse section in ascending key order, one block at a time. Values have
   // full_floats cells, zeros where absent, and are valid until visit returns. An error of `visit`
-  // is passed on. layout must be the table's.
+  // is returned. layout must be the table's.
   absl::Status ReadSparse(const RowSection& section, const ValueLayout& layout,
                           const std::function<absl::Status(const ValueBlock& rows)>& visit) const;
-  // [rows, columns] of a dense section, appended to *out; after an error a part of it.
+  // Appends the [rows, columns] of a dense section to *out; after an error *out holds a part of
+  // them.
   absl::Status ReadDense(const RowSection& section, std::vector<float>* out) const;
   // Reads and checks every block.
   absl::Status Verify() const;
 
-  // Walks a sparse section row by row: what a merge needs.
+  // Iterates over a sparse section row by row, as a merge needs.
   //
-  // Threads: one at a time. The reader outlives it.
+  // Threads: one thread at a time. The reader must outlive the cursor.
   class Cursor {
    public:
     // Moves to the next row; false at the end.
     absl::StatusOr<bool> Next();
-    // Moves to the next block and takes all of its rows, which Next then does not give; false at
-    // the end. *rows is good until the next call. Not to be mixed with Next.
+    // Moves to the next block and returns all its rows, which Next then skips; false at the end.
+    // *rows is valid until the next call. Do not mix with Next.
     absl::StatusOr<bool> NextBlock(ValueBlock* rows);
     Key key() const { return key_; }
     const float* value() const { return value_.data(); }
@@ -201,13 +204,13 @@ class RowFileReader {
     const ValueLayout* layout_;
     PieceReader pieces_;
     uint64_t next_block_ = 0, rows_seen_ = 0;
-    absl::string_view block_;  // in pieces_
+    absl::string_view block_;  // points into pieces_
     uint32_t row_ = 0, block_rows_ = 0;
     size_t cell_offset_ = 0;
     Key key_ = 0;
     bool full_ = false;
     std::vector<float> value_;
-    std::vector<float> values_;  // of a block with values that lack cells
+    std::vector<float> values_;  // of a block in which some values lack embedx
   };
   Cursor Walk(const RowSection& section, const ValueLayout& layout) const {
     return Cursor(this, &section, &layout);
@@ -216,9 +219,9 @@ class RowFileReader {
  private:
   RowFileReader() = default;
   absl::Status ReadFooter(const v1::RowFile& expected);
-  // What reads the blocks of a section.
+  // A reader for the blocks of a section.
   PieceReader PiecesOf(const RowSection& section) const;
-  // A block of the file, whose hash was checked; good until the next one.
+  // Reads a block and checks its hash; valid until the next call.
   absl::StatusOr<absl::string_view> ReadBlock(uint64_t block, PieceReader& pieces) const;
   absl::Status Bad(uint64_t block, const std::string& why) const;
 
@@ -226,7 +229,7 @@ class RowFileReader {
   std::unique_ptr<ReadableFile> file_;
   RowFileHeader header_;
   std::vector<RowSection> sections_;
-  std::vector<uint64_t> block_offsets_, block_hashes_;  // one offset more than blocks
+  std::vector<uint64_t> block_offsets_, block_hashes_;  // block_offsets_ has one more
 };
 
 }  // namespace cistern

@@ -24,7 +24,7 @@ void Put(T number, std::string* out) {
   out->append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
-// Takes numbers off the front of bytes that are known to be there.
+// Reads numbers from the front of bytes whose presence the caller has checked.
 class Bytes {
  public:
   explicit Bytes(absl::string_view bytes) : rest_(bytes) {}
@@ -86,7 +86,7 @@ absl::StatusOr<RowFileHeader> DecodeHeader(Bytes& bytes) {
   const absl::Status map = ShardMap::Create(header.shard_num, header.server_num).status();
   if (!map.ok()) return absl::DataLossError(absl::StrCat("its header: ", map.message()));
   if (header.server < header.server_num) return header;
-  return absl::DataLossError(absl::StrCat("its header is of server ", header.server, " of ",
+  return absl::DataLossError(absl::StrCat("its header names server ", header.server, " of ",
                                           header.server_num, ", which does not exist"));
 }
 
@@ -114,19 +114,19 @@ unsigned __int128 WholeBytes(const RowSection& section, uint64_t rows) {
   return row * rows + 8 * static_cast<unsigned __int128>(section.block_num);
 }
 
-// What is wrong with the section apart from its blocks; null if nothing is.
+// The fault of a section, apart from its blocks; null if there is none.
 const char* SectionFault(const RowSection& section, const RowFileHeader& header) {
-  if (section.stride == 0) return "has rows of no numbers";
-  if (section.dense && section.shard != 0) return "is dense and of a shard";
-  if (!section.dense && section.begin != 0) return "is sparse and has a first row";
+  if (section.stride == 0) return "has a stride of 0";
+  if (section.dense && section.shard != 0) return "is dense but has a shard";
+  if (!section.dense && section.begin != 0) return "is sparse but has a first row";
   if (!section.dense &&
       (section.shard >= header.shard_num || section.shard % header.server_num != header.server)) {
-    return "is of a shard that its server does not own";
+    return "belongs to a shard that its server does not own";
   }
-  if (section.rows > section.total_rows) return "has more rows than there are";
-  if (header.base && section.rows != section.total_rows) return "is of a base and not whole";
+  if (section.rows > section.total_rows) return "has more rows than its shard or range";
+  if (header.base && section.rows != section.total_rows) return "is incomplete in a base";
   if ((section.rows == 0) != (section.block_num == 0))
-    return "has rows or blocks without the other";
+    return "has rows without blocks, or blocks without rows";
   return nullptr;
 }
 
@@ -139,12 +139,12 @@ const char* BlocksFault(const RowSection& section, absl::Span<const uint64_t> bl
     if (bytes <= 8 || bytes > limit) return "has a block of an impossible size";
     total += bytes;
   }
-  if (total != section.bytes) return "has blocks of another size than its own";
+  if (total != section.bytes) return "differs in size from its blocks";
   if (section.rows > section.bytes) return "has more rows than bytes";
   const unsigned __int128 whole = WholeBytes(section, section.rows);
   // Sparse rows may be short, and their flags are padded.
   if (section.dense ? whole != total : whole + 7 * section.block_num < total) {
-    return "has another size than its rows";
+    return "differs in size from its rows";
   }
   return nullptr;
 }
@@ -162,19 +162,19 @@ absl::Status CheckSections(const RowFileFooter& footer, uint64_t footer_offset) 
     if (const char* fault = SectionFault(section, footer.header)) return bad(fault);
     if (section.first_block != next_block ||
         section.block_num > footer.block_bytes.size() - next_block) {
-      return bad("does not begin where the one before ends, or has more blocks than the file");
+      return bad("does not begin where the previous one ends, or has more blocks than the file");
     }
     const auto blocks =
         absl::MakeConstSpan(footer.block_bytes).subspan(next_block, section.block_num);
     if (const char* fault = BlocksFault(section, blocks)) return bad(fault);
-    if (section.bytes > footer_offset - offset) return bad("ends behind the end of the blocks");
+    if (section.bytes > footer_offset - offset) return bad("ends after the last block");
     const uint64_t place = section.dense ? uint64_t{1} << 32 : section.shard;
-    if (!seen.emplace(section.table, place).second) return bad("is there twice");
+    if (!seen.emplace(section.table, place).second) return bad("occurs twice");
     next_block += section.block_num;
     offset += section.bytes;
   }
   if (next_block == footer.block_bytes.size() && offset == footer_offset) return absl::OkStatus();
-  return absl::DataLossError("its sections are not all of its blocks");
+  return absl::DataLossError("its sections do not cover all of its blocks");
 }
 
 }  // namespace
@@ -243,7 +243,7 @@ absl::StatusOr<RowFileTrailer> DecodeRowFileTrailer(absl::string_view encoded,
       trailer.footer_bytes <= kMaxFooterBytes) {
     return trailer;
   }
-  return absl::DataLossError(absl::StrCat("its trailer tells of a footer of ", trailer.footer_bytes,
+  return absl::DataLossError(absl::StrCat("its trailer places a footer of ", trailer.footer_bytes,
                                           " bytes at ", trailer.footer_offset, " in a file of ",
                                           file_bytes));
 }
@@ -251,7 +251,7 @@ absl::StatusOr<RowFileTrailer> DecodeRowFileTrailer(absl::string_view encoded,
 absl::StatusOr<RowFileFooter> DecodeRowFileFooter(absl::string_view encoded,
                                                   uint64_t footer_offset) {
   const absl::Status cut = absl::DataLossError(
-      absl::StrCat("its footer of ", encoded.size(), " bytes does not hold what it counts"));
+      absl::StrCat("its footer of ", encoded.size(), " bytes does not match its own counts"));
   if (encoded.size() < kRowFileHeaderBytes + 16) return cut;
   Bytes bytes(encoded);
   RowFileFooter footer;

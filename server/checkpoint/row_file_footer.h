@@ -1,5 +1,5 @@
-// What stands around the blocks of a row file (row_file.h): header, footer and trailer, as bytes
-// and back. Plain functions of bytes: nothing is allocated from a count that was not checked.
+// Encodes and decodes what surrounds the blocks of a row file (row_file.h): header, footer and
+// trailer. Plain functions of bytes: nothing is allocated from an unchecked count.
 //
 // Threads: any thread.
 #pragma once
@@ -16,7 +16,8 @@ namespace cistern {
 
 inline constexpr uint16_t kRowFileMajor = 1, kRowFileMinor = 0;
 inline constexpr size_t kRowFileHeaderBytes = 64, kRowFileTrailerBytes = 32;
-// 60 million blocks, 4 TB of rows: what a flipped bit in the trailer can make a reader allocate.
+// Enough for 60 million blocks, 4 TB of rows. Limits what a flipped bit in the trailer makes a
+// reader allocate.
 inline constexpr uint64_t kMaxFooterBytes = uint64_t{1} << 30;
 
 struct RowFileFooter {
@@ -33,13 +34,12 @@ std::string EncodeRowFileHeader(const RowFileHeader& header);
 std::string EncodeRowFileFooter(const RowFileFooter& footer);
 std::string EncodeRowFileTrailer(const RowFileTrailer& trailer);
 
-// The last kRowFileTrailerBytes of a file of `file_bytes`. kDataLoss unless it places a footer
-// right before itself.
+// bytes: the last kRowFileTrailerBytes of a file of `file_bytes`. kDataLoss unless the trailer
+// places the footer directly before itself.
 absl::StatusOr<RowFileTrailer> DecodeRowFileTrailer(absl::string_view bytes, uint64_t file_bytes);
 
-// kDataLoss: another major version, unknown flags, counts that do not fit, sections that are not
-// those of the header's server, blocks that do not lie one after another from the header up to
-// footer_offset.
+// kDataLoss: another major version, unknown flags, counts that do not fit, sections that do not
+// belong to the header's server, blocks that are not contiguous from the header to footer_offset.
 absl::StatusOr<RowFileFooter> DecodeRowFileFooter(absl::string_view bytes, uint64_t footer_offset);
 
 }  // namespace cistern

@@ -33,7 +33,8 @@ std::string Hex(uint64_t x) {
   return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
 }
 
-// The number of rows at the head of a block, whose keys and flags are there, or whose cells are.
+// The row count at the head of a block. Checks that the block holds the keys and flags, or the
+// cells, of so many rows.
 absl::StatusOr<uint32_t> RowsOfBlock(absl::string_view block, const RowSection& section) {
   const uint32_t rows = block.size() < kBlockHeadBytes ? 0 : At<uint32_t>(block, 0);
   if (rows == 0 || At<uint32_t>(block, 4) != 0) {
@@ -48,7 +49,7 @@ absl::StatusOr<uint32_t> RowsOfBlock(absl::string_view block, const RowSection& 
       absl::StrCat("its ", rows, " rows do not fit its ", block.size(), " bytes"));
 }
 
-// OK if the keys of a sparse block ascend from `previous` on (null: none) and are of its shard.
+// OK if the keys of a sparse block ascend from `previous` (null: none) and belong to its shard.
 absl::Status CheckKeys(absl::string_view block, uint32_t rows, const RowSection& section,
                        uint32_t shard_num, const Key* previous) {
   const FastModulus modulus(shard_num);
@@ -56,19 +57,20 @@ absl::Status CheckKeys(absl::string_view block, uint32_t rows, const RowSection&
   for (uint32_t row = 0; row < rows; ++row) {
     const Key key = At<Key>(block, kBlockHeadBytes + row * sizeof(Key));
     if (modulus(key) != section.shard) {
-      return absl::DataLossError(absl::StrCat("row ", row, ": key ", key, " is of shard ",
-                                              modulus(key), " and not of shard ", section.shard));
+      return absl::DataLossError(absl::StrCat("row ", row, ": key ", key, " belongs to shard ",
+                                              modulus(key), ", not to shard ", section.shard));
     }
     if ((row > 0 || previous != nullptr) && key <= last) {
       return absl::DataLossError(
-          absl::StrCat("row ", row, ": key ", key, " does not come after ", last));
+          absl::StrCat("row ", row, ": key ", key, " is not greater than the previous key ", last));
     }
     last = key;
   }
   return absl::OkStatus();
 }
 
-// OK if the flags of a sparse block are 0 or 1, and 0 behind the last; counts the full rows.
+// Counts the rows that hold their embedx. OK if the flags are 0 or 1, and the padding after them is
+// 0.
 absl::StatusOr<uint32_t> CountFull(absl::string_view block, uint32_t rows) {
   uint32_t full = 0;
   for (size_t i = FullOffset(rows); i < CellOffset(rows); ++i) {
@@ -84,9 +86,8 @@ absl::StatusOr<uint32_t> CountFull(absl::string_view block, uint32_t rows) {
 
 absl::Status Differs(const char* what, uint64_t found, uint64_t recorded) {
   if (found == recorded) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("its ", what, " is ", found, " and not ", recorded,
-                   ", as the manifest has it; restore the file from a copy"));
+  return absl::DataLossError(absl::StrCat("its ", what, " is ", found, ", not ", recorded,
+                                          " as in the manifest; restore the file from a copy"));
 }
 
 absl::Status CheckExpected(const RowFileFooter& footer, const v1::RowFile& expected) {
@@ -114,8 +115,9 @@ absl::StatusOr<std::unique_ptr<RowFileReader>> RowFileReader::Open(FileSystem& f
   reader->path_ = ShownPath(path);
   absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
   if (absl::IsNotFound(file.status()) || absl::IsInvalidArgument(file.status())) {
-    return absl::DataLossError(absl::StrCat(reader->path_, ": ", file.status().message(),
-                                            "; the state is not whole without this file"));
+    return absl::DataLossError(
+        absl::StrCat(reader->path_, ": ", file.status().message(),
+                     "; the state is incomplete without this file: restore it from a copy"));
   }
   CISTERN_RETURN_IF_ERROR(file.status());
   reader->file_ = *std::move(file);
@@ -128,7 +130,7 @@ absl::Status RowFileReader::ReadFooter(const v1::RowFile& expected) {
   const uint64_t bytes = file_->bytes();
   if (known) CISTERN_RETURN_IF_ERROR(Differs("size", bytes, expected.bytes()));
   if (bytes < kRowFileHeaderBytes + kRowFileTrailerBytes) {
-    return absl::DataLossError(absl::StrCat("it has ", bytes, " bytes: it is cut short"));
+    return absl::DataLossError(absl::StrCat("it has ", bytes, " bytes: it is truncated"));
   }
   char header[kRowFileHeaderBytes], end[kRowFileTrailerBytes];
   CISTERN_RETURN_IF_ERROR(file_->Read(0, sizeof(header), header));
@@ -148,7 +150,7 @@ absl::Status RowFileReader::ReadFooter(const v1::RowFile& expected) {
   CISTERN_ASSIGN_OR_RETURN(RowFileFooter footer,
                            DecodeRowFileFooter(encoded, trailer.footer_offset));
   if (encoded.compare(0, sizeof(header), header, sizeof(header)) != 0) {
-    return absl::DataLossError("its header is not the one that its footer repeats");
+    return absl::DataLossError("its header differs from the copy in its footer");
   }
   if (known) CISTERN_RETURN_IF_ERROR(CheckExpected(footer, expected));
   header_ = footer.header;
@@ -183,15 +185,15 @@ absl::StatusOr<absl::string_view> RowFileReader::ReadBlock(uint64_t block,
   CISTERN_ASSIGN_OR_RETURN(const absl::string_view bytes, pieces.Get(begin, end - begin));
   const uint64_t found = HashBytes(bytes.data(), bytes.size());
   if (found == block_hashes_[block]) return bytes;
-  return Bad(block, absl::StrCat("its hash is ", Hex(found), " and not ", Hex(block_hashes_[block]),
-                                 " as when it was written; restore the file from a copy"));
+  return Bad(block, absl::StrCat("its hash is ", Hex(found), ", not ", Hex(block_hashes_[block]),
+                                 " as written: it is corrupt; restore the file from a copy"));
 }
 
 absl::Status RowFileReader::Cursor::LoadBlock() {
   if (section_->dense || section_->stride != layout_->full_floats()) {
     return absl::DataLossError(absl::StrCat(reader_->path_, ": table ", section_->table, " has ",
                                             section_->dense ? "dense " : "", "rows of ",
-                                            section_->stride, " numbers here and of ",
+                                            section_->stride, " numbers here, but of ",
                                             layout_->full_floats(), " in the schema"));
   }
   const uint64_t block = section_->first_block + next_block_++;
@@ -220,8 +222,8 @@ absl::StatusOr<bool> RowFileReader::Cursor::Advance() {
   }
   if (rows_seen_ == section_->rows) return false;
   return absl::DataLossError(absl::StrCat(reader_->path_, ": table ", section_->table, ", shard ",
-                                          section_->shard, " has ", rows_seen_, " rows and not ",
-                                          section_->rows, " as its footer says"));
+                                          section_->shard, " has ", rows_seen_, " rows, but ",
+                                          section_->rows, " according to its footer"));
 }
 
 absl::StatusOr<bool> RowFileReader::Cursor::Next() {
@@ -247,7 +249,7 @@ void RowFileReader::Cursor::CopyValue(bool full, float* out) {
 absl::StatusOr<bool> RowFileReader::Cursor::NextBlock(ValueBlock* rows) {
   CISTERN_ASSIGN_OR_RETURN(const bool more, Advance());
   if (!more) return false;
-  // Keys and cells lie at multiples of 8 bytes.
+  // Keys and cells are at multiples of 8 bytes.
   const Key* keys = reinterpret_cast<const Key*>(block_.data() + kBlockHeadBytes);
   rows->keys = absl::MakeConstSpan(keys, block_rows_);
   rows->full = reinterpret_cast<const uint8_t*>(block_.data() + FullOffset(block_rows_));
@@ -259,7 +261,7 @@ absl::StatusOr<bool> RowFileReader::Cursor::NextBlock(ValueBlock* rows) {
     for (size_t i = 0; i < block_rows_; ++i) CopyValue(rows->full[i] != 0, &values_[i * stride]);
     rows->values = values_.data();
   }
-  key_ = rows->keys.back();  // of the next block all keys come behind it
+  key_ = rows->keys.back();  // all keys of the next block must be larger
   row_ = block_rows_;
   rows_seen_ += block_rows_;
   return true;
@@ -311,8 +313,8 @@ absl::Status RowFileReader::Verify() const {
     }
     if (rows_seen == section.rows) continue;
     return absl::DataLossError(absl::StrCat(path_, ": table ", section.table, ", shard ",
-                                            section.shard, " has ", rows_seen, " rows and not ",
-                                            section.rows, " as its footer says"));
+                                            section.shard, " has ", rows_seen, " rows, but ",
+                                            section.rows, " according to its footer"));
   }
   return absl::OkStatus();
 }

@@ -19,7 +19,7 @@ size_t PaddedTo8(size_t size) {
   return (size + 7) / 8 * 8;
 }
 
-// Of a block: as many as fit if none holds its embedx.
+// The maximum number of rows of a block: as many as fit if none holds its embedx.
 size_t MaxRows(const ValueLayout& layout) {
   return kMaxBlockBytes / (sizeof(Key) + 1 + layout.floats(false) * sizeof(float)) + 1;
 }

@@ -19,7 +19,7 @@ std::vector<Stored> StagedByKey(const ValueLayout& layout, const StagedRows& sta
   for (const KeyRange& range : staged.ranges) {
     const ValueBlock& block = staged.blocks[range.block];
     for (uint32_t i = range.begin; i < range.end; ++i) {
-      // As the table stores it: only ctr values can be short.
+      // As the table stores it: only ctr values can lack their embedx.
       const bool full = block.full[i] != 0 || !layout.is_ctr();
       rows.push_back({block.keys[i], block.values + size_t{i} * layout.full_floats(), full});
     }
@@ -34,7 +34,8 @@ std::vector<Stored> AllByKey(const RowMap& table) {
   return rows;
 }
 
-// What the table has under the keys that are staged or touched, by key; no cells where it has none.
+// The table's rows of the staged or touched keys, by key; cells are null where the table has no
+// such row.
 std::vector<Stored> OldByKey(const RowMap& table, const std::vector<Stored>& staged,
                              absl::Span<const Key> touched) {
   std::vector<Key> keys, others(touched.begin(), touched.end()), all;
@@ -47,12 +48,12 @@ std::vector<Stored> OldByKey(const RowMap& table, const std::vector<Stored>& sta
   return table.Locate(all);
 }
 
-// Calls visit(staged, old) for every key of either list, in order; both sorted, no cells where a
-// list has no such key.
+// Calls visit(staged, old) for every key of either list, in order. Both lists are sorted; cells are
+// null where a list lacks the key.
 template <typename Visit>
 void WalkBoth(const ValueLayout& layout, const std::vector<Stored>& staged,
               const std::vector<Stored>& old, Visit visit) {
-  constexpr size_t kAhead = 16;  // rows that the next ones are fetched for
+  constexpr size_t kAhead = 16;  // the prefetch distance in rows
   const auto fetch = [&](const Stored& row) {
     if (row.cells == nullptr) return;
     const char* const cells = reinterpret_cast<const char*>(row.cells);
@@ -87,13 +88,13 @@ ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRo
                         absl::Span<const Key> touched, ImageKind kind, const ShardTotals& before) {
   const std::vector<Stored> staged = StagedByKey(table.layout(), staged_rows);
   ShardImage image;
-  // Of a base all rows come by: it needs no totals to start from.
+  // A base visits all rows, so it needs no totals to start from.
   if (kind != ImageKind::kBase) image.after = before;
   RowBlockBuilder builder(&table.layout());
   RowDigest digest(table.layout());
   const auto take = [&](const Stored& fresh, const Stored& old) {
     const Stored& row = fresh.cells != nullptr ? fresh : old;
-    if (row.cells == nullptr) return;  // touched, and removed since
+    if (row.cells == nullptr) return;  // touched, then removed
     if (kind == ImageKind::kBase) {
       ++image.after.rows;
       image.after.digest += digest(row.key, row.cells, row.full);

@@ -1,4 +1,5 @@
-// What one shard of a sparse table contributes to a row file: the rows that a pass changes, or all.
+// The contribution of one sparse-table shard to a row file: the rows that a pass changes, or all
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct ShardTotals {
   bool operator==(const ShardTotals&) const = default;
 };
 
-// The totals of what the table holds now, from every row.
+// Computes the totals of a shard from every row that the table holds now.
 ShardTotals TotalsOf(const SparseTable& table, uint32_t local);
 
 // Values that a pass has staged for one shard.
@@ -30,20 +31,20 @@ struct StagedRows {
 struct ShardImage {
   std::vector<RowBlockBuilder::Block> blocks;  // rows in ascending key order
   uint64_t rows = 0;                           // in blocks
-  ShardTotals after;                           // of the shard once the staged rows are written
+  ShardTotals after;                           // of the shard, once the staged rows are written
 };
 
-// What of a shard goes into a file.
+// Which rows of a shard go into a file.
 enum class ImageKind {
-  kTotals,  // no row: only what the totals will be
-  kDelta,   // staged rows, and those of `touched` as the table holds them
+  kTotals,  // no rows, only the totals after the write
+  kDelta,   // staged rows, and the table's rows of the keys in `touched`
   kBase,    // every row
 };
 
-// The staged rows win over those of the table, which is only read.
+// Staged rows take precedence over those of the table, which is only read.
 //
-// touched: keys in any order, repeats allowed; of kDelta. before: the shard's totals now; kBase
-// does not look at them.
+// touched: for kDelta; keys in any order, repeats allowed.
+// before: the shard's current totals; ignored by kBase.
 ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRows& staged,
                         absl::Span<const Key> touched, ImageKind kind, const ShardTotals& before);
 

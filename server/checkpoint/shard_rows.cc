@@ -29,7 +29,7 @@ ShardSections SectionsOf(const std::vector<std::unique_ptr<RowFileReader>>& file
 
 absl::Status MergeRows(const ShardSections& shard, const ValueLayout& layout,
                        const std::function<absl::Status(const RowFileReader::Cursor& row)>& visit) {
-  std::vector<RowFileReader::Cursor> cursors;  // older ones first; those at their end are removed
+  std::vector<RowFileReader::Cursor> cursors;  // oldest first; exhausted ones are removed
   for (size_t i = 0; i < shard.sections.size(); ++i) {
     RowFileReader::Cursor cursor = shard.files[i]->Walk(*shard.sections[i], layout);
     CISTERN_ASSIGN_OR_RETURN(const bool more, cursor.Next());
@@ -57,7 +57,7 @@ absl::Status CheckTotals(const ShardSections& shard, const ShardTotals& merged) 
   if (merged == ShardTotals{last.total_rows, last.digest}) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       merged.rows, " rows with digest ", absl::Hex(merged.digest),
-      " were read where its newest file has ", last.total_rows, " with ", absl::Hex(last.digest)));
+      " were read, but its newest file has ", last.total_rows, " with ", absl::Hex(last.digest)));
 }
 
 }  // namespace cistern

@@ -1,6 +1,6 @@
-// The rows of one shard, put together from the files of a commit: a base, and the deltas after it.
+// Assembles the rows of one shard from the files of a commit: a base and the deltas after it.
 //
-// Threads: any thread; the readers outlive what is made of them.
+// Threads: any thread. The readers must outlive everything built from them.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,25 @@
 
 namespace cistern {
 
-// Puts the files of a manifest into the order in which they are applied.
+// Sorts the files of a manifest into the order in which they apply.
 void OrderByCommit(std::vector<v1::RowFile>* files);
 
-// The sections of one shard that count, oldest first: from its newest base on.
+// The sections of one shard that count, oldest first, starting with its newest base.
 struct ShardSections {
   std::vector<const RowFileReader*> files;
   std::vector<const RowSection*> sections;  // of files[i]
 };
-// files: in the order of OrderByCommit.
+// files: in OrderByCommit order.
 ShardSections SectionsOf(const std::vector<std::unique_ptr<RowFileReader>>& files, TableId table,
                          ShardIndex shard);
 
-// Visits each key once, in ascending order, with the value of the newest file that has it. An error
-// of `visit` is passed on.
+// Visits each key once, in ascending order, with the value from the newest file that has it. An
+// error of `visit` is returned.
 absl::Status MergeRows(const ShardSections& shard, const ValueLayout& layout,
                        const std::function<absl::Status(const RowFileReader::Cursor& row)>& visit);
 
-// kDataLoss unless the merged rows are as many as the newest section recorded, and of its digest.
+// kDataLoss unless the merged rows match the row count and the digest that the newest section
+// recorded.
 absl::Status CheckTotals(const ShardSections& shard, const ShardTotals& merged);
 
 }  // namespace cistern

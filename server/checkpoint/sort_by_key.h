@@ -1,4 +1,4 @@
-// Sorts by key as files want it: rows come in some order of the index, or are sorted already.
+// Sorts rows by key, as files require. The input is in index order, or already sorted.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace cistern {
 
-// By `key`, ascending; rows of one key stay in their order. A pass over the rows for each byte in
-// which keys differ (a radix sort): four to eight times as fast as comparing them.
+// Sorts by `key`, ascending and stable. A radix sort with one pass over the rows for each byte in
+// which keys differ: four to eight times as fast as a comparison sort.
 template <typename Row>
 void SortByKey(std::vector<Row>* rows) {
   const auto less = [](const Row& a, const Row& b) { return a.key < b.key; };
@@ -25,7 +25,7 @@ void SortByKey(std::vector<Row>* rows) {
   std::vector<Row> sorted(rows->size());
   for (size_t byte = 0; byte < kBytes; ++byte) {
     std::array<size_t, kDigits>& place = counts[byte];
-    if (std::find(place.begin(), place.end(), rows->size()) != place.end()) continue;  // all alike
+    if (std::find(place.begin(), place.end(), rows->size()) != place.end()) continue;  // equal
     size_t begin = 0;
     for (size_t& count : place) begin += std::exchange(count, begin);
     for (const Row& row : *rows) sorted[place[row.key >> (8 * byte) & 255]++] = row;

@@ -12,10 +12,10 @@
 namespace cistern {
 namespace {
 
-// Far above any real one: the files of 10,000 servers.
+// Far above any real manifest: the files of 10,000 servers.
 constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
 
-// Removes a file that may be gone already.
+// Removes a file that may already be gone.
 absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
   const absl::Status removed = files.Remove(path);
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
@@ -25,7 +25,7 @@ absl::Status BrokenPromise(const std::string& path, const std::string& what) {
   return absl::FailedPreconditionError(absl::StrCat(
       path, ": this file system ", what,
       ", so two writers could both believe that they decided a commit; put --data_dir on a local "
-      "disk or on NFS that keeps exclusive names (version 4, mounted without nolock), or start "
+      "disk or on NFS with exclusive names (version 4, mounted without nolock), or start "
       "with --durability=none"));
 }
 
@@ -34,16 +34,16 @@ absl::Status MakeEmptyFile(FileSystem& files, const std::string& path) {
   return file->Close();
 }
 
-// Claims and decisions stand on names that are given once. Network file systems may promise that
-// and not keep it (link and exclusive create over NFS 2 and 3, and some user-space ones), so each
-// way to give a name is tried twice before anything depends on it.
+// Claims and decisions rely on exclusive names. Network file systems may promise these and not
+// deliver (link and exclusive create over NFS 2 and 3, and some user-space ones), so each way to
+// create a name is tried twice before anything depends on it.
 absl::Status TryExclusiveNames(FileSystem& files, const std::string& path, uint32_t server) {
   const std::string first = absl::StrCat(path, "/probe-", server), second = first + "-named";
   CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, first));
   CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, second));
   CISTERN_RETURN_IF_ERROR(MakeEmptyFile(files, first));
   const absl::Status created = MakeEmptyFile(files, first);
-  if (created.ok()) return BrokenPromise(path, "creates a file that is there already");
+  if (created.ok()) return BrokenPromise(path, "creates a file that already exists");
   if (!absl::IsAlreadyExists(created)) return created;
   CISTERN_RETURN_IF_ERROR(files.Publish(first, second));
   CISTERN_ASSIGN_OR_RETURN(const bool old_name, files.Exists(first));
@@ -51,7 +51,7 @@ absl::Status TryExclusiveNames(FileSystem& files, const std::string& path, uint3
   if (old_name || !new_name) return BrokenPromise(path, "does not rename files");
   CISTERN_RETURN_IF_ERROR(MakeEmptyFile(files, first));
   const absl::Status published = files.Publish(first, second);
-  if (published.ok()) return BrokenPromise(path, "gives a name that is taken");
+  if (published.ok()) return BrokenPromise(path, "renames a file to a name that is taken");
   if (!absl::IsAlreadyExists(published)) return published;
   CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, first));
   return RemoveIfThere(files, second);
@@ -61,10 +61,10 @@ absl::Status MissingFolder(const std::string& path) {
   return absl::DataLossError(
       absl::StrCat(path,
                    ": the folder manifest/ is missing, and data/ holds files of its commits: "
-                   "restore it from a copy, or start on another --data_dir"));
+                   "restore it from a copy, or use another --data_dir"));
 }
 
-// The newest commit that something in the folder proves, and what that is.
+// The newest commit whose existence a file in the folder proves, and that file.
 struct ProvenCommit {
   uint64_t commit = 0;
   std::string by;
@@ -76,8 +76,8 @@ struct ProvenCommit {
   }
 };
 
-// Changes of commit c are written once commit c - 1 is decided, and only decided commits are
-// merged. Any other base may be of any commit: ckpt reshard writes it before the first manifest.
+// The delta of commit c is written after commit c - 1 is decided, and only decided commits are
+// merged. Any other base proves nothing: ckpt reshard writes one before the first manifest.
 uint64_t CommitProvenBy(const RowFileName& name) {
   if (!name.base) return name.commit == 0 ? 0 : name.commit - 1;
   return name.attempt > kFirstMergeAttempt ? name.commit : 0;
@@ -108,7 +108,7 @@ std::optional<RowFileName> ParseRowFileName(const std::string& name) {
 absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files,
                                                                const std::string& path,
                                                                uint32_t server) {
-  // data/ is made last, so a crash does not leave it without manifest/.
+  // data/ is created last, so a crash cannot leave it without manifest/.
   CISTERN_ASSIGN_OR_RETURN(const bool has_data, files.Exists(path + "/data"));
   CISTERN_ASSIGN_OR_RETURN(const bool has_manifests, files.Exists(path + "/manifest"));
   if (has_data && !has_manifests) return MissingFolder(path);
@@ -121,7 +121,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat(lock.status().message(), ": another process is server ", server,
-                     " of this state; stop it, or give this one another --rank or --data_dir"));
+                     " of this state; stop it, or use another --rank or --data_dir"));
   }
   CISTERN_RETURN_IF_ERROR(lock.status());
   state->lock_ = *std::move(lock);
@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::OpenToRead(FileSystem&
   CISTERN_ASSIGN_OR_RETURN(const bool there, files.Exists(path + "/manifest"));
   if (!there) {
     return absl::NotFoundError(
-        absl::StrCat(path, " is not the state of a cluster (it has no folder manifest/)"));
+        absl::StrCat(path, " is not a cluster's state folder (it has no folder manifest/)"));
   }
   return std::unique_ptr<StateFolder>(new StateFolder(files, path));
 }
@@ -162,14 +162,14 @@ absl::Status StateFolder::CheckManifests() const {
     CISTERN_ASSIGN_OR_RETURN(const uint64_t commit, CommitOfClaim(claim));
     proven.Update(commit, absl::StrCat("epoch/", NumberName(claim)));
   }
-  // Listed after the files that prove them: a commit made in between is not a fault.
+  // Listed after the files that prove them, so that a commit made in between is not a fault.
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
   const uint64_t newest = commits.empty() ? 0 : commits.back();
   const uint64_t second = commits.size() < 2 ? newest - 1 : commits[commits.size() - 2];
   if (newest > kMaxCommit || (newest > 0 && second != newest - 1)) {
     return absl::DataLossError(absl::StrCat(
         ManifestPath(newest), " is not the commit after ", commits.size() < 2 ? 0 : second,
-        ", the one before it here: if no server wrote this file, move it away; if manifests "
+        ", the previous one here: if no server wrote this file, move it away; if manifests "
         "between them were lost, restore them from a copy"));
   }
   if (proven.commit <= newest) return absl::OkStatus();
@@ -177,7 +177,7 @@ absl::Status StateFolder::CheckManifests() const {
       absl::StrCat(path_, ": manifest ", proven.commit, " is missing: ", proven.by,
                    " was written after that commit, and the newest manifest here is ", newest,
                    "; restore ", ManifestPath(proven.commit),
-                   " from a copy, or start on another --data_dir (if "
+                   " from a copy, or use another --data_dir (if "
                    "no server wrote ",
                    proven.by, ", move that file away)"));
 }
@@ -190,7 +190,7 @@ absl::StatusOr<Epoch> StateFolder::NewestWrittenEpoch() const {
     if (parsed && parsed->epoch <= kMaxEpoch) newest = std::max(newest, parsed->epoch);
   }
   const absl::StatusOr<std::optional<ParsedManifest>> manifest = NewestManifest();
-  // One that cannot be trusted says nothing here: its row files do.
+  // A manifest that cannot be trusted counts for nothing here; its row files count.
   if (absl::IsDataLoss(manifest.status()) || absl::IsNotFound(manifest.status())) return newest;
   CISTERN_RETURN_IF_ERROR(manifest.status());
   if (!manifest->has_value() || (*manifest)->manifest.epoch() > kMaxEpoch) return newest;
@@ -206,7 +206,7 @@ absl::StatusOr<Epoch> StateFolder::NewestEpoch() const {
 absl::Status StateFolder::CheckEpochsAreLeft(Epoch newest) const {
   if (newest < kMaxEpoch) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      path_, ": no epoch is left to claim: epoch ", newest, " was claimed, and ", kMaxEpoch,
+      path_, ": no term is left to claim: term ", newest, " was claimed, and ", kMaxEpoch,
       " is the last; stop the servers and run: cistern ckpt repair-epochs ", path_));
 }
 
@@ -214,13 +214,13 @@ absl::Status StateFolder::CreateEpoch(const EpochClaim& claim) {
   CISTERN_ASSIGN_OR_RETURN(const Epoch newest, NewestEpoch());
   CISTERN_RETURN_IF_ERROR(CheckEpochsAreLeft(newest));
   if (claim.epoch > kMaxEpoch) {
-    return absl::FailedPreconditionError(absl::StrCat("epoch ", claim.epoch,
+    return absl::FailedPreconditionError(absl::StrCat("term ", claim.epoch,
                                                       " cannot be claimed: ", kMaxEpoch,
                                                       " is the last; claim ", newest + 1));
   }
   if (newest >= claim.epoch) {
     return absl::AlreadyExistsError(
-        absl::StrCat("epoch ", claim.epoch, " cannot be claimed: ", newest, " was claimed before"));
+        absl::StrCat("term ", claim.epoch, " cannot be claimed: ", newest, " was claimed before"));
   }
   return WriteClaim(claim);
 }
@@ -246,7 +246,8 @@ absl::StatusOr<EpochClaim> StateFolder::ReadEpoch(Epoch epoch) const {
 
 absl::StatusOr<uint64_t> StateFolder::CommitOfClaim(Epoch epoch) const {
   const absl::StatusOr<EpochClaim> claim = ReadEpoch(epoch);
-  // NotFound: removed meanwhile, as older claims are. ResourceExhausted: longer than any claim.
+  // NotFound: removed in the meantime, as older claims are. ResourceExhausted: longer than any
+  // claim.
   if (absl::IsNotFound(claim.status()) || absl::IsResourceExhausted(claim.status())) return 0;
   CISTERN_RETURN_IF_ERROR(claim.status());
   return claim->commit;
@@ -259,7 +260,7 @@ absl::StatusOr<std::vector<Epoch>> StateFolder::RepairEpochs() {
   if (bad.empty()) return bad;
   CISTERN_ASSIGN_OR_RETURN(Epoch newest, NewestWrittenEpoch());
   if (first_bad != claims.begin()) newest = std::max(newest, *(first_bad - 1));
-  // The new claim is there before the others go: fencing never starts again.
+  // The new claim is written before the others are removed, so fencing never starts again.
   CISTERN_RETURN_IF_ERROR(WriteClaim(ParseClaim(newest + 1, "")));
   for (const Epoch epoch : bad) CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, EpochPath(epoch)));
   CISTERN_RETURN_IF_ERROR(files_.SyncFolder(path_ + "/epoch"));
@@ -285,7 +286,8 @@ absl::StatusOr<bool> StateFolder::HasManifest(uint64_t commit) const {
 absl::StatusOr<ParsedManifest> StateFolder::ReadManifest(uint64_t commit) const {
   const std::string path = ManifestPath(commit);
   if (commit > kMaxCommit) {
-    return absl::DataLossError(absl::StrCat(path, ": no commit has this number; move it away"));
+    return absl::DataLossError(
+        absl::StrCat(path, ": the number is above that of any commit; move the file away"));
   }
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMaxManifestBytes));
   ExpectMemoryForJson(text.size());
@@ -293,7 +295,8 @@ absl::StatusOr<ParsedManifest> StateFolder::ReadManifest(uint64_t commit) const 
   if (!parsed.ok()) return AddContext(parsed.status(), path);
   if (parsed->manifest.commit() != commit) {
     return absl::DataLossError(absl::StrCat(path, ": it is the manifest of commit ",
-                                            parsed->manifest.commit(), " under another's name"));
+                                            parsed->manifest.commit(),
+                                            ", not of the commit in its name"));
   }
   return parsed;
 }
@@ -311,7 +314,7 @@ absl::StatusOr<uint64_t> StateFolder::WriteManifest(const v1::Manifest& manifest
   CISTERN_ASSIGN_OR_RETURN(const ParsedManifest parsed, ParseManifest(text));
   const std::string path = ManifestPath(manifest.commit());
   const std::string fresh = absl::StrCat(path, ".epoch-", manifest.epoch());
-  // What an attempt of this epoch that was cut short left is of no use.
+  // An interrupted attempt of this term may have left a file, which is of no use.
   CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, fresh));
   const absl::Status written = [&]() -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.Create(fresh));
@@ -348,7 +351,8 @@ absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
     const bool temporary = absl::StrContains(name, ".");
     const bool old = commit <= newest_commit && (temporary || newest_commit - commit >= keep);
     if (commit == 0 || !old) continue;
-    // One after the other, whatever a loss of power leaves: those that stay follow one another.
+    // Syncs between removals, so that after a power loss the remaining manifests are still
+    // consecutive.
     if (removed) CISTERN_RETURN_IF_ERROR(SyncManifests());
     CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, absl::StrCat(folder, "/", name)));
     removed = !temporary;

@@ -12,11 +12,11 @@ absl::Status CheckState(const std::string& where, const v1::TableState& recorded
   if (ShardTotals{recorded.rows(), recorded.digest()} == found) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(where, ", table '", recorded.name(), "': its files hold ",
                                           found.rows, " rows with digest ", absl::Hex(found.digest),
-                                          " where the manifest has ", recorded.rows(), " with ",
+                                          ", but the manifest has ", recorded.rows(), " with ",
                                           absl::Hex(recorded.digest())));
 }
 
-// A table, from its shards; the first error of them.
+// Reads a table shard by shard; returns the first error among its shards.
 absl::StatusOr<ShardTotals> ReadTable(const CommitReader& reader, TableId table, ThreadPool& pool) {
   const size_t shards = reader.manifest().shard_num();
   std::vector<ShardTotals> totals(shards);
@@ -66,18 +66,18 @@ CommitCheck StateVerifier::Check(uint64_t commit) {
     }
     done_();
   }
-  // Rows of files that are not whole would only repeat what was found.
+  // Merging the rows of damaged files would only repeat the faults found above.
   if (check.faults.size() == before) CheckTables(check.manifest, &check.faults);
   return check;
 }
 
 absl::Status StateVerifier::CheckPrevious(const v1::Manifest& manifest) const {
   const absl::StatusOr<ParsedManifest> previous = folder_.ReadManifest(manifest.commit() - 1);
-  // Old manifests are removed, and one that cannot be read is a fault of its own commit.
+  // Old manifests are removed, and an unreadable one is a fault of its own commit.
   if (!previous.ok() || previous->self_xxh3 == manifest.previous()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(folder_.path(), ": commit ", manifest.commit(),
-                                          " was not made after the commit ", manifest.commit() - 1,
-                                          " that is there: one of the two is of another history"));
+  return absl::DataLossError(absl::StrCat(
+      folder_.path(), ": commit ", manifest.commit(), " does not descend from the commit ",
+      manifest.commit() - 1, " in this folder: one of the two is from another run"));
 }
 
 absl::Status StateVerifier::CheckFile(const v1::RowFile& file) const {

@@ -1,4 +1,4 @@
-// Reads a commit as a doubter: every file and block, and the sums that its manifest records.
+// Verifies a commit: every file and block, and the sums that its manifest records.
 #pragma once
 
 #include <functional>
@@ -12,34 +12,34 @@
 
 namespace cistern {
 
-// What was found of one commit.
+// The result of checking one commit.
 struct CommitCheck {
   uint64_t commit = 0;
   v1::Manifest manifest;  // empty if it cannot be read
-  // One for each thing that cannot be trusted (kDataLoss) or could not be read; none: all is well.
+  // One for each item that cannot be trusted (kDataLoss) or read; empty if the commit is sound.
   std::vector<absl::Status> faults;
 };
 
 // Threads: one at a time.
 class StateVerifier {
  public:
-  // Both are borrowed. expect: hears how many files and tables a commit has; done: of each that was
-  // read.
+  // folder, pool: borrowed. expect: called with the number of files and tables of a commit. done:
+  // called for each one that was read.
   StateVerifier(
       const StateFolder& folder, ThreadPool& pool,
       std::function<void(uint64_t more)> expect = [](uint64_t) {},
       std::function<void()> done = [] {})
       : folder_(folder), pool_(pool), expect_(std::move(expect)), done_(std::move(done)) {}
 
-  // Checks the manifest, that it follows the one before where that is there, every block of its
-  // files (once, where several commits share a file), and that the merged rows add up to the digest
-  // of each shard and table.
+  // Checks the manifest, that it follows the previous one if that exists, every block of its files
+  // (once, where several commits share a file), and that the merged rows add up to the digest of
+  // each shard and table.
   CommitCheck Check(uint64_t commit);
 
  private:
   absl::Status CheckPrevious(const v1::Manifest& manifest) const;
   absl::Status CheckFile(const v1::RowFile& file) const;
-  // Rebuilds what the tables hold from the files. Faults are added to *faults.
+  // Rebuilds the contents of the tables from the files. Appends faults to *faults.
   void CheckTables(const v1::Manifest& manifest, std::vector<absl::Status>* faults) const;
 
   const StateFolder& folder_;

@@ -5,7 +5,8 @@ namespace cistern {
 absl::StatusOr<EpochClaim> ClaimBook::Newest() const {
   CISTERN_ASSIGN_OR_RETURN(const Epoch newest, folder_->NewestEpoch());
   absl::StatusOr<EpochClaim> claim = folder_->ReadEpoch(newest);
-  // The number may be known from elsewhere, or the file be damaged: nobody holds that claim then.
+  // The number may come from other files, or the claim file may be damaged. Then no writer holds
+  // the claim.
   if (!claim.ok()) return ParseClaim(newest, "");
   return claim;
 }
@@ -13,7 +14,7 @@ absl::StatusOr<EpochClaim> ClaimBook::Newest() const {
 absl::Status ClaimBook::Grant(const EpochClaim& claim) const {
   CISTERN_ASSIGN_OR_RETURN(const Epoch newest, folder_->NewestEpoch());
   if (claim.epoch > newest && claim.epoch - newest > 1) {
-    return absl::FailedPreconditionError(absl::StrCat("epoch ", claim.epoch,
+    return absl::FailedPreconditionError(absl::StrCat("term ", claim.epoch,
                                                       " cannot be claimed: the newest is ", newest,
                                                       ", and the next is ", newest + 1));
   }
@@ -24,14 +25,14 @@ absl::Status ClaimBook::CheckGranted(const EpochClaim& claim) const {
   const absl::StatusOr<EpochClaim> granted = folder_->ReadEpoch(claim.epoch);
   if (absl::IsNotFound(granted.status())) {
     return absl::UnavailableError(
-        absl::StrCat("server 0 has not granted epoch ", claim.epoch, " in ", folder_->path(),
+        absl::StrCat("server 0 has not granted term ", claim.epoch, " in ", folder_->path(),
                      ", or has granted a newer one; all servers of a fleet must share one "
                      "--data_dir"));
   }
   CISTERN_RETURN_IF_ERROR(granted.status());
   if (granted->secret == claim.secret) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("epoch ", claim.epoch, " was granted to another writer: ", granted->writer));
+      absl::StrCat("term ", claim.epoch, " was granted to another writer: ", granted->writer));
 }
 
 }  // namespace cistern

@@ -1,22 +1,22 @@
-// The claims of a cluster's writers, on disk: which epoch was granted last, and to whom.
+// The claims of a cluster's writers on disk: which term was granted last, and to which writer.
 #pragma once
 
 #include "server/checkpoint/state_folder.h"
 
 namespace cistern {
 
-// Threads: any thread; two processes exclude each other by names that are given once.
+// Threads: any thread. Two processes exclude each other by exclusive names.
 class ClaimBook {
  public:
   explicit ClaimBook(StateFolder* folder) : folder_(folder) {}
 
-  // The newest claim; epoch 0 if there is none.
+  // The newest claim; its epoch is 0 if there is no claim.
   absl::StatusOr<EpochClaim> Newest() const;
-  // Of server 0: gives the epoch to the claim, once. kAlreadyExists if it or a newer one was given
-  // before; kFailedPrecondition if it is not the next one.
+  // For server 0: grants the term to the claim, once. kAlreadyExists if this term or a newer one
+  // was granted before; kFailedPrecondition if the term is not the next one.
   absl::Status Grant(const EpochClaim& claim) const;
-  // Of the others: whether server 0 has granted the claim to the holder of its secret. kUnavailable
-  // if it is not there yet; kFailedPrecondition if it is somebody else's.
+  // For the other servers: OK if server 0 has granted the claim to the holder of its secret.
+  // kUnavailable if the grant is not visible yet; kFailedPrecondition if another writer holds it.
   absl::Status CheckGranted(const EpochClaim& claim) const;
 
  private:

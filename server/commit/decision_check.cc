@@ -32,7 +32,7 @@ std::set<std::string> Entries(const std::vector<v1::RowFile>& files) {
   return entries;
 }
 
-// The name says what the entry says.
+// Whether the name of a file matches its manifest entry.
 bool IsNamedAsIs(const v1::RowFile& file) {
   const std::optional<RowFileName> name = ParseRowFileName(file.name());
   return name.has_value() && name->base == file.base() && name->commit == file.commit() &&
@@ -54,7 +54,7 @@ std::vector<v1::TableState> TotalsOfFooters(const std::vector<const FileFooter*>
   const auto tables = static_cast<size_t>(schema.tables_size());
   std::vector<std::vector<ShardTotals>> shards(tables, std::vector<ShardTotals>(shard_num));
   for (const FileFooter* file : files) {
-    // A base has every row of its shards: what came before it is gone.
+    // A base has every row of its shards and replaces everything older.
     for (size_t t = 0; file->header.base && t < tables; ++t) {
       for (uint32_t s = file->header.server; s < shard_num; s += file->header.server_num) {
         shards[t][s] = {};
@@ -86,7 +86,7 @@ absl::Status CheckTotalsOfFooters(const std::vector<const FileFooter*>& files,
     return absl::DataLossError(absl::StrCat(
         "table '", recorded.name(), "' of commit ", manifest.commit(), ": its files record ",
         totals[t].rows(), " rows with digest ", absl::Hex(totals[t].digest()),
-        " where the manifest has ", recorded.rows(), " with ", absl::Hex(recorded.digest())));
+        ", but the manifest has ", recorded.rows(), " with ", absl::Hex(recorded.digest())));
   }
   return absl::OkStatus();
 }
@@ -96,11 +96,11 @@ absl::Status DecisionCheck::Check(const v1::Manifest& manifest, const Expected& 
     return Wrong(manifest, whole.message());
   }
   if (manifest.pass() != expected.pass) {
-    return Wrong(manifest, absl::StrCat("it is of pass ", manifest.pass(), ", and pass ",
+    return Wrong(manifest, absl::StrCat("it is for pass ", manifest.pass(), ", but pass ",
                                         expected.pass, " is prepared"));
   }
   if (SchemaHash(manifest.schema()) != expected.schema_hash) {
-    return Wrong(manifest, "its tables are not those of the servers");
+    return Wrong(manifest, "its tables differ from those of the servers");
   }
   CISTERN_RETURN_IF_ERROR(CheckNewFiles(manifest));
   CISTERN_RETURN_IF_ERROR(CheckOwnPart(manifest, expected));
@@ -116,19 +116,19 @@ absl::Status DecisionCheck::Check(const v1::Manifest& manifest, const Expected& 
   return totals.ok() ? totals : Wrong(manifest, totals.message());
 }
 
-// One file of this commit from each server, and none else.
+// Checks that each server contributes exactly one file of this commit.
 absl::Status DecisionCheck::CheckNewFiles(const v1::Manifest& manifest) const {
   std::set<uint32_t> servers;
   for (const v1::RowFile& file : manifest.files()) {
     if (!IsNamedAsIs(file)) {
       return Wrong(manifest,
-                   absl::StrCat("file '", file.name(), "' is not named as its entry says"));
+                   absl::StrCat("file '", file.name(), "' has a name that contradicts its entry"));
     }
     if (file.commit() != manifest.commit()) continue;
     if (file.server_num() != map_.server_num() || file.epoch() != manifest.epoch() ||
         !servers.insert(file.server()).second) {
-      return Wrong(manifest, absl::StrCat("file '", file.name(), "' is not one that this commit's ",
-                                          "servers have prepared"));
+      return Wrong(manifest, absl::StrCat("file '", file.name(), "' was not prepared by a server ",
+                                          "of this commit"));
     }
   }
   if (servers.size() == map_.server_num()) return absl::OkStatus();
@@ -146,18 +146,18 @@ absl::Status DecisionCheck::CheckOwnPart(const v1::Manifest& manifest,
   for (const v1::RowFile& file : FilesOfServer(manifest, map_, 0)) {
     const bool is_prepared = prepared.count(file.SerializeAsString()) != 0;
     found += is_prepared ? 1 : 0;
-    // Files of another number of servers may be there for the sake of the other servers.
+    // Files written by another number of servers may be named for the sake of the other servers.
     if (is_prepared || file.server_num() != map_.server_num()) continue;
     return Wrong(manifest, absl::StrCat("server 0 has not prepared file '", file.name(), "'"));
   }
   if (found != prepared.size()) {
     return Wrong(manifest, "it leaves out a file that server 0 has prepared");
   }
-  // The sum over servers is the own part where there is no other.
+  // With one server, the totals of the manifest are this server's own part.
   const bool same = AreSame(manifest.tables(), expected.prepared.tables()) &&
                     AreSame(manifest.dense_tables(), expected.prepared.dense_tables());
   if (map_.server_num() > 1 || same) return absl::OkStatus();
-  return Wrong(manifest, "its tables are not those that server 0 has prepared");
+  return Wrong(manifest, "its tables differ from those that server 0 has prepared");
 }
 
 absl::Status DecisionCheck::CheckChain(const v1::Manifest& manifest, const ParsedManifest* newest,
@@ -165,7 +165,7 @@ absl::Status DecisionCheck::CheckChain(const v1::Manifest& manifest, const Parse
   std::vector<v1::RowFile> before;
   if (newest != nullptr) before = FilesOfServer(newest->manifest, map_, rank);
   const std::set<std::string> old_entries = Entries(before);
-  uint64_t base = 0;  // of the newest base: what is older may be left out
+  uint64_t base = 0;  // of the newest base; older files may be left out
   std::set<std::string> named;
   for (const v1::RowFile& file : FilesOfServer(manifest, map_, rank)) {
     named.insert(file.SerializeAsString());
@@ -175,7 +175,7 @@ absl::Status DecisionCheck::CheckChain(const v1::Manifest& manifest, const Parse
                            file.commit() < manifest.commit() && newest != nullptr;
     if (is_new || is_merged || old_entries.count(file.SerializeAsString()) != 0) continue;
     return Wrong(manifest, absl::StrCat("file '", file.name(), "' of server ", rank,
-                                        " is not of the commit before"));
+                                        " is not in the previous commit"));
   }
   for (const v1::RowFile& file : before) {
     const bool is_replaced = file.commit() <= base;
@@ -183,7 +183,7 @@ absl::Status DecisionCheck::CheckChain(const v1::Manifest& manifest, const Parse
     return Wrong(manifest, absl::StrCat("it leaves out file '", file.name(), "' of server ", rank));
   }
   if (base > 0 || !before.empty()) return absl::OkStatus();
-  return Wrong(manifest, absl::StrCat("the rows of server ", rank, " do not begin with a base"));
+  return Wrong(manifest, absl::StrCat("the rows of server ", rank, " do not start with a base"));
 }
 
 absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest) {
@@ -197,15 +197,15 @@ absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest) {
     CISTERN_ASSIGN_OR_RETURN(const bool is_there, folder_->files().Exists(absl::StrCat(
                                                       folder_->data_path(), "/", file.name())));
     if (!is_there) {
-      // A merged base of a server that was restarted since is made again; what was just prepared
-      // stays.
+      // A restarted server makes its merged base again, but a file that was just prepared must
+      // exist.
       if (file.commit() != manifest.commit()) {
         return absl::AbortedError(
             absl::StrCat("commit ", manifest.commit(), " cannot be decided: its file ", file.name(),
-                         " is gone; claim a new epoch and go on from the newest commit"));
+                         " is gone; claim a new term and resume from the newest commit"));
       }
       return absl::FailedPreconditionError(absl::StrCat(
-          "commit ", manifest.commit(), " cannot be decided: server 0 does not see the file ",
+          "commit ", manifest.commit(), " cannot be decided: server 0 cannot see the file ",
           file.name(), " of server ", file.server(), " in ", folder_->data_path(),
           "; all servers of a fleet must share one --data_dir, or be started with "
           "--durability=none"));

@@ -1,5 +1,6 @@
-// Whether a manifest is the record of what the servers have prepared: asked by server 0 before it
-// gives it its name, because from then on every server throws away what it does not say.
+// Checks that a manifest records what the servers have prepared. Server 0 runs the check before it
+// gives the manifest its name, because from then on every server discards what the manifest does
+// not name.
 #pragma once
 
 #include <map>
@@ -13,16 +14,17 @@
 
 namespace cistern {
 
-// Rows and digest of a sparse table after the commit whose files these are: of each shard what the
-// newest of them recorded. files: in the order of OrderByCommit; nullptr is not allowed.
+// The header and sections of one row file.
 struct FileFooter {
   RowFileHeader header;
   std::vector<RowSection> sections;
 };
+// The rows and digest of each sparse table after the commit with these files: the sum over shards
+// of what the newest file of the shard recorded. files: in OrderByCommit order, never null.
 std::vector<v1::TableState> TotalsOfFooters(const std::vector<const FileFooter*>& files,
                                             const v1::Schema& schema, uint32_t shard_num);
 
-// kDataLoss unless the sparse tables of `manifest` are what the footers of its files add up to.
+// kDataLoss unless the sparse tables of `manifest` match the totals of the footers of its files.
 absl::Status CheckTotalsOfFooters(const std::vector<const FileFooter*>& files,
                                   const v1::Manifest& manifest);
 
@@ -32,26 +34,27 @@ class DecisionCheck {
   DecisionCheck(const StateFolder* folder, const ShardMap& map) : folder_(folder), map_(map) {}
 
   struct Expected {
-    PassId pass = 0;                         // that is prepared on this server
+    PassId pass = 0;                         // the pass prepared on this server
     uint64_t schema_hash = 0;                // of its tables
-    v1::PreparedPart prepared;               // what it answered to Prepare
-    const ParsedManifest* newest = nullptr;  // the commit before; null: none
+    v1::PreparedPart prepared;               // this server's answer to Prepare
+    const ParsedManifest* newest = nullptr;  // the previous commit; null: none
   };
-  // Names and numbers are checked before any file is looked at.
+  // Checks names and numbers before it opens any file.
   //
   // kInvalidArgument: the manifest contradicts itself, what this server has prepared, its files on
-  // disk or their footers; kAborted: a file of an earlier commit is gone, which happens where a
-  // server was restarted; kFailedPrecondition: this server does not see a file of another one.
+  // disk or their footers. kAborted: a file of an earlier commit is gone, which happens after a
+  // restart of its server. kFailedPrecondition: this server cannot see a file of another server.
   absl::Status Check(const v1::Manifest& manifest, const Expected& expected);
 
  private:
   absl::Status CheckNewFiles(const v1::Manifest& manifest) const;
   absl::Status CheckOwnPart(const v1::Manifest& manifest, const Expected& expected) const;
-  // The files of server `rank`: those of the commit before it, or a merged base in place of some of
-  // them, and the new one.
+  // Checks the files of server `rank`: those of the previous commit, or a merged base in place of
+  // some of them, and the new file.
   absl::Status CheckChain(const v1::Manifest& manifest, const ParsedManifest* newest,
                           uint32_t rank) const;
-  // Reads the footers that are not known yet, and forgets those of files that are not named.
+  // Reads the footers that are not cached, and drops those of files that the manifest does not
+  // name.
   absl::Status ReadFooters(const v1::Manifest& manifest);
 
   const StateFolder* const folder_;

@@ -18,7 +18,7 @@ absl::Status BadRow(const DenseTable& table, uint64_t row, const char* why) {
       absl::StrCat("dense table '", table.spec().name(), "': row ", row, " ", why));
 }
 
-// The gradients of a table's rows on this server, added up.
+// The sum of the gradients of a table's rows on this server.
 class GradientSum {
  public:
   explicit GradientSum(const DenseTable& table) : table_(table), begin_(table.range().begin) {}
@@ -36,7 +36,7 @@ class GradientSum {
   bool empty() const { return sums_.empty(); }
   bool HasRow(uint64_t row) const { return !empty() && touched_[row - begin_] != 0; }
 
-  // Steps with every run of rows that have gradients, and appends it to *rows.
+  // Applies the rule to every run of rows with gradients, and appends the run to *rows.
   absl::Status AppendRows(std::vector<DenseRows>* rows) const {
     const auto end = touched_.end();
     for (auto at = std::find(touched_.begin(), end, 1); at != end; at = std::find(at, end, 1)) {
@@ -95,8 +95,8 @@ absl::StatusOr<std::vector<DenseRows>> NewDenseRows(const DenseTable& table,
   if (!table.written()) {
     return absl::FailedPreconditionError(
         absl::StrCat("dense table '", table.spec().name(),
-                     "' got gradients and has no values yet; push its first values in a pass "
-                     "before (PushDense)"));
+                     "' got gradients but has no values yet; push its first values in an "
+                     "earlier pass (PushDense)"));
   }
   CISTERN_RETURN_IF_ERROR(gradients.AppendRows(&rows));
   return rows;

@@ -1,5 +1,5 @@
-// What a pass makes of the rows of a dense table: values that were pushed, and gradients that were
-// pushed, summed and given to the table's rule.
+// The rows of a dense table that a pass writes: pushed values, and pushed gradients that are summed
+// and applied by the table's rule.
 #pragma once
 
 #include <vector>
@@ -30,12 +30,14 @@ class DenseRows {
   std::vector<float> computed_;
 };
 
-// The rows of `table` that commit writes, from its pushes in (worker, sequence) order, in which the
-// gradients of one row are summed; they borrow the pushes' values. Depends on nothing else but the
-// table's committed rows, so that asking twice before the commit gives the same.
+// The rows of `table` that the commit writes, from its pushes in (worker, sequence) order;
+// gradients of one row are summed in that order. The result borrows the values of the pushes. It
+// depends only on the pushes and on the table's committed rows, so a repeated call before the
+// commit gives the same result.
 //
-// kInvalidArgument that names the row: its value was pushed twice, or a value and a gradient were,
-// or the rule makes NaN or Inf of it. kFailedPrecondition: gradients for a table without values.
+// kInvalidArgument, which names the row: its value was pushed twice, or both a value and a gradient
+// were pushed, or the rule yields NaN or Inf. kFailedPrecondition: gradients for a table without
+// values.
 absl::StatusOr<std::vector<DenseRows>> NewDenseRows(const DenseTable& table,
                                                     absl::Span<const StagedPush* const> pushes);
 

@@ -5,8 +5,8 @@
 namespace cistern {
 namespace {
 
-// A set of keys of a known number, open addressing at half load or less. kReservedKey64 is no key
-// (pushes are checked), so it marks an empty place.
+// A set for a known number of keys: open addressing with a load of at most one half. kReservedKey64
+// marks an empty place, since pushes with that key are refused.
 class KeySet {
  public:
   explicit KeySet(size_t key_num) {
@@ -16,7 +16,7 @@ class KeySet {
 
   void Prefetch(Key key) const { __builtin_prefetch(&places_[Home(key)], 1); }
 
-  // False if it is there already.
+  // Returns false if the key is already present.
   bool Add(Key key) {
     size_t place = Home(key);
     while (places_[place] != kReservedKey64) {

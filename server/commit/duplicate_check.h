@@ -1,5 +1,5 @@
-// Finds a key that occurs twice among the pushes of a pass: two workers that both own it, or a
-// worker that pushed it twice. Either way one of the values would be lost.
+// Finds a key that occurs twice among the pushes of a pass: two workers both own it, or one worker
+// pushed it twice. Either way one of the values would be lost.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,9 @@
 
 namespace cistern {
 
-// A key that occurs more than once in `blocks`, none if all are distinct. Of several, always the
-// same one. Shards run in parallel on `pool`; each takes 16 to 32 bytes of memory a key meanwhile.
+// Returns a key that occurs more than once in `blocks`; none if all keys are distinct. If several
+// do, always returns the same one. Shards run in parallel on `pool`; during the call each needs 16
+// to 32 bytes of memory per key.
 absl::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_num,
                                      absl::Span<const ValueBlock> blocks, ThreadPool& pool);
 

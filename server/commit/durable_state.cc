@@ -13,10 +13,10 @@ namespace {
 
 absl::Status NotFollowing(uint64_t commit, const std::string& why) {
   return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
-                                         "; claim a new epoch and go on from the newest commit"));
+                                         "; claim a new term and resume from the newest commit"));
 }
 
-// All but the time, which only says when.
+// Whether two manifests are equal except for their time of creation, which is informational.
 bool SameDecision(v1::Manifest a, v1::Manifest b) {
   a.clear_created();
   b.clear_created();
@@ -37,12 +37,12 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
     const v1::Manifest& manifest = newest->manifest;
     if (manifest.cluster() != options.cluster) {
       return absl::FailedPreconditionError(absl::StrCat(
-          options.folder, " is the state of cluster '", manifest.cluster(), "' and not of '",
+          options.folder, " is the state of cluster '", manifest.cluster(), "', not of '",
           options.cluster, "'; start the server with that --cluster, or with another --data_dir"));
     }
     if (manifest.shard_num() != map.shard_num()) {
       return absl::FailedPreconditionError(absl::StrCat(
-          options.folder, " has tables of ", manifest.shard_num(), " shards and this server of ",
+          options.folder, " has tables of ", manifest.shard_num(), " shards, but this server has ",
           map.shard_num(), "; start it with --shard_num=", manifest.shard_num(),
           ", or rewrite the state: cistern ckpt reshard"));
     }
@@ -115,24 +115,24 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, cons
   const uint64_t commit = manifest.commit();
   if (rank_ != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("server ", rank_, " was asked to decide; server 0 does"));
+        absl::StrCat("server ", rank_, " was asked to decide; only server 0 decides"));
   }
   if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num() ||
       manifest.server_num() != map_.server_num()) {
-    return absl::InvalidArgumentError("the manifest is of another cluster or placement");
+    return absl::InvalidArgumentError("the manifest belongs to another cluster or placement");
   }
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
   if (newest.has_value() && newest->manifest.commit() == commit &&
       SameDecision(newest->manifest, manifest)) {
     CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
-    return newest->self_xxh3;  // decided before; the answer was lost
+    return newest->self_xxh3;  // decided by an earlier call, whose answer was lost
   }
   const uint64_t expected = newest.has_value() ? newest->manifest.commit() + 1 : 1;
   if (commit != expected) {
     return NotFollowing(commit, absl::StrCat("the next one is ", expected));
   }
   if (manifest.previous() != (newest.has_value() ? newest->self_xxh3 : 0)) {
-    return NotFollowing(commit, "it was made after another commit than the newest");
+    return NotFollowing(commit, "it does not follow the newest commit");
   }
   if (!is_prepared) {
     return NotFollowing(commit, absl::StrCat("pass ", manifest.pass(),
@@ -149,7 +149,7 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, cons
   if (absl::IsAlreadyExists(hash.status())) return NotFollowing(commit, "another one was decided");
   CISTERN_RETURN_IF_ERROR(hash.status());
   const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
-  if (!removed.ok()) LogWarning(std::string(removed.message()));  // only room is lost
+  if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
   return hash;
 }
 
@@ -185,8 +185,8 @@ void DurableState::Adopted(const Staging& staging, uint64_t commit) {
     dense_touched_.assign(dense_touched_.size(), false);
     Forget();
     TakeManifest(std::move(adopting_));
-    // Here and nowhere else: after a restart or a claim, a decision under way may still name a
-    // merged base that this server had offered before.
+    // Garbage is collected only here: after a restart or a claim, a decision in progress may still
+    // name a merged base that this server offered earlier.
     CollectGarbage();
     return;
   }
@@ -231,13 +231,13 @@ void DurableState::Changed(uint64_t before,
 absl::Status DurableState::CheckChanges(uint64_t changes) const {
   absl::MutexLock lock(&mutex_);
   if (changes == changes_) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(
-      "of the changes in place (clear, load, shrink, reset after a save) since the last commit the "
-      "caller has made ",
-      changes, " and this server holds ", changes_,
-      changes > changes_ ? ": it was restarted and has lost the rest"
-                         : ": somebody else has made them",
-      "; claim a new epoch and make them again"));
+  return absl::AbortedError(
+      absl::StrCat("of the changes in place (clear, load, shrink, reset after a save) since the "
+                   "last commit, the caller has made ",
+                   changes, " and this server holds ", changes_,
+                   changes > changes_ ? ": it was restarted and has lost the rest"
+                                      : ": another writer has made them",
+                   "; claim a new term and repeat them"));
 }
 
 void DurableState::GiveUpMemory() {
@@ -254,8 +254,8 @@ void DurableState::TakeManifest(ParsedManifest manifest) {
     changes_ = 0;
     kept_.push_back(manifest_);
     if (kept_.size() > options_.keep_commits) kept_.erase(kept_.begin());
-    // A merged base has done its part once a manifest names it, and is of no use once the chain
-    // begins with a newer one.
+    // A merged base is done once a manifest names it. It is useless once the chain starts with a
+    // newer base.
     const std::optional<v1::RowFile> made = compaction_->result();
     if (made.has_value() && !chain_.empty() &&
         (chain_.front().name() == made->name() || chain_.front().commit() > made->commit())) {
@@ -306,8 +306,8 @@ void DurableState::StartCompactionIfDue() {
   name.commit = manifest.commit();
   name.epoch = manifest.epoch();
   name.server = rank_;
-  // Attempts of their own: a prepared base may have the name without, and a process before this
-  // one may have merged the same files.
+  // Merged bases have attempt numbers of their own: a prepared base may have the name without one,
+  // and an earlier process may have merged the same files.
   name.attempt = ++merges_ + kFirstMergeAttempt;
   RowFileHeader header;
   header.base = true;
@@ -336,7 +336,7 @@ void DurableState::CollectGarbage() {
   named.insert(prepared_file_);
   const absl::Status removed =
       folder_->RemoveUnnamed(newest, named, rank_, /*strays=*/rank_ == 0, map_.server_num());
-  if (!removed.ok()) LogWarning(std::string(removed.message()));  // only room is lost
+  if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
 }
 
 void DurableState::AwaitCompaction() {
@@ -360,10 +360,10 @@ absl::Status DurableState::Scrub(const TableStore& store, bool files, uint64_t* 
       const auto bad = std::find(same.begin(), same.end(), 0);
       if (bad == same.end()) continue;
       const ShardIndex shard = map_.global_shard(rank_, static_cast<uint32_t>(bad - same.begin()));
-      return absl::DataLossError(absl::StrCat(
-          "table '", table.spec().name(), "', shard ", shard,
-          ": the rows in memory do not add up to the digest that was kept: memory was changed; "
-          "restart this server, and test its memory"));
+      return absl::DataLossError(
+          absl::StrCat("table '", table.spec().name(), "', shard ", shard,
+                       ": the rows in memory do not match the recorded digest: memory is corrupt; "
+                       "restart this server, and test its memory"));
     }
   }
   if (!files) return absl::OkStatus();

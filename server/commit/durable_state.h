@@ -1,15 +1,17 @@
-// What makes one server's commits survive: the durable half of the pass protocol.
+// Makes one server's commits survive: the durable half of the pass protocol.
 //
 // A durable pass, on this server:
-//   Prepare   one immutable row file: the rows that the pass changes (a delta), or all (a base)
-//   Decide    on server 0: the manifest gets its name, once; from then on the pass is committed
+//   Prepare   writes one immutable row file: the rows that the pass changes (a delta), or all rows
+//             (a base)
+//   Decide    on server 0: gives the manifest its name, once; from then on the pass is committed
 //   Adopt     the server takes the manifest as its own, and the staged rows become its state
-// A server that missed Adopt, or was restarted, recovers from the newest manifest's files. Whatever
-// is in memory and in no manifest (a pass committed in memory only, a load that was not committed)
-// is dropped by recovering.
 //
-// Files are merged into a new base by a thread of its own (compaction.h), from files to files: it
-// never looks at a table, and nothing waits for it.
+// A server that missed Adopt, or was restarted, recovers from the files of the newest manifest.
+// Recovery drops state that exists only in memory: a pass committed in memory only, or a load that
+// was not committed.
+//
+// A separate thread merges files into a new base (compaction.h). It reads only files, never a
+// table, and nothing waits for it.
 #pragma once
 
 #include <functional>
@@ -32,8 +34,8 @@ namespace cistern {
 
 class Compaction;
 
-// Threads: Prepare, Adopt, Recover and the notes about memory are called one at a time (the pass
-// stage or a job lock sees to it); the rest at any time.
+// Threads: call Prepare, Adopt, Recover, Changed and GiveUpMemory one at a time (the pass stage or
+// a job lock ensures it); call the rest at any time.
 class DurableState {
  public:
   struct Options {
@@ -44,8 +46,8 @@ class DurableState {
     uint64_t compact_min_bytes = uint64_t{1} << 20;  // deltas below this are never merged alone
     uint32_t compact_max_files = 32;                 // more files than this are merged
   };
-  // kFailedPrecondition: the folder is another cluster's, has another shard_num, or is in use by
-  // another process. kDataLoss: the newest manifest cannot be trusted.
+  // kFailedPrecondition: the folder belongs to another cluster, has another shard_num, or is used
+  // by another process. kDataLoss: the newest manifest cannot be trusted.
   static absl::StatusOr<std::unique_ptr<DurableState>> Open(const Options& options,
                                                             const ShardMap& map, uint32_t rank,
                                                             ThreadPool* pool);
@@ -54,60 +56,61 @@ class DurableState {
   // The claims of writers in this folder.
   ClaimBook claims() const { return ClaimBook(folder_.get()); }
 
-  // The manifest that this server's state is that of; commit 0 at first.
+  // The manifest of this server's state; commit 0 before the first.
   ParsedManifest manifest() const;
   uint64_t commit() const;       // its number
-  uint64_t state_bytes() const;  // of the files it is recovered from
-  // Whether a newer manifest is there, or memory holds what no manifest does.
+  uint64_t state_bytes() const;  // of the files that this server recovers from
+  // Whether a newer manifest exists, or memory holds changes that are in no manifest.
   absl::StatusOr<bool> NeedsRecovery() const;
 
-  // Whether a newer manifest is there.
+  // Whether a newer manifest exists.
   absl::StatusOr<bool> IsBehind() const;
 
-  // Makes `store` what the newest manifest says: reads one delta where that is all that is missing,
-  // else everything. The tables are created where the store has none. Returns the pass of it.
-  // kDataLoss, with the file and block: a file that cannot be trusted, or rows that do not add up
-  // to the digests; the store is empty then.
+  // Brings `store` to the state of the newest manifest. Reads one delta if nothing else is missing,
+  // otherwise everything. Creates the tables if the store has none. Returns the pass of the
+  // manifest. kDataLoss, with file and block: a file cannot be trusted, or the rows do not add up
+  // to the digests; the store is then empty.
   absl::StatusOr<PassId> Recover(TableStore& store);
 
-  // Writes what committing `staging` as `pass` changes; durable: as a row file, described in *part.
-  // New rows are placed in the tables meanwhile, where nobody sees them: no pull reads anything
-  // else than before. An error leaves nothing behind. A new Prepare replaces the one before.
+  // Prepares the commit of `staging`. durable: writes its changes as a row file, described in
+  // *part. Meanwhile, new rows are placed in the tables, invisible to pulls. An error leaves
+  // nothing on disk or in the tables. A new Prepare replaces the previous one.
   absl::Status Prepare(TableStore& store, const Staging& staging, Epoch epoch, bool durable,
                        v1::PreparedPart* part);
-  // Of a durable Prepare, what its answer was (for a repeated call).
+  // The answer of the last durable Prepare (for a repeated call).
   v1::PreparedPart prepared() const;
 
-  // Server 0: names the manifest, if it is what was prepared (decision_check.h). is_prepared:
-  // whether the manifest's pass is, on this server. kAborted: it is not, another manifest was
-  // decided for this commit, or this one does not follow the newest; errors of DecisionCheck. Its
-  // hash, also where it was decided before.
+  // For server 0: gives the manifest its name if it matches what was prepared (decision_check.h),
+  // and returns its hash, also if it was decided before. is_prepared: whether the manifest's pass
+  // is prepared on this server. kAborted: it is not, another manifest was decided for this commit,
+  // or this one does not follow the newest. Also the errors of DecisionCheck.
   absl::StatusOr<uint64_t> Decide(const v1::Manifest& manifest, const TableStore& store,
                                   bool is_prepared);
 
-  // Whether manifest `commit` is decided and names the file that is prepared here, so that the
-  // staged rows can be written to the tables; false: recover instead. kFailedPrecondition if it is
-  // not decided.
+  // Whether manifest `commit` is decided and names the file prepared here, so that the staged rows
+  // can be written to the tables. If false, the server must recover instead. kFailedPrecondition if
+  // the commit is not decided.
   absl::StatusOr<bool> CanAdopt(uint64_t commit);
-  // The staged rows are in the tables: by manifest `commit`, or, 0, in memory only.
+  // Records that the staged rows are in the tables: by manifest `commit`, or, if 0, in memory only.
   void Adopted(const Staging& staging, uint64_t commit);
 
-  // Memory was changed in place, after `before` changes since the last commit, and is to become the
-  // next commit's: the rows of `keys` ([table][local shard]), or, without, all of them.
+  // Records a change in place, after `before` changes since the last commit. The next commit writes
+  // the rows of `keys` ([table][local shard]) or, if null, all rows.
   void Changed(uint64_t before, const std::vector<std::vector<std::vector<Key>>>* keys);
-  // kAborted unless memory holds exactly `changes` of them: a server that was restarted holds none,
-  // and a commit with it would be neither what was before the change nor what is after it.
+  // kAborted unless memory holds exactly `changes` changes in place. A restarted server holds none;
+  // a commit with it would match neither the state before the change nor the state after it.
   absl::Status CheckChanges(uint64_t changes) const;
-  // The tables can no longer be trusted: they are not read until Recover.
+  // Declares the tables untrusted: they are not read until Recover.
   void GiveUpMemory();
-  // Whether memory is changed so, and must not be read as committed state.
+  // Whether memory holds uncommitted changes in place or is untrusted, and must not be read as
+  // committed state.
   bool dirty() const;
 
-  // Compares the digests that were kept with those of the tables; kDataLoss names table and shard.
+  // Compares the recorded digests with those of the tables; kDataLoss names table and shard.
   // files: also reads every file of the manifest that this server recovers from.
   absl::Status Scrub(const TableStore& store, bool files, uint64_t* file_num, uint64_t* bytes);
 
-  // Waits until no compaction runs (tests, and a clean stop).
+  // Waits until no compaction runs (for tests and a clean stop).
   void AwaitCompaction();
 
  private:
@@ -120,7 +123,7 @@ class DurableState {
   absl::Status WriteRows(TableStore& store, const Staging& staging, Epoch epoch,
                          v1::PreparedPart* part);
   absl::Status WriteSparse(TableStore& store, const Staging& staging, RowFileWriter* writer);
-  // The section of a shard; nothing without a writer.
+  // Writes the section of a shard; does nothing without a writer.
   absl::Status WriteImage(const ShardImage& image, TableId table, uint32_t local,
                           const ValueLayout& layout, RowFileWriter* writer) const;
   absl::Status WriteDense(const TableStore& store, const Staging& staging, RowFileWriter* writer,
@@ -133,11 +136,11 @@ class DurableState {
                          const std::vector<std::unique_ptr<RowFileReader>>& files,
                          ShardTotals* totals) const;
   bool FollowsByDelta(const ParsedManifest& newest) const;
-  // Reads the manifests before `newest` that stay readable, so that their files stay too.
+  // Reads the older manifests that stay readable, so that their files are kept too.
   absl::Status KeepOlderManifests(uint64_t newest);
-  // kDataLoss unless the files of `manifest`, of all servers, add up to its tables.
+  // kDataLoss unless the files of `manifest`, over all servers, add up to its tables.
   absl::Status CheckWholeCommit(const v1::Manifest& manifest) const;
-  // Files of a manifest that hold rows of this server, by commit.
+  // The files of a manifest that hold rows of this server, in commit order.
   std::vector<v1::RowFile> FilesOf(const v1::Manifest& manifest) const;
 
   // --- durable_state.cc
@@ -145,7 +148,7 @@ class DurableState {
   void StartCompactionIfDue();
   std::vector<v1::RowFile> NextChain() const;
   void CollectGarbage();
-  void Forget();  // what Prepare made
+  void Forget();  // discards the result of Prepare
 
   const Options options_;
   const ShardMap map_;
@@ -154,30 +157,30 @@ class DurableState {
   ThreadPool* const pool_;
   const std::unique_ptr<StateFolder> folder_;
 
-  // Of the caller that prepares, adopts and recovers.
-  Totals totals_;                                       // of the tables, as memory holds them
-  bool totals_stale_ = false;                           // memory was changed in place
-  std::vector<std::vector<std::vector<Key>>> touched_;  // [table][local]: in memory, in no file yet
+  // Owned by the one caller that prepares, adopts and recovers.
+  Totals totals_;                                       // of the tables in memory
+  bool totals_stale_ = false;                           // totals_ lag behind a change in place
+  std::vector<std::vector<std::vector<Key>>> touched_;  // [table][local]: changed, in no file yet
   std::vector<bool> dense_touched_;
   bool base_needed_ = true;  // the next file must hold every row
   Totals prepared_totals_;
   std::string prepared_file_;  // empty: none
-  ParsedManifest adopting_;    // what CanAdopt has read
-  uint32_t merges_;            // attempts for a merged base, those of earlier processes too
+  ParsedManifest adopting_;    // read by CanAdopt
+  uint32_t merges_;            // merges attempted, also by earlier processes
 
-  // Held for a whole decision: a repeat that arrives while the first still writes must find it
-  // done. Comes before mutex_.
+  // Held for a whole decision: a repeated call that arrives during the first must wait and find it
+  // done. Acquired before mutex_.
   absl::Mutex decision_mutex_;
   DecisionCheck decision_check_ ABSL_GUARDED_BY(decision_mutex_);
 
   mutable absl::Mutex mutex_;
   ParsedManifest manifest_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::RowFile> chain_ ABSL_GUARDED_BY(mutex_);  // this server's files, by commit
-  bool ahead_ ABSL_GUARDED_BY(mutex_) = false;  // memory holds passes that no manifest does
+  bool ahead_ ABSL_GUARDED_BY(mutex_) = false;  // memory holds passes that are in no manifest
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // in place, in memory and in no manifest
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // changes in place that are in no manifest
   v1::PreparedPart prepared_part_ ABSL_GUARDED_BY(mutex_);
-  std::vector<ParsedManifest> kept_ ABSL_GUARDED_BY(mutex_);  // newest last: their files stay
+  std::vector<ParsedManifest> kept_ ABSL_GUARDED_BY(mutex_);  // newest last; their files are kept
   std::unique_ptr<Compaction> compaction_;                    // last: its thread uses the folder
 };
 

@@ -58,7 +58,7 @@ size_t FiniteScan::FirstBadOfChunk(const float* cells, size_t count) const {
     return (bits & mask_[i]) == bad_[i];
   };
   uint32_t any = 0;
-  for (size_t i = 0; i < count; ++i) any |= is_bad(i);  // no branch, so it runs in vectors
+  for (size_t i = 0; i < count; ++i) any |= is_bad(i);  // branch-free, so it vectorizes
   if (any == 0) return count;
   size_t i = 0;
   while (!is_bad(i)) ++i;

@@ -1,8 +1,8 @@
-// Finds NaN and Inf among the cells of values, before they reach a table.
+// Finds NaN and Inf in the cells of values, before they reach a table.
 //
-// Not every cell is a float: show and click are doubles in two cells, and uid is an integer whose
-// bits may be any. So each cell of a row has its own pattern: the bits to look at, and what they
-// are when the number is not finite.
+// Not every cell is a float: show and click are doubles in two cells each, and uid is an integer of
+// any bits. Each cell of a row therefore has its own pattern: a mask, and the masked bits of a
+// number that is not finite.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,16 @@ class FiniteScan {
   // For dense rows: every cell is a float.
   explicit FiniteScan(uint32_t columns);
 
-  // Position of the first cell of `cells`, whole rows, whose number is NaN or Inf; cells.size() if
-  // there is none. For a double it is the cell of its upper half.
+  // The position of the first cell of `cells` (whole rows) whose number is NaN or Inf; cells.size()
+  // if all are finite. For a double, the position of its upper half.
   size_t FirstBad(absl::Span<const float> cells) const;
 
  private:
   void Repeat();
   size_t FirstBadOfChunk(const float* cells, size_t count) const;
 
-  // Of several rows, so that the loop over them is long: cell i is bad if bits & mask == bad.
+  // The patterns of several rows, so that the loop over them is long: cell i is bad if bits & mask
+  // == bad.
   std::vector<uint32_t> mask_, bad_;
 };
 

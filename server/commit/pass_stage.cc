@@ -13,7 +13,7 @@ namespace {
 absl::Status NotANumber(const std::string& table, const std::string& where, size_t cell) {
   return absl::InvalidArgumentError(absl::StrCat("table '", table, "': the value of ", where,
                                                  " has NaN or Inf in cell ", cell,
-                                                 "; training has diverged, nothing was stored"));
+                                                 "; training has diverged; nothing was stored"));
 }
 
 absl::Status WrongStride(const std::string& table, size_t cells, size_t rows, size_t stride) {
@@ -21,8 +21,8 @@ absl::Status WrongStride(const std::string& table, size_t cells, size_t rows, si
                                                  rows, " rows of ", stride, " cells each"));
 }
 
-// Frees what was staged, and has the allocator give it back to the system: gigabytes, perhaps, that
-// would count as memory of the tables until the next pass.
+// Frees the staging and makes the allocator return its memory, perhaps gigabytes, to the system.
+// Otherwise it would count as memory of the tables until the next pass.
 void Free(std::unique_ptr<Staging> staging) {
   constexpr uint64_t kWorthReturning = 8 << 20;
   const uint64_t bytes = staging->bytes();
@@ -80,8 +80,9 @@ absl::Status PassStage::Begin(PassId pass, uint32_t worker_num) {
                                   " is committed, so the next is ", committed_ + 1));
   }
   if (open_ == pass && worker_num != worker_num_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "pass ", pass, " is open for ", worker_num_, " workers and cannot begin for ", worker_num));
+    return absl::FailedPreconditionError(absl::StrCat("pass ", pass, " is open for ", worker_num_,
+                                                      " workers, so it cannot begin for ",
+                                                      worker_num));
   }
   open_ = pass;
   worker_num_ = worker_num;
@@ -150,7 +151,7 @@ absl::Status PassStage::Commit(PassId pass, const std::function<void(const Stagi
     CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
     if (!prepared_) {
       return absl::FailedPreconditionError(
-          absl::StrCat("pass ", pass, " cannot commit: it is open and not prepared"));
+          absl::StrCat("pass ", pass, " cannot commit: it is open but not prepared"));
     }
     busy_ = true;
     staging = staging_.get();
@@ -249,7 +250,7 @@ absl::Status PassStage::CheckOpen(PassId pass) const {
 
 absl::Status PassStage::CheckWorker(uint32_t worker) const {
   if (worker < worker_num_) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("worker ", worker, " is not of pass ", open_,
+  return absl::InvalidArgumentError(absl::StrCat("worker ", worker, " is not in pass ", open_,
                                                  ", which was begun for ", worker_num_,
                                                  worker_num_ == 1 ? " worker" : " workers"));
 }
@@ -258,7 +259,7 @@ absl::Status PassStage::WrongPass(PassId pass, bool lost, const std::string& wha
   if (recovered_ > 0 && pass <= recovered_) {
     return absl::AbortedError(absl::StrCat(
         what, ": this server was restarted with pass ", recovered_,
-        " and has lost what it was told since; claim a new epoch and go on from there"));
+        " and has lost its staged pushes; claim a new term and resume from that pass"));
   }
   return lost ? absl::AbortedError(what) : absl::FailedPreconditionError(what);
 }
@@ -268,7 +269,7 @@ absl::Status PassStage::CheckRoom(const StagedPush& push) const {
   return absl::ResourceExhaustedError(
       absl::StrCat("staging holds ", staged_bytes_, " bytes and this push has ", push.bytes(),
                    ", above the limit of ", byte_limit_,
-                   ": make passes smaller, use more servers, or give this one a higher limit"));
+                   ": make passes smaller, use more servers, or raise the limit"));
 }
 
 void PassStage::AwaitIdle() const {
@@ -282,7 +283,7 @@ std::unique_ptr<Staging> PassStage::Drop(PassId pass) {
 }
 
 std::unique_ptr<Staging> PassStage::Close(PassId pass) {
-  auto staging = std::make_unique<Staging>();  // first: it may find no memory
+  auto staging = std::make_unique<Staging>();  // first, because it may run out of memory
   committed_ = pass;
   open_ = 0;
   prepared_ = false;

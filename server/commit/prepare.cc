@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// Tries for a name that no earlier attempt of this epoch has taken.
+// The number of names tried to find one that no earlier attempt of this term has taken.
 constexpr uint32_t kMaxAttempts = 1000;
 
 void AddTable(const std::string& name, uint64_t rows, uint64_t digest,
@@ -29,7 +29,7 @@ absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Ep
                                    bool durable, v1::PreparedPart* part) {
   Forget();
   const size_t tables = store.sparse_tables().size();
-  // A base counts every row itself.
+  // A base computes its totals itself.
   const bool count = totals_stale_ && !(durable && base_needed_);
   totals_.resize(tables);
   touched_.resize(tables);
@@ -45,7 +45,7 @@ absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Ep
   }
   if (count) totals_stale_ = false;
   prepared_totals_ = totals_;
-  // Of an attempt before this one.
+  // Drops what an earlier attempt placed.
   for (const auto& table : store.sparse_tables()) table->DropPlaced();
   if (!durable) return WriteSparse(store, staging, nullptr);
   const absl::Status written = WriteRows(store, staging, epoch, part);
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<RowFileWriter>> DurableState::NewFile(const RowFi
     if (!absl::IsAlreadyExists(writer.status())) return writer;
   }
   return absl::InternalError(absl::StrCat(folder_->data_path(), "/", prepared_file_, ": ",
-                                          kMaxAttempts, " files of one pass are there"));
+                                          kMaxAttempts, " files of one pass already exist"));
 }
 
 absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, Epoch epoch,
@@ -107,7 +107,7 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
                          : base_needed_    ? ImageKind::kBase
                                            : ImageKind::kDelta;
   const auto staged = staging.SparseBlocks(store.sparse_tables().size());
-  // With a file two threads a core: one waits for the disk.
+  // With a file, uses two threads per core, because some wait for the disk.
   std::optional<ThreadPool> writers;
   ThreadPool& threads = writer == nullptr ? *pool_ : writers.emplace(2 * pool_->thread_num());
   for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
@@ -121,7 +121,7 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
           const uint32_t shard = static_cast<uint32_t>(local);
           ShardImage image = ImageOfShard(table, shard, {staged[t], ranges[local]},
                                           touched_[t][local], kind, totals_[t][local]);
-          // While the disk works, and these rows are in the processor's caches.
+          // Done while the disk works and these rows are in the processor's caches.
           if (writer != nullptr) table.Place(shard, staged[t], ranges[local]);
           return image;
         },
@@ -153,7 +153,7 @@ absl::Status DurableState::WriteDense(const TableStore& store, const Staging& st
                                       RowFileWriter* writer, v1::PreparedPart* part) {
   for (TableId t = 0; t < store.dense_tables().size(); ++t) {
     const DenseTable& table = *store.dense_tables()[t];
-    // The table as it will be: the pushes are applied to a copy by the code that commits them.
+    // The table after the commit: the committing code applies the pushes to a copy.
     const std::unique_ptr<DenseTable> after = table.Copy();
     staging.WriteDense(t, *after);
     const DenseRange range = after->range();

@@ -1,4 +1,4 @@
-// DurableState::Recover: the tables, from the files of the newest manifest.
+// DurableState::Recover: loads the tables from the files of the newest manifest.
 #include <algorithm>
 #include <atomic>
 
@@ -14,14 +14,14 @@
 namespace cistern {
 namespace {
 
-// Writes the rows of one shard, block by block, and keeps its totals up with them.
+// Writes the rows of one shard, block by block, and keeps its totals up to date.
 class ShardLoader {
  public:
-  // totals: of what the shard holds; they grow with what is written.
+  // totals: of the rows that the shard holds; updated with every write.
   ShardLoader(SparseTable& table, uint32_t local, ShardTotals* totals)
       : table_(table), local_(local), digest_(table.layout()), totals_(totals) {}
 
-  // The rows that follow are of another file: their keys may be there.
+  // Starts another file: its keys may already exist in the shard.
   void BeginSection() { all_new_ = totals_->rows == 0; }
 
   absl::Status Add(const ValueBlock& rows) {
@@ -33,7 +33,7 @@ class ShardLoader {
       totals_->digest += digest_(rows.keys[i], &rows.values[i * stride], rows.full[i] != 0);
     }
     if (all_new_) {
-      // The keys of a section ascend, so none is there yet.
+      // The keys of a section ascend, so none of them exists yet.
       CISTERN_CHECK(table_.CreateRows(local_, rows.keys, rows.values, rows.full) ==
                     rows.keys.size());
     } else {
@@ -86,7 +86,8 @@ bool DurableState::FollowsByDelta(const ParsedManifest& newest) const {
 
 absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   Forget();
-  // A name that another process gave may not be on disk yet; nothing may build on it before it is.
+  // A name that another process created may not be on disk yet. Nothing may build on it before it
+  // is.
   CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
   std::vector<v1::RowFile> files;
@@ -118,7 +119,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
     store.Clear();
     totals_.clear();
     absl::MutexLock lock(&mutex_);
-    ahead_ = dirty_ = true;  // memory is no commit's: the next attempt reads everything
+    ahead_ = dirty_ = true;  // memory matches no commit: the next attempt reads everything
     return loaded;
   }
   if (!newest.has_value()) {
@@ -136,7 +137,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
 absl::Status DurableState::CheckWholeCommit(const v1::Manifest& manifest) const {
   std::vector<v1::RowFile> files(manifest.files().begin(), manifest.files().end());
   OrderByCommit(&files);
-  // Dense tables are small; one server looks at them for all.
+  // Dense tables are small; server 0 checks them for all.
   std::vector<std::unique_ptr<DenseTable>> dense;
   for (int t = 0; rank_ == 0 && t < manifest.schema().dense_tables_size(); ++t) {
     dense.push_back(std::make_unique<DenseTable>(manifest.schema().dense_tables(t), 0, 1));
@@ -159,7 +160,7 @@ absl::Status DurableState::CheckWholeCommit(const v1::Manifest& manifest) const 
     return absl::DataLossError(
         absl::StrCat("dense table '", recorded.name(), "' of commit ", manifest.commit(),
                      ": its files have digest ", absl::Hex(dense[t]->Digest()),
-                     " where the manifest has ", absl::Hex(recorded.digest())));
+                     ", but the manifest has ", absl::Hex(recorded.digest())));
   }
   return absl::OkStatus();
 }
@@ -170,7 +171,7 @@ absl::Status DurableState::KeepOlderManifests(uint64_t newest) {
   for (const uint64_t commit : commits) {
     if (commit >= newest || newest - commit >= options_.keep_commits) continue;
     absl::StatusOr<ParsedManifest> older = folder_->ReadManifest(commit);
-    if (absl::IsNotFound(older.status())) continue;  // removed meanwhile
+    if (absl::IsNotFound(older.status())) continue;  // removed in the meantime
     CISTERN_RETURN_IF_ERROR(older.status());
     kept.push_back(*std::move(older));
   }
@@ -187,13 +188,14 @@ absl::Status DurableState::LoadFiles(TableStore& store, const std::vector<v1::Ro
     const RowFileHeader& header = reader->header();
     if (header.cluster_id != cluster_id_ || header.schema_hash != store.schema_hash() ||
         header.shard_num != map_.shard_num()) {
-      return absl::DataLossError(absl::StrCat(folder_->data_path(), "/", file.name(),
-                                              ": it is of another cluster, model or shard_num"));
+      return absl::DataLossError(
+          absl::StrCat(folder_->data_path(), "/", file.name(),
+                       ": it belongs to another cluster, model or shard_num"));
     }
     readers.push_back(std::move(reader));
   }
   totals_.resize(store.sparse_tables().size());
-  // Two threads a core: some wait for the disk.
+  // Two threads per core, because some wait for the disk.
   ThreadPool threads(2 * pool_->thread_num());
   for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
     SparseTable& table = *store.sparse_tables()[t];
@@ -221,7 +223,8 @@ absl::Status DurableState::LoadShard(SparseTable& table, TableId id, uint32_t lo
   const ShardSections shard_files = SectionsOf(files, id, shard);
   if (shard_files.sections.empty()) return absl::OkStatus();
   ShardLoader loader(table, local, totals);
-  // However many rows a footer claims, room is made for no more than the bytes can hold.
+  // Whatever row count a footer claims, reserves memory only for as many rows as the bytes can
+  // hold.
   uint64_t bytes = 0;
   for (const RowSection* section : shard_files.sections) bytes += section->bytes;
   table.Expect(local, std::min(shard_files.sections.back()->total_rows, bytes / sizeof(Key)));

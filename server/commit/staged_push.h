@@ -8,17 +8,17 @@
 
 namespace cistern {
 
-// One push, decoded and owned. keys/values/full as in a push frame; dense: values or gradients
-// only.
+// One push, decoded and owned. keys, values and full are as in a push frame; a dense push has only
+// values or gradients.
 struct StagedPush {
   bool dense = false;
-  bool gradient = false;  // dense: one gradient a row instead of its columns
+  bool gradient = false;  // dense: one gradient per row instead of its columns
   TableId table = 0;
   uint64_t start = 0;         // dense: first row
   std::vector<Key> keys;      // sparse
   std::vector<float> values;  // [count, stride]; gradient: [count]
   std::vector<uint8_t> full;  // sparse: [count]
-  uint64_t body_hash = 0;     // of the frame, to tell a repeat from a clash
+  uint64_t body_hash = 0;     // of the frame; tells a repeat from a conflict
 
   uint64_t bytes() const {
     return sizeof(StagedPush) + keys.size() * sizeof(Key) + values.size() * sizeof(float) +

@@ -23,8 +23,8 @@ absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t
       if (push->second.body_hash == body_hash) return absl::AlreadyExistsError("");
       return absl::InvalidArgumentError(
           absl::StrCat(Name(worker, sequence),
-                       " came twice with different contents: two processes "
-                       "run as this worker, or one counts its pushes wrongly"));
+                       " arrived twice with different contents: two processes "
+                       "run as this worker, or one numbers its pushes wrongly"));
     }
     if (stage->second.sealed) {
       return absl::OutOfRangeError(absl::StrCat(Name(worker, sequence), ": the worker has sealed ",
@@ -35,7 +35,7 @@ absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t
   if (sequence - first_missing < kWindow) return absl::OkStatus();  // never below first_missing
   return absl::AbortedError(absl::StrCat(Name(worker, sequence), " is more than ", kWindow,
                                          " ahead of push ", first_missing,
-                                         ", the first that is missing"));
+                                         ", the first missing one"));
 }
 
 void Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push) {
@@ -51,13 +51,13 @@ absl::Status Staging::Seal(uint32_t worker, uint64_t push_count) {
   const uint64_t first_missing = found == workers_.end() ? 0 : found->second.first_missing;
   const uint64_t here = found == workers_.end() ? 0 : found->second.pushes.size();
   if (first_missing < push_count) {
-    // They were here, where the server was restarted and the pass begun again by a late call.
+    // This happens if the server was restarted and a late call began the pass again.
     return absl::AbortedError(absl::StrCat(Name(worker, first_missing), " is missing: ", here,
-                                           " of ", push_count, " are here"));
+                                           " of ", push_count, " have arrived"));
   }
   if (here > push_count) {
-    return absl::OutOfRangeError(
-        absl::StrCat("worker ", worker, " seals ", push_count, " pushes, but ", here, " are here"));
+    return absl::OutOfRangeError(absl::StrCat("worker ", worker, " seals ", push_count,
+                                              " pushes, but ", here, " have arrived"));
   }
   Worker& stage = workers_[worker];
   stage.sealed = true;
@@ -99,7 +99,7 @@ void Staging::Write(TableStore& store, ThreadPool& pool) const {
 
 void Staging::WriteDense(TableId id, DenseTable& table) const {
   const auto rows = NewDenseRows(table, DensePushes(id));
-  CISTERN_CHECK(rows.ok());  // as it was in Check
+  CISTERN_CHECK(rows.ok());  // succeeded in Check
   for (const DenseRows& part : *rows) {
     CISTERN_CHECK(table.Write(part.start(), part.count(), part.values()).ok());
   }
@@ -130,17 +130,17 @@ absl::Status Staging::CheckSealed(uint32_t worker_num) const {
   for (const auto& [worker, stage] : workers_) {
     if (!stage.sealed) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "worker ", worker, " has pushed ", stage.pushes.size(), " times and not sealed"));
+          "worker ", worker, " has pushed ", stage.pushes.size(), " times but not sealed"));
     }
   }
-  // A late Begin may have opened the pass again on a server that was restarted since: what was
-  // pushed and sealed is lost. (Every one of workers_ is below worker_num.)
+  // A late Begin may have opened the pass again on a server that was restarted: what was pushed and
+  // sealed is lost. (All keys of workers_ are below worker_num.)
   for (uint32_t worker = 0; worker < worker_num && workers_.size() < worker_num; ++worker) {
     if (workers_.count(worker) != 0) continue;
     return absl::AbortedError(
         absl::StrCat("worker ", worker,
-                     " has not sealed on this server: it was restarted; claim a new epoch "
-                     "and go on from the last commit"));
+                     " has not sealed on this server: it was restarted; claim a new term "
+                     "and resume from the last commit"));
   }
   return absl::OkStatus();
 }

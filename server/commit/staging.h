@@ -1,4 +1,4 @@
-// What the workers of one pass have pushed to one server, until it is committed or dropped.
+// The pushes of one pass to one server, held until they are committed or dropped.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace cistern {
 
-// Sequences of each worker, with the repeats and holes in them found, and their values in the order
-// in which they are written.
+// Tracks the push sequences of each worker, finds repeats and holes, and yields the values in the
+// order in which they are written.
 //
 // Threads: one at a time; PassStage guards it.
 class Staging {
  public:
-  // How far a push may run ahead of the first one that is missing.
+  // How far a push may be ahead of the first missing one.
   static constexpr uint64_t kWindow = 1024;
 
   uint64_t bytes() const { return bytes_; }
 
-  // Whether (worker, sequence) is here: kAlreadyExists if a push with the same hash is (a repeat),
-  // kInvalidArgument if another one is, kAborted if it is beyond the window, kOutOfRange beyond
-  // what its worker sealed, OK if it may be added.
+  // Checks whether (worker, sequence) may be added: kAlreadyExists if a push with the same hash is
+  // staged (a repeat), kInvalidArgument if a different one is, kAborted if it is beyond the window,
+  // kOutOfRange if it is beyond the number that its worker sealed, OK otherwise.
   absl::Status CheckSequence(uint32_t worker, uint64_t sequence, uint64_t body_hash) const;
   // Adds a push whose sequence was checked.
   void Add(uint32_t worker, uint64_t sequence, StagedPush push);
@@ -37,12 +37,13 @@ class Staging {
   // PassStage::Prepare without the check of the pass.
   absl::Status Check(const TableStore& store, ThreadPool& pool, uint32_t worker_num,
                      uint64_t* rows) const;
-  // Writes everything in (worker, sequence) order. Must have passed Check.
+  // Writes everything in (worker, sequence) order. Check must have succeeded.
   void Write(TableStore& store, ThreadPool& pool) const;
-  // The part of Write that concerns dense table `id`.
+  // The part of Write for dense table `id`.
   void WriteDense(TableId id, DenseTable& table) const;
 
-  // The sparse pushes of each table, and the dense ones of one, in (worker, sequence) order.
+  // The sparse pushes of each table, and the dense pushes of one table, in (worker, sequence)
+  // order.
   std::vector<std::vector<ValueBlock>> SparseBlocks(size_t table_num) const;
   std::vector<const StagedPush*> DensePushes(TableId table) const;
 
@@ -54,8 +55,8 @@ class Staging {
     uint64_t sealed_num = 0;
   };
 
-  // Of workers 0 .. worker_num - 1: kFailedPrecondition if one has pushed and not sealed, kAborted
-  // if one has done neither.
+  // OK if workers 0 .. worker_num - 1 have sealed; kFailedPrecondition if one has pushed but not
+  // sealed, kAborted if one has done neither.
   absl::Status CheckSealed(uint32_t worker_num) const;
 
   std::map<uint32_t, Worker> workers_;

@@ -15,15 +15,15 @@ namespace {
 
 constexpr int kFilesToTell = 3;
 
-// The files of one table, by the last number of their names.
+// The files of one table, keyed by the last number of their names.
 using FilesByNumber = std::map<uint32_t, LoadPlan::File>;
 
-// The folder of table `number`.
+// The name of the folder of table `number`.
 std::string NumberName(uint32_t number) {
   return absl::StrCat(absl::Dec(number, absl::kZeroPad3));
 }
 
-// Reads the last number of "part-001-00017.gz"; false if there is none.
+// Reads the last number of "part-001-00017.gz"; false if the name has none.
 bool ParseNumber(absl::string_view name, uint32_t* number) {
   absl::ConsumeSuffix(&name, ".gz");
   absl::ConsumeSuffix(&name, ".bin");
@@ -43,13 +43,14 @@ absl::StatusOr<FilesByNumber> ListTable(FileSystem& disk, const std::string& fol
     file.foreign = true;
     uint32_t number = 0;
     if (!CheckName(name).ok() || !ParseNumber(name, &number)) {
-      return absl::DataLossError(absl::StrCat(path, "/", name,
-                                              ": its name does not end in the number of a shard or "
-                                              "server, so nothing says which rows it holds"));
+      return absl::DataLossError(
+          absl::StrCat(path, "/", name,
+                       ": its name does not end in the number of a shard or "
+                       "server, so its rows are unknown; rename or remove it"));
     }
     const auto [place, is_new] = files.emplace(number, file);
     if (!is_new) {
-      return absl::DataLossError(absl::StrCat(path, ": number ", number, " comes twice, as ",
+      return absl::DataLossError(absl::StrCat(path, ": number ", number, " occurs twice, as ",
                                               place->second.record.name, " and as ",
                                               file.record.name));
     }
@@ -58,7 +59,7 @@ absl::StatusOr<FilesByNumber> ListTable(FileSystem& disk, const std::string& fol
   return absl::NotFoundError(absl::StrCat(path, " holds no part-* files"));
 }
 
-// Files 0 .. n-1; kDataLoss if one is missing.
+// The files as a list 0 .. n-1; kDataLoss if one is missing.
 absl::StatusOr<std::vector<LoadPlan::File>> InOrder(const FilesByNumber& files,
                                                     const std::string& path) {
   std::vector<LoadPlan::File> ordered;
@@ -72,7 +73,8 @@ absl::StatusOr<std::vector<LoadPlan::File>> InOrder(const FilesByNumber& files,
   return ordered;
 }
 
-// A strict parser that names the option which is less so where that would read the row.
+// Wraps a strict parser: if it fails where the tolerant one would succeed, the error names the
+// upgrade option.
 RowParser NamingUpgrade(v1::SaveFormat::Kind kind, const v1::TableSpec& spec, RowParser parse) {
   return [kind, spec, parse = std::move(parse)](absl::string_view row, Key* key, float* value,
                                                 bool* full) {
@@ -80,13 +82,13 @@ RowParser NamingUpgrade(v1::SaveFormat::Kind kind, const v1::TableSpec& spec, Ro
     if (status.ok() || !LegacyParser(kind, spec)(row, key, value, full).ok()) return status;
     return absl::Status(status.code(),
                         absl::StrCat(status.message(),
-                                     "; rows of an older form or of another dim are converted by a "
-                                     "load with upgrade (cistern load --upgrade)"));
+                                     "; to convert rows of an older form or another dim, load with "
+                                     "upgrade (cistern load --upgrade)"));
   };
 }
 
-// Which fields the rows of a model have: the first row without embedx tells. Looks into a few files
-// at most; what is wrong with them is for those who read them whole.
+// Finds which fields the rows of a model have, from its first row without embedx. Reads a few files
+// at most, and leaves their errors to the code that reads them completely.
 CtrFields FieldsOfModel(FileSystem& disk, const std::string& folder,
                         const std::vector<LoadPlan::File>& files, const v1::TableSpec& spec) {
   const LegacyRows rows(spec);
@@ -98,7 +100,7 @@ CtrFields FieldsOfModel(FileSystem& disk, const std::string& folder,
     const auto look = [&](absl::string_view row) {
       is_empty = false;
       found = is_text ? rows.FieldsOfShortLine(row) : rows.FieldsOfShortRecord(row);
-      return found.has_value() ? absl::CancelledError("told") : absl::OkStatus();
+      return found.has_value() ? absl::CancelledError("found") : absl::OkStatus();
     };
     ReadForeignFile(disk, folder, file.record.name, look).IgnoreError();
     if (found.has_value()) return *found;
@@ -124,10 +126,10 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
   if (store.schema_hash() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("server ", store.rank(),
-                     " has no tables, and a foreign model does not say what its own are: create "
-                     "them first (cistern load --foreign --config MODEL.json)"));
+                     " has no tables, and a foreign model does not describe its own; create "
+                     "them first: cistern load --foreign --config MODEL.json"));
   }
-  // Which tables there are in the folder, only the store's schema can say.
+  // Only the store's schema tells which tables are in the folder.
   const TableChoice choice =
       ChooseTables(store.schema(), store.schema(), options.tables, /*upgrade=*/false);
   if (!choice.difference.empty()) return absl::FailedPreconditionError(choice.difference);
@@ -157,7 +159,7 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
     sparse.parser = ParserFor(*table, options.upgrade, fields);
     if (sparse.by_shard.size() == shard_num) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " has ", files.size(), " files and this fleet ", shard_num,
+        absl::StrCat(path, " has ", files.size(), " files, but this fleet has ", shard_num,
                      " shards; start the servers with --shard_num=", files.size()));
   }
   return plan;

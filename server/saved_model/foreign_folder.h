@@ -1,4 +1,4 @@
-// The folder of a foreign model (load_plan.h): which of its files are whose.
+// Finds the files of each table in the folder of a foreign model (load_plan.h).
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace cistern {
 
-// kFailedPrecondition: the store has no tables, or not those of options.tables; a table has another
-// number of files than there are shards. kNotFound: there is no such folder, or nothing in it for a
-// table. kDataLoss: a file whose number cannot be read, comes twice or is missing.
+// kFailedPrecondition: the store has no tables, or lacks one of options.tables; a table has another
+// number of files than there are shards. kNotFound: the folder does not exist, or has nothing for a
+// table. kDataLoss: a file number cannot be read, occurs twice or is missing.
 absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& store,
                                          const std::string& folder, const LoadOptions& options);
 

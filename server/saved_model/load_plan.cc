@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kUpgradeCure[] = "; to convert its rows, load with upgrade (cistern load --upgrade)";
 
-// The table of `name`, which is there: ChooseTables saw to it.
+// The table of `name`, which exists: ChooseTables has checked it.
 template <typename Tables>
 const typename Tables::value_type& TableOf(const Tables& tables, const std::string& name) {
   const auto* table = FindTable(tables, name);
@@ -20,12 +20,13 @@ const typename Tables::value_type& TableOf(const Tables& tables, const std::stri
   return *table;
 }
 
-// Makes the tables of `saved`, or checks that its rows are, or can become, those of the store.
+// Creates the tables of `saved`, or checks that its rows match the store's or can be converted to
+// them.
 absl::StatusOr<TableChoice> TakeSchema(TableStore& store, const ModelPart& saved,
                                        const std::string& folder, const LoadOptions& options) {
   if (saved.shard_num != store.shard_map().shard_num()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        folder, " was saved with ", saved.shard_num, " shards and this server has ",
+        folder, " was saved with ", saved.shard_num, " shards, but this server has ",
         store.shard_map().shard_num(), "; start the servers with --shard_num=", saved.shard_num));
   }
   const bool fresh = store.schema_hash() == 0;
@@ -33,7 +34,7 @@ absl::StatusOr<TableChoice> TakeSchema(TableStore& store, const ModelPart& saved
                                           options.tables, options.upgrade);
   if (!choice.difference.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        folder, " is a model of other tables: ", choice.difference,
+        folder, " is a model with other tables: ", choice.difference,
         " (here: on this server; there: in the files)", choice.upgrade_cures ? kUpgradeCure : ""));
   }
   if (fresh) CISTERN_RETURN_IF_ERROR(store.Create(saved.schema));
@@ -64,7 +65,7 @@ LoadPlan::Dense PlanDense(const v1::DenseTableSpec& table, const v1::DenseTableS
   return plan;
 }
 
-// Every file that is named here is listed in `parts`: ReadParts saw to it.
+// Every file named here is listed in `parts`: ReadParts has checked it.
 LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
                 const TableChoice& choice) {
   const v1::Schema& schema = parts[0].schema;

@@ -1,15 +1,15 @@
-// Which files hold the rows of a store's tables, and how they are read.
+// The plan of a load: which files hold the rows of a store's tables, and how they are parsed.
 //
-// A saved model says so itself: its json files list everything, and each file's bytes are checked.
-// A foreign model is a folder as PSLib and Paddle leave it, without a word about what is in it:
+// A saved model describes itself: its json files list everything, and each file's bytes are
+// checked. A foreign model is a folder as PSLib and Paddle write it, without any description:
 //
-//   FOLDER/000/part-<server>               dense table 0: its rows in order, file after file
-//   FOLDER/001/part-<server>-<shard>       the next table: one file a shard, its number last
+//   FOLDER/000/part-<server>               dense table 0: its rows in order, one file after another
+//   FOLDER/001/part-<server>-<shard>       the next table: one file per shard, its number last
 //
-// Tables are told by their number: dense ones first, then sparse ones, in the order of the schema
-// (PSLib's and Paddle's jobs have one of each). Names may end in .bin and .gz (model_folder.h), and
-// other names mean nothing. Nothing vouches for the bytes, but each row must be of its file's
-// shard.
+// Tables are identified by their number: dense ones first, then sparse ones, in schema order
+// (PSLib's and Paddle's jobs have one of each). Names may end in .bin and .gz (model_folder.h);
+// files with other names are ignored. No checksum protects the bytes, but each row must belong to
+// its file's shard.
 #pragma once
 
 #include <functional>
@@ -25,16 +25,16 @@
 
 namespace cistern {
 
-// What a load may put up with.
+// Options of a load.
 struct LoadOptions {
   bool upgrade = false;  // rows of another layout than the table's are converted (value_upgrade.h)
   bool foreign = false;  // the folder is a foreign model
-  std::vector<std::string> tables;  // names of those to read; empty: all
+  std::vector<std::string> tables;  // names of the tables to read; empty: all
 };
 
 struct LoadPlan {
   struct File {
-    ModelFile record;  // foreign: the name alone
+    ModelFile record;  // foreign: only the name is set
     bool foreign = false;
   };
   struct Sparse {
@@ -43,22 +43,23 @@ struct LoadPlan {
     std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind kind)> parser;
   };
   struct Dense {
-    // File i of n holds the rows that server i of n owns (dense_range.h); empty: never written, or
-    // not read. A foreign one may have rows behind the table's last, up to those of a whole file.
+    // File i of n holds the rows that server i of n owns (dense_range.h); empty if the table was
+    // never written or is not read. A foreign file may have rows after the table's last, up to the
+    // size of a full file.
     std::vector<File> files;
     std::function<DenseRowParser(v1::SaveFormat::Kind kind)> parser;
   };
-  // As the store's tables.
+  // In the order of the store's tables.
   std::vector<Sparse> sparse;
   std::vector<Dense> dense;
   std::vector<v1::TableLeftOut> left_out;  // tables that are not read
   PassId pass = 0;                         // 0 for a foreign model
 };
 
-// Reads what the folder says about itself. The tables are created from the model's schema if the
-// store has none. kNotFound, kDataLoss: as ReadParts. kFailedPrecondition: other tables than those
-// that can be read (ChooseTables) or another shard_num, with the difference; a foreign model and no
-// tables.
+// Reads the description in the folder. Creates the tables from the model's schema if the store has
+// none. kNotFound, kDataLoss: as ReadParts. kFailedPrecondition: tables that cannot be read into
+// the store's (ChooseTables) or another shard_num, with the difference; a foreign model for a store
+// without tables.
 absl::StatusOr<LoadPlan> PlanLoad(FileSystem& disk, TableStore& store, const std::string& folder,
                                   const LoadOptions& options);
 

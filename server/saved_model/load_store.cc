@@ -12,14 +12,14 @@
 namespace cistern {
 namespace {
 
-// Loads one shard, or a server's rows of a dense table; returns the rows that were kept.
+// Loads one shard, or a server's rows of a dense table; returns the number of rows kept.
 using LoadTask = std::function<absl::StatusOr<uint64_t>()>;
 
 v1::SaveFormat::Kind KindOf(const LoadPlan::File& file) {
   return FormOfName(file.record.name).kind();
 }
 
-// The rows of one shard. A row of another shard would never be found again, so it is refused.
+// Loads one shard. Refuses a row of another shard, because no search would find it there.
 absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
                                    const LoadPlan::Sparse& plan, SparseTable& table,
                                    uint32_t local) {
@@ -27,7 +27,7 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
   const LoadPlan::File& file = plan.by_shard[shard];
   CISTERN_ASSIGN_OR_RETURN(const RowParser parse, plan.parser(KindOf(file)));
   std::vector<float> value(table.layout().full_floats());
-  // However many rows a file claims, room is made for no more than its bytes can hold.
+  // Whatever row count a file claims, reserves memory only for as many rows as its bytes can hold.
   ShardFiller filler(table, local, std::min(file.record.rows, file.record.bytes / sizeof(Key)));
   CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, [&](absl::string_view row) -> absl::Status {
     Key key = 0;
@@ -40,7 +40,7 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
     return absl::DataLossError(
         absl::StrCat(folder, "/", file.record.name, ": ",
                      KindOf(file) == v1::SaveFormat::BINARY ? "record " : "line ", repeat->number,
-                     ": key ", repeat->key, " is there for the second time"));
+                     ": key ", repeat->key, " occurs for the second time"));
   }
   return filler.rows();
 }
@@ -65,10 +65,11 @@ absl::Status ReadDenseFile(FileSystem& disk, const std::string& folder, const Lo
   CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, take));
   if (row >= theirs.end) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(folder, "/", file.record.name, " ends at row ", row,
-                                          "; of ", n, " files this one goes to row ", theirs.end));
+                                          "; of ", n, " files this one must end at row ",
+                                          theirs.end));
 }
 
-// The rows of this server's range, from every file that has some of them.
+// Reads the rows of this server's range from every file that has some of them.
 absl::StatusOr<uint64_t> LoadDense(FileSystem& disk, const std::string& folder,
                                    const LoadPlan::Dense& plan, DenseTable& table) {
   const DenseRange own = table.range();
@@ -107,8 +108,8 @@ std::vector<LoadTask> TasksOf(FileSystem& disk, const std::string& folder, const
   return loads;
 }
 
-// Runs all of `loads`, the rest skipped after an error; returns the rows that were kept. Twice as
-// many at a time as `pool` has threads, because some wait for the disk.
+// Runs all of `loads` and skips the rest after an error; returns the number of rows kept. Uses
+// twice as many threads as `pool`, because some wait for the disk.
 absl::StatusOr<uint64_t> LoadAll(FileSystem& disk, const std::string& folder,
                                  const std::vector<LoadTask>& loads, const ThreadPool& pool) {
   std::vector<absl::StatusOr<uint64_t>> results(loads.size(), uint64_t{0});

@@ -1,13 +1,13 @@
-// A server's committed state as its part of a saved model (common/saved_model/model_folder.h), and
-// back onto any number of servers.
+// Saves a server's committed state as its part of a saved model
+// (common/saved_model/model_folder.h), and loads it onto any number of servers.
 //
-// The shard of a row is a property of its key alone, and a dense table is one run of rows, so what
-// n servers saved is re-partitioned by reading: each server takes the files of its own shards and
-// the rows of its own range, whoever wrote them.
+// The shard of a row depends only on its key, and a dense table is one run of rows. A load
+// therefore re-partitions what n servers saved: each server reads the files of its own shards and
+// the rows of its own range, whichever server wrote them.
 //
-// Threads: any; the caller keeps the store as it is until the call returns (no commit, clear or
-// other load meanwhile). Work is spread over `pool`, of which the caller is not a
-// thread; saves and loads start twice as many of their own, some of which wait for the disk.
+// Threads: any thread. The caller must keep the store unchanged until the call returns (no commit,
+// clear or other load). Work is spread over `pool`; the caller must not be one of its threads.
+// Saves and loads start twice as many threads of their own, some of which wait for the disk.
 #pragma once
 
 #include <optional>
@@ -23,50 +23,48 @@
 
 namespace cistern {
 
-// Which rows a save holds, and in which form.
+// Which rows to save, and in which form.
 struct SaveOptions {
   v1::SaveMode mode =
-      v1::ALL;  // DELTA, BASE: of ctr tables only some (common/value/ctr_lifecycle.h)
+      v1::ALL;  // DELTA, BASE: only some rows of ctr tables (common/value/ctr_lifecycle.h)
   v1::SaveFormat format;
   uint32_t day = 0;  // DELTA, BASE: today, for tables that keep days
-  // What is there of that pass is removed first.
+  // If set, an existing save of this pass is removed first.
   std::optional<PassId> instead_of = std::nullopt;
 };
 
-// Rows and bytes of all files, dense ones too.
+// Totals of all files, including dense ones.
 struct SaveTotals {
   uint64_t rows = 0, bytes = 0, files = 0;
   std::vector<std::string> file_names;  // below the folder
 };
 
-// Writes this server's shards, one file a table and shard, its rows of the dense tables, and last
-// the json file of its part, of pass `pass`.
+// Writes this server's part of the model of pass `pass`: one file per table and shard, then its
+// rows of the dense tables, and last the json file of the part.
 //
 // kAlreadyExists: the folder holds this part, or a save by another number of servers; nothing is
-// changed. kFailedPrecondition: there are no tables. kInvalidArgument: a format that does not
-// exist, a day that cannot be. Rows are brought up to the store's clock
-// (common/value/step_clock.h). Errors of the files carry their path; then what this call wrote is
-// removed, and the store is as it was.
+// changed. kFailedPrecondition: the store has no tables. kInvalidArgument: an unknown format, or an
+// impossible day. File errors carry their path; the call then removes what it wrote, and the store
+// is unchanged. Rows are brought up to the store's clock (common/value/step_clock.h).
 absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, PassId pass,
                                      const std::string& folder, ThreadPool& pool,
                                      const SaveOptions& options = {});
 
-// Rows that this server took, dense ones too, and the pass that the model is of.
+// Rows that this server loaded, including dense ones, and the pass of the model.
 struct LoadTotals {
   uint64_t rows = 0;
   PassId pass = 0;
   std::vector<v1::TableLeftOut> left_out;  // tables of the store that were not read
 };
 
-// Reads the rows that this server owns. The tables are created from the model's schema if the store
-// has none; they stay when the load fails later, without a row. Modes and formats are the files'
-// own.
+// Loads the rows that this server owns. Creates the tables from the model's schema if the store has
+// none; if the load fails later, they stay, without rows. The files determine modes and formats.
 //
-// kNotFound: no model there. kDataLoss, with file and line: a row that cannot be read, of another
-// shard than its file's, with a reserved key, or of a key that came before; a file that is not as
-// it was saved. kFailedPrecondition: other tables (ChooseTables, with options.tables
-// and options.upgrade) or another shard_num, with the difference. kAlreadyExists, where all this is
-// as it must be: rows in the store. The rows' steps begin anew, from 0 on. A foreign model is of
+// kNotFound: the folder holds no model. kDataLoss, with file and line: an unreadable row, a row of
+// another shard than its file's, a reserved key, or a repeated key; a file that changed since it
+// was saved. kFailedPrecondition: other tables (ChooseTables, with options.tables and
+// options.upgrade) or another shard_num, with the difference. kAlreadyExists: all of the above is
+// in order, but the store has rows. Step counts of the rows restart from 0. A foreign model has
 // pass 0.
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool, const LoadOptions& options = {});

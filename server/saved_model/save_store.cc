@@ -13,8 +13,7 @@
 namespace cistern {
 namespace {
 
-// Cells that are put into rows at a time: under a shard's lock, while writing happens outside of
-// it.
+// Cells formatted at a time, under a shard's lock; writing happens outside the lock.
 constexpr uint64_t kBlockCells = 1 << 16;
 
 uint64_t RowsOfBlock(uint32_t cells_of_row) {
@@ -82,7 +81,7 @@ absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table, u
 
 using WriteFile = std::function<absl::StatusOr<ModelFile>()>;
 
-// One function for each file of this server's part.
+// One function per file of this server's part.
 std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
                                     const std::string& folder, const SaveOptions& options) {
   std::vector<WriteFile> files;
@@ -105,9 +104,9 @@ std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
   return files;
 }
 
-// Runs all of `files`; after an error the rest is skipped. A thread spends about half of its time
-// in waiting until the disk has a file, so there are two for each of `pool`'s. Files that were
-// written are in *written even then.
+// Runs all of `files` and skips the rest after an error; *written then holds the files written so
+// far. A thread waits for the disk about half of its time, so there are two threads for each of
+// `pool`'s.
 absl::Status WriteAll(const std::vector<WriteFile>& files, const ThreadPool& pool,
                       std::vector<ModelFile>* written) {
   std::vector<absl::StatusOr<ModelFile>> results(files.size(), absl::CancelledError());
@@ -129,10 +128,10 @@ absl::Status WriteAll(const std::vector<WriteFile>& files, const ThreadPool& poo
   return status;
 }
 
-// Takes away what a failed save wrote, and the folders that are empty then.
+// Removes what a failed save wrote, and the folders that are then empty.
 void RemoveFiles(FileSystem& disk, const std::string& folder, const TableStore& store,
                  const std::vector<ModelFile>& files) {
-  // The error that led here is the one to report.
+  // The caller reports the error that led here, so errors of the removal are ignored.
   const auto remove = [&](const std::string& name) {
     disk.Remove(PathBelow(folder, name)).IgnoreError();
   };
@@ -150,11 +149,11 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
   CISTERN_RETURN_IF_ERROR(CheckFormat(options.format));
   if (!v1::SaveMode_IsValid(options.mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("mode ", static_cast<int>(options.mode), " of a save does not exist"));
+        absl::StrCat("save mode ", static_cast<int>(options.mode), " does not exist"));
   }
   if (store.schema_hash() == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("server ", store.rank(), " has no tables yet: there is nothing to save"));
+        absl::StrCat("server ", store.rank(), " has no tables yet, so there is nothing to save"));
   }
   if (options.mode == v1::DELTA || options.mode == v1::BASE) {
     CISTERN_RETURN_IF_ERROR(CheckDay(store, options.day));
@@ -171,14 +170,14 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
     CISTERN_ASSIGN_OR_RETURN(
         const std::vector<ModelFile> old,
         UnmakePart(disk, folder, part.server, part.server_num, *options.instead_of));
-    // Not the folders: another server may be about to write there.
+    // Keeps the folders, because another server may be about to write there.
     for (const ModelFile& file : old) disk.Remove(PathBelow(folder, file.name)).IgnoreError();
   }
   CISTERN_RETURN_IF_ERROR(CheckPartIsNew(disk, folder, part.server, part.server_num));
   absl::Status status = WriteAll(FilesToWrite(disk, store, folder, options), pool, &part.files);
   if (status.ok()) status = WritePart(disk, folder, part);
   if (!status.ok()) {
-    // Where another save of this part was faster, the files are no longer this call's alone.
+    // If another save of this part was faster, the files no longer belong to this call alone.
     if (!absl::IsAlreadyExists(status)) RemoveFiles(disk, folder, store, part.files);
     return AddContext(status, absl::StrCat("saving server ", store.rank()));
   }

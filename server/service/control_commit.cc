@@ -1,4 +1,4 @@
-// ControlService: Prepare, Decide, Commit, and what makes a durable server go back to its commits.
+// ControlService: Prepare, Decide, Commit, recovery, and changes in place.
 #include "common/base/log.h"
 #include "common/value/step_clock.h"
 #include "server/service/control_service.h"
@@ -11,8 +11,8 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
   DurableState* durable = state_->durable.get();
   if (request.durable() && durable == nullptr) {
     return absl::FailedPreconditionError(
-        "a durable commit was asked for and this server keeps commits in memory only; connect "
-        "again");
+        "a durable commit was requested, but this server keeps commits in memory only; "
+        "connect again");
   }
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
@@ -26,14 +26,14 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
                               &part);
     };
   }
-  // A repeat gets the answer that was lost; it is asked once the call before it is over.
+  // A repeated call gets the lost answer; `again` is asked once the first call is over.
   const auto again = [&] { return request.durable() && durable->prepared().files().empty(); };
   CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(request.pass(), &rows, write, again));
   reply->set_staged_rows(rows);
   if (!request.durable()) return absl::OkStatus();
   *reply->mutable_prepared() = part.files().empty() ? durable->prepared() : std::move(part);
   if (reply->prepared().files().empty()) {
-    return absl::UnavailableError("the pass is being prepared by a repeat of this call; ask again");
+    return absl::UnavailableError("the pass is being prepared by a repeated call; retry soon");
   }
   return absl::OkStatus();
 }
@@ -42,17 +42,17 @@ absl::Status ControlService::Decide(const v1::DecideRequest& request, v1::Decide
   if (state_->durable == nullptr) {
     return absl::FailedPreconditionError("this server keeps commits in memory only");
   }
-  // Held to the end: a claim waits, so that no decision of an older epoch comes after it.
+  // Held until the end, so that a claim waits and no decision of an older term follows it.
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
   if (request.manifest().epoch() != request.identity().epoch()) {
-    return absl::InvalidArgumentError("the manifest is of another epoch than the call");
+    return absl::InvalidArgumentError("the manifest has another term than the call");
   }
   const v1::Manifest& manifest = request.manifest();
   CISTERN_ASSIGN_OR_RETURN(
       const uint64_t hash,
       state_->durable->Decide(manifest, state_->store, state_->stage.IsPrepared(manifest.pass())));
-  LogInfo(absl::StrCat("commit ", manifest.commit(), " decided: pass ", manifest.pass(), ", epoch ",
+  LogInfo(absl::StrCat("commit ", manifest.commit(), " decided: pass ", manifest.pass(), ", term ",
                        manifest.epoch(), ", ", manifest.files_size(), " files"));
   reply->set_self_xxh3(hash);
   return absl::OkStatus();
@@ -73,7 +73,7 @@ absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
   bool adopted = false;
   CISTERN_RETURN_IF_ERROR(InPass(request.identity(), reply, [&]() -> absl::Status {
     if (state_->durable->commit() >= request.commit()) {
-      adopted = true;  // told before
+      adopted = true;  // an earlier call did it
       return absl::OkStatus();
     }
     CISTERN_ASSIGN_OR_RETURN(const bool mine, state_->durable->CanAdopt(request.commit()));
@@ -110,7 +110,7 @@ absl::Status ControlService::CatchUp() {
   if (state_->durable == nullptr || state_->durable->dirty()) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const bool behind, state_->durable->IsBehind());
   if (!behind) return absl::OkStatus();
-  // The commit may be on its way to this server: whoever comes second finds it done.
+  // The commit may be on its way to this server; the second of the two callers finds it done.
   absl::MutexLock job(&state_->job_mutex);
   CISTERN_ASSIGN_OR_RETURN(const bool still, state_->durable->IsBehind());
   if (!still || state_->stage.open() != 0) return absl::OkStatus();
@@ -176,7 +176,7 @@ absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::Shrink
     return absl::OkStatus();
   };
   if (!request.dry_run()) return ChangeInPlace(request.identity(), request.changes(), shrink);
-  // Counts committed rows, like a save: commits wait, a pass that is open goes on.
+  // Counts committed rows, as a save does: commits wait, an open pass continues.
   absl::MutexLock job(&state_->job_mutex);
   {
     absl::ReaderMutexLock lock(&state_->tables_mutex);

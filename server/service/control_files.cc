@@ -1,4 +1,5 @@
-// ControlService::Save and Load: this server's shards to and from files under data_dir.
+// ControlService::Save and Load: writes this server's shards to files under data_dir and reads them
+// back.
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/base/secret.h"
@@ -12,7 +13,7 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
   if (data_dir_.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("server ", state_->rank,
-                     " was started without --data_dir, so it has no place for files; start it "
+                     " was started without --data_dir, so it cannot save or load; start it "
                      "with --data_dir=DIR"));
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckName(name), "name of the saved model"));
@@ -20,7 +21,7 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' is where the servers keep their commits; choose another name"));
   }
-  // A link of that name would lead out of data_dir. Any name in the folder serves to find out.
+  // A link of that name would lead out of data_dir. Opening any name inside the folder reveals one.
   const absl::Status inside = files_->Open(PathBelow(data_dir_, name + "/any")).status();
   if (absl::IsInvalidArgument(inside)) {
     return absl::InvalidArgumentError(
@@ -33,7 +34,7 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
 
 absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, Folder(request.name()));
-  // Commits wait; pulls and the pushes of the next pass go on.
+  // Commits wait; pulls and pushes of the next pass continue.
   absl::MutexLock job(&state_->job_mutex);
   {
     absl::ReaderMutexLock lock(&state_->tables_mutex);
@@ -43,13 +44,14 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   const PassId pass = state_->stage.committed();
   SaveOptions options = {request.mode(), request.format(), request.day()};
   if (request.has_instead_of_pass()) {
-    // Looked up, not made: a caller may name any number of models.
+    // Looked up, not inserted: a caller may name any number of models.
     const auto own = save_tickets_.find(request.name());
     if (own == save_tickets_.end() || request.ticket() != own->second) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the saved model '", request.name(),
-          "' is not replaced: only the call that has saved it may do so, and a finished one never "
-          "changes; choose another name"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the saved model '", request.name(),
+                       "' is not replaced: only the call that saved it may replace it, and a "
+                       "finished model never "
+                       "changes; choose another name"));
     }
     options.instead_of = request.instead_of_pass();
   }
@@ -57,7 +59,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
                            SaveStore(*files_, state_->store, pass, folder, state_->pool, options));
   LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder, " for ",
                        CallPeer::Current()));
-  // Tickets are wanted for as long as one call of `cistern save` takes.
+  // A ticket is needed only for the duration of one `cistern save`.
   constexpr size_t kMaxTickets = 256;
   if (save_tickets_.size() > kMaxTickets) save_tickets_.clear();
   reply->set_ticket(save_tickets_[request.name()] = NewSecret());
@@ -75,7 +77,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
   const CallIdentity caller = IdentityOf(request.identity());
   return Replacing(
       [&]() -> absl::Status {
-        // A server without tables takes those of the model.
+        // A server without tables creates those of the model.
         CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
         CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
@@ -88,8 +90,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
                                      {request.tables().begin(), request.tables().end()}};
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
                                  LoadStore(*files_, state_->store, folder, state_->pool, options));
-        // On a durable server the load becomes a commit by the pass that follows, of the same
-        // number.
+        // On a durable server the next pass commits the load, under the same pass number.
         const bool durable = state_->durable != nullptr;
         if (durable) state_->durable->Changed(request.changes(), nullptr);
         state_->stage.Reset(durable && totals.pass > 0 ? totals.pass - 1 : totals.pass);

@@ -38,27 +38,27 @@ absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloRep
 absl::Status ControlService::Grant(const EpochClaim& claim) {
   if (state_->durable == nullptr) return absl::OkStatus();
   if (state_->rank > 0) return state_->durable->claims().CheckGranted(claim);
-  // The claim is on disk before anyone acts on it.
+  // The claim is on disk before any server acts on it.
   const absl::Status granted = state_->durable->claims().Grant(claim);
   if (granted.ok()) return granted;
-  // This claim, or one before it, may have gone no further than the disk: its number is used up.
+  // This claim or an earlier one may have reached the disk and nothing more: its number is used up.
   CISTERN_ASSIGN_OR_RETURN(const EpochClaim newest, state_->durable->claims().Newest());
   absl::MutexLock lock(&state_->tables_mutex);
   if (!state_->guard.TakeGranted(newest.epoch).ok()) return granted;
   state_->lease.Restore(newest.secret, newest.writer);
   if (!absl::IsAlreadyExists(granted)) return granted;
   return absl::UnavailableError(absl::StrCat(
-      "epoch ", newest.epoch, " was claimed by a call that was cut off; claim the next one"));
+      "term ", newest.epoch, " was claimed by a call that was interrupted; claim the next one"));
 }
 
 absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
   const EpochClaim claim = {.epoch = request.identity().epoch(),
-                            .commit = 0,  // the folder knows it
+                            .commit = 0,  // set by the state folder
                             .secret = request.identity().secret(),
                             .writer = PlainWriterName(request.writer())};
-  // A repeat whose first answer was lost, or that finds a server restarted since.
+  // A repeated call: its first answer was lost, or the server was restarted in between.
   const bool again = claim.secret != uint64_t{0} && state_->guard.epoch() == claim.epoch &&
                      state_->lease.Check(*claim.secret).ok();
   if (!again) {
@@ -71,13 +71,13 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
     {
       absl::MutexLock lock(&state_->tables_mutex);
       CISTERN_RETURN_IF_ERROR(state_->CheckTables());
-      CISTERN_RETURN_IF_ERROR(check_free());  // another may have been faster
+      CISTERN_RETURN_IF_ERROR(check_free());  // another writer may have been faster
       CISTERN_RETURN_IF_ERROR(state_->durable != nullptr ? state_->guard.TakeGranted(claim.epoch)
                                                          : state_->guard.Claim(claim.epoch));
       state_->lease.Take(*claim.secret, claim.writer);
       CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
     }
-    LogInfo(absl::StrCat("epoch ", claim.epoch, " claimed by ", claim.writer, " at ",
+    LogInfo(absl::StrCat("term ", claim.epoch, " claimed by ", claim.writer, " at ",
                          CallPeer::Current(), request.take_over() ? ", which takes over" : ""));
   }
   if (state_->durable != nullptr) {
@@ -105,7 +105,7 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
                                           v1::CreateTablesReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
   {
-    // The usual case changes nothing, and must not wait for a save.
+    // The usual case changes nothing and must not wait for a save.
     absl::ReaderMutexLock lock(&state_->tables_mutex);
     CISTERN_RETURN_IF_ERROR(state_->CheckTables());
     const uint64_t hash = state_->store.schema_hash();
@@ -115,13 +115,12 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
       return absl::FailedPreconditionError(absl::StrCat(
           "schema differs: ", SchemaDifference(state_->store.schema(), request.schema()),
           " (here: this server's tables; there: the caller's). This cluster was created for "
-          "another "
-          "model: use its model file, or start a fresh cluster"));
+          "another model: use its model file, or start a fresh cluster"));
     }
   }
   absl::MutexLock job(&state_->job_mutex);
   absl::MutexLock lock(&state_->tables_mutex);
-  // The caller may know of a claim that has not reached this server: tables come before claims.
+  // The caller may know of a claim that has not reached this server yet: tables come before claims.
   CISTERN_RETURN_IF_ERROR(
       state_->guard.CheckEpoch(std::min<Epoch>(request.identity().epoch(), state_->guard.epoch())));
   CISTERN_RETURN_IF_ERROR(state_->store.Create(request.schema()));
@@ -158,7 +157,7 @@ absl::Status ControlService::AbortPass(const v1::PassRequest& request, v1::PassR
 
 absl::Status ControlService::Replacing(const std::function<absl::Status()>& check,
                                        const std::function<absl::Status()>& replace) {
-  // Ends with its scope, also where memory ran out in it.
+  // Clears `replacing` at the end of a scope, even if memory runs out inside.
   class Scope {
    public:
     explicit Scope(NodeState* state) : state_(state) {}
@@ -187,7 +186,7 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
         CISTERN_RETURN_IF_ERROR(
             state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash()));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
-        // A repeat finds that it was done, and does it again.
+        // A repeated call finds the change made, and makes it again.
         const bool again = state_->CheckChanges(request.changes() + 1).ok();
         return again ? absl::OkStatus() : state_->CheckChanges(request.changes());
       },

@@ -12,12 +12,11 @@
 
 namespace cistern {
 
-// Threads: any thread. Prepare, Commit, Save, Load, Clear and Stats with digests take as long as
-// the tables are large; the rest return at once.
+// Threads: any thread. The duration of Prepare, Commit, Save, Load, Clear and Stats with digests
+// grows with the tables; other calls return at once.
 class ControlService : public ControlPlane {
  public:
-  // files: the disk, which outlives this. data_dir: where Save and Load work; empty: they are
-  // refused.
+  // files: the disk; outlives this. data_dir: where Save and Load work; if empty, both are refused.
   ControlService(NodeState* state, FileSystem* files, std::string data_dir);
 
 #define CISTERN_METHOD(name, request, reply, length) \
@@ -32,25 +31,25 @@ class ControlService : public ControlPlane {
   }
 
  private:
-  // The part of a claim before anybody is fenced: whether it is to be granted, and, on disk, that
-  // it was.
+  // The first part of a claim, before older writers are fenced: checks that it may be granted and,
+  // on a durable server, records the grant on disk.
   absl::Status Grant(const EpochClaim& claim);
-  // Runs one verb of a pass for its writer, and says which pass is committed.
+  // Runs one call about a pass for its writer, and reports which pass is committed.
   absl::Status InPass(const v1::Identity& identity, v1::PassReply* reply,
                       const std::function<absl::Status()>& verb);
-  // Runs `replace` for a caller whose identity passes `check`, while every other call is told to
-  // come back; the caller holds job_mutex.
+  // Runs `replace` for a caller whose identity passes `check`; meanwhile every other call is told
+  // to retry. The caller holds job_mutex.
   absl::Status Replacing(const std::function<absl::Status()>& check,
                          const std::function<absl::Status()>& replace)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
   absl::Status CheckClock(const v1::StepClock& clock) const;
-  // Makes memory what the newest commit on disk is, while every other call is told to come back.
+  // Brings memory to the newest commit on disk; meanwhile every other call is told to retry.
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
-  // Recovers if a commit was decided that this server has not been told of.
+  // Recovers if a commit was decided that has not reached this server.
   absl::Status CatchUp();
-  // Runs `change`, which writes committed rows in place, for a caller whose identity is right and
-  // who has made `changes` before; on a durable server the change counts once the caller has
-  // committed the next pass.
+  // Runs `change`, which modifies committed rows in place, for a caller whose identity is right and
+  // who has made `changes` changes so far. On a durable server the change counts once the caller
+  // has committed the next pass.
   absl::Status ChangeInPlace(const v1::Identity& identity, uint64_t changes,
                              const std::function<absl::Status()>& change);
   // data_dir/name. kFailedPrecondition without a data_dir; kInvalidArgument for an unsafe name.
@@ -60,7 +59,7 @@ class ControlService : public ControlPlane {
   FileSystem* const files_;
   const std::string data_dir_;
   const std::chrono::steady_clock::time_point start_;
-  // By name: of the saves of this process.
+  // By model name; for the saves of this process.
   std::map<std::string, uint64_t> save_tickets_ ABSL_GUARDED_BY(state_->job_mutex);
 };
 

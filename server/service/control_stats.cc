@@ -1,4 +1,4 @@
-// ControlService::Stats: what a server holds and takes.
+// ControlService::Stats: tables, memory and counters of a server.
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-// Resident memory of this process; 0 where /proc does not tell.
+// Resident memory of this process; 0 if /proc does not report it.
 uint64_t ResidentBytes() {
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return 0;
@@ -48,7 +48,7 @@ void FillTables(const TableStore& store, bool digest, v1::StatsReply* reply) {
 }  // namespace
 
 absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsReply* reply) {
-  // Looking is not writing: any epoch and any model may look.
+  // Reads only, so a caller of any term and any model may ask.
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
   reply->set_rank(state_->rank);
   reply->set_committed_pass(state_->stage.committed());
@@ -64,7 +64,7 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
     reply->set_state_bytes(state_->durable->state_bytes());
   }
   if (request.digest()) {
-    // Reads every row: no commit may come between, and nobody waits for it but other long jobs.
+    // Reads every row, so no commit may run meanwhile; only other long jobs wait for it.
     absl::MutexLock job(&state_->job_mutex);
     reply->set_committed_pass(state_->stage.committed());
     FillTables(state_->store, true, reply);

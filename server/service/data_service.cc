@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kPieceBytes = 256 << 10;  // of a pull's reply: whole rows, small enough for L2
+constexpr size_t kPieceBytes = 256 << 10;  // of a pull's reply: whole rows that fit L2
 constexpr size_t kPageBytes = 512 << 10;   // of a scan's reply
 
 CallIdentity IdentityOf(const FrameHeader& header) {
@@ -19,10 +19,10 @@ CallIdentity IdentityOf(const FrameHeader& header) {
 absl::Status CheckStride(const FrameHeader& header, const std::string& table, uint32_t stride) {
   if (header.stride == stride) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "table '", table, "': the frame has ", header.stride, " cells a row, the table ", stride));
+      "table '", table, "': the frame has ", header.stride, " cells per row, the table ", stride));
 }
 
-// Bytes that arrived as they were sent, by somebody who knows the writer's secret.
+// Checks that the bytes arrived intact and come from a caller with the writer's secret.
 absl::Status CheckBodyHash(const FrameHeader& header, const Frame& request, WriterLease& lease) {
   CISTERN_ASSIGN_OR_RETURN(const uint64_t secret, lease.secret());
   if (BodyHash(request, secret) == header.body_hash) return lease.Check(secret);
@@ -39,7 +39,7 @@ void ReadArray(FrameReader& body, size_t count, std::vector<T>* out) {
   CISTERN_CHECK(body.Read(out->data(), count * sizeof(T)));
 }
 
-// Hands an array to a frame, without a copy.
+// Moves an array into a frame without a copy.
 template <class T>
 void AppendArray(Frame& frame, std::vector<T> array) {
   auto owner = std::make_shared<const std::vector<T>>(std::move(array));
@@ -70,7 +70,7 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
     case FrameKind::kScan:
       return Scan(header);
   }
-  return absl::InvalidArgumentError("malformed frame: no such kind");
+  return absl::InvalidArgumentError("malformed frame: unknown kind");
 }
 
 absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& body) {
@@ -146,8 +146,9 @@ absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
   CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), stride));
   const ShardMap& map = state_->store.shard_map();
   if (header.shard >= map.shard_num() || map.server(header.shard) != state_->rank) {
-    return absl::OutOfRangeError(
-        absl::StrCat("shard ", header.shard, " is not one of server ", state_->rank, "'s"));
+    return absl::OutOfRangeError(absl::StrCat("shard ", header.shard, " does not belong to server ",
+                                              state_->rank,
+                                              "; client and server disagree on the shard map"));
   }
   const size_t row_bytes = sizeof(Key) + stride * sizeof(float) + 1;
   const size_t page_rows = std::max<size_t>(1, kPageBytes / row_bytes);

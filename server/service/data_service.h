@@ -7,16 +7,18 @@
 
 namespace cistern {
 
-// HOT PATH: every pulled and pushed row passes here. No logging, no work per key but the table's.
+// HOT PATH: every pulled and pushed row passes through here. No logging, and no work per key except
+// the table's.
 //
 // Threads: any thread.
 class DataService {
  public:
   explicit DataService(NodeState* state) : state_(state) {}
 
-  // Answers one request. Errors: those of the identity check; kInvalidArgument for a malformed
-  // frame, a stride that is not the table's or a body that does not match its hash; kNotFound for
-  // an unknown table; kOutOfRange for keys or rows that are not this server's; those of PassStage.
+  // Answers one request. Errors: those of the identity check and of PassStage; kInvalidArgument for
+  // a malformed frame, a stride that differs from the table's, or a body that does not match its
+  // hash; kNotFound for an unknown table; kOutOfRange for keys or rows that this server does not
+  // own.
   absl::StatusOr<Frame> Handle(FrameKind kind, const Frame& request);
 
  private:

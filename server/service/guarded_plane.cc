@@ -29,7 +29,7 @@ absl::Status StatusOfException(const char* call) {
   } catch (const std::exception& thrown) {
     return absl::InternalError(absl::StrCat(call, ": ", thrown.what()));
   } catch (...) {
-    return absl::InternalError(absl::StrCat(call, ": an exception without a name"));
+    return absl::InternalError(absl::StrCat(call, ": an unknown exception"));
   }
 }
 
@@ -38,8 +38,8 @@ absl::Status GuardedPlane::WhatWasThrown(const char* name) {
   if (!ChangesTables(name)) return status;
   if (state_->durable == nullptr) {
     EndWithMessage(
-        absl::StrCat("tables were being changed, and these servers keep no commits to go back "
-                     "to: ",
+        absl::StrCat("tables were being changed, and these servers keep no commits to "
+                     "restore: ",
                      status.message()));
   }
   state_->durable->GiveUpMemory();

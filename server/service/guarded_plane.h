@@ -1,5 +1,5 @@
-// What every control call of a server passes through on its way in and out: an exception becomes a
-// status, and a refusal is logged.
+// The outer layer of every control call of a server: turns an exception into a status, and logs
+// refusals.
 #pragma once
 
 #include "common/wire/planes.h"
@@ -7,12 +7,13 @@
 
 namespace cistern {
 
-// The control plane behind it. Nothing of ours throws, but containers do: std::bad_alloc, or
-// std::length_error for a number that passed every check and was a lie.
+// Wraps the control plane. Our own code does not throw, but containers do: std::bad_alloc, or
+// std::length_error for a number that passed every check but was false.
 //
-// A call that changes tables may have changed a part of them by then. On a durable server they are
-// given up: the next claim of an epoch brings back the last commit. Without files there is nothing
-// to go back to, and the process ends with a message rather than serve rows of two passes.
+// A call that changes tables may have changed a part of them before it threw. A durable server then
+// gives up its memory, and the next claim of a term restores the last commit. A server without
+// files has no state to restore, so the process ends with a message rather than serve rows of two
+// passes.
 //
 // Threads: any thread.
 class GuardedPlane : public ControlPlane {
@@ -40,14 +41,14 @@ class GuardedPlane : public ControlPlane {
   }
 
  private:
-  // The exception that is being handled, of a call of `name`, as a status.
+  // The current exception of call `name`, as a status.
   absl::Status WhatWasThrown(const char* name);
 
   NodeState* const state_;
   ControlPlane* const plane_;
 };
 
-// The exception that is being handled as a status: kResourceExhausted for memory, else kInternal.
+// Converts the current exception to a status: kResourceExhausted for memory, else kInternal.
 absl::Status StatusOfException(const char* call);
 
 }  // namespace cistern

@@ -30,9 +30,9 @@ absl::Status IdentityGuard::CheckPlace(uint64_t cluster_id, uint64_t shard_map_h
   }
   if (shard_map_hash != shard_map_hash_) {
     return Refuse(absl::StrCat(
-        "shard map differs: here ", map_.shard_num(), " shards lie on ", map_.server_num(),
+        "shard map differs: here ", map_.shard_num(), " shards are on ", map_.server_num(),
         map_.server_num() == 1 ? " server" : " servers",
-        "; name all servers of one fleet, started with the same --shard_num and --server_num"));
+        "; list all servers of one fleet, started with the same --shard_num and --server_num"));
   }
   return absl::OkStatus();
 }
@@ -40,7 +40,7 @@ absl::Status IdentityGuard::CheckPlace(uint64_t cluster_id, uint64_t shard_map_h
 absl::Status IdentityGuard::LostState(const std::string& what) const {
   if (durable_) {
     return absl::AbortedError(
-        absl::StrCat(what, ": it was restarted; claim a new epoch and go on from the last commit"));
+        absl::StrCat(what, ": it was restarted; claim a new term and resume from the last commit"));
   }
   return Refuse(absl::StrCat(what,
                              ": it was restarted and has lost its state; load a saved model or "
@@ -50,11 +50,11 @@ absl::Status IdentityGuard::LostState(const std::string& what) const {
 absl::Status IdentityGuard::CheckEpoch(Epoch theirs) const {
   const Epoch mine = epoch_;
   if (theirs < mine) {
-    return Refuse(absl::StrCat("epoch ", theirs, " is fenced: another run has claimed epoch ", mine,
-                               " since; only the newest may go on"));
+    return Refuse(absl::StrCat("term ", theirs, " is fenced: another run has since claimed term ",
+                               mine, "; only the newest writer may continue"));
   }
   if (theirs > mine) {
-    return LostState(absl::StrCat("this server is at epoch ", mine, " and the caller at ", theirs));
+    return LostState(absl::StrCat("this server is at term ", mine, " and the caller at ", theirs));
   }
   return absl::OkStatus();
 }
@@ -67,9 +67,8 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
   }
   if (theirs.schema_hash == 0) {
     return Refuse(
-        "schema differs: this server has tables and the caller knew none when it connected; "
-        "connect "
-        "again");
+        "schema differs: this server has tables, but had none when the caller connected; "
+        "connect again");
   }
   return Refuse(
       "schema differs: this server holds the tables of another model; use that model's file, or "
@@ -79,7 +78,7 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
 absl::Status IdentityGuard::Claim(Epoch epoch) {
   const Epoch mine = epoch_, step = map_.server_num() == 1 ? 1 : kMaxClaimStep;
   if (epoch > mine && epoch - mine > step) {
-    return Refuse(absl::StrCat("epoch ", epoch, " cannot be claimed: the newest is ", mine,
+    return Refuse(absl::StrCat("term ", epoch, " cannot be claimed: the newest is ", mine,
                                ", and the next is ", mine + 1));
   }
   return TakeGranted(epoch);
@@ -89,8 +88,9 @@ absl::Status IdentityGuard::TakeGranted(Epoch epoch) {
   Epoch mine = epoch_;
   do {
     if (epoch <= mine) {
-      return Refuse(absl::StrCat("epoch ", epoch, " cannot be claimed: epoch ", mine,
-                                 " was claimed before, by another run that starts now"));
+      return Refuse(absl::StrCat("term ", epoch,
+                                 " cannot be claimed: another run has already claimed term ", mine,
+                                 "; claim the next one"));
     }
   } while (!epoch_.compare_exchange_weak(mine, epoch));
   return absl::OkStatus();

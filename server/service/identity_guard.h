@@ -1,4 +1,4 @@
-// Who this server is, and the refusal of every call that means another one.
+// This server's identity; refuses every call that is meant for another server.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,16 @@ inline CallIdentity IdentityOf(const v1::Identity& identity) {
           identity.epoch()};
 }
 
-// Checks the identities of DESIGN section 4. A call that differs in any of them is refused, whole,
-// with kFailedPrecondition: which one differs, why that may be, and what to do. Where the server's
-// commits are durable, a call that only comes too early after its restart is kAborted: the caller
-// claims a new epoch and goes on from the last commit.
+// Checks the identities of DESIGN section 4. A call that differs in any of them is refused as a
+// whole with kFailedPrecondition; the message names the difference, its likely cause and the fix.
+// On a durable server, a call that only comes too early after a restart is kAborted: the caller
+// claims a new term and resumes from the last commit.
 //
-// Threads: any thread; who must not be overtaken by a claim holds NodeState::tables_mutex.
+// Threads: any thread. A caller that no claim may overtake holds NodeState::tables_mutex.
 class IdentityGuard {
  public:
-  // Claims that were cut off before they reached this server: each leaves out a number.
+  // The most numbers that a claim may skip: every claim that was interrupted before it reached this
+  // server uses up one.
   static constexpr Epoch kMaxClaimStep = Epoch{1} << 16;
 
   IdentityGuard(const std::string& cluster, const ShardMap& map);
@@ -39,24 +40,24 @@ class IdentityGuard {
   // The server's own identity; schema_hash is the store's.
   v1::Identity Own(uint64_t schema_hash) const;
 
-  // Cluster and shard map: all that can be asked before there are tables.
+  // Checks cluster and shard map, all that can be checked before tables exist.
   absl::Status CheckPlace(uint64_t cluster_id, uint64_t shard_map_hash) const;
   absl::Status CheckPlace(const v1::Identity& theirs) const {
     return CheckPlace(theirs.cluster_id(), theirs.shard_map_hash());
   }
-  // The epoch: an older one is fenced, a newer one means that this server has lost its state.
+  // Checks the term: an older one is fenced; a newer one means that this server has lost its state.
   absl::Status CheckEpoch(Epoch theirs) const;
-  // All four.
+  // Checks all four identities.
   absl::Status Check(const CallIdentity& theirs, uint64_t schema_hash) const;
 
-  // Commits of this server survive its process.
+  // Declares that commits of this server survive its process.
   void set_durable() { durable_ = true; }
 
-  // Takes `epoch` if it is above every epoch seen, and by no more than kMaxClaimStep, so that no
-  // claim uses the numbers up; else kFailedPrecondition that names both. One server knows of every
-  // claim of its own: there the next number is the only one.
+  // Takes term `epoch` if it is above every term seen by at most kMaxClaimStep, so that no claim
+  // uses up the numbers; else kFailedPrecondition, which names both. A fleet of one server knows
+  // all claims, so it accepts only the next number.
   absl::Status Claim(Epoch epoch);
-  // Where the state folder says which epochs were granted, it is asked, and not kMaxClaimStep.
+  // Takes a term that the state folder has granted; kMaxClaimStep does not apply.
   absl::Status TakeGranted(Epoch epoch);
 
  private:

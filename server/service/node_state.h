@@ -1,4 +1,4 @@
-// What the handlers of one server share.
+// The state that the handlers of one server share.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,14 @@ namespace cistern {
 
 // Two locks order the calls. Lock order: job_mutex, tables_mutex, PassStage's, a shard's.
 //
-// tables_mutex is held shared by every call from its identity check to its end, so that no claim
-// falls between the two: what an older epoch was allowed to do is done before a newer one begins.
-// It is held exclusively, for a moment, by what changes that identity: a claim, new tables, the
-// begin and the end of a replacement.
+// Every call holds tables_mutex shared from its identity check to its end, so no claim falls
+// between the two: what an older term was allowed to do is done before a newer term begins. A
+// change of that identity (a claim, new tables, the begin and the end of a replacement) holds it
+// exclusively, for a moment.
 //
-// job_mutex lets one long job at a time read or replace committed state as a whole: commit, save,
-// digests, load, clear. Load and clear set `replacing` instead of keeping the tables: other calls
-// are told to come back rather than wait on gRPC's threads.
+// job_mutex admits one long job at a time that reads or replaces committed state as a whole:
+// commit, save, digests, load, clear. Load and clear set `replacing` instead of holding
+// tables_mutex: other calls are told to retry and do not block gRPC's threads.
 struct NodeState {
   NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
             uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration())
@@ -40,17 +40,17 @@ struct NodeState {
         stage(&store, &pool, staged_limit_bytes) {}
 
   const uint32_t rank;
-  const uint64_t boot = NewSecret();  // of this process, for callers that want to see a restart
+  const uint64_t boot = NewSecret();  // identifies this process, so that callers notice a restart
   IdentityGuard guard;
-  WriterLease lease;  // changes with guard's epoch, under tables_mutex
+  WriterLease lease;  // changes with guard's term, under tables_mutex
   ThreadPool pool;    // for commit, save and load: work over many shards
 
   absl::Mutex job_mutex ABSL_ACQUIRED_BEFORE(tables_mutex);
   absl::Mutex tables_mutex;
   bool replacing ABSL_GUARDED_BY(tables_mutex) = false;
-  TableStore store;  // used while a lock above says so
+  TableStore store;  // used under one of the locks above
   PassStage stage;
-  std::unique_ptr<DurableState> durable;  // null: commits live in memory; set once, at the start
+  std::unique_ptr<DurableState> durable;  // null: commits in memory only; set once, at the start
 
   RunSecrets run_secrets;
   RefusalLog refusals;
@@ -60,26 +60,26 @@ struct NodeState {
   // kUnavailable while the tables are being replaced.
   absl::Status CheckTables() const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     if (!replacing) return absl::OkStatus();
-    return absl::UnavailableError("this server is loading or clearing its tables; try again soon");
+    return absl::UnavailableError("this server is loading or clearing its tables; retry soon");
   }
-  // kUnavailable while memory holds what is not committed yet: a load, a shrink.
+  // kUnavailable while memory holds an uncommitted change: a load, a shrink.
   absl::Status CheckCommitted() const {
     if (durable == nullptr || !durable->dirty()) return absl::OkStatus();
     return absl::UnavailableError(
-        "this server's tables were loaded, cleared or shrunk and that is not committed yet; try "
-        "again soon");
+        "this server's tables were loaded, cleared or shrunk, and the change is not committed yet; "
+        "retry soon");
   }
-  // kAborted unless the caller has made every change in place that memory holds, and no other:
-  // `changes` in a request.
+  // kAborted unless the caller has made exactly the changes in place that memory holds.
+  // changes: as in the request.
   absl::Status CheckChanges(uint64_t changes) const {
     return durable == nullptr ? absl::OkStatus() : durable->CheckChanges(changes);
   }
-  // CheckTables, and the identity of a call.
+  // CheckTables, then the identity of a call.
   absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     CISTERN_RETURN_IF_ERROR(CheckTables());
     return guard.Check(theirs, store.schema_hash());
   }
-  // The same for a call that writes: it has to show the writer's secret, too.
+  // The same for a call that writes, which must also show the writer's secret.
   absl::Status CheckWriter(const v1::Identity& theirs) const
       ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     CISTERN_RETURN_IF_ERROR(Check(IdentityOf(theirs)));

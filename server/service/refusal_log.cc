@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-// A message may repeat what the caller has sent.
+// A message may contain text from the caller.
 std::string PlainText(absl::string_view text) {
   constexpr size_t kMaxBytes = 600;
   std::string plain(text.substr(0, kMaxBytes));
@@ -34,12 +34,12 @@ void RefusalLog::Note(absl::string_view method, const absl::Status& status) {
   if (!IsRefusal(status)) return;
   uint64_t left_out = 0;
   const bool may_write = MayWrite(&left_out);
-  if (!may_write || !CallPeer::IsRemote()) return;  // who calls from this process is told
+  if (!may_write || !CallPeer::IsRemote()) return;  // a caller in this process gets the status
   std::string line =
       absl::StrCat(NeedsAPerson(status) ? "failed " : "refused ", method, " from ",
                    PlainText(CallPeer::Current()), ": ", absl::StatusCodeToString(status.code()),
                    ": ", PlainText(status.message()));
-  if (left_out > 0) absl::StrAppend(&line, " (", left_out, " refusals before it are not logged)");
+  if (left_out > 0) absl::StrAppend(&line, " (", left_out, " earlier refusals were not logged)");
   if (NeedsAPerson(status)) {
     LogError(line);
   } else {

@@ -1,5 +1,6 @@
-// Secrets of the runs whose workers gather: worker 0 leaves one here, and those that may reach the
-// servers fetch it. Who only reaches the port where the workers gather does not know it.
+// The secrets of runs with several workers. Worker 0 leaves one here, and the other workers, which
+// may reach the servers, fetch it. A process that reaches only the rendezvous port of the workers
+// does not know it.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@ namespace cistern {
 // Threads: any thread.
 class RunSecrets {
  public:
-  static constexpr size_t kMaxRuns = 256;          // the oldest makes room
+  static constexpr size_t kMaxRuns = 256;          // beyond it, the oldest is dropped
   static constexpr size_t kMaxAddressBytes = 300;  // a host name of 253 characters, and a port
 
-  // secret: not 0; of the run whose worker 0 listens at `address`. kInvalidArgument for an address
-  // that is empty or too long.
+  // secret: not 0; that of the run whose worker 0 listens at `address`. kInvalidArgument for an
+  // address that is empty or too long.
   absl::Status Leave(const std::string& address, uint64_t secret);
-  // 0 if no worker 0 has left one.
+  // The secret of the run at `address`; 0 if its worker 0 has left none.
   uint64_t Find(const std::string& address) const;
 
  private:

@@ -61,7 +61,7 @@ absl::StatusOr<Frame> ServerNode::Handle(FrameKind kind, const Frame& request) {
   absl::StatusOr<Frame> reply = absl::InternalError("");
   try {
     reply = data_.Handle(kind, request);
-  } catch (...) {  // nothing that is committed was touched
+  } catch (...) {  // committed state was not touched
     reply = StatusOfException(FrameKindName(kind));
   }
   if (!reply.ok()) state_.refusals.Note(FrameKindName(kind), reply.status());

@@ -1,7 +1,7 @@
-// One server: the composition root of everything a server is, without the socket around it.
+// One server: the composition root of all its parts, without the socket.
 //
-// cistern-server puts it behind gRPC (common/rpc/server_host.h); an embedded run holds one in its
-// own process and calls it directly. Both go through the same two planes:
+// cistern-server serves it over gRPC (common/rpc/server_host.h); an embedded run holds one in its
+// own process and calls it directly. Both use the same two planes:
 //
 //   CISTERN_ASSIGN_OR_RETURN(auto node, ServerNode::Create(ServerOptions()));
 //   CISTERN_ASSIGN_OR_RETURN(auto client, ParameterClient::Connect({node->link("embedded")}, {}));
@@ -26,15 +26,15 @@ struct ServerOptions {
   uint32_t server_num = 1;
   uint32_t shard_num = 64;  // of every table, over the whole fleet
   std::string data_dir;     // for save and load; empty: they are refused
-  // Commits survive this process: they lie in data_dir/state, which all servers share.
+  // Commits survive this process: they are in data_dir/state, which all servers share.
   bool durable = false;
-  uint32_t keep_commits = 3;  // durable: newest commits that stay readable
+  uint32_t keep_commits = 3;  // durable: number of newest commits that stay readable
   uint64_t compact_min_bytes = uint64_t{1}
                                << 20;  // durable: deltas below this are not merged alone
   FileSystem* files = nullptr;         // outlives the node; null: the machine's own
-  int threads = 0;                     // for commit, save and load; 0: one a core
+  int threads = 0;                     // for commit, save and load; 0: one per core
   uint64_t staged_limit_bytes = uint64_t{8} << 30;  // of an open pass
-  // A writer that was heard of within this time keeps others from claiming (writer_lease.h). Zero:
+  // A writer that made a call within this time keeps others from claiming (writer_lease.h). Zero:
   // the newest claim wins.
   absl::Duration writer_silence = absl::ZeroDuration();
 };
@@ -42,9 +42,9 @@ struct ServerOptions {
 // Threads: any thread.
 class ServerNode : public DataPlane {
  public:
-  // Durable: the tables are those of the newest commit when it returns.
-  // kInvalidArgument if rank, server_num and shard_num do not fit each other, or a durable server
-  // has no data_dir; kFailedPrecondition and kDataLoss as DurableState::Open and Recover.
+  // If durable, the tables hold the newest commit when it returns. kInvalidArgument if rank,
+  // server_num and shard_num are inconsistent, or a durable server has no data_dir;
+  // kFailedPrecondition and kDataLoss as DurableState::Open and Recover.
   static absl::StatusOr<std::unique_ptr<ServerNode>> Create(const ServerOptions& options);
 
   ControlPlane& control() { return guarded_control_; }
@@ -52,7 +52,7 @@ class ServerNode : public DataPlane {
   // name: for messages, e.g. "embedded".
   ServerLink link(const std::string& name) { return ServerLink{name, &guarded_control_, this}; }
 
-  // Waits until no files are being merged; at once where commits are not durable.
+  // Waits until no files are being merged; returns at once if commits are not durable.
   void AwaitCompaction() {
     if (state_.durable != nullptr) state_.durable->AwaitCompaction();
   }

@@ -36,9 +36,9 @@ absl::Status WriterLease::CheckFree(absl::Span<const uint64_t> own) const {
   absl::MutexLock lock(&mutex_);
   if (!IsAtWork(own)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("another writer is at work on this fleet: ", writer_, ", heard of ",
+      absl::StrCat("another writer is at work on this fleet: ", writer_, ", last call ",
                    absl::ToInt64Seconds(absl::Now() - heard_),
-                   " s ago; wait until it has ended, or end it and take over with --take-over"));
+                   " s ago; wait until it ends, or stop it and take over with --take-over"));
 }
 
 void WriterLease::Take(uint64_t secret, absl::string_view writer) {
@@ -65,12 +65,12 @@ absl::Status WriterLease::Check(uint64_t secret) const {
   absl::MutexLock lock(&mutex_);
   if (!known_) {
     return absl::AbortedError(
-        "this server was restarted and cannot tell who its writer is; claim a new epoch and go on "
+        "this server was restarted and does not know its writer; claim a new term and resume "
         "from the last commit");
   }
   if (secret != secret_) {
     return absl::FailedPreconditionError(
-        "the caller is not the writer of this epoch: it does not have the secret of the claim");
+        "the caller is not the writer of this term: it does not have the secret of the claim");
   }
   heard_ = absl::Now();
   return absl::OkStatus();
@@ -80,14 +80,14 @@ absl::StatusOr<uint64_t> WriterLease::secret() const {
   absl::MutexLock lock(&mutex_);
   if (known_) return secret_;
   return absl::AbortedError(
-      "this server was restarted and cannot tell who its writer is; claim a new epoch and go on "
+      "this server was restarted and does not know its writer; claim a new term and resume "
       "from the last commit");
 }
 
 absl::Status WriterLease::BeginHold(uint64_t secret) {
   absl::MutexLock lock(&mutex_);
   if (!known_ || secret == 0 || secret != secret_) {
-    return absl::FailedPreconditionError("only the writer of the newest claim holds it");
+    return absl::FailedPreconditionError("only the writer of the newest claim may hold the term");
   }
   ++holds_;
   has_left_ = false;
@@ -96,7 +96,7 @@ absl::Status WriterLease::BeginHold(uint64_t secret) {
 
 void WriterLease::EndHold(uint64_t secret) {
   absl::MutexLock lock(&mutex_);
-  if (!known_ || secret != secret_ || holds_ == 0) return;  // of an older claim
+  if (!known_ || secret != secret_ || holds_ == 0) return;  // the connection of an older claim
   heard_ = absl::Now();
   has_left_ = --holds_ == 0;
 }

@@ -1,8 +1,8 @@
-// Who may write: the one that has made the newest claim, known by its secret.
+// Decides who may write: the writer with the newest claim, identified by its secret.
 //
-// A writer is at work while its connection is open (HoldTerm), or, where it keeps none, until it
-// has not been heard of for a while. Another claim is refused then, unless it says that it takes
-// over: a training that is started by mistake on a busy fleet ends itself, and not the other.
+// A writer is at work while its connection is open (HoldTerm) or, if it keeps none, until it has
+// made no call for a while. Another claim is then refused unless it takes over: a training started
+// by mistake on a busy fleet ends itself and not the other one.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +17,39 @@
 
 namespace cistern {
 
-// A caller's name for itself, cut down to a line of plain text.
+// A caller's name for itself, reduced to one line of plain text.
 std::string PlainWriterName(absl::string_view name);
 
-// Threads: any thread. Its lock is the innermost: nothing else is taken under it.
+// Threads: any thread. Its lock is the innermost: no other lock is taken under it.
 class WriterLease {
  public:
-  // silence: how long after its last call a writer without a connection counts as at work; zero:
-  // not at all, so that anyone may claim at any time.
+  // silence: how long after its last call a writer without a connection counts as at work. Zero:
+  // never, so any caller may claim at any time.
   explicit WriterLease(absl::Duration silence) : silence_(silence) {}
 
-  // OK if no other writer is at work; else kFailedPrecondition that names it and says what to do.
-  // own: secrets that the caller has claimed with before; 0 stands for none. (It does not wait for
-  // the connection of a writer that has just ended: callers ask again.)
+  // OK if no other writer is at work; else kFailedPrecondition, which names it and says what to do.
+  // It does not wait for the connection of a writer that has just ended: callers retry.
+  // own: secrets that the caller has used for claims; 0 means none.
   absl::Status CheckFree(absl::Span<const uint64_t> own) const;
-  // Who has made the newest claim; empty: nobody, or before a restart.
+  // The writer with the newest claim; empty: none, or unknown after a restart.
   std::string writer() const;
-  // The writer that is at work, other than the caller; empty if there is none.
+  // The writer at work, unless it is the caller; empty if there is none.
   std::string WriterAtWork(absl::Span<const uint64_t> own) const;
 
-  // A new claim: only calls with its secret write from now on.
+  // Registers a new claim: from now on only calls with its secret write.
   void Take(uint64_t secret, absl::string_view writer);
-  // After a restart: the newest claim, as it is on disk (no secret: it cannot be read). Its writer
-  // counts as at work once it is heard of.
+  // Restores the newest claim from disk after a restart (no secret: the claim cannot be read). Its
+  // writer counts as at work after its next call.
   void Restore(std::optional<uint64_t> secret, absl::string_view writer);
 
-  // kAborted if the secret is not known (claim again); kFailedPrecondition if it is not `secret`. A
-  // writer that passes was heard of.
+  // kAborted if the server does not know the secret (claim again); kFailedPrecondition if it
+  // differs from `secret`. Success counts as a call of the writer.
   absl::Status Check(uint64_t secret) const;
-  // The secret that calls must show; kAborted as Check.
+  // The secret that calls must show; kAborted as in Check.
   absl::StatusOr<uint64_t> secret() const;
 
-  // A connection of the writer with `secret` opens (kFailedPrecondition: it is not the writer) and
-  // ends.
+  // A connection of the writer with `secret` opens (kFailedPrecondition: the caller is not the
+  // writer) or ends.
   absl::Status BeginHold(uint64_t secret);
   void EndHold(uint64_t secret);
 
@@ -58,12 +58,13 @@ class WriterLease {
 
   const absl::Duration silence_;
   mutable absl::Mutex mutex_;
-  bool known_ ABSL_GUARDED_BY(mutex_) = true;     // the secret
+  bool known_ ABSL_GUARDED_BY(mutex_) = true;     // whether secret_ is known
   uint64_t secret_ ABSL_GUARDED_BY(mutex_) = 0;   // 0 before the first claim
-  std::string writer_ ABSL_GUARDED_BY(mutex_);    // empty: nobody has claimed
+  std::string writer_ ABSL_GUARDED_BY(mutex_);    // empty: no claim yet
   int holds_ ABSL_GUARDED_BY(mutex_) = 0;         // open connections of the writer
   bool has_left_ ABSL_GUARDED_BY(mutex_) = true;  // its last connection has ended
-  // Of the writer's last call or connection; in the past: not heard of since a restart.
+  // The time of the writer's last call or connection; in the past if there was none since a
+  // restart.
   mutable absl::Time heard_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

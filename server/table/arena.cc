@@ -50,7 +50,7 @@ char* Arena::AllocateLarge(size_t bytes) {
   used_bytes_ += bytes;
   KeepSpan(current_);
   current_ = Span();
-  // A new block is aligned; any other span may lose some bytes to its alignment.
+  // A new block is aligned; in any other span the alignment may cost a few bytes.
   Span span = TakeSpan(bytes == kBlockBytes ? bytes : bytes + kLargeAlignment);
   Cut(span, ToMultiple(span.begin, kLargeAlignment));
   char* piece = Cut(span, bytes);
@@ -95,10 +95,11 @@ void Arena::KeepSpan(Span span) {
     try {
       spans_.push_back(span);
     } catch (const std::bad_alloc&) {
-      // A destructor may be calling. The span is of no use until the arena goes; no more is lost.
+      // A destructor may be the caller. The span stays unused until the arena is destroyed; nothing
+      // else is lost.
     }
   } else if (span.fresh) {
-    Cut(span, span.bytes());  // too little to keep: lost
+    Cut(span, span.bytes());  // too small to keep
   }
 }
 
@@ -109,7 +110,7 @@ char* Arena::Cut(Span& span, size_t bytes) {
   return piece;
 }
 
-// Handles each 2 MiB whose end lies in (begin, end]: everything in it is in use now.
+// Handles each 2 MiB whose end is in (begin, end]: all of it is in use now.
 void Arena::FinishHugePages(char* begin, char* end) {
   for (char* next = begin + kHugePageBytes - reinterpret_cast<uintptr_t>(begin) % kHugePageBytes;
        can_collapse_ && next <= end; next += kHugePageBytes) {
@@ -119,8 +120,9 @@ void Arena::FinishHugePages(char* begin, char* end) {
 
 Arena::Span Arena::NewBlock() {
   char* block = MapPages(kBlockBytes);
-  // Where full pages cannot be made huge, ask beforehand, but not for a table's first block: a
-  // small table stays small.
+  // If the kernel cannot collapse full pages, asks for huge pages in advance. For a table's first
+  // block this is not known yet, so a small table stays small. Memory that Expect announced is on
+  // huge pages in either case.
   const size_t expected = std::min(expected_bytes_, kBlockBytes);
   const size_t filled = can_collapse_ ? expected / kHugePageBytes * kHugePageBytes : kBlockBytes;
   if (filled > 0) AdviseHuge(block, filled);

@@ -1,12 +1,12 @@
-// The memory of a shard: 8 MiB blocks for its records and, while it is small, for its index.
+// The memory of a shard: 8 MiB blocks for the records and, while it is small, for the index.
 //
-// A table has very many records of very few sizes, so a record that is given back waits in the list
-// of its size and costs nothing else. An index that outgrew its place gives back a large piece; the
-// next records go there. Blocks return to the kernel only when the arena dies.
+// A table has very many records of very few sizes, so a released record goes onto the free list of
+// its size and costs nothing else. When an index outgrows its place, it releases a large piece,
+// which the next records fill. Blocks return to the kernel only when the arena is destroyed.
 //
-// Blocks fill from front to back on small pages, and each 2 MiB that is full becomes a huge page.
-// So all but the last 2 MiB are read fast, and the resident memory is what rows and index need:
-// that is why a small index lives here, rather than in pages of its own that it would not fill.
+// Blocks fill from front to back on small pages, and every full 2 MiB becomes a huge page. Reads
+// are therefore fast in all but the last 2 MiB, and resident memory is what rows and index need. A
+// small index lives here because it would not fill pages of its own.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace cistern {
 
-// Threads: one at a time.
+// Threads: one thread at a time.
 class Arena {
  public:
   static constexpr size_t kBlockBytes = 8 << 20;
@@ -26,31 +26,32 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // `bytes` of unset memory that start at a multiple of 8 and never move, for a record.
+  // Returns `bytes` of uninitialized memory for a record. It starts at a multiple of 8 and never
+  // moves.
   //
   // bytes: a multiple of 8, from 8 to kBlockBytes.
   char* Allocate(size_t bytes);
-  // Gives back what Allocate(bytes) returned.
+  // Releases what Allocate(bytes) returned.
   void Release(char* record, size_t bytes);
 
-  // The same for a large piece, at a multiple of kLargeAlignment. What is given back may become
+  // The same for a large piece, aligned to kLargeAlignment. Released memory may be reused for
   // records of any size.
   //
   // bytes: a multiple of kLargeAlignment, up to kBlockBytes.
   char* AllocateLarge(size_t bytes);
   void ReleaseLarge(char* piece, size_t bytes);
 
-  // Says that `bytes` more will be allocated, all of them, soon: blocks that they fill are on huge
-  // pages from the start, which is faster than moving full ones there.
+  // Announces that all of `bytes` more will be allocated soon. Blocks that they fill are on huge
+  // pages from the start, which is faster than moving full blocks there.
   void Expect(size_t bytes) { expected_bytes_ = bytes; }
 
-  // Bytes that are allocated now.
+  // Bytes currently allocated.
   size_t used_bytes() const { return used_bytes_; }
   // Bytes of memory that the arena has touched.
   size_t resident_bytes() const;
 
  private:
-  // Memory to cut pieces from, from front to back.
+  // Memory from which pieces are cut, front to back.
   struct Span {
     char* begin = nullptr;
     char* end = nullptr;
@@ -59,8 +60,8 @@ class Arena {
     size_t bytes() const { return static_cast<size_t>(end - begin); }
   };
 
-  // Removes the span that a piece of `bytes` fits in from those that wait, touched ones first; a
-  // new block if there is none.
+  // Removes from spans_ a span that fits a piece of `bytes`, and prefers touched spans; allocates a
+  // new block if none fits.
   Span TakeSpan(size_t bytes);
   void KeepSpan(Span span);
   char* Cut(Span& span, size_t bytes);
@@ -69,12 +70,12 @@ class Arena {
 
   std::vector<char*> blocks_;
   std::vector<char*>
-      free_lists_;           // [bytes / 8]: the first free record; each holds the next's address
-  Span current_;             // new records come from here
+      free_lists_;  // [bytes / 8]: the first free record; each record holds the next one's address
+  Span current_;    // new records come from here
   std::vector<Span> spans_;  // the others
   bool can_collapse_ = true;
   size_t used_bytes_ = 0;
-  size_t expected_bytes_ = 0;  // of new blocks
+  size_t expected_bytes_ = 0;  // of Expect, for new blocks
 };
 
 }  // namespace cistern

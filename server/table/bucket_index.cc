@@ -10,12 +10,12 @@
 namespace cistern {
 namespace {
 
-// Above this, huge pages of its own cost a bucket at most a third more than its slots.
+// Above this size, a bucket's own huge pages cost at most a third more than its slots.
 constexpr size_t kMaxArenaBytes = 6 << 20;
-// The most places behind the last home, to begin with.
+// The maximum initial number of places after the last home.
 constexpr size_t kOverflow = 16;
 
-// What a bucket without rows searches. Nobody writes it.
+// The slots that a bucket without rows searches. Never written.
 alignas(64) Slot no_slots[8];
 
 size_t RoundUp(size_t n, size_t unit) {
@@ -48,7 +48,7 @@ void BucketIndex::Replace(uint64_t hash, Key key, const char* record, bool full)
 }
 
 void BucketIndex::Insert(uint64_t hash, const char* record, bool full) {
-  // Slots keep 47 bits of an address: all that x86-64 gives a process.
+  // Slots keep 47 bits of an address, all that a user process has on x86-64.
   CISTERN_CHECK(reinterpret_cast<uint64_t>(record) >> 47 == 0);
   const size_t b = BucketOf(hash);
   const Slot slot = Slot(record, full).WithTag(Tag(hash));
@@ -72,7 +72,7 @@ void BucketIndex::EraseAt(size_t bucket, size_t place) {
 }
 
 // Sizes follow the series 16 * 1.25^(b / 64 + i), i = 0, 1 ... The buckets of a shard have about
-// the same number of rows, so each has its own phase.
+// the same number of rows, so the b / 64 gives each its own phase.
 size_t BucketIndex::NextSlotNum(size_t b, size_t slot_num) {
   double next = 2 * kWindow * std::pow(1.25, static_cast<double>(b) / kBucketNum);
   while (next < static_cast<double>(slot_num + kWindow)) next *= 1.25;
@@ -112,7 +112,7 @@ void BucketIndex::Free(const Bucket& bucket) {
   }
 }
 
-// The homes of a bucket of that many slots, to begin with.
+// The initial number of homes of a bucket with `slot_num` slots.
 size_t BucketIndex::CapacityOf(size_t slot_num) {
   return slot_num - kWindow - std::min(slot_num / 8, kOverflow);
 }
@@ -136,7 +136,7 @@ void BucketIndex::Grow(size_t b) {
     slot_num = NextSlotNum(b, slot_num);
     capacity = CapacityOf(slot_num);
   } else {
-    add_overflow();  // there is room, but many keys have their homes at the end
+    add_overflow();  // the bucket has room, but many homes are at the end
   }
   Bucket bucket = Allocate(slot_num, capacity);
   while (!bucket.Fill(old)) {
@@ -159,7 +159,7 @@ bool BucketIndex::Bucket::Add(Slot slot) {
 }
 
 void BucketIndex::Bucket::Remove(size_t place) {
-  // The last kWindow slots are empty: the run ends before them.
+  // The last kWindow slots are empty, so the run ends before them.
   for (; !slots[place + 1].empty() && Home(slots[place + 1].tag()) <= place; ++place) {
     slots[place] = slots[place + 1];
   }

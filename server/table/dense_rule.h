@@ -1,4 +1,5 @@
-// How a server moves dense parameters by their gradients (PSLib's and Paddle's dense tables).
+// The rules by which a server updates dense parameters from their gradients (PSLib's and Paddle's
+// dense tables).
 //
 //   SGD         w                     w -= learning_rate * g
 //   ADAM        w m v step            step += 1; m = beta1 * m + (1 - beta1) * g;
@@ -13,10 +14,10 @@
 //   SUM         w                     w += g
 //   SUMMARY     w                     w = w * decay + g
 //
-// Every row carries the state of its rule, the number of Adam's steps too, so whatever keeps the
-// rows (a commit, a saved model) keeps the rule's state. (PSLib forgets Adam's powers at a load,
-// and multiplies them once a thread's slice.) ADAM_D2SUM does not touch avg_w. Arithmetic is in
-// double, rounded once a cell and step.
+// Every row carries the state of its rule, including Adam's step count, so a commit or a saved
+// model that keeps the rows keeps that state. (PSLib loses Adam's beta powers at a load, and
+// multiplies them once per slice of a thread.) ADAM_D2SUM does not touch avg_w. Arithmetic is in
+// double, rounded once per cell and step.
 #pragma once
 
 #include "absl/types/span.h"
@@ -24,7 +25,8 @@
 
 namespace cistern {
 
-// Takes one step with each row. The rule is not NONE, and columns are its own (CheckSchema).
+// Applies one step to each row. The rule is not NONE, and the columns are those of the rule
+// (CheckSchema).
 //
 // gradients: [n]. rows: [n, columns], row-major.
 void ApplyDenseRule(const v1::DenseRule& rule, absl::Span<const float> gradients, float* rows);

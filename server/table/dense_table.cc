@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-// On the wire and in files a row's columns lie side by side; Eigen keeps columns together.
+// The wire and the files are row-major; Eigen's default is column-major.
 using RowMajorMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 }  // namespace
@@ -21,7 +21,7 @@ absl::Status DenseTable::CheckRange(uint64_t start, uint64_t count) const {
     return absl::OkStatus();
   }
   return absl::OutOfRangeError(absl::StrCat(
-      "dense table '", spec_.name(), "': ", count, " rows from ", start, " on do not lie in rows ",
+      "dense table '", spec_.name(), "': ", count, " rows from ", start, " on are not within rows ",
       range_.begin, " to ", range_.end, " (end excluded) that this server owns"));
 }
 
@@ -55,7 +55,7 @@ bool DenseTable::written() const {
 std::unique_ptr<DenseTable> DenseTable::Copy() const {
   std::unique_ptr<DenseTable> copy(new DenseTable(spec_, range_));
   absl::ReaderMutexLock lock(&mutex_);
-  absl::MutexLock theirs(&copy->mutex_);  // nobody else knows it: only the annotations ask
+  absl::MutexLock theirs(&copy->mutex_);  // uncontended: only the annotations require it
   copy->values_ = values_;
   copy->written_ = written_;
   return copy;

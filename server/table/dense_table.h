@@ -1,6 +1,6 @@
-// This server's part of a dense table: an Eigen matrix, one row a parameter.
+// This server's part of a dense table: an Eigen matrix with one row per parameter.
 //
-// Which rows those are: common/value/dense_range.h.
+// common/value/dense_range.h defines which rows a server owns.
 #pragma once
 
 #include <Eigen/Core>
@@ -24,18 +24,18 @@ class DenseTable {
   uint32_t columns() const { return static_cast<uint32_t>(spec_.columns_size()); }
 
   // Copies rows [start, start + count) of the whole table, row-major.
-  // kOutOfRange unless they all lie in range(); kNotFound before the first Write (never written).
+  // kOutOfRange unless all of them are in range(); kNotFound before the first Write.
   absl::Status Read(uint64_t start, uint64_t count, float* out) const;
   absl::Status Write(uint64_t start, uint64_t count, const float* values);
   bool written() const;
-  // The same table with the same values.
+  // A copy of the table with its values.
   std::unique_ptr<DenseTable> Copy() const;
   void Clear();
-  // Sum over cells of XXH3-64 of {row u64, column u32, bits u32}, little-endian, row counted in the
-  // whole table; adds up over servers. 0 before the first Write.
+  // The sum over all cells of XXH3-64 of {row u64, column u32, bits u32}, little-endian, where row
+  // counts in the whole table. The digests of all servers add up. 0 before the first Write.
   uint64_t Digest() const;
 
-  // OK if rows [start, start + count) lie in range(), else kOutOfRange.
+  // OK if rows [start, start + count) are in range(), else kOutOfRange.
   absl::Status CheckRange(uint64_t start, uint64_t count) const;
 
  private:

@@ -40,8 +40,9 @@ size_t Misalignment(const char* start) {
 
 char* MapPages(size_t bytes) {
   CISTERN_CHECK(bytes > 0 && bytes % kSmallPageBytes == 0);
-  // The kernel places mappings side by side, so where sizes are multiples of a huge page the first
-  // try is aligned, and neighbours merge into one mapping (their number is limited).
+  // The kernel places mappings next to each other. Where sizes are multiples of a huge page, the
+  // first attempt is therefore aligned, and neighbours merge into one mapping (the number of
+  // mappings is limited).
   char* start = Map(bytes);
   if (Misalignment(start) == 0) return start;
   UnmapPages(start, bytes);
@@ -61,7 +62,7 @@ bool CollapsePages(char* start, size_t bytes) {
 }
 
 void AdviseHuge(char* start, size_t bytes) {
-  madvise(start, bytes, MADV_HUGEPAGE);  // advice: small pages serve as well
+  madvise(start, bytes, MADV_HUGEPAGE);  // advice only: small pages also work
 }
 
 void ReturnFreedMemory() {

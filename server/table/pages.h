@@ -1,9 +1,9 @@
-// Memory straight from the kernel, for structures of megabytes.
+// Memory mapped directly from the kernel, for structures of megabytes.
 //
-// A random read costs as much address translation as it costs memory latency, so what is read at
-// random should lie on 2 MiB pages. But a huge page that is touched once is resident as a whole.
-// Hence two ways to them: CollapsePages makes one of small pages that are full already, AdviseHuge
-// asks for them beforehand.
+// For a random read, address translation costs as much as memory latency, so randomly read data
+// should be on 2 MiB pages. But one touch makes a whole huge page resident. Hence two ways to get
+// huge pages: CollapsePages converts small pages that are already full, AdviseHuge asks for huge
+// pages in advance.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,24 @@ namespace cistern {
 inline constexpr size_t kSmallPageBytes = 4 << 10;
 inline constexpr size_t kHugePageBytes = 2 << 20;
 
-// `bytes` of zeros that start at a multiple of kHugePageBytes, on small pages that become resident
-// as they are touched. Stops the process, with a message for its operator, if there is no memory:
-// a server that cannot keep a committed row must not go on.
+// Returns `bytes` of zeros, aligned to kHugePageBytes, on small pages that become resident when
+// touched. If there is no memory, it stops the process with a message for the operator: a server
+// that cannot keep a committed row must not continue.
 //
 // bytes: a multiple of kSmallPageBytes, not zero.
 char* MapPages(size_t bytes);
 void UnmapPages(char* start, size_t bytes);
 
-// Moves the pages of [start, start + bytes), multiples of kHugePageBytes, onto huge pages. False if
-// this kernel cannot (Linux before 6.1, or built without them); true does not promise success.
+// Moves the pages of [start, start + bytes), which must be multiples of kHugePageBytes, onto huge
+// pages. Returns false if this kernel cannot (Linux before 6.1, or built without the feature); true
+// does not guarantee success.
 bool CollapsePages(char* start, size_t bytes);
 
-// Asks for huge pages in [start, start + bytes) when it is touched; only whole ones become huge.
+// Requests huge pages for the first touch of [start, start + bytes). Only whole huge pages in it
+// count.
 void AdviseHuge(char* start, size_t bytes);
 
-// Has malloc give free pages back to the system, where it can.
+// Makes malloc return free pages to the system, where it can.
 void ReturnFreedMemory();
 
 }  // namespace cistern

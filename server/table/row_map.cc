@@ -10,32 +10,33 @@
 namespace cistern {
 namespace {
 
-// How many keys lie between a prefetch and its use: enough to cover a memory access; more gain
-// nothing (8 to 32 measure alike).
+// The number of keys between a prefetch and its use: enough to cover a memory access. 8 to 32
+// measure the same.
 constexpr size_t kAhead = 16;
 
-// A scan's cursor: the bucket, and below it the place in the bucket.
+// A scan's cursor holds the bucket in its high bits and the place in the bucket in the low
+// kPlaceBits.
 constexpr int kPlaceBits = 48;
 
-// Runs `find` on 0 .. n-1, `fetch` kAhead steps behind it and `use` kAhead steps behind that, so
-// that the slot and then the record of a key are on their way while others are worked on.
+// Runs `find` on 0 .. n-1, `fetch` kAhead steps later and `use` kAhead steps after that, so that
+// the slot and then the record of a key are being fetched while other keys are processed.
 template <typename FindStage, typename FetchStage, typename UseStage>
 void RunStages(size_t n, FindStage find, FetchStage fetch, UseStage use) {
   for (size_t step = 0; step < n + 2 * kAhead; ++step) {
     if (step < n) find(step);
-    if (step - kAhead < n) fetch(step - kAhead);  // huge, so false, before the first
+    if (step - kAhead < n) fetch(step - kAhead);  // before the first: wraps, so false
     if (step - 2 * kAhead < n) use(step - 2 * kAhead);
   }
 }
 
-// What a stage leaves for the next ones.
+// Results of one stage for the next ones.
 template <typename T>
 class Ring {
  public:
   T& operator[](size_t i) { return items_[i % kSize]; }
 
  private:
-  static constexpr size_t kSize = 4 * kAhead;  // more than are in flight
+  static constexpr size_t kSize = 4 * kAhead;  // more than the keys in flight
   T items_[kSize];
 };
 
@@ -90,7 +91,8 @@ void RowMap::Visit(absl::Span<const Key> keys, Use use) const {
 
 void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
   const size_t stride = layout_->full_floats();
-  // Searches anew, in lines that are here by now: the writes in between may have moved the slot.
+  // Searches again, in cache lines that have arrived by now: the writes in between may have moved
+  // the slot.
   Visit(keys,
         [&](size_t i, uint64_t hash) { Upsert(hash, keys[i], values + i * stride, full[i] != 0); });
 }
@@ -172,7 +174,7 @@ bool RowMap::Remove(Key key) {
   const uint64_t hash = MixKey(key);
   const Slot* slot = index_.Find(hash, key);
   if (slot == nullptr) return false;
-  const Slot removed = *slot;  // its place gets another one
+  const Slot removed = *slot;  // a copy: Erase reuses the place
   index_.Erase(hash, key);
   Free(removed);
   return true;
@@ -273,7 +275,7 @@ char* RowMap::TakePlaced(Key key, bool full) {
 }
 
 void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
-  full |= !layout_->is_ctr();  // only ctr values grow; the others are whole from the start
+  full |= !layout_->is_ctr();  // only ctr values grow; others always hold their embedx
   const Slot* slot = index_.Find(hash, key);
   if (slot != nullptr && slot->full() == full) {
     WriteRecord(slot->record(), key, value, full);

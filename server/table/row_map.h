@@ -1,7 +1,7 @@
-// The rows of one shard, without its lock: an arena of records and an index that finds them.
+// The rows of one shard, without its lock: an arena of records and the index that finds them.
 //
-// A record is the key (8 bytes) and the cells of its value, rounded up to 8 bytes; nothing else.
-// Whether the value is full, and so how long the record is, stands in the index.
+// A record is the key (8 bytes) and the cells of its value, rounded up to 8 bytes. The index stores
+// whether the value holds its embedx, which determines the length of the record.
 #pragma once
 
 #include <cstddef>
@@ -16,52 +16,53 @@
 
 namespace cistern {
 
-// What becomes of a row that a sweep has visited.
+// What a sweep does with a row after visiting it.
 enum class RowFate { kKeep, kRemove };
 
-// Threads: const methods from any thread while none writes.
+// Threads: const methods from any thread while no thread writes.
 class RowMap {
  public:
   // layout outlives this.
   explicit RowMap(const ValueLayout* layout) : layout_(layout), index_(&arena_) {}
 
-  // Copies the values of `keys` into out [n, full_floats] and full [n], as SparseTable::Pull says.
+  // Copies the values of `keys` into out [n, full_floats] and full [n], as SparseTable::Pull does.
   void Read(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* full) const;
   // Creates or overwrites the rows of `keys`. values: [n, full_floats]; full: [n].
   void Write(absl::Span<const Key> keys, const float* values, const uint8_t* full);
   void Write(Key key, const float* value, bool full);
-  // Creates the rows of `keys`, up to the first whose key is there; returns how many it created.
+  // Creates rows, up to the first key that already exists; returns how many it created.
   size_t Create(absl::Span<const Key> keys, const float* values, const uint8_t* full);
 
-  // Stores the rows of those `keys` that are new, as Write will be asked to, which then has little
-  // left to do: until then nobody finds them. For work that can be done while a disk is waited for.
+  // Stores the rows of the new ones among `keys` in advance of a Write of the same rows, which then
+  // has little left to do. Until then no reader finds them. This is work to do while waiting for a
+  // disk.
   void Place(absl::Span<const Key> keys, const float* values, const uint8_t* full);
-  // Forgets what was placed and not written.
+  // Discards the rows that were placed and not written.
   void DropPlaced();
 
-  // Says that about `rows` rows will be created soon; does nothing where there are rows, or some
-  // were placed.
+  // Announces that about `rows` rows will be created soon. Does nothing if the map has rows or
+  // placed rows.
   void Expect(size_t rows);
 
-  // Removes a row and frees its record for another; false if absent.
+  // Removes a row and frees its record for reuse; false if absent.
   bool Remove(Key key);
-  // Visits every row once; the cells (floats(full) of them, where they are stored) may be changed.
+  // Visits every row once. `visit` may change the stored cells, floats(full) of them.
   void Sweep(const std::function<RowFate(Key, float* value, bool full)>& visit);
 
-  // One value, full_floats cells; false if absent.
+  // Copies one value, full_floats cells; false if absent.
   bool Find(Key key, float* out, bool* full) const;
 
-  // Visits up to `limit` rows from `cursor` on, as SparseTable::Scan says.
+  // Visits up to `limit` rows from `cursor` on, as SparseTable::Scan does.
   uint64_t Scan(uint64_t cursor, size_t limit,
                 const std::function<void(Key, const float*, bool)>& visit) const;
 
-  // A row where it is stored: good until the next write. cells: floats(full) of them.
+  // A stored row, valid until the next write. cells: floats(full) of them.
   struct Stored {
     Key key = 0;
-    const float* cells = nullptr;  // null: there is no such row
+    const float* cells = nullptr;  // null: the row does not exist
     bool full = false;
   };
-  // Every row, in no order.
+  // Every row, in unspecified order.
   std::vector<Stored> All() const;
   // The rows of `keys`, in their order.
   std::vector<Stored> Locate(absl::Span<const Key> keys) const;
@@ -78,8 +79,8 @@ class RowMap {
   size_t RecordBytes(bool full) const {
     return (sizeof(Key) + layout_->floats(full) * sizeof(float) + 7) / 8 * 8;
   }
-  // Calls use(i, hash of key i) for each key, in order; what a search for it and a write to its
-  // row touch is on its way by then.
+  // Calls use(i, hash of key i) for each key, in order. By then the memory that the search and a
+  // write to the row touch has been prefetched.
   template <typename Use>
   void Visit(absl::Span<const Key> keys, Use use) const;
   void PrefetchRecord(Slot slot) const;
@@ -88,9 +89,9 @@ class RowMap {
   void WriteRecord(char* record, Key key, const float* value, bool full) const;
   void Free(Slot slot);
   void Upsert(uint64_t hash, Key key, const float* value, bool full);
-  // The record of a row that is new, filled; not yet counted, nor in the index.
+  // Creates and fills the record of a new row, which is not yet counted and not yet in the index.
   char* NewRecord(Key key, const float* value, bool full);
-  // The same, placed before, if it was.
+  // The record that Place stored for a new row; null if it stored none.
   char* TakePlaced(Key key, bool full);
 
   const ValueLayout* const layout_;
@@ -98,7 +99,7 @@ class RowMap {
   BucketIndex index_;
   size_t full_rows_ = 0;
   std::vector<Slot> placed_;  // in the order of the keys
-  size_t next_placed_ = 0;    // those before were written
+  size_t next_placed_ = 0;    // the slots before it were written
 };
 
 }  // namespace cistern

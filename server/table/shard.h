@@ -1,4 +1,4 @@
-// One shard of a sparse table on its server: rows and the lock that guards them.
+// One shard of a sparse table on its server: the rows and the lock that guards them.
 #pragma once
 
 #include <memory>
@@ -8,26 +8,26 @@
 
 namespace cistern {
 
-// Threads: any thread. A caller takes the lock once for as many rows as it has for this shard, and
-// never while it holds another shard's.
+// Threads: any thread. A caller takes the lock once for all rows that it has for this shard, and
+// never while it holds the lock of another shard.
 class Shard {
  public:
   // layout outlives this.
   explicit Shard(const ValueLayout* layout) : layout_(layout) { Clear(); }
 
-  // Calls read(const RowMap&) together with other readers.
+  // Calls read(const RowMap&) under the reader lock.
   template <typename Read>
   auto WithRows(Read read) const {
     absl::ReaderMutexLock lock(&mutex_);
     return read(*rows_);
   }
-  // Calls write(RowMap&) alone.
+  // Calls write(RowMap&) under the exclusive lock.
   template <typename Write>
   void Change(Write write) {
     absl::MutexLock lock(&mutex_);
     write(*rows_);
   }
-  // Removes every row and gives its memory back.
+  // Removes every row and frees its memory.
   void Clear() {
     auto none = std::make_unique<RowMap>(layout_);
     absl::MutexLock lock(&mutex_);

@@ -18,8 +18,8 @@ ShardFiller::ShardFiller(SparseTable& table, uint32_t local, uint64_t expected)
 absl::Status ShardFiller::Add(Key key, const float* value, bool full) {
   const ShardIndex shard = table_.shard_map().shard(key);
   if (shard != shard_) {
-    return absl::DataLossError(absl::StrCat("key ", key, " is of shard ", shard,
-                                            " and not of shard ", shard_, ", whose file this is"));
+    return absl::DataLossError(absl::StrCat("key ", key, " belongs to shard ", shard,
+                                            ", not to shard ", shard_, ", whose file this is"));
   }
   if (key == kReservedKey64) {
     return absl::DataLossError(table_.CheckKeys(absl::MakeConstSpan(&key, 1)).message());

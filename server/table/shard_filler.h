@@ -1,4 +1,4 @@
-// Fills an empty shard with rows that come one after another, out of a file.
+// Fills an empty shard with rows that arrive one at a time, read from a file.
 #pragma once
 
 #include <optional>
@@ -8,26 +8,27 @@
 
 namespace cistern {
 
-// Rows are written in batches: one lock and overlapping memory accesses for many of them.
+// Rows are written in batches: one lock per batch, and memory accesses that overlap.
 //
-// Threads: one at a time; one filler a shard.
+// Threads: one thread at a time; one filler per shard.
 class ShardFiller {
  public:
-  // table outlives this. expected: rows that will come, as far as that is known.
+  // table outlives this. expected: the number of rows to come, as far as it is known.
   ShardFiller(SparseTable& table, uint32_t local, uint64_t expected = 0);
 
-  // value: full_floats cells. kDataLoss if the key is of another shard, or reserved.
+  // value: full_floats cells. kDataLoss if the key belongs to another shard or is reserved.
   absl::Status Add(Key key, const float* value, bool full);
 
-  // A row whose key was there: the number-th that was added, from 1 on.
+  // A row whose key already existed: the number-th row added, counted from 1.
   struct Repeat {
     uint64_t number = 0;
     Key key = 0;
   };
-  // Writes what is left. Returns the first repeat; it and what came after it was not written.
+  // Writes the remaining rows. Returns the first repeat; that row and all later rows are not
+  // written.
   std::optional<Repeat> Finish();
 
-  uint64_t rows() const { return rows_; }  // added
+  uint64_t rows() const { return rows_; }  // rows added
 
  private:
   void Flush();

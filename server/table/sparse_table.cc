@@ -41,7 +41,7 @@ SparseTable::SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, c
 SparseTable::~SparseTable() = default;
 
 absl::Status SparseTable::CheckKeys(absl::Span<const Key> keys) const {
-  ShardIndex owned = map_.shard_num();  // the last shard that was found to be ours
+  ShardIndex owned = map_.shard_num();  // the last shard that this server was found to own
   for (Key key : keys) {
     const ShardIndex shard = map_.shard(key);
     if (shard != owned && map_.server(shard) != rank_) return ForeignKey(key);
@@ -54,15 +54,15 @@ absl::Status SparseTable::CheckKeys(absl::Span<const Key> keys) const {
 absl::Status SparseTable::ForeignKey(Key key) const {
   const ShardIndex shard = map_.shard(key);
   return absl::OutOfRangeError(absl::StrCat(
-      "table '", spec_.name(), "': key ", key, " is of shard ", shard, ", which server ",
+      "table '", spec_.name(), "': key ", key, " belongs to shard ", shard, ", which server ",
       map_.server(shard), " of ", map_.server_num(), " owns; this is server ", rank_,
       ". Client and server disagree on the shard map"));
 }
 
 absl::Status SparseTable::ReservedKey(Key key) const {
-  return absl::OutOfRangeError(absl::StrCat(
-      "table '", spec_.name(), "': key ", key,
-      " is reserved (it marks an empty place in hash tables); no feature may have it"));
+  return absl::OutOfRangeError(
+      absl::StrCat("table '", spec_.name(), "': key ", key,
+                   " is reserved (it marks an empty place in hash tables); no feature may use it"));
 }
 
 void SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
@@ -97,7 +97,7 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
 
 void SparseTable::Place(uint32_t local, absl::Span<const ValueBlock> blocks,
                         absl::Span<const KeyRange> ranges) {
-  constexpr uint32_t kRows = 1024;  // for which a pull may wait
+  constexpr uint32_t kRows = 1024;  // the most that a pull waits for
   size_t count = 0;
   for (const KeyRange& range : ranges) count += range.end - range.begin;
   shards_[local]->Change([&](RowMap& rows) {

@@ -14,7 +14,7 @@ void Note(Key key, size_t examples, uint64_t* count, std::vector<Key>* keys) {
   if (keys->size() < examples) keys->push_back(key);
 }
 
-// Visits every row of a table: copies of a few at a time, because no two locks are held at once.
+// Visits copies of all rows of a table, a few at a time, because no thread may hold two locks.
 template <typename Visit>
 void ForEachRow(const SparseTable& table, Visit visit) {
   const size_t stride = table.layout().full_floats();
@@ -49,7 +49,7 @@ absl::Status DiffTables(const SparseTable& a, const SparseTable& b, size_t examp
   if (a.layout().accessor() != b.layout().accessor() ||
       a.layout().full_floats() != b.layout().full_floats() ||
       a.layout().short_floats() != b.layout().short_floats()) {
-    return absl::InvalidArgumentError("their rows have other cells");
+    return absl::InvalidArgumentError("their rows have different cells");
   }
   std::vector<float> other(a.layout().full_floats());
   ForEachRow(a, [&](Key key, const float* value, bool full) {
@@ -79,7 +79,7 @@ absl::Status DiffDenseTables(const DenseTable& a, const DenseTable& b, size_t ex
   difference->digest_a += a.Digest();
   difference->digest_b += b.Digest();
   if (range.begin != b.range().begin || range.end != b.range().end || a.columns() != b.columns()) {
-    return absl::InvalidArgumentError("they have other rows or columns");
+    return absl::InvalidArgumentError("they have different rows or columns");
   }
   if (!a.written() || !b.written()) {
     difference->removed += a.written() ? rows : 0;

@@ -8,10 +8,10 @@
 namespace cistern {
 namespace {
 
-// The statistics, all that a shrink reads and writes.
+// The statistics are the only cells that a shrink reads and writes.
 constexpr size_t kStatisticsCells = ValueLayout::kEmbedW;
 
-// Whether a shrink would keep a row; leaves the row as it is.
+// Whether a shrink would keep a row. Does not change the row.
 bool WouldKeep(const CtrLifecycle& lifecycle, const float* value) {
   std::array<float, kStatisticsCells> statistics;
   std::copy_n(value, statistics.size(), statistics.begin());

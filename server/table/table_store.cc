@@ -20,8 +20,8 @@ absl::Status TableStore::Create(const v1::Schema& schema) {
     if (hash == schema_hash_) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         "this server has tables of another schema: ", SchemaDifference(schema_, schema),
-        " (server's -> asked for). Use the model that made them, or start the servers "
-        "anew"));
+        " (server's -> requested). Use the model that created them, or restart the "
+        "servers"));
   }
   std::vector<std::unique_ptr<SparseTable>> sparse;
   for (const v1::TableSpec& spec : schema.tables()) {

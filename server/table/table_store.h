@@ -14,14 +14,14 @@
 
 namespace cistern {
 
-// Threads: Create once, before anything else uses the store (the service guards that); then the
-// vectors never change and tables guard themselves.
+// Threads: call Create once, before anything else uses the store (the service ensures that).
+// Afterwards the vectors never change, and tables guard themselves.
 class TableStore {
  public:
   TableStore(const ShardMap& map, uint32_t rank) : map_(map), rank_(rank) {}
 
-  // Creates every table, or none. The same schema again is OK and changes nothing; another one is
-  // kFailedPrecondition with the difference.
+  // Creates every table, or none. A repeated call with the same schema is OK and changes nothing;
+  // another schema is kFailedPrecondition, which names the difference.
   absl::Status Create(const v1::Schema& schema);
 
   const v1::Schema& schema() const { return schema_; }
@@ -29,18 +29,18 @@ class TableStore {
   const ShardMap& shard_map() const { return map_; }
   uint32_t rank() const { return rank_; }
 
-  // kNotFound if there is no such table.
+  // kNotFound if the table does not exist.
   absl::StatusOr<SparseTable*> sparse(TableId id) const;
   absl::StatusOr<DenseTable*> dense(TableId id) const;
   const std::vector<std::unique_ptr<SparseTable>>& sparse_tables() const { return sparse_; }
   const std::vector<std::unique_ptr<DenseTable>>& dense_tables() const { return dense_; }
 
-  // How far training is, as of the committed pass: rows of tables that make up missed steps
-  // (common/value/step_clock.h) are brought up to it where they leave the server for good.
+  // The training step of the committed pass. Rows of tables with deferred updates
+  // (common/value/step_clock.h) are brought up to this step when they leave the server.
   v1::StepClock clock() const;
   void set_clock(const v1::StepClock& clock);
 
-  // Removes every row of every table, and the clock; the schema stays.
+  // Removes every row of every table, and resets the clock; the schema stays.
   void Clear();
 
  private:

@@ -1,4 +1,4 @@
-// New values for many keys, and which of them go to which shard.
+// New values for many keys, and their split into shards.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace cistern {
 
-// New values for keys of this server: one push, as it was staged. Borrowed arrays.
+// New values for keys of this server: one staged push. Borrowed arrays.
 struct ValueBlock {
   absl::Span<const Key> keys;
   const float* values = nullptr;  // [keys.size(), layout.full_floats()]
   const uint8_t* full = nullptr;  // [keys.size()]: whether the value holds its embedx
 };
 
-// Values for keys, collected one after another. Owned arrays, as ValueBlock has them.
+// Values for keys, collected one at a time. Owned arrays, with the shapes of ValueBlock.
 struct RowBatch {
   std::vector<Key> keys;
   std::vector<float> values;
@@ -37,13 +37,13 @@ struct RowBatch {
   }
 };
 
-// Keys begin .. end-1 of block `block`, all of one shard.
+// Keys begin .. end-1 of block `block`, all in one shard.
 struct KeyRange {
   uint32_t block = 0, begin = 0, end = 0;
 };
 
-// For each local shard of one server, its keys as ranges, in the order of the blocks. Few and long
-// where senders order keys by shard.
+// For each local shard of one server, its keys as ranges, in block order. The ranges are few and
+// long where senders order keys by shard.
 std::vector<std::vector<KeyRange>> RangesByShard(const ShardMap& map, uint32_t local_shard_num,
                                                  absl::Span<const ValueBlock> blocks);
 

@@ -1,4 +1,4 @@
-// What the benchmarks share that measure a disk.
+// Functions shared by the benchmarks that measure a disk.
 #pragma once
 
 #include <unistd.h>
@@ -18,14 +18,14 @@ inline double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Ends the program with the message of an error.
+// On an error, prints its message and ends the program.
 inline void Must(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "benchmark: %s\n", std::string(status.message()).c_str());
   std::exit(1);
 }
 
-// The page cache, dropped; only root can.
+// Drops the page cache; has no effect unless run as root.
 inline void DropCaches() {
   sync();
   std::FILE* file = std::fopen("/proc/sys/vm/drop_caches", "w");

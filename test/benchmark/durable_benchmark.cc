@@ -1,13 +1,13 @@
-// What commits on disk cost: rates of commit, save and recovery beside the disk's own, and how long
-// pulls take while files are merged beside while they are not.
+// The cost of durable commits: the rates of commit, save and recovery compared with the rates of
+// the disk, and the latency of pulls with and without a concurrent merge of files.
 //
 //   durable_benchmark FOLDER [ROWS]      FOLDER: on the disk to measure, emptied; ROWS: 4000000
 //
-// Prints one JSON object; rates beside those of one thread that writes and syncs, or reads, a file
-// from front to back: through the page cache (plain) and past it (direct). One server in this
-// process, 2 threads; as root the page cache is dropped before what is read is to come from the
-// disk. Processor seconds are of all threads, user and system: on a machine that others use they
-// say more than rates do.
+// Prints one JSON object. The reference rates are those of one thread that writes and syncs, or
+// reads, a file sequentially: through the page cache (plain) and past it (direct). One server in
+// this process, 2 threads. As root, the page cache is dropped before each read that must come from
+// the disk. Processor seconds cover all threads, user and system; on a shared machine they are more
+// reliable than rates.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ uint64_t BytesIn(const std::string& folder) {
 }
 
 struct Disk {
-  double write = 0, read = 0;  // bytes a second
+  double write = 0, read = 0;  // bytes per second
 };
 
 void* NewMemory(uint64_t bytes) {
@@ -54,9 +54,9 @@ void* NewMemory(uint64_t bytes) {
   return memory;
 }
 
-// Touches `bytes` of new memory, gives them back, and returns the rate. The host of a virtual
-// machine may take free pages away and bring them back slowly, which is nothing that a server could
-// help; after this, for a second or two, the system has that much at hand.
+// Touches `bytes` of new memory, frees them, and returns the rate. The host of a virtual machine
+// may reclaim free pages and return them slowly, which a server cannot influence. After this call
+// the system has that much memory available for a second or two.
 double MemoryRate(uint64_t bytes) {
   const auto start = Clock::now();
   void* const memory = NewMemory(bytes);
@@ -65,7 +65,7 @@ double MemoryRate(uint64_t bytes) {
   return static_cast<double>(bytes) / SecondsSince(start);
 }
 
-// What a step took.
+// The cost of a step.
 struct Cost {
   double seconds = 0;
   double user = 0, system = 0;  // processor seconds of the process
@@ -89,7 +89,7 @@ Cost Measure(Step step) {
   return cost;
 }
 
-// Of one thread that writes blocks and syncs them, through the page cache or past it.
+// The rate of one thread that writes blocks and syncs them, through the page cache or past it.
 double WriteRate(FileSystem& files, const std::string& path, uint64_t bytes, bool cached) {
   std::vector<char> block(size_t{1} << 20);
   std::mt19937_64 random(1);
@@ -107,7 +107,7 @@ double WriteRate(FileSystem& files, const std::string& path, uint64_t bytes, boo
   return static_cast<double>(bytes) / SecondsSince(start);
 }
 
-// Of one thread that reads blocks of a file that is not in the page cache, through it or past it.
+// The rate of one thread that reads blocks of an uncached file, through the page cache or past it.
 double ReadRate(FileSystem& files, const std::string& path, bool cached) {
   DropCaches();
   const AlignedBuffer block((size_t{1} << 20) + AlignedBuffer::kAlignment);
@@ -121,12 +121,12 @@ double ReadRate(FileSystem& files, const std::string& path, bool cached) {
   return static_cast<double>((*file)->bytes()) / SecondsSince(start);
 }
 
-// Both ways at their fastest.
+// The faster rate of each direction.
 Disk FasterOf(const Disk& a, const Disk& b) {
   return {std::max(a.write, b.write), std::max(a.read, b.read)};
 }
 
-// Sequential, synced, and read from the disk.
+// Measures sequential, synced writes, and reads from the disk.
 Disk MeasureDisk(const std::string& folder, uint64_t bytes, bool cached) {
   LocalFileSystem files;
   const std::string path = folder + "/roof";
@@ -156,7 +156,7 @@ class Bench {
     const Cost commit = Commit(rows_, 1);
     const double commit_bytes = static_cast<double>(BytesIn(folder_ + "/data/state"));
     const double quiet = PullP99(3.0);
-    // As many rows again as make a merge due; it starts with the commit.
+    // Enough further rows to make a merge due; it starts with the commit.
     Commit(rows_ * 6 / 10, 2);
     const double busy = PullP99(0);
     const Cost text = Save("text", false), binary = Save("binary", true);
@@ -179,7 +179,7 @@ class Bench {
     const auto write = [](double bytes) -> Seconds {
       return [bytes](const Disk& disk) { return bytes / disk.write; };
     };
-    // A load reads its files and ends with a commit of all of their rows.
+    // A load reads the files and ends with a commit of all of their rows.
     const auto read_and_commit = [&](double bytes) -> Seconds {
       return [&, bytes](const Disk& disk) { return bytes / disk.read + commit_bytes / disk.write; };
     };
@@ -213,13 +213,13 @@ class Bench {
     Must(client.status());
     client_ = *std::move(client);
   }
-  // From the end of the pushes to the end of the commit.
+  // Measures from the end of the pushes to the end of the commit.
   Cost Commit(uint64_t rows, unsigned seed) {
     Must(client_->BeginPass());
     const uint32_t stride = client_->layout(0).full_floats();
     constexpr uint64_t kPush = 1 << 18;
     std::vector<Key> keys;
-    // As trained weights are: text is 11 characters a number.
+    // Like trained weights: 11 characters per number in text.
     std::vector<float> values(kPush * stride);
     std::mt19937_64 random(seed);
     std::normal_distribution<float> normal(0.0f, 0.05f);
@@ -233,7 +233,7 @@ class Bench {
     GetMemory();
     return Measure([&] { Must(client_->CommitPass()); });
   }
-  // Of pulls of 4096 keys, for `seconds`, or as long as files are merged.
+  // The p99 latency of pulls of 4096 keys, measured for `seconds` or as long as a merge runs.
   double PullP99(double seconds) {
     std::vector<Key> keys(4096);
     std::vector<float> values(keys.size() * client_->layout(0).full_floats());
@@ -280,7 +280,7 @@ class Bench {
     return Measure([&] { Must(client_->Load(request, &reply)); });
   }
 
-  // Has memory at hand for a step, and remembers how slowly it came.
+  // Makes memory available for a step and records the lowest rate.
   void GetMemory() {
     const double rate = MemoryRate(rows_ * 256);
     memory_rate_ = memory_rate_ == 0 ? rate : std::min(memory_rate_, rate);
@@ -288,7 +288,7 @@ class Bench {
 
   const std::string folder_;
   const uint64_t rows_;
-  double memory_rate_ = 0;  // of new memory, bytes a second: the lowest
+  double memory_rate_ = 0;  // lowest rate of new memory, bytes per second
   v1::Schema schema_;
   std::unique_ptr<ServerNode> node_;
   std::unique_ptr<ParameterClient> client_;
@@ -299,7 +299,7 @@ class Bench {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "durable_benchmark FOLDER [ROWS]\n");
+    std::fprintf(stderr, "usage: durable_benchmark FOLDER [ROWS]\n");
     return 2;
   }
   std::filesystem::remove_all(argv[1]);

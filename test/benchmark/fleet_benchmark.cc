@@ -1,10 +1,10 @@
-// Sparse pull and push over gRPC: one worker against running servers, next to the roofs of the same
-// run (memory random reads, loopback stream). Prints one JSON object.
+// Sparse pull and push over gRPC: one worker against running servers, compared with limits measured
+// in the same run (random memory reads, a loopback stream). Prints one JSON object.
 //
 //   cistern-server --rank=0 --server_num=1 --port=7700 &
 //   fleet_benchmark --servers 127.0.0.1:7700 --rows 20000000
 //
-// Rows are ctr values of 12 floats (48 bytes), whole: what a pass pulls and pushes. A request is
+// Rows are whole ctr values of 12 floats (48 bytes), as a pass pulls and pushes them. A request has
 // 100,000 distinct keys drawn without replacement from all rows. Push figures include the commit.
 #include <arpa/inet.h>
 #include <malloc.h>
@@ -47,12 +47,12 @@ void Must(const absl::Status& status) {
   std::exit(1);
 }
 
-// Key number i: distinct, spread over all shards.
+// Key number i. Keys are distinct and spread over all shards.
 Key KeyAt(uint64_t i) {
   return (i * 0x9E3779B97F4A7C15ull) & (kReservedKey64 >> 1);
 }
 
-// CPU seconds that the whole machine was busy, to tell how quiet a measurement was.
+// CPU seconds that the whole machine has been busy, to show how undisturbed a measurement was.
 double BusySeconds() {
   std::ifstream stat("/proc/stat");
   std::string cpu;
@@ -61,7 +61,7 @@ double BusySeconds() {
   return (user + nice + system + irq + soft) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-// Random 64-byte reads a second, in millions, by `threads` threads from a buffer of `bytes`.
+// Millions of random 64-byte reads per second by `threads` threads from a buffer of `bytes`.
 double RandomReads(size_t bytes, int threads) {
   constexpr size_t kReads = 8u << 20;
   char* base = static_cast<char*>(
@@ -98,7 +98,7 @@ double RandomReads(size_t bytes, int threads) {
   return rate;
 }
 
-// GB/s of one TCP stream over loopback, 256 KiB writes.
+// GB/s of one TCP stream over loopback, with writes of 256 KiB.
 double LoopbackStream() {
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -145,7 +145,7 @@ class Bench {
     keys_.resize(request);
   }
 
-  // Million keys a second of one pass of `requests` requests from position `first` on.
+  // Million keys per second of one pass with `requests` requests that start at position `first`.
   double PushPass(uint64_t first, size_t requests) {
     const Clock::time_point start = Clock::now();
     Must(client_.BeginPass());
@@ -157,7 +157,7 @@ class Bench {
     return static_cast<double>(requests * request_) / Seconds(start) / 1e6;
   }
 
-  // Million keys a second of `threads` threads that each pull `requests` requests.
+  // Million keys per second of `threads` threads that pull `requests` requests each.
   double Pull(uint64_t first, size_t requests, int threads) {
     const Clock::time_point start = Clock::now();
     std::vector<std::thread> pool;
@@ -210,7 +210,7 @@ uint64_t ServerMemory(ParameterClient& client, uint64_t* resident) {
     *request.mutable_identity() = client.identity();
     v1::StatsReply reply;
     CISTERN_RETURN_IF_ERROR(control.Stats(request, &reply));
-    *resident += reply.resident_bytes();  // one server at a time would race; this run has one
+    *resident += reply.resident_bytes();  // unsynchronized: there is only one server in this run
     for (const v1::TableStats& table : reply.tables()) memory += table.memory_bytes();
     return absl::OkStatus();
   }));
@@ -224,10 +224,10 @@ int Main(int argc, char** argv) {
   size_t request = 100'000;
   int threads = 2, rounds = 5;
   app.add_option("--servers", servers, "host:port,...")->required();
-  app.add_option("--rows", rows, "rows of the table");
-  app.add_option("--request", request, "distinct keys a request");
+  app.add_option("--rows", rows, "rows in the table");
+  app.add_option("--request", request, "distinct keys per request");
   app.add_option("--threads", threads, "threads that pull");
-  app.add_option("--rounds", rounds, "measurements of each figure; the median is printed");
+  app.add_option("--rounds", rounds, "measurements per figure; the median is printed");
   CLI11_PARSE(app, argc, argv);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);

@@ -3,8 +3,8 @@
 
 usage: frappe_shape.py OUT_DIR [--csv train.csv] [--rows 200000]
 
-Without --csv the samples are synthetic, with Frappe's ten fields and vocabulary sizes. Norm: check
-None, 32-bit keys, ten one-hot slots, no dense features."""
+Without --csv the samples are synthetic, with Frappe's ten fields and vocabulary sizes. Norm files
+have check type None, 32-bit keys, ten one-hot slots and no dense features."""
 import argparse
 import pathlib
 import struct

@@ -1,11 +1,12 @@
-// What reading training data costs: each format of the same samples, from the disk and from the
-// page cache, beside the bytes that the machine reads at all.
+// The cost of reading training data: the same samples in each format, from the disk and from the
+// page cache, compared with the rate at which the machine reads plain bytes.
 //
-//   reader_benchmark FOLDER [SAMPLES]      FOLDER: on the disk to measure, emptied; SAMPLES:
-//   2000000
+//   reader_benchmark FOLDER [SAMPLES]
 //
-// 13 dense features and 26 one-hot slots, as Criteo's. Prints one JSON object; as root the page
-// cache is dropped before what is read is to come from the disk. One thread.
+// FOLDER: on the disk to measure, emptied. SAMPLES: 2000000 by default.
+//
+// Samples have 13 dense features and 26 one-hot slots, like Criteo's. Prints one JSON object. As
+// root, the page cache is dropped before each read that must come from the disk. One thread.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ namespace {
 
 constexpr size_t kSlots = 26, kBatch = 4096, kBuffer = size_t{1} << 20;
 
-// The data files of a set: not its lists.
+// The data files of a data set, without its file lists.
 std::vector<std::string> DataFiles(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -40,7 +41,7 @@ std::vector<std::string> DataFiles(const std::string& folder) {
   return files;
 }
 
-// Reads every byte and looks at none: what the machine can do.
+// Reads every byte without parsing: the maximum rate of the machine.
 uint64_t ReadPlain(const std::vector<std::string>& files) {
   std::vector<char> buffer(kBuffer);
   uint64_t bytes = 0;

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Training steps of whole models with PyTorch, beside test/worker/model/model_benchmark.cc: JSON on stdout.
+"""Times training steps of whole models with PyTorch, to compare with test/worker/model/model_benchmark.cc.
 
 usage: torch_models.py [--device cuda] [--batch 65536] [--rows 26000000] [--steps 20] [--seconds 600]
                        [--batches FILE] [NAME ...]
 
-The models and the data are those of model_benchmark: Criteo's shape, one table for all slots, keys
-by a power law, AdaGrad on rows and on dense weights. With --batches the batches are those that it
-wrote there, else drawn from the same distribution; they wait on the device. Steps follow each other
-as in training, without waiting for each one's end. Ways: "fp32" (eager, no TF32), "tf32", "bf16"
-(autocast), "compiled" (torch.compile of the dense part for these sizes, bf16), "graphed" (forward
-and backward of the dense part as CUDA graphs, bf16; on a GPU only).
-The table's gradient is sparse, its update written by hand (sort, sum by row, AdaGrad on those rows):
-what PyTorch has of its own would touch the whole table. What is compiled comes last, and nothing
-goes on after --seconds. Python and torch only."""
+Prints JSON on stdout. The models and the data are those of model_benchmark: Criteo's shape, one
+table for all slots, power-law keys, AdaGrad on rows and on dense weights. With --batches the batches
+are read from the FILE that model_benchmark wrote, otherwise they are drawn from the same
+distribution; they are on the device before the first step. Steps are enqueued as in training,
+without waiting for each step to finish. Ways: "fp32" (eager, no TF32), "tf32", "bf16" (autocast),
+"compiled" (torch.compile of the dense part for these sizes, bf16), "graphed" (forward and backward
+of the dense part as CUDA graphs, bf16; on a GPU only).
+The gradient of the table is sparse, and its update is written by hand (sort, sum by row, AdaGrad on
+those rows), because PyTorch's own optimizer would touch the whole table. Compiled ways are measured
+last, and every measurement stops after --seconds. Needs only Python and torch."""
 import argparse
 import array
 import json
@@ -111,7 +112,7 @@ SAMPLE_BYTES = 4 * (1 + DENSE + SLOTS)
 
 
 def batches_of(args):
-    """Batches, and where they are from."""
+    """Returns the batches and a description of their source."""
     whole = args.batch * SAMPLE_BYTES
     size = os.path.getsize(args.batches) if args.batches else 0
     if size == 0 or size % whole != 0:
@@ -146,7 +147,7 @@ def batch_of(args, seed):
 
 
 class Step:
-    """One training step; `way` says in which arithmetic."""
+    """One training step; `way` selects the arithmetic."""
 
     def __init__(self, args, name, way):
         self.way = way
@@ -160,7 +161,7 @@ class Step:
                                          initial_accumulator_value=0.1)
         self.forward = self.net
         if way == "compiled":
-            torch.compiler.reset()  # or the sizes of the model before make these dynamic ones
+            torch.compiler.reset()  # otherwise the previous model's sizes make these dynamic
             self.forward = torch.compile(self.net, dynamic=False)
         torch.backends.cuda.matmul.allow_tf32 = way != "fp32"
         if way == "graphed":
@@ -170,7 +171,7 @@ class Step:
                 self.forward = torch.cuda.make_graphed_callables(self.net, samples)
 
     def autocast(self):
-        # A graph must not keep casts of weights from one step to the next.
+        # A graph must not cache casts of weights across steps.
         return torch.autocast("cuda" if self.cuda else "cpu", torch.bfloat16,
                               enabled=self.way in ("bf16", "compiled", "graphed"),
                               cache_enabled=self.way != "graphed")
@@ -194,7 +195,7 @@ class Step:
 
 
 def times_of(step, steps, batches):
-    """Milliseconds of each step, from the end of the one before, and the last loss."""
+    """Returns the milliseconds of each step, from the end of the previous one, and the last loss."""
     warm_up = 5
     ends, loss = [], None
     for i in range(warm_up + steps):
@@ -222,7 +223,7 @@ def measure(args, name, way, batches):
             "loss": round(loss, 6)}
 
 
-class OutOfTime(BaseException):  # not one that what is measured handles
+class OutOfTime(BaseException):  # not an Exception, so that the measured code does not catch it
     pass
 
 
@@ -259,7 +260,7 @@ def main():
             figure = measure_within(end - time.monotonic(), args, name, way, batches)
         except OutOfTime:
             figure = {"model": name, "way": way, "error": f"not within {args.seconds:g} s"}
-        except Exception as error:  # one way that does not work is a line of the report
+        except Exception as error:  # report a way that fails and continue with the others
             figure = {"model": name, "way": way, "error": str(error)[:200]}
         figures.append(figure)
         print(json.dumps(figures[-1]), file=sys.stderr, flush=True)

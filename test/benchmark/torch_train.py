@@ -3,7 +3,7 @@
 
 usage: torch_train.py DATA.npz --model dnn|deepfm [--batch 4096] [--iterations 150] [--threads 2]
 
-The loop is the plain, fast one: tensors in memory, one embedding table, fused Adam where there is
+The training loop is simple and fast: tensors in memory, one embedding table, fused Adam if there is
 one, gradient clipping at 10, and no data loader. DATA.npz: x int64 [n, fields], y float32 [n]."""
 import argparse
 import json

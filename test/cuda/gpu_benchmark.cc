@@ -1,13 +1,14 @@
-// What GPU 0 of this machine can do, and what the ops reach of it: one JSON on standard output.
+// Measures GPU 0 of this machine and the efficiency of the ops on it; prints one JSON to standard
+// output.
 //
-// First the machine's own roofs (copies, random rows, products, pinned transfers), then the
-// embedding ops in the configurations of public figures (10 tables of 1.68 million rows, 1,048,570
+// First the machine's roofs (copies, random rows, products, pinned transfers), then the embedding
+// ops in the configurations of published figures (10 tables of 1.68 million rows, 1,048,570
 // lookups, power law 1.05; DLRM's 26 tables at a batch of 65,536), then the dense ops at that
-// batch (of 16 bits: gpu_half_figures.h), and what stages a pass of such batches (gpu_staging.h).
-// Without a GPU: "device": null with the reason, and exit 0.
+// batch (16-bit: gpu_half_figures.h), and the staging of a pass of such batches (gpu_staging.h).
+// Without a GPU: "device": null with the reason, and exit code 0.
 //
-//   gpu_benchmark [--query]   only which GPU there is
-//                 [--small]   the same with little work: its figures say nothing
+//   gpu_benchmark [--query]   prints only the device
+//                 [--small]   small sizes, as a functional check: the figures are meaningless
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -60,7 +61,7 @@ void Copies(Figures& figures) {
   });
 }
 
-// Rows anywhere, sixteen added to one output so that writing hardly counts.
+// Random rows, sixteen pooled into each output, so that writes hardly count.
 void RandomRows(Figures& figures) {
   constexpr size_t kHot = 16;
   const size_t lookups = figures.Small(size_t{1} << 22), outputs = lookups / kHot;
@@ -87,7 +88,7 @@ void RandomRows(Figures& figures) {
   }
 }
 
-// What a product reads and how: the last is what DenseOps computes in.
+// The arithmetic of a product. DenseOps uses the last one.
 struct Arithmetic {
   const char* name;
   ElementType type;
@@ -102,7 +103,7 @@ Memory RandomOf(Figures& figures, size_t count, ElementType type) {
   if (type == ElementType::kFloat) return floats;
   Memory halves = figures.Take(2.0 * static_cast<double>(count));
   Convert(F(floats), Values(halves.data(), type), count, figures.stream());
-  (void)figures.stream().Wait();  // the floats end here
+  (void)figures.stream().Wait();  // before floats is freed
   return halves;
 }
 
@@ -127,7 +128,7 @@ void Product(Figures& figures, size_t m, size_t k, size_t n, const Arithmetic& i
   figures.stream().set_product_precision(ProductPrecision::kFloat32);
 }
 
-// Products alone, and beside their roof the layers of such types.
+// Products alone, and the layers of the same types against the same roof.
 void Products(Figures& figures) {
   const size_t square = figures.Small(8192), samples = figures.Small(65536);
   const size_t shapes[][2] = {{13, 512},    {512, 256},  {479, 1024},
@@ -142,7 +143,7 @@ void Products(Figures& figures) {
   }
 }
 
-// A batch of one row a slot; rank r of a table's rows is drawn with a probability of about r^-1.05.
+// A batch of one row per slot; rank r of a table's rows has probability proportional to r^-1.05.
 struct Lookups {
   Lookups(Figures& figures, size_t tables, size_t table_rows, size_t b, uint32_t seed) {
     std::mt19937 random(seed);
@@ -152,7 +153,7 @@ struct Lookups {
     std::vector<uint64_t> sorted;
     for (size_t o = 0; o < b * tables; ++o) {
       const auto rank = static_cast<size_t>(std::pow(1 + draw(random) * (most - 1), 1 / power));
-      // 1000003 is prime to both sizes of tables here, so every rank has a row of its own.
+      // 1000003 is coprime to the table sizes used here, so each rank maps to its own row.
       const size_t row = std::min(rank, table_rows - 1) * 1000003 % table_rows;
       wanted.push_back(static_cast<uint32_t>(o % tables * table_rows + row));
       places.push_back(static_cast<uint32_t>(o + 1));
@@ -181,7 +182,7 @@ struct Lookups {
 
 void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t table_rows,
                 size_t b, std::vector<size_t> dims) {
-  constexpr uint32_t kBatches = 4;  // in turn, so that the cache does not hold the next one's rows
+  constexpr uint32_t kBatches = 4;  // rotated, so that the next batch's rows are not cached
   std::vector<Lookups> batches;
   for (uint32_t i = 0; i < kBatches; ++i) batches.emplace_back(figures, tables, table_rows, b, i);
   const double outputs = static_cast<double>(b * tables);
@@ -216,7 +217,7 @@ void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t
       const size_t fields = kind == RuleKind::kSgd ? 0 : (kind == RuleKind::kAdam ? 2 : 1);
       const size_t stride = dim * (1 + fields);
       const double state = 8.0 * static_cast<double>(fields) * width;
-      // State of 1 and no step: the numbers stay finite however often it runs.
+      // With state 1 and step size 0 the numbers stay finite however often this runs.
       Fill(1, F(table), table.bytes() / 4, figures.stream());
       figures.Measure(title + rule_name, unique * (4 + 12 * width + state), unique * width * 10,
                       [&](size_t run) {
@@ -311,7 +312,7 @@ void DenseOps(Figures& figures) {
   }
 }
 
-// Exit code.
+// Returns the exit code.
 int Run(bool query_only, bool small) {
   const DeviceQuery query = QueryGpus();
   if (query.gpus.empty()) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/gpu_check.sh where there is no GPU: it says so in its report, and succeeds.
+# Tests scripts/gpu_check.sh without a GPU: it must report the reason and succeed.
 set -euo pipefail
 script="$(dirname "$0")/../../scripts/gpu_check.sh"
 work="$(mktemp -d)"
@@ -7,7 +7,7 @@ trap 'rm -rf "$work"' EXIT
 
 query="$("$CISTERN_BIN/gpu_benchmark" --query)"
 if ! grep -q '"device": null' <<<"$query"; then
-  echo "gpu_check_test: skipped, this machine has a GPU: run scripts/gpu_check.sh"
+  echo "gpu_check_test: skipped because this machine has a GPU; run scripts/gpu_check.sh"
   exit 77
 fi
 fail() {
@@ -15,12 +15,12 @@ fail() {
   exit 1
 }
 "$script" --bin "$CISTERN_BIN" --out "$work/report.json" >"$work/said" 2>&1 ||
-  fail "without a GPU it failed: $(cat "$work/said")"
+  fail "gpu_check.sh failed without a GPU: $(cat "$work/said")"
 grep -q '"device": null' "$work/report.json" || fail "the report names a device"
-grep -q '"reason": "..*"' "$work/report.json" || fail "the report gives no reason"
+grep -q '"reason": "..*"' "$work/report.json" || fail "the report has no reason"
 if command -v python3 >/dev/null; then python3 -m json.tool "$work/report.json" >/dev/null; fi
 
-# With a GPU, as far as programs that pretend can tell: the report is one JSON of their parts.
+# With a GPU, simulated by stub programs: the report is one JSON that combines their parts.
 mkdir "$work/bin"
 cat >"$work/pretend" <<'END'
 #!/bin/sh
@@ -38,13 +38,13 @@ pretend gpu_benchmark '{
 }'
 pretend model_benchmark '{"rows": 3}'
 CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||
-  fail "with a GPU it failed: $(cat "$work/said")"
+  fail "gpu_check.sh failed with stub programs: $(cat "$work/said")"
 grep -q '"device": "pretended"' "$work/report.json" || fail "the report does not name the device"
-grep -q '"models": {"rows": 3}' "$work/report.json" || fail "the report lacks the models"
+grep -q '"models": {"rows": 3}' "$work/report.json" || fail "the report has no models"
 if command -v python3 >/dev/null; then python3 -m json.tool "$work/report.json" >/dev/null; fi
 
 
-# A test that fails is tried again by itself: the others may have failed for it.
+# A failed test is run again alone, because another test may have caused its failure.
 cat >"$work/bin/failing" <<'END'
 #!/bin/sh
 case "$*" in
@@ -59,13 +59,14 @@ END
 chmod +x "$work/bin/failing"
 ln -sf failing "$work/bin/op_test"
 if CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1; then
-  fail "with tests that fail it succeeded"
+  fail "gpu_check.sh succeeded although tests failed"
 fi
 grep -q '"op_test_on_gpu, failed tests alone", "result": "of 2 failing: First.Test"' "$work/report.json" ||
-  fail "the report does not tell which test fails alone: $(cat "$work/report.json")"
+  fail "the report does not name the test that fails alone: $(cat "$work/report.json")"
 ln -sf "$work/pretend" "$work/bin/op_test"
 
-# What hangs costs its own limit; what it said until then is in the report, and the rest is left out.
+# A program that hangs uses up only its own limit. Its output so far is in the report; later steps
+# are skipped.
 cat >"$work/hanging" <<'END'
 #!/bin/sh
 echo 'half a "figure"' >&2
@@ -76,16 +77,16 @@ ln -sf "$work/hanging" "$work/bin/model_benchmark"
 code=0
 CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" --limit 40 \
   >"$work/said" 2>&1 || code=$?
-[ "$code" = 1 ] || fail "with a program that hangs it ended with $code: $(cat "$work/said")"
+[ "$code" = 1 ] || fail "gpu_check.sh exited with $code on a program that hangs: $(cat "$work/said")"
 grep -q '"models", "result": "failed, not ended within' "$work/report.json" ||
-  fail "the report does not name what hangs"
-grep -q 'half a \\"figure\\"' "$work/report.json" || fail "what it said is lost"
+  fail "the report does not name the program that hangs"
+grep -q 'half a \\"figure\\"' "$work/report.json" || fail "the output of the program that hangs is lost"
 if command -v python3 >/dev/null; then python3 -m json.tool "$work/report.json" >/dev/null; fi
-# Through a file: grep -q goes with the first match, and tar would end by a broken pipe.
+# Through a file: grep -q exits at the first match, and tar would fail with a broken pipe.
 tar -tzf "$work/report.logs.tgz" >"$work/names"
-grep -q models.log "$work/names" || fail "there is no log of it"
+grep -q models.log "$work/names" || fail "the archive has no models.log"
 
-# The programs themselves, on the emulated GPU, with little work.
+# The real programs on the emulated GPU, with small sizes.
 if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benchmark_emulated" ]; then
   emulate() {  # PROGRAM EMULATED FLAGS
     rm -f "$work/bin/$1"
@@ -103,25 +104,25 @@ if [ -x "$CISTERN_BIN/gpu_benchmark_emulated" ] && [ -x "$CISTERN_BIN/model_benc
   if [ -x "$CISTERN_BIN/cistern-emulated" ]; then emulate cistern cistern-emulated ""; fi
   emulate model_benchmark model_benchmark_emulated "--batch 4 --rows 1000 --steps 1 deepfm"
   "$script" --bin "$work/bin" --out "$work/report.json" >"$work/said" 2>&1 ||
-    fail "on the emulated GPU it failed: $(cat "$work/said")"
+    fail "gpu_check.sh failed on the emulated GPU: $(cat "$work/said")"
   for part in '"device": "emulated GPU"' '"model": "deepfm", "way": "bf16, no graph"' \
     '"share_of_roof": 0.0' '"way": "pass cycle"' '"way": "determinism", "runs": 2, "same_bits": true' \
     '"name": "DotInteraction, 26 slots, D=128"' '"name": "model_test_on_gpu", "result": "passed"'; do
     grep -qF "$part" "$work/report.json" || fail "the report lacks $part"
   done
   if [ -x "$CISTERN_BIN/cistern-emulated" ]; then
-    grep -q '"training_on_gpu", "result": "passed"' "$work/report.json" || fail "no whole training passed"
+    grep -q '"training_on_gpu", "result": "passed"' "$work/report.json" || fail "no training passed on the GPU"
   fi
   python3 -m json.tool "$work/report.json" >/dev/null
 fi
 
 code=0
 "$script" --bin "$CISTERN_BIN" --out /proc/report.json >"$work/said" 2>&1 || code=$?
-[ "$code" = 2 ] || fail "with a report that cannot be written it ended with $code"
-grep -q "/proc/report.json cannot be written" "$work/said" || fail "it does not name the report"
+[ "$code" = 2 ] || fail "gpu_check.sh exited with $code on an unwritable report"
+grep -q "/proc/report.json cannot be written" "$work/said" || fail "the error does not name the report"
 
 code=0
 "$script" --bin "$work" >"$work/said" 2>&1 || code=$?
-[ "$code" = 2 ] || fail "without programs it ended with $code"
-grep -q "op_test is missing" "$work/said" || fail "it does not name what is missing"
+[ "$code" = 2 ] || fail "gpu_check.sh exited with $code on missing programs"
+grep -q "op_test is missing" "$work/said" || fail "the error does not name the missing program"
 echo "gpu_check_test: passed"

@@ -1,5 +1,5 @@
-// Times of a GPU beside the roofs that the same run measures, as JSON: what gpu_benchmark is made
-// of.
+// Measures times on a GPU, relates them to the roofs that the same run measures, and reports JSON:
+// the base of gpu_benchmark.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,11 @@ namespace cistern {
 // Threads: one.
 class Figures {
  public:
-  // shrink > 1: sizes are so many times smaller and there are few runs, to see that all of it
-  // works.
+  // shrink > 1: sizes are divided by shrink and there are few runs, for a quick functional check.
   Figures(Stream& stream, MemoryPool& pool, size_t shrink)
       : stream_(stream), pool_(pool), shrink_(shrink), runs_(shrink > 1 ? 2 : 20) {}
 
-  // A size of the benchmark, at least `least` where it is shrunk.
+  // A benchmark size: n divided by shrink, but at least min(n, least).
   size_t Small(size_t n, size_t least = 32) const {
     return std::max(n / shrink_, std::min(n, least));
   }
@@ -57,9 +56,9 @@ class Figures {
     return ms.empty() ? 0 : ms[ms.size() / 2];
   }
 
-  // Times call and notes it beside the roof that is nearer: what the copy moves, or the largest
-  // product's rate. bytes, flops: what it must move and do. items: what is counted a second, if
-  // anything is.
+  // Times call and records it relative to the nearer roof: copy bandwidth, or the rate of the
+  // largest product. bytes, flops: the minimum that call moves and computes. items: if not 0, also
+  // reports items per second.
   void Measure(const std::string& name, double bytes, double flops,
                const std::function<void(size_t run)>& call, double items = 0) {
     const double ms = Time(call);
@@ -77,14 +76,14 @@ class Figures {
   }
 
   void set_copy_gb_s(double rate) { copy_gb_s_ = rate; }
-  // Of products in an arithmetic; the roof of what is measured from now on.
+  // Sets the product rate of an arithmetic; it is the roof of the following measurements.
   void set_product_roof(const char* arithmetic, double tflop_s) {
     product_tflop_s_ = tflop_s;
     product_roofs_.push_back(
         absl::StrFormat("  \"product_%s_tflop_s\": %.2f,\n", arithmetic, tflop_s));
   }
 
-  // What stands between the braces of the report.
+  // The fields of the JSON report, without the outer braces.
   std::string Json() const {
     return absl::StrFormat("  \"copy_gb_s\": %.1f,\n%s  \"figures\": [\n%s\n  ]", copy_gb_s_,
                            absl::StrJoin(product_roofs_, ""), absl::StrJoin(lines_, ",\n"));
@@ -92,20 +91,21 @@ class Figures {
 
   Stream& stream() { return stream_; }
 
-  // Whether there is so much memory left: what does not fit is left out, and the others go on.
+  // Whether the pool has room for `bytes`. Measurements that do not fit are skipped.
   bool Fits(double bytes) const {
     return static_cast<double>(pool_.bytes()) + bytes <
            0.9 * static_cast<double>(pool_.cap_bytes());
   }
 
-  // Memory of the device; empty and an error in the stream if there is not so much.
+  // Allocates device memory. If there is not enough, returns empty memory and records the error in
+  // the stream.
   Memory Take(double bytes, MemoryPlace place = MemoryPlace::kDevice) {
     absl::StatusOr<Memory> memory = pool_.Take(place, static_cast<size_t>(bytes), "benchmark");
     stream_.Record(memory.status());
     return memory.ok() ? *std::move(memory) : Memory();
   }
 
-  // Random numbers in [-1, 1): a product of zeros is faster than one of numbers.
+  // Random numbers in [-1, 1): products of zeros run faster than products of other numbers.
   Memory Random(double floats) {
     Memory memory = Take(floats * 4);
     std::vector<float> some(size_t{1} << 20);

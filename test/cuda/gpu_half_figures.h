@@ -1,6 +1,6 @@
-// What 16-bit activations cost: dense layers and interactions of such types at DLRM's batch, as
-// gpu_benchmark measures them. Of float16 layers the ReLU is undone in the product, by a mask, and
-// beside it, so that the report says which is faster.
+// The 16-bit part of gpu_benchmark: dense layers and interactions at DLRM's batch. Float16 layers
+// are measured with the ReLU backward fused into the product, by a mask, and as a separate sweep,
+// so that the report shows which is faster.
 #pragma once
 
 #include "cuda/op/dense/bias_gradient.h"
@@ -13,7 +13,7 @@ namespace cistern::op {
 
 class HalfFigures {
  public:
-  // The product roof should be that of the type.
+  // The product roof must be that of `type`.
   HalfFigures(Figures& figures, ElementType type)
       : figures_(figures),
         type_(type),
@@ -31,7 +31,7 @@ class HalfFigures {
     Memory floats = figures_.Random(static_cast<double>(count));
     Memory halves = figures_.Take(2.0 * static_cast<double>(count));
     Convert(floats.view<float>().data, At(halves), count, figures_.stream());
-    (void)figures_.stream().Wait();  // the floats end here
+    (void)figures_.stream().Wait();  // before floats is freed
     return halves;
   }
   Values At(Memory& memory) const { return {memory.data(), type_}; }
@@ -69,7 +69,7 @@ class HalfFigures {
       FullyConnectedBackward(At(x), At(weight), At(y), Write::kOverwrite, At(dx), dw, b_, k, n,
                              scratch, stream);
     });
-    if (k != n) return;  // else the mask that was made is one of x's shape
+    if (k != n) return;  // the mask has the shape of x only if k == n
     Measure("FullyConnectedBackwardBehindRelu with mask" + shape, backward, 2 * flops, [&] {
       FullyConnectedBackwardBehindRelu(At(x), mask, At(weight), At(y), At(dx), dw, b_, k, n,
                                        scratch, stream);

@@ -1,7 +1,7 @@
-// The ops that stage a pass, at DLRM's size: what gpu_benchmark measures of them.
+// The part of gpu_benchmark that measures the ops that stage a pass, at DLRM's size.
 //
-// A pass with 26 million keys; batches of 65,536 samples with a key of each of 26 tables, power law
-// 1.05. Their bytes are those of the heads of the .cu files.
+// A pass with 26 million keys; batches of 65,536 samples with one key per table, 26 tables, power
+// law 1.05. Bytes per op are those in the header comments of the .cu files.
 #pragma once
 
 #include <cmath>
@@ -29,7 +29,7 @@ class StagingFigures {
     std::vector<Key> keys(batch_size_);
     for (size_t i = 0; i < batch_size_; ++i) {
       const auto rank = static_cast<size_t>(std::pow(1 + draw(random) * (most - 1), 1 / power));
-      // A prime: every rank has a key of its own.
+      // 1000003 is prime: each rank maps to its own key.
       keys[i] = i % kTables * table_keys_ + std::min(rank, table_keys_ - 1) * 1000003 % table_keys_;
     }
     batch_ = figures.Upload(keys);
@@ -48,7 +48,7 @@ class StagingFigures {
     if (!stream_.status().ok()) return;
     AddDistinctKeys(all_keys.view<Key>().data, keys_, nullptr, 0, At<uint64_t>(held_),
                     At<uint64_t>(count_), nullptr, scratch_.data(), stream_);
-    (void)stream_.Wait();  // all_keys ends here
+    (void)stream_.Wait();  // before all_keys is freed
   }
 
   void AddKeys() {
@@ -77,7 +77,7 @@ class StagingFigures {
             });
   }
 
-  // After Index, which finds the rows.
+  // Requires Index, which finds the rows.
   void Segments() {
     Memory segment_rows = Take<Row>(batch_size_), segment_offsets = Take<uint32_t>(batch_size_ + 1),
            outputs = Take<uint32_t>(batch_size_), distinct = Take<uint32_t>(1),
@@ -90,7 +90,7 @@ class StagingFigures {
             });
   }
 
-  // After Index. The rows are copied each time, which counts: a call numbers them.
+  // Requires Index. The measured time includes a copy of the rows, because a call overwrites them.
   void Compact() {
     Memory rows = Take<Row>(batch_size_), distinct_rows = Take<Row>(batch_size_),
            distinct = Take<uint32_t>(1),

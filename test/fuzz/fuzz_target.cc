@@ -22,7 +22,7 @@ uint64_t NumberOf(const char* variable, uint64_t otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &number) ? number : otherwise;
 }
 
-// A run that takes this long hangs; the process ends with its seed.
+// A run that takes longer counts as a hang: the process prints its seed and ends.
 constexpr unsigned kHangSeconds = 120;
 volatile uint64_t seed_of_run = 0;
 

@@ -1,4 +1,4 @@
-// What a fuzzer calls: something that takes outside bytes, as a function of bytes.
+// A fuzz target: code that reads external bytes, as a function of bytes.
 #pragma once
 
 #include <string>
@@ -8,22 +8,23 @@
 
 namespace cistern {
 
-// `run` may meet any error; it must not crash, hang, or let something through that is forbidden,
-// which it checks itself and stops the process for.
+// `run` may get any error, but must not crash, hang or accept invalid input. It checks the results
+// itself and aborts the process if they are invalid.
 struct FuzzTarget {
   const char* name;  // its corpus is test/fuzz/corpus/<name>
   void (*run)(absl::string_view bytes);
 };
 
-// Changes 1 to 4 places of `bytes`: bits flipped, bytes set, put in, taken out, copied from
-// elsewhere, numbers written. The same seed makes the same change.
+// Mutates 1 to 4 places of `bytes`: flips a bit, sets, inserts, erases or copies bytes, writes a
+// number, or truncates. A pure function of the seed and the bytes.
 void MutateBytes(uint64_t seed, std::string* bytes);
 
-// Runs every file of the target's corpus. Fails the test if there is none.
+// Runs the target on every file of its corpus. Fails the test if the corpus is empty.
 void RunCorpus(const FuzzTarget& target);
 
-// Runs files of the corpus changed by seeds CISTERN_FUZZ_FIRST (0) up, CISTERN_FUZZ_RUNS (`runs`)
-// of them. A run that takes minutes ends the process with its seed.
+// Runs the target on mutated files of its corpus. The environment variables CISTERN_FUZZ_FIRST
+// (default 0) and CISTERN_FUZZ_RUNS (default `runs`) set the first seed and the number of seeds. A
+// run that takes minutes ends the process and prints its seed.
 void RunChangedCorpus(const FuzzTarget& target, uint64_t runs);
 
 }  // namespace cistern

@@ -1,5 +1,5 @@
-// A server in this process with three small tables, one committed pass and a writer whose secret is
-// known: what the targets of rpc_targets.h call. Its disk is in memory.
+// A server for the targets of rpc_targets.h. It runs in this process, with three small tables, one
+// committed pass, a writer with a known secret, and a file system in memory.
 #pragma once
 
 #include <memory>
@@ -22,23 +22,23 @@ class FuzzedNode {
   // The error of the reply, or OK.
   absl::Status Call(FrameKind kind, Frame request);
 
-  // What a caller learns from Hello, with the writer's secret.
+  // The identity from Hello, plus the writer's secret.
   v1::Identity identity();
   uint64_t committed();
-  // Digests of all tables: what no refused call may change.
+  // The digests of all tables. A refused call must not change them.
   std::vector<uint64_t> Digests();
 
-  // Makes a manifest one that follows the newest, as far as its place in the row goes.
+  // Sets the fields of a manifest that make it the successor of the newest one.
   void FollowNewest(v1::Manifest* manifest);
 
-  // The calls of a writer that commits the next pass with one push, in order, as the node has them
-  // answered: for the corpus.
+  // A control-plane call, for the corpus.
   struct Step {
     std::string verb;
     std::unique_ptr<google::protobuf::Message> request;
   };
+  // Commits the next pass as the writer does, with one push per table kind. Returns the calls.
   std::vector<Step> CommitPass();
-  // A push of `table` (or, dense, its rows), of worker 0.
+  // A push from worker 0: rows of table 0 or, if `dense`, of the dense table.
   Frame PushFrame(bool dense, uint64_t sequence);
 
  private:

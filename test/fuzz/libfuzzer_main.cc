@@ -1,4 +1,4 @@
-// The entry that libFuzzer calls; CISTERN_FUZZ_TARGET is a name in the list that
+// The entry point for libFuzzer. CISTERN_FUZZ_TARGET is the name of a target in the list that
 // CISTERN_FUZZ_TARGETS returns (ReaderTargets, RpcTargets, MeetingTargets).
 #include <cstdint>
 #include <cstring>

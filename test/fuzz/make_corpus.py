@@ -1,7 +1,7 @@
-"""Writes the first files of corpus/: one of each kind that the readers know. Standard library only.
+"""Writes the initial files of corpus/, one of each kind that the readers support. Standard library only.
 
-Shape: one label, two dense features, inputs of 2 slots and 1; sizes 10, 4 and 7 (reader_targets.cc).
-Files that a fuzzer finds are added beside them and kept.
+Shape: one label, two dense features, inputs with 2 slots and 1 slot, sizes 10, 4 and 7 (reader_targets.cc).
+Files that a fuzzer finds are added to the same folders and kept.
 """
 
 import pathlib

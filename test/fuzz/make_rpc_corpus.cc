@@ -1,5 +1,6 @@
-// Writes the first files of corpus/frame and corpus/control, from what a server answers: every verb
-// alone, a whole pass, and every kind of frame. Files that a fuzzer finds are added beside them.
+// Writes the initial files of corpus/frame and corpus/control, using the replies of a server: every
+// verb alone, a complete pass, and every kind of frame. Files that a fuzzer finds are added to the
+// same folders.
 //
 //   make_rpc_corpus test/fuzz/corpus
 #include <filesystem>
@@ -33,7 +34,7 @@ std::string CallOf(const std::string& name, uint8_t flags, const Message& reques
          message;
 }
 
-// A request with every field that has a plain meaning.
+// A request with valid values in the usual fields.
 std::unique_ptr<Message> Filled(const Verb& verb, const v1::Identity& identity) {
   std::unique_ptr<Message> request(verb.request->New());
   const auto* own = request->GetDescriptor()->FindFieldByName("identity");
@@ -71,7 +72,7 @@ void PutControl(const std::filesystem::path& folder) {
     Put(folder / (verb.name + "_empty"),
         CallOf(verb.name, kWriter | kOnEmpty, *Filled(verb, empty.identity())));
   }
-  // The pushes of a pass are frames: here it has none.
+  // Pushes are frames, not control-plane calls, so this pass has none.
   std::string pass, save;
   for (const FuzzedNode::Step& step : durable.CommitPass()) {
     if (auto* seal = dynamic_cast<v1::SealPassRequest*>(step.request.get())) {

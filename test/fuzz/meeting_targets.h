@@ -1,4 +1,4 @@
-// What a worker reads from other workers, as functions of bytes that check what comes of it.
+// Fuzz targets for the bytes that a worker reads from other workers.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace cistern {
 
 // hello: the first bytes of a connection to the port where workers meet
-// leader: what worker 0 says of the fleet's state
+// leader: the state of the fleet, as worker 0 sends it
 const std::vector<FuzzTarget>& MeetingTargets();
 
 }  // namespace cistern

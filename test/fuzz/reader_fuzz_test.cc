@@ -1,7 +1,7 @@
-// The kept corpus of every reader, as it is and changed at random: no crash, no hang, no sample
-// that a format forbids. CISTERN_FUZZ_RUNS=1000000 changes each reader's corpus so often (default
-// 20000, a tenth of it for Parquet), CISTERN_FUZZ_FIRST=3000000 with other seeds than the first so
-// many; what is found goes into the corpus.
+// Runs every reader on its kept corpus, unchanged and with random mutations: no crash, no hang, no
+// sample that a format forbids. CISTERN_FUZZ_RUNS=1000000 sets the number of mutations per reader
+// (default 20000, for Parquet 2000), CISTERN_FUZZ_FIRST=3000000 the first seed. Add files that fail
+// to the corpus.
 #include <gtest/gtest.h>
 
 #include "test/fuzz/reader_targets.h"
@@ -13,12 +13,12 @@ class ReaderFuzz : public testing::TestWithParam<FuzzTarget> {};
 INSTANTIATE_TEST_SUITE_P(Readers, ReaderFuzz, testing::ValuesIn(ReaderTargets()),
                          [](const auto& target) { return target.param.name; });
 
-TEST_P(ReaderFuzz, TheKeptCorpusIsRead) {
+TEST_P(ReaderFuzz, ReadsOrRefusesTheCorpus) {
   RunCorpus(GetParam());
 }
 
-TEST_P(ReaderFuzz, ChangedBytesAreReadOrRefused) {
-  // Parquet files are opened through much more code, and the others' files are small.
+TEST_P(ReaderFuzz, ReadsOrRefusesChangedBytes) {
+  // Opening a Parquet file runs far more code, and the files of the other readers are small.
   const bool is_slow = std::string(GetParam().name) == "parquet";
   RunChangedCorpus(GetParam(), is_slow ? 2000 : 20000);
 }

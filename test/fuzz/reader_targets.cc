@@ -16,15 +16,14 @@
 namespace cistern {
 namespace {
 
-// Bytes as a file that no disk sees: the same one run after run, because making one takes longer
-// than to read it.
+// A file in memory. All runs reuse it, because creating a file takes longer than reading it.
 class MemoryFile {
  public:
   MemoryFile() : fd_(memfd_create("fuzz", MFD_CLOEXEC)) { CISTERN_CHECK(fd_ >= 0); }
   ~MemoryFile() { close(fd_); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
-  // Puts `bytes` in place of what it held.
+  // Replaces the contents by `bytes`. Returns the path.
   const std::string& Hold(absl::string_view bytes) {
     CISTERN_CHECK(ftruncate(fd_, static_cast<off_t>(bytes.size())) == 0);
     size_t done = 0;
@@ -42,7 +41,7 @@ class MemoryFile {
   const std::string path_ = absl::StrCat("/proc/self/fd/", fd_);
 };
 
-// The shape of every target: one label, two dense features, inputs of 2 slots and 1.
+// The shape of every target: one label, two dense features, inputs with 2 slots and 1 slot.
 DataSetOptions Options(DataFormat format) {
   DataSetOptions options;
   options.format = format;
@@ -51,7 +50,7 @@ DataSetOptions Options(DataFormat format) {
   return options;
 }
 
-// What every reader promises of what it hands out.
+// Checks what every reader guarantees about its output.
 void CheckBlock(const DataSetOptions& options, const SampleBlock& block) {
   const SampleShape& shape = options.shape;
   CISTERN_CHECK(block.label.size() == block.size * shape.label_dim);
@@ -85,7 +84,7 @@ void ReadSamples(const DataSetOptions& options) {
   }
 }
 
-// The first byte says which of the four kinds the rest is.
+// The first byte selects one of the four kinds of Norm files.
 void ReadNorm(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
@@ -96,7 +95,7 @@ void ReadNorm(absl::string_view bytes) {
   ReadSamples(options);
 }
 
-// The first byte says whether labels and dense features are floats.
+// The first byte selects whether labels and dense features are floats.
 void ReadRaw(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
@@ -113,7 +112,7 @@ void ReadParquet(absl::string_view bytes) {
   ReadSamples(options);
 }
 
-// As the _metadata.json beside test/golden/parquet/metadata's file, whose columns these are.
+// Reads the bytes as the _metadata.json of the file in test/golden/parquet/metadata.
 void ReadMetadata(absl::string_view bytes) {
   static const ParquetOutline kFile = {
       "part_0.parquet", {"C3", "id", "I2", "label", "C1", "I1", "C2"}, 10};
@@ -135,7 +134,7 @@ void ReadList(absl::string_view bytes) {
   if (paths.ok()) CISTERN_CHECK(paths->size() <= bytes.size() + 1);
 }
 
-// The first byte says the width of keys.
+// The first byte selects the key width.
 void ReadKeyset(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file, data;

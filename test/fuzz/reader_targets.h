@@ -1,4 +1,4 @@
-// Each reader of data files as a function of bytes that checks what the reader hands out.
+// Fuzz targets for the readers of data files. They check the output of each reader.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace cistern {
 
-// norm, raw, file_list, keyset, metadata (a _metadata.json), parquet (where built). None lets a
-// sample through that its format forbids.
+// norm, raw, file_list, keyset, metadata (a _metadata.json), parquet (if built). They abort if a
+// reader accepts a sample that its format forbids.
 const std::vector<FuzzTarget>& ReaderTargets();
 
 }  // namespace cistern

@@ -1,6 +1,6 @@
-// The kept corpus of what servers and workers read from the network, as it is and changed at
-// random: no crash, no hang, no exception, nothing changed by a call that was refused. The
-// variables of reader_fuzz_test.cc.
+// Runs the kept corpus of network input for servers and workers, unchanged and with random
+// mutations: no crash, no hang, no exception, and refused calls change nothing. Uses the
+// environment variables of reader_fuzz_test.cc.
 #include <gtest/gtest.h>
 
 #include "test/fuzz/meeting_targets.h"
@@ -15,11 +15,11 @@ INSTANTIATE_TEST_SUITE_P(Meeting, RpcFuzz, testing::ValuesIn(MeetingTargets()),
 INSTANTIATE_TEST_SUITE_P(Rpc, RpcFuzz, testing::ValuesIn(RpcTargets()),
                          [](const auto& target) { return target.param.name; });
 
-TEST_P(RpcFuzz, TheKeptCorpusIsAnsweredOrRefused) {
+TEST_P(RpcFuzz, AnswersOrRefusesTheCorpus) {
   RunCorpus(GetParam());
 }
 
-TEST_P(RpcFuzz, ChangedBytesAreAnsweredOrRefused) {
+TEST_P(RpcFuzz, AnswersOrRefusesChangedBytes) {
   RunChangedCorpus(GetParam(), 20000);
 }
 

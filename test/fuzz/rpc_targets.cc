@@ -13,17 +13,17 @@ namespace {
 
 using google::protobuf::Message;
 
-constexpr int kMaxCalls = 8;  // of one input
+constexpr int kMaxCalls = 8;  // per input
 constexpr int kRunsOfNode = 1000;
 
-// No line a run: neither the server's, nor one of protobuf for each text that is no UTF-8.
+// Turns off the log of the server, and protobuf's messages about invalid UTF-8.
 void BeQuiet() {
   SetLogLevel("off");
   google::protobuf::SetLogHandler(nullptr);
 }
 
-// One node a kind, made again once an input has changed it, so that inputs mean the same wherever
-// they come.
+// One node per kind. A node that an input has changed is replaced, so that the effect of an input
+// does not depend on earlier inputs.
 class Nodes {
  public:
   FuzzedNode& Get(FuzzedNode::Kind kind) {
@@ -58,7 +58,7 @@ Frame InPieces(const std::string& bytes) {
   return frame;
 }
 
-// What ReadHeader lets through has the body that its counts ask for.
+// Checks that a frame that ReadHeader accepts has a body of the declared size.
 void CheckHeader(const Frame& frame, FrameKind kind, bool reply) {
   FrameReader reader(frame);
   const absl::StatusOr<FrameHeader> header = ReadHeader(reader, kind, reply);
@@ -116,11 +116,11 @@ void RunFrame(absl::string_view input) {
   CheckHeader(frame, kind, false);
   CheckHeader(frame, kind, true);
   CISTERN_CHECK(!IsUnforeseen(node.Call(kind, frame)));
-  // A pull or a scan changes nothing, and a push nothing before its pass commits.
+  // Pulls and scans change nothing, and a push changes nothing before its pass commits.
   if (runs % 64 == 0) CISTERN_CHECK(node.Digests() == digests);
 }
 
-// Sets what the flags ask for in a request.
+// Sets the fields of a request that the flags select.
 void Right(uint8_t flags, FuzzedNode& node, Message* request) {
   const auto* field = request->GetDescriptor()->FindFieldByName("identity");
   const auto* reflection = request->GetReflection();
@@ -155,7 +155,7 @@ bool OnlyLooks(const std::string& verb) {
   return false;
 }
 
-// Verbs whose refusal must leave everything as it was, and which only the writer may call.
+// Whether only the writer may call the verb. A refused call must change nothing.
 bool IsWriters(const std::string& verb) {
   for (const char* writing : {"BeginPass", "SealPass", "PreparePass", "Decide", "CommitPass",
                               "AbortPass", "Load", "Clear", "UpdateAfterSave"}) {
@@ -164,7 +164,7 @@ bool IsWriters(const std::string& verb) {
   return false;
 }
 
-// One call; false if there are no bytes for it.
+// Runs one call; false if there are too few bytes left.
 bool RunCall(FuzzedNode& node, bool has_tables, absl::string_view* input, bool* changed) {
   if (input->size() < 4) return false;
   const auto at = [&](size_t i) { return static_cast<uint8_t>((*input)[i]); };
@@ -181,8 +181,8 @@ bool RunCall(FuzzedNode& node, bool has_tables, absl::string_view* input, bool* 
   const absl::Status answer = verb.Call(node.control(), *request);
   CISTERN_CHECK(!IsUnforeseen(answer));
   *changed |= !OnlyLooks(verb.name) && answer.ok();
-  // A refusal changes what Digests says only where the tables are being given up, which only a
-  // writer's call does.
+  // A refused call can change the digests only while tables are being dropped, which only the
+  // writer can cause.
   if (watched && !answer.ok()) CISTERN_CHECK(node.Digests() == before);
   return true;
 }

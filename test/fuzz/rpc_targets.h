@@ -1,4 +1,4 @@
-// What a server reads from the network, as functions of bytes that check what comes of it.
+// Fuzz targets for the bytes that a server reads from the network.
 #pragma once
 
 #include <vector>
@@ -7,16 +7,16 @@
 
 namespace cistern {
 
-// frame: a byte of flags, then a frame: read as a request and as a reply, and handed to a server.
-//   bits 0 to 2 the kind; 3: the caller's identity is made right; 4: the body's hash is made that
-//   of the writer; 5: the pass is made the open one; 6: the frame comes in pieces of 7 bytes
-// control: calls of the control plane, one after the other on one server. A call is a byte for the
-//   verb (its place in CISTERN_CONTROL_METHODS), a byte of flags, two bytes of length, the message.
-//   bits 0: the identity is made right; 1: with the writer's secret; 2: pass, changes
-//   and the manifest's place are made those of the next pass; the first call also 6: the server's
-//   commits are durable; 7: it has no tables
-// Neither lets a call through that leaves other committed rows behind than before, unless the
-// writer has made it.
+// frame: a byte of flags, then a frame. Reads the frame as a request and as a reply, and passes
+//   it to a server. Bits 0 to 2: the kind; 3: sets the caller's identity; 4: sets the body hash
+//   that the writer would send; 5: sets the pass to the open one; 6: splits the frame into pieces
+//   of 7 bytes.
+// control: a sequence of control-plane calls on one server. A call is a byte for the verb (index
+//   in CISTERN_CONTROL_METHODS), a byte of flags, two bytes of length, and the message. Bit 0: sets
+//   the identity; 1: adds the writer's secret; 2: sets pass, changes and the manifest's predecessor
+//   to those of the next pass. In the first call also 6: the server's commits are durable; 7: the
+//   server has no tables.
+// Both abort if a call that is not the writer's changes committed rows.
 const std::vector<FuzzTarget>& RpcTargets();
 
 // Bits of the flags above.

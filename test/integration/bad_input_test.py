@@ -1,4 +1,4 @@
-"""Each kind of bad input ends with its exit code and a message that says what, where and why."""
+"""Each kind of bad input gives its exit code and a message with the fault, its place and the reason."""
 
 import socket
 import struct
@@ -48,14 +48,14 @@ class BadModelFile(ProgramTest):
 
 
 class NothingIsLeftBehind(ProgramTest):
-    """A run that is refused does not stand in the way of the next one."""
+    """A refused run does not prevent the next one."""
 
     def refused(self, code, *messages):
         out = self.folder / "run"
         self.expect(run("cistern", "train", self.config, "--out", out), code, *messages)
         return out
 
-    def test_what_can_be_seen_before_a_run_leaves_no_folder(self):
+    def test_refusal_before_the_run_leaves_no_folder(self):
         changes = [
             (lambda content: content["layers"][4].update(bottom="concat9"), 2, "concat9"),
             (lambda content: content["layers"][4].update(bottom="fc2"), 2, "closes a cycle"),
@@ -76,15 +76,15 @@ class NothingIsLeftBehind(ProgramTest):
                 {key: str(self.folder / "none.norm")}))
             self.assertFalse(self.refused(4, f"layers[0].{key}", "holds no sample").exists())
 
-    def test_a_run_that_ended_before_its_first_commit_is_no_run(self):
+    def test_run_without_a_commit_can_be_replaced(self):
         content = self.train_file.read_bytes()
         self.train_file.write_bytes(content[:-5])
         self.assertTrue((self.refused(4, "cut short") / "state").exists())
         self.train_file.write_bytes(content)
         self.run_ok("cistern", "train", self.config, "--out", self.folder / "run")
-        self.refused(2, "holds the state of a run already")
+        self.refused(2, "already holds the state of a run")
 
-    def test_a_keyset_that_misses_a_key(self):
+    def test_keyset_without_a_key_of_the_data(self):
         keyset = self.folder / "train.keyset"
         self.run_ok("cistern", "data", "keyset", "--model", self.config, "--out", keyset)
         self.write_model(lambda content: (content["solver"].update(num_epochs=1),
@@ -109,7 +109,7 @@ class NothingIsLeftBehind(ProgramTest):
                     self.folder / "data", "--samples", 300, "--test-samples", 100)
         self.refused(4, "train.norm: record ", "slot 3 of input 0: key ",
                      "is outside [151, 171) that slot_size_array[3]")
-        # What is generated for the model lies within.
+        # Data generated for the model stays within the slots.
         self.run_ok("cistern", "train", self.config, "--out", self.folder / "good",
                     "--set", f"layers.0.source={self.folder / 'data/train/file_list.txt'}",
                     "--set", f"layers.0.eval_source={self.folder / 'data/test/file_list.txt'}")
@@ -126,7 +126,7 @@ class BadData(ProgramTest):
         self.train_file.write_bytes(content)
 
     def rewrap(self, content, at):
-        """Makes the check byte of a record right again."""
+        """Recomputes the check byte of a record."""
         length = struct.unpack_from("<i", content, at)[0]
         content[at + 4 + length] = sum(content[at + 4:at + 4 + length]) % 256
 
@@ -224,7 +224,7 @@ class BadFleet(ProgramTest):
             self.assertEqual([server["state"] for server in status.json()["servers"]],
                              ["ready", "down"])
 
-    def test_server_killed_in_mid_pass(self):
+    def test_server_killed_during_a_pass(self):
         self.write_model(lambda content: content["solver"].update(num_epochs=100000))
         with Servers(2, self.folder) as servers:
             metrics = self.folder / "run" / "metrics.jsonl"
@@ -236,7 +236,7 @@ class BadFleet(ProgramTest):
             servers.all[1].kill()
             result = self.expect(finish(worker), 3, servers.all[1].address)
             self.assertIn("fix: ", result.err)
-            # What was committed is still on the server that lives, and no half pass beside it.
+            # The surviving server holds the last commit, and no part of the unfinished pass.
             status = run("cistern", "status", "--servers", servers.all[0].address, "--json")
             server = status.json()["servers"][0]
             self.assertGreaterEqual(server["committed_pass"], 1)
@@ -262,7 +262,7 @@ class BadFleet(ProgramTest):
         with Servers(1, self.folder) as servers:
             self.expect(self.train(servers.addresses, "--cluster", "other"), 1, "cluster")
 
-    def test_addresses_that_are_none(self):
+    def test_malformed_addresses(self):
         self.expect(self.train("nonsense"), 2, "nonsense")
         self.expect(self.train("127.0.0.1:99999"), 2, "99999")
 
@@ -275,20 +275,20 @@ class BadFleet(ProgramTest):
         self.assertNotEqual(result.code, 0, str(result))
         self.assertIn(str(port), result.err, str(result))
 
-    def test_a_server_whose_flag_has_no_value(self):
-        """As of a variable that is not set: the next flag is not the name of its folder."""
+    def test_server_flag_without_a_value(self):
+        """As from an unset shell variable: the next flag must not become the value."""
         self.expect(run("cistern-server", "--data_dir=", "--port=0", cwd=self.folder), 2,
                     "--data_dir= has no value")
         self.assertFalse((self.folder / "--port=0").exists())
 
-    def test_a_result_that_nobody_gets_is_no_success(self):
+    def test_unwritable_standard_output_is_a_failure(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = subprocess.run([BIN / "cistern", "version"], stdout=full, check=False,
                                     stderr=subprocess.PIPE, text=True)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("standard output: No space left", result.stderr)
 
-    def test_several_workers_need_a_place_to_meet(self):
+    def test_several_workers_need_peers(self):
         with Servers(1, self.folder) as servers:
             result = run("cistern-worker", self.config, "--servers", servers.addresses, "--out",
                          self.folder / "run", "--rank", 1, "--world-size", 2)

@@ -1,5 +1,5 @@
-"""What people hand to cistern data and it cannot take: refused at once, with file, line, cause and cure,
-exit code 2 (what was asked) or 4 (what the files hold), and nothing of it on the disk."""
+"""Input that the `cistern data` commands refuse: each error names file, line, cause and fix, with exit
+code 2 (bad flags) or 4 (bad file contents), and leaves no files on disk."""
 
 import gzip
 import json
@@ -15,33 +15,33 @@ AGE = ("--dense", "age")
 LIBSVM = "1 1:1 2:1\n0 4:1 5:1\n"
 CRITEO = "\t".join(["1"] + ["3"] * 13 + ["68fd1e64"] * 26) + "\n"
 
-# name: (text of in.csv, flags, exit code, what the error says)
+# name: (text of in.csv, flags, exit code, expected error)
 TEXTS = {
     "cut off in a row": (GOOD + "1,4", AGE, 4, "in.csv: line 5: has 2 fields, but there are 3"),
     "too many fields": (GOOD + "1,2,3,4\n", AGE, 4, "line 5: has 4 fields"),
     "a quote left open": ('label,age,city\n1,2,"a\n' + GOOD, AGE, 4, "line 2: opens a quote"),
     "text after a quote": ('label,age,city\n1,2,"a"b\n', AGE, 4, "closing quote of field 3"),
-    "packed": (gzip.compress(GOOD.encode()), (), 4, "in.csv is not a text file; it is packed by gzip"),
+    "packed": (gzip.compress(GOOD.encode()), (), 4, "in.csv is not a text file; it is compressed with gzip"),
     "an archive": (b"PK\x03\x04rest", (), 4, "zip archive: unpack it"),
     "Parquet": (b"PAR1" + bytes(99), (), 4, 'set "format": "Parquet"'),
     "UTF-16": (GOOD.encode("utf-16"), (), 4, "save it as UTF-8"),
     "zero bytes": (bytes(999), (), 4, "line 1: holds a zero byte"),
     "other bytes": (b"\x8e\xff\x01" * 99, (), 2, "the columns are \\x8e\\xff"),
     "old line ends": (GOOD.replace("\n", "\r"), (), 4, "no line follows the header line"),
-    "another delimiter": (GOOD.replace(",", ";"), AGE, 2, "are label;age;city: is --delimiter right?"),
-    "no header line": (GOOD.split("\n", 1)[1], AGE, 2, "a file without a header line, --columns names"),
-    "blanks in names": (GOOD.replace(",", ", ", 2), AGE, 2, "' age' has a blank"),
+    "another delimiter": (GOOD.replace(",", ";"), AGE, 2, "are label;age;city: check --delimiter"),
+    "no header line": (GOOD.split("\n", 1)[1], AGE, 2, "if the file has no header line, name the columns with --columns"),
+    "blanks in names": (GOOD.replace(",", ", ", 2), AGE, 2, "' age' contains a space"),
     "a name twice": ("label,a,a\n1,2,3\n", (), 4, "line 1: column 'a' is named twice"),
     "row numbers": (",label,a\n0,1,2\n", (), 2, "column 1 has no name in the header line"),
     "no such column": (GOOD, ("--dense", "aeg"), 2, "--dense: no column 'aeg'"),
     "empty": ("", (), 4, "in.csv is empty: no header line"),
     "only a header": ("label,a\n", (), 4, "no row to convert: no line follows"),
-    "all rows skipped": (GOOD, ("--skip-rows", 9), 4, "--skip-rows passes over all of them"),
+    "all rows skipped": (GOOD, ("--skip-rows", 9), 4, "--skip-rows skips all of them"),
     "header twice": (GOOD + GOOD, AGE, 4, "line 5: column 'label': 'label' is not a number"),
     "text in a number": (GOOD + "1,x,a\n", AGE, 4, "line 5: column 'age': 'x' is not a number"),
     "NaN": (GOOD + "1,NaN,a\n", AGE, 4, "'NaN' is not a number"),
     "infinite": (GOOD + "1,-inf,a\n", AGE, 4, "'-inf' is not a number"),
-    "too large": (GOOD + "1,1e400,a\n", AGE, 4, "'1e400' is beyond what a float can hold"),
+    "too large": (GOOD + "1,1e400,a\n", AGE, 4, "'1e400' does not fit a float"),
     "no label": (GOOD + ",1,a\n", AGE, 4, "line 5: column 'label': the label is missing"),
     "a label below 0": (GOOD + "-1,1,a\n", AGE, 4, "--label-threshold=0 makes labels 0 and 1"),
     "a key below 0": ("label,a\n1,-3\n", ("--keys", "raw"), 4, "line 2: column 'a': '-3' is not"),
@@ -51,21 +51,21 @@ TEXTS = {
     "libsvm, fewer": (LIBSVM + "1 1:1\n", ("--format", "libsvm"), 4, "line 3: has 1 features"),
     "libsvm, a weight": (LIBSVM + "1 1:3 2:1\n", ("--format", "libsvm"), 4, "--any-value drops"),
     "criteo, cut": (CRITEO[:-10] + "\n", ("--format", "criteo"), 4, "line 1: has 39 fields"),
-    "names for criteo": (CRITEO, ("--format", "criteo", "--columns", "a,b"), 2, "--columns says nothing"),
+    "names for criteo": (CRITEO, ("--format", "criteo", "--columns", "a,b"), 2, "--columns does not apply"),
     "a name twice, ours": (GOOD, ("--columns", "label,a,a"), 2, "--columns: column 'a' is named twice"),
     "no range": (GOOD, ("--columns", "label,C9..C1"), 2, "--columns: 'C9..C1' is not a range"),
-    "a long delimiter": (GOOD, ("--delimiter", ";;"), 2, "--delimiter ';;': one character"),
+    "a long delimiter": (GOOD, ("--delimiter", ";;"), 2, "--delimiter ';;': expected one character"),
     "a quote for it": (GOOD, ("--delimiter", '"'), 2, "neither a quote nor a line end"),
-    "no stand-in": (GOOD, ("--dense-missing", "nan"), 2, "--dense-missing is a number"),
-    "no threshold": (GOOD, ("--label-threshold", "nan"), 2, "--label-threshold is a number"),
+    "no stand-in": (GOOD, ("--dense-missing", "nan"), 2, "--dense-missing must be a number"),
+    "no threshold": (GOOD, ("--label-threshold", "nan"), 2, "--label-threshold must be a number"),
     "a long count": (GOOD, ("--max-rows", "9" * 20), 2, "is not a whole number of 0 or more"),
     "vocabulary of old": (GOOD, (*AGE, "--vocab-in", "in.csv"), 4, "in.csv is not a vocabulary"),
     "vocabulary gone": (GOOD, (*AGE, "--vocab-in", "gone"), 2, "cannot open gone"),
-    "no place for it": (GOOD, (*AGE, "--vocab-out", "no/v"), 2, "there is no folder no: make it first"),
-    "input for it": (GOOD, (*AGE, "--vocab-out", "in.csv"), 2, "in.csv is read here, and would be"),
+    "no place for it": (GOOD, (*AGE, "--vocab-out", "no/v"), 2, "there is no folder no: create it first"),
+    "input for it": (GOOD, (*AGE, "--vocab-out", "in.csv"), 2, "in.csv is an input file and would be"),
 }
 
-# flags of `cistern data`: what the error says. All exit 2.
+# flags of `cistern data`: expected error, with exit code 2
 ASKED = {
     ("generate",): "name a --model, or the --slots",
     ("generate", "--slots", 2, "--samples", 0): "at least one sample",
@@ -74,17 +74,17 @@ ASKED = {
     ("generate", "--slot-sizes", "4,0"): "slot_size_array[1] is 0",
     ("generate", "--slot-sizes", 1 << 33, "--key-bits", 32): "more than 32 bits hold: use --key-bits 64",
     ("generate", "--slot-sizes", 1 << 33, "--format", "raw"): "more than the 32 bits of a Raw file hold",
-    ("generate", "--slots", 2, "--set", "a=1"): "--set changes a --model; there is none",
+    ("generate", "--slots", 2, "--set", "a=1"): "--set requires --model",
     ("generate", "--model", "model.json", "--slots", 9): "--slots: with --model the model's Data layer",
     ("criteo", "in.csv"): "name at least two files",
     ("criteo", "in.csv", "gone"): "gone: no such file",
-    ("criteo", "in.csv", "in.csv", "--multi-hot-size", 10**12): "--multi-hot-size goes up to 1000",
+    ("criteo", "in.csv", "in.csv", "--multi-hot-size", 10**12): "--multi-hot-size must be at most 1000",
     ("criteo", "in.csv", "in.csv", "--cross", "C1_C99"): "two columns of C1 to C26",
 }
 
 DAYS = {
     "e is empty: no row": "",
-    "e: line 2: the label is 2; a row of Criteo begins with 0 or 1": CRITEO + "2" + CRITEO[1:],
+    "e: line 2: the label is 2; a Criteo row begins with 0 or 1": CRITEO + "2" + CRITEO[1:],
     "e: line 2: has 39 fields": CRITEO + CRITEO[:-10] + "\n",
     "e: line 1: column I1 'x' is not a whole number": CRITEO.replace("3", "x", 1),
     "e is not a text file; it is a zip archive": b"PK\x03\x04" + bytes(99),
@@ -110,13 +110,13 @@ class BadText(ProgramTest):
     def convert(self, *flags):
         return self.data("convert", "--input", "in.csv", "--out", "out", *flags)
 
-    def test_texts_that_cannot_be_converted(self):
+    def test_invalid_text_is_refused(self):
         for name, (text, flags, code, message) in TEXTS.items():
             with self.subTest(name):
                 self.put("in.csv", text)
                 self.expect(self.convert(*flags), code, message)
 
-    def test_texts_of_other_systems(self):
+    def test_text_written_on_other_systems(self):
         for text in (GOOD.replace("\n", "\r\n"), "\ufeff" + GOOD, GOOD[:-1], GOOD.replace("\n", "\n\n"),
                      GOOD.replace("2.5", '"2.5"'), GOOD.replace("2.5", " +2.5 "),
                      GOOD.replace("2.5", "1e-400"), GOOD.replace("a\n", "caf\u00e9\n")):
@@ -125,13 +125,13 @@ class BadText(ProgramTest):
                 made = self.expect(self.convert(*AGE, "--overwrite", "--json"), 0).json()
                 self.assertEqual((made["samples"], made["slot_num"]), (3, 1))
 
-    def test_names_for_a_file_without_any(self):
+    def test_columns_of_a_file_without_a_header(self):
         self.put("in.csv", CRITEO)
         made = self.expect(self.convert("--format", "tsv", "--columns", "click,I1..I13,C1..C26",
                                         "--label", "click", "--dense", "I1..I13", "--json"), 0).json()
         self.assertEqual((made["dense_dim"], made["slot_num"]), (13, 26))
 
-    def test_one_of_several_files(self):
+    def test_fault_in_one_of_several_files(self):
         self.put("in.csv", GOOD)
         for text, code, message in ((GOOD + "1,x,2\n", 4, "b.csv: line 5: column 'age'"),
                                     ("label,city,age\n", 4, "b.csv: its columns are label, city, age"),
@@ -143,10 +143,10 @@ class BadText(ProgramTest):
         self.expect(self.data("convert", "--input", "in.csv,gone", "--out", "out"), 2, "cannot open gone")
         self.expect(self.data("convert", "--input", ".", "--out", "out"), 2, ". is a folder, not a regular file")
 
-    def test_what_stands_there_already(self):
+    def test_existing_output_is_kept(self):
         self.put("in.csv", GOOD)
         self.put("file", "")
-        for out, message in (("file", "exists and is not a data set"), (".", "in.csv lies in ."),
+        for out, message in (("file", "exists and is not a data set"), (".", "in.csv is in ."),
                              ("file/out", "Not a directory"), ("", "no output folder was named"),
                              ("x" * 300, "File name too long")):
             with self.subTest(out):
@@ -155,40 +155,40 @@ class BadText(ProgramTest):
         self.expect(self.convert(*AGE), 2, "replace it with --overwrite")
         self.put("out/in.csv", GOOD)
         self.expect(self.data("convert", "--input", "out/in.csv", "--out", "out", "--overwrite", *AGE),
-                    2, "out/in.csv lies in out, which would be replaced")
+                    2, "out/in.csv is in out, which would be replaced")
 
-    def test_what_was_asked_of_the_others(self):
+    def test_bad_flags_of_other_data_commands(self):
         self.put("in.csv", CRITEO)
         for words, message in ASKED.items():
             with self.subTest(words):
                 self.expect(self.data(*words, "--out", "out"), 2, message)
 
-    def test_days_of_criteo(self):
+    def test_bad_criteo_days(self):
         self.put("d", CRITEO * 3)
         for message, text in DAYS.items():
             with self.subTest(message):
                 self.put("e", text)
                 self.expect(self.data("criteo", "d", "e", "--out", "out"), 4, message)
 
-    def test_files_that_are_read_are_not_written_over(self):
+    def test_input_files_are_not_overwritten(self):
         words = ("keyset", "--model", "model.json", "--out")
         for name in ("train.norm", "train.txt", "model.json"):
             with self.subTest(name):
                 before = (self.folder / name).read_bytes()
-                self.expect(self.data(*words, name), 2, f"{name} is read here, and would be replaced")
+                self.expect(self.data(*words, name), 2, f"{name} is an input file and would be replaced")
                 self.assertEqual((self.folder / name).read_bytes(), before)
                 self.expect(run("cistern", "predict", "model.json", "--model", "none", "--data",
-                                "train.txt", "--output", name, cwd=self.folder), 2, "is read here")
+                                "train.txt", "--output", name, cwd=self.folder), 2, "is an input file")
         self.expect(self.data(*words, "."), 2, ". is a folder: name a file in it")
         self.expect(self.data(*words, "no/k"), 2, "there is no folder no")
 
-    def test_inspect_knows_the_model_it_is_given(self):
+    def test_inspect_compares_data_with_the_model(self):
         flags = ("train.norm", "--model", "model.json")
         self.expect(self.data("inspect", *flags), 0)
         self.expect(self.data("inspect", *flags, "--set", "layers.0.dense.dense_dim=3"), 2,
                     "train.norm has label_dim 1, dense_dim 2, slot_num 4, but model.json has 1, 3, 4")
 
-    def test_an_interrupt_leaves_nothing(self):
+    def test_interrupt_leaves_no_files(self):
         names = self.names()
         process = subprocess.Popen(
             [BIN / "cistern", "data", "generate", "--slots", "5", "--samples", str(10**9), "--out", "out",

@@ -1,6 +1,6 @@
-"""Commits of real servers on disk: listed, verified, compared, rewritten, recovered from.
+"""Lists, verifies, compares, rewrites and recovers commits of real servers on disk.
 
-CISTERN_KILLS: of a reshard, at moments that CISTERN_SEED draws.
+CISTERN_KILLS: number of kills of a reshard. CISTERN_SEED: seed of their random times.
 """
 
 import json
@@ -44,7 +44,7 @@ class Checkpoints(ProgramTest):
         return {table["name"]: table["digest"] for table in self.list(place)["commits"][-1]["tables"]}
 
     def trained(self):
-        """Trains on two durable servers, which are gone then; returns their digests."""
+        """Trains on two durable servers, stops them, and returns their digests."""
         with Servers(2, self.folder, durability="commit") as servers:
             self.train(servers, "run")
             flags = ("--servers", servers.addresses)
@@ -59,7 +59,7 @@ class Checkpoints(ProgramTest):
                      flags=[f"--shard_num={shard_num}"]) as servers:
             return self.digests(servers)
 
-    def test_commits_are_listed_and_come_back_on_other_servers(self):
+    def test_commits_are_listed_and_recovered_on_other_servers(self):
         digests = self.trained()
         listed = self.list(self.data_dir)
         self.assertTrue(all(commit["whole"] for commit in listed["commits"]))
@@ -99,7 +99,7 @@ class Checkpoints(ProgramTest):
                 self.assertEqual(self.recovered(count, shards, out), digests)
         self.assertEqual(self.recovered(2), digests)
 
-    def test_a_fleet_without_an_epoch_left_is_repaired(self):
+    def test_exhausted_epochs_are_repaired(self):
         digests = self.trained()
         whole = self.folder / "whole"
         shutil.copytree(self.data_dir, whole)
@@ -126,7 +126,7 @@ class Checkpoints(ProgramTest):
             self.train(servers, "run-on")
             self.assertEqual(self.digests(servers), expected)
 
-    def test_manifests_that_are_gone_or_do_not_follow_are_named(self):
+    def test_missing_or_broken_manifest_chain_is_reported(self):
         self.trained()
         with Servers(2, self.folder, durability="commit") as servers:
             self.run_ok("cistern", "shrink", "--servers", servers.addresses)
@@ -137,12 +137,12 @@ class Checkpoints(ProgramTest):
         stray.touch()
         self.expect(run(*start_server), 5, str(stray), "move it away")
         stray.unlink()
-        # The shrink has claimed after the one before the last.
+        # The shrink claimed its term after the second-last manifest.
         for manifest in manifests[-2:]:
             manifest.unlink()
         self.expect(run(*start_server), 5, f"manifest {int(manifests[-2].name)} is missing")
 
-    def test_killed_reshard_leaves_nothing_and_runs_again(self):
+    def test_killed_reshard_leaves_nothing_and_can_be_repeated(self):
         digests = self.trained()
         out = self.folder / "new"
         command = ("cistern", "ckpt", "reshard", self.data_dir, "--out", out, "--shard-num", 48)
@@ -151,7 +151,7 @@ class Checkpoints(ProgramTest):
         began = whole = 0
         for _ in range(KILLS):
             process = start(*command)
-            time.sleep(moments.uniform(0, 0.06))  # wherever it is then
+            time.sleep(moments.uniform(0, 0.06))  # at a random point of its work
             process.kill()
             finish(process)
             began += out.exists()
@@ -167,7 +167,7 @@ class Checkpoints(ProgramTest):
         self.assertEqual(self.commit_digests(out), digests)
         self.run_ok("cistern", "verify", out)
 
-    def test_load_step_that_is_run_again_has_nothing_to_do(self):
+    def test_repeated_load_does_nothing(self):
         digests = self.trained()
         config = ("--config", self.config)
         with Servers(3, self.folder, durability="commit") as servers:
@@ -185,12 +185,12 @@ class Checkpoints(ProgramTest):
         with Servers(1, self.folder) as servers:
             flags = ("--servers", servers.addresses)
             self.run_ok("cistern", "load", *flags, "--name", "model")
-            # The servers' files cannot be told from others of that name, but a folder here can.
+            # Without commits nothing proves that this NAME folder is the servers' own; --model needs no proof.
             self.expect(run("cistern", "load", *flags, "--name", "model"), 2, "--replace")
             again = self.run_ok("cistern", "load", *flags, "--model", self.folder / "run", *config)
             self.assertIn("nothing to do", again.out)
 
-    def test_every_tool_works_beside_a_training(self):
+    def test_every_tool_works_during_training(self):
         with Servers(2, self.folder, durability="commit") as servers:
             flags = ("--servers", servers.addresses)
             worker = start("cistern", "train", self.config, "--out", self.folder / "on",
@@ -207,7 +207,7 @@ class Checkpoints(ProgramTest):
                           ["save", "--name", "text"], ["save", "--name", "zipped", "--gzip"]):
                 self.run_ok("cistern", *words, *flags)
             saved = self.folder / "saved"
-            # All servers save one pass, whatever they commit meanwhile.
+            # All servers save the same pass, although they keep committing.
             for number in range(20):
                 name = f"again-{number}"
                 said = self.run_ok("cistern", "save", "--name", name, *flags, "--json").json()
@@ -223,7 +223,7 @@ class Checkpoints(ProgramTest):
             worker.send_signal(signal.SIGINT)
             self.expect(finish(worker), 130)
 
-    def test_diff_says_what_differs(self):
+    def test_diff_reports_differences(self):
         self.trained()
         newest = self.list(self.data_dir)["commits"][-1]["commit"]
         place = f"{self.data_dir}@{newest}"

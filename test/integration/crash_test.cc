@@ -1,7 +1,8 @@
 // kill -9 at random moments of commits, merges and saves, with real server processes on a real
-// disk: nothing that was acknowledged is lost, and nothing half-written is taken for whole.
+// disk: nothing acknowledged is lost, and no partially written file is accepted.
 //
-// CISTERN_KILLS: how many (60; 1000 in the long form). CISTERN_SEED: of the moments.
+// CISTERN_KILLS: number of kills (default 60; long runs use 1000). CISTERN_SEED: seed of the
+// moments.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -25,8 +26,8 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-// Row counters: pass p adds one to the keys of p in the table kDeep, so that a pass that is lost or
-// counted twice is seen in the rows themselves.
+// Row counters: pass p adds one to its keys in the table kDeep, so that the rows show whether a
+// pass was lost or counted twice.
 class Counting {
  public:
   static std::vector<Key> KeysOf(PassId pass) {
@@ -36,13 +37,13 @@ class Counting {
     }
     return keys;
   }
-  // What key `key` must hold after `passes`.
+  // The value that `key` must hold after `passes` passes.
   static float Expected(Key key, PassId passes) {
     float sum = 0;
     for (PassId pass = 1; pass <= passes; ++pass) sum += MixKey(key * 1000 + pass) % 3 == 0;
     return sum;
   }
-  // The next pass of the fleet.
+  // Runs the next pass of the fleet.
   static absl::Status Pass(ParameterClient& client) {
     const PassId pass = client.committed_pass() + 1;
     const std::vector<Key> keys = KeysOf(pass);
@@ -73,7 +74,7 @@ class Counting {
   }
 };
 
-// A durable fleet of processes that keep their ports when they are started again.
+// A durable fleet of processes that keep their ports when they restart.
 class CrashFleet {
  public:
   explicit CrashFleet(const std::string& data_dir)
@@ -98,8 +99,8 @@ class CrashFleet {
   ProcessFleet fleet_;
 };
 
-// Commits pass after pass, and saves now and then, until it is told to stop; goes back to the last
-// commit when a server is lost.
+// A client thread that commits passes, and sometimes saves, until it is stopped. It returns to the
+// last commit after a server is lost.
 class Life {
  public:
   explicit Life(CrashFleet& fleet) : client_(fleet.Join()), thread_([this] { Run(); }) {}
@@ -111,7 +112,7 @@ class Life {
   ParameterClient& client() { return *client_; }
   PassId acknowledged() const { return acknowledged_; }
   uint64_t aborted() const { return aborted_; }
-  // Names of saves that were acknowledged, with their pass.
+  // Names and passes of the acknowledged saves.
   const std::vector<std::pair<std::string, PassId>>& saved() const { return saved_; }
   const std::vector<std::string>& tried() const { return tried_; }
 
@@ -131,8 +132,8 @@ class Life {
     }
     EXPECT_EQ(GoBack(), absl::OkStatus());
   }
-  // To the last commit; before the first one the tables are made again, by the newest claim: one
-  // that was cut off has fenced this client too.
+  // Returns to the last commit, or creates the tables again if there is none. Claims a new term
+  // first, because an earlier claim that was interrupted has fenced this client.
   absl::Status GoBack() {
     CISTERN_RETURN_IF_ERROR(client_->ClaimEpoch());
     return client_->CreateTables(TestSchema());
@@ -159,7 +160,7 @@ class Life {
   std::atomic<uint64_t> aborted_{0};
   std::vector<std::pair<std::string, PassId>> saved_;
   std::vector<std::string> tried_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last, because it uses the members above
 };
 
 TEST(Crash, NothingAcknowledgedIsLostByKillingServers) {
@@ -171,7 +172,7 @@ TEST(Crash, NothingAcknowledgedIsLostByKillingServers) {
   uint64_t passes = 0, aborted = 0;
   Life life(fleet);
   for (uint64_t kill = 0; kill < kills && !testing::Test::HasFailure(); ++kill) {
-    // From at once to a few passes later.
+    // Kills at once, or up to a few passes later.
     absl::SleepFor(absl::Milliseconds(random() % 2 == 0 ? random() % 30 : random() % 500));
     fleet.KillAndRestart(static_cast<uint32_t>(random() % kServers));
   }
@@ -182,13 +183,13 @@ TEST(Crash, NothingAcknowledgedIsLostByKillingServers) {
   EXPECT_GT(passes, 0u);
   EXPECT_GE(life.client().committed_pass(), passes);
   Counting::Check(life.client());
-  // After a loss of everything too.
+  // Also after the loss of all servers.
   for (uint32_t rank = 0; rank < kServers; ++rank) fleet.KillAndRestart(rank);
   ASSERT_EQ(life.client().ClaimEpoch(), absl::OkStatus());
   EXPECT_GE(life.client().committed_pass(), passes);
   Counting::Check(life.client());
 
-  // Saves: those that were acknowledged are whole and of their pass, the others whole or refused.
+  // Acknowledged saves are whole and of the right pass; the others are whole or refused.
   LocalFileSystem files;
   for (const std::string& name : life.tried()) {
     const auto parts = ReadParts(files, folder / name);
@@ -205,7 +206,7 @@ TEST(Crash, NothingAcknowledgedIsLostByKillingServers) {
     Counting::Check(life.client());
   }
   std::cout << kills << " kills (seed " << seed << "), " << passes << " passes committed, "
-            << aborted << " done again, " << life.saved().size() << " of " << life.tried().size()
+            << aborted << " repeated, " << life.saved().size() << " of " << life.tried().size()
             << " saves whole\n";
 }
 

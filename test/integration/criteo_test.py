@@ -1,4 +1,4 @@
-"""cistern data criteo against an independent computation of what it is to write, and after kills."""
+"""cistern data criteo, compared with an independent computation of its output, and after kills."""
 
 import collections
 import math
@@ -13,7 +13,7 @@ COLUMNS, DENSE = 26, 13
 
 
 def write_days(folder, sizes, seed=4):
-    """Days whose columns have from 2 to 5000 values, some of them rare; returns their paths."""
+    """Writes days whose columns have from 2 to 5000 values, some of them rare; returns the paths."""
     draw = random.Random(seed)
     paths = []
     for number, size in enumerate(sizes):
@@ -37,7 +37,7 @@ def read_lines(path):
 
 
 class Expected:
-    """What comes of days: ids by first occurrence over all, rare ones 1, dense numbers scaled."""
+    """The expected output: ids by first occurrence over all days, 1 for rare values; scaled dense numbers."""
 
     def __init__(self, days, dense, min_count, crosses):
         rows = [list(read_lines(day)) for day in days]
@@ -92,7 +92,7 @@ class Criteo(ProgramTest):
             for x, y in zip(one[1], other[1]):
                 self.assertAlmostEqual(x, y, delta=1e-6 * max(1, abs(y)))
 
-    def test_rows_are_those_of_an_independent_computation(self):
+    def test_rows_match_an_independent_computation(self):
         days = write_days(self.folder, [1500, 900, 700])
         for dense, min_count, crosses in (("log3", 1, []), ("log1", 3, [(0, 5)]),
                                           ("minmax", 6, [(3, 4), (4, 25)])):
@@ -107,7 +107,7 @@ class Criteo(ProgramTest):
             self.check(read_raw(out / "train" / "data.bin", slots), expected.rows[:expected.train])
             self.check(read_raw(out / "test" / "data.bin", slots), expected.rows[expected.train:])
 
-    def test_shuffled_rows_are_the_same_rows(self):
+    def test_shuffling_keeps_the_same_rows(self):
         days = write_days(self.folder, [1500, 900, 700])
         plain, mixed = self.folder / "plain", self.folder / "mixed"
         self.prepare(days, plain, "--format", "raw", "--no-shuffle")
@@ -119,7 +119,7 @@ class Criteo(ProgramTest):
         self.assertEqual((plain / "test" / "data.bin").read_bytes(),
                          (mixed / "test" / "data.bin").read_bytes())
 
-    def test_a_killed_run_goes_on_and_leaves_nothing_half_written(self):
+    def test_killed_run_can_be_repeated_and_leaves_no_partial_output(self):
         days = write_days(self.folder, [30000, 20000, 5000])
         whole, out = self.folder / "whole", self.folder / "out"
         work = self.folder / "out.partial"
@@ -132,7 +132,7 @@ class Criteo(ProgramTest):
             wait_for(lambda: made.exists() or process.poll() is not None, sign)
             process.kill()
             process.communicate()
-            if out.exists():  # it was faster than the kill
+            if out.exists():  # it finished before the kill
                 shutil.rmtree(out)
                 continue
             kills += 1
@@ -143,7 +143,7 @@ class Criteo(ProgramTest):
         self.assertEqual(files_of(out), files_of(whole))
         self.assertFalse(work.exists() or (self.folder / "out.partial-set").exists())
 
-    def test_a_model_with_a_wide_and_a_deep_part_reads_the_slots(self):
+    def test_wide_and_deep_model_reads_the_slots(self):
         days = write_days(self.folder, [400, 200])
         made = self.prepare(days, self.folder / "norm", "--cross", "C1_C2,C3_C4")
         seen = self.run_ok("cistern", "data", "inspect", made["source"], "--json").json()

@@ -18,7 +18,7 @@ OFFSETS = [sum(SLOT_SIZES[:slot]) for slot in range(len(SLOT_SIZES))]
 
 
 def write_norm(path, rows):
-    """Keys as Raw and Parquet make them: with the sizes of the slots before."""
+    """Writes the keys that Raw and Parquet yield: each plus the sizes of all preceding slots."""
     with open(path, "wb") as file:
         header = struct.pack("<8q", 1, len(rows), 1, DENSE, len(SLOT_SIZES), 0, 0, 0)
         file.write(wrapped(header, "Sum"))
@@ -92,16 +92,16 @@ class DataFormats(ProgramTest):
                    event.get("logloss")) for event in events]
         return output.read_bytes(), losses
 
-    def test_raw_trains_to_the_bits_of_norm(self):
+    def test_raw_trains_to_the_same_bits_as_norm(self):
         expected = self.bits("Norm")
         self.assertEqual(len(expected[0].splitlines()), len(TEST))
         self.assertEqual(self.bits("Raw"), expected)
 
-    def test_parquet_trains_to_the_bits_of_norm(self):
+    def test_parquet_trains_to_the_same_bits_as_norm(self):
         self.need_parquet()
         self.assertEqual(self.bits("Parquet"), self.bits("Norm"))
 
-    def test_raw_that_was_stopped_goes_on_to_the_same_bits(self):
+    def test_resumed_raw_run_ends_with_the_same_bits(self):
         expected = self.bits("Raw")
         self.use("Raw", cache_eval_data=True)
         folder = self.folder / "run-stopped"
@@ -112,14 +112,14 @@ class DataFormats(ProgramTest):
                     self.sources["Raw"][1], "--output", output)
         self.assertEqual(output.read_bytes(), expected[0])
 
-    def test_raw_file_that_is_cut_short(self):
+    def test_truncated_raw_file(self):
         path = self.sources["Raw"][0]
         path.write_bytes(path.read_bytes()[:-5])
         self.use("Raw")
         self.expect(self.train("run"), 4, "a.bin", "whole number of samples", "28 bytes")
         self.assertFalse((self.folder / "run" / "model").exists())
 
-    def test_raw_with_more_samples_asked_than_there_are(self):
+    def test_raw_with_too_large_num_samples(self):
         self.use("Raw", num_samples=1001)
         self.expect(self.train("run"), 2, "num_samples is 1001", "1000 samples")
 
@@ -145,7 +145,7 @@ class DataFormats(ProgramTest):
         path.write_bytes(path.read_bytes()[:-20])
         self.expect(self.train("short"), 4, "train_1.parquet")
 
-    def test_generated_data_of_a_models_shape_trains(self):
+    def test_generated_data_trains_the_model(self):
         kinds = ["Norm", "Raw"]
         if "Arrow" in run("cistern", "version", "--json").json()["parquet"]:
             kinds.append("Parquet")
@@ -185,7 +185,7 @@ class DataFormats(ProgramTest):
         self.assertEqual(struct.unpack(f"<{len(distinct)}I", content), tuple(sorted(distinct)))
         self.run_ok(*flags, "--check", keys)
         keys.write_bytes(content[:-4])
-        self.expect(run(*flags, "--check", keys), 4, f"misses key {max(distinct)}")
+        self.expect(run(*flags, "--check", keys), 4, f"lacks key {max(distinct)}")
         keys.write_bytes(content[:-1])
         self.expect(run(*flags, "--check", keys), 4, "whole number of 4-byte keys")
         self.expect(run(*flags), 2, "--out", "--check")
@@ -213,7 +213,7 @@ class DataFormats(ProgramTest):
                     "day_1", "line 1", "fields")
         self.assertFalse((self.folder / "bad").exists())
 
-    def test_inspect_reads_raw_as_the_model_says(self):
+    def test_inspect_reads_raw_with_a_model(self):
         self.use("Raw")
         seen = self.run_ok("cistern", "data", "inspect", "--model", self.config, "--json").json()
         self.assertEqual((seen["format"], seen["samples"]), ("Raw", len(TRAIN)))

@@ -1,4 +1,4 @@
-"""cistern data convert and inspect, and a model trained on what they made."""
+"""cistern data convert and inspect, and a model trained on converted data."""
 
 import fcntl
 import random
@@ -26,7 +26,7 @@ class Data(ProgramTest):
                    self.folder / "norm", "--label", "click", "--dense", "age", "--sparse",
                    "user,tags", "--multi=tags", "--ignore=id", "--key_bits=32", *flags)
 
-    def test_csv_becomes_a_model(self):
+    def test_converted_csv_trains_a_model(self):
         self.write_csv()
         made = self.expect(self.convert("--json"), 0).json()
         self.assertEqual((made["samples"], made["slot_num"], made["dense_dim"]), (600, 2, 1))
@@ -45,29 +45,29 @@ class Data(ProgramTest):
         self.write_model(fit)
         trained = self.run_ok("cistern", "train", self.config, "--out", self.folder / "run",
                               "--set", "solver.num_epochs=10", "--json").json()
-        # Users alone tell clicks with AUC 0.8.
+        # The user column alone predicts clicks with AUC 0.8.
         self.assertGreater(trained["auc"], 0.75)
 
-    def test_what_a_killed_run_left_is_gone_after_the_next(self):
+    def test_next_run_removes_files_of_a_killed_run(self):
         self.write_csv()
         left = self.folder / "norm.partial-set"
         left.mkdir()
         (left / "part-0").write_text("half")
         with open(left / "lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self.expect(self.convert(), 2, "another process works in", "norm.partial-set")
+            self.expect(self.convert(), 2, "another process is working in", "norm.partial-set")
             self.assertTrue((left / "part-0").exists())
         self.expect(self.convert(), 0)
         self.assertEqual([path.name for path in self.folder.glob("norm*")], ["norm"])
         self.assertFalse({"lock", "part-0"} & {path.name for path in
                                                (self.folder / "norm").iterdir()})
 
-    def test_unknown_column_is_named(self):
+    def test_unknown_column_is_reported(self):
         self.write_csv()
         self.expect(self.convert("--label", "clicks"), 2, "clicks")
         self.assertFalse((self.folder / "norm").exists())
 
-    def test_bad_row_is_named(self):
+    def test_bad_row_is_reported(self):
         path = self.write_csv()
         with path.open("a", encoding="utf-8") as file:
             file.write("600,1,notanumber,u1,t1\n")
@@ -78,7 +78,7 @@ class Data(ProgramTest):
         self.write_csv()
         self.expect(self.convert("--keys", "hsah"), 2, "hsah", "hash")
 
-    def test_inspect_reads_all_of_a_file(self):
+    def test_inspect_reads_the_whole_file(self):
         seen = self.run_ok("cistern", "data", "inspect", self.train_file, "--print", 1)
         self.assertIn("2000", seen.out)
         content = self.train_file.read_bytes()

@@ -1,4 +1,4 @@
-"""cistern demo: its seven steps, what it leaves behind, and that it stops what it started."""
+"""cistern demo: its seven steps, the files that it leaves, and that it stops all its processes."""
 
 import pathlib
 import signal
@@ -9,13 +9,13 @@ from programs import finish, run, start, wait_for
 
 
 def servers_below(folder):
-    """Process ids of cistern-server processes whose data_dir lies below `folder`."""
+    """Ids of cistern-server processes whose data_dir is below `folder`."""
     found = []
     for process in pathlib.Path("/proc").iterdir():
         try:
             words = (process / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
-            continue  # not a process, or gone
+            continue  # not a process, or it has ended
         if "cistern-server" in words and str(folder) in words:
             found.append(process.name)
     return found
@@ -46,14 +46,14 @@ class Demo(unittest.TestCase):
         self.assertEqual(again.code, 0, str(again))
         self.assertAlmostEqual(again.json()["auc"], report["auc"], places=12)
 
-    def test_refuses_a_folder_that_is_in_use(self):
+    def test_refuses_a_folder_that_is_not_empty(self):
         self.folder.mkdir()
         (self.folder / "mine").touch()
         result = run("cistern", "demo", "--dir", self.folder)
         self.assertEqual(result.code, 2, str(result))
         self.assertIn("is not empty", result.err)
 
-    def test_an_interrupt_stops_everything(self):
+    def test_interrupt_stops_all_processes(self):
         demo = start("cistern", "demo", "--dir", self.folder, "--samples", 400000)
         wait_for(lambda: len(servers_below(self.folder)) == 2, "two servers")
         demo.send_signal(signal.SIGINT)

@@ -1,7 +1,7 @@
-"""A whole training on a GPU: the rows, losses and predictions of the CPU's, within rounding.
+"""Whole training runs on a GPU: rows, losses and predictions equal those of the CPU, within rounding.
 
-The program is cistern-emulated, whose GPU runs on the CPU (test/cuda/emulator); with a GPU
-scripts/gpu_check.sh runs some of this with cistern itself, which CISTERN_DEVICE_PROGRAM names.
+The tests run cistern-emulated, which emulates a GPU on the CPU (test/cuda/emulator). On a machine with
+a GPU, scripts/gpu_check.sh runs some of them with the program named by CISTERN_DEVICE_PROGRAM: cistern.
 """
 
 import json
@@ -54,7 +54,7 @@ class Device(ProgramTest):
                     self.assertAlmostEqual(mine[name], other[name], delta=2e-4, msg=str(mine))
         expected = self.predict(cpu, "cpu", *flags)
         self.expect_close(self.predict(cuda, "cpu", *flags), expected, 2e-4)
-        # The same rows read on both devices.
+        # Both devices read the same rows.
         self.expect_close(self.predict(cpu, "cuda", *flags), expected, 1e-6)
 
     def test_a_dnn(self):
@@ -63,7 +63,7 @@ class Device(ProgramTest):
     def test_rows_are_carried_from_pass_to_pass(self):
         def change(content):
             content["cistern"] = {"shuffle": True}
-            content["solver"]["snapshot"] = 3  # also a cut between passes
+            content["solver"]["snapshot"] = 3  # a snapshot also ends a pass
         self.write_model(change)
         self.expect_same_training(*SMALL_PASSES)
 
@@ -81,7 +81,7 @@ class Device(ProgramTest):
 
     def test_a_step_that_is_not_finite_ends_the_run_or_is_skipped(self):
         samples = Samples(self.SAMPLES, seed=1)
-        samples.rows[350][1][0] = 3e38  # a finite number, whose products are not
+        samples.rows[350][1][0] = 3e38  # finite, but its products overflow
         samples.write(self.train_file)
         skipped = set()
         for device in ("cpu", "cuda"):
@@ -96,9 +96,9 @@ class Device(ProgramTest):
                 self.assertEqual(self.lines(out)[-1]["skipped_steps"],
                                  result.json()["skipped_steps"])
         self.assertEqual(len(skipped), 1)
-        self.assertIn(skipped.pop(), (1, 2))  # the sample comes twice, and may meet a dead ReLU
+        self.assertIn(skipped.pop(), (1, 2))  # two epochs read the sample; a dead ReLU may hide it
 
-    def test_an_illegal_address_ends_the_run_and_the_last_commit_stands(self):
+    def test_illegal_address_ends_the_run_and_keeps_the_last_commit(self):
         whole = self.train("cuda", *SMALL_PASSES)
         broken = self.folder / "broken"
         words = ("train", self.config, "--out", broken, "--device", "cuda", *SMALL_PASSES)
@@ -115,14 +115,14 @@ class Device(ProgramTest):
         self.expect(checked, 1, "illegal memory access")
         self.assertRegex(checked.err, r"[A-Z]\w+: an illegal memory access")  # the op's name
 
-    def test_a_gpu_that_cannot_be_used_is_told_so(self):
+    def test_unusable_gpu_is_reported(self):
         for what, words in (
-                ("DRIVER=11080", ("no GPU: the driver is for CUDA 11.8", "this build needs 12.0",
+                ("DRIVER=11080", ("no GPU: the driver supports CUDA 11.8", "this build needs 12.0",
                                   "update the driver", "--device cpu")),
                 ("DRIVER=0", ("no GPU: this machine has no CUDA driver", "--device cpu")),
                 ("CAPABILITY=7", ("GPU 0 (emulated GPU) has compute capability 7.0",
-                                  "the least is 8.0")),
-                ("MEMORY_MB=1", ("a step of 1000000 samples takes", "this GPU has 1.0 MiB",
+                                  "the minimum is 8.0")),
+                ("MEMORY_MB=1", ("a step of 1000000 samples needs", "this GPU has 1.0 MiB",
                                  "solver.batchsize"))):
             name, value = what.split("=")
             large = ("--set", "solver.batchsize=1000000") if name == "MEMORY_MB" else ()
@@ -131,8 +131,8 @@ class Device(ProgramTest):
             self.expect(result, 1, *words)
 
     def start_together(self, servers, out, workers, device, *flags, faults=None):
-        """Several workers of one run; they exchange through the host, as GPUs without NCCL do.
-        faults: by rank, after how many calls its GPU fails."""
+        """Starts several workers of one run, which exchange through the host, as GPUs without NCCL do.
+        faults: {rank: number of calls after which its GPU fails}."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             peers = f"127.0.0.1:{free.getsockname()[1]}"
@@ -144,7 +144,7 @@ class Device(ProgramTest):
                       "--peers", peers, *SMALL_PASSES, *flags, env=environments[rank])
                 for rank in range(workers)]
 
-    def test_passes_are_cut_to_the_memory_that_a_gpu_has_left(self):
+    def test_passes_fit_the_free_gpu_memory(self):
         samples = Samples(6000, seed=1)
         draw = random.Random(3)
         for _, _, slots in samples.rows:
@@ -179,7 +179,7 @@ class Device(ProgramTest):
         return out
 
     def groups(self, content):
-        """Evaluated by the key of the last slot, where a sample has one then."""
+        """Changes the evaluation to group samples by the key of the last slot, of which each has one."""
         for path, count, seed in ((self.train_file, self.SAMPLES, 1), (self.test_file, 200, 2)):
             samples = Samples(count, seed)
             for _, _, keys in samples.rows:
@@ -188,8 +188,8 @@ class Device(ProgramTest):
         content["solver"]["eval_metrics"] = ["AUC", "GAUC"]
         content["cistern"] = {"gauc_slot": {"input": "data1", "slot": 3}}
 
-    def test_several_workers_train_what_one_does(self):
-        def change(content):  # ctr rows, too: what counts in them comes with the batches
+    def test_several_workers_train_the_same_model_as_one(self):
+        def change(content):  # includes ctr rows, whose shows and clicks come from the batches
             content["cistern"] = {"embeddings": {"deep": {
                 "accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": "AdaGradShared"}}}}
         for model, workers in ((self.groups, 3), (change, 2)):
@@ -204,7 +204,7 @@ class Device(ProgramTest):
                     self.assertAlmostEqual(ours[name], theirs[name], delta=2e-4)
             self.expect_close(self.predict(together, "cpu"), self.predict(alone, "cpu"), 2e-4)
 
-    def test_several_workers_go_on_after_an_error_of_one_gpu(self):
+    def test_several_workers_continue_after_one_gpu_fails(self):
         def change(content):
             self.groups(content)
             content["cistern"]["shuffle"] = True
@@ -222,14 +222,14 @@ class Device(ProgramTest):
                 self.expect(finish(process), 0)
         self.assertEqual(self.predict(broken, "cpu"), self.predict(whole, "cpu"))
 
-    def test_steps_of_several_workers_have_the_same_bits_with_graphs_and_without(self):
+    def test_graphs_do_not_change_the_bits_of_several_workers(self):
         captured, one_by_one = (self.train_together(2, "cuda", "--set", f"solver.cuda_graph={word}")
                                 for word in ("true", "false"))
         self.assertEqual(self.predict(captured, "cpu"), self.predict(one_by_one, "cpu"))
         losses = [[line.get("loss") for line in self.lines(run)] for run in (captured, one_by_one)]
         self.assertEqual(*losses)
 
-    def test_the_same_bits_twice_and_from_a_fleet(self):
+    def test_repeated_runs_and_fleets_give_the_same_bits(self):
         expected = self.predict(self.train("cuda"), "cuda")
         with Servers(2, self.folder) as servers:
             run = self.train("cuda", "--servers", servers.addresses)
@@ -238,7 +238,7 @@ class Device(ProgramTest):
 
 class NoDevice(ProgramTest):
 
-    def test_a_machine_without_a_gpu_is_told_so(self):
+    def test_missing_gpu_is_reported(self):
         if "no GPU" not in run("cistern", "version").out:
             self.skipTest("this machine has a GPU")
         result = run("cistern", "train", self.config, "--device", "cuda", "--out",

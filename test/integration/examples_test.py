@@ -1,4 +1,4 @@
-"""The scripts of examples/, on small data of their form."""
+"""The scripts of examples/, on small data in their formats."""
 
 import csv
 import os
@@ -22,7 +22,7 @@ def script(*words):
 class TrainAndScore(ProgramTest):
     SAMPLES = 800
 
-    def test_every_seed_has_servers_of_its_own(self):
+    def test_every_seed_has_its_own_servers(self):
         for name, file in (("train", self.train_file), ("test", self.test_file)):
             (self.folder / "data" / name).mkdir(parents=True)
             write_list(self.folder / "data" / name / "file_list.txt", [file])
@@ -39,14 +39,14 @@ class TrainAndScore(ProgramTest):
 
 
 class Globo(ProgramTest):
-    """Three days of two hours: 40 sessions an hour, 2 clicks each, among 30 articles."""
+    """Three days of two hours with 40 sessions per hour, each of 2 clicks among 30 articles."""
 
     def setUp(self):
         super().setUp()
         draw = random.Random(3)
         self.clicks = self.folder / "clicks"
         self.clicks.mkdir()
-        self.sessions = {}  # (user, hour of the day) is enough to find a session again
+        self.sessions = {}  # by (user, hour of the day), which identifies a session
         session = 0
         for day in range(3):
             with open(self.clicks / f"clicks_day{day:02}.csv", "w", encoding="utf-8") as file:
@@ -61,7 +61,7 @@ class Globo(ProgramTest):
                             writer.writerow([hour, session, session, 0, 2, article, 0, 4,
                                              draw.randint(1, 3), 2, 1, 20, 5])
 
-    def test_negatives_are_of_the_hour_before_and_of_no_click_of_the_session(self):
+    def test_negatives_come_from_the_previous_hour_and_not_from_the_session(self):
         result = script("python3", ROOT / "examples/globo/samples.py", self.clicks,
                         self.folder / "csv", "--negatives", "3")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -70,7 +70,7 @@ class Globo(ProgramTest):
             with open(self.folder / f"csv/day{day:02}.csv", encoding="utf-8") as file:
                 rows += list(csv.DictReader(file))
         clicks = [row for row in rows if row["label"] == "1"]
-        self.assertEqual(len(clicks), 3 * 2 * 40 * 2 - 80)  # all but the first hour's
+        self.assertEqual(len(clicks), 3 * 2 * 40 * 2 - 80)  # all except those of the first hour
         self.assertGreater(len(rows), 3 * len(clicks))
         for row in rows:
             own = self.sessions[int(row["user"])]
@@ -84,7 +84,7 @@ class Globo(ProgramTest):
             self.assertEqual((self.folder / "csv" / name).read_bytes(),
                              (self.folder / "again" / name).read_bytes())
 
-    def test_a_day_is_scored_before_it_is_trained(self):
+    def test_each_day_is_scored_before_training_on_it(self):
         result = script(ROOT / "examples/globo/run.sh", self.clicks, "--out", self.folder / "out",
                         "--days", "3", "--", "--threads", "1")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

@@ -1,4 +1,4 @@
-"""Model files of HugeCTR 2.3's shapes: each one is shown, trained, resumed and scored."""
+"""Model files like those of HugeCTR 2.3: each one is dry-run, trained, resumed and evaluated."""
 
 import json
 import math
@@ -22,13 +22,13 @@ class HugeCtrConfigs(ProgramTest):
     SAMPLES = 300
 
     def write(self, name):
-        """The model file, as a user would have it: paths to data that does not exist."""
+        """Writes the model file as a user has it, with paths to data that does not exist."""
         self.content = hugectr_models.ALL[name]()
         self.config.write_text(json.dumps(self.content, indent=1), encoding="utf-8")
 
     def small(self, name):
-        """Flags that make a model of production size train in seconds on data of this test: Raw
-        where the model says so, else Norm (the standard library writes no Parquet)."""
+        """Flags that make a production-size model train in seconds on data of this test: Raw if the
+        model file says Raw, else Norm (the standard library cannot write Parquet)."""
         train, test = self.folder / f"{name}.train.data", self.folder / f"{name}.test.data"
         raw = self.content["layers"][0].get("format") == "Raw"
         write = hugectr_models.write_raw if raw else hugectr_models.write_norm
@@ -58,17 +58,17 @@ class HugeCtrConfigs(ProgramTest):
         self.assertTrue(math.isfinite(rest["loss"]), rest)
         self.assertGreater(rest["rows"], 0)
         self.assertGreater(rest["auc"], 0.3)
-        self.check_what_follows(name, rest["auc"])
+        self.check_trained_model(name, rest["auc"])
         print(f"{name}: {1000 * first['seconds'] / 60:.1f} ms an iteration, auc {rest['auc']:.4f}")
 
-    def check_what_follows(self, name, auc):
-        """What people do with a model that is trained; each takes the flags that it was trained with."""
+    def check_trained_model(self, name, auc):
+        """Uses the trained model in every way, each time with the flags of its training."""
         model, small = self.folder / f"run.{name}", self.small(name)
         data = self.folder / f"{name}.test.data"
         output, prefix = self.folder / f"{name}.tsv", self.folder / f"{name}.files"
         shown = self.run_ok("cistern", "eval", self.config, "--model", model, "--json", *small).json()
         self.assertEqual(shown["samples"], self.SAMPLES // 3)
-        self.assertAlmostEqual(shown["auc"], auc, delta=0.1)  # which is of the first three batches
+        self.assertAlmostEqual(shown["auc"], auc, delta=0.1)  # `auc` is of the first three batches
         self.run_ok("cistern", "predict", self.config, "--model", model, "--data", data, "--output",
                     output, *small)
         lines = output.read_text(encoding="utf-8").splitlines()
@@ -80,7 +80,7 @@ class HugeCtrConfigs(ProgramTest):
         planned = self.run_ok("cistern", "plan", self.config, "--json").json()
         self.assertTrue(planned)
 
-    def test_labels_that_the_loss_masks_have_no_score(self):
+    def test_masked_labels_have_no_metrics(self):
         for name in ("several_labels", "two_classes"):
             with self.subTest(name):
                 self.write(name)
@@ -107,16 +107,16 @@ class HugeCtrConfigs(ProgramTest):
                 self.assertGreater(shown["step_bytes"], 0)
                 self.assertGreaterEqual(shown["tables"][0]["server_bytes_per_row"], 8)
 
-    def test_dry_run_for_a_person(self):
+    def test_dry_run_prints_text(self):
         self.write("dlrm_fp16")
         shown = self.run_ok("cistern", "train", self.config, "--dry-run")
         self.assertRegex(shown.out, r"interaction1 +Interaction +fc3 sparse_embedding1 +\[b, 480\]")
         self.assertRegex(shown.out, r"fc4 +FusedInnerProduct +interaction1 +\[b, 1024\] +492544")
         self.assertIn("memory of a step", shown.out)
-        self.assertIn("FusedInnerProduct is InnerProduct and ReLU", shown.err)
+        self.assertIn("FusedInnerProduct is InnerProduct followed by ReLU", shown.err)
         self.assertRegex(shown.out, r"activations +float16, loss scale 1024")
 
-    def test_oddities_of_real_files_are_taken(self):
+    def test_oddities_of_real_files_are_accepted(self):
         self.write("two_embeddings")
         shown = self.run_ok("cistern", "train", self.config, "--dry-run", "--json").json()
         dead = [one["name"] for one in shown["layers"] if not one["live"]]
@@ -125,7 +125,7 @@ class HugeCtrConfigs(ProgramTest):
         shown = self.run_ok("cistern", "train", self.config, "--dry-run", "--json").json()
         self.assertEqual(shown["tables"][0]["embedding_vec_size"], 64)
 
-    def test_a_run_needs_a_folder(self):
+    def test_train_requires_out(self):
         self.write("criteo")
         self.expect(run("cistern", "train", self.config), 2, "--out is required", "--dry-run")
 

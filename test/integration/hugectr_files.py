@@ -1,7 +1,7 @@
-"""HugeCTR's model files, read and written without Cistern: the other program of the tests.
+"""Reads and writes HugeCTR's model files without Cistern, as "another program" in the tests.
 
 The order of weights is HugeCTR's: InnerProduct W (row-major, in x out) then b; BatchNorm gamma, beta;
-Multiply W; MultiCross w and b of each cross. Python's standard library only.
+Multiply W; MultiCross w and b of each cross. Uses Python's standard library only.
 """
 
 import array
@@ -31,7 +31,7 @@ def rows_of_file(path, dim, key="I", slots=False):
     rows = {}
     for fields in record.iter_unpack(pathlib.Path(path).read_bytes()):
         slot = fields[1] if slots else None
-        assert fields[0] not in rows, f"key {fields[0]} is there twice"
+        assert fields[0] not in rows, f"key {fields[0]} occurs twice"
         rows[fields[0]] = (slot, list(fields[2 if slots else 1:]))
     return rows
 

@@ -1,5 +1,5 @@
-"""HugeCTR's model files: what training and `cistern export hugectr` write is read by another program,
-and what another program writes is what training starts from."""
+"""HugeCTR's model files: another program reads the files of training and of `cistern export hugectr`,
+and training starts from files of another program."""
 
 import json
 import math
@@ -19,7 +19,7 @@ class HugeCtrFiles(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.slots = {}  # of each key: the lowest that it occurs in
+        self.slots = {}  # key -> lowest slot in which it occurs
         for _, _, keys in Samples(self.SAMPLES, seed=1).rows:
             for slot, held in enumerate(keys):
                 for key in held:
@@ -33,7 +33,7 @@ class HugeCtrFiles(ProgramTest):
                                "--set", f"solver.snapshot_prefix={self.prefix}"), code, *messages)
 
     def start_from(self, *sets):
-        """Flags of a run that starts from files and moves nothing: its model is what it read."""
+        """Flags of a run that starts from files and changes no weight, so its model equals the files."""
         rates = ("optimizer.adam_hparam.learning_rate=0", "solver.max_iter=1", "solver.snapshot=0")
         return [word for one in (*sets, *rates) for word in ("--set", one)]
 
@@ -47,7 +47,7 @@ class HugeCtrFiles(ProgramTest):
         return (f"{self.prefix}_dense_{iteration}.model",
                 [f"{self.prefix}{e}_sparse_{iteration}.model" for e in (0, 1)])
 
-    def test_training_writes_what_another_program_reads(self):
+    def test_another_program_reads_the_files_of_training(self):
         self.train("run")
         names = sorted(path.name for path in self.prefix.parent.iterdir())
         self.assertEqual(names, sorted(
@@ -67,7 +67,7 @@ class HugeCtrFiles(ProgramTest):
         self.check_predictions(dense, first, second)
 
     def check_rows_are_those_of_the_model(self, table, rows):
-        """The model folder's text: key w.. state.. (docs/formats.md)."""
+        """Compares `rows` with the text of the model folder: key w.. state.. (docs/formats.md)."""
         for path in (self.folder / "run" / "model" / table).iterdir():
             for line in path.read_text(encoding="utf-8").splitlines():
                 numbers = line.split()
@@ -76,7 +76,7 @@ class HugeCtrFiles(ProgramTest):
                 self.assertEqual(rows[int(numbers[0])][1], weights)
 
     def check_predictions(self, dense, first, second):
-        """The model, computed here from the files alone, layer by layer."""
+        """Computes the predictions from the files alone, layer by layer, and compares them."""
         cells = iter(hugectr_files.floats(dense))
         take = lambda count: [next(cells) for _ in range(count)]
         columns = 2 * DIM * Samples.SLOTS + 2 * Samples.DENSE
@@ -94,7 +94,7 @@ class HugeCtrFiles(ProgramTest):
             x = []
             for rows in (first, second):
                 if not all(key in rows for slot in keys for key in slot):
-                    break  # a key that training has not seen has a row that is in no file
+                    break  # the files have no row for a key that did not occur in training
                 x += [sum(rows[key][1][i] for key in slot) for slot in keys for i in range(DIM)]
             if len(x) < 2 * DIM * Samples.SLOTS:
                 continue
@@ -112,7 +112,7 @@ class HugeCtrFiles(ProgramTest):
             compared += 1
         self.assertGreater(compared, len(lines) // 2)
 
-    def test_a_run_that_starts_from_the_files_is_the_run_that_wrote_them(self):
+    def test_run_started_from_the_files_matches_the_run_that_wrote_them(self):
         self.train("run")
         before = self.predictions(self.folder / "run")
         dense, sparse = self.names()
@@ -123,7 +123,7 @@ class HugeCtrFiles(ProgramTest):
                                     self.folder / "run", "--out", prefix, "--form", form,
                                     "--iteration", 12, "--embedded-servers", 2, "--json").json()
                 self.assertEqual(shown["rows"], 2 * len(self.slots))
-                # Rows come in the order of the servers' shards, so the bytes are the same too.
+                # Rows are in the order of the servers' shards, so the bytes are equal, too.
                 if form == "v2":
                     for path in (dense, f"{dense}.ntp.json"):
                         exported = path.replace(str(self.prefix), str(prefix))
@@ -135,14 +135,14 @@ class HugeCtrFiles(ProgramTest):
                 self.check_start(prefix, form, before)
 
     def check_start(self, prefix, form, before):
-        # BatchNorm's statistics move even at a rate of zero, so a new export tells the two apart.
+        # BatchNorm's statistics change even at a learning rate of zero, so a new export differs in them.
         files = self.start_from(f"solver.dense_model_file={prefix}_dense_12.model",
                                 f'solver.sparse_model_file=["{prefix}0_sparse_12.model",'
                                 f'"{prefix}1_sparse_12.model"]', "layers.bn.bn_param.factor=0")
         self.train(f"again.{form}", *files)
         self.assertEqual(self.predictions(self.folder / f"again.{form}"), before)
 
-    def test_the_directory_form_holds_the_state_of_the_optimizer(self):
+    def test_v3_folder_contains_the_optimizer_state(self):
         self.train("run", "--set", "cistern.snapshot_form=v3")
         dense, sparse = self.names()
         rows = hugectr_files.rows_of_folder(sparse[1], DIM, slots=True, states=("Adam.m", "Adam.v"))
@@ -162,7 +162,7 @@ class HugeCtrFiles(ProgramTest):
                  for line in text.splitlines()]
         self.assertEqual(weights, [row[0] for row in table])
         self.assertEqual(states, [row[1] for row in table] + [row[2] for row in table])
-        # A run that starts from them without a step further has that state.
+        # A run that starts from them without another step has that state.
         prefix = self.folder / "back"
         self.train("again", *self.start_from(
             f"solver.dense_model_file={dense}",
@@ -177,11 +177,11 @@ class HugeCtrFiles(ProgramTest):
         self.assertEqual(set(again), set(first))
         for key, (_, row, state) in first.items():
             self.assertEqual(again[key][1], row)
-            # One step more: v = beta2 v + (1 - beta2) g^2 never falls below beta2 v.
+            # After one more step, v = beta2 v + (1 - beta2) g^2 is at least beta2 v.
             for old, new in zip(state["Adam.v"], again[key][2]["Adam.v"]):
                 self.assertGreaterEqual(new, 0.99 * old)
 
-    def test_training_starts_from_files_that_another_program_wrote(self):
+    def test_training_starts_from_files_of_another_program(self):
         columns = 2 * DIM * Samples.SLOTS + 2 * Samples.DENSE
         count = (2 * Samples.DENSE + 4 * columns + (columns + 1) * WIDTH + 2 * WIDTH + WIDTH + 1)
         dense = self.folder / "made.model"
@@ -214,7 +214,7 @@ class HugeCtrFiles(ProgramTest):
             hugectr_files.rows_of_file(f"{prefix}1_sparse_0.model", DIM, slots=True),
             hugectr_files.rows_of_file(sparse[1], DIM, slots=True))
 
-    def test_a_run_goes_on_without_reading_them_again(self):
+    def test_resumed_run_does_not_read_the_files_again(self):
         self.train("run")
         dense, sparse = self.names()
         flags = ["--set", f"solver.dense_model_file={dense}", "--set",
@@ -223,16 +223,16 @@ class HugeCtrFiles(ProgramTest):
         self.train("parts", *flags, "--set", "solver.max_iter=6")
         for path in (dense, *sparse):
             with open(path, "wb"):
-                pass  # now they would be refused
-        self.train("parts", *flags, "--resume", messages=("for a fresh start",))
+                pass  # empty files, which would be refused
+        self.train("parts", *flags, "--resume", messages=("apply to a fresh start",))
         self.assertEqual(self.predictions(self.folder / "parts"),
                          self.predictions(self.folder / "whole"))
 
-    def test_slots_follow_from_their_sizes(self):
+    def test_slots_follow_from_slot_sizes(self):
         def sizes(content):
             two_embeddings(content)
             hparam = content["layers"][2]["sparse_embedding_hparam"]
-            # Keys of Samples begin at 1, so slot 0 has one more.
+            # Keys of Samples start at 1, so slot 0 has one key more.
             hparam["slot_size_array"] = [51, 50, 50, 50]
         self.write_model(sizes)
         self.train("run")
@@ -243,7 +243,7 @@ class HugeCtrFiles(ProgramTest):
         second = hugectr_files.rows_of_file(f"{prefix}1_sparse_0.model", DIM, slots=True)
         self.assertEqual({key: row[0] for key, row in second.items()}, self.slots)
 
-    def test_first_weights_follow_the_sizes_of_slots(self):
+    def test_initial_weights_depend_on_slot_sizes(self):
         def sizes(content):
             two_embeddings(content)
             content["layers"][2]["sparse_embedding_hparam"]["slot_size_array"] = [51, 50, 25, 75]
@@ -273,7 +273,7 @@ class HugeCtrFiles(ProgramTest):
         self.assertEqual(hugectr_files.rows_of_file(f"{prefix}0_sparse_0.model", DIM, key="Q"),
                          hugectr_files.rows_of_file(sparse[0], DIM))
 
-    def test_files_that_do_not_fit_are_refused_before_anything_is_trained(self):
+    def test_files_that_do_not_fit_are_refused_before_training(self):
         self.train("run")
         dense, sparse = self.names()
         bad = self.folder / "bad"
@@ -283,7 +283,7 @@ class HugeCtrFiles(ProgramTest):
             bad.write_bytes(content)
             self.train("refused", "--set", f"{setting}={bad}", "--durability", "none", "--overwrite",
                        code=code, messages=(str(bad), *messages))
-            # What is in the rows of a sparse file nobody looks at before.
+            # A dry run does not check the contents of rows in sparse files.
             seen = "record" not in messages[0] and "twice" not in messages[0]
             self.expect(run("cistern", "train", self.config, "--dry-run", "--set",
                             f"{setting}={bad}"), code if seen else 0, *(messages if seen else ()))
@@ -291,20 +291,20 @@ class HugeCtrFiles(ProgramTest):
         with open(dense, "rb") as file:
             weights = file.read()
         refused("solver.dense_model_file", weights[:-8], 2,
-                f"{len(weights) - 8} bytes; the model's layers make {len(weights)}",
+                f"{len(weights) - 8} bytes; the model's layers need {len(weights)}",
                 "within layer 'fc2'", "weights")
-        refused("solver.dense_model_file", weights + b"....", 2, "behind the last layer for 4 bytes")
+        refused("solver.dense_model_file", weights + b"....", 2, "after the last layer for 4 bytes")
         refused("solver.dense_model_file", nan + weights[4:], 4, "number 0 is not finite",
                 "layer 'multiply'")
         with open(sparse[0], "rb") as file:
             rows = file.read()
-        refused("solver.sparse_model_file", rows[:-1], 2, "no whole number of rows of 20 bytes",
+        refused("solver.sparse_model_file", rows[:-1], 2, "not a multiple of the row size, 20 bytes",
                 "embedding 'first'")
         refused("solver.sparse_model_file", rows[:4] + nan + rows[8:], 4, "record 0", "not finite")
         refused("solver.sparse_model_file", rows[:20] + rows, 4, ": record 1 (key ",
-                    "record 0 has this key already")
+                    "record 0 already has this key")
         self.train("refused", "--overwrite", "--set", "solver.dense_model_file=nowhere",
-                   code=2, messages=("nowhere: there is no such file", "current folder"))
+                   code=2, messages=("nowhere: no such file", "current folder"))
         self.train("refused", "--overwrite", "--set", 'solver.sparse_model_file=["a","b","c"]',
                    code=2, messages=("names 3 files, but the model has 2 embeddings",))
         bad.unlink()
@@ -315,7 +315,7 @@ class HugeCtrFiles(ProgramTest):
         self.train("refused", "--overwrite", "--set", f'solver.sparse_model_file=["","{bad}"]',
                    code=2, messages=(f"{bad}/slot_id: is missing",))
 
-    def test_a_dry_run_says_what_the_files_hold(self):
+    def test_dry_run_describes_the_files(self):
         self.train("run")
         dense, sparse = self.names()
         flags = ["cistern", "train", self.config, "--dry-run", "--set",
@@ -329,13 +329,13 @@ class HugeCtrFiles(ProgramTest):
                           {"file": str(sparse[0]), "table": "first", "rows": rows[0]},
                           {"file": str(sparse[1]), "table": "second", "rows": rows[1]}])
         self.assertRegex(self.run_ok(*flags).out, rf"{dense} +{weights} weights +the layers\n")
-        # A run that is refused for them leaves nothing that the next one would trip over.
+        # A run that is refused because of them leaves nothing that would block the next run.
         out = self.folder / "fresh"
         self.train("fresh", "--set", "solver.dense_model_file=nowhere", code=2,
-                   messages=("nowhere: there is no such file",))
+                   messages=("nowhere: no such file",))
         self.assertFalse(out.exists())
 
-    def test_a_snapshot_that_cannot_be_written_loses_nothing(self):
+    def test_unwritable_snapshot_loses_nothing(self):
         whole = self.train("whole").json()
         (self.folder / "taken").write_text("a file where a folder is wanted", encoding="utf-8")
         result = run("cistern", "train", self.config, "--out", self.folder / "run", "--threads", 1,
@@ -347,21 +347,21 @@ class HugeCtrFiles(ProgramTest):
         self.assertEqual(rest["resumed_from"], 6)
         self.assertEqual(rest["loss"], whole["loss"])
 
-    def test_a_snapshot_that_would_miss_slots_is_told_before_anything_is_trained(self):
-        """Rows of yesterday's data, and nothing that says which slot their keys are of."""
+    def test_snapshot_without_slots_is_refused_before_training(self):
+        """The rows come from yesterday's data, and nothing tells the slots of their keys."""
         self.train("run")
         Samples(5, seed=3).write(self.train_file)
         more = ("--resume", "--set", "cistern.shuffle=false")
         self.train("run", *more, "--set", "solver.max_iter=18", code=2, messages=(
             "the first snapshot (solver.snapshot is 6, 0 writes none) would fail", "of embedding "
-            "'second' occurs in no slot of", "give slot_size_array"))
+            "'second' occurs in no slot of", "set slot_size_array"))
         self.assertFalse((self.folder / "run" / "snapshot-18").exists())
-        # Where none is due, nothing is missed.
+        # Without a snapshot, the slots are not needed.
         rest = self.train("run", *more, "--set", "solver.max_iter=14", "--set",
                           "solver.snapshot=30").json()
         self.assertEqual((rest["resumed_from"], rest["iterations"]), (12, 14))
 
-    def test_epochs_write_no_files_of_hugectr(self):
+    def test_epochs_write_no_hugectr_files(self):
         self.train("run", "--set", "solver.max_iter=0", "--set", "solver.num_epochs=2")
         self.assertFalse(self.prefix.parent.exists())
         self.assertTrue((self.folder / "run" / "snapshot-6").is_dir())

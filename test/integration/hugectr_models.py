@@ -1,7 +1,7 @@
-"""Model files as users of HugeCTR 2.3 have them, and data of the shape that each declares.
+"""Model files like those of HugeCTR 2.3 users, and data in the shape that each declares.
 
-Each has the layers, keys and sizes of one of HugeCTR's samples or unit tests, written anew: what its
-users' own files look like, oddities included (see `oddities` in hugectr_configs_test.py).
+Each is a new model file with the layers, keys and sizes of one of HugeCTR's samples or unit tests. Like
+users' own files, they contain oddities (see `oddities` in hugectr_configs_test.py).
 """
 
 import random
@@ -23,7 +23,7 @@ def fc(top, bottom, width, kind="InnerProduct"):
 
 
 def mlp(bottom, widths, first=1, dropout=False):
-    """[InnerProduct, ReLU, Dropout] for each width: the layers, and the name of the last top."""
+    """[InnerProduct, ReLU, Dropout] for each width. Returns the layers and the name of the last top."""
     layers = []
     for number, width in enumerate(widths, first):
         layers += [fc(f"fc{number}", bottom, width), layer("ReLU", f"relu{number}", f"fc{number}")]
@@ -201,7 +201,7 @@ def wdl():
 
 
 def several_labels():
-    """Not one of HugeCTR's samples: three labels, some masked, and the layers the samples lack."""
+    """Not one of HugeCTR's samples: three labels, some masked, and layers that the samples lack."""
     content = model(adam("Local"), [
         data(5, [sparse("data1", 6, 30)]), embedding("sparse_embedding1", "data1", 8),
         layer("Reshape", "picked", "sparse_embedding1", selected=[4, 0, 5]),
@@ -226,8 +226,8 @@ def two_classes():
 
 
 def mixed_inputs():
-    """Not a sample either: three inputs whose rows follow rules of their own, a schedule that decays,
-    words of HugeCTR 3.x, and the layers' options that no sample names."""
+    """Not a sample either: three inputs with different optimizers, a decaying schedule, settings of
+    HugeCTR 3.x, and layer options that no sample uses."""
     rates = {"warmup_steps": 5, "decay_start": 20, "decay_steps": 30, "decay_power": 1, "end_lr": 0.001}
     return model({"type": "Nesterov", "update_type": "LazyGlobal",
                   "nesterov_hparam": {"learning_rate": 0.02, "momentum_factor": 0.9, **rates}}, [
@@ -264,7 +264,7 @@ ALL = {make.__name__: make for make in (criteo, dcn, dcn_parquet, deepfm, dlrm, 
 
 
 def write_norm(path, content, samples, seed):
-    """Samples of the shape that `content` declares, as one Norm file; labels follow the keys."""
+    """Writes samples in the shape that `content` declares as one Norm file; labels depend on the keys."""
     draw = random.Random(seed)
     shape = content["layers"][0]
     labels, dense = shape["label"]["label_dim"], shape["dense"]["dense_dim"]
@@ -293,7 +293,7 @@ def write_norm(path, content, samples, seed):
 
 
 def write_raw(path, content, samples, seed):
-    """The same as a Raw file: one key a slot, numbered from 0 in each."""
+    """The same as a Raw file: one key per slot, numbered from 0 in each slot."""
     draw = random.Random(seed)
     shape = content["layers"][0]
     dense = shape["dense"]["dense_dim"]
@@ -312,7 +312,7 @@ KINDS = {"first": "DistributedSlotSparseEmbeddingHash", "second": "LocalizedSlot
 
 
 def two_embeddings(content):
-    """Changes the model of programs.py: [4 slots of 4 floats, twice][dense 2] -> Concat -> every layer with weights."""
+    """Changes the model of programs.py: [4 slots of 4 floats, twice][dense 2] -> Concat -> all layers with weights."""
     content["solver"].update(num_epochs=0, max_iter=12, snapshot=6, eval_interval=0, display=6)
     data, rest = content["layers"][0], content["layers"][-1]
     columns = 2 * DIM * Samples.SLOTS

@@ -1,4 +1,4 @@
-"""A run and a fleet through their lives: reports, status, tables, interruption, a clean stop."""
+"""The life cycle of a run and a fleet: reports, status, tables, interruption, a clean stop."""
 
 import json
 import signal
@@ -34,11 +34,11 @@ class Lifecycle(ProgramTest):
         self.assertEqual(evaluated["samples"], self.SAMPLES // 4)
         self.assertAlmostEqual(evaluated["auc"], summary["auc"], places=9)
 
-    def test_trained_folder_is_not_overwritten_by_accident(self):
+    def test_existing_model_is_not_overwritten_by_default(self):
         words = ("cistern", "train", self.config, "--out", self.folder / "run", "--durability",
                  "none")
         self.run_ok(*words)
-        self.expect(run(*words), 2, "holds a trained model already", "--overwrite")
+        self.expect(run(*words), 2, "already holds a trained model", "--overwrite")
         self.run_ok(*words, "--overwrite")
 
     def test_rows_do_not_depend_on_the_number_of_servers(self):
@@ -87,7 +87,7 @@ class Lifecycle(ProgramTest):
         self.expect(finish(worker), 130, "interrupted")
         self.run_ok("cistern", "eval", self.config, "--model", self.folder / "run")
 
-    def test_server_stops_clean(self):
+    def test_server_stops_cleanly(self):
         servers = Servers(1, self.folder)
         self.assertEqual(servers.all[0].stop(), 0)
 

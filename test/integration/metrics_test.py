@@ -1,5 +1,5 @@
-"""solver.eval_metrics, from a model file to every place that shows figures, checked against figures
-that are computed here from the predictions."""
+"""solver.eval_metrics: every report of the metrics is compared with metrics computed here from the
+predictions."""
 
 import json
 import math
@@ -44,7 +44,7 @@ class Metrics(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        # The groups are in a slot of one key at most.
+        # The group slot has at most one key.
         self.samples = Samples(self.SAMPLES // 4, seed=2)
         for _, _, keys in self.samples.rows:
             keys[1] = keys[1][:1]
@@ -62,7 +62,7 @@ class Metrics(ProgramTest):
         for name, value in expected.items():
             self.assertAlmostEqual(shown[name], value, delta=1e-6, msg=name)
 
-    def test_every_place_shows_the_figures_of_the_predictions(self):
+    def test_all_reports_match_the_predictions(self):
         out, output = self.folder / "run", self.folder / "predictions.tsv"
         trained = self.run_ok("cistern", "train", self.config, "--out", out, "--json").json()
         predicted = self.run_ok("cistern", "predict", self.config, "--model", out, "--data",
@@ -79,7 +79,7 @@ class Metrics(ProgramTest):
         for line in lines:
             self.assertEqual("copc" in line, line["event"] in ("eval", "final"), line)
 
-        # The same from the manifest, after which nothing is left to train.
+        # A resumed run, with nothing left to train, reads the same metrics from the manifest.
         again = self.run_ok("cistern", "train", self.config, "--out", out, "--resume",
                             "--json").json()
         self.check(again, expected)
@@ -87,7 +87,7 @@ class Metrics(ProgramTest):
         self.assertRegex(text, r"(?m)^copc +%.6f$" % expected["copc"])
         self.assertRegex(text, r"(?m)^gauc_groups +%d$" % expected["gauc_groups"])
 
-    def test_constant_labels_have_no_auc_and_it_is_said(self):
+    def test_constant_labels_have_no_auc_but_a_note(self):
         self.samples.rows = [(0.0, dense, keys) for _, dense, keys in self.samples.rows]
         self.samples.write(self.test_file)
         out = self.folder / "run"
@@ -104,7 +104,7 @@ class Metrics(ProgramTest):
         text = self.run_ok("cistern", "eval", self.config, "--model", out).out
         self.assertIn("AUC is undefined: all 500 labels are negative", text)
 
-    def test_several_labels_have_figures_together_and_each(self):
+    def test_several_labels_have_joint_and_separate_metrics(self):
         weights = [0.5, 2.0]
 
         def fit(content):
@@ -133,7 +133,7 @@ class Metrics(ProgramTest):
         self.assertAlmostEqual(trained["average_loss"], sum(
             weight * one["logloss"] for weight, one in zip(weights, each)) / 2, delta=1e-6)
 
-    def test_average_loss_is_of_logits_that_have_no_probability_below_one(self):
+    def test_average_loss_uses_logits_whose_probability_rounds_to_one(self):
         positives = sum(label > 0.5 for label, _, _ in self.samples.rows)
         negatives = len(self.samples.rows) - positives
         cases = [("BinaryCrossEntropyLoss", [40.0]), ("CrossEntropyLoss", [-25.0, 15.0])]
@@ -153,7 +153,7 @@ class Metrics(ProgramTest):
             clipped = -negatives * math.log(1e-7) - positives * math.log1p(-1e-7)
             self.assertAlmostEqual(trained["logloss"], clipped / 500, delta=1e-9)
 
-    def test_a_group_slot_of_several_keys_is_refused(self):
+    def test_group_slot_with_several_keys_is_refused(self):
         Samples(self.SAMPLES // 4, seed=2).write(self.test_file)
         self.expect(run("cistern", "train", self.config, "--out", self.folder / "run"), 2,
                     "gauc_slot", "slot 1 of 'data1'")

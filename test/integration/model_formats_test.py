@@ -1,4 +1,4 @@
-"""Modes and formats of saved models, shrinks, and models of other programs, with real servers."""
+"""Modes and formats of saved models, shrink, and models of other programs, with real servers."""
 
 import gzip
 import json
@@ -69,7 +69,7 @@ class ModelFormats(ProgramTest):
         return self.run_ok("cistern", "table", "show", "deep", key, "--servers",
                            servers.addresses, "--json").json()["fields"]
 
-    def test_every_format_goes_to_three_servers_and_back(self):
+    def test_every_format_loads_on_three_servers_and_back(self):
         self.with_ctr()
         formats = [[], ["--gzip"], ["--format", "binary"], ["--format", "binary", "--gzip"]]
         with Servers(2, self.folder) as servers:
@@ -86,12 +86,12 @@ class ModelFormats(ProgramTest):
             for n, flags in enumerate(formats):
                 self.load(servers, f"three-{n}", "--replace")
                 self.assertEqual(self.digests(servers), expected, flags)
-            # A worker reads them too, through its own connection to servers.
+            # A worker process reads them, too, through its own connections to the servers.
             self.run_ok("cistern", "load", "--servers", servers.addresses, "--replace", "--model",
                         self.saved / "three-3", "--config", self.config)
             self.assertEqual(self.digests(servers), expected)
 
-    def test_the_binary_form_holds_the_numbers_of_the_text(self):
+    def test_binary_rows_equal_text_rows(self):
         self.with_ctr()
         with Servers(1, self.folder) as servers:
             self.train(servers)
@@ -136,7 +136,7 @@ class ModelFormats(ProgramTest):
             self.assertGreater(base["rows"], dense)
             self.assertLess(base["rows"], total + dense)
             self.assertEqual(base["mode"], "base")
-            # Nothing has changed since: a delta holds no row of the ctr table.
+            # Nothing has changed since, so a delta contains no row of the ctr table.
             self.assertEqual(self.save(servers, "empty", "--mode", "delta")["rows"], dense)
             self.train(servers, "--set", "solver.num_epochs=1")
             delta = self.save(servers, "delta", "--mode", "delta", "--format", "binary")
@@ -150,7 +150,7 @@ class ModelFormats(ProgramTest):
             self.assertEqual(self.row(servers, key)["unseen_days"], 1)
             before = self.digests(servers)
         with Servers(2, self.folder, durability=durability) as servers:
-            if durability == "commit":  # what the saves changed was committed
+            if durability == "commit":  # the saves committed their changes
                 self.assertEqual(self.digests(servers), before)
             else:
                 self.load(servers, "delta")
@@ -177,14 +177,14 @@ class ModelFormats(ProgramTest):
             self.assertEqual(wet["removed"], dry["removed"])
             after = self.tables(servers)["deep"]
             self.assertEqual(after["rows"], before["rows"] - wet["removed"])
-            self.train(servers, "--set", "solver.num_epochs=1")  # life goes on
+            self.train(servers, "--set", "solver.num_epochs=1")  # training can continue
             self.run_ok(*flags)
             after = self.digests(servers)
         if durability == "commit":
             with Servers(2, self.folder, durability=durability) as servers:
                 self.assertEqual(self.digests(servers), after)
 
-    def test_rows_that_keep_days_need_today(self):
+    def test_rows_with_days_require_the_day_flag(self):
         self.with_ctr(day_id_decay=True)
         self.expect(run("cistern", "train", self.config, "--out", self.folder / "run"), 2,
                     "cistern.day")
@@ -199,7 +199,7 @@ class ModelFormats(ProgramTest):
             self.run_ok(*flags, "--day", "20731")
             self.assertEqual(self.tables(servers)["deep"]["rows"], 0)
 
-    def test_a_model_of_another_rule_is_upgraded(self):
+    def test_upgrade_to_another_update_rule(self):
         with Servers(2, self.folder) as servers:
             self.train(servers)
             self.save(servers, "adam", "--format", "binary")
@@ -217,7 +217,7 @@ class ModelFormats(ProgramTest):
             self.assertEqual(self.predict(servers), expected)
             self.expect(run(*load, "--replace"), 1, "--upgrade")
 
-    def test_a_model_of_another_dim_keeps_its_rows_and_starts_its_dense_parameters_anew(self):
+    def test_upgrade_to_another_dim_keeps_rows_and_resets_dense_parameters(self):
         with Servers(2, self.folder) as servers:
             self.train(servers)
             self.save(servers, "narrow")
@@ -243,7 +243,7 @@ class ModelFormats(ProgramTest):
             self.assertEqual(self.row(servers, 7), wide)
             self.train(servers)
             self.save(servers, "wide")
-            # Servers that hold the wide one refuse the narrow one unless it is converted.
+            # Servers with the wide table refuse the narrow model unless it is converted.
             self.expect(run(*load, "--name", "narrow", "--replace"), 1, "--upgrade")
         with Servers(1, self.folder) as servers:
             load = ("cistern", "load", "--servers", servers.addresses, "--name", "wide")
@@ -252,7 +252,7 @@ class ModelFormats(ProgramTest):
             self.assertEqual(report["rows"], rows)
             self.assertEqual(report["left_out"], [{"table": "dense", "reason": "not asked for"}])
 
-    def test_a_model_as_paddle_writes_it_is_loaded(self):
+    def test_paddle_model_is_loaded(self):
         self.with_ctr()
         with Servers(1, self.folder) as servers:
             self.train(servers)

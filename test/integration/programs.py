@@ -1,6 +1,6 @@
-"""Runs the real programs: what the integration tests share. Python's standard library only.
+"""Runs the real programs for the integration tests. Uses Python's standard library only.
 
-Programs come from the folder in CISTERN_BIN. Servers listen on loopback at port 0 and print where.
+CISTERN_BIN is the folder of the programs. Servers listen on loopback with --port=0 and print their port.
 """
 
 import json
@@ -20,11 +20,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("CISTERN_BIN", ROOT / "build/release/bin"))
-LIMIT_SECONDS = 120  # of one command; far above what any takes
+LIMIT_SECONDS = 120  # limit for one command; far more than any needs
 
 
 class Result:
-    """What a finished program said."""
+    """Exit code and output of a finished program."""
 
     def __init__(self, process, out, err):
         self.code, self.out, self.err = process.returncode, out, err
@@ -120,7 +120,7 @@ class Servers:
 
 
 class Samples:
-    """A planted data set: `slots` one-or-two-hot slots, two dense features, a logistic label."""
+    """Synthetic data: SLOTS slots of one or two keys, two dense features, a logistic label."""
 
     SLOTS, DENSE, KEYS_PER_SLOT = 4, 2, 50
 
@@ -141,7 +141,7 @@ class Samples:
         return 1 + slot * self.KEYS_PER_SLOT + draw.randrange(self.KEYS_PER_SLOT)
 
     def write(self, path, check="Sum"):
-        """As a Norm file with 32-bit keys; returns the byte offset of each record."""
+        """Writes a Norm file with 32-bit keys; returns the byte offset of each record."""
         offsets = []
         with open(path, "wb") as file:
             header = struct.pack("<8q", int(check == "Sum"), len(self.rows), 1, self.DENSE,
@@ -157,7 +157,7 @@ class Samples:
 
 
 def wrapped(payload, check):
-    """A record as HugeCTR's Norm format frames it."""
+    """A record in the framing of HugeCTR's Norm format."""
     if check != "Sum":
         return payload
     return struct.pack("<i", len(payload)) + payload + bytes([sum(payload) % 256])
@@ -206,7 +206,7 @@ def model(train, test, check="Sum"):
 
 
 class ProgramTest(unittest.TestCase):
-    """A test with a folder of its own and a data set in it; CISTERN_KEEP_FILES=1 keeps it."""
+    """A test with its own folder, which contains a data set; CISTERN_KEEP_FILES=1 keeps the folder."""
 
     SAMPLES = 2000
 
@@ -239,7 +239,7 @@ class ProgramTest(unittest.TestCase):
 
 
 def wait_for(fact, what, seconds=LIMIT_SECONDS):
-    """Returns fact() once it is true."""
+    """Waits until fact() is true and returns its value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = fact()

@@ -1,9 +1,11 @@
-"""kill -9 of the worker and of servers at random moments of a training, which goes on each time.
+"""kill -9 of the worker and of servers at random moments of a training run, which resumes each time.
 
-In the end rows, digests and the saved model are those of a run that nothing happened to, bit for
-bit, and every sample was counted exactly as often as there were epochs.
+In the end, rows, digests and the saved model equal those of an undisturbed run, bit for bit, and every
+sample has been counted exactly once per epoch.
 
-    resume_test.py [--long CYCLES]     CISTERN_CYCLES: the same; CISTERN_SEED: of the moments
+    resume_test.py [--long CYCLES]
+
+CISTERN_CYCLES also sets the number of cycles; CISTERN_SEED is the seed of the random moments.
 """
 
 import os
@@ -27,11 +29,11 @@ class Resume(ProgramTest):
     def setUp(self):
         super().setUp()
         self.random = random.Random(SEED)
-        self.epochs = 20 + 12 * CYCLES  # an epoch is a pass; several go by in a cycle
+        self.epochs = 20 + 12 * CYCLES  # an epoch is one pass; each cycle takes several
         self.write_model(self.change)
 
     def change(self, content):
-        """Counts in its rows, draws the order of its samples, and never evaluates in between."""
+        """Makes rows count shows, shuffles the samples, and disables evaluation during training."""
         content["solver"].update(num_epochs=self.epochs, eval_interval=0, display=0)
         content["cistern"] = {
             "shuffle": True,
@@ -43,7 +45,7 @@ class Resume(ProgramTest):
         return ("cistern-worker", self.config, "--out", self.folder / name, *flags)
 
     def passes(self, name):
-        """How many passes the metrics of a run have."""
+        """The number of passes in the metrics of a run."""
         path = self.folder / name / "metrics.jsonl"
         return path.read_text().count('"event":"pass"') if path.exists() else 0
 
@@ -57,12 +59,12 @@ class Resume(ProgramTest):
                 for table in status["tables"]}, files
 
     def shows(self, files):
-        """Sum of the shows of all rows of a model: field 5 of a line (docs/formats.md)."""
+        """The sum of the shows of all rows of a model: field 5 of a line (docs/formats.md)."""
         return sum(float(line.split()[4]) for name, content in files.items()
                    if name.startswith("deep/") for line in content.decode().splitlines())
 
     def end_of(self, worker):
-        """The result of a run that may have all of its passes before it: with many cycles, many."""
+        """Waits for the result of a run; allows time for all of its passes, which are many with many cycles."""
         return finish(worker, LIMIT_SECONDS + self.epochs)
 
     def undisturbed(self):
@@ -72,7 +74,7 @@ class Resume(ProgramTest):
             return self.outcome("undisturbed", servers)
 
     def await_passes(self, worker, name, count):
-        """Until the run has `count` more passes, and a random moment longer; false: it ended."""
+        """Waits until the run has `count` more passes, and a random moment longer; false if it ended."""
         goal = min(self.passes(name) + count, self.epochs)
         wait_for(lambda: worker.poll() is not None or self.passes(name) >= goal, "passes")
         time.sleep(self.random.uniform(0, 0.2))
@@ -115,7 +117,7 @@ class Resume(ProgramTest):
                   f"{summary['samples']} samples: tables, dense parameters and counts as of the "
                   "undisturbed run", flush=True)
 
-    def test_a_resume_waits_for_a_server_that_is_down(self):
+    def test_resume_waits_for_a_server_that_is_down(self):
         with Servers(2, self.folder, durability="commit") as servers:
             words = self.words("run", "--servers", servers.addresses, "--connect-timeout", 1,
                                "--recovery-limit", 60, "--json")
@@ -124,14 +126,14 @@ class Resume(ProgramTest):
             old.stop()
             worker = start(*words, "--resume")
             said = ""
-            while "waits up to 60 s for the servers" not in said:
+            while "waiting up to 60 s for the servers" not in said:
                 said = worker.stderr.readline()
                 self.assertTrue(said, "the worker ended")
             servers.all[1] = Server(1, 2, self.folder, port=old.port, durability="commit")
             self.assertEqual(self.expect(self.end_of(worker), 0).json()["stopped_by"], "epochs")
 
     def restart(self, servers, rank):
-        """kill -9, a random pause, and the same server again under its port."""
+        """Kills a server with kill -9 and restarts it on its port after a random pause."""
         old = servers.all[rank]
         old.kill()
         old.stop()
@@ -148,19 +150,19 @@ class Resume(ProgramTest):
                 break
             worker.kill()
             finish(worker)
-            # On other numbers of servers, too.
+            # Also changes the number of servers.
             worker = start(*words, "--resume", "--embedded-servers", 1 + cycle % 3)
         self.expect(self.end_of(worker), 0)
         model = self.folder / "run" / "model"
         self.assertEqual({name: (model / name).read_bytes() for name in expected}, expected)
 
-    def test_kills_of_a_run_whose_loss_scale_moves(self):
-        """A step that overflows float16 halves the scale, 2000 that do not double it: what a pass
-        begins with is part of its commit."""
+    def test_kills_of_a_run_with_dynamic_loss_scale(self):
+        """A step that overflows float16 halves the loss scale; 2000 steps without overflow double it. The
+        scale at the start of a pass is part of its commit."""
         def change(content):
             self.change(content)
             content["solver"].update(num_epochs=self.epochs, batchsize=1)
-            content["cistern"]["activations"] = "float16"  # and a scale of 65536, dynamic
+            content["cistern"]["activations"] = "float16"  # starts with a dynamic scale of 65536
         self.epochs = 16
         self.write_model(change)
         words = ("cistern", "train", self.config, "--json", "--out")
@@ -182,22 +184,22 @@ class Resume(ProgramTest):
 
 
 class RunFolder(ProgramTest):
-    """What --out may hold, and what the flags do with it."""
+    """The contents of --out, and what --resume, --overwrite and --durability do with them."""
 
     def train(self, *flags):
         return run("cistern", "train", self.config, "--out", self.folder / "run", *flags)
 
-    def test_a_state_is_neither_overwritten_nor_used_by_accident(self):
+    def test_existing_state_requires_resume_or_overwrite(self):
         state = self.folder / "run" / "state"
         self.expect(self.train(), 0)
         self.assertTrue((state / "manifest").is_dir())
-        self.expect(self.train(), 2, "holds the state of a run already", "--resume", "--overwrite")
+        self.expect(self.train(), 2, "already holds the state of a run", "--resume", "--overwrite")
         self.expect(self.train("--resume", "--overwrite"), 2, "exclude each other")
         self.assertIn("nothing is left to train", self.expect(self.train("--resume"), 0).out)
         self.expect(self.train("--resume", "--set", "solver.batchsize=50"), 2,
                     "solver.batchsize is 50", "has 100")
         self.expect(self.train("--resume", "--set", "solver.seed=8"), 1, "seed is",
-                    "fix: a run goes on with the model file, the seed")
+                    "fix: --resume requires the model file, the seed")
         more = self.expect(self.train("--resume", "--set", "solver.num_epochs=3", "--json"), 0)
         self.assertEqual(more.json()["samples"], 3 * self.SAMPLES)
         self.assertEqual(more.json()["resumed_from"], 2 * self.SAMPLES // 100)
@@ -207,12 +209,12 @@ class RunFolder(ProgramTest):
     def test_without_durability_there_is_no_state(self):
         self.expect(self.train("--durability", "none"), 0)
         self.assertFalse((self.folder / "run" / "state").exists())
-        self.expect(self.train("--resume"), 2, "no state to go on from")
+        self.expect(self.train("--resume"), 2, "no state to resume from")
         self.expect(self.train("--resume", "--durability", "none"), 2, "keeps no state")
         self.expect(self.train("--overwrite", "--no-save-model"), 0)
         self.assertFalse((self.folder / "run" / "state").exists())
 
-    def test_the_first_resume_begins_at_the_beginning(self):
+    def test_resume_without_a_commit_starts_from_the_beginning(self):
         self.expect(self.train("--resume"), 0, "nothing was committed yet")
 
     def test_servers_decide_what_they_keep(self):

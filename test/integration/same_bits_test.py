@@ -1,4 +1,4 @@
-"""One seed gives the same predictions, bit for bit, wherever the rows live."""
+"""One seed gives the same predictions, bit for bit, wherever the rows are stored."""
 
 import unittest
 
@@ -41,7 +41,7 @@ class SameBits(ProgramTest):
         run = self.train("three", "--embedded-servers", 3)
         self.assertEqual(self.predict("three", "--model", run, "--embedded_servers=2"), expected)
 
-    def test_an_empty_fleet_takes_the_model_of_the_command(self):
+    def test_empty_fleet_loads_the_model_from_the_command(self):
         run = self.train("run")
         expected = self.predict("embedded", "--model", run)
         with Servers(2, self.folder) as servers:

@@ -1,4 +1,4 @@
-"""cistern save and cistern load: every server its part, onto any number of servers."""
+"""cistern save and cistern load with any numbers of servers, each of which handles its own part."""
 
 import os
 import resource
@@ -26,7 +26,7 @@ class SaveAndLoad(ProgramTest):
         return self.run_ok("cistern", "status", "--servers", servers.addresses, "--json",
                            *flags).json()
 
-    def test_after_save_and_load_onto_another_number_of_servers(self):
+    def test_save_and_load_with_another_number_of_servers(self):
         with Servers(2, self.folder) as servers:
             trained = self.train(servers)
             expected = self.predict("before", servers)
@@ -40,7 +40,7 @@ class SaveAndLoad(ProgramTest):
                         trained, "--config", self.config)
             self.assertEqual(self.predict("from-here", servers), expected)
 
-    def test_rows_that_missed_steps_are_saved_with_these_made_up(self):
+    def test_deferred_updates_are_applied_before_saving(self):
         flags = ("--set", "optimizer.update_type=Global")
         with Servers(2, self.folder) as servers:
             trained = self.train(servers, flags=flags)
@@ -54,7 +54,7 @@ class SaveAndLoad(ProgramTest):
                         "--config", self.config, *flags)
             self.assertEqual(self.predict("from-here", servers, flags), expected)
 
-    def test_load_spares_what_is_there(self):
+    def test_load_keeps_existing_rows_without_replace(self):
         with Servers(1, self.folder) as servers:
             flags = ("--servers", servers.addresses)
             self.train(servers)
@@ -70,7 +70,7 @@ class SaveAndLoad(ProgramTest):
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
             self.run_ok("cistern", "load", *flags, "--from", "a", "--replace")
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
-            # Nothing is removed before there is something to load.
+            # The servers remove nothing before they know that the model can be loaded.
             for wrong in (("--name", "b"), ("--name", "a", "--foreign"),
                           ("--model", self.folder / "no", "--config", self.config)):
                 self.expect(run("cistern", "load", *flags, *wrong, "--replace"), 2)
@@ -81,7 +81,7 @@ class SaveAndLoad(ProgramTest):
             self.expect(run("cistern", "load", *flags, "--name", "a", "--replace"), 5, part.name)
             self.assertEqual(self.status(servers, "--digest")["tables"], before)
 
-    def test_a_load_that_is_refused_ends_no_training(self):
+    def test_refused_load_does_not_stop_a_training_run(self):
         with Servers(1, self.folder, durability="commit") as servers:
             flags = ("--servers", servers.addresses)
             self.train(servers)
@@ -119,7 +119,7 @@ class SaveAndLoad(ProgramTest):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
 
-        # The log is a pipe to nowhere here: a file would hit the limit, too.
+        # The log is not a file here: a file would also hit the limit.
         with Servers(1, self.folder, preexec_fn=limit_files, restore_signals=False) as servers:
             self.train(servers)
             before = self.status(servers, "--digest")["tables"]
@@ -147,7 +147,7 @@ class SaveAndLoad(ProgramTest):
 
     @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
     def test_commits_on_a_device_without_space(self):
-        """The run ends, what was committed is good, and with room it goes on."""
+        """The run ends, its commits stay good, and it resumes once there is space."""
         saved = self.folder / "saved"
         saved.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", saved],

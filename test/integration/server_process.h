@@ -1,4 +1,4 @@
-// cistern-server as real processes on free ports, for the tests in this folder.
+// Runs cistern-server as real processes on free ports, for the tests in this folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@
 
 namespace cistern {
 
-// Path of a program of this build.
+// The path of a program of this build.
 inline std::string ProgramPath(const std::string& name) {
   const char* folder = std::getenv("CISTERN_BIN");
   return absl::StrCat(folder == nullptr ? "build/release/bin" : folder, "/", name);
 }
 
-// A running server; killed with the test.
+// A running server, which the destructor stops.
 class ServerProcess {
  public:
   ServerProcess(uint32_t rank, uint32_t server_num, int port = 0,
@@ -46,14 +46,14 @@ class ServerProcess {
   ChildProcess& process() { return *process_; }
   int port() const { return port_; }
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
-  const std::string& ready_line() const { return ready_line_; }  // empty: it ended instead
-  // Waits for the end and returns the exit code.
+  const std::string& ready_line() const { return ready_line_; }  // empty: it ended without one
+  // Waits until the server has ended and returns its exit code.
   int ExitCode() {
     EXPECT_FALSE(process_->ReadLine(absl::Seconds(30)).ok());
     while (process_->Running()) absl::SleepFor(absl::Milliseconds(5));
     return process_->exit_code();
   }
-  // Stops it in its tracks; returns when no thread of it runs any more.
+  // Suspends the process; returns when all of its threads have stopped.
   void Freeze() {
     process_->Signal(SIGSTOP);
     int state = 0;
@@ -72,9 +72,9 @@ class ServerProcess {
   int port_ = 0;
 };
 
-// Servers 0 .. n-1 and the connections to them.
+// Servers 0 .. n-1 and connections to them.
 struct ProcessFleet {
-  // flags: of each server, beside rank, server_num and port.
+  // flags: passed to each server in addition to --rank, --server_num and --port.
   explicit ProcessFleet(uint32_t server_num, const RemoteOptions& options = {},
                         const std::vector<std::string>& flags = {}) {
     std::vector<std::string> addresses;

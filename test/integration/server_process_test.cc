@@ -1,4 +1,4 @@
-// The program cistern-server: start, serve, stop, and what goes wrong.
+// The program cistern-server: start, service, stop and failures.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -16,7 +16,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
-// grpc.health.v1.Health/Check of the whole server: the number of its status, 1 = SERVING.
+// Calls grpc.health.v1.Health/Check for the whole server and returns the status number; 1 =
+// SERVING.
 int HealthOf(const std::string& address) {
   grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
@@ -40,13 +41,13 @@ int HealthOf(const std::string& address) {
   return bytes.begin()[1];
 }
 
-TEST(ServerProcess, SaysWhenItIsReadyAndAnswersHealthChecks) {
+TEST(ServerProcess, PrintsAReadyLineAndAnswersHealthChecks) {
   ServerProcess server(1, 3);
   EXPECT_THAT(server.ready_line(), MatchesRegex("cistern-server rank=1 port=[0-9]+ ready"));
   EXPECT_EQ(HealthOf(server.address()), 1);
 }
 
-TEST(ServerProcess, EndsWithZeroOnSigtermAndSigint) {
+TEST(ServerProcess, ExitsWithZeroOnSigtermAndSigint) {
   for (const int signal : {SIGTERM, SIGINT}) {
     ServerProcess server(0, 1);
     server.process().Signal(signal);
@@ -88,7 +89,7 @@ TEST(ServerProcess, RefusesBadFlags) {
   EXPECT_THAT(rank.process().LogEnd(), HasSubstr("ranks are 0 to 2"));
 }
 
-TEST(ProcessFleet, PassesGiveTheSameRowsOnEveryNumberOfServers) {
+TEST(ProcessFleet, PassesGiveTheSameRowsOnAnyNumberOfServers) {
   const std::vector<Key> keys = TestKeys(20'000), absent = TestKeys(1000, 3);
   std::vector<float> initial;
   for (uint32_t server_num : {1u, 2u, 3u}) {
@@ -135,7 +136,7 @@ TEST(ProcessFleet, ErrorsKeepTheirCodeAndTextOverTheWire) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("dim is 6 here and 8 there"));
 }
 
-TEST(ProcessFleet, AServerThatIsDownAtTheStartIsNamed) {
+TEST(ProcessFleet, ReportsAServerThatIsDownAtTheStart) {
   int port;
   {
     ServerProcess gone(1, 2);
@@ -152,10 +153,10 @@ TEST(ProcessFleet, AServerThatIsDownAtTheStartIsNamed) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr(up.address())));
 }
 
-TEST(ProcessFleet, AServerKilledInMidPassIsNamedAndKnownAgainWithoutItsState) {
+TEST(ProcessFleet, ReportsAServerKilledDuringAPassAndItsLostStateAfterRestart) {
   ProcessFleet processes(2);
   ClientOptions options;
-  options.retry_limit = absl::Seconds(3);  // longer than a connection waits to try again
+  options.retry_limit = absl::Seconds(3);  // longer than the reconnect delay of a connection
   auto client = Writer(processes.fleet->links(), options);
   const std::vector<Key> keys = TestKeys(1000);
   ASSERT_EQ(CommitKeys(*client, keys), absl::OkStatus());
@@ -170,7 +171,7 @@ TEST(ProcessFleet, AServerKilledInMidPassIsNamedAndKnownAgainWithoutItsState) {
   EXPECT_THAT(std::string(lost.message()),
               HasSubstr(absl::StrCat("server 1 (127.0.0.1:", port, ")")));
 
-  // The same server, started again at its place, has nothing.
+  // The same server, restarted on its port, has lost its state.
   ServerProcess again(1, 2, port);
   ASSERT_NE(again.ready_line(), "");
   const absl::Status stale = client->CommitPass();
@@ -181,7 +182,7 @@ TEST(ProcessFleet, AServerKilledInMidPassIsNamedAndKnownAgainWithoutItsState) {
   EXPECT_THAT(std::string(anew.message()), HasSubstr("restarted and has lost its state"));
 }
 
-TEST(ProcessFleet, AServerThatIsStoppedInItsTracksDoesNotHoldAnyoneForever) {
+TEST(ProcessFleet, ASuspendedServerDoesNotBlockCallersForever) {
   RemoteOptions remote;
   remote.call_timeout = absl::Milliseconds(300);
   ProcessFleet processes(2, remote);

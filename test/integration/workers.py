@@ -1,4 +1,4 @@
-"""Several workers of one run: what their tests share."""
+"""Shared code of the tests with several workers of one run."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ def free_port():
 
 class WorkersTest(ProgramTest):
 
-    SAMPLES = 1030  # in batches of 100: the last one is another for every worker
+    SAMPLES = 1030  # in batches of 100: workers have different shares of the last one
 
     def words(self, name, servers, rank, count, peers, *flags):
         return ["cistern-worker", self.config, "--servers", servers.addresses, "--out",
@@ -35,7 +35,7 @@ class WorkersTest(ProgramTest):
         worker.communicate()
 
     def train(self, name, servers, count, *flags):
-        """The summary of worker 0."""
+        """Trains with `count` workers and returns the summary of worker 0."""
         results = [finish(worker) for worker in self.start_workers(name, servers, count, *flags)]
         for result in results:
             self.expect(result, 0)
@@ -54,7 +54,7 @@ class WorkersTest(ProgramTest):
                  "passes")
 
     def outcome(self, name, servers):
-        """Rows and digest of each table, and the rows of a saved model, byte for byte."""
+        """The rows and the digest of each table, and the exact bytes of a saved model's rows."""
         status = self.run_ok("cistern", "status", "--servers", servers.addresses, "--digest",
                              "--json").json()
         model = self.folder / name / "model"
@@ -66,13 +66,13 @@ class WorkersTest(ProgramTest):
 
     @staticmethod
     def rows(files, table):
-        """Of a sparse table: the numbers behind each key (docs/formats.md)."""
+        """The numbers after each key of a sparse table (docs/formats.md)."""
         return {fields[0]: [float(number) for number in fields[1:]]
                 for name, content in files.items() if name.startswith(table + "/")
                 for fields in map(str.split, content.decode().splitlines())}
 
     def expect_close(self, found, expected):
-        """The same tables, up to the order in which gradients are added."""
+        """Compares tables up to rounding that depends on the order in which gradients are added."""
         self.assertEqual(found.keys(), expected.keys())
         for key, numbers in expected.items():
             self.assertEqual(len(found[key]), len(numbers), key)

@@ -1,4 +1,4 @@
-"""Workers gather while others knock at the port of worker 0, and while processes are replaced."""
+"""Workers gather while strangers connect to the port of worker 0, and while processes are restarted."""
 
 import random
 import socket
@@ -11,14 +11,14 @@ from workers import WorkersTest, free_port
 
 
 def hello(secret, rank, size=2, port=9, magic=b"CISTPEE2"):
-    """As worker/group/hello.h tells."""
+    """A hello in the format of worker/group/hello.h."""
     return magic + struct.pack("<QIII", secret, rank, size, port)
 
 
 class Strangers:
-    """Connect to a port for as long as they are in a `with` statement, and wherever it is open."""
+    """Connects to a port again and again, while it is open, during a `with` statement."""
 
-    KEPT = 300  # connections that stay open, silent ones among them
+    KEPT = 300  # connections that stay open, some of them silent
 
     def __init__(self, port):
         self.port, self.connections = port, 0
@@ -33,7 +33,7 @@ class Strangers:
             hello(secret, 1), hello(0, 1), hello(secret, 0), hello(secret, 1, size=3),
             hello(secret, 2**32 - 1, size=2**32 - 1), hello(secret, 1)[:20],
             hello(secret, 1) + struct.pack("<QQQ", 2**62, 2**63, 2**64 - 1),
-            # The hello that was: a wrong size, and a rank that was taken.
+            # Hellos of an older protocol version.
             *(struct.pack("<8siiI64s", b"CISTPEER", 1, size, 9, b"cistern train")
               for size in (2, 3)),
         ])
@@ -44,7 +44,7 @@ class Strangers:
             try:
                 stranger = socket.create_connection(("127.0.0.1", self.port), timeout=1)
                 stranger.sendall(self.said())
-            except OSError:  # nobody listens, or no longer
+            except OSError:  # the port is not open yet, or not any more
                 self.ended.wait(0.01)
                 continue
             self.connections += 1
@@ -71,7 +71,7 @@ def is_open(port):
 class Gathering(WorkersTest):
 
     def start_leader(self, servers):
-        """Worker 0, which listens when this returns."""
+        """Starts worker 0 and waits until it listens."""
         self.port = free_port()
         self.peers = f"127.0.0.1:{self.port}"
         leader = self.start_worker(servers, 0)
@@ -95,7 +95,7 @@ class Gathering(WorkersTest):
             self.train("undisturbed", servers, 2)
             return self.outcome("undisturbed", servers)
 
-    def test_while_strangers_knock(self):
+    def test_strangers_connect_while_workers_gather(self):
         expected = self.undisturbed()
         with Servers(2, self.folder) as servers:
             leader = self.start_leader(servers)
@@ -108,7 +108,7 @@ class Gathering(WorkersTest):
                     "connections that are not of this run", "with another secret",
                     "closed before their hello", "of another program or version")
 
-    def test_where_worker_0_is_started_again_and_has_another_secret(self):
+    def test_restarted_worker_0_with_a_new_secret(self):
         with Servers(1, self.folder) as servers:
             first = self.start_leader(servers)
             first.kill()
@@ -116,7 +116,7 @@ class Gathering(WorkersTest):
             other = self.start_worker(servers, 1)
             self.outcome_of(servers, [self.start_worker(servers, 0), other])
 
-    def test_where_the_server_that_kept_the_secret_is_started_again(self):
+    def test_restart_of_the_server_that_stores_the_secret(self):
         with Servers(1, self.folder, durability="commit") as servers:
             leader = self.start_leader(servers)
             old = servers.all[0]

@@ -1,4 +1,4 @@
-"""Several workers train one model: what one worker alone would, whatever happens to them."""
+"""Several workers train the same model as one worker, also when workers or servers fail."""
 
 import os
 import shutil
@@ -11,16 +11,16 @@ from workers import WorkersTest
 
 
 def ctr(**more):
-    """An embedding whose rows count shows and clicks."""
+    """Settings of an embedding whose rows count shows and clicks."""
     return {"accessor": "ctr", "embedx_threshold": 2,
             "optimizer": {"type": "AdaGradShared", "learning_rate": 0.05}, **more}
 
 
 class Exactness(WorkersTest):
-    """1, 2 and 3 workers come to the same model."""
+    """1, 2 and 3 workers train the same model."""
 
     def compare(self, counts, tables, counted=(), pass_lines=True, servers=2):
-        """Trains with each number of workers; counted: tables that count shows and clicks."""
+        """Trains with each number of workers and compares. counted: tables that count shows and clicks."""
         outcomes = []
         for turn, count in enumerate(counts):
             with self.subTest(workers=count), Servers(servers, self.folder) as fleet:
@@ -70,7 +70,7 @@ class Exactness(WorkersTest):
                 keys[3] = keys[3][:1]
             samples.write(path)
 
-    def test_of_several_inputs_and_tables_with_counts_and_groups(self):
+    def test_several_inputs_tables_with_counts_and_groups(self):
         self.one_key_in_the_last_slot()
         self.write_model(self.two_inputs)
         summary, outcomes = self.compare((1, 3, 3), ("deep", "wide", "mean"), ("mean",))
@@ -79,7 +79,7 @@ class Exactness(WorkersTest):
         rows = Samples(self.SAMPLES, 1).rows
         self.assertEqual(shows, 2 * sum(len(keys[2]) + 1 for _, _, keys in rows))
 
-    def test_of_updates_that_make_up_missed_steps_and_an_end_by_iterations(self):
+    def test_deferred_updates_and_an_end_by_iterations(self):
         def change(content):
             content["optimizer"]["update_type"] = "Global"
             content["solver"].update(max_iter=33, num_epochs=0, snapshot=7,
@@ -90,12 +90,12 @@ class Exactness(WorkersTest):
         self.assertEqual(summary["iterations"], 33)
         self.assertTrue((self.folder / "run-2" / "snapshot-28").exists())
 
-    def test_of_batches_with_fewer_samples_than_workers(self):
+    def test_batches_with_fewer_samples_than_workers(self):
         Samples(31, seed=1).write(self.train_file)
         self.write_model(lambda content: content["solver"].update(batchsize=2, display=1))
         self.compare((1, 3), ("deep",))
 
-    def test_of_passes_that_are_cut_where_memory_ends(self):
+    def test_passes_limited_by_memory(self):
         Samples(9010, seed=1).write(self.train_file)
 
         def change(content):
@@ -105,7 +105,7 @@ class Exactness(WorkersTest):
         self.compare((1, 2), ("deep",), ("deep",), pass_lines=False)
         self.assertGreater(self.passes("run-1"), 1)
 
-    def test_of_several_labels(self):
+    def test_several_labels(self):
         self.run_ok("cistern", "data", "generate", "--labels", 2, "--dense", 2, "--slots", 4,
                     "--keys-per-slot", 50, "--key-bits", 32, "--samples", 1030, "--test-samples",
                     257, "--out", self.folder / "generated")
@@ -120,7 +120,7 @@ class Exactness(WorkersTest):
         self.write_model(change)
         self.compare((1, 3), ("deep",))
 
-    def test_one_number_of_workers_shuffles_alike(self):
+    def test_shuffling_is_repeatable(self):
         self.write_model(lambda content: content.update(cistern={"shuffle": True}))
         found = []
         for turn in (1, 2):
@@ -131,7 +131,7 @@ class Exactness(WorkersTest):
 
 
 class Losses(WorkersTest):
-    """Workers and servers that end in the middle, or are asked to."""
+    """Workers and servers that are killed or interrupted during training."""
 
     EPOCHS = 30
 
@@ -178,19 +178,19 @@ class Losses(WorkersTest):
             leader, other = map(finish, workers)
             self.expect(leader, 0)
             self.expect(other, 0, "event=lost", "worker 0 (127.0.0.1)", "event=recover",
-                        "waits up to 60 s for the servers and the other workers")
+                        "waiting up to 60 s for the servers and the other workers")
             self.assertEqual(leader.json()["samples"], self.EPOCHS * self.SAMPLES)
             self.assertEqual(self.passes("run"), self.EPOCHS)
             self.assertEqual(self.outcome("run", servers), expected)
 
-    def test_an_interrupt_and_a_resume_with_any_number_of_workers(self):
+    def test_interrupt_and_resume_with_any_number_of_workers(self):
         expected = self.undisturbed()
         for count in (2, 3):
             with self.subTest(workers=count), self.durable() as servers:
                 name = f"run-{count}"
                 workers = self.start_workers(name, servers, 2)
                 self.await_passes(name, 5, workers)
-                workers[1].send_signal(signal.SIGINT)  # one that hears of it tells the others
+                workers[1].send_signal(signal.SIGINT)  # it forwards the interrupt to the others
                 for worker in workers:
                     self.expect(finish(worker), 130, "interrupted after iteration", "--resume")
                 done = self.lines(name)[-1]["iter"]
@@ -205,7 +205,7 @@ class Losses(WorkersTest):
                     self.expect_close(self.rows(found[1], "deep"), self.rows(expected[1], "deep"))
             shutil.rmtree(self.folder / "saved")
 
-    def test_a_loss_ends_the_others_where_nothing_is_kept(self):
+    def test_lost_worker_ends_the_run_without_durability(self):
         for victim in (0, 1):
             with self.subTest(victim=victim), Servers(1, self.folder) as servers:
                 workers = self.start_workers(f"run-{victim}", servers, 3)
@@ -214,7 +214,7 @@ class Losses(WorkersTest):
                 for rank, worker in enumerate(workers):
                     result = finish(worker)
                     if rank != victim:
-                        self.expect(result, 3, f"worker {victim} (127.0.0.1)", "all workers again")
+                        self.expect(result, 3, f"worker {victim} (127.0.0.1)", "restart all workers")
 
 
 class Script(WorkersTest):

@@ -1,7 +1,4 @@
-"""Who writes to a fleet: one training at a time, unless the next one takes over; what servers log.
-
-    writers_test.py
-"""
+"""A fleet has one writer at a time, until another takes over; servers log claims and refusals."""
 
 import unittest
 
@@ -26,7 +23,7 @@ class Writers(ProgramTest):
         return path.read_text().count('"event":"pass"') if path.exists() else 0
 
     def begin(self, name, servers, *flags):
-        """A training that has committed."""
+        """Starts a training run and waits for its first commit."""
         worker = start(*self.words(name, servers, *flags))
         goal = self.passes(name) + 2
         wait_for(lambda: worker.poll() is not None or self.passes(name) >= goal, "passes")
@@ -37,7 +34,7 @@ class Writers(ProgramTest):
         with open(server.log.name, encoding="utf-8") as file:
             return file.read()
 
-    def test_a_second_training_ends_itself_and_not_the_first(self):
+    def test_second_training_fails_and_the_first_continues(self):
         with Servers(2, self.folder, durability="commit") as servers:
             first = self.begin("first", servers)
             second = run(*self.words("second", servers))
@@ -55,7 +52,7 @@ class Writers(ProgramTest):
             heir.kill()
             finish(heir)
 
-    def test_a_training_that_was_killed_is_not_waited_for(self):
+    def test_killed_training_does_not_block_the_next(self):
         with Servers(2, self.folder, durability="commit") as servers:
             worker = self.begin("run", servers)
             worker.kill()
@@ -64,7 +61,7 @@ class Writers(ProgramTest):
             again.kill()
             finish(again)
 
-    def test_servers_log_who_claimed_and_what_was_refused(self):
+    def test_servers_log_claims_and_refusals(self):
         with Servers(1, self.folder, durability="commit") as servers:
             worker = self.begin("run", servers)
             run(*self.words("second", servers, "--cluster", "other"))
@@ -72,8 +69,8 @@ class Writers(ProgramTest):
             worker.kill()
             finish(worker)
             log = self.log(servers.all[0])
-            self.assertRegex(log, r"epoch 1 claimed by cistern-worker, process \d+ on .* at ipv4:127")
-            self.assertRegex(log, r"commit 1 decided: pass 1, epoch 1, 1 files")
+            self.assertRegex(log, r"term 1 claimed by cistern-worker, process \d+ on .* at ipv4:127")
+            self.assertRegex(log, r"commit 1 decided: pass 1, term 1, 1 files")
 
 
 if __name__ == "__main__":

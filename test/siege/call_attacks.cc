@@ -1,5 +1,5 @@
-// Floods and calls that never end well: what costs a server memory and time rather than confusing
-// it. Each is given a few hundred MB to send at most, or until the server closes.
+// Floods and malformed calls, which cost a server memory and time. Each sends at most a few hundred
+// MB, or until the server closes.
 #include <zlib.h>
 
 #include <functional>
@@ -19,8 +19,8 @@ constexpr char kStats[] = "/cistern.v1.ControlPlane/Stats";
 constexpr char kSave[] = "/cistern.v1.ControlPlane/Save";
 constexpr char kPush[] = "/cistern.v1.DataPlane/Push";
 
-// Sends `piece` again and again on a new connection behind `first`, until `bytes` are sent, `limit`
-// is over, or the server closes or takes nothing more.
+// Sends `first` on a new connection, then `piece` repeatedly until `bytes` are sent, `limit` has
+// passed, or the server closes or accepts no more bytes.
 void Flood(int port, const std::string& first, const std::string& piece, uint64_t bytes,
            absl::Duration limit, bool drain = true) {
   Wire wire(port);
@@ -37,8 +37,8 @@ std::string Repeated(const std::string& piece, size_t times) {
   return all;
 }
 
-// A gzip stream of about 1 MB that becomes 1 GB: one block of zeros, whose end is a full flush, so
-// that it may be repeated.
+// A gzip stream of about 1 MB that inflates to 1 GB: one block of zeros that ends in a full flush
+// and can therefore be repeated.
 std::string GzipBomb() {
   z_stream stream = {};
   if (deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) return "";
@@ -68,7 +68,7 @@ std::string DataFrames(uint32_t stream, absl::string_view bytes) {
   return frames;
 }
 
-// Calls whose message is declared to have `length` bytes, on streams 1, 3, 5 ..., with their bytes.
+// Sends calls whose message declares `length` bytes, on streams 1, 3, 5 ..., followed by bytes.
 void Declare(int port, const char* path, uint32_t length, uint32_t streams, uint64_t bytes) {
   std::string first = http2::Preface(), piece;
   for (uint32_t i = 0; i < streams; ++i) {
@@ -151,7 +151,7 @@ std::vector<Flooding> Floodings(bool is_long) {
   return all;
 }
 
-// Whole calls that mean nothing, one after the other on a connection.
+// Complete but meaningless calls, in sequence.
 void AttackCallForms(const Siege& siege, size_t rank) {
   const int port = siege.fleet->servers[rank]->port();
   const auto send = [&](const std::string& name, const std::string& headers,
@@ -197,7 +197,7 @@ void AttackCallForms(const Siege& siege, size_t rank) {
   }
 }
 
-// Connections that come and go, and bytes that trickle.
+// Short-lived and silent connections, and a call sent byte by byte.
 void AttackConnections(const Siege& siege, size_t rank) {
   const int port = siege.fleet->servers[rank]->port();
   const auto judge = [&](const std::string& name) {
@@ -209,11 +209,11 @@ void AttackConnections(const Siege& siege, size_t rank) {
     wire.Send(http2::Preface() + http2::Call(1, kStats, ""));
     wire.Reset();
   }
-  judge("300 connections that end amid their call");
+  judge("300 connections that end during their call");
   {
     std::vector<Wire> open;
     for (int i = 0; i < (siege.is_long ? 2000 : 600); ++i) open.emplace_back(port);
-    judge("hundreds of connections that say nothing");
+    judge("hundreds of silent connections");
   }
   Wire slow(port);
   const std::string call = http2::Preface() + http2::Call(1, kHello, "");
@@ -231,7 +231,7 @@ void AttackCalls(const Siege& siege) {
     for (const Flooding& flooding : floodings) {
       if (!siege.is_long &&
           (&flooding - floodings.data()) % 2 != static_cast<ptrdiff_t>(rank % 2)) {
-        continue;  // short: each server gets every other one
+        continue;  // short form: each server gets every other flood
       }
       flooding.attack(siege.fleet->servers[rank]->port());
       const ProcessUse use = siege.fleet->servers[rank]->Use();

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-// A claim with take_over is granted to everyone, and ends the training: it is tried at the end.
+// A claim with take_over is granted to everyone and ends the training, so it comes last.
 bool IsLeftOut(const google::protobuf::Message& request) {
   const auto* claim = dynamic_cast<const v1::ClaimEpochRequest*>(&request);
   return claim != nullptr && claim->take_over();
@@ -51,7 +51,7 @@ void AttackControl(const Siege& siege) {
   for (const Verb& verb : Verbs()) {
     if (verb.name != "ClaimEpoch") LieInVerb(siege, verb, strangers);
   }
-  // Last: where claims are not refused, nothing of a training is left to attack.
+  // Last: a granted claim would leave no training to attack.
   LieInVerb(siege, VerbOf("ClaimEpoch"), strangers);
 }
 

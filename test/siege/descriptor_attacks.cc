@@ -1,4 +1,4 @@
-// More connections than a server has descriptors for, and digests that fill its threads.
+// More connections than the server has descriptors, and digest calls that occupy its threads.
 #include <fcntl.h>
 
 #include <atomic>
@@ -65,13 +65,13 @@ void AttackDescriptors(const Siege& siege) {
                         absl::StrCat("2,000 connections to a server of ", kDescriptors,
                                      " descriptors, round ", round),
                         AnswersHello(server->address(), kPatience), server->address(),
-                        "Hello is not answered once they are gone");
+                        "Hello is not answered after they are closed");
   }
   siege.report->Tried(
-      "connections", "descriptors are given back",
+      "connections", "descriptors are released",
       server->Use().descriptors < before.descriptors + 32, server->address(),
       absl::StrCat(server->Use().descriptors, " descriptors, ", before.descriptors, " before"));
-  siege.report->Expect(server->StopCleanly(), "the server of few descriptors ends on SIGTERM");
+  siege.report->Expect(server->StopCleanly(), "the server with few descriptors ends on SIGTERM");
 }
 
 void AttackThreads(const Siege& siege) {
@@ -100,13 +100,13 @@ void AttackThreads(const Siege& siege) {
     const absl::Time start = absl::Now();
     const absl::Status answer = visitor.Look();
     const absl::Duration took = absl::Now() - start;
-    siege.report->Tried("threads", "Hello beside forty digests", answer.ok() && took < kHelloLimit,
+    siege.report->Tried("threads", "Hello during forty digests", answer.ok() && took < kHelloLimit,
                         server->address(),
                         absl::StrCat(answer.ToString(), " after ", absl::FormatDuration(took)));
   }
   const absl::Time start = absl::Now();
   const bool clean = server->StopCleanly();
-  siege.report->Tried("threads", "SIGTERM beside forty digests",
+  siege.report->Tried("threads", "SIGTERM during forty digests",
                       clean && absl::Now() - start < absl::Seconds(15), server->address(),
                       absl::StrCat(clean ? "ended after " : "did not end cleanly in ",
                                    absl::FormatDuration(absl::Now() - start)));

@@ -58,7 +58,7 @@ std::string BytesOf(const FrameHeader& header, const std::string& body) {
 void LieInHeader(const Siege& siege, Stranger& stranger, FrameKind kind) {
   for (const HeaderField& field : kFields) {
     for (const uint64_t value : ValuesOf(field.size)) {
-      if (IsPush(kind)) stranger.Look().IgnoreError();  // which pass is open
+      if (IsPush(kind)) stranger.Look().IgnoreError();  // reads which pass is open
       FrameHeader header = stranger.HeaderOf(kind);
       const std::string body = stranger.BodyOf(&header);
       std::memcpy(reinterpret_cast<char*>(&header) + field.offset, &value, field.size);
@@ -68,7 +68,7 @@ void LieInHeader(const Siege& siege, Stranger& stranger, FrameKind kind) {
   }
 }
 
-// Sizes that do not fit what the header says, and bytes that nobody hashed.
+// Bodies whose size does not match the header, and bodies without a matching hash.
 void LieInBody(const Siege& siege, Stranger& stranger, FrameKind kind) {
   FrameHeader header = stranger.HeaderOf(kind);
   const std::string whole = BytesOf(header, stranger.BodyOf(&header));
@@ -83,7 +83,7 @@ void LieInBody(const Siege& siege, Stranger& stranger, FrameKind kind) {
     TryBytes(siege, stranger, kind, absl::StrCat(more, " bytes too many"),
              whole + std::string(more, '\7'));
   }
-  // As many rows as the largest body holds, for a byte of request each.
+  // Headers that announce many rows without sending them.
   for (const uint32_t count : {100000u, 1u << 24, 1u << 28}) {
     FrameHeader large = header;
     large.count = count;
@@ -100,7 +100,7 @@ void LieInBody(const Siege& siege, Stranger& stranger, FrameKind kind) {
   }
 }
 
-// Rows that the server hashes as well, but that no table takes.
+// Rows with a correct hash that no table accepts.
 void LieInRows(const Siege& siege, Stranger& stranger) {
   const float bad[] = {std::numeric_limits<float>::quiet_NaN(),
                        std::numeric_limits<float>::infinity()};

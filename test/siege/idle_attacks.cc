@@ -1,5 +1,5 @@
-// Servers that nobody trains on grant more: anyone may claim them and make tables. They have to
-// live through every order of verbs and every schema, and then to serve a writer that means well.
+// Servers without a training grant more: anyone may claim them and create tables. They must survive
+// every order of verbs and every schema, and then serve a correct writer.
 #include "absl/strings/str_cat.h"
 #include "common/rpc/fleet.h"
 #include "test/siege/attacks.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kTableBound = uint64_t{1}
                                  << 30;  // resident, whatever tables a stranger asks for
 
-// A sparse table, one with the ctr accessor, and a dense one.
+// A sparse table, a second one with the ctr accessor, and a dense table.
 v1::Schema SmallSchema() {
   v1::Schema schema;
   v1::TableSpec* wide = schema.add_tables();
@@ -55,7 +55,7 @@ class IdleServer {
   std::unique_ptr<SiegeServer> server_;
 };
 
-// Notes an attack on an idle server: it has to be answered, and the server to live.
+// Records an attack on an idle server, which must be answered and survived.
 void Note(const Siege& siege, SiegeServer& server, const std::string& name,
           const absl::Status& answer, bool may_be_granted = true) {
   const ProcessUse use = server.Use();
@@ -67,7 +67,7 @@ void Note(const Siege& siege, SiegeServer& server, const std::string& name,
                                    use.resident_bytes >> 20, " MB"));
 }
 
-// One verb behind each other.
+// Every pair of verbs, in sequence.
 void AttackPairs(const Siege& siege, IdleServer& idle, const std::string& where) {
   for (const Verb& first : Verbs()) {
     Stranger stranger(idle.get()->address()), other(idle.get()->address());
@@ -97,7 +97,7 @@ void TrySchema(const Siege& siege, IdleServer& idle, const std::string& name,
   if (idle.get() == nullptr) return;
   const absl::Status created = Create(*idle.get(), schema);
   Note(siege, *idle.get(), name, created, may_be_granted);
-  // Tables stay until a server ends.
+  // Tables exist until the server ends.
   if (created.ok() || !idle.get()->Running()) idle.Restart();
 }
 
@@ -124,12 +124,12 @@ void AttackSchemas(const Siege& siege, IdleServer& idle) {
   });
 }
 
-// What a writer needs: a claim, tables, and a pass that is committed.
+// The calls of a correct writer: a claim, tables, and a committed pass.
 absl::Status TrainOnce(const std::string& address) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet, ConnectFleet(address));
   ClientOptions options;
   options.retry_limit = absl::Seconds(20);
-  options.take_over = true;  // from the stranger that has claimed last
+  options.take_over = true;  // from the stranger with the last claim
   CISTERN_ASSIGN_OR_RETURN(auto client, ParameterClient::Connect(fleet->links(), options));
   const bool empty = client->schema().tables_size() == 0;
   if (empty) CISTERN_RETURN_IF_ERROR(client->CreateTables(SmallSchema()));

@@ -57,7 +57,7 @@ std::vector<T> Floats() {
           Limits::denorm_min()};
 }
 
-// Walks one message below `root_`, whose other fields stay as they are.
+// Walks one message below `root_` and changes one field at a time.
 class Liar {
  public:
   using Tell = std::function<void(const std::string&, const Message&)>;
@@ -77,7 +77,7 @@ class Liar {
   }
 
  private:
-  // Changes `at`, tells, and puts back what was there.
+  // Applies the change to `at`, calls `tell`, and restores `at`.
   template <class Change>
   void Try(Message* at, const std::string& what, const Change& change) {
     const std::unique_ptr<Message> before(at->New());

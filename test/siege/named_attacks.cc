@@ -1,4 +1,4 @@
-// What has worked before, each by its name.
+// Attacks that once worked, each by its name.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t k63 = uint64_t{1} << 63;
 constexpr char kGroup[] = "by name";
 
-// As a stranger with everything right but the secret.
+// A stranger whose requests are correct except for the secret.
 class NamedAttacker {
  public:
   NamedAttacker(const Siege& siege, size_t rank)
@@ -34,7 +34,7 @@ class NamedAttacker {
   void AttackClaims() {
     using R = v1::ClaimEpochRequest;
     for (const uint64_t epoch : {~uint64_t{0}, ~uint64_t{0} - 1, k63, uint64_t{1} << 48}) {
-      Try<R>("ClaimEpoch", absl::StrCat("a claim of epoch ", epoch),
+      Try<R>("ClaimEpoch", absl::StrCat("a claim of term ", epoch),
              [&](R& r) { r.mutable_identity()->set_epoch(epoch); });
     }
     Try<R>("ClaimEpoch", "a claim while a writer is at work", [](R&) {});
@@ -42,7 +42,7 @@ class NamedAttacker {
       r.set_held_secret(1);
       r.mutable_identity()->set_secret(1);
     });
-    Try<R>("ClaimEpoch", "a claim of the writer's own epoch",
+    Try<R>("ClaimEpoch", "a claim of the writer's own term",
            [](R& r) { r.mutable_identity()->set_epoch(r.identity().epoch() - 1); });
   }
 
@@ -61,13 +61,13 @@ class NamedAttacker {
            [](R& r) { r.mutable_manifest()->mutable_schema()->clear_tables(); });
     Try<R>("Decide", "a manifest of commit 2^64 - 1",
            [](R& r) { r.mutable_manifest()->set_commit(~uint64_t{0}); });
-    Try<R>("Decide", "a manifest of epoch 2^64 - 1",
+    Try<R>("Decide", "a manifest of term 2^64 - 1",
            [](R& r) { r.mutable_manifest()->set_epoch(~uint64_t{0}); });
     Try<R>("Decide", "a manifest with a clock of 2^63",
            [](R& r) { r.mutable_manifest()->mutable_clock()->set_step(k63); });
   }
 
-  // Whether a file exists must not be told by how a manifest that names it is refused.
+  // The refusal of a manifest that names a file must not reveal whether the file exists.
   void AttackAsOracle() {
     using R = v1::DecideRequest;
     const auto ask = [&](const std::string& path) {
@@ -81,7 +81,7 @@ class NamedAttacker {
     for (const char* prefix : {"/etc/", "../../../../../../../../etc/"}) {
       const std::string there = ask(absl::StrCat(prefix, "passwd"));
       const std::string absent = ask(absl::StrCat(prefix, "no-such-file"));
-      siege_.report->Tried(kGroup, "whether a file exists is not told", there == absent, prefix,
+      siege_.report->Tried(kGroup, "a refusal does not reveal a file", there == absent, prefix,
                            absl::StrCat(there, " and ", absent));
     }
   }
@@ -100,7 +100,7 @@ class NamedAttacker {
     Try<Clear>("Clear", "a clear after 2^64 - 1 changes",
                [](Clear& r) { r.set_changes(~uint64_t{0}); });
     using Tables = v1::CreateTablesRequest;
-    Try<Tables>("CreateTables", "tables of 2^63 + 1024 rows beside those of the training",
+    Try<Tables>("CreateTables", "tables of 2^63 + 1024 rows in addition to those of the training",
                 [](Tables& r) {
                   v1::DenseTableSpec* table = r.mutable_schema()->add_dense_tables();
                   table->set_name("huge");
@@ -114,7 +114,7 @@ class NamedAttacker {
     }
   }
 
-  // A save over a model that is finished: every pass that it may be of.
+  // A save over a finished model, in place of every pass that it might hold.
   void AttackSavedModel() {
     using R = v1::SaveRequest;
     for (uint64_t pass = 0; pass < 8; ++pass) {
@@ -134,10 +134,10 @@ class NamedAttacker {
     }
   }
 
-  // Pushes of workers that are none, into the pass that is open.
+  // Pushes from workers that do not exist, into the open pass.
   void AttackPushes() {
     for (const FrameKind kind : {FrameKind::kPush, FrameKind::kPushDense}) {
-      for (int i = 0; i < 40; ++i) {  // a pass is open for a part of the time only
+      for (int i = 0; i < 40; ++i) {  // a pass is open only part of the time
         const uint32_t worker = std::vector<uint32_t>{0, 1, 9, ~0u}[static_cast<size_t>(i) % 4];
         stranger_.Look().IgnoreError();
         FrameHeader header = stranger_.HeaderOf(kind);

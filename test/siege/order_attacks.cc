@@ -9,8 +9,7 @@ namespace {
 
 constexpr int kClients = 4;
 
-// A verb or a push, as of a writer that has lost its place: passes and commits about the right
-// ones.
+// A verb or a push as from a confused writer: its passes and commits are close to the correct ones.
 void TryAny(const Siege& siege, Stranger& stranger, std::mt19937_64& random,
             const std::string& name) {
   const Verb& verb = Verbs()[random() % Verbs().size()];
@@ -47,7 +46,7 @@ void AttackOrders(const Siege& siege) {
   std::vector<std::thread> clients;
   for (int client = 0; client < kClients; ++client) {
     clients.emplace_back([&siege, client] {
-      // Half of them talk to the last server alone, which nothing is decided on.
+      // Half of the clients use only the last server, which decides nothing.
       const size_t rank = client % 2 == 0 ? siege.fleet->servers.size() - 1 : 0;
       Stranger stranger(siege.address(rank));
       std::mt19937_64 random(static_cast<uint64_t>(client));

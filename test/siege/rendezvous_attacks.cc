@@ -1,6 +1,5 @@
-// The port where the workers of a run meet. Worker 0 is there alone while most of it happens, and
-// some of it goes on until both workers train; their tables have to be those of two workers whom
-// nobody disturbed.
+// Attacks on the rendezvous port of a run's workers. Most of them occur while worker 0 waits alone,
+// some continue until both workers train. The final tables must equal those of an undisturbed run.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -22,7 +21,7 @@ constexpr uint64_t kEpochs = 20;
 constexpr absl::Duration kLimit = absl::Minutes(3);
 constexpr char kGroup[] = "rendezvous";
 
-// A port of loopback that is free now.
+// A currently free loopback port.
 int FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
@@ -40,12 +39,12 @@ std::string Bytes(T value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// As worker/group/hello.h describes it.
+// A hello in the layout of worker/group/hello.h.
 std::string HelloOf(uint64_t secret, uint32_t rank, uint32_t size, uint32_t port) {
   return "CISTPEE2" + Bytes(secret) + Bytes(rank) + Bytes(size) + Bytes(port);
 }
 
-// The hello of versions before there was a secret: everyone knew all of it.
+// The hello of versions without a secret, which anyone can forge.
 std::string OldHelloOf(int32_t rank, int32_t size) {
   std::string run = "cistern train";
   run.resize(64, '\0');
@@ -89,7 +88,7 @@ std::vector<Knock> Knocks(bool is_long) {
   return all;
 }
 
-// Two workers on a server of their own.
+// Two workers with their own server.
 class Rendezvous {
  public:
   Rendezvous(const Siege& siege, const std::string& name) : siege_(siege), port_(FreePort()) {
@@ -136,7 +135,7 @@ bool AwaitListener(int port, Training& worker) {
   return false;
 }
 
-// A stranger who reaches the server puts another secret where worker 0 has left its own.
+// A stranger replaces the secret that worker 0 has stored on the server.
 void LeaveFalseSecret(Rendezvous& meeting) {
   Stranger stranger(meeting.server().address());
   if (!stranger.Look().ok()) return;
@@ -155,7 +154,7 @@ absl::StatusOr<FleetDigests> Undisturbed(const Siege& siege) {
   return DigestsOf(meeting.server().address());
 }
 
-// Each knock by itself while worker 0 waits; false once worker 0 is gone.
+// Sends each knock separately while worker 0 waits; false once worker 0 has ended.
 bool KnockOneByOne(const Siege& siege, Rendezvous& meeting, Training& leader) {
   std::vector<Wire> silent;
   for (const Knock& knock : Knocks(siege.is_long)) {
@@ -165,7 +164,7 @@ bool KnockOneByOne(const Siege& siege, Rendezvous& meeting, Training& leader) {
     wire.CloseSending();
     wire.Receive(absl::Milliseconds(1));
     siege.report->Tried(kGroup, knock.name, open && leader.Running(), meeting.peers(),
-                        open ? "worker 0 has ended" : "nobody listens");
+                        open ? "worker 0 has ended" : "no process listens");
     if (silent.size() < 100) silent.emplace_back(meeting.port());
     if (!leader.Running()) return false;
   }
@@ -181,7 +180,7 @@ absl::StatusOr<FleetDigests> Besieged(const Siege& siege) {
     return absl::InternalError("worker 0 does not listen");
   }
   if (!KnockOneByOne(siege, meeting, *leader)) {
-    // What the next knocks do is another run's affair: this one is lost.
+    // Further attacks would be pointless: this run has failed.
     return leader->Finish(absl::Seconds(1));
   }
   std::atomic<bool> over{false};
@@ -209,10 +208,10 @@ void AttackRendezvous(const Siege& siege) {
   siege.report->Expect(expected.ok(),
                        absl::StrCat("two workers train: ", expected.status().ToString()));
   const absl::StatusOr<FleetDigests> found = Besieged(siege);
-  siege.report->Tried(kGroup, "two workers meet amid strangers", found.ok(), "",
+  siege.report->Tried(kGroup, "two workers train among strangers", found.ok(), "",
                       found.status().ToString());
   if (!expected.ok() || !found.ok()) return;
-  siege.report->Tried(kGroup, "the tables are those of two workers left alone", *found == *expected,
+  siege.report->Tried(kGroup, "the tables equal those of an undisturbed run", *found == *expected,
                       DigestText(*expected), DigestText(*found));
 }
 

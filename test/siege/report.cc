@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kPrintedOfName = 3;  // more of one name would say the same
+constexpr uint64_t kPrintedOfName = 3;  // more attacks of one name would only repeat these
 constexpr size_t kPrintedBytes = 240;
 
 std::string Short(absl::string_view text) {

@@ -1,7 +1,7 @@
-// What was tried, and what got through.
+// The record of all attacks, and of those that got through.
 //
-// Every attack has a group and a name. One that got through is printed at once, with the request
-// and the answer, both cut short; the table at the end counts all.
+// Every attack has a group and a name. An attack that got through is printed at once, with the
+// request and the answer, both truncated; the table at the end counts all attacks.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace cistern {
 // Threads: any thread.
 class SiegeReport {
  public:
-  // An attack that the servers were to repel. request: what was sent, for people.
+  // Records an attack that the servers should repel. request: what was sent, in readable form.
   void Tried(const std::string& group, const std::string& name, bool repelled,
              absl::string_view request = "", absl::string_view answer = "");
-  // A fact that has to hold and is no attack: a server that lives, memory below its bound.
+  // Checks a fact other than an attack: a server runs, memory is below its bound.
   void Expect(bool holds, const std::string& what);
-  // A line for people.
+  // Prints a line.
   void Say(const std::string& line);
 
   uint64_t tried() const;
-  // Attacks that got through and expectations that did not hold.
+  // The number of attacks that got through and of failed expectations.
   uint64_t failures() const;
-  // Attacks tried and repelled, by group, and every name that got through.
+  // Prints the attacks tried and repelled, by group, and the name of every attack that got through.
   void PrintTable() const;
 
  private:
@@ -39,7 +39,7 @@ class SiegeReport {
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Group> groups_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> broken_ ABSL_GUARDED_BY(mutex_);  // expectations
+  std::vector<std::string> broken_ ABSL_GUARDED_BY(mutex_);  // failed expectations
 };
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// The servers that are attacked: real processes, and what /proc says of each.
+// The servers under attack: real processes, with their resource use from /proc.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-// What an attack may not leave behind.
+// The resources of a process, which attacks must not exhaust or leak.
 struct ProcessUse {
   uint64_t peak_bytes = 0;      // VmHWM
   uint64_t resident_bytes = 0;  // VmRSS
@@ -18,7 +18,7 @@ struct ProcessUse {
   uint64_t descriptors = 0;
 };
 
-// One cistern-server on a free port of loopback; killed with the object.
+// One cistern-server on a free loopback port; the destructor kills it.
 //
 // Threads: one at a time; port and Use from any.
 class SiegeServer {
@@ -28,17 +28,17 @@ class SiegeServer {
     std::string log;       // file, appended
     uint32_t rank = 0, server_num = 1;
     std::string data_dir;           // empty: none
-    uint64_t descriptor_limit = 0;  // hard and soft; 0: as this process
+    uint64_t descriptor_limit = 0;  // hard and soft; 0: that of this process
     std::vector<std::string> flags;
   };
-  // Returns when the server has said its port.
+  // Returns once the server has reported its port.
   static absl::StatusOr<std::unique_ptr<SiegeServer>> Start(const Options& options);
 
   int port() const { return port_; }
   std::string address() const;
   bool Running() { return process_->Running(); }
   ProcessUse Use() const;
-  // Sends SIGTERM and waits; false if it had to be killed, or ended with another code than 0.
+  // Sends SIGTERM and waits; false if the server had to be killed or did not exit with code 0.
   bool StopCleanly();
   // The last lines of its log.
   std::string LogEnd() const { return process_->LogEnd(); }
@@ -51,7 +51,7 @@ class SiegeServer {
   const int port_;
 };
 
-// Servers 0 .. n-1 of one fleet, durable, with one data_dir.
+// Durable servers 0 .. n-1 of one fleet, with one data_dir.
 struct SiegeFleet {
   static absl::StatusOr<SiegeFleet> Start(const std::string& programs, const std::string& folder,
                                           uint32_t server_num);
@@ -60,8 +60,8 @@ struct SiegeFleet {
   std::vector<std::unique_ptr<SiegeServer>> servers;
 };
 
-// If this program was started to run another under a limit of descriptors (SiegeServer::Options),
-// becomes that other program. argv of main.
+// If this program was started to run another one under a descriptor limit (SiegeServer::Options),
+// replaces itself with that program. argv: that of main.
 void BecomeLimitedProgram(int argc, char** argv);
 
 }  // namespace cistern

@@ -1,10 +1,10 @@
-// cistern-siege: a durable fleet trains while every kind of stranger attacks it.
+// cistern-siege: attacks a durable fleet in every known way while it trains.
 //
 //   cistern-siege [--short | --long] [--keep] [--only=GROUP]
 //
-// Two real servers and a real training; groups of attacks (attacks.h) one after the other; after
-// each the servers have to live and to answer, and the training to go on. At the end the tables
-// have to be those of a training that nobody disturbed, bit for bit. Exit code 1 if anything got
+// Starts two real servers and a real training, and runs the groups of attacks (attacks.h) in order.
+// After each group the servers must run and answer, and the training must continue. The final
+// tables must equal those of an undisturbed training, bit for bit. Exit code 1 if any attack got
 // through.
 #include <signal.h>
 #include <sys/resource.h>
@@ -26,15 +26,15 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kForever = 1000000;  // epochs; the siege ends before
+constexpr uint64_t kForever = 1000000;  // epochs; the siege ends earlier
 constexpr absl::Duration kHelloLimit = absl::Seconds(10);
 constexpr absl::Duration kEpochLimit = absl::Seconds(60);
 constexpr absl::Duration kTrainingLimit = absl::Minutes(10);
 constexpr absl::Duration kSettleLimit = absl::Seconds(30);
-// What a server may have at its peak over what it had before: what it states for calls, and for
-// floods of HTTP/2 frames (cistern-server --help: --rpc_memory_mb, 512, and 1.5 GiB).
+// The allowed growth of a server's peak memory: the documented limits for calls and for floods of
+// HTTP/2 frames (cistern-server --help: --rpc_memory_mb, 512, and 1.5 GiB).
 constexpr uint64_t kMemoryBound = uint64_t{2048} << 20;
-// What it may keep of that once nobody attacks it.
+// The growth that may remain after the attacks.
 constexpr uint64_t kMemoryKept = uint64_t{256} << 20;
 
 struct Flags {
@@ -54,7 +54,7 @@ class SiegeRun {
   // The exit code.
   int Run() {
     const absl::Status status = Stages();
-    report_.Expect(status.ok(), absl::StrCat("the siege comes to its end: ", status.ToString()));
+    report_.Expect(status.ok(), absl::StrCat("the siege completes: ", status.ToString()));
     report_.PrintTable();
     std::printf("%llu attacks, %llu failures\n", static_cast<unsigned long long>(report_.tried()),
                 static_cast<unsigned long long>(report_.failures()));
@@ -77,7 +77,7 @@ class SiegeRun {
     return absl::OkStatus();
   }
 
-  // The groups that attack servers amid a training.
+  // The groups that attack servers during a training.
   absl::Status BesiegeTraining() {
     for (const char* alone :
          {"rendezvous", "as the writer", "idle servers", "connections", "threads"}) {
@@ -92,7 +92,7 @@ class SiegeRun {
     Stage("tcp and http/2", AttackWire);
     Stage("calls", AttackCalls);
     CheckUse();
-    report_.Expect(KeptHash() == kept_, "the saved model 'kept' is as it was");
+    report_.Expect(KeptHash() == kept_, "the saved model 'kept' is unchanged");
     CISTERN_RETURN_IF_ERROR(AddContext(ResumeAfterTakeOver(), "after the take-over"));
     CISTERN_RETURN_IF_ERROR(CompareDigests());
     for (const auto& server : fleet_.servers) {
@@ -111,8 +111,8 @@ class SiegeRun {
     return options;
   }
 
-  // Servers in a folder of their own, two epochs, a saved model of them, and the training that is
-  // attacked.
+  // Starts servers in a folder of their own, trains two epochs, saves a model of them, and starts
+  // the training to attack.
   absl::Status Prepare() {
     training_.reset();
     fleet_ = SiegeFleet();
@@ -139,7 +139,7 @@ class SiegeRun {
     return absl::OkStatus();
   }
 
-  // A group of attacks on servers of its own.
+  // Runs a group of attacks on servers of its own.
   void Group(const std::string& name, const std::function<void(const Siege&)>& attack) {
     if (!flags_.only.empty() && flags_.only != name) return;
     const absl::Time start = absl::Now();
@@ -150,32 +150,32 @@ class SiegeRun {
                                 absl::ToDoubleSeconds(absl::Now() - start)));
   }
 
-  // A group of attacks on the fleet that trains, and what has to hold behind it.
+  // Runs a group of attacks on the training fleet, and checks servers and training afterwards.
   void Stage(const std::string& name, const std::function<void(const Siege&)>& attack) {
     if (!flags_.only.empty() && flags_.only != name) return;
     Group(name, attack);
     for (size_t rank = 0; rank < fleet_.servers.size(); ++rank) {
       SiegeServer& server = *fleet_.servers[rank];
       report_.Expect(server.Running(),
-                     absl::StrCat("server ", rank, " lives after '", name, "': ", server.LogEnd()));
+                     absl::StrCat("server ", rank, " runs after '", name, "': ", server.LogEnd()));
       report_.Expect(AnswersHello(server.address(), kHelloLimit),
                      absl::StrCat("server ", rank, " answers Hello after '", name, "'"));
     }
     const absl::Status trains = training_->AwaitEpochs(training_->epochs() + 1, kEpochLimit);
     report_.Expect(trains.ok(),
-                   absl::StrCat("the training goes on after '", name, "': ", trains.ToString()));
+                   absl::StrCat("the training continues after '", name, "': ", trains.ToString()));
     report_.Say(absl::StrFormat("    epoch %d, peak %d MB and %d MB", training_->epochs(),
                                 PeakMb(0), PeakMb(1)));
     if (trains.ok()) return;
-    // What is broken stays broken; the groups that come meet another fleet.
+    // A broken fleet stays broken; the following groups attack a new one.
     CheckUse();
     const absl::Status again = Prepare();
-    report_.Expect(again.ok(), absl::StrCat("another fleet trains: ", again.ToString()));
+    report_.Expect(again.ok(), absl::StrCat("a new fleet trains: ", again.ToString()));
   }
 
   uint64_t PeakMb(size_t rank) const { return fleet_.servers[rank]->Use().peak_bytes >> 20; }
 
-  // Peak memory within its bound; the rest as before, as soon as it settles.
+  // Checks that peak memory is within its bound, and that all other use soon returns to its start.
   void CheckUse() {
     for (size_t rank = 0; rank < fleet_.servers.size(); ++rank) {
       const SiegeServer& server = *fleet_.servers[rank];
@@ -196,13 +196,14 @@ class SiegeRun {
           after.resident_bytes >> 20, before.threads, after.threads, before.descriptors,
           after.descriptors);
       report_.Say(text);
-      report_.Expect(settled(), absl::StrCat("memory, threads and descriptors come back: ", text));
+      report_.Expect(settled(),
+                     absl::StrCat("memory, threads and descriptors are released: ", text));
       report_.Expect(after.peak_bytes <= before.peak_bytes + kMemoryBound,
                      absl::StrCat("memory stays below its bound: ", text));
     }
   }
 
-  // Of all files of the saved model, by name.
+  // A hash of the names and bytes of all files of the saved model.
   uint64_t KeptHash() const {
     uint64_t sum = 0;
     for (const auto& entry :
@@ -213,15 +214,14 @@ class SiegeRun {
     return sum;
   }
 
-  // Who claims with take_over ends the training; it goes on from its last commit, to two epochs
-  // more.
+  // A claim with take_over ends the training; it resumes from its last commit for two more epochs.
   absl::Status ResumeAfterTakeOver() {
     const std::vector<std::unique_ptr<Stranger>> strangers = TakeOver(siege_);
     const absl::Time end = absl::Now() + kEpochLimit;
     while (training_->Running() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(20));
-    report_.Expect(!training_->Running(), "a training ends whose servers were taken over");
+    report_.Expect(!training_->Running(), "a training ends when its servers are taken over");
     epochs_ = training_->epochs() + 2;
-    // They are still connected, so that the training has to take over in its turn.
+    // The strangers are still connected, so the training must take over in turn.
     std::vector<std::string> flags = {"--no-save-model", "--resume"};
     if (KnowsFlag(siege_.programs + "/cistern-worker", "--take-over")) {
       flags.push_back("--take-over");
@@ -255,8 +255,7 @@ class SiegeRun {
     CISTERN_ASSIGN_OR_RETURN(const FleetDigests expected, DigestsOf(server->address()));
     report_.Say(absl::StrCat("undisturbed, ", epochs_, " epochs: ", DigestText(expected)));
     report_.Say(absl::StrCat("besieged:    ", DigestText(besieged)));
-    report_.Expect(besieged == expected,
-                   "the tables are those of a training that nobody disturbed");
+    report_.Expect(besieged == expected, "the tables equal those of an undisturbed training");
     return absl::OkStatus();
   }
 
@@ -270,7 +269,7 @@ class SiegeRun {
   uint64_t kept_ = 0, epochs_ = 0, fleets_ = 0;
 };
 
-// As many descriptors as this process may have: it opens thousands of connections.
+// Raises the limit of descriptors to its maximum: this process opens thousands of connections.
 void RaiseDescriptorLimit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -113,7 +113,7 @@ std::string Stranger::BodyOf(FrameHeader* header) const {
   const bool keys = kind == FrameKind::kPull || kind == FrameKind::kPush;
   const bool values = kind == FrameKind::kPush || kind == FrameKind::kPushDense;
   const uint64_t count = header->count;
-  // Keys of this server: shard = key % shard_num, and its rank is one of its shards.
+  // Keys of this server: shard = key % shard_num, and the shard with its rank as index is its own.
   for (uint64_t i = 0; keys && i < count; ++i) {
     add(uint64_t{header->shard} + i * std::max(1u, hello_.shard_num()));
   }

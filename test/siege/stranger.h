@@ -1,6 +1,5 @@
-// Someone on the network who has no part in the training: what he learns by asking, and the
-// requests that he can make of it. He has all identities right and does not know the writer's
-// secret.
+// An attacker on the network: reads what servers tell everyone, and forges requests from it. All
+// identities in its requests are correct, but it does not know the writer's secret.
 #pragma once
 
 #include <memory>
@@ -11,13 +10,13 @@
 
 namespace cistern {
 
-// Threads: one at a time; a thread has its own.
+// Threads: one at a time; each thread needs its own object.
 class Stranger {
  public:
   // address: of one server, "host:port".
   explicit Stranger(const std::string& address);
 
-  // Asks Hello and GetManifest again. An error leaves what was known.
+  // Calls Hello and GetManifest again. After an error the earlier replies stay.
   absl::Status Look();
   const v1::HelloReply& hello() const { return hello_; }
 
@@ -25,13 +24,13 @@ class Stranger {
   DataPlane& data() { return *server_; }
   const std::string& address() const { return server_->address(); }
 
-  // A request that the writer itself could send now, but for its secret.
+  // A request that the writer itself could send now, except for its secret.
   std::unique_ptr<google::protobuf::Message> RequestOf(const Verb& verb) const;
-  // The manifest that would be decided next, if its files were those of the newest.
+  // The manifest of the next commit, with the files of the newest one.
   v1::Manifest NextManifest() const;
   // A frame that the writer could send, for one row of the first sparse or dense table.
   FrameHeader HeaderOf(FrameKind kind) const;
-  // Its body: as many bytes as the header asks for, and their hash in the header.
+  // A body of the size that the header requires; puts its hash into the header.
   std::string BodyOf(FrameHeader* header) const;
 
  private:
@@ -40,15 +39,14 @@ class Stranger {
   v1::GetManifestReply newest_;
 };
 
-// Whether a stranger may have this answered with OK: it only looks, or adds a file of its own, or
-// changes nothing.
+// Whether a stranger's request may be granted: it changes nothing, or adds a file of its own.
 bool MayBeGranted(const Stranger& stranger, const Verb& verb,
                   const google::protobuf::Message& request);
 
-// Whether an answer is one that the server means to give: no crash of a handler, no silence.
+// Whether an answer is deliberate: not the crash of a handler, not a timeout.
 bool IsMeant(const absl::Status& answer);
 
-// Whether the server answers Hello within `limit`, however often it has to be asked.
+// Whether the server answers Hello within `limit`, with any number of retries.
 bool AnswersHello(const std::string& address, absl::Duration limit);
 
 }  // namespace cistern

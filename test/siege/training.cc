@@ -125,13 +125,13 @@ uint64_t Training::epochs() const {
   return passes;
 }
 
-// Without the lines of progress.
+// The end of the log without progress lines.
 std::string Training::LogEnd(size_t worker) const {
   std::string said;
   for (absl::string_view line : absl::StrSplit(workers_[worker]->LogEnd(), '\n')) {
     if (!absl::StrContains(line, "samples_per_s=")) absl::StrAppend(&said, line, " ");
   }
-  return absl::StrCat("worker ", worker, " says: ", said);
+  return absl::StrCat("log of worker ", worker, ": ", said);
 }
 
 absl::Status Training::AwaitEpochs(uint64_t count, absl::Duration limit) {

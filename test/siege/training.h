@@ -1,4 +1,4 @@
-// The training that goes on while its servers are attacked: a small model on planted data, trained
+// The training that runs while its servers are attacked: a small model on synthetic data, trained
 // by real cistern-worker processes.
 #pragma once
 
@@ -13,29 +13,30 @@
 
 namespace cistern {
 
-// Rows and digest of each table of a fleet, by name: equal ones mean equal rows.
+// Row count and digest of each table of a fleet, by name; equal digests mean equal rows.
 using FleetDigests = std::map<std::string, std::pair<uint64_t, uint64_t>>;
 
-// Asks the servers at `addresses` ("host:port,host:port"). Tries again while they are busy.
+// Reads the digests from the servers at `addresses` ("host:port,host:port"). Retries while they are
+// busy.
 absl::StatusOr<FleetDigests> DigestsOf(const std::string& addresses);
 std::string DigestText(const FleetDigests& digests);
 
-// Writes data and model to `folder`: <folder>/model.json.
+// Writes the data and the model file, <folder>/model.json.
 absl::Status MakeTrainingFiles(const std::string& folder);
 
-// One training run: workers 0 .. n-1, each a process.
+// One training run: workers 0 .. n-1, one process each.
 //
 // Threads: one at a time.
 class Training {
  public:
   struct Options {
     std::string programs;  // folder of the programs
-    std::string folder;    // of MakeTrainingFiles; the run goes to <folder>/<name>
+    std::string folder;    // of MakeTrainingFiles; the run's output folder is <folder>/<name>
     std::string name = "run";
     std::string servers;  // addresses
-    uint64_t epochs = 1;  // an epoch is a pass is a commit
+    uint64_t epochs = 1;  // each epoch is one pass and one commit
     int workers = 1;
-    std::string peers;   // several workers: where they meet
+    std::string peers;   // several workers: the address of worker 0
     int only_rank = -1;  // starts this worker alone; -1: all
     std::vector<std::string> flags;
   };
@@ -43,12 +44,12 @@ class Training {
 
   // Whether all workers still run.
   bool Running();
-  // Epochs whose commit metrics.jsonl has.
+  // The number of epochs whose commit is in metrics.jsonl.
   uint64_t epochs() const;
   // Waits until `count` epochs are committed; kInternal with the end of the log if the run ends
-  // before that, kDeadlineExceeded if it takes longer than `limit`.
+  // earlier, kDeadlineExceeded after `limit`.
   absl::Status AwaitEpochs(uint64_t count, absl::Duration limit);
-  // Waits until all workers have ended; their error if one ended with another code than 0.
+  // Waits until all workers have ended; an error if one did not exit with code 0.
   absl::Status Finish(absl::Duration limit);
 
  private:

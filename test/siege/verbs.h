@@ -1,5 +1,5 @@
-// The control plane as a table, so that attacks can go through all of it: each verb with its
-// messages by reflection.
+// The control plane as a table, so that attacks can iterate over all of it: each verb with its
+// messages, for reflection.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,7 @@ struct Verb {
 const std::vector<Verb>& Verbs();
 const Verb& VerbOf(const std::string& name);
 
-// Sends `bytes` as a call of the data plane and waits for the answer: the error that the reply
-// carries, or OK.
+// Sends `request` as a data-plane call and waits for the reply: returns its error, or OK.
 absl::Status CallData(DataPlane& plane, FrameKind kind, Frame request);
 
 }  // namespace cistern

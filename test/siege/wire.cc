@@ -24,7 +24,7 @@ bool Await(int fd, short events, absl::Duration limit) {
   return poll(&waiting, 1, static_cast<int>(absl::ToInt64Milliseconds(limit))) > 0;
 }
 
-// Takes what is there; false if the peer has closed.
+// Reads the available bytes; false if the server has closed.
 bool Drain(int fd, std::string* kept) {
   char bytes[16384];
   while (true) {
@@ -103,7 +103,7 @@ void AppendBig(std::string* out, uint64_t value, int bytes) {
   for (int i = bytes - 1; i >= 0; --i) out->push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// A length with a prefix of seven bits (RFC 7541, 5.1).
+// An HPACK integer with a seven-bit prefix (RFC 7541, 5.1).
 void AppendLength(std::string* out, size_t length) {
   if (length < 127) {
     out->push_back(static_cast<char>(length));

@@ -1,4 +1,4 @@
-// A plain socket to a server, and HTTP/2 by hand: for bytes that no client library sends.
+// A plain socket to a server, and handmade HTTP/2, for bytes that no client library sends.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace cistern {
 
-// One TCP connection to 127.0.0.1. A server may close it at any time, so nothing here is an error:
-// Send says how far it came.
+// One TCP connection to 127.0.0.1. The server may close it at any time, so no method returns an
+// error; Send returns whether all bytes were sent.
 //
 // Threads: one at a time.
 class Wire {
  public:
-  // Not connected if nobody accepts within two seconds.
+  // Not connected if no server accepts within two seconds.
   explicit Wire(int port);
   ~Wire();
   Wire(Wire&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -25,22 +25,22 @@ class Wire {
   Wire& operator=(const Wire&) = delete;
 
   bool connected() const { return fd_ >= 0; }
-  // Sends until all is sent, the server has closed, or `limit` is over in which it takes nothing.
-  // Reads and drops what comes meanwhile where `drain` is set: a peer that never reads is an attack
-  // of its own. True if all was sent.
+  // Sends until all is sent, the server closes, or it accepts no bytes for `limit`. If `drain` is
+  // set, reads and drops the server's bytes meanwhile (a client that never reads is an attack of
+  // its own). True if all was sent.
   bool Send(absl::string_view bytes, absl::Duration limit = absl::Seconds(2), bool drain = true);
   // Reads until the server closes or is silent for `silence`.
   std::string Receive(absl::Duration silence);
-  // No more bytes will follow; what the server sends is still read.
+  // Closes the sending side; the server's bytes are still read.
   void CloseSending();
-  // Closes with a reset instead of an end.
+  // Closes with RST instead of FIN.
   void Reset();
 
  private:
   int fd_ = -1;
 };
 
-// HTTP/2 (RFC 9113) in the small.
+// A minimal HTTP/2 (RFC 9113) encoder.
 namespace http2 {
 
 enum Type : uint8_t {
@@ -59,22 +59,22 @@ enum Flag : uint8_t { kEndStream = 1, kAck = 1, kEndHeaders = 4 };
 
 // The first bytes of a connection: preface and empty settings.
 std::string Preface();
-// A frame whose header says `length`, whatever `payload` has.
+// A frame whose header declares `length`, whatever the size of `payload`.
 std::string FrameSaying(uint32_t length, uint8_t type, uint8_t flags, uint32_t stream,
                         absl::string_view payload);
 inline std::string FrameOf(uint8_t type, uint8_t flags, uint32_t stream,
                            absl::string_view payload) {
   return FrameSaying(static_cast<uint32_t>(payload.size()), type, flags, stream, payload);
 }
-std::string Setting(uint16_t id, uint32_t value);  // of a kSettings payload
-std::string Number(uint32_t value);                // four bytes, as the payloads have them
+std::string Setting(uint16_t id, uint32_t value);  // an entry of a kSettings payload
+std::string Number(uint32_t value);                // four bytes, big-endian
 
-// A header as HPACK (RFC 7541) has it without its table and without Huffman.
+// A header in HPACK (RFC 7541), encoded without table and without Huffman.
 std::string Header(absl::string_view name, absl::string_view value);
-// The headers of a gRPC call of `path`, and `more`.
+// The headers of a gRPC call to `path`, followed by `more`.
 std::string CallHeaders(const std::string& path,
                         const std::vector<std::pair<std::string, std::string>>& more = {});
-// The five bytes in front of a gRPC message.
+// The five-byte prefix of a gRPC message.
 std::string MessagePrefix(uint32_t length, bool compressed = false);
 // HEADERS and DATA of a whole call.
 std::string Call(uint32_t stream, const std::string& path, absl::string_view message,

@@ -1,6 +1,6 @@
-// Bytes below a call: connections that say nothing, nonsense, halves of a preface, and every frame
-// of HTTP/2 with lengths and streams that cannot be. An attack is repelled if others are answered
-// while its connection is open.
+// Attacks below the level of calls: silent connections, random bytes, partial prefaces, and every
+// HTTP/2 frame with impossible lengths and streams. An attack is repelled if other clients are
+// answered while its connection is open.
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -10,29 +10,30 @@
 namespace cistern {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(10);  // of others meanwhile
+constexpr absl::Duration kPatience = absl::Seconds(10);  // the limit of other clients' calls
 constexpr size_t kOpenAtOnce = 64;
 constexpr char kHello[] = "/cistern.v1.ControlPlane/Hello";
 
-// Attacks on one server, and how they are judged.
+// Makes attacks on one server, and judges them.
 class WireAttacker {
  public:
   WireAttacker(const Siege& siege, size_t rank)
       : siege_(siege), rank_(rank), port_(siege.fleet->servers[rank]->port()) {}
 
-  // Sends `bytes` on a connection of its own, which stays open for as long as there is room.
+  // Sends `bytes` on a new connection, which stays open until kOpenAtOnce are open.
   void Send(const std::string& name, absl::string_view bytes) {
     open_.emplace_back(port_);
     open_.back().Send(bytes, absl::Seconds(1));
     names_.push_back(name);
     if (open_.size() == kOpenAtOnce) UpdateScaler();
   }
-  // The same with the sending side closed behind it.
+  // The same, then closes the sending side.
   void SendAndClose(const std::string& name, absl::string_view bytes) {
     Send(name, bytes);
     if (!open_.empty()) open_.back().CloseSending();
   }
-  // Whether others are answered is asked once for all attacks that are open: if not, each counts.
+  // Checks once, for all open attacks, whether another client is answered. If not, all of them
+  // count as having got through.
   void UpdateScaler() {
     if (names_.empty()) return;
     for (Wire& wire : open_) wire.Receive(absl::Milliseconds(1));
@@ -118,7 +119,7 @@ void AttackSettings(WireAttacker& attacker) {
   }
 }
 
-// HPACK that cannot be decoded, or that decodes into much.
+// HPACK that is malformed or that expands enormously.
 void AttackHeaders(WireAttacker& attacker) {
   const std::string preface = http2::Preface();
   const auto send = [&](const std::string& name, const std::string& block) {
@@ -128,18 +129,18 @@ void AttackHeaders(WireAttacker& attacker) {
   send("index 0", std::string(1, '\x80'));
   send("a length of 2^64", std::string("\x00\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 12));
   send("a table of 2^32 bytes", std::string("\x3f\xff\xff\xff\xff\x0f", 6));
-  send("Huffman code that ends amid a letter", std::string("\x00\x85\xff\xff\xff\xff\xff\x00", 8));
+  send("Huffman code that ends in a letter", std::string("\x00\x85\xff\xff\xff\xff\xff\x00", 8));
   send("no headers", "");
   send("a path without a method", http2::Header(":path", kHello));
   send("headers of capitals", http2::CallHeaders(kHello, {{"CAPITALS", "x"}}));
   send("a header with a NUL", http2::CallHeaders(kHello, {{"x", std::string("a\0b", 3)}}));
   send("an empty name", http2::CallHeaders(kHello, {{"", "x"}}));
   send("a path of 8 kB", http2::CallHeaders(std::string(8192, '/')));
-  // One large header in the table, and then one byte for each time that it is meant.
+  // One large header in the table, then one byte for each reference to it.
   std::string bomb = http2::CallHeaders(kHello);
   bomb += '\x40' + http2::Header("x", std::string(4000, 'b')).substr(1);
   bomb += std::string(10000, '\xbe');
-  send("10,000 times a header of 4 kB", bomb);
+  send("a header of 4 kB, 10,000 times", bomb);
 }
 
 }  // namespace

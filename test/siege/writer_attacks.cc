@@ -1,5 +1,5 @@
-// A writer that has claimed a fleet and is wrong all the same: of another version, broken, or
-// turned. What it asks for is refused, and the commit that it makes in the end is whole.
+// A misbehaving writer that has claimed a fleet: of another version, faulty, or malicious. Its
+// wrong requests are refused, and its final, correct commit is complete.
 #include "absl/strings/str_cat.h"
 #include "common/value/schema.h"
 #include "test/siege/attacks.h"
@@ -16,7 +16,7 @@ class WrongWriter {
  public:
   WrongWriter(const Siege& siege, const std::string& address) : siege_(siege), stranger_(address) {}
 
-  // A claim, a table, and a pass that is prepared.
+  // Makes a claim, a table, and a prepared pass.
   absl::Status Begin() {
     v1::Schema schema;
     schema.add_tables()->set_name("wide");
@@ -36,9 +36,9 @@ class WrongWriter {
     CISTERN_RETURN_IF_ERROR(Send("BeginPass", Pass<v1::PassRequest>()));
     Try("SealPass", "a seal of rank 9",
         Pass<v1::SealPassRequest>([](auto& r) { r.set_worker(9); }));
-    Try("SealPass", "a seal of pushes that never came",
+    Try("SealPass", "a seal of pushes that were never made",
         Pass<v1::SealPassRequest>([](auto& r) { r.set_push_count(k63); }));
-    Try("BeginPass", "a pass of 2^32 - 1 workers beside the open one",
+    Try("BeginPass", "a pass of 2^32 - 1 workers while another is open",
         Pass<v1::PassRequest>([](auto& r) { r.set_worker_num(~0u); }));
     CISTERN_RETURN_IF_ERROR(Send("SealPass", Pass<v1::SealPassRequest>()));
     const auto prepare = Pass<v1::PreparePassRequest>([](auto& r) { r.set_durable(true); });
@@ -61,11 +61,11 @@ class WrongWriter {
     TryManifest("of a later commit", [](M& m) { m.set_commit(m.commit() + 1); });
     TryManifest("of commit 2^64 - 1", [](M& m) { m.set_commit(~uint64_t{0}); });
     TryManifest("of commit 0", [](M& m) { m.set_commit(0); });
-    TryManifest("of another epoch", [](M& m) { m.set_epoch(m.epoch() + 1); });
+    TryManifest("of another term", [](M& m) { m.set_epoch(m.epoch() + 1); });
     TryManifest("of nine servers", [](M& m) { m.set_server_num(9); });
     TryManifest("of nine shards", [](M& m) { m.set_shard_num(9); });
     TryManifest("of another cluster", [](M& m) { m.set_cluster("other"); });
-    TryManifest("behind another commit", [](M& m) { m.set_previous(m.previous() + 1); });
+    TryManifest("with another predecessor", [](M& m) { m.set_previous(m.previous() + 1); });
     TryManifest("with a clock of 2^63", [](M& m) { m.mutable_clock()->set_step(k63); });
     for (const char* name :
          {"/etc/passwd", "../manifest/x", "../../../etc/passwd", "", ".", "/", "no-such-file"}) {
@@ -74,7 +74,7 @@ class WrongWriter {
     }
   }
 
-  // After all of that: the right manifest.
+  // Commits the correct manifest after all these attacks.
   absl::Status Commit() {
     v1::DecideRequest decide;
     *decide.mutable_identity() = identity();
@@ -158,7 +158,7 @@ void AttackAsWriter(const Siege& siege) {
   siege.report->Expect(committed.ok(), absl::StrCat("its pass commits: ", committed.ToString()));
   siege.report->Expect((*server)->StopCleanly(), "the server ends on SIGTERM");
   server->reset();
-  // What is on disk now has to be readable.
+  // The state on disk must be readable.
   server = SiegeServer::Start(options);
   siege.report->Expect(server.ok(), absl::StrCat("the server starts again from its commit: ",
                                                  server.status().ToString()));

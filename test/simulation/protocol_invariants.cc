@@ -1,4 +1,4 @@
-// What must hold in every state of the protocol model, and steps in words.
+// The invariants of the protocol model, and readable descriptions of steps.
 #include "absl/strings/str_cat.h"
 #include "test/simulation/protocol_machine.h"
 
@@ -17,7 +17,7 @@ std::string BrokenInvariant(const State& state) {
     }
     if (manifest.acknowledged != 0 && manifest.acknowledged != manifest.owner) {
       return absl::StrCat("5: pass ", p, " was acknowledged to coordinator ", manifest.acknowledged,
-                          " and is that of ", manifest.owner);
+                          ", but belongs to coordinator ", manifest.owner);
     }
     if (manifest.previous != (p == 1 ? 0 : state.manifests[p - 2].owner)) {
       return absl::StrCat("1: manifest ", p, " does not follow manifest ", p - 1);
@@ -60,7 +60,7 @@ std::string Describe(const Step& step) {
     case Step::kCallLost:
       return absl::StrCat(who, ": ", call, ", the answer is lost");
     case Step::kTakeDown:
-      return absl::StrCat(who, ": ", call, " is under way, for long");
+      return absl::StrCat(who, ": ", call, " is delayed");
     case Step::kDeliver:
       return absl::StrCat("the late ", call, " of ", who, " arrives");
     case Step::kPublish:
@@ -76,7 +76,7 @@ std::string Describe(const Step& step) {
     case Step::kCatchUp:
       return server + " catches up";
     case Step::kRollBack:
-      return "the operator goes back by a commit";
+      return "the operator rolls back a commit";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// What servers, coordinators and an operator do in the protocol model (protocol_model.h), each as
-// one step on a state.
+// The actions of servers, coordinators and an operator in the protocol model (protocol_model.h);
+// each is one step on a state.
 #pragma once
 
 #include <cstdint>
@@ -46,14 +46,14 @@ inline uint32_t Newest(const State& state) {
 
 enum class Answer { kOk, kRefused, kNone };
 
-// The state after a step, and what the actors do in it: the protocol itself.
+// A state and the actors' steps on it: the protocol itself.
 //
 // Threads: one.
 class Machine {
  public:
   Machine(const Rules& rules, State& state) : rules_(rules), s_(state) {}
 
-  // The message that coordinator `k` may send to `server` now; kind kIdle if none.
+  // The message that coordinator `k` can send to `server` now; kind kIdle if none.
   Message Next(uint32_t k, uint32_t server) const {
     const CoordinatorState& c = s_.coordinators[k - 1];
     Message message{};
@@ -74,8 +74,8 @@ class Machine {
     return message;
   }
 
-  // A server acts on a message. reply: what it says beside OK (a committed pass, a file).
-  // kNone: nobody is there, or the answer is not yet known.
+  // A server acts on a message. reply: the payload of an OK (a committed pass, a file).
+  // kNone: the server is down, or the answer is not known yet.
   Answer Deliver(const Message& m, bool answers, uint32_t* reply) {
     ServerState& server = s_.servers[m.server];
     if (server.up == 0) return Answer::kNone;
@@ -102,7 +102,7 @@ class Machine {
     }
   }
 
-  // A coordinator hears the answer to its message of (its phase, server).
+  // A coordinator receives the answer to its message of (its phase, server).
   void Hear(uint32_t k, uint32_t server, Answer answer, uint32_t reply) {
     CoordinatorState& c = s_.coordinators[k - 1];
     if (answer == Answer::kNone) return;
@@ -113,14 +113,14 @@ class Machine {
     }
     c.done |= 1u << server;
     if (c.phase != kDecide && c.done != 3) return;
-    if (c.phase == kDecide) c.previous = k & 3;  // its own manifest is the newest it knows
+    if (c.phase == kDecide) c.previous = k & 3;  // the newest manifest it knows is its own
     if (c.phase != kCommit) return Enter(c, c.phase + 1);
     ++c.base;
     s_.manifests[c.base - 1].acknowledged = k & 3;
     Enter(c, c.base == static_cast<uint32_t>(rules_.passes) ? kDone : kBegin);
   }
 
-  // After a claim: the passes must agree, and server 0 has the manifest to go on from.
+  // After a claim: the passes must agree, and server 0 has the manifest to continue from.
   void LookUp(uint32_t k) {
     CoordinatorState& c = s_.coordinators[k - 1];
     if (c.file0 != c.file1 || c.file0 != s_.servers[0].committed) return Enter(c, kFailed);
@@ -129,14 +129,14 @@ class Machine {
     Enter(c, c.base == static_cast<uint32_t>(rules_.passes) ? kDone : kBegin);
   }
 
-  // The second half of a decision, once it was checked. Between the two server 0 lets no claim in.
+  // The second half of a decision, after its check. Between the halves server 0 accepts no claim.
   Answer Publish() {
     const Message m = s_.deciding;
     s_.deciding = Message{};
     return CreateManifest(m) ? Answer::kOk : Answer::kRefused;
   }
 
-  // Without server 0: the coordinator looks at the newest manifest and creates its own name.
+  // Without server 0: the coordinator reads the newest manifest and creates its own name.
   Answer DecideAlone(uint32_t k) {
     const CoordinatorState& c = s_.coordinators[k - 1];
     Message m{};
@@ -161,7 +161,7 @@ class Machine {
     s_.servers[server].epoch = s_.newest_epoch;
     Recover(server);
   }
-  // Memory becomes what the newest manifest says.
+  // Restores memory from the newest manifest.
   void Recover(uint32_t server) {
     ServerState& at = s_.servers[server];
     DropPass(at);
@@ -246,9 +246,9 @@ class Machine {
     return FileAt(s_, 0, m.pass, m.file0) != 0 && FileAt(s_, 1, m.pass, m.file1) != 0;
   }
 
-  // The first half: everything that can be looked at.
+  // The first half of a decision: all checks.
   Answer Decide(const Message& m, bool answers) {
-    if (s_.deciding.kind != kIdle) return Answer::kNone;  // one at a time
+    if (s_.deciding.kind != kIdle) return Answer::kNone;  // one decision at a time
     if (IsDecided(m)) return Answer::kOk;
     if (m.pass != Newest(s_) + 1) return Answer::kRefused;
     if (rules_.check_previous && !Follows(m)) return Answer::kRefused;
@@ -286,7 +286,7 @@ class Machine {
     return Answer::kOk;
   }
 
-  // The server's own files up to its commit that no manifest names.
+  // Removes the server's own files up to its commit that no manifest names.
   void CollectGarbage(uint32_t server) {
     for (uint32_t commit = 1; commit <= s_.servers[server].committed; ++commit) {
       const uint32_t named = FileOf(s_.manifests[commit - 1], server);

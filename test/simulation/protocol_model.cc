@@ -1,4 +1,4 @@
-// Which steps a state allows.
+// The steps that a state allows.
 #include "test/simulation/protocol_model.h"
 
 #include <algorithm>
@@ -80,8 +80,8 @@ class Steps {
     if (std::memcmp(&next, &state_, sizeof(State)) != 0) out_->emplace_back(step, next);
   }
 
-  // Epochs on disk and in memory only grow, so what every server refuses is refused for ever: those
-  // coordinators are over and those messages are lost, whatever they were about to do.
+  // Terms on disk and in memory only grow, so a server's refusal is permanent. Coordinators and
+  // messages that every server refuses can have no further effect, and are dropped.
   static void ForgetFenced(State& state) {
     const auto fenced = [&state](uint32_t epoch, uint32_t server) {
       const ServerState& at = state.servers[server];
@@ -99,7 +99,8 @@ class Steps {
     }
   }
 
-  // In turn, when both servers answer Hello: an epoch above all that they have seen.
+  // Coordinators start in turn, when both servers answer Hello, with a term above all that these
+  // have seen.
   void Start(uint32_t k) {
     if (static_cast<int>(k) > rules_.coordinators ||
         (k > 1 && state_.coordinators[k - 2].phase == kIdle) || state_.servers[0].up == 0 ||

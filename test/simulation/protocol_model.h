@@ -1,15 +1,16 @@
-// The pass protocol in the small: what servers, coordinators and the disk are in it, and which
-// steps each state allows. Every state that can be reached is visited by protocol_search.h.
+// A small model of the pass protocol: the states of servers, coordinators and the disk, and the
+// steps that each state allows. protocol_search.h visits every reachable state.
 //
-// Two servers, two passes of one push a server, three coordinators, each of which claims one epoch.
-// A call has two outcomes: it acts and is answered, or it acts and the answer is lost (the
-// coordinator may ask again). One message is taken down, of any kind, and delivered at any later
-// time: a duplicate, or a late original. Servers crash as often as Rules says. Coordinators need no
-// crash: nothing makes one go on, and nothing ever stops an old one (a zombie). A coordinator that
-// is refused is over; one that claims again is, here, another coordinator.
+// The model has two servers, two passes with one push per server, and three coordinators, each of
+// which claims one term. A call has two outcomes: it acts and is answered, or it acts and the
+// answer is lost (the coordinator may retry). One message of any kind is copied and delivered at
+// any later time, as a duplicate or a late original. Servers crash up to Rules::crashes times.
+// Coordinators need no crashes: none is forced to continue, and nothing stops an old one (a
+// zombie). A refused coordinator has ended; a coordinator that claims again is modelled as another
+// coordinator.
 //
-// Left out: tables of more than one row, several workers, bases, passes that are not durable,
-// changes in place, more than two commits (so garbage is what no manifest names).
+// Not modelled: tables with several rows, several workers, bases, passes that are not durable,
+// changes in place, more than two commits (hence garbage means files that no manifest names).
 #pragma once
 
 #include <cstdint>
@@ -20,26 +21,26 @@ namespace cistern {
 
 inline constexpr int kServers = 2, kPasses = 2, kCoordinators = 3;
 
-// How the protocol works, and ways in which it could be weaker.
+// The rules of the protocol, which tests can weaken.
 struct Rules {
   int coordinators = kCoordinators, passes = kPasses, crashes = 2;
   bool late_message = true;
 
-  bool sequence_numbers = true;    // a push that comes twice counts once
-  bool prepare_needs_seal = true;  // a server that nobody sealed has nothing to prepare
-  bool exclusive_manifest = true;  // a manifest is created, and never written over
-  bool keep_prepared = true;       // a dropped pass leaves its file until a manifest is there
-  bool epoch_fence = true;         // older epochs are refused
-  bool check_previous = true;      // a manifest names the one before it
-  // Server 0 names manifests, one after the other, having checked them. Without it the coordinator
-  // creates the name itself, as the protocol of the literature does.
+  bool sequence_numbers = true;    // a repeated push counts once
+  bool prepare_needs_seal = true;  // an unsealed server refuses to prepare
+  bool exclusive_manifest = true;  // a manifest is created exclusively, never overwritten
+  bool keep_prepared = true;       // the file of a dropped pass stays until a manifest exists
+  bool epoch_fence = true;         // older terms are refused
+  bool check_previous = true;      // a manifest names its predecessor
+  // Server 0 checks manifests and creates their names, one at a time. If false, the coordinator
+  // creates the name itself, as in the literature.
   bool server_decides = true;
-  // An operator may, once and with all servers stopped, go back by a commit.
+  // An operator may roll back one commit, once and with all servers stopped.
   bool rollback = false;
 };
 
-// What was staged, written or applied: 0 nothing, kEmpty, the chunk of coordinator k once (1 + k),
-// a chunk twice, chunks of two coordinators.
+// Staged, written or applied content: 0 nothing, kEmpty, the chunk of coordinator k once (1 + k),
+// a chunk twice, or chunks of two coordinators.
 using Content = uint32_t;
 inline constexpr Content kEmpty = 1, kTwice = 5, kMixed = 6;
 
@@ -57,7 +58,7 @@ enum Phase : uint32_t {
   kFailed
 };
 
-// One file of a (commit, server) is named by the epoch and an attempt: 2 * epoch + attempt; 0 none.
+// The file of a (commit, server) is named by term and attempt: 2 * epoch + attempt; 0 none.
 struct ServerState {
   uint32_t up : 1, epoch : 2, committed : 2, open : 2, staged : 3, sealed : 1, prepared : 1,
       prepared_file : 3, tables : 6;
@@ -66,11 +67,12 @@ struct ServerState {
 struct CoordinatorState {
   uint32_t phase : 4, epoch : 2, base : 2, previous : 2, done : 2, file0 : 3, file1 : 3;
 };
-// owner: the coordinator that made it, 0 none. first: whoever made the first of this commit.
+// owner: the coordinator that made the manifest, 0 none. first: the maker of this commit's first
+// manifest.
 struct ManifestState {
   uint16_t owner : 2, file0 : 3, file1 : 3, previous : 2, first : 2, acknowledged : 2;
 };
-// kind: the phase whose call it is. claimed epochs and passes are the coordinator's of that time.
+// kind: the phase of the call. Terms and passes are those of the coordinator when it sent the call.
 struct Message {
   uint32_t kind : 4, coordinator : 2, server : 1, epoch : 2, pass : 2, file0 : 3, file1 : 3,
       previous : 2;
@@ -86,7 +88,7 @@ struct State {
       unused : 24;
 };
 
-// A step, for people: "coordinator 2: Push to server 1, answer lost".
+// A step in readable form: "coordinator 2: Push to server 1, the answer is lost".
 struct Step {
   enum Kind : uint8_t {
     kStart,
@@ -108,9 +110,9 @@ struct Step {
 std::string Describe(const Step& step);
 
 State FirstState();
-// Every step that `state` allows, and where it leads.
+// Appends every step that `state` allows, with the state that it leads to.
 void AddSteps(const Rules& rules, const State& state, std::vector<std::pair<Step, State>>* steps);
-// The invariant of the protocol that `state` breaks; empty if it holds all of them.
+// The protocol invariant that `state` violates; empty if none.
 std::string BrokenInvariant(const State& state);
 
 }  // namespace cistern

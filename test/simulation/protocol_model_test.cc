@@ -1,5 +1,5 @@
-// The pass protocol keeps its invariants in every state that can be reached, and each part of it
-// that looks as if one could do without it is there for a reason: without it a state breaks them.
+// The pass protocol keeps its invariants in every reachable state. Each rule that looks redundant
+// is necessary: without the rule, some state violates an invariant.
 #include "test/simulation/protocol_model.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 constexpr uint64_t kStateLimit = 40'000'000;  // about 3 GiB
 
-// Visits everything, and prints what it was and what came out.
+// Searches all states, and prints the rules and the result.
 SearchResult Search(const std::string& name, const Rules& rules) {
   SearchResult result = SearchProtocol(rules, kStateLimit);
   std::cout << name << ": " << kServers << " servers, " << rules.passes << " passes, "
@@ -28,7 +28,7 @@ SearchResult Search(const std::string& name, const Rules& rules) {
   for (size_t i = 0; i < result.trace.size(); ++i) {
     std::cout << "  " << i + 1 << ". " << result.trace[i] << std::endl;
   }
-  EXPECT_TRUE(result.whole) << "there are more states than the limit";
+  EXPECT_TRUE(result.whole) << "the model has more states than the limit";
   return result;
 }
 
@@ -44,7 +44,7 @@ TEST(ProtocolModel, EveryStateHoldsEveryInvariant) {
   EXPECT_GT(result.states, 1'000'000u);
 }
 
-TEST(ProtocolModel, EveryStateHoldsThemWhereCoordinatorsCreateManifestsThemselves) {
+TEST(ProtocolModel, EveryStateHoldsEveryInvariantIfCoordinatorsCreateManifests) {
   Rules rules = WithTwoCoordinators();
   rules.server_decides = false;
   EXPECT_EQ(Search("coordinators create manifests", rules).broken, "");
@@ -56,43 +56,43 @@ TEST(ProtocolModel, WithoutSequenceNumbersAPushIsAppliedTwice) {
   EXPECT_EQ(Search("no sequence numbers", rules).broken, "3: a push of pass 1 is in it twice");
 }
 
-TEST(ProtocolModel, APreparedFileThatAnAbortRemovesIsMissing) {
+TEST(ProtocolModel, AnAbortMustNotRemovePreparedFiles) {
   Rules rules = WithTwoCoordinators();
   rules.keep_prepared = false;
-  EXPECT_THAT(Search("an abort removes what was prepared", rules).broken,
+  EXPECT_THAT(Search("an abort removes prepared files", rules).broken,
               StartsWith("2: manifest 1 names a file of server"));
 }
 
-TEST(ProtocolModel, WithoutFenceAnotherAttemptIsCommitted) {
+TEST(ProtocolModel, WithoutTheFenceAnotherAttemptIsCommitted) {
   Rules rules = WithTwoCoordinators();
   rules.epoch_fence = false;
   EXPECT_EQ(Search("no epoch fence", rules).broken, "3: a push of another attempt is in pass 1");
 }
 
-// The search found this one in the servers as they were.
-TEST(ProtocolModel, WhatNobodySealedMustNotBePrepared) {
+// The search found this flaw in real servers.
+TEST(ProtocolModel, AnUnsealedPassMustNotBePrepared) {
   Rules rules = WithTwoCoordinators();
   rules.prepare_needs_seal = false;
   EXPECT_EQ(Search("prepare without seal", rules).broken, "3: a push of pass 1 is not in it");
 }
 
-// Server 0 names manifests one after the other and only the next one, so that it never meets a name
-// that is taken. Where coordinators name them, the exclusive name is what decides.
-TEST(ProtocolModel, AManifestThatIsWrittenOverIsDecidedTwice) {
+// Server 0 creates manifests one at a time, in order, and therefore never meets an existing name.
+// If coordinators create manifests, the exclusive creation of the name is the decision.
+TEST(ProtocolModel, AnOverwrittenManifestIsDecidedTwice) {
   Rules rules;
   rules.crashes = 1;
   rules.exclusive_manifest = false;
-  EXPECT_EQ(Search("manifests are written over, by server 0", rules).broken, "");
+  EXPECT_EQ(Search("server 0 overwrites manifests", rules).broken, "");
   rules = WithTwoCoordinators();
   rules.server_decides = rules.exclusive_manifest = false;
-  EXPECT_THAT(Search("manifests are written over, by coordinators", rules).broken,
+  EXPECT_THAT(Search("coordinators overwrite manifests", rules).broken,
               StartsWith("1: commit 1 was decided by coordinator 1 and by coordinator 2"));
 }
 
-// The fence keeps out every coordinator that knows another history, so that the hash of the
-// manifest before is a second lock on the same door. Where there is no fence at the decision
-// (coordinators decide), one goes on from a commit that an operator has taken back.
-TEST(ProtocolModel, WithoutThePreviousHashACommitFollowsOneThatWasTakenBack) {
+// The fence excludes every coordinator that knows another history, so the hash of the previous
+// manifest is redundant while server 0 decides. If coordinators decide, the decision has no fence,
+// and a coordinator could continue from a commit that an operator has rolled back.
+TEST(ProtocolModel, WithoutThePreviousHashACommitCanFollowARolledBackOne) {
   Rules rules;
   rules.crashes = 1;
   rules.check_previous = false;

@@ -8,12 +8,12 @@
 namespace cistern {
 namespace {
 
-// The states found so far, in the order of their distance, each once.
+// The set of states found so far, in the order of their distance.
 class StateSet {
  public:
   StateSet() : slots_(size_t{1} << 20, kFree) {}
 
-  // Whether it is new.
+  // True if the state is new.
   bool Add(const State& state, uint32_t parent) {
     if (states_.size() * 2 > slots_.size()) Grow();
     const size_t slot = Find(state);

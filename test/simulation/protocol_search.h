@@ -1,7 +1,8 @@
-// Breadth-first search over every state of the protocol model: the first state found that breaks an
-// invariant is one of the nearest, so its trace is among the shortest.
+// Breadth-first search over every state of the protocol model. The first state found to violate an
+// invariant is among the nearest, so its trace is among the shortest.
 //
-// States are kept whole and compared whole: none is taken for another.
+// The search keeps and compares complete states rather than hashes, so it never confuses two
+// states.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ namespace cistern {
 struct SearchResult {
   uint64_t states = 0;
   uint32_t depth = 0;              // steps to the farthest state
-  std::string broken;              // empty: every state holds every invariant
-  std::vector<std::string> trace;  // steps to the state that is broken
-  bool whole = false;              // every state was visited (or one is broken)
+  std::string broken;              // the violated invariant; empty: none
+  std::vector<std::string> trace;  // steps to the violating state
+  bool whole = false;              // visited every state, or found a violation
 };
 
-// state_limit: gives up beyond it; whole is false then.
+// state_limit: the search stops beyond this number of states, and `whole` is false.
 SearchResult SearchProtocol(const Rules& rules, uint64_t state_limit);
 
 }  // namespace cistern

@@ -15,7 +15,7 @@ Epoch EpochOf(ServerNode& node) {
   return node.control().Hello({}, &reply).ok() ? reply.identity().epoch() : 0;
 }
 
-// The newest writer, as a caller claims to be that one.
+// Sets the newest writer, for callers that impersonate it.
 void SetWriter(v1::DecideRequest& request, const EpochClaim& claim) {
   request.mutable_identity()->set_epoch(claim.epoch);
   request.mutable_identity()->set_secret(claim.secret.value_or(0));
@@ -83,7 +83,7 @@ bool SimulatedFleet::IsUp(size_t rank) {
 void SimulatedFleet::Kill(size_t rank) {
   Machine& machine = *machines_[rank];
   absl::MutexLock lock(&machine.mutex);
-  // Its threads (a merge) must not go on writing, as those of a process that is dead do not.
+  // The server's threads (a merge) must stop writing, like those of a dead process.
   if (machine.files != nullptr) machine.files->FailCall(1, Fault::kInputOutput, ~uint64_t{0} / 2);
   machine.node.reset();
   machine.files.reset();
@@ -110,7 +110,7 @@ absl::Status SimulatedFleet::StartAll() {
 
 void SimulatedFleet::LosePower(uint64_t seed) {
   ++counts_->outages;
-  // In the order of their ranks, and let go of together: nobody starts one meanwhile.
+  // Locks all machines in rank order and unlocks them together, so that none starts meanwhile.
   for (auto& machine : machines_) machine->mutex.Lock();
   for (auto& machine : machines_) {
     if (machine->files != nullptr) {
@@ -133,9 +133,9 @@ void SimulatedFleet::StopDiskAt(size_t rank, uint64_t call) {
 absl::Status SimulatedFleet::Arrive(size_t rank, const Act& act) {
   Machine& machine = *machines_[rank];
   absl::ReaderMutexLock lock(&machine.mutex);
-  if (machine.node == nullptr) return absl::UnavailableError("nobody listens there");
+  if (machine.node == nullptr) return absl::UnavailableError("no server listens there");
   const absl::Status answer = act(*machine.node);
-  // A process that ends within a call of one client answers no other either.
+  // A process that dies during one client's call answers no other call either.
   return machine.dying ? absl::UnavailableError("the connection was reset") : answer;
 }
 
@@ -159,7 +159,7 @@ void SimulatedFleet::DeliverLate(uint64_t draw) {
     message = std::move(*at);
     late_.erase(at);
   }
-  Arrive(message.first, message.second).IgnoreError();  // nobody waits for the answer
+  Arrive(message.first, message.second).IgnoreError();  // no caller waits for the answer
 }
 
 void SimulatedFleet::Meanwhile() {
@@ -217,7 +217,7 @@ absl::Status SimulatedLink::Send(const SimulatedFleet::Act& act, const Simulated
   absl::Status answer = fleet_->Arrive(rank_, act);
   if (fate.twice) answer = fleet_->Arrive(rank_, act);
   if (fate.death == Fate::kDuring || fate.death == Fate::kAfter) fleet_->Kill(rank_);
-  // Of one that died during the call nobody knows whether it answered.
+  // The caller cannot know whether a server that died during the call had answered.
   if (fate.death == Fate::kDuring) return absl::UnavailableError("the connection was reset");
   if (fate.reply_lost) return absl::DeadlineExceededError("the reply was lost");
   return answer;

@@ -1,11 +1,11 @@
-// Durable servers of one fleet, in this process, on one disk that can lose power, behind a network
-// that loses, repeats and keeps messages.
+// A simulated fleet: durable servers in this process, on one disk that can lose power, behind a
+// network that loses, duplicates and delays messages.
 //
-// Servers and clients are the ones that run in production; what stands in for the world is below
-// them (the disk: test/support/memory_file_system.h) and between them (Link).
+// Servers and clients are the production code. Simulated are only the disk below them
+// (test/support/memory_file_system.h) and the links between them (SimulatedLink).
 //
-// Faults are drawn from the seed, for each link by itself: the same seed gives every link the same
-// faults. Which of two servers is asked first is up to the threads of the client.
+// Each link draws its faults from the seed independently, so the same seed gives every link the
+// same faults. The order of calls to different servers depends on the client's threads.
 #pragma once
 
 #include <atomic>
@@ -24,71 +24,71 @@
 
 namespace cistern {
 
-// What happens to one call, each in so many of 10,000.
+// The faults of a call; each rate is per 10,000 calls.
 struct FaultRates {
-  int request_lost = 0;  // the server never sees it
-  int reply_lost = 0;    // the server has acted
-  int twice = 0;         // the server acts twice; the second answer counts
+  int request_lost = 0;  // the server does not receive the call
+  int reply_lost = 0;    // the server acts, but the reply is lost
+  int twice = 0;         // the server acts twice; the second reply counts
   int late = 0;          // a copy is kept and arrives at any later time; half of the originals are
                          // lost
-  int killed = 0;        // the server dies before, during (at some call to its disk) or after it
-  int meanwhile = 0;     // something else happens first: SimulatedFleet::meanwhile
-  int partition = 0;     // this and the next calls of the link are refused
+  int killed = 0;        // the server dies before, during (at a call to its disk) or after the call
+  int meanwhile = 0;     // SimulatedFleet::meanwhile runs first
+  int partition = 0;     // the link refuses this call and the next ones
 
   static FaultRates Of(int per_ten_thousand);
 };
 
-// How often each of them has happened.
+// The number of faults of each kind.
 struct FaultCounts {
   std::atomic<uint64_t> calls{0}, lost{0}, twice{0}, late{0}, kills{0}, partitions{0}, outages{0};
 };
 
 class SimulatedLink;
 
-// Threads: any thread. What `meanwhile` does may call anything here.
+// Threads: any thread. `meanwhile` may call any method.
 class SimulatedFleet {
  public:
   using Act = std::function<absl::Status(ServerNode&)>;
 
-  // Durable servers on an empty disk; `base` gives the rest.
+  // Creates durable servers on an empty disk, with the other options from `base`.
   SimulatedFleet(uint32_t server_num, const ServerOptions& base, FaultCounts* counts);
   ~SimulatedFleet();
 
   size_t size() const { return machines_.size(); }
   bool IsUp(size_t rank);
-  // Memory is gone; the disk stays. Waits for the calls that are in it.
+  // Loses the server's memory; the disk stays. Waits for its calls in progress.
   void Kill(size_t rank);
-  // A server that is up stays as it is.
+  // Starts the server; no effect on a running one.
   absl::Status Start(size_t rank);
   absl::Status StartAll();
-  // All servers are gone, and of the disk what was not synced, as the seed says.
+  // Kills all servers; the disk loses unsynced data, drawn from the seed.
   void LosePower(uint64_t seed);
-  // From its `call`-th call on, the disk does nothing for this server: it dies there.
+  // Kills this server at its `call`-th call to the disk, which ignores all calls from then on.
   void StopDiskAt(size_t rank, uint64_t call);
 
-  // A call as it arrives at a server; kUnavailable if it is down.
+  // Delivers a call to a server; kUnavailable if it is down.
   absl::Status Arrive(size_t rank, const Act& act);
 
   void KeepLate(size_t rank, Act act);
   size_t late_num();
-  // One of the kept messages arrives now; nothing if there is none.
+  // Delivers one of the kept messages, if any.
   void DeliverLate(uint64_t draw);
 
-  // What else may happen while a call is on its way; one at a time.
+  // Runs while a call is in transit; never concurrently with itself.
   std::function<void()> meanwhile;
   void Meanwhile();
 
   MemoryFileSystem& disk() { return *disk_; }
-  // The claim of an epoch that is on disk.
+  // The claim of a term, read from the disk.
   EpochClaim ClaimOf(Epoch epoch);
   FaultCounts& counts() { return *counts_; }
 
  private:
   struct Machine {
-    absl::Mutex mutex;  // shared by the calls that are in the server
+    absl::Mutex mutex;  // held shared by the server's calls in progress
     std::unique_ptr<FaultFileSystem> files;
     std::unique_ptr<ServerNode> node;
-    std::atomic<bool> dying{false};  // its disk stops at some call, and the process with it
+    std::atomic<bool> dying{false};  // the disk and the process stop at some call
   };
 
   ServerOptions base_;
@@ -101,7 +101,7 @@ class SimulatedFleet {
   std::deque<std::pair<size_t, Act>> late_ ABSL_GUARDED_BY(late_mutex_);
 };
 
-// The way from one client to one server.
+// The network link from one client to one server.
 //
 // Threads: any thread.
 class SimulatedLink : public ControlPlane, public DataPlane {
@@ -117,7 +117,7 @@ class SimulatedLink : public ControlPlane, public DataPlane {
   void StopFaults() {
     faulty_ = false;
   }
-  // Every message says that it is of the writer whose epoch the server is at: the fence is off.
+  // Disables the fence: every message carries the identity of the server's current writer.
   void PassFence() {
     passes_fence_ = true;
   }
@@ -129,7 +129,7 @@ class SimulatedLink : public ControlPlane, public DataPlane {
     uint64_t disk_call = 0;
   };
   Fate Draw();
-  // late: what a kept copy does.
+  // late: the action of a kept copy.
   absl::Status Send(const SimulatedFleet::Act& act, const SimulatedFleet::Act& late);
   template <class In, class Out, class Method>
   absl::Status SendControl(const In& in, Out* out, Method method);

@@ -15,7 +15,7 @@ namespace cistern {
 namespace {
 
 constexpr size_t kMostZombies = 3;
-constexpr uint64_t kMostSteps = 600;  // with faults; then they stop
+constexpr uint64_t kMostSteps = 600;  // steps with faults; then faults stop
 
 ServerOptions Shape(std::mt19937_64& random) {
   ServerOptions options;
@@ -82,7 +82,7 @@ class Simulation {
     worker_ = std::make_shared<WorkerActor>(&fleet_, options);
   }
 
-  // What happens between two steps of the worker.
+  // Injects events between two steps of the worker.
   void Disturb() {
     for (size_t rank = 0; rank < fleet_.size(); ++rank) {
       if (random_() % 3 == 0) StartServer(rank);
@@ -97,7 +97,7 @@ class Simulation {
     if (random_() % 4 == 0) ZombieStep(random_());
   }
 
-  // What happens while a call of somebody is on its way.
+  // Injects events while a call is in transit.
   void Beside() {
     switch (beside_random_() % 8) {
       case 0:
@@ -110,7 +110,7 @@ class Simulation {
       case 3:
         return StartServer(beside_random_() % fleet_.size());
       default:
-        // A worker that takes over while the other is in the middle of something takes several.
+        // A takeover in the middle of another worker's verb needs several steps.
         for (uint64_t steps = beside_random_() % 5; steps-- > 0;) ZombieStep(beside_random_());
     }
   }
@@ -132,17 +132,17 @@ class Simulation {
   }
 
   void StepOf(WorkerActor& actor) {
-    if (actor.busy.exchange(true)) return;  // it is in the middle of the call that we interrupt
+    if (actor.busy.exchange(true)) return;  // the interrupted call belongs to this actor
     const WorkerActor::Outcome outcome = actor.Step();
     if (outcome == WorkerActor::Outcome::kCommitted) {
       absl::MutexLock lock(&mutex_);
       acknowledged_ = std::max(acknowledged_, actor.client()->committed_pass());
       ++result_.commits;
     }
-    // Without a fence an old worker may be told anything; what counts is what it does to others.
+    // Without a fence an old worker may get any error; only its effect on others counts.
     const bool counts = !zombies_pass_fence_ || &actor == worker_.get();
     if (outcome == WorkerActor::Outcome::kBroken && counts) {
-      Wrong(absl::StrCat("worker ", actor.id(), " was told ", actor.trouble()));
+      Wrong(absl::StrCat("worker ", actor.id(), " got the error ", actor.trouble()));
     }
     actor.busy = false;
     if (&actor != worker_.get()) return;
@@ -153,7 +153,7 @@ class Simulation {
     if (!trained_ && result_.workers + 8 < ReferenceRun::kWriters) NewWorker();
   }
 
-  // Every manifest that is there is what it must be, and stays so.
+  // Checks that every manifest on disk is correct and does not change.
   void LookAtDisk() {
     PassId acknowledged;
     {
@@ -165,7 +165,7 @@ class Simulation {
     const auto commits = (*folder)->Commits();
     if (!commits.ok()) return Wrong(commits.status().ToString());
     const uint64_t newest = commits->empty() ? 0 : commits->back();
-    // Of a decision that nobody was told the power may take the name away.
+    // A loss of power may remove the name of an unacknowledged decision.
     seen_.erase(seen_.upper_bound(newest), seen_.end());
     PassId pass = 0;
     for (const uint64_t commit : *commits) {
@@ -175,7 +175,7 @@ class Simulation {
       pass = manifest->manifest.pass();
     }
     if (pass < acknowledged) {
-      Wrong(absl::StrCat("pass ", acknowledged, " was acknowledged and the newest commit is of ",
+      Wrong(absl::StrCat("pass ", acknowledged, " was acknowledged, but the newest commit holds ",
                          "pass ", pass));
     }
   }
@@ -185,12 +185,12 @@ class Simulation {
     const std::string what = absl::StrCat("commit ", manifest.commit());
     const auto before = seen_.find(manifest.commit() - 1);
     if (before != seen_.end() && before->second != manifest.previous()) {
-      Wrong(what + " does not follow the one before it");
+      Wrong(what + " does not follow its predecessor");
     }
     const auto [seen, is_new] = seen_.emplace(manifest.commit(), parsed.self_xxh3);
     if (seen->second == parsed.self_xxh3 && !is_new) return;
     if (before != seen_.end() || is_new) CheckDigests(manifest, what);
-    // Only a loss of power may have put another in the place of one that nobody was told of.
+    // Only a loss of power may replace an unacknowledged manifest.
     seen->second = parsed.self_xxh3;
     seen_.erase(seen_.upper_bound(manifest.commit()), seen_.end());
   }
@@ -217,7 +217,7 @@ class Simulation {
     }
   }
 
-  // The world is well again: the next passes commit, and everything is there, also after a restart.
+  // Stops all faults: the next passes must commit, and the state must survive a restart.
   void FinishWithoutFaults() {
     fleet_.meanwhile = nullptr;
     faults_ = false;
@@ -226,11 +226,11 @@ class Simulation {
     NewWorker();
     for (int step = 0; !trained_ && wrong_.empty(); ++step) {
       if (step > 3 + 3 * static_cast<int>(ReferenceRun::kPasses)) {
-        return Wrong("no fault is left, and yet the passes do not come to an end");
+        return Wrong("the passes do not finish although all faults have stopped");
       }
       const uint64_t workers = result_.workers;
       StepOf(*worker_);
-      if (result_.workers != workers) return Wrong("a worker that nobody disturbs was refused");
+      if (result_.workers != workers) return Wrong("an undisturbed worker was refused");
       LookAtDisk();
     }
     if (!wrong_.empty()) return;
@@ -245,14 +245,14 @@ class Simulation {
     WorkerActor::Options options;
     WorkerActor reader(&fleet_, options);
     if (reader.Step() != WorkerActor::Outcome::kGoesOn || reader.client() == nullptr) {
-      return Wrong(when + ": nobody can connect");
+      return Wrong(when + ": no client can connect");
     }
     const absl::Status claimed = reader.client()->ClaimEpoch();
     if (!claimed.ok()) return Wrong(absl::StrCat(when, ": ", claimed.ToString()));
     const std::vector<uint64_t> digests = DigestsOf(*reader.client());
     const ReferenceRun::Digests all{digests[kRows], digests[2 + kSum]};
     if (!(all == reference_.after()[ReferenceRun::kPasses])) {
-      return Wrong(when + " the tables are not those of a run without faults");
+      return Wrong(when + ": the tables differ from those of a run without faults");
     }
     v1::ScrubRequest scrub;
     *scrub.mutable_identity() = reader.client()->identity();
@@ -267,7 +267,7 @@ class Simulation {
   const uint64_t seed_;
   const ReferenceRun& reference_;
   const bool zombies_pass_fence_;
-  std::mt19937_64 random_, beside_random_;  // of the loop, and of what happens beside it
+  std::mt19937_64 random_, beside_random_;  // for the main loop, and for events during calls
   const FaultRates rates_;
   const uint32_t commit_every_;
   SimulatedFleet fleet_;
@@ -276,7 +276,7 @@ class Simulation {
   std::map<uint64_t, uint64_t> seen_;  // manifests' hashes, by commit
   SimulationResult result_;
 
-  absl::Mutex mutex_;  // what a step beside another's call touches
+  absl::Mutex mutex_;  // guards the state used by steps that run during another actor's call
   std::vector<std::shared_ptr<WorkerActor>> zombies_;
   PassId acknowledged_ = 0;
   std::string wrong_;

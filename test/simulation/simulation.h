@@ -1,6 +1,5 @@
-// One run of the simulation: a fleet, workers that follow each other while old ones live on, and
-// everything that goes wrong between them, drawn from a seed. It says what is wrong with the
-// result.
+// One run of the simulation: a fleet, successive workers of which old ones stay alive, and faults
+// drawn from a seed. The result describes the first error found.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace cistern {
 
-// What a fleet without faults holds.
+// The expected tables, from a fleet without faults.
 class ReferenceRun {
  public:
   ReferenceRun();
@@ -19,9 +18,9 @@ class ReferenceRun {
     uint64_t rows = 0, sum = 0;
     bool operator==(const Digests&) const = default;
   };
-  // After pass p: [p].
+  // The digests after pass p, at index p.
   const std::vector<Digests>& after() const { return after_; }
-  // Of the table "writer" once `writer` has written it.
+  // The digest of the table "writer" after `writer` has written it.
   uint64_t WriterDigest(uint32_t writer) const { return writers_[writer]; }
 
   static constexpr PassId kPasses = 10;
@@ -33,11 +32,11 @@ class ReferenceRun {
 };
 
 struct SimulationResult {
-  std::string wrong;  // empty: everything is as it must be
+  std::string wrong;  // the first error; empty: none
   uint64_t commits = 0, workers = 0, steps = 0;
 };
 
-// zombies_pass_fence: the mutant; what an old worker sends says that it is of the newest epoch.
+// zombies_pass_fence: a mutant in which messages of old workers carry the newest term.
 SimulationResult Simulate(uint64_t seed, const ReferenceRun& reference, FaultCounts* counts,
                           bool zombies_pass_fence = false);
 

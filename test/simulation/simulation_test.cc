@@ -1,11 +1,11 @@
-// Production servers and clients under every fault that the simulation has, by seeds.
+// Runs production servers and clients under all simulated faults, for a range of seeds.
 //
 //   CISTERN_SEEDS=20000 build/release/bin/simulation_test     more seeds
-//   CISTERN_FIRST_SEED=3501 CISTERN_SEEDS=500 ...             500 of them, from this one on
-//   CISTERN_SEED=17 build/release/bin/simulation_test         this one
+//   CISTERN_FIRST_SEED=3501 CISTERN_SEEDS=500 ...             500 seeds, starting at 3501
+//   CISTERN_SEED=17 build/release/bin/simulation_test         a single seed
 //
-// A long run can be cut into parts that run beside or after each other; each says every 500 seeds
-// how far it is.
+// A long run can be split into parts, in parallel or in sequence; each part reports its progress
+// every 500 seeds.
 #include "test/simulation/simulation.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ std::ostream& operator<<(std::ostream& out, const FaultCounts& counts) {
              << " power failures";
 }
 
-TEST(Simulation, EverySeedEndsAsARunWithoutFaults) {
+TEST(Simulation, EverySeedEndsLikeARunWithoutFaults) {
   SetLogLevel("off");
   const ReferenceRun reference;
   FaultCounts counts;
@@ -46,7 +46,7 @@ TEST(Simulation, EverySeedEndsAsARunWithoutFaults) {
     commits += result.commits;
     workers += result.workers;
     wrong += !result.wrong.empty();
-    EXPECT_EQ(result.wrong, "") << "again: CISTERN_SEED=" << seed;
+    EXPECT_EQ(result.wrong, "") << "to repeat: CISTERN_SEED=" << seed;
     const uint64_t done = seed - first + 1;
     if (done % kProgress == 0 && done < num) {
       std::cout << "up to " << seed << ": " << done << " of " << num << " seeds, " << wrong
@@ -57,8 +57,8 @@ TEST(Simulation, EverySeedEndsAsARunWithoutFaults) {
             << " acknowledged commits of " << workers << " workers; " << counts << std::endl;
 }
 
-// The oracle sees what the fence keeps out.
-TEST(Simulation, WithoutTheFenceASeedGoesWrong) {
+// Shows that the checks detect the errors that the fence prevents.
+TEST(Simulation, WithoutTheFenceASeedFails) {
   SetLogLevel("off");
   const ReferenceRun reference;
   FaultCounts counts;
@@ -68,7 +68,7 @@ TEST(Simulation, WithoutTheFenceASeedGoesWrong) {
     std::cout << "seed " << seed << ": " << result.wrong << std::endl;
     return;
   }
-  FAIL() << "200 seeds without a fence, and nothing was noticed";
+  FAIL() << "no error was detected in 200 seeds without a fence";
 }
 
 }  // namespace

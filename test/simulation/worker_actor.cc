@@ -54,7 +54,7 @@ absl::Status PushPass(ParameterClient& client, uint32_t writer) {
   const std::vector<uint8_t> full(keys.size(), 1);
   CISTERN_RETURN_IF_ERROR(client.Push(kWriter, keys, values.data(), full.data()));
   const std::vector<float> ones(kSumRows, 1.0f);
-  if (pass == 1) return client.PushDense(kSum, ones.data());  // what a gradient can be added to
+  if (pass == 1) return client.PushDense(kSum, ones.data());  // initializes the sum for gradients
   return client.PushDenseGradient(kSum, ones.data());
 }
 
@@ -79,7 +79,7 @@ absl::Status WorkerActor::Connect() {
     servers.push_back({absl::StrCat("server-", rank), links_[rank].get(), links_[rank].get()});
   }
   ClientOptions options;
-  options.retry_limit = absl::ZeroDuration();  // no time passes; the actor tries again
+  options.retry_limit = absl::ZeroDuration();  // no retries: the actor itself retries
   CISTERN_ASSIGN_OR_RETURN(client_, ParameterClient::Connect(servers, options));
   return client_->CreateTables(SimulationSchema());
 }
@@ -134,11 +134,11 @@ WorkerActor::Outcome WorkerActor::After(const absl::Status& status) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
-      // As the trainer does: from the last commit again.
+      // Like the trainer: starts again from the last commit.
       if (stage_ != kConnect) stage_ = kClaim;
       return Outcome::kGoesOn;
     case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kAlreadyExists:  // another one has claimed this epoch
+    case absl::StatusCode::kAlreadyExists:  // another actor has claimed this term
       stage_ = kOver;
       return Outcome::kOver;
     default:

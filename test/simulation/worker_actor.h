@@ -1,9 +1,9 @@
-// A worker of the simulation: claims, trains passes, and goes back to the last commit when one is
-// lost, one verb at a time. The real client is under it.
+// A worker of the simulation: claims, trains passes, and returns to the last commit after a loss,
+// one verb at a time, through the real client.
 //
-// What a pass writes is a function of the pass, except in the table "writer", whose rows all say
-// which actor wrote them: parts of two attempts would show. A counter row and a dense sum grow by
-// one a pass: a pass that was applied twice, or not, would show.
+// The values that a pass writes are a function of the pass, except in the table "writer", whose
+// rows name the actor that wrote them: this reveals mixtures of two attempts. A counter row and a
+// dense sum grow by one per pass: this reveals passes that were applied twice or not at all.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ inline constexpr TableId kRows = 0, kWriter = 1;  // sparse
 inline constexpr TableId kSum = 0;                // dense
 
 v1::Schema SimulationSchema();
-// Pushes one pass: that after client.committed_pass().
+// Pushes the pass after client.committed_pass().
 absl::Status PushPass(ParameterClient& client, uint32_t writer);
 
 // Threads: one at a time (busy).
@@ -30,15 +30,15 @@ class WorkerActor {
     uint32_t id = 0;
     uint64_t seed = 0;
     FaultRates rates;
-    PassId last_pass = 0;       // trains no further
-    uint32_t commit_every = 1;  // durable commits; the others are in memory only
+    PassId last_pass = 0;       // the last pass to train
+    uint32_t commit_every = 1;  // every n-th commit is durable; the others are in memory only
   };
   WorkerActor(SimulatedFleet* fleet, const Options& options);
 
-  // The next verb. kOver: refused, or trained as far as it should; it does nothing any more.
+  // Runs the next verb. kOver: the actor was refused or has trained its last pass, and is done.
   enum class Outcome { kGoesOn, kCommitted, kOver, kBroken };
   Outcome Step();
-  std::string trouble() const { return trouble_; }  // kBroken: the error
+  std::string trouble() const { return trouble_; }  // the error, after kBroken
 
   uint32_t id() const { return options_.id; }
   ParameterClient* client() { return client_.get(); }

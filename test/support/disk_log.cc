@@ -13,7 +13,7 @@ bool IsSync(const DiskOperation& operation) {
   return operation.kind == DiskOperation::kSyncFile || operation.kind == DiskOperation::kSyncFolder;
 }
 
-// Which of the first `prefix` operations a later one of them synced.
+// For each of the first `prefix` operations, whether a later one among them synced it.
 std::vector<bool> Synced(const std::vector<DiskOperation>& log, size_t prefix, size_t node_num) {
   std::vector<bool> synced(prefix), node_synced(node_num);
   for (size_t i = prefix; i-- > 0;) {
@@ -28,7 +28,7 @@ std::vector<bool> Synced(const std::vector<DiskOperation>& log, size_t prefix, s
   return synced;
 }
 
-// The bytes of a file that has `size` of which `synced` are on disk.
+// Draws what a crash leaves of a file of `size` bytes, of which node.size are synced.
 void LoseBytes(size_t size, uint64_t seed, SeededNumbers& numbers, DiskNode& node) {
   enum { kDrop, kZeros, kAll, kCut, kCutThenZeros };
   constexpr int kExtremes[] = {kDrop, kDrop, kAll, kZeros};
@@ -45,20 +45,20 @@ void LoseBytes(size_t size, uint64_t seed, SeededNumbers& numbers, DiskNode& nod
   node.size = size;
 }
 
-// A name that no sync covers.
+// Draws what a crash leaves of a naming operation that no sync covers.
 void LoseName(const DiskOperation& operation, uint64_t seed, SeededNumbers& numbers,
               DiskNodes& nodes) {
   const bool keep = seed < 4 ? seed % 2 == 1 : numbers.Below(2) == 1;
   if (!keep) return;
   if (operation.kind == DiskOperation::kRename && seed >= 4 && numbers.Below(3) == 0) {
-    nodes[operation.folder].entries[operation.name] = operation.node;  // and its old name too
+    nodes[operation.folder].entries[operation.name] = operation.node;  // the old name stays, too
     return;
   }
   Apply(operation, &nodes);
 }
 
-// Appends what the hash is made of: the names of a folder, in order, each with its file's hash.
-// path: of the folder, with a slash behind it.
+// Appends the input of the hash: the names of a folder, in order, each with the hash of its file.
+// path: of the folder, with a trailing slash.
 void AppendFolder(const DiskNodes& nodes, size_t folder, const std::string& path,
                   const std::function<bool(const std::string& path)>& looks_into,
                   std::string* out) {
@@ -134,7 +134,7 @@ void ReplayOrdered(const std::vector<DiskOperation>& log, size_t prefix, uint64_
       size_t& size = (*nodes)[log[i].node].size;
       size += numbers.Below(log[i].size - size + 1);
     }
-    pending = 0;  // only the first operation that is lost may be there in part
+    pending = 0;  // only the first lost operation may survive in part
   }
 }
 
@@ -142,7 +142,7 @@ void ReplayWeak(const std::vector<DiskOperation>& log, size_t prefix, uint64_t s
                 DiskNodes* nodes) {
   const std::vector<bool> synced = Synced(log, prefix, nodes->size());
   SeededNumbers numbers(MixKey(seed) + 1);
-  std::map<size_t, size_t> sizes;  // of files with bytes that no sync covers
+  std::map<size_t, size_t> sizes;  // sizes of files with bytes that no sync covers
   for (size_t i = 0; i < prefix; ++i) {
     if (IsSync(log[i])) continue;
     if (synced[i]) {

@@ -12,7 +12,7 @@
 
 namespace cistern {
 
-// Which calls fail: shared with the open files.
+// Decides which calls fail; shared with the open files.
 class FaultFileSystem::Plan {
  public:
   void Set(uint64_t first, uint64_t times, std::optional<SeededNumbers> numbers, uint64_t one_in,
@@ -27,7 +27,7 @@ class FaultFileSystem::Plan {
     hits_.clear();
   }
 
-  // The fault of the next call, if it is to fail.
+  // Counts a call; returns its fault if it must fail.
   std::optional<Fault> Next(absl::string_view action, const std::string& path) {
     absl::MutexLock lock(&mutex_);
     ++calls_;
@@ -52,7 +52,7 @@ class FaultFileSystem::Plan {
     return ErrnoStatus(full ? ENOSPC : EIO, action, ShownPath(path));
   }
 
-  // Runs `call`, which gives a Status or a StatusOr, unless it is to fail.
+  // Runs `call`, which returns a Status or a StatusOr, unless it must fail.
   template <typename Call>
   auto Run(absl::string_view action, const std::string& path, Call call) -> decltype(call()) {
     const std::optional<Fault> fault = Next(action, path);
@@ -176,7 +176,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::Open(const std::s
 }
 
 absl::Status FaultFileSystem::MakeFolders(const std::string& path) {
-  return plan_->Run("make the folder", path, [&] { return files_->MakeFolders(path); });
+  return plan_->Run("create the folder", path, [&] { return files_->MakeFolders(path); });
 }
 
 absl::Status FaultFileSystem::Publish(const std::string& from, const std::string& to) {
@@ -200,7 +200,7 @@ absl::StatusOr<std::vector<std::string>> FaultFileSystem::List(const std::string
 }
 
 absl::StatusOr<bool> FaultFileSystem::Exists(const std::string& path) {
-  return plan_->Run("look at", path, [&] { return files_->Exists(path); });
+  return plan_->Run("stat", path, [&] { return files_->Exists(path); });
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::string& path) {

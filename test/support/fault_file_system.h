@@ -1,8 +1,8 @@
-// A file system whose calls fail when a test says so.
+// A file system whose calls fail on request of a test.
 //
-// Every call counts, reads too, each Append, Sync and Close of an open file, from 1 on. To fail
-// every place of a piece of code once: run it with FailCall(1), FailCall(2) ... until a run has no
-// hit.
+// Every call is counted, starting at 1, including reads and each Append, Sync and Close of an open
+// file. To let every call of a piece of code fail once, run it with FailCall(1), FailCall(2) ...
+// until a run has no hit.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@ namespace cistern {
 enum class Fault {
   kNoSpace,      // ENOSPC: kResourceExhausted
   kInputOutput,  // EIO: kInternal
-  kShortWrite,   // an Append that wrote half of its bytes, then ENOSPC; other calls: EIO
-  kLostReply,    // the call is done, and its caller is told EIO (NFS)
+  kShortWrite,   // an Append writes half of its bytes, then fails with ENOSPC; other calls: EIO
+  kLostReply,    // the call takes effect, but returns EIO (NFS)
 };
 
 // Threads: any thread.
 class FaultFileSystem : public FileSystem {
  public:
-  // files: does what does not fail; outlives this.
+  // files: executes the calls that do not fail; outlives this.
   explicit FaultFileSystem(FileSystem* files);
   ~FaultFileSystem() override;
 
-  // Counts from 1 again and fails the calls `first` .. `first + times - 1`. What was hit is
-  // forgotten.
+  // Restarts the count at 1, forgets all hits, and fails the calls `first` .. `first + times - 1`.
   void FailCall(uint64_t first, Fault fault, uint64_t times = 1);
-  // Counts from 1 again and fails each call with probability 1 / one_in, drawn from the seed.
+  // Restarts the count at 1, forgets all hits, and fails each call with probability 1 / one_in,
+  // drawn from the seed.
   void FailSome(uint64_t seed, uint64_t one_in, Fault fault);
   void FailNothing() { FailCall(0, Fault::kInputOutput, 0); }
 
   uint64_t calls() const;
-  // What failed since then, as text: "append 512 bytes to data/x".
+  // The calls that have failed since then, as text: "append 512 bytes to data/x".
   std::vector<std::string> hits() const;
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;

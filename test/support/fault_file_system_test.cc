@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Code = absl::StatusCode;
 
-// Uses every call once; returns the first error.
+// Makes every call once; returns the first error.
 absl::Status UseEverything(FileSystem& files) {
   CISTERN_RETURN_IF_ERROR(files.MakeFolders("t"));
   CISTERN_ASSIGN_OR_RETURN(const auto lock, files.Lock("t/lock"));
@@ -34,7 +34,7 @@ absl::Status UseEverything(FileSystem& files) {
 
 constexpr uint64_t kCalls = 14;
 
-TEST(Faults, FailEachCallOnce) {
+TEST(Faults, CanFailEachCallOnce) {
   for (const Fault fault :
        {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite, Fault::kLostReply}) {
     std::set<std::string> hits;
@@ -61,7 +61,7 @@ TEST(Faults, FailEachCallOnce) {
   }
 }
 
-TEST(Faults, FileIsDeadAfterItsFirstError) {
+TEST(Faults, ErrorOfAFileIsSticky) {
   for (const Fault fault : {Fault::kNoSpace, Fault::kShortWrite, Fault::kLostReply}) {
     MemoryFileSystem memory;
     FaultFileSystem files(&memory);
@@ -80,7 +80,7 @@ TEST(Faults, FileIsDeadAfterItsFirstError) {
   }
 }
 
-TEST(Faults, LostReplyIsOfACallThatWasDone) {
+TEST(Faults, CallWithLostReplyTakesEffect) {
   MemoryFileSystem memory;
   FaultFileSystem files(&memory);
   memory.Put("a", "1");
@@ -90,7 +90,7 @@ TEST(Faults, LostReplyIsOfACallThatWasDone) {
   EXPECT_FALSE(memory.Exists("a").value());
 }
 
-TEST(Faults, LastAsLongAsTheyShould) {
+TEST(Faults, LastForTheRequestedNumberOfCalls) {
   MemoryFileSystem memory;
   FaultFileSystem files(&memory);
   files.FailCall(2, Fault::kNoSpace, 2);
@@ -104,7 +104,7 @@ TEST(Faults, LastAsLongAsTheyShould) {
   EXPECT_TRUE(files.Exists("a").ok());
 }
 
-TEST(Faults, SomeFailAsTheSeedHasIt) {
+TEST(Faults, RandomFaultsDependOnTheSeedOnly) {
   MemoryFileSystem memory;
   FaultFileSystem files(&memory);
   std::vector<bool> drawn[2];

@@ -1,4 +1,4 @@
-// What holds for the machine's file system and for the one in memory alike.
+// Rules that hold for both the local file system and the one in memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TYPED_TEST(FileSystemRules, FilesAreCreatedOnceAndReadInParts) {
   EXPECT_EQ(file->Read(3, 3, bytes).code(), Code::kDataLoss);
 }
 
-TYPED_TEST(FileSystemRules, WhatWasAppendedIsOverwrittenInPlace) {
+TYPED_TEST(FileSystemRules, AppendedBytesCanBeOverwrittenInPlace) {
   const auto file = this->files_.Create(this->At("a")).value();
   ASSERT_TRUE(file->Append("count=? ").ok());
   ASSERT_TRUE(file->WriteAt(6, "7").ok());
@@ -62,7 +62,7 @@ TYPED_TEST(FileSystemRules, WhatWasAppendedIsOverwrittenInPlace) {
   EXPECT_EQ(file->WriteAt(0, "x").code(), Code::kFailedPrecondition);
 }
 
-TYPED_TEST(FileSystemRules, ClosedFileTakesNothing) {
+TYPED_TEST(FileSystemRules, ClosedFileRefusesEveryCall) {
   const auto file = this->files_.Create(this->At("a")).value();
   ASSERT_TRUE(file->Close().ok());
   EXPECT_EQ(file->Append("x").code(), Code::kFailedPrecondition);
@@ -70,7 +70,7 @@ TYPED_TEST(FileSystemRules, ClosedFileTakesNothing) {
   EXPECT_EQ(file->Close().code(), Code::kFailedPrecondition);
 }
 
-TYPED_TEST(FileSystemRules, NamesThatAreNotThere) {
+TYPED_TEST(FileSystemRules, MissingNamesAreNotFound) {
   for (const char* name : {"absent", "absent/a"}) {
     const std::string path = this->At(name);
     EXPECT_EQ(this->files_.Open(path).status().code(), Code::kNotFound) << name;
@@ -84,7 +84,7 @@ TYPED_TEST(FileSystemRules, NamesThatAreNotThere) {
   EXPECT_EQ(this->files_.Create(this->At("absent/a")).status().code(), Code::kNotFound);
 }
 
-TYPED_TEST(FileSystemRules, FileIsNoFolderAndFolderNoFile) {
+TYPED_TEST(FileSystemRules, FilesAndFoldersAreNotInterchangeable) {
   this->Write("a", "1");
   ASSERT_TRUE(this->files_.MakeFolders(this->At("t")).ok());
   EXPECT_EQ(this->files_.Open(this->At("t")).status().code(), Code::kInvalidArgument);
@@ -112,13 +112,13 @@ TYPED_TEST(FileSystemRules, PublishNeverReplacesAndReplaceAlwaysDoes) {
   EXPECT_FALSE(this->files_.Exists(this->At("a")).value());
 }
 
-TYPED_TEST(FileSystemRules, FoldersMoveWithWhatIsInThem) {
+TYPED_TEST(FileSystemRules, RenamedFolderKeepsItsContents) {
   ASSERT_TRUE(this->files_.MakeFolders(this->At("t/u")).ok());
   this->Write("t/u/a", "1");
   ASSERT_TRUE(this->files_.Replace(this->At("t"), this->At("s")).ok());
   EXPECT_EQ(this->Read("s/u/a"), "1");
   ASSERT_TRUE(this->files_.MakeFolders(this->At("t")).ok());
-  EXPECT_FALSE(this->files_.Replace(this->At("t"), this->At("s")).ok());  // it is not empty
+  EXPECT_FALSE(this->files_.Replace(this->At("t"), this->At("s")).ok());  // "s" is not empty
   EXPECT_EQ(this->files_.Replace(this->At("s/u/a"), this->At("a")).code(), Code::kInvalidArgument);
 }
 
@@ -135,7 +135,7 @@ TYPED_TEST(FileSystemRules, FoldersAreListedAndRemovedWhenEmpty) {
   EXPECT_FALSE(this->files_.Exists(this->At("t")).value());
 }
 
-TYPED_TEST(FileSystemRules, TreesAreRemovedWhole) {
+TYPED_TEST(FileSystemRules, TreesAreRemovedCompletely) {
   ASSERT_TRUE(this->files_.MakeFolders(this->At("t/u/v")).ok());
   this->Write("t/a", "1");
   this->Write("t/u/b", "1");
@@ -166,7 +166,7 @@ TEST(RemoveTree, DoesNotFollowLinks) {
   EXPECT_EQ(ReadBytes(outside / "a"), "1");
 }
 
-TEST(ParentFolder, IsThatOfThePath) {
+TEST(ParentFolder, IsThePathWithoutItsLastName) {
   EXPECT_EQ(ParentFolder("a/b"), "a");
   EXPECT_EQ(ParentFolder("a/b/"), "a");
   EXPECT_EQ(ParentFolder("a"), ".");

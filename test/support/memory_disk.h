@@ -1,4 +1,4 @@
-// What a MemoryFileSystem and the files that are open on it share.
+// The state that a MemoryFileSystem shares with the files that are open on it.
 #pragma once
 
 #include <errno.h>
@@ -19,16 +19,17 @@
 
 namespace cistern {
 
-// The disk itself: open files hold on to it.
+// The disk itself, kept alive by open files.
 struct MemoryFileSystem::Core {
-  // A name in a folder that is there; the name may not be.
+  // A name in an existing folder; the name itself need not exist.
   struct Place {
     size_t folder = 0;
     std::string leaf;
   };
 
   absl::Mutex mutex;
-  // Shared until the first change, so that a disk that is only read costs one copy.
+  // The same object as `nodes` until the first change, so that a disk that is only read is not
+  // copied.
   std::shared_ptr<const DiskNodes> base ABSL_GUARDED_BY(mutex);
   std::shared_ptr<DiskNodes> nodes ABSL_GUARDED_BY(mutex);
   std::vector<DiskOperation> log ABSL_GUARDED_BY(mutex);
@@ -62,7 +63,7 @@ struct MemoryFileSystem::Core {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     size_t node = 0;
     for (const absl::string_view name : absl::StrSplit(path, '/', absl::SkipEmpty())) {
-      CISTERN_CHECK(name != "." && name != "..");  // not of this disk
+      CISTERN_CHECK(name != "." && name != "..");  // not supported by this disk
       if (!(*nodes)[node].folder) return ErrnoStatus(ENOTDIR, action, ShownPath(path));
       const auto found = (*nodes)[node].entries.find(std::string(name));
       if (found == (*nodes)[node].entries.end()) {
@@ -87,7 +88,7 @@ struct MemoryFileSystem::Core {
     place.leaf = slash == std::string::npos ? path : path.substr(slash + 1);
     if (place.leaf.empty() || place.leaf == "." || place.leaf == "..") {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", ShownPath(path), "' does not end with the name of a file"));
+          absl::StrCat("'", ShownPath(path), "' does not end with a file name"));
     }
     CISTERN_ASSIGN_OR_RETURN(
         place.folder, FindFolder(slash == std::string::npos ? "" : path.substr(0, slash), action));

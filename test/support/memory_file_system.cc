@@ -36,7 +36,7 @@ class MemoryFileSystem::MemoryWritableFile : public WritableFile {
     absl::MutexLock lock(&core_->mutex);
     DiskNode& node = core_->Changed()[node_];
     CISTERN_CHECK(offset + bytes.size() <= node.size);
-    // Disks that a crash left share the bytes of files.
+    // Copied first: disks returned by Crash share the bytes of files.
     node.bytes = std::make_shared<std::string>(*node.bytes);
     node.bytes->replace(offset, bytes.size(), bytes.data(), bytes.size());
     return absl::OkStatus();
@@ -76,9 +76,9 @@ class MemoryFileSystem::MemoryReadableFile : public ReadableFile {
   absl::Status Read(uint64_t offset, size_t size, char* out) const override {
     if (offset > size_ || size > size_ - offset) {
       return absl::DataLossError(absl::StrCat(path_, " ends at byte ", size_, ", before byte ",
-                                              offset + size, ": it was cut short"));
+                                              offset + size, ": the file was truncated"));
     }
-    absl::MutexLock lock(&core_->mutex);  // its writer may still append
+    absl::MutexLock lock(&core_->mutex);  // the writer of the file may still append
     bytes_->copy(out, size, offset);
     return absl::OkStatus();
   }
@@ -148,13 +148,13 @@ absl::Status MemoryFileSystem::MakeFolders(const std::string& path) {
     if (found != (*core_->nodes)[folder].entries.end()) {
       folder = found->second;
       if ((*core_->nodes)[folder].folder) continue;
-      return ErrnoStatus(ENOTDIR, "make the folder", ShownPath(path));
+      return ErrnoStatus(ENOTDIR, "create the folder", ShownPath(path));
     }
     DiskOperation make, sync;
     make.node = core_->AddNode(true);
     make.folder = sync.node = folder;
     make.name = name;
-    make.text = absl::StrCat("make the folder ", name, " of ", ShownPath(path));
+    make.text = absl::StrCat("create the folder ", name, " of ", ShownPath(path));
     sync.kind = DiskOperation::kSyncFolder;
     sync.text = absl::StrCat("sync the folder of ", name, " of ", ShownPath(path));
     folder = make.node;
@@ -241,7 +241,7 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::strin
 
 absl::StatusOr<bool> MemoryFileSystem::Exists(const std::string& path) {
   absl::MutexLock lock(&core_->mutex);
-  const absl::StatusOr<size_t> node = core_->Find(path, "look at");
+  const absl::StatusOr<size_t> node = core_->Find(path, "stat");
   if (absl::IsNotFound(node.status())) return false;
   CISTERN_RETURN_IF_ERROR(node.status());
   return true;
@@ -253,12 +253,13 @@ absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::Lock(const std::stri
   absl::MutexLock lock(&core_->mutex);
   CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "lock"));
   if (core_->locked.insert(node).second) return std::make_unique<MemoryLock>(core_, node);
-  return absl::FailedPreconditionError(absl::StrCat(ShownPath(path), " is held by another"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(ShownPath(path), " is held by another process"));
 }
 
 void MemoryFileSystem::Put(const std::string& path, const std::string& bytes) {
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_CHECK(core_->log.empty());  // what is recorded must not depend on it
+  CISTERN_CHECK(core_->log.empty());  // logged operations must not depend on the new file
   auto nodes = std::make_shared<DiskNodes>(*core_->base);
   const std::vector<std::string> names = absl::StrSplit(path, '/', absl::SkipEmpty());
   size_t folder = 0;

@@ -1,23 +1,24 @@
-// A disk in memory that remembers what was done to it, so that a test can take the power away after
-// any call and look at what is left.
+// A disk in memory that logs its operations, so that a test can simulate a loss of power after any
+// call and inspect what is left.
 //
-// What a loss of power leaves is what common/io/file_system.h promises and nothing more: bytes of a
-// file up to its last Sync, names of a folder up to its last SyncFolder. What comes on top of that
-// depends on the disk:
+// A loss of power preserves exactly what common/io/file_system.h promises: the bytes of a file up
+// to its last Sync, and the names in a folder up to its last SyncFolder. What else survives depends
+// on the kind of loss:
 //
 //   kKill     everything: only the process died
-//   kOrdered  some first part of what was not synced, in the order in which it was done; its last
-//             bytes may be cut anywhere
-//   kWeak     any part of it: each name by itself (a rename may leave both of its names); the bytes
-//             of a file dropped, cut anywhere, zeros in the place of any rest of them, or all there
+//   kOrdered  the first unsynced operations, in order; the last one may survive in part, cut at any
+//             byte
+//   kWeak     any subset: each name independently (a rename may leave both names); the unsynced
+//             bytes of a file may be dropped, truncated at any byte, replaced by zeros from any
+//             byte on, or complete
 //
-// Of kWeak the first seeds are the extremes: 0 nothing, 1 all names and no bytes, 2 all bytes and
-// no names, 3 all names and zeros for bytes. Every further seed draws.
+// For kWeak the first seeds are the extremes: 0 nothing, 1 all names and no bytes, 2 all bytes and
+// no names, 3 all names and zeros for bytes. Every further seed draws at random.
 //
-// Bytes that WriteAt replaced are gone at once, whatever a crash leaves: nothing that must survive
-// one is written so.
+// WriteAt replaces bytes at once, even in the disks of earlier crash points: nothing that must
+// survive a crash is written with it.
 //
-// Files, folders and locks only: no links, no permissions.
+// Supports files, folders and locks only: no links, no permissions.
 #pragma once
 
 #include <cstdint>
@@ -49,24 +50,25 @@ class MemoryFileSystem : public FileSystem {
   absl::StatusOr<bool> Exists(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 
-  // Puts a whole file there, in place of an older one, as if it had always been: not recorded. Its
-  // folders are made.
+  // Creates or replaces a whole file, and creates its folders, as if it had always been there: the
+  // change is not logged.
   void Put(const std::string& path, const std::string& bytes);
 
-  // Calls that changed or synced something since this disk exists, and what each of them was.
+  // The number of logged operations (calls that changed or synced something), and a description of
+  // each.
   size_t operation_num() const;
   std::string Operation(size_t index) const;
 
-  // The disk that is found after the first `prefix` operations and a crash. The same arguments give
-  // the same disk. It has no operations yet and nobody holds its locks; this one stays as it is.
+  // Returns the disk left by a crash after the first `prefix` operations. The same arguments return
+  // the same disk. Its log is empty and its locks are free. This disk does not change.
   std::unique_ptr<MemoryFileSystem> Crash(size_t prefix, Loss loss, uint64_t seed) const;
 
-  // The same for two disks that nobody can tell apart who reads no file but those for whose path
-  // looks_into(path) is true (but for chance: 128 bits).
+  // A 128-bit hash of all names, and of the bytes of the files for whose path looks_into(path) is
+  // true. Disks that differ only in other files have the same hash.
   DiskHash ContentHash(const std::function<bool(const std::string& path)>& looks_into) const;
 
-  // From now on these calls do nothing and say that they did: tests show with them that a test of
-  // crashes would see a sync that is missing.
+  // From now on syncs of files, or of folders, return OK without doing anything. With these a test
+  // shows that the crash tests would detect a missing sync.
   void IgnoreFileSyncs();
   void IgnoreFolderSyncs();
 

@@ -1,4 +1,4 @@
-// What a crash leaves on the disk in memory.
+// Tests of what a crash leaves on the disk in memory.
 #include "test/support/memory_file_system.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ Content ContentOf(FileSystem& files, const std::string& folder = "") {
   return content;
 }
 
-// Everything that `loss` can leave, over many seeds.
+// All results of `loss` over many seeds.
 std::set<Content> Outcomes(const MemoryFileSystem& files, Loss loss, size_t prefix) {
   std::set<Content> outcomes;
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -53,7 +53,7 @@ std::set<Content> Outcomes(const MemoryFileSystem& files, Loss loss) {
   return Outcomes(files, loss, files.operation_num());
 }
 
-TEST(Crash, OfAProcessKeepsWhatWasDone) {
+TEST(Crash, OfTheProcessKeepsAllOperations) {
   MemoryFileSystem files;
   Write(files, "a", "12", false);
   ASSERT_TRUE(files.Replace("a", "b").ok());
@@ -66,7 +66,7 @@ TEST(Crash, OfAProcessKeepsWhatWasDone) {
   EXPECT_EQ(files.Operation(2), "rename a to b");
 }
 
-TEST(Crash, KeepsWhatWasSynced) {
+TEST(Crash, KeepsSyncedBytesAndNames) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.MakeFolders("t").ok());
   Write(files, "t/a", "12", true);
@@ -79,7 +79,7 @@ TEST(Crash, KeepsWhatWasSynced) {
   }
 }
 
-TEST(Crash, OrderedLosesTheLastOfWhatWasDone) {
+TEST(Crash, OrderedLosesTheLastOperations) {
   MemoryFileSystem files;
   Write(files, "a", "12", false);
   Write(files, "b", "3", false);
@@ -89,7 +89,7 @@ TEST(Crash, OrderedLosesTheLastOfWhatWasDone) {
                            Content{{"a", "12"}, {"b", ""}}, Content{{"a", "12"}, {"b", "3"}}));
 }
 
-TEST(Crash, WeakLosesNamesAndBytesByThemselves) {
+TEST(Crash, WeakLosesNamesAndBytesIndependently) {
   MemoryFileSystem files;
   Write(files, "a", "12", false);
   EXPECT_THAT(Outcomes(files, Loss::kWeak),
@@ -98,8 +98,8 @@ TEST(Crash, WeakLosesNamesAndBytesByThemselves) {
                                    Content{{"a", std::string("\0\0", 2)}}));
 }
 
-// The classic: a rename whose file was never synced.
-TEST(Crash, WeakShowsARenameBeforeItsBytes) {
+// The classic bug: a rename of a file that was never synced.
+TEST(Crash, WeakMayKeepARenameWithoutTheBytes) {
   MemoryFileSystem files;
   files.Put("a", "old");
   Write(files, "new", "2", false);
@@ -127,7 +127,7 @@ TEST(Crash, FirstSeedsOfWeakAreTheExtremes) {
   EXPECT_EQ(disk(3), (Content{{"a", std::string(2, '\0')}, {"b", "3"}}));
 }
 
-TEST(Crash, RemovedFileComesBackWhereItsFolderWasNotSynced) {
+TEST(Crash, RemovedFileReappearsIfItsFolderWasNotSynced) {
   MemoryFileSystem files;
   files.Put("t/a", "12");
   ASSERT_TRUE(files.Remove("t/a").ok());
@@ -136,7 +136,7 @@ TEST(Crash, RemovedFileComesBackWhereItsFolderWasNotSynced) {
   EXPECT_EQ(ContentOf(*files.Crash(2, Loss::kWeak, 0), "t"), (Content{}));
 }
 
-TEST(Crash, SyncOfOneFileOrFolderIsNotThatOfAnother) {
+TEST(Crash, SyncCoversOnlyItsOwnFileOrFolder) {
   MemoryFileSystem files;
   ASSERT_TRUE(files.MakeFolders("t").ok());
   Write(files, "t/a", "1", true);
@@ -148,7 +148,7 @@ TEST(Crash, SyncOfOneFileOrFolderIsNotThatOfAnother) {
   EXPECT_EQ(ContentOf(*disk, "t"), (Content{{"a", "1"}, {"b", ""}}));
 }
 
-TEST(Crash, LeavesADiskThatWorksAndCrashesAgain) {
+TEST(Crash, LeavesADiskThatWorksAndCanCrashAgain) {
   MemoryFileSystem files;
   Write(files, "a", "12", true);
   ASSERT_TRUE(files.SyncFolder("").ok());
@@ -177,7 +177,7 @@ TEST(Crash, IsTheSameForTheSameSeed) {
   EXPECT_GT(outcomes.size(), 40u);
 }
 
-TEST(Crash, MutantsLoseWhatTheySayWasSynced) {
+TEST(Crash, LosesSyncedDataIfSyncsAreIgnored) {
   for (const bool of_files : {false, true}) {
     MemoryFileSystem files;
     of_files ? files.IgnoreFileSyncs() : files.IgnoreFolderSyncs();
@@ -188,7 +188,7 @@ TEST(Crash, MutantsLoseWhatTheySayWasSynced) {
   }
 }
 
-TEST(ContentHash, IsTheSameForDisksThatHoldTheSameAndOnlyForThem) {
+TEST(ContentHash, IsEqualExactlyForDisksWithEqualContents) {
   MemoryFileSystem files;
   const auto everywhere = [](const std::string&) { return true; };
   const auto not_in_b = [](const std::string& path) { return path != "/t/b"; };

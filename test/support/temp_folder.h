@@ -1,4 +1,4 @@
-// A folder for one test, removed with everything in it when the test ends.
+// A temporary folder for one test, removed with all of its contents when the test ends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace cistern {
 
 class TempFolder {
  public:
-  // parent: a path with a slash at its end.
+  // parent: a path with a trailing slash.
   explicit TempFolder(const std::string& parent = testing::TempDir())
       : path_(parent + "cistern-XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr) std::abort();
@@ -32,13 +32,13 @@ class TempFolder {
   std::string path_;
 };
 
-// The machine's own, for tests that need nothing else.
+// The local file system, for tests that need no other.
 inline FileSystem& Disk() {
   static LocalFileSystem files;
   return files;
 }
 
-// `size` bytes of no pattern, the same each time.
+// `size` pseudo-random bytes, the same in each run.
 inline std::string RandomBytes(size_t size) {
   std::mt19937_64 random(size);
   std::string bytes(size, '\0');

@@ -1,4 +1,4 @@
-// When to try again, and when to give up, after a server could not be reached.
+// When to retry a call to an unreachable server, and when to give up.
 #pragma once
 
 #include <chrono>
@@ -13,26 +13,26 @@
 
 namespace cistern {
 
-// The codes that a repeat may heal; every verb of both planes that is retried is idempotent.
+// Whether a retry can succeed, by the status code. Every retried verb of both planes is idempotent.
 bool IsRetryable(const absl::Status& status);
 
-// Doubling delays with jitter, from 50 ms up to 2 s, as long as `limit` since the first failure in
-// a row is not reached. Time is the steady clock's.
+// Exponential backoff with jitter: delays double from 50 ms to 2 s until `limit` has passed since
+// the first of a run of consecutive failures. Time is the steady clock's.
 //
 // Threads: one at a time.
 class Backoff {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // seed: tells callers apart, so that they do not come back in step.
+  // seed: different for each caller, so that callers do not retry in lockstep.
   Backoff(absl::Duration limit, uint32_t seed) : limit_(limit), random_(seed + 1) {}
 
-  // After a failure: how long to wait before the next try; nothing once the limit is reached.
+  // Call after a failure: how long to wait before the next attempt; nullopt at the limit.
   std::optional<absl::Duration> Next(Clock::time_point now);
-  // After a success.
+  // Call after a success.
   void Reset() { failures_ = 0; }
   int failures() const { return failures_; }
-  // `last` as the final word: how long and how often was tried.
+  // The error to return at the limit: `last`, with the time spent and the number of attempts.
   absl::Status GaveUp(const absl::Status& last) const;
 
  private:
@@ -42,7 +42,7 @@ class Backoff {
   Clock::time_point first_failure_, last_failure_;
 };
 
-// Repeats `call` while its error is retryable and the limit allows; sleeps in between.
+// Repeats `call` while its error is retryable and the limit allows, with a sleep between attempts.
 absl::Status WithRetry(absl::Duration limit, uint32_t seed,
                        const std::function<absl::Status()>& call);
 

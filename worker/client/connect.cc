@@ -40,7 +40,7 @@ std::vector<Answer> SayHelloToAll(const std::vector<ServerLink>& servers,
   return answers;
 }
 
-// OK if all answered; else the names and reasons of those that did not.
+// OK if all servers answered; else an error with the name and the reason of each that did not.
 absl::Status AllAnswered(const std::vector<Answer>& answers) {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::vector<std::string> silent;
@@ -58,20 +58,20 @@ absl::Status Disagree(const std::string& message) {
   return absl::FailedPreconditionError(message);
 }
 
-// Cluster, number of servers, shards and ranks: who the servers say they are.
+// Checks the cluster, the number of servers and shard_num that each server reports.
 absl::Status CheckMembership(const std::vector<Answer>& answers, const std::string& cluster) {
   for (const Answer& answer : answers) {
     const v1::HelloReply& hello = answer.hello;
     if (hello.identity().cluster_id() != HashBytes(cluster)) {
       return Disagree(absl::StrCat("server ", answer.link.name, " belongs to cluster '",
                                    hello.cluster(), "', this client to '", cluster,
-                                   "': name that cluster, or other servers"));
+                                   "': pass that cluster, or the addresses of other servers"));
     }
     if (hello.server_num() != answers.size()) {
       return Disagree(absl::StrCat("server ", answer.link.name, " is one of ", hello.server_num(),
                                    " servers, but ", answers.size(),
                                    answers.size() == 1 ? " was" : " were",
-                                   " named: name all servers of the fleet"));
+                                   " given: list all servers of the fleet"));
     }
     if (hello.shard_num() != answers[0].hello.shard_num()) {
       return Disagree(absl::StrCat("server ", answer.link.name, " has shard_num ",
@@ -83,7 +83,7 @@ absl::Status CheckMembership(const std::vector<Answer>& answers, const std::stri
   return absl::OkStatus();
 }
 
-// Sorts by rank. Every rank below n occurs, because none occurs twice.
+// Sorts by rank and checks that the ranks are 0 to n - 1: all are below n, and none occurs twice.
 absl::Status SortByRank(std::vector<Answer>& answers) {
   std::sort(answers.begin(), answers.end(),
             [](const Answer& a, const Answer& b) { return a.hello.rank() < b.hello.rank(); });
@@ -92,7 +92,7 @@ absl::Status SortByRank(std::vector<Answer>& answers) {
       return Disagree(absl::StrCat(
           "servers ", answers[i - 1].link.name, " and ", answers[i].link.name, " both have rank ",
           answers[i].hello.rank(), ": start each with its own --rank, 0 to ", answers.size() - 1,
-          ", and name each once"));
+          ", and list each server once"));
     }
     if (answers[i].hello.rank() >= answers.size()) {
       return Disagree(absl::StrCat("server ", answers[i].link.name, " has rank ",
@@ -110,8 +110,8 @@ std::string StateOf(const Answer& answer) {
                       answer.hello.committed_pass());
 }
 
-// Tables and pass: a server that was restarted has neither, unless its commits are durable; then it
-// has those of the newest, and a claim brings all to the same.
+// Checks that tables and committed pass agree. A restarted server has neither, unless commits are
+// durable: then it has those of the newest commit, and a claim brings all servers to one state.
 absl::Status CheckState(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     const v1::HelloReply &first = answers[0].hello, &hello = answer.hello;
@@ -119,7 +119,7 @@ absl::Status CheckState(const std::vector<Answer>& answers) {
       return Disagree(absl::StrCat(
           "server ", hello.rank(), " (", answer.link.name, ") ",
           hello.durable() ? "keeps its commits on disk" : "keeps its commits in memory only",
-          " and server 0 does not: start all servers with the same --durability"));
+          ", unlike server 0: start all servers with the same --durability"));
     }
     if (hello.durable()) continue;
     const bool empty = SchemaHash(hello.schema()) == 0,
@@ -127,8 +127,8 @@ absl::Status CheckState(const std::vector<Answer>& answers) {
     if (empty != first_empty && std::max(hello.committed_pass(), first.committed_pass()) > 0) {
       return Disagree(absl::StrCat(
           StateOf(answers[0]), ", ", StateOf(answer),
-          ": the one without tables was restarted and has lost its state; restart all servers and "
-          "load a saved model"));
+          ": the server without tables was restarted and has lost its state; restart all servers "
+          "and load a saved model"));
     }
     if (!empty && !first_empty && SchemaHash(hello.schema()) != SchemaHash(first.schema())) {
       return Disagree(absl::StrCat("servers 0 and ", hello.rank(), " hold different tables: ",
@@ -149,7 +149,7 @@ absl::Status CheckState(const std::vector<Answer>& answers) {
 
 absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
                                       const ClientOptions& options, uint64_t secret) {
-  if (servers.empty()) return absl::InvalidArgumentError("no servers were named");
+  if (servers.empty()) return absl::InvalidArgumentError("no servers were given");
   std::vector<Answer> answers = SayHelloToAll(servers, options, secret);
   CISTERN_RETURN_IF_ERROR(AllAnswered(answers));
   CISTERN_RETURN_IF_ERROR(CheckMembership(answers, options.cluster));
@@ -167,7 +167,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
     const v1::HelloReply& hello = answer.hello;
     if (hello.identity().shard_map_hash() != map.hash()) {
       return Disagree(absl::StrCat("server ", answer.link.name,
-                                   " places shards by another rule: it is of another version (",
+                                   " places shards by another rule: it runs another version (",
                                    hello.version(), ")"));
     }
     view.servers.push_back(answer.link);

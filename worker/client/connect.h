@@ -1,4 +1,4 @@
-// Finding out what a fleet is: hello to every server, and whether their answers fit together.
+// Discovery of a fleet: sends Hello to every server and checks that their replies agree.
 #pragma once
 
 #include <vector>
@@ -15,16 +15,16 @@ struct FleetView {
   std::vector<ServerLink> servers;  // by rank
   ShardMap map;
   v1::Schema schema;   // empty: no tables yet
-  uint64_t epoch = 0;  // the highest that any server has seen
+  uint64_t epoch = 0;  // the highest term that any server has seen
   PassId committed = 0;
   bool durable = false;        // commits survive the servers
   v1::StepClock clock;         // of the committed pass
-  std::string writer_at_work;  // other than the caller, on any server; empty: none
+  std::string writer_at_work;  // an active writer other than the caller; empty if none
 };
 
-// Says hello to all of `servers`, in parallel, until retry_limit. kUnavailable names every server
-// that does not answer; kFailedPrecondition says what does not agree and how to mend it.
-// secret: of the caller's own claim, or 0.
+// Sends Hello to all `servers` in parallel and retries until retry_limit. kUnavailable names every
+// server that does not answer; kFailedPrecondition names the mismatch and its fix.
+// secret: the secret of the caller's own claim, or 0.
 absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
                                       const ClientOptions& options, uint64_t secret = 0);
 

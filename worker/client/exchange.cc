@@ -11,7 +11,7 @@ namespace {
 
 using Clock = Backoff::Clock;
 
-// The calls of one server that are not answered yet.
+// The unanswered calls of one server.
 struct Lane {
   Lane(absl::Duration retry_limit, uint32_t seed) : backoff(retry_limit, seed) {}
   std::deque<size_t> waiting;
@@ -21,7 +21,8 @@ struct Lane {
 };
 
 // One exchange. The calling thread sends; gRPC's threads (or an embedded server, inside the send)
-// report back. Shared with the calls in flight, which may still hold the lock when Run returns.
+// deliver the replies. Calls in flight share ownership, because one may still hold the lock when
+// Run returns.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy, Transfer& transfer)
@@ -49,14 +50,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
-  // The next lane, in turn, that may send; lanes_.size() if none may.
+  // The next lane, round-robin, that may send; lanes_.size() if none may.
   size_t ReadyLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!error_.ok()) return lanes_.size();
     const Clock::time_point now = Clock::now();
     for (size_t k = 0; k < lanes_.size(); ++k) {
       const size_t lane = (turn_ + k) % lanes_.size();
       const Lane& l = lanes_[lane];
-      // After a failure one call at a time feels whether the server is back.
+      // After a failure, one call at a time probes whether the server is back.
       const int limit = l.backoff.failures() > 0 ? 1 : policy_.in_flight;
       if (!l.waiting.empty() && l.in_flight < limit && l.not_before <= now) {
         turn_ = lane + 1;
@@ -120,7 +121,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
       return;
     }
     const Clock::time_point now = Clock::now();
-    // Calls that failed together count as one failure of the server.
+    // Calls that fail during the same backoff count as one failure of the server.
     if (l.backoff.failures() > 0 && now < l.not_before) return;
     const std::optional<absl::Duration> delay = l.backoff.Next(now);
     if (!delay) {

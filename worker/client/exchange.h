@@ -1,5 +1,5 @@
-// Many data-plane calls at once: several in flight per server, failed ones repeated until the retry
-// limit, replies handed over as they come.
+// Runs many data-plane calls at once: several in flight per server, failed calls retried until the
+// retry limit, replies delivered as they arrive.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace cistern {
 
-// "server 1 (127.0.0.1:7701)": how errors name a server.
+// How errors name a server: "server 1 (127.0.0.1:7701)".
 std::string ServerName(size_t rank, const ServerLink& link);
 
 struct ExchangePolicy {
@@ -21,24 +21,25 @@ struct ExchangePolicy {
   int in_flight = 4;  // per server
 };
 
-// What an exchange sends and receives.
+// The requests and replies of one exchange.
 class Transfer {
  public:
   virtual ~Transfer() = default;
   virtual FrameKind kind() const = 0;
   virtual size_t call_num() const = 0;
-  // Rank of the server that call `i` goes to.
+  // Rank of the server that receives call `i`.
   virtual size_t server(size_t i) const = 0;
-  // The frame of call `i`; asked for again, on the calling thread, when the call is repeated: the
-  // bytes must be the same.
+  // The frame of call `i`. A retry asks for it again, on the calling thread, and must get the same
+  // bytes.
   virtual Frame Request(size_t i) const = 0;
-  // Takes the reply of call `i`, exactly once. Calls may overlap on several threads; must not
-  // block.
+  // Takes the reply of call `i`, exactly once per call. Runs concurrently on several threads and
+  // must not block.
   virtual absl::Status Reply(size_t i, const FrameHeader& header, FrameReader& body) = 0;
 };
 
-// Runs all calls of `transfer`; on return none is in flight. The first error ends the exchange and
-// is returned with its server's name. One that outlasts the retry limit says how long was tried.
+// Runs all calls of `transfer`; on return none is in flight. The first error that is not retryable
+// ends the exchange and is returned with the server's name. An error that outlasts the retry limit
+// also gives the time spent.
 //
 // Threads: any, several exchanges at a time.
 absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy,

@@ -11,7 +11,7 @@ KeyRouting RouteKeys(const ShardMap& map, absl::Span<const Key> keys, size_t chu
   CISTERN_CHECK(keys.size() < std::numeric_limits<uint32_t>::max() && chunk_keys > 0);
   const uint32_t shard_num = map.shard_num();
 
-  // place[shard]: first the number of keys of a shard, then where its next key goes.
+  // place[shard]: first the number of keys of the shard, then the index of its next key in `order`.
   std::vector<uint16_t> shards(keys.size());
   std::vector<uint32_t> place(shard_num, 0);
   for (size_t i = 0; i < keys.size(); ++i) {

@@ -19,7 +19,7 @@ namespace {
 
 using TableStates = google::protobuf::RepeatedPtrField<v1::TableState>;
 
-// Rows and digests of a server's part of each table add up to those of the table.
+// Adds one server's part of each table: rows and digests of a table are sums over its parts.
 void AddTables(const TableStates& part, TableStates* sum) {
   while (sum->size() < part.size()) sum->Add();
   for (int i = 0; i < part.size(); ++i) {
@@ -96,7 +96,7 @@ absl::Status ParameterClient::CreateTables(const v1::Schema& schema) {
     CISTERN_RETURN_IF_ERROR(server.CreateTables(request, &reply));
     if (reply.schema_hash() == SchemaHash(schema)) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        "computes another hash of the same tables: it is of another version");
+        "computes another hash of the same tables: it runs another version");
   });
   CISTERN_RETURN_IF_ERROR(created);
   return SetSchema(schema);
@@ -112,18 +112,18 @@ absl::Status ParameterClient::AwaitNoWriter() const {
     if (absl::Now() >= limit) {
       return absl::FailedPreconditionError(
           absl::StrCat("another writer is at work on this fleet: ", view.writer_at_work,
-                       "; wait until it has ended, or end it and take over with --take-over"));
+                       "; wait until it ends, or stop it and take over with --take-over"));
     }
     absl::SleepFor(absl::Milliseconds(50));
   }
 }
 
 absl::Status ParameterClient::ClaimEpoch() {
-  // Before the first server is asked: a claim that only some of them refuse would still fence the
+  // This must precede the first claim: a claim that only some servers refuse would still fence the
   // other writer on the rest.
   CISTERN_RETURN_IF_ERROR(AwaitNoWriter());
   const uint64_t before = secret_, secret = NewSecret();
-  // A claim that was cut off may have reached some servers; a new try claims above all of them.
+  // An interrupted claim may have reached some servers; a retry claims a term above all of theirs.
   return WithRetry(options_.retry_limit, options_.worker,
                    [&] { return ClaimWith(secret, before); });
 }
@@ -146,7 +146,7 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
     boots[rank] = reply.boot();
     return absl::OkStatus();
   };
-  // Server 0 grants it; the others ask whether it has.
+  // Server 0 grants the claim; the others ask server 0 whether it has.
   CISTERN_RETURN_IF_ERROR(AddContext(claim(0, *servers_[0].control), ServerName(0, servers_[0])));
   CISTERN_RETURN_IF_ERROR(ForEachServer([&](size_t rank, ControlPlane& server) {
     return rank == 0 ? absl::OkStatus() : claim(rank, server);
@@ -164,7 +164,7 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
   clock_ = view.clock;
   open_ = 0;
   changes_ = 0;
-  // Servers without tables were restarted before the first commit: CreateTables makes them again.
+  // Servers without tables were restarted before the first commit: create the tables again.
   if (SchemaHash(view.schema) != 0 && SchemaHash(view.schema) != schema_hash_) {
     CISTERN_RETURN_IF_ERROR(SetSchema(view.schema));
   }
@@ -181,8 +181,8 @@ absl::Status ParameterClient::ReadManifest() {
   manifest_xxh3_ = reply.self_xxh3();
   if (manifest_.commit() > 0) clock_ = manifest_.clock();
   if (manifest_.commit() == 0 || manifest_.pass() == committed_) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("the newest commit is of pass ", manifest_.pass(),
-                                             " and the servers are at pass ", committed_));
+  return absl::UnavailableError(absl::StrCat("the newest commit holds pass ", manifest_.pass(),
+                                             ", but the servers are at pass ", committed_));
 }
 
 absl::Status ParameterClient::BeginPass(uint32_t worker_num) {
@@ -246,8 +246,8 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     CISTERN_RETURN_IF_ERROR(Decide(prepared, commit));
     pass.set_commit(manifest_.commit());
   }
-  // Every server has voted, and the decision stands: from here on the pass is committed, and an
-  // error means that a server has not been told.
+  // Every server has prepared, and the manifest is written: the pass is committed. From here on, an
+  // error means that a server has not received the commit.
   const absl::Status told = Repeat([&](size_t, ControlPlane& server) {
     v1::PassReply reply;
     return server.CommitPass(pass, &reply);
@@ -290,7 +290,7 @@ v1::Manifest ParameterClient::MakeManifest(
   manifest.set_server_num(map_.server_num());
   manifest.set_shard_num(map_.shard_num());
   *manifest.mutable_schema() = schema_;
-  std::set<std::string> named;  // servers that were more or fewer before share files
+  std::set<std::string> named;  // after a change of the server count, servers share files
   for (const v1::PreparePassReply& reply : prepared) {
     for (const v1::RowFile& file : reply.prepared().files()) {
       if (named.insert(file.name()).second) *manifest.add_files() = file;

@@ -1,10 +1,10 @@
-// ParameterClient: what changes the tables in place rather than by a pass.
+// ParameterClient: verbs that change the tables in place rather than through a pass.
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
 namespace {
 
-// How often a change is made that a server was restarted under.
+// The attempts at a change that server restarts interrupt.
 constexpr int kMaxTries = 5;
 
 bool WasLost(const absl::Status& status) {
@@ -35,19 +35,19 @@ absl::Status ParameterClient::Load(const v1::LoadRequest& what, v1::LoadReply* r
   std::vector<v1::LoadReply> replies(servers_.size());
   CISTERN_RETURN_IF_ERROR(ForEachServer(
       [&](size_t rank, ControlPlane& server) { return server.Load(request, &replies[rank]); }));
-  *reply = replies[0];  // which tables were left out, every server says
+  *reply = replies[0];  // every server reports the same omitted tables
   for (size_t rank = 1; rank < replies.size(); ++rank) {
     reply->set_rows(reply->rows() + replies[rank].rows());
   }
   committed_ = reply->committed_pass();
   clock_.Clear();
   open_ = 0;
-  // The tables may have come with the model.
+  // Loading may have created the tables.
   v1::HelloReply hello;
   CISTERN_RETURN_IF_ERROR(servers_[0].control->Hello({}, &hello));
   CISTERN_RETURN_IF_ERROR(SetSchema(hello.schema()));
   if (!durable_) return absl::OkStatus();
-  // Without a position: none belongs to these rows.
+  // The commit carries no position: none matches these rows.
   CISTERN_RETURN_IF_ERROR(BeginPass());
   return CommitPass(CommitOptions());
 }
@@ -76,12 +76,12 @@ absl::Status ParameterClient::ChangeInPlace(const Change& call) {
     CISTERN_RETURN_IF_ERROR(AddContext(ClaimEpoch(), std::string(changed.message())));
     if (manifest_.commit() == commit + 1 && manifest_.previous() == previous &&
         manifest_.epoch() == epoch) {
-      return absl::OkStatus();  // it was decided, and only the answer was lost
+      return absl::OkStatus();  // the commit was decided; only the reply was lost
     }
     if (manifest_.commit() != commit) {
       return absl::FailedPreconditionError(
           absl::StrCat("another writer has committed meanwhile: the newest commit is ",
-                       manifest_.commit(), " and was ", commit, "; the tables were not changed"));
+                       manifest_.commit(), ", it was ", commit, "; the tables were not changed"));
     }
     changed = ChangeOnce(call);
   }

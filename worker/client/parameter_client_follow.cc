@@ -1,12 +1,12 @@
-// Several workers of one run: how worker 0's claims and commits become those of the others.
+// ParameterClient: how the other workers of a run follow worker 0's claims and commits.
 #include "proto/control_plane.pb.h"
 #include "worker/client/backoff.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
 
-// Two messages one behind the other, the first with its length: what a server is told of a commit,
-// and the newest manifest.
+// Two messages in sequence: a CommitPassRequest, preceded by its length (8 bytes), and the newest
+// manifest.
 std::string ParameterClient::Writer::Pack() const {
   v1::CommitPassRequest state;
   state.mutable_identity()->set_epoch(epoch);
@@ -28,7 +28,7 @@ absl::StatusOr<ParameterClient::Writer> ParameterClient::Writer::Unpack(const st
                       bytes <= packed.size() - sizeof(bytes)) &&
                      state.ParseFromString(packed.substr(sizeof(bytes), bytes)) &&
                      writer.manifest.ParseFromString(packed.substr(sizeof(bytes) + bytes));
-  if (!whole) return absl::InternalError("worker 0 sent a state that cannot be read");
+  if (!whole) return absl::InternalError("worker 0 sent a writer state that cannot be parsed");
   writer.epoch = state.identity().epoch();
   writer.secret = state.identity().secret();
   writer.committed = state.pass();

@@ -11,13 +11,13 @@ namespace cistern {
 absl::Status ParameterClient::CheckTable(TableId table) const {
   if (table < layouts_.size()) return absl::OkStatus();
   return absl::NotFoundError(
-      absl::StrCat("there is no sparse table ", table, "; the servers have ", layouts_.size()));
+      absl::StrCat("no sparse table ", table, "; the servers have ", layouts_.size()));
 }
 
 absl::Status ParameterClient::CheckDenseTable(TableId table) const {
   if (table < static_cast<size_t>(schema_.dense_tables_size())) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("there is no dense table ", table, "; the servers have ",
-                                          schema_.dense_tables_size()));
+  return absl::NotFoundError(
+      absl::StrCat("no dense table ", table, "; the servers have ", schema_.dense_tables_size()));
 }
 
 ExchangePolicy ParameterClient::policy() const {

@@ -12,7 +12,7 @@ FrameHeader HeaderOf(const FrameHeader& base, FrameKind kind, uint64_t count) {
   return header;
 }
 
-// Appends room for the header; it is written by Seal, when the body behind it is known.
+// Reserves space for the header; Seal writes it once the body is complete.
 char* AppendHeader(Frame& frame) {
   return frame.AppendBuffer(sizeof(FrameHeader));
 }
@@ -25,7 +25,7 @@ void Seal(FrameHeader header, uint64_t secret, char* place, const Frame& frame) 
 absl::Status WrongReply(const FrameHeader& reply, uint64_t count, uint32_t stride) {
   return absl::InternalError(absl::StrCat(
       "the reply to a ", FrameKindName(static_cast<FrameKind>(reply.kind)), " of ", count,
-      " times stride ", stride, " has ", reply.count, " times stride ", reply.stride));
+      " times stride ", stride, " has shape ", reply.count, " times stride ", reply.stride));
 }
 
 absl::Status CheckShape(const FrameHeader& reply, uint64_t count, uint32_t stride) {
@@ -33,7 +33,7 @@ absl::Status CheckShape(const FrameHeader& reply, uint64_t count, uint32_t strid
   return WrongReply(reply, count, stride);
 }
 
-// Copies scattered rows side by side; rows[order[k]] is row k.
+// Gathers rows into a contiguous array; rows[order[k]] becomes row k.
 void GatherRows(absl::Span<const uint32_t> order, const float* rows, size_t stride, char* out) {
   const size_t bytes = stride * sizeof(float);
   for (const uint32_t place : order) {
@@ -47,7 +47,7 @@ absl::Span<const uint32_t> OrderOf(const KeyRouting& routing, const KeyRouting::
 }
 
 void GatherKeys(absl::Span<const uint32_t> order, absl::Span<const Key> keys, char* out) {
-  Key* packed = reinterpret_cast<Key*>(out);  // AppendBuffer aligns
+  Key* packed = reinterpret_cast<Key*>(out);  // aligned by AppendBuffer
   for (size_t k = 0; k < order.size(); ++k) packed[k] = keys[order[k]];
 }
 
@@ -64,7 +64,7 @@ absl::Status PullTransfer::Reply(size_t i, const FrameHeader& header, FrameReade
   const absl::Span<const uint32_t> order = OrderOf(routing_, routing_.chunks[i]);
   CISTERN_RETURN_IF_ERROR(CheckShape(header, order.size(), header_.stride));
   const size_t stride = header_.stride, row_bytes = stride * sizeof(float);
-  // ReadHeader has checked that the body has these bytes.
+  // ReadHeader has checked the length of the body.
   for (const uint32_t place : order) {
     CISTERN_CHECK(body.Read(values_ + place * stride, row_bytes));
   }

@@ -1,5 +1,5 @@
-// What travels in the data-plane calls of a worker: keys and values, cut into frames and put back
-// in the caller's order. The body of each frame is described in common/wire/frame.h.
+// The data-plane transfers of a worker: keys and values are packed into frames, and replies are
+// scattered back into the caller's order. common/wire/frame.h describes the body of each frame.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,16 @@
 
 namespace cistern {
 
-// Consecutive rows of a dense table in one call.
+// Consecutive rows of a dense table that travel in one call.
 struct DenseChunk {
   uint32_t server = 0;
   uint64_t begin = 0, end = 0;
 };
 
-// Keys out, values back, each to its key's place. Borrows everything it is given.
+// Sends keys and stores each value at its key's index. Borrows all constructor arguments.
 class PullTransfer : public Transfer {
  public:
-  // header: identity, table, stride and flags of every call.
+  // header: the identity, table, stride and flags of every call.
   PullTransfer(const FrameHeader& header, const KeyRouting& routing, absl::Span<const Key> keys,
                float* values, uint8_t* full)
       : header_(header), routing_(routing), keys_(keys), values_(values), full_(full) {}
@@ -40,10 +40,10 @@ class PullTransfer : public Transfer {
   uint8_t* const full_;
 };
 
-// New values out.
+// Sends new values.
 class PushTransfer : public Transfer {
  public:
-  // header: also pass and worker. secret: of the writer. sequences: of each chunk.
+  // header: also the pass and the worker. secret: the writer's. sequences: one per chunk.
   PushTransfer(const FrameHeader& header, uint64_t secret, const KeyRouting& routing,
                std::vector<uint64_t> sequences, absl::Span<const Key> keys, const float* values,
                const uint8_t* full)
@@ -71,7 +71,7 @@ class PushTransfer : public Transfer {
   const uint8_t* const full_;
 };
 
-// A dense table, a range of rows a call. header.stride: its columns.
+// Reads a dense table, one range of rows per call. header.stride: the number of columns.
 class PullDenseTransfer : public Transfer {
  public:
   PullDenseTransfer(const FrameHeader& header, const std::vector<DenseChunk>& chunks, float* values)
@@ -91,7 +91,7 @@ class PullDenseTransfer : public Transfer {
 
 class PushDenseTransfer : public Transfer {
  public:
-  // header, secret, sequences: as PushTransfer.
+  // header, secret, sequences: as in PushTransfer.
   PushDenseTransfer(const FrameHeader& header, uint64_t secret,
                     const std::vector<DenseChunk>& chunks, std::vector<uint64_t> sequences,
                     const float* values)
@@ -115,10 +115,10 @@ class PushDenseTransfer : public Transfer {
   const float* const values_;
 };
 
-// One page of one shard; the fields hold it after the exchange.
+// Reads one page of one shard; after the exchange the fields hold the page.
 class ScanTransfer : public Transfer {
  public:
-  // header: also shard and the cursor in `start`.
+  // header: also the shard, and the cursor in `start`.
   ScanTransfer(const FrameHeader& header, size_t server) : header_(header), server_(server) {}
 
   FrameKind kind() const override { return FrameKind::kScan; }

@@ -37,17 +37,17 @@ absl::Status WrongSize(const std::string& path, uint64_t bytes,
   const std::string end = there < count * columns
                               ? absl::StrCat("it ends at number ", there, ", within ",
                                              LayerAt(layers, there % std::max<size_t>(count, 1)))
-                              : absl::StrCat("it goes on behind the last layer for ",
+                              : absl::StrCat("it continues after the last layer for ",
                                              bytes - count * columns * sizeof(float), " bytes");
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", bytes, " bytes; the model's layers make ",
+      absl::StrCat(path, ": ", bytes, " bytes; the model's layers need ",
                    count * columns * sizeof(float), " (", count, " weights",
                    columns > 1 ? absl::StrCat(" with ", columns, " numbers each") : "", "): ", end,
-                   ". Use the model file that it was trained with (cistern train --dry-run shows "
+                   ". Use the model file of the training run (cistern train --dry-run shows "
                    "the weights of each layer)"));
 }
 
-// Mean and variance of the layers that have any.
+// The statistics of a BatchNorm layer.
 const char* kParts[] = {"mean", "var"};
 
 }  // namespace
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<float>> ReadFloats(FileSystem& files, const std::stri
   absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
   if (absl::IsNotFound(file.status())) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": there is no such file; paths count from the current folder"));
+        absl::StrCat(path, ": no such file; paths are relative to the current folder"));
   }
   if (!file.ok()) return file.status();
   const size_t count = SumOfParameters(layers);
@@ -93,9 +93,9 @@ absl::StatusOr<std::vector<float>> ReadFloats(FileSystem& files, const std::stri
       (*file)->Read(0, cells.size() * sizeof(float), reinterpret_cast<char*>(cells.data())));
   for (size_t i = 0; i < cells.size(); ++i) {
     if (std::isfinite(cells[i])) continue;
-    return absl::DataLossError(absl::StrCat(path, ": number ", i, " is not finite; it is of ",
+    return absl::DataLossError(absl::StrCat(path, ": number ", i, " is not finite; it belongs to ",
                                             LayerAt(layers, i % count),
-                                            ": take a file of an earlier iteration"));
+                                            ": use a file of an earlier iteration"));
   }
   return cells;
 }
@@ -124,14 +124,14 @@ absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::
   const auto damaged = [&](const std::string& what) {
     return absl::DataLossError(
         absl::StrCat(path, ": ", what,
-                     ": copy it again, or remove it to begin with mean 0 and "
+                     ": copy it again, or remove it to start with mean 0 and "
                      "variance 1"));
   };
-  const bool is_deep = JsonDepth(text) > kMaxJsonDepth;  // of no use, and unsafe to copy
+  const bool is_deep = JsonDepth(text) > kMaxJsonDepth;  // invalid, and unsafe to copy
   const auto json =
       is_deep ? nlohmann::json() : nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("layers") || !json["layers"].is_array()) {
-    return damaged("is no JSON object with an array \"layers\"");
+    return damaged("is not a JSON object with an array \"layers\"");
   }
   std::vector<nlohmann::json> found;
   for (const nlohmann::json& one : json["layers"]) {
@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::
     if (index == found.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": holds ", found.size(), " BatchNorm layers; ", site,
-                       " of the model is one more: use the model file that it was trained with"));
+                       " of the model is not among them: use the model file of the training run"));
     }
     const nlohmann::json& one = found[index++];
     for (const char* part : kParts) {
@@ -154,21 +154,21 @@ absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::
       if (cells.size() != layer.running / 2) {
         return absl::InvalidArgumentError(absl::StrCat(
             path, ": \"", part, "\" has ", cells.size(), " numbers, but ", site, " has ",
-            layer.running / 2, " columns: use the model file that it was trained with"));
+            layer.running / 2, " columns: use the model file of the training run"));
       }
       for (const nlohmann::json& cell : cells) {
         const double x = cell.is_number() ? cell.get<double>() : NAN;
         running.push_back(static_cast<float>(x));
         if (std::isfinite(running.back()) && (part == kParts[0] || x >= 0)) continue;
         return damaged(absl::StrCat(site, ": \"", part, "\" holds ", cell.dump(),
-                                    ", which no such statistic is"));
+                                    ", which is not a valid statistic"));
       }
     }
   }
   if (index < found.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": holds ", found.size(), " BatchNorm layers, the model has ", index,
-                     ": use the model file that it was trained with"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": holds ", found.size(),
+                                                   " BatchNorm layers, the model has ", index,
+                                                   ": use the model file of the training run"));
   }
   return running;
 }

@@ -16,7 +16,7 @@ constexpr size_t kPushRows = size_t{1} << 16;
 constexpr uint64_t kMostNtpBytes = uint64_t{1} << 30;
 constexpr char kDenseTable[] = "dense", kRunningTable[] = "dense_state";
 
-// The dense table of that name; -1 if the model has none.
+// The index of the dense table `name`; -1 if the model has none.
 int FindDense(const v1::Schema& schema, const char* name) {
   for (int i = 0; i < schema.dense_tables_size(); ++i) {
     if (schema.dense_tables(i).name() == name) return i;
@@ -121,7 +121,7 @@ class ModelReader {
  public:
   ModelReader(FileSystem& files, const ModelConfig& config) : files_(files), config_(config) {}
 
-  // Opens and measures all files, and reads the dense ones.
+  // Opens all files, checks their sizes, and reads the dense ones.
   absl::Status Open() {
     const SolverConfig& solver = config_.solver;
     CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config_));
@@ -151,7 +151,7 @@ class ModelReader {
     return PushTable(kRunningTable, running_, client);
   }
 
-  // kDataLoss with the file, record and key of the first row whose key came before; OK if none did.
+  // kDataLoss with the file, record and key of the first repeated key; OK if keys are distinct.
   absl::Status FindRepeat() {
     for (const auto& reader : readers_) {
       if (reader != nullptr) CISTERN_RETURN_IF_ERROR(FindRepeat(*reader));
@@ -182,7 +182,7 @@ class ModelReader {
     return absl::OkStatus();
   }
 
-  // The table "dense", whole: each weight with its state.
+  // The cells of the table "dense": each weight with its state.
   std::vector<float> DenseCells(const v1::Schema& schema) const {
     const int table = FindDense(schema, kDenseTable);
     if (table < 0 || weights_.empty()) return {};
@@ -215,7 +215,7 @@ class ModelReader {
     return client.PushDense(static_cast<TableId>(table), cells.data());
   }
 
-  // A row begins as the servers would begin it; the file's numbers take the place of its own.
+  // Initializes each row as the servers would, then overwrites the fields that the file holds.
   absl::Status PushRows(size_t e, ParameterClient& client) {
     std::vector<Key> keys;
     std::vector<uint64_t> slots;
@@ -244,7 +244,7 @@ class ModelReader {
         if (is_new) continue;
         return absl::DataLossError(absl::StrCat(reader.path(), ": record ", first + i, " (key ",
                                                 keys[i], "): record ", before->second,
-                                                " has this key already; write the file again with "
+                                                " already has this key; write the file again with "
                                                 "each key once"));
       }
     }
@@ -254,7 +254,7 @@ class ModelReader {
   FileSystem& files_;
   const ModelConfig& config_;
   std::vector<std::unique_ptr<SparseReader>> readers_;  // by embedding; null: first weights
-  std::vector<float> weights_, states_;                 // as the files have them; empty: none
+  std::vector<float> weights_, states_;                 // in file order; empty: no file
   std::vector<float> running_;                          // the table "dense_state"
 };
 
@@ -317,8 +317,8 @@ absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, Para
         ": solver.dense_model_file and sparse_model_file are for servers that hold "
         "nothing, but these hold pass ",
         client.committed_pass(),
-        ": to go on from that, add --resume, or --set solver.dense_model_file=[] and --set "
-        "solver.sparse_model_file=[]; to begin anew, start the servers with another data_dir"));
+        ": to continue from that pass, add --resume, or --set solver.dense_model_file=[] and --set "
+        "solver.sparse_model_file=[]; to start over, start the servers with another data_dir"));
   }
   const SolverConfig& solver = config.solver;
   ModelReader reader(files, config);
@@ -329,8 +329,8 @@ absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, Para
     return client.CommitPass({worker_state, /*durable=*/true, /*clock=*/{}});
   }();
   if (loaded.ok()) return loaded;
-  if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // what was staged
-  // The servers refuse a key that comes twice, and know no file.
+  if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // drops staged pushes
+  // The servers refuse a repeated key, but do not know its file.
   if (absl::IsInvalidArgument(loaded)) CISTERN_RETURN_IF_ERROR(reader.FindRepeat());
   return AddContext(loaded, absl::StrCat("starting from ", solver.dense_model_file, " ",
                                          absl::StrJoin(solver.sparse_model_files, " "),

@@ -1,14 +1,14 @@
-// A whole model in HugeCTR's files: written from committed state, and read into servers that hold
-// nothing. Byte by byte: docs/formats.md.
+// Export of a whole model to HugeCTR's files from committed state, and import into empty servers.
+// docs/formats.md specifies the files byte by byte.
 //
 //   <prefix><e>_sparse_<iter>.model        rows of embedding e = 0, 1, ...: sparse_rows.h
-//   <prefix>_opt_dense_<iter>.model        v3, and a rule that has state: dense_weights.h
-//   <prefix>_dense_<iter>.model.ntp.json   a model with BatchNorm
+//   <prefix>_opt_dense_<iter>.model        only v3 and update rules with state: dense_weights.h
+//   <prefix>_dense_<iter>.model.ntp.json   only models with BatchNorm
 //   <prefix>_dense_<iter>.model            written last
 //
-// <prefix> is put before a name as it is ("./" gives "./_dense_1000.model") and counts from the
-// current folder, as HugeCTR's. What these files have no room for begins anew with them: the number
-// of steps (Adam's bias correction, the learning rate's schedule) and, in v2, optimizer state.
+// <prefix> is prepended verbatim ("./" gives "./_dense_1000.model"), relative to the current folder
+// as in HugeCTR. An import resets the state that these files do not hold: the number of steps
+// (Adam's bias correction, the learning rate's schedule) and, in v2, the optimizer state.
 #pragma once
 
 #include <string>
@@ -33,30 +33,30 @@ struct HugectrPlace {
 };
 
 struct HugectrWritten {
-  std::vector<std::string> paths;  // in the order in which they were written
+  std::vector<std::string> paths;  // in the order of writing
   uint64_t rows = 0, bytes = 0;
 };
 
-// Writes the servers' committed state in place of what stood there; each file and folder appears
-// whole. Memory: a buffer a file, the dense tables, and what KeySlots takes.
+// Writes the servers' committed state and replaces existing files; each file and folder appears
+// atomically. Memory: a buffer per file, the dense tables, and that of KeySlots.
 // kInvalidArgument: an embedding with the accessor ctr. Errors name the file.
 absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelConfig& config,
                                                  ParameterClient& client,
                                                  const HugectrPlace& place);
 
-// Whether a snapshot of this training writes these files: by iterations, and no ctr rows.
+// Whether snapshots of this training write these files: training by iterations, without ctr rows.
 bool WritesHugectrModel(const ModelConfig& config);
 
-// Whether a snapshot of what the servers hold now, and of what this run adds, could be written:
-// that a slot is known for each key of the Localized embeddings (key_slots.h). Reads the keys of
-// their tables, and the training data where they have to tell. Errors are those of KeySlots.
+// Checks that a snapshot of the servers' rows and of this run's new rows could be written: each key
+// of the Localized embeddings has a known slot (key_slots.h). Reads the keys of their tables, and
+// the training data where it determines slots. Errors: those of KeySlots.
 absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,
                                 ParameterClient& client);
 
-// Whether a fresh run of this model starts from such files.
+// Whether a new run of this model starts from such files.
 bool StartsFromHugectrModel(const ModelConfig& config);
 
-// What of a model such files hold.
+// The contents of the files that a model starts from.
 struct HugectrStart {
   struct Rows {
     size_t embedding = 0;
@@ -64,20 +64,20 @@ struct HugectrStart {
     uint64_t rows = 0;
   };
   std::vector<Rows> sparse;
-  std::string dense_path;         // empty: none is named
-  uint64_t dense_weights = 0;     // numbers in it
-  bool has_dense_states = false;  // solver.dense_opt_states_file is named
+  std::string dense_path;         // empty: the model names none
+  uint64_t dense_weights = 0;     // the count of numbers in it
+  bool has_dense_states = false;  // the model names a solver.dense_opt_states_file
 };
 
-// Opens and measures the files that the model names, and reads the dense ones: as
-// ReadHugectrModel, without servers and without a look at the rows.
+// Opens the files that the model names, checks their sizes and reads the dense ones: the checks of
+// ReadHugectrModel that need neither servers nor rows.
 absl::StatusOr<HugectrStart> LookAtHugectrModel(FileSystem& files, const ModelConfig& config);
 
-// Reads the files that the model names into servers that hold nothing, as a pass of its own:
-// all of it is committed or nothing is. worker_state: the position that goes with it. Every file is
-// opened and measured before anything is sent; rows go in blocks.
-// kInvalidArgument: a file that is not there or does not fit, or servers that hold something,
-// or a key that is in a file twice; kDataLoss: what is in it.
+// Imports the files that the model names into empty servers, as a pass of its own: commits all of
+// it or nothing. worker_state: the position to commit with it. Opens every file and checks its size
+// before anything is sent; rows are sent in blocks.
+// kInvalidArgument: a file is missing or does not match the model, the servers are not empty, or a
+// file holds a key twice; kDataLoss: invalid content.
 absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                               const std::string& worker_state);
 

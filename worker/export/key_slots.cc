@@ -24,7 +24,7 @@ KeySlots::KeySlots(const ModelConfig& config, FileSystem& files, size_t embeddin
 absl::StatusOr<uint64_t> KeySlots::Of(Key key) {
   if (!ends_.empty()) {
     const absl::StatusOr<uint64_t> slot = FromSizes(key);
-    // The readers kept the keys within these sizes; those of a hash table bind no key.
+    // The readers enforce these sizes, except for a hash table, whose keys may exceed them.
     const bool bound = !config_.data.slot_sizes.empty() || config_.embeddings[embedding_].one_hot;
     if (slot.ok() || bound) return slot;
   }
@@ -40,8 +40,9 @@ absl::StatusOr<uint64_t> KeySlots::Of(Key key) {
       "key ", key, " of embedding '", embedding.name, "' occurs in no slot of ",
       config_.data.source,
       data_error_.ok() ? "" : absl::StrCat(" (read up to here: ", data_error_.message(), ")"),
-      ", so the slot that HugeCTR's file of a Localized embedding names is not known: add the data "
-      "that it was trained on to layers[0].source, or give slot_size_array in "
+      ", so the slot to write into HugeCTR's file of a Localized embedding is unknown: add the "
+      "data "
+      "that the key was trained on to layers[0].source, or set slot_size_array in "
       "sparse_embedding_hparam"));
 }
 
@@ -54,8 +55,8 @@ absl::StatusOr<uint64_t> KeySlots::FromSizes(Key key) const {
   if (slot >= first && slot < first + slots) return slot - first;
   return absl::InvalidArgumentError(absl::StrCat(
       "key ", key, " of embedding '", embedding.name,
-      "' is outside the keys that slot_size_array gives to its slots: raise the sizes, or number "
-      "the keys of each slot from the sizes before it on"));
+      "' is outside the key ranges of slot_size_array: raise the sizes, or start the keys of each "
+      "slot at the sum of the sizes before it"));
 }
 
 absl::Status KeySlots::ReadData() {
@@ -67,15 +68,15 @@ absl::Status KeySlots::ReadData() {
   if (!opened.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the slots of the keys of embedding '", config_.embeddings[embedding_].name,
-        "' are told by the training data, which cannot be read: ", opened.status().message(),
-        "; name it in layers[0].source, or give slot_size_array in sparse_embedding_hparam"));
+        "' must be read from the training data, which failed: ", opened.status().message(),
+        "; set layers[0].source to that data, or set slot_size_array in sparse_embedding_hparam"));
   }
   const std::unique_ptr<SampleReader> reader = *std::move(opened);
   SampleBlock block;
   while (true) {
     block.Reset(config_.data.sparse.size());
     const absl::StatusOr<size_t> samples = reader->Read(kBlockSamples, &block);
-    data_error_ = samples.status();  // nobody may have trained so far
+    data_error_ = samples.status();  // training may not have reached the bad record
     const SparseColumn& column = block.sparse[input];
     for (size_t place = 0; place + 1 < column.offsets.size(); ++place) {
       for (uint32_t i = column.offsets[place]; i < column.offsets[place + 1]; ++i) {

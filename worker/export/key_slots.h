@@ -1,11 +1,11 @@
-// The slot of each key of an embedding, which HugeCTR's files of Localized embeddings hold and the
-// servers do not: a row there belongs to a key, whatever slot it came in.
+// Finds the slot of each key of an embedding. HugeCTR's files of Localized embeddings hold the
+// slot; the servers do not, because their rows belong to keys regardless of slots.
 //
-// With a slot_size_array it follows from the key. Otherwise, and for the keys that lie outside the
-// sizes of a hash table (LocalizedSlotSparseEmbeddingHash), the training data tells: it is read
-// once through, when the first key is asked for, and the lowest slot that a key occurs in is taken.
-// A key that is not in it (rows of another day) may come from the model file that the run started
-// from. Of data with a bad record, what comes before it counts.
+// With a slot_size_array the key determines the slot. Otherwise, and for keys outside the sizes of
+// a hash table (LocalizedSlotSparseEmbeddingHash), the training data does: it is read once, on the
+// first lookup, and a key gets the lowest slot in which it occurs. A key that the data lacks (rows
+// of another day) may be in the model file that the run started from. Data with a bad record is
+// used up to that record.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@
 
 namespace cistern {
 
-// Takes about 20 bytes a distinct key of the input where the data has to tell, 0 otherwise.
+// Memory: about 20 bytes per distinct key of the input if the data is read, else none.
 //
 // Threads: one at a time.
 class KeySlots {
  public:
-  // embedding: index into config.embeddings. config and files outlive this.
+  // embedding: index into config.embeddings. config and files must outlive this object.
   KeySlots(const ModelConfig& config, FileSystem& files, size_t embedding);
 
-  // kInvalidArgument: a key outside its input's slots, or one that no data tells the slot of, or no
-  // data.
+  // kInvalidArgument: the key is outside its input's slots, its slot is not in the data, or there
+  // is no data.
   absl::StatusOr<uint64_t> Of(Key key);
 
  private:
@@ -39,9 +39,9 @@ class KeySlots {
   const ModelConfig& config_;
   FileSystem& files_;
   const size_t embedding_;
-  std::vector<Key> ends_;  // of the slots of all sizes; empty: no sizes
+  std::vector<Key> ends_;  // by slot: one past its last key; empty: no sizes
   bool data_is_read_ = false, file_is_read_ = false;
-  absl::Status data_error_;  // what ended the reading before the end
+  absl::Status data_error_;  // the error that stopped ReadData early
   KeyIndex index_;
   std::vector<uint32_t> slots_;  // by row of index_
 };

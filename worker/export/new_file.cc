@@ -16,7 +16,7 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(FileSystem& files,
                                                          const std::string& path) {
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path)));
   const std::string temporary = path + ".tmp";
-  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, temporary));  // of a process that was killed
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, temporary));  // left by a killed process
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> out, files.Create(temporary));
   return std::unique_ptr<NewFile>(new NewFile(files, path, std::move(out)));
 }
@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(FileSystem& files,
 NewFile::~NewFile() {
   if (out_ == nullptr) return;
   out_.reset();
-  files_.Remove(path_ + ".tmp").IgnoreError();  // the error that led here is the one to report
+  files_.Remove(path_ + ".tmp").IgnoreError();  // the caller reports the original error
 }
 
 absl::Status NewFile::Append(absl::string_view bytes) {
@@ -55,11 +55,11 @@ absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const st
   if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
   const absl::Status placed = files.Replace(fresh, folder);
   if (!placed.ok()) {
-    if (moved.ok()) files.Replace(old, folder).IgnoreError();  // the error is the one to report
+    if (moved.ok()) files.Replace(old, folder).IgnoreError();  // reports the original error
     return AddContext(placed, absl::StrCat("the new model is in ", fresh));
   }
   CISTERN_RETURN_IF_ERROR(files.SyncFolder(ParentFolder(folder)));
-  RemoveTree(files, old).IgnoreError();  // a leftover folder is no failure
+  RemoveTree(files, old).IgnoreError();  // a leftover folder is harmless
   return absl::OkStatus();
 }
 

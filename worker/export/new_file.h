@@ -1,4 +1,4 @@
-// Files and folders of a model that get their names once they are whole and on disk.
+// Atomic writes of model files and folders: they get their names once complete and on disk.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace cistern {
 
-// A file that grows at its end. Bytes go to "<path>.tmp" through a buffer; Close has them on disk
-// and then gives the file its name, in place of an older one. One that is dropped before Close
-// leaves nothing behind. Errors name the path; the first one makes the file dead.
+// An append-only file. Append writes to "<path>.tmp" through a buffer; Close syncs it to disk and
+// renames it to <path>, replacing an older file. Destruction before Close removes the temporary
+// file. Errors name the path; after the first error the file is unusable.
 //
 // Threads: one at a time.
 class NewFile {
  public:
-  // Makes the folder that `path` lies in.
+  // Creates the parent folder of `path`.
   static absl::StatusOr<std::unique_ptr<NewFile>> Create(FileSystem& files,
                                                          const std::string& path);
   ~NewFile();
@@ -36,13 +36,13 @@ class NewFile {
 
   FileSystem& files_;
   const std::string path_;
-  std::unique_ptr<WritableFile> out_;  // null once it has its name
+  std::unique_ptr<WritableFile> out_;  // null after Close
   std::string buffer_;
   uint64_t bytes_ = 0;
 };
 
-// Gives the folder `fresh` the name `folder`; what stood there is moved to "<folder>.old" first, so
-// that at every moment one of them is whole, and then removed.
+// Renames the folder `fresh` to `folder`. An existing `folder` is first moved to "<folder>.old" and
+// removed afterwards, so that one complete folder exists at all times.
 absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder);
 
 }  // namespace cistern

@@ -60,7 +60,7 @@ class ColumnWriter : public SparseWriter {
       : files_(files), path_(std::move(path)), shape_(shape), states_(shape.states()) {}
   ~ColumnWriter() override {
     columns_.clear();
-    if (!closed_) RemoveTree(files_, Fresh()).IgnoreError();  // an error is reported already
+    if (!closed_) RemoveTree(files_, Fresh()).IgnoreError();  // the original error was reported
   }
 
   absl::Status Open() {
@@ -158,7 +158,7 @@ class ColumnReader : public SparseReader {
     for (const StateColumn& state : shape_.states()) {
       CISTERN_ASSIGN_OR_RETURN(const bool there,
                                files.Exists(absl::StrCat(path_, "/", state.file)));
-      if (!there && states_.empty()) break;  // a folder without state: it begins at zero
+      if (!there && states_.empty()) break;  // a folder without state: state starts at zero
       CISTERN_RETURN_IF_ERROR(OpenColumn(files, state.file, state.floats * sizeof(float),
                                          &states_.emplace_back(nullptr)));
     }
@@ -166,32 +166,32 @@ class ColumnReader : public SparseReader {
   }
 
  private:
-  // entry: bytes of one row. The first column says how many rows there are.
+  // entry: bytes per row. The first column determines the number of rows.
   absl::Status OpenColumn(FileSystem& files, const char* name, size_t entry,
                           std::unique_ptr<ReadableFile>* column) {
     const std::string path = absl::StrCat(path_, "/", name);
     absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
     if (absl::IsNotFound(file.status())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          path, ": is missing: a folder of HugeCTR 3.x holds ", kKeyFile, " and ", kVectorFile,
+          path, ": missing: a folder of HugeCTR 3.x holds ", kKeyFile, " and ", kVectorFile,
           shape_.has_slots ? ", for a Localized embedding slot_id too" : "",
           ", and all files of an optimizer's state or none"));
     }
     if (!file.ok()) return file.status();
     *column = *std::move(file);
     if (column == &keys_) return CheckWhole(path, entry);
-    const uint64_t wanted = CheckedMul(rows_, entry).value_or(UINT64_MAX);  // no file's size
+    const uint64_t wanted = CheckedMul(rows_, entry).value_or(UINT64_MAX);  // matches no file
     if ((*column)->bytes() == wanted) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", (*column)->bytes(), " bytes; the ", rows_, " keys beside it and ",
-                     entry, " bytes a row of the model make ", wanted,
-                     ": compare embedding_vec_size with that of the run that wrote it"));
+        absl::StrCat(path, ": ", (*column)->bytes(), " bytes; the folder's ", rows_, " keys at ",
+                     entry, " bytes per row of the model need ", wanted,
+                     ": compare embedding_vec_size with that of the run that wrote the file"));
   }
   absl::Status CheckWhole(const std::string& path, size_t entry) const {
     if (keys_->bytes() % entry == 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", keys_->bytes(),
-                                                   " bytes are no whole number of keys of ", entry,
-                                                   " bytes: the file is cut off; copy it again"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", keys_->bytes(), " bytes are not a multiple of the key size, ",
+                     entry, " bytes: the file is truncated; copy it again"));
   }
 
   absl::Status ReadRows(uint64_t first, absl::Span<Key> keys, absl::Span<uint64_t> slots,
@@ -214,7 +214,7 @@ class ColumnReader : public SparseReader {
     return absl::OkStatus();
   }
 
-  // `floats` of each of n rows, to `out` and on in the stride of a value.
+  // Reads `floats` numbers of each of n rows into `out`, whose stride is that of a value.
   absl::Status ReadCells(const ReadableFile& file, uint64_t first, size_t n, size_t floats,
                          float* out) {
     cells_.resize(n * floats);
@@ -238,7 +238,7 @@ size_t SparseShape::record_bytes() const {
   return (wide_keys ? 8 : 4) + (has_slots ? 8 : 0) + dim() * sizeof(float);
 }
 
-// HugeCTR's names where it has one; its misspelling of the momentum is part of the format.
+// Uses HugeCTR's file names where they exist; the misspelled "momtentum" is part of the format.
 std::vector<StateColumn> SparseShape::states() const {
   const uint32_t n = layout.dim();
   switch (layout.rule().kind) {
@@ -294,7 +294,7 @@ absl::StatusOr<std::unique_ptr<SparseReader>> SparseReader::Open(FileSystem& fil
   absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
   if (absl::IsNotFound(file.status())) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": there is no such file or folder; paths count from the current one"));
+        absl::StrCat(path, ": no such file or folder; paths are relative to the current folder"));
   }
   if (!file.ok()) {
     if (!files.List(path).ok()) return file.status();
@@ -305,7 +305,7 @@ absl::StatusOr<std::unique_ptr<SparseReader>> SparseReader::Open(FileSystem& fil
   const uint64_t bytes = (*file)->bytes(), record = shape.record_bytes();
   if (bytes % record != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": ", bytes, " bytes are no whole number of rows of ", record, " bytes (key of ",
+        path, ": ", bytes, " bytes are not a multiple of the row size, ", record, " bytes (key of ",
         shape.wide_keys ? 8 : 4, shape.has_slots ? ", slot of 8" : "", ", ", shape.dim(),
         " floats): compare embedding_vec_size, input_key_type and the embedding's type with those "
         "of the run that wrote it, or copy the file again"));
@@ -327,8 +327,8 @@ absl::Status SparseReader::Read(uint64_t first, std::vector<Key>* keys,
   return CheckWeights(first, *values);
 }
 
-// A whole number below 2^23, read as a float, is subnormal (5 is 7e-45), which no weight of a
-// trained row is but by chance.
+// Detects keys that are read as weights. An integer below 2^23, read as a float, is subnormal (5 is
+// 7e-45); a trained weight is subnormal only by chance.
 absl::Status SparseReader::CheckWeights(uint64_t first, const std::vector<float>& values) const {
   const size_t stride = shape_.layout.full_floats(), rows = values.size() / stride;
   size_t odd_rows = 0, odd = 0;
@@ -340,9 +340,10 @@ absl::Status SparseReader::CheckWeights(uint64_t first, const std::vector<float>
   }
   if (odd_rows * 10 <= rows) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      path_, ": record ", first + odd, ", as ", odd_rows, " of ", rows,
-      " there, has a weight below 1.2e-38, which is what a key looks like when it is read as a "
-      "weight: the file's rows are not of ",
+      path_, ": record ", first + odd, ", like ", odd_rows, " of ", rows,
+      " rows read, has a weight below 1.2e-38, as keys have when they are read as weights: the "
+      "file's "
+      "rows do not have ",
       shape_.dim(), " floats (", shape_.record_bytes(),
       " bytes): compare embedding_vec_size, input_key_type and the embedding's type with those of "
       "the run that wrote it"));
@@ -353,9 +354,9 @@ absl::Status SparseReader::CheckRow(uint64_t row, Key key, uint64_t slot,
   const auto error = [&](const std::string& what) {
     return absl::DataLossError(
         absl::StrCat(path_, ": record ", row, " (key ", key, "): ", what,
-                     ": the file is damaged, or of another embedding; copy it again"));
+                     ": the file is damaged or belongs to another embedding; copy it again"));
   };
-  if (key >= kReservedKey64) return error("this key is reserved and stands for no row");
+  if (key >= kReservedKey64) return error("this key is reserved and has no row");
   if (slot >= shape_.slot_num) {
     return error(absl::StrCat("slot ", slot, ", but the embedding has ", shape_.slot_num));
   }

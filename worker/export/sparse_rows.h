@@ -1,10 +1,10 @@
-// The rows of one embedding in HugeCTR's files, written and read.
+// Reads and writes the rows of one embedding in HugeCTR's file formats.
 //
 //   v2  one file of records: key (4 bytes, or 8 with I64 keys), for Localized embeddings slot (8),
 //       then float[vec]
-//   v3  a folder of columns, the n-th entries of which are one row: "key" (8 bytes whatever the
-//       data's), "emb_vector" (float[vec]), for Localized embeddings "slot_id" (8), and the
-//       optimizer's state, a file each, as the cached parameter server names them
+//   v3  a folder of columns, whose n-th entries form row n: "key" (always 8 bytes), "emb_vector"
+//       (float[vec]), for Localized embeddings "slot_id" (8), and a file for each column of
+//       optimizer state, named as in the cached parameter server
 //
 // Little-endian, no headers. HugeCTR 2.3, 3.x: reference 1.9. Rows come in any order.
 #pragma once
@@ -23,18 +23,18 @@ namespace cistern {
 
 enum class HugectrForm { kV2, kV3 };
 
-// One file of state: `floats` numbers of each row, from cell `offset` of its state on.
+// One file of optimizer state: `floats` cells of each row's state, from cell `offset`.
 struct StateColumn {
   const char* file;
   uint32_t offset, floats;
 };
 
-// What the rows of a table look like in these files.
+// The shape of a table's rows in these files.
 struct SparseShape {
   bool wide_keys = false;  // v2
   bool has_slots = false;
-  uint32_t slot_num = 1;  // of the embedding
-  ValueLayout layout;     // of an embedding (not ctr)
+  uint32_t slot_num = 1;  // the number of slots of the embedding
+  ValueLayout layout;     // accessor embedding (not ctr)
 
   size_t dim() const { return layout.dim(); }
   size_t record_bytes() const;  // v2
@@ -44,7 +44,7 @@ struct SparseShape {
 // kInvalidArgument: an embedding with the accessor ctr.
 absl::StatusOr<SparseShape> SparseShapeOf(const ModelConfig& config, size_t embedding);
 
-// Rows on their way into the files of a table; they appear at Close, whole.
+// Writes the rows of a table to its files, which appear atomically at Close.
 //
 // Threads: one at a time.
 class SparseWriter {
@@ -54,19 +54,19 @@ class SparseWriter {
                                                               HugectrForm form,
                                                               const SparseShape& shape);
   virtual ~SparseWriter() = default;
-  // value: layout.full_floats() cells. kInvalidArgument: a key that its bytes do not hold.
+  // value: layout.full_floats() cells. kInvalidArgument: the key does not fit its bytes.
   virtual absl::Status Add(Key key, uint64_t slot, const float* value) = 0;
   virtual absl::Status Close() = 0;
   virtual uint64_t bytes() const = 0;
 };
 
-// The files of a table, of either form, which the path tells: a file or a folder.
+// Reads the rows of a table from files of either form: v2 if the path is a file, v3 if a folder.
 //
 // Threads: one at a time.
 class SparseReader {
  public:
-  // kInvalidArgument, with file, expected and found bytes: nothing is there, or it does not fit the
-  // shape; kDataLoss: columns of different lengths.
+  // kInvalidArgument, with file, expected and found bytes: no such file, or sizes that do not fit
+  // the shape; kDataLoss: columns of different lengths.
   static absl::StatusOr<std::unique_ptr<SparseReader>> Open(FileSystem& files,
                                                             const std::string& path,
                                                             const SparseShape& shape);
@@ -74,10 +74,10 @@ class SparseReader {
 
   uint64_t rows() const { return rows_; }
   const std::string& path() const { return path_; }
-  // Rows first .. first + keys->size(). values: [n, full_floats], state that is in no file zero.
-  // slots: [n], 0 without slots. kDataLoss names file and record: a number that is not finite, a
-  // slot that the embedding does not have, a reserved key; weights that are keys (a file of another
-  // embedding_vec_size, which the size of the file does not always tell).
+  // Reads n = keys->size() rows, from row `first`. values: [n, full_floats]; state that no file
+  // holds is zero. slots: [n], 0 without slots. kDataLoss names file and record: a number that is
+  // not finite, a slot outside the embedding, a reserved key, or weights that look like keys (the
+  // file has another embedding_vec_size, which its size does not always reveal).
   absl::Status Read(uint64_t first, std::vector<Key>* keys, std::vector<uint64_t>* slots,
                     std::vector<float>* values);
 

@@ -1,4 +1,4 @@
-// Which processes compute together, and how they find each other.
+// The ranks of a process group, their rendezvous address and their shared secret.
 #pragma once
 
 #include <atomic>
@@ -12,31 +12,33 @@
 
 namespace cistern {
 
-// What the processes of a group know and nobody else does: a connection that does not show it is a
-// stranger's (reception.h). Rank 0 draws it (common/base/secret.h) for each group anew.
+// The shared secret of a process group. A connection that does not present it comes from a stranger
+// (reception.h). Rank 0 draws a new one (common/base/secret.h) for each group.
 struct GroupSecret {
-  uint64_t value = 0;  // not 0; of a rank that has `fetch`: not read
-  // Rank 0, where the others do not know the value: leaves it for them. Called once this process
-  // listens, and every second until all have come: what was left may be lost. Null: they know it.
+  uint64_t value = 0;  // not 0; ignored on a rank that has `fetch`
+  // Rank 0: publishes the value for ranks that do not know it. Called once this process listens,
+  // then every second until all ranks have joined, because a published value may be lost. Null: the
+  // other ranks know the value.
   std::function<absl::Status(uint64_t value)> leave = nullptr;
-  // The others: what rank 0 has left, asked for before each try. kNotFound, with what to do, while
-  // it has left nothing. Null: `value` is right.
+  // Other ranks: fetches the published value before each attempt. kNotFound, with advice, until
+  // rank 0 has published it. Null: use `value`.
   std::function<absl::StatusOr<uint64_t>()> fetch = nullptr;
 };
 
-// One of `size` processes with ranks 0 .. size - 1. Rank 0 listens at an address that all know;
-// the others come there, and are told where each of them listens (no MPI, no shared folder).
+// One of `size` processes with ranks 0 .. size - 1. Rank 0 listens at an address that all ranks
+// know. The others connect there and receive the listening address of every rank, without MPI or a
+// shared folder.
 struct GroupOptions {
   int rank = 0, size = 1;
-  std::string address;  // "host:port" of rank 0; not read where size is 1
-  GroupSecret secret;   // not read where size is 1
-  // The longest that all may take to come, and that a call waits for a peer that is there. (One
-  // that ends is noticed at once.)
+  std::string address;  // "host:port" of rank 0; ignored if size is 1
+  GroupSecret secret;   // ignored if size is 1
+  // The time limits of the rendezvous, and of a call that waits for another live rank. (The end of
+  // a rank's process is noticed at once.)
   std::chrono::milliseconds gather_limit{60000};
   std::chrono::milliseconds deadline{60000};
-  // Set by a signal handler: who gathers waits no longer (kCancelled). May be null.
+  // Set by a signal handler: ends the rendezvous (kCancelled). May be null.
   const std::atomic<bool>* interrupted = nullptr;
-  // Rank 0: where it listens, if that was opened before (a port of the system's choice).
+  // Rank 0: its listener, if already open (on a port that the system chose).
   Listener listener;
 };
 

@@ -34,7 +34,7 @@ std::string FormatHello(const Hello& hello) {
 absl::StatusOr<Hello> ParseHello(absl::string_view bytes) {
   if (bytes.size() != kHelloBytes || bytes.substr(0, kMagic.size()) != kMagic) {
     return absl::InvalidArgumentError(
-        absl::StrCat("not the hello of a worker of this version: ", bytes.size(), " bytes"));
+        absl::StrCat("not a hello from a worker of this version: ", bytes.size(), " bytes"));
   }
   bytes.remove_prefix(kMagic.size());
   Hello hello;

@@ -1,4 +1,5 @@
-// The first bytes of a connection between processes of a group: the sender, and its secret.
+// The hello, the first bytes on a connection between ranks of a process group: the sender's rank
+// and the group secret.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +12,21 @@
 namespace cistern {
 
 struct Hello {
-  uint64_t secret = 0;          // of the group (GroupSecret, peer_group.h)
-  uint32_t rank = 0, size = 0;  // as the process was told
-  uint16_t port = 0;            // where it listens for higher ranks
+  uint64_t secret = 0;          // the group's (GroupSecret, group_options.h)
+  uint32_t rank = 0, size = 0;  // from the sender's GroupOptions
+  uint16_t port = 0;            // where the sender listens for higher ranks
 };
 
-// "CISTPEE2", then the secret (8 bytes), rank, size and port (4 each), little-endian.
+// The layout: "CISTPEE2", then the secret (8 bytes), rank, size and port (4 each), little-endian.
 inline constexpr size_t kHelloBytes = 28;
 
 std::string FormatHello(const Hello& hello);
 
-// bytes: anything. kInvalidArgument: not what FormatHello makes. Secret, rank and size may be any:
-// only the receiver knows which are right.
+// Parses untrusted bytes. kInvalidArgument if FormatHello cannot have written them. Secret, rank
+// and size are not checked: only the receiver knows the right ones.
 absl::StatusOr<Hello> ParseHello(absl::string_view bytes);
 
-// Compares all 64 bits at once, so that its time does not tell how much of a guess is right.
+// Compares in constant time, so that timing does not reveal how much of a guess is right.
 inline bool SameSecret(uint64_t a, uint64_t b) {
   return (a ^ b) == 0;
 }

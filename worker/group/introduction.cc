@@ -14,10 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kAgain{100};  // between two tries
-// For what comes or goes in one piece, and for a port that was open a moment ago.
+constexpr std::chrono::milliseconds kAgain{100};  // between two attempts
+// The limit for a message that fits in one packet, and for a port that was open a moment ago.
 constexpr std::chrono::seconds kSoon{5};
-// The longest answer: a reason, or a place for each process.
+// The longest answer: a reason, or one address table entry per rank.
 constexpr size_t kReasonBytes = 1 << 20, kPlaceBytes = 128;
 
 void Pause() {
@@ -55,7 +55,7 @@ absl::StatusOr<Socket> Connect(const GroupOptions& group, const HostAndPort& the
   });
 }
 
-// Nothing: the other side closed the connection without an answer.
+// nullopt if the other side closed the connection without an answer.
 absl::StatusOr<std::optional<std::string>> SayHello(const GroupOptions& group, const Hello& hello,
                                                     const Socket& socket, Deadline deadline) {
   const std::string bytes = FormatHello(hello);
@@ -77,7 +77,7 @@ absl::StatusOr<std::optional<std::string>> SayHello(const GroupOptions& group, c
       *answer == Answer::kWelcome || *answer == Answer::kRefused || *answer == Answer::kFailed;
   if (!known || count > kReasonBytes + kPlaceBytes * static_cast<size_t>(group.size)) {
     return absl::FailedPreconditionError(
-        "what answers there is not this program; see which one uses the port, or choose another");
+        "another program answers there; find out which program uses the port, or choose another");
   }
   std::string text(count, ' ');
   CISTERN_RETURN_IF_ERROR(ReceiveAll(socket, text.data(), count, soon));
@@ -108,7 +108,7 @@ absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecre
     CISTERN_ASSIGN_OR_RETURN(std::optional<std::string> welcome,
                              SayHello(group, hello, socket, deadline));
     if (welcome) return Introduced{std::move(socket), *std::move(welcome), hello.secret};
-    // One whose secret cannot change is not started again: it is there, or the group is lost.
+    // A process whose secret cannot change is not restarted: either it runs, or the group is lost.
     if (!secret.fetch) connected_by = std::min(deadline, Clock::now() + kSoon);
     if (Clock::now() + kAgain >= deadline) {
       return absl::UnavailableError(absl::StrCat(

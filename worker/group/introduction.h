@@ -1,4 +1,4 @@
-// How a process of a group introduces itself to one of a lower rank, and what that one answers.
+// The handshake by which a rank introduces itself to a lower rank: a hello and its answer.
 #pragma once
 
 #include <string>
@@ -8,27 +8,28 @@
 
 namespace cistern {
 
-// What follows the hello, from the process that was introduced to.
+// The lower rank's answer to a hello.
 enum class Answer : char {
-  kWelcome = 'T',  // by rank 0 once all have come, with the table of places; by others at once
+  kWelcome =
+      'T',  // rank 0 sends it with the address table once all ranks have joined, others at once
   kRefused = 'E',  // with the reason
-  kFailed = 'U',   // the same, but another try may do better
+  kFailed = 'U',   // with the reason; a retry may succeed
 };
 absl::Status SendAnswer(const Socket& socket, Answer answer, const std::string& text,
                         Deadline deadline);
 
 struct Introduced {
   Socket socket;
-  std::string text;     // of the welcome
-  uint64_t secret = 0;  // the one that was right
+  std::string text;     // the text of the welcome
+  uint64_t secret = 0;  // the secret that was accepted
 };
 
-// Connects to `there`, says hello as a process of `group` that listens at `port`, and waits for the
-// welcome. Where the connection is closed without an answer, the secret is another by now (rank 0
-// was started again), or a flood has pushed this process out: it tries again, with the secret
-// asked for anew.
+// Connects to `there`, sends the hello of a rank of `group` that listens at `port`, and waits for
+// the welcome. A connection that closes without an answer means that the secret has changed (rank 0
+// was restarted), or that a flood of connections displaced this one: Introduce fetches the secret
+// again and retries.
 //
-// kInvalidArgument: refused. kUnavailable or kDeadlineExceeded, with what happened last: no welcome
+// kInvalidArgument: refused. kUnavailable or kDeadlineExceeded, with the last error: no welcome
 // before the deadline. kFailedPrecondition: another program answers there. kCancelled: interrupted.
 absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecret& secret,
                                      const HostAndPort& there, uint16_t port, Deadline deadline);

@@ -1,5 +1,5 @@
-// Arrays of numbers in what workers send each other: all of them run the same program on machines
-// of one kind, so a number goes as its bytes.
+// Reading and writing arrays of numbers in messages between workers. All workers run the same
+// program on the same kind of machine, so numbers are sent in their native representation.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@ void PutNumbers(absl::Span<const T> numbers, std::string* message) {
   message->append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T));
 }
 
-// With their count, which the reader does not know.
+// Writes the count as well, for a reader that does not know it.
 template <typename T>
 void PutArray(const std::vector<T>& numbers, std::string* message) {
   const uint64_t count = numbers.size();
@@ -25,7 +25,7 @@ void PutArray(const std::vector<T>& numbers, std::string* message) {
   PutNumbers<T>(numbers, message);
 }
 
-// Reads them back; kInternal names the worker whose message is too short.
+// Reads such a message; kInternal names the worker whose message is too short.
 //
 // Threads: one at a time.
 class MessageReader {
@@ -33,7 +33,7 @@ class MessageReader {
   MessageReader(const std::string& message, size_t worker) : rest_(message), worker_(worker) {}
 
   bool at_end() const { return rest_.empty(); }
-  // kInternal: what the worker does, which no worker of this program would.
+  // The error for a message that no correct worker sends (kInternal). what: "sent too little".
   absl::Status Wrong(const std::string& what) const {
     return absl::InternalError(absl::StrCat("worker ", worker_, " ", what));
   }

@@ -15,12 +15,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kMagic = 0x43505231;    // "CPR1"
-constexpr uint32_t kGivesUp = 0xFFFFFFFF;  // a message's kind: its bytes are a reason, and the last
+constexpr uint32_t kGivesUp = 0xFFFFFFFF;  // the kind of a final message, whose bytes are a reason
 constexpr uint64_t kLastCode = static_cast<uint64_t>(absl::StatusCode::kUnauthenticated);
 constexpr size_t kReasonBytes = 512;
-constexpr std::chrono::milliseconds kLook{100};  // for an Interrupt
-// Once a peer has failed: the longest that the messages of the others are still waited for, so that
-// none of those takes this process for the one that failed.
+constexpr std::chrono::milliseconds kLook{100};  // the interval of checks for an Interrupt
+// After a rank has failed: how long to wait for the messages of the others, so that none of them
+// mistakes this process for the failed one.
 constexpr std::chrono::seconds kGrace{5};
 
 }  // namespace
@@ -32,12 +32,12 @@ struct Peers::Header {
   uint64_t number = 0, elements = 0, bytes = 0;
 };
 
-// One peer's part of a call.
+// One other rank's part of a call.
 struct Peers::Transfer {
   Header out, in;
   SentPart send;
   ReceivedPart receive;
-  size_t sent = 0, received = 0;  // headers included
+  size_t sent = 0, received = 0;  // bytes, headers included
   char reason[kReasonBytes] = {};
   bool cannot_send = false;
   absl::Status status;
@@ -117,14 +117,14 @@ void Peers::Carry(const CallShape& call, absl::Span<Transfer> transfers) {
   }
 }
 
-// What a rank did or said counts more than the silence of others.
+// A rank's own error takes precedence over the silence of others.
 absl::Status Peers::Outcome(const CallShape& call, absl::Span<const Transfer> transfers) const {
   std::string silent;
   for (size_t r = 0; r < transfers.size(); ++r) {
     CISTERN_RETURN_IF_ERROR(transfers[r].status);
     if (transfers[r].is_done()) continue;
     absl::StrAppend(&silent, silent.empty() ? "" : ", ", others_[r].name,
-                    transfers[r].received == 0 ? " has not come to it" : " stopped in it");
+                    transfers[r].received == 0 ? " has not reached it" : " stopped during it");
   }
   if (silent.empty()) return absl::OkStatus();
   return absl::DeadlineExceededError(
@@ -147,7 +147,7 @@ void Peers::Send(int rank, Transfer* transfer) {
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != EINTR) {
-      // The connection is gone. A reason may still have come before: Receive reports.
+      // The connection is closed, but a reason may have arrived before: Receive reports the error.
       transfer->cannot_send = true;
       if (transfer->wants_to_receive()) return;
       transfer->status = absl::UnavailableError(absl::StrCat(
@@ -181,7 +181,7 @@ void Peers::Receive(int rank, const CallShape& call, Transfer* transfer) {
                        "; it has ended or was killed"));
     }
   }
-  // A reason is received in the place of the message, and is the end.
+  // A reason replaces the message and ends the group.
   if (transfer->status.ok() && transfer->in.kind == kGivesUp && !transfer->wants_to_receive()) {
     transfer->status = absl::Status(static_cast<absl::StatusCode>(transfer->in.elements),
                                     absl::StrCat(call.name, " (call ", calls_, "): ", other.name,
@@ -194,9 +194,11 @@ absl::Status Peers::CheckHeader(int rank, const CallShape& call, const Header& o
   Header& in = transfer->in;
   const std::string& name = others_[static_cast<size_t>(rank)].name;
   if (in.magic != kMagic) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        call.name, " (call ", calls_, "): ", name,
-        " sent what is no message of this program; the group's port may be used by another"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(call.name, " (call ", calls_, "): ", name,
+                     " sent something that is not a message of this program; another program may "
+                     "use the group's "
+                     "port"));
   }
   if (in.kind == kGivesUp && in.elements > 0 && in.elements <= kLastCode) {
     transfer->receive = {transfer->reason, std::min<size_t>(in.bytes, kReasonBytes - 1)};
@@ -227,7 +229,7 @@ absl::Status Peers::Interruption() const {
 void Peers::GiveUp(const absl::Status& why) {
   if (!status_.ok()) return;
   status_ = why;
-  std::vector<Transfer> transfers(others_.size());  // none is in the middle of a message
+  std::vector<Transfer> transfers(others_.size());  // none is partly sent
   for (Transfer& transfer : transfers) transfer.sent = transfer.received = ~size_t{0};
   GiveUp(why, transfers);
 }
@@ -240,7 +242,7 @@ void Peers::GiveUp(const absl::Status& status, absl::Span<const Transfer> transf
   last.bytes = reason.size();
   const std::string text = std::string(reinterpret_cast<const char*>(&last), sizeof(last)) + reason;
   for (size_t r = 0; r < others_.size(); ++r) {
-    // A message that was begun cannot be followed by a reason.
+    // A reason cannot follow a partly sent message.
     const bool between =
         transfers[r].sent == 0 || transfers[r].sent >= sizeof(Header) + transfers[r].send.bytes;
     if (between && !transfers[r].cannot_send && others_[r].socket.is_open()) {

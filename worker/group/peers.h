@@ -1,9 +1,9 @@
-// Connections between all processes of a group, and the one thing they are used for: every process
-// sends something to every other and receives something from it, at the same time.
+// Connections between all ranks of a process group. Their only operation is an exchange: every rank
+// sends a message to every other rank and receives one from it, at the same time.
 //
-// A message says which call of which kind it belongs to and how much that call is about, so
-// processes that are out of step find out. Nothing is tried twice: after the first error a process
-// tells the others what it was, and every later call answers with it.
+// A message header carries the number, kind and size of its call, which detects ranks that are out
+// of step. Nothing is retried: after the first error a rank sends that error to the others, and
+// every later call returns it.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@
 
 namespace cistern {
 
-// What a call is, the same in every process of the group.
+// Identifies a call; the same on every rank.
 struct CallShape {
   const char* name = "";  // at most 15 characters
-  uint64_t elements = 0;  // or whatever must be the same everywhere
-  uint32_t kind = 0;      // of elements; a root
+  uint64_t elements = 0;  // or any other number on which all ranks must agree
+  uint32_t kind = 0;      // the element type, or the root
 };
 
 struct SentPart {
@@ -36,25 +36,25 @@ struct ReceivedPart {
 // Threads: one at a time; Interrupt from any.
 class Peers {
  public:
-  // Waits until all have come. kInvalidArgument for a group that cannot be, or whose processes
-  // disagree about its size and ranks; kUnavailable or kDeadlineExceeded with the ranks that are
-  // missing. Connections without the group's secret change nothing.
+  // Waits until all ranks have joined. kInvalidArgument for an invalid group, or if its processes
+  // disagree about size and ranks; kUnavailable or kDeadlineExceeded names the missing ranks.
+  // Connections without the group secret have no effect.
   static absl::StatusOr<std::unique_ptr<Peers>> Connect(GroupOptions group);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(others_.size()); }
 
-  // Ends the group: those who wait for this process hear why, and so does every later call. code:
-  // kUnavailable unless the reason is one that going on elsewhere does not mend.
+  // Ends the group: ranks that wait for this one receive `why`, and every later call returns it.
+  // The code is kUnavailable, unless a restart of the group cannot fix the cause.
   void GiveUp(const absl::Status& why);
-  // The same from any thread: a call that waits, or the next one, ends with `why`.
+  // The same from any thread: the waiting call, or the next one, ends with `why`.
   void Interrupt(const absl::Status& why);
 
-  // send: what each rank gets; receive: what comes from each; [size], the own place is not looked
-  // at. Errors name the rank, and what it was last seen to do:
-  //   kUnavailable         its connection is gone
+  // send: the message to each rank; receive: the buffer for the message from each; both [size],
+  // this rank's own entry is ignored. Errors name the rank and its last observed state:
+  //   kUnavailable         its connection is closed
   //   the code of GiveUp   it has given up (with its reason)
-  //   kDeadlineExceeded    it has not come to this call, or stopped in it
+  //   kDeadlineExceeded    it has not reached this call, or stopped during it
   //   kFailedPrecondition  it is in another call, or in one of another size
   absl::Status Exchange(const CallShape& call, absl::Span<const SentPart> send,
                         absl::Span<const ReceivedPart> receive);
@@ -62,7 +62,7 @@ class Peers {
  private:
   struct Header;
   struct Transfer;
-  // Another process; the own place has no connection.
+  // Another rank; the entry of this rank has no connection.
   struct Other {
     Socket socket;
     std::string name;   // "worker 2 (10.0.0.3)"
@@ -71,24 +71,25 @@ class Peers {
 
   Peers(int rank, int size, std::chrono::milliseconds deadline);
 
-  // How the group finds each other (peers_connect.cc).
+  // The rendezvous (peers_connect.cc).
   absl::Status Gather(const GroupOptions& group, Deadline deadline);
   absl::Status Join(const GroupOptions& group, Deadline deadline);
-  // Until nobody is missing; a line in the log says who was dropped.
+  // Welcomes ranks until none is missing; logs the connections that were dropped.
   absl::Status WelcomeAll(const GroupOptions& group, const Listener& listener, uint64_t secret,
                           Deadline deadline);
   absl::Status Welcome(Reception::Guest guest);
   std::string Missing() const;
   void Take(int rank, Socket socket);
 
-  // Sends and receives until all is done, or the deadline is there.
+  // Sends and receives until all transfers are done or the deadline passes.
   void Carry(const CallShape& call, absl::Span<Transfer> transfers);
   absl::Status Outcome(const CallShape& call, absl::Span<const Transfer> transfers) const;
   void Send(int rank, Transfer* transfer);
   void Receive(int rank, const CallShape& call, Transfer* transfer);
   absl::Status CheckHeader(int rank, const CallShape& call, const Header& own,
                            Transfer* transfer) const;
-  // Ends the group: tells those that can be told, and closes all connections.
+  // Ends the group: sends the error to all ranks that can still receive it, and closes all
+  // connections.
   void GiveUp(const absl::Status& status, absl::Span<const Transfer> transfers);
 
   const int rank_;

@@ -1,6 +1,6 @@
-// How a group finds each other: everyone opens a port and says at rank 0 which; when all have come,
-// rank 0 tells everyone where the others are, and the higher rank of each pair connects to the
-// lower.
+// The rendezvous of a process group. Every rank opens a port and reports it to rank 0. Once all
+// ranks have joined, rank 0 sends everyone the table of addresses, and the higher rank of each pair
+// connects to the lower.
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
@@ -15,17 +15,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// For an answer: it fits into what the system keeps of a connection.
+// The time to send an answer, which fits into the socket's buffer.
 constexpr std::chrono::seconds kAnswerTime{5};
 constexpr std::chrono::seconds kLeaveAgain{1};
 constexpr int kMaxSize = 1 << 16;
 
-// Leaves the group's secret for those that are to come, again and again.
+// Publishes the group secret for the ranks that have yet to join, again and again.
 class SecretNotice {
  public:
   explicit SecretNotice(const GroupSecret& secret) : secret_(secret) {}
 
-  // An error that will not go away. Others are kept for last().
+  // Returns a permanent error; keeps other errors for last().
   absl::Status Renew() {
     if (!secret_.leave || Clock::now() < next_) return absl::OkStatus();
     last_ = secret_.leave(secret_.value);
@@ -44,24 +44,25 @@ class SecretNotice {
 absl::Status CheckGroup(const GroupOptions& group) {
   if (group.size < 1 || group.size > kMaxSize || group.rank < 0 || group.rank >= group.size) {
     return absl::InvalidArgumentError(absl::StrCat("worker ", group.rank, " of ", group.size,
-                                                   " is none: they are 0 to size - 1, and ",
-                                                   kMaxSize, " at most"));
+                                                   " is invalid: ranks are 0 to size - 1, and the "
+                                                   "size is at most ",
+                                                   kMaxSize));
   }
   const bool has_secret = group.secret.value != 0 || (group.rank > 0 && group.secret.fetch);
   if (group.size > 1 && !has_secret) {
-    return absl::InvalidArgumentError("a group without a secret would let anyone in");
+    return absl::InvalidArgumentError("a process group without a secret would admit anyone");
   }
   return absl::OkStatus();
 }
 
-// "host port": of a rank, in the table of places.
+// A rank's entry in the table of addresses: "host port".
 absl::StatusOr<HostAndPort> PlaceOf(const std::vector<std::string>& places, int rank) {
   const auto r = static_cast<size_t>(rank);
   std::vector<std::string> words;
   if (r < places.size()) words = absl::StrSplit(places[r], ' ');
   uint32_t port = 0;
   if (words.size() != 2 || !absl::SimpleAtoi(words[1], &port) || port == 0 || port > 65535) {
-    return absl::InternalError("worker 0 sent a table of places that cannot be read");
+    return absl::InternalError("worker 0 sent a table of addresses that cannot be parsed");
   }
   return HostAndPort{words[0], static_cast<uint16_t>(port)};
 }
@@ -78,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Peers>> Peers::Connect(GroupOptions group) {
   if (status.ok()) return peers;
   status = AddContext(
       status, absl::StrCat("worker ", group.rank, " of ", group.size, " joining the others"));
-  for (const Other& other : peers->others_) {  // those who wait for the table
+  for (const Other& other : peers->others_) {  // the ranks that wait for the table
     if (group.rank != 0 || !other.socket.is_open()) continue;
     const Answer answer = absl::IsInvalidArgument(status) ? Answer::kRefused : Answer::kFailed;
     SendAnswer(other.socket, answer, std::string(status.message()), Clock::now() + kAnswerTime)
@@ -96,7 +97,7 @@ void Peers::Take(int rank, Socket socket) {
 std::string Peers::Missing() const {
   std::string ranks;
   for (int r = 0; r < size(); ++r) {
-    // Rank 0 may still wait for another process in the place of one that has ended.
+    // A process that has ended may be replaced while rank 0 waits.
     const Socket& socket = others_[static_cast<size_t>(r)].socket;
     if (r == rank_ || (socket.is_open() && !(rank_ == 0 && HasEnded(socket)))) continue;
     absl::StrAppend(&ranks, ranks.empty() ? "worker " : ", ", r);
@@ -104,27 +105,27 @@ std::string Peers::Missing() const {
   return ranks;
 }
 
-// Someone came to a port who knows the secret. What is wrong with it is an error of the group: all
-// were started by one person.
+// Admits a connection that knows the secret. Such a process belongs to this run, so a wrong rank or
+// size is an error of the whole group.
 absl::Status Peers::Welcome(Reception::Guest guest) {
   const auto& [hello, socket] = guest;
   std::string wrong;
   if (hello.size != others_.size()) {
-    wrong = absl::StrCat("worker ", hello.rank, " says that the group has ", hello.size,
-                         " workers, worker ", rank_, " says ", size());
+    wrong = absl::StrCat("worker ", hello.rank, " was started in a group of ", hello.size,
+                         " workers, worker ", rank_, " in a group of ", size());
   } else if (hello.rank <= static_cast<uint32_t>(rank_) || hello.rank >= others_.size()) {
     wrong =
-        absl::StrCat("worker ", hello.rank, " came to worker ", rank_, ", which did not expect it");
+        absl::StrCat("worker ", rank_, " got an unexpected connection from worker ", hello.rank);
   } else if (const Socket& before = others_[hello.rank].socket;
              before.is_open() && !HasEnded(before)) {
-    wrong = absl::StrCat("two processes say that they are worker ", hello.rank);
+    wrong = absl::StrCat("two processes were started as worker ", hello.rank);
   }
   const Deadline soon = Clock::now() + kAnswerTime;
   if (!wrong.empty()) {
     SendAnswer(socket, Answer::kRefused, wrong, soon).IgnoreError();
     return absl::InvalidArgumentError(wrong);
   }
-  // Rank 0 answers when all have come.
+  // Rank 0 answers once all ranks have joined.
   if (rank_ > 0 && !SendAnswer(socket, Answer::kWelcome, "", soon).ok()) return absl::OkStatus();
   Take(static_cast<int>(hello.rank), std::move(guest.socket));
   others_[hello.rank].port = hello.port;
@@ -144,10 +145,10 @@ absl::Status Peers::WelcomeAll(const GroupOptions& group, const Listener& listen
           });
       if (absl::IsDeadlineExceeded(guest.status()) && !notice.last().ok()) {
         return AddContext(notice.last(), absl::StrCat(missing,
-                                                      " did not come: the secret of this "
-                                                      "run could not be left for them"));
+                                                      " did not join: the run secret could not be "
+                                                      "published for them"));
       }
-      if (!guest.ok()) return AddContext(guest.status(), missing + " did not come");
+      if (!guest.ok()) return AddContext(guest.status(), missing + " did not join");
       CISTERN_RETURN_IF_ERROR(Welcome(*std::move(guest)));
     }
     return absl::OkStatus();
@@ -192,7 +193,7 @@ absl::Status Peers::Join(const GroupOptions& group, Deadline deadline) {
   const std::vector<std::string> places = absl::StrSplit(first->text, '\n');
   for (int r = 1; r < rank_; ++r) {
     CISTERN_ASSIGN_OR_RETURN(HostAndPort there, PlaceOf(places, r));
-    if (IsLoopback(there.host)) there.host = address.host;  // rank 0's own machine
+    if (IsLoopback(there.host)) there.host = address.host;  // the rank runs on rank 0's machine
     absl::StatusOr<Introduced> other =
         Introduce(group, {first->secret, nullptr, nullptr}, there, listener.port(), deadline);
     if (!other.ok()) return AddContext(other.status(), absl::StrCat("worker ", r));

@@ -13,25 +13,24 @@
 namespace cistern {
 namespace {
 
-// A worker that is there may be busy for long: worker 0 saves a model, another waits for its data.
+// A live worker may be busy for hours: worker 0 saves a model, or another worker waits for data.
 constexpr std::chrono::milliseconds kPatience = std::chrono::hours(6);
-// A group beside one that stands has all its workers at hand.
+// The workers of a second group are already connected by the first, and join at once.
 constexpr std::chrono::milliseconds kNextLimit = std::chrono::seconds(60);
-// Steps follow each other; what takes long stands between passes, and the group waits for it there.
+// The limit inside a step. Long operations run between passes, where the group waits longer.
 constexpr std::chrono::milliseconds kStepPatience = std::chrono::minutes(5);
 
-// The longest reason of another worker's error that is passed on.
+// Error messages of other workers are truncated to this length.
 constexpr size_t kErrorBytes = 4096;
 
-// What a worker says begins with the code of its status: 0, and then what it has to say, or that of
-// an error, and then why.
+// A message is one byte with a status code, then the text (code 0) or the error message.
 std::string WithCode(const absl::StatusOr<std::string>& said) {
   const char code = static_cast<char>(said.status().code());
   return std::string(1, code) + (said.ok() ? *said : std::string(said.status().message()));
 }
 
 absl::StatusOr<std::string> FromCode(const std::string& text, size_t rank) {
-  if (text.empty()) return absl::InternalError(absl::StrCat("worker ", rank, " said nothing"));
+  if (text.empty()) return absl::InternalError(absl::StrCat("worker ", rank, " sent no status"));
   const auto code = static_cast<absl::StatusCode>(text[0]);
   if (code == absl::StatusCode::kOk) return text.substr(1);
   if (code < absl::StatusCode::kOk || code > absl::StatusCode::kUnauthenticated) {
@@ -45,7 +44,7 @@ uint64_t MachineBytes() {
          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Room for what the workers announce: [size] bytes each.
+// A buffer for the messages that the workers announce. announced: bytes, by rank.
 absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
   uint64_t total = 0, largest = 0;
   size_t from = 0;
@@ -54,7 +53,7 @@ absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
       return absl::InternalError(
           absl::StrCat("worker ", r, " announces a message of ", announced[r], " bytes; ",
                        ProcessGroup::kMaxMessageBytes,
-                       " is the most. See that it is of this version, and its machine"));
+                       " is the limit. Check that it runs this version, and check its machine"));
     }
     total += announced[r];
     if (announced[r] > largest) from = r, largest = announced[r];
@@ -150,7 +149,7 @@ absl::StatusOr<uint64_t> SumOver(ProcessGroup& group, uint64_t own) {
     uint64_t one = 0;
     if (!absl::SimpleAtoi(text, &one)) {
       return absl::InternalError(
-          absl::StrCat("a worker said '", text.substr(0, 100), "' for a number"));
+          absl::StrCat("a worker sent '", text.substr(0, 100), "' instead of a number"));
     }
     sum += one;
   }
@@ -181,7 +180,7 @@ absl::StatusOr<GroupOptions> ProcessGroup::NextGroup() {
   CISTERN_ASSIGN_OR_RETURN(place, FromLeader(place));
   const std::vector<std::string> words = absl::StrSplit(place, ' ');
   if (words.size() != 2 || !absl::SimpleAtoi(words[1], &group.secret.value)) {
-    return absl::InternalError("worker 0 sent no place where the workers meet again");
+    return absl::InternalError("worker 0 sent no address for the next group");
   }
   group.address = absl::StrCat(place_.address.substr(0, place_.address.rfind(':')), ":", words[0]);
   return group;
@@ -197,7 +196,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessGroup::OnDevice(DeviceConte
   CISTERN_ASSIGN_OR_RETURN(GroupOptions group, NextGroup());
   group.deadline = kStepPatience;
   if (device.kind() == DeviceKind::kCpu) return ConnectOverTcp(std::move(group));
-  // All of them or none: a group is of one kind.
+  // NCCL needs every rank: a group uses either NCCL or the host on all of them.
   absl::Status has_nccl = Communicator::CheckGpuGroups();
   const absl::Status all_have = Agree(has_nccl);
   const std::chrono::milliseconds deadline = group.deadline;

@@ -1,4 +1,4 @@
-// Sums over ranks, in the order of ranks.
+// Deterministic sums over ranks: parts are added in rank order.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cistern {
 
-// How an element is added up: in something wider, rounded once at the end.
+// How to sum an element type: accumulate in a wider type, round once at the end.
 struct FloatSum {
   using Element = float;
   using Sum = double;
@@ -34,7 +34,7 @@ struct DoubleSum {
   static Sum Widen(Element x) { return x; }
   static Element Round(Sum x) { return x; }
 };
-struct Int64Sum {  // unsigned, so that it wraps
+struct Int64Sum {  // unsigned, because signed overflow is undefined
   using Element = uint64_t;
   using Sum = uint64_t;
   static Sum Widen(Element x) { return x; }
@@ -45,7 +45,7 @@ struct Int64Sum {  // unsigned, so that it wraps
 template <typename Kind>
 void SumInRankOrder(absl::Span<const void* const> parts, size_t count, void* out) {
   using Element = typename Kind::Element;
-  constexpr size_t kBlock = 512;  // sums that stay in the first cache
+  constexpr size_t kBlock = 512;  // the sums of a block fit into the L1 cache
   typename Kind::Sum sums[kBlock];
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t n = std::min(kBlock, count - begin);

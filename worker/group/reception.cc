@@ -14,10 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Connections that are accepted before those that are there are read again, so that a flood does
-// not push out one that has said its hello.
+// The connections to accept before waiting ones are read again, so that a flood does not displace
+// one whose hello is complete.
 constexpr int kAcceptedAtOnce = 32;
-// After descriptors ran out.
+// The pause after descriptors ran out.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 
 }  // namespace
@@ -31,7 +31,7 @@ absl::StatusOr<Reception::Guest> Reception::Next(Deadline deadline) {
     }
     DropSilent();
     AcceptSome();
-    if (Clock::now() >= deadline) return absl::DeadlineExceededError("nobody came");
+    if (Clock::now() >= deadline) return absl::DeadlineExceededError("no connection arrived");
   }
 }
 
@@ -84,7 +84,7 @@ void Reception::AcceptSome() {
   if (Clock::now() < no_accept_before_) return;
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     absl::StatusOr<Socket> socket = listener_.Accept(Clock::now());
-    if (absl::IsDeadlineExceeded(socket.status())) return;  // nobody is left
+    if (absl::IsDeadlineExceeded(socket.status())) return;  // no pending connection
     if (!socket.ok()) {
       if (!std::exchange(has_warned_, true)) LogWarning(std::string(socket.status().message()));
       no_accept_before_ = Clock::now() + kAcceptAgain;

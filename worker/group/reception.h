@@ -1,8 +1,8 @@
-// Where the processes of a group are let in: reads the hellos (hello.h) of all connections to a
-// port side by side, and keeps those that show the group's secret.
+// Admission to a process group: reads the hellos (hello.h) of all connections to a port
+// concurrently, and keeps those that present the group secret.
 //
-// All others come from other programs, other runs, or people who look for a way in. They are
-// dropped without an answer and counted; they are no error of the group, and nobody waits for them.
+// All other connections come from other programs, other runs or attackers. The reception drops them
+// without an answer and counts them. They are not an error of the group and do not delay it.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ namespace cistern {
 // Threads: one.
 class Reception {
  public:
-  // The longest that a connection may take for its hello, and the most that may be at it: the
-  // oldest makes room.
+  // The time limit of a hello, and the number of connections that may be sending one: the oldest is
+  // dropped to make room.
   static constexpr std::chrono::seconds kHelloTime{5};
   static constexpr size_t kMaxWaiting = 256;
 
@@ -29,31 +29,31 @@ class Reception {
     Socket socket;
   };
 
-  // listener: outlives this.
+  // listener: must outlive this object.
   Reception(const Listener& listener, uint64_t secret,
             std::chrono::milliseconds hello_time = kHelloTime)
       : listener_(listener), secret_(secret), hello_time_(hello_time) {}
 
-  // The next connection that shows the secret; whose rank and size are not checked. May be called
-  // again after kDeadlineExceeded: hellos that were begun are kept.
+  // The next connection that presents the secret. Its rank and size are not checked. May be called
+  // again after kDeadlineExceeded: partial hellos are kept.
   absl::StatusOr<Guest> Next(Deadline deadline);
 
   // "dropped 12 connections that are not of this run: 2 silent, 10 with another secret";
-  // empty if there were none.
+  // empty if none were dropped.
   std::string Dropped() const;
 
  private:
   enum Reason { kSilent, kClosed, kOtherProgram, kOtherSecret, kMadeRoom, kReasons };
-  // A connection that has not said all of its hello.
+  // A connection whose hello is incomplete.
   struct Waiting {
     Socket socket;
     Deadline until;
     std::string bytes;
   };
 
-  // Until something can be read, the deadline, or the end of somebody's time.
+  // Waits for bytes to read, the deadline, or the end of a connection's time.
   absl::Status Wait(Deadline deadline);
-  // Reads what has come from waiting_[i]; whether that completes a right hello.
+  // Reads the available bytes of waiting_[i]; true if they complete a correct hello.
   bool Read(size_t i, Guest* guest);
   void AcceptSome();
   void DropSilent();
@@ -64,7 +64,7 @@ class Reception {
   const std::chrono::milliseconds hello_time_;
   std::vector<Waiting> waiting_;  // oldest first
   std::array<uint64_t, kReasons> dropped_{};
-  bool has_warned_ = false;  // that descriptors ran out
+  bool has_warned_ = false;  // about exhausted descriptors
   Deadline no_accept_before_{};
 };
 

@@ -22,15 +22,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBacklog = 1024;
-constexpr std::chrono::milliseconds kRetry{20};  // between two tries to connect
+constexpr std::chrono::milliseconds kRetry{20};  // between two attempts to connect
 
 absl::Status SystemError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-// Small messages at once, and no blocking calls. A machine that is gone without a word (its power,
-// its network) is asked three times, and has ended the connection after a minute; the system's own
-// numbers make that two hours.
+// Disables Nagle's algorithm and blocking calls, and detects dead hosts (lost power or network)
+// within one minute, by three keepalive probes; the system's defaults take two hours.
 void Prepare(int descriptor) {
   const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -51,7 +50,7 @@ absl::Status WaitFor(int descriptor, short events, Deadline deadline) {
   }
 }
 
-// One try at one address that the name stands for.
+// One attempt at one address of the host name.
 absl::StatusOr<Socket> TryConnect(const addrinfo& to, Deadline deadline) {
   Socket socket(::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return SystemError("socket");
@@ -84,7 +83,7 @@ bool IsLoopback(const std::string& host) {
 
 absl::StatusOr<Listener> Listener::Open(uint16_t port, bool only_loopback) {
   Listener listener;
-  sockaddr_in6 v6{};  // both kinds of addresses
+  sockaddr_in6 v6{};  // accepts IPv6 and IPv4
   v6.sin6_family = AF_INET6;
   v6.sin6_port = htons(port);
   sockaddr_in v4{};  // where the machine has no IPv6
@@ -106,7 +105,7 @@ absl::StatusOr<Listener> Listener::Open(uint16_t port, bool only_loopback) {
     if (!is_taken) return failed;
     return absl::Status(failed.code(),
                         absl::StrCat(failed.message(), ": another process, perhaps another worker ",
-                                     "of this rank, is there; end it, or choose another port"));
+                                     "of this rank, uses it; end it, or choose another port"));
   }
   Prepare(descriptor);
   sockaddr_storage bound{};
@@ -128,7 +127,7 @@ absl::StatusOr<Socket> Listener::Accept(Deadline deadline) const {
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "a connection to port ", port_, " cannot be accepted: ", std::strerror(errno),
-          "; see ulimit -n, and who connects there"));
+          "; check ulimit -n, and which clients connect there"));
     }
   }
 }
@@ -140,7 +139,7 @@ absl::StatusOr<HostAndPort> ParseAddress(const std::string& address) {
   if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
       port == 0 || port > 65535 || colon == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", address, "' is no address of worker 0; it must be host:port"));
+        absl::StrCat("'", address, "' is not an address of worker 0; it must be host:port"));
   }
   parsed.host = address.substr(0, colon);
   if (parsed.host.size() > 2 && parsed.host.front() == '[' && parsed.host.back() == ']') {
@@ -180,7 +179,7 @@ std::string HostOf(const Socket& socket) {
   getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&peer), &size);
   getnameinfo(reinterpret_cast<sockaddr*>(&peer), size, host, sizeof(host), nullptr, 0,
               NI_NUMERICHOST);
-  const std::string text = host, mapped = "::ffff:";  // IPv4, seen by a socket of both kinds
+  const std::string text = host, mapped = "::ffff:";  // IPv4 address mapped into IPv6
   return text.rfind(mapped, 0) == 0 ? text.substr(mapped.size()) : text;
 }
 

@@ -13,7 +13,7 @@ namespace cistern {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// A socket's descriptor; closed by the destructor. Not blocking.
+// Owns the descriptor of a non-blocking socket; the destructor closes it.
 class Socket {
  public:
   Socket() = default;
@@ -32,21 +32,21 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// Whether a host is this machine for itself: "localhost", 127.x, ::1.
+// Whether a host name or address is this machine's loopback: "localhost", 127.x, ::1.
 bool IsLoopback(const std::string& host);
 
 // Accepts connections on a port.
 class Listener {
  public:
-  // port 0: one that is free. only_loopback: nobody comes from another machine; else on all of this
-  // machine's addresses. kUnavailable if the port is taken.
+  // port 0: a free port. only_loopback: refuses connections from other machines; else listens on
+  // all addresses. kUnavailable if the port is taken.
   static absl::StatusOr<Listener> Open(uint16_t port, bool only_loopback = false);
 
   bool is_open() const { return socket_.is_open(); }
   uint16_t port() const { return port_; }
   int descriptor() const { return socket_.descriptor(); }
-  // kDeadlineExceeded if nobody comes; kResourceExhausted if this process or machine can open no
-  // more connections.
+  // kDeadlineExceeded without a connection; kResourceExhausted if this process or machine can open
+  // no more of them.
   absl::StatusOr<Socket> Accept(Deadline deadline) const;
 
  private:
@@ -61,20 +61,20 @@ struct HostAndPort {
 };
 absl::StatusOr<HostAndPort> ParseAddress(const std::string& address);
 
-// Tries until the deadline: the other side may start later.
+// Retries until the deadline, because the other side may start later.
 absl::StatusOr<Socket> ConnectTo(const HostAndPort& address, Deadline deadline);
 
-// The other side's host as a number, "10.0.0.3".
+// The other side's address in numeric form, "10.0.0.3".
 std::string HostOf(const Socket& socket);
 
-// All of it, or an error: kDeadlineExceeded, or kUnavailable if the connection is gone.
+// Send or receive exactly `count` bytes. kDeadlineExceeded; kUnavailable if the connection closes.
 absl::Status SendAll(const Socket& socket, const void* bytes, size_t count, Deadline deadline);
 absl::Status ReceiveAll(const Socket& socket, void* bytes, size_t count, Deadline deadline);
 
-// Whether the other side has closed it. (Nothing that it sent is lost.)
+// Whether the other side has closed the connection. Does not consume received bytes.
 bool HasEnded(const Socket& socket);
 
-// Milliseconds from now, rounded up, for poll(); 0 once it has passed.
+// Milliseconds until `deadline`, rounded up, for poll(); 0 once it has passed.
 int MillisecondsUntil(Deadline deadline);
 
 }  // namespace cistern

@@ -1,6 +1,6 @@
-// Every call is one or two exchanges between all (peers.h). A sum of n numbers from p
-// ranks moves 2 n (p - 1) / p of them in and out of each, as a ring does: rank r adds up the r-th
-// slice, then hands it out.
+// Every call is one or two all-to-all exchanges (peers.h). A sum of n numbers over p ranks moves
+// 2 n (p - 1) / p numbers into and out of each rank, like a ring: rank r adds up slice r, then
+// sends it to all (reduce-scatter, all-gather).
 #include "worker/group/tcp_communicator.h"
 
 #include <cstring>
@@ -64,13 +64,13 @@ class TcpCommunicator : public Communicator {
     return peers_->Exchange({"AllToAll", 0, 0}, send_, receive_);
   }
 
-  // Of a long message each rank first gets its slice, then hands it on, so that the root's network
-  // carries it once.
+  // A long message is scattered in slices, and each rank then sends its slice to all. Thus the
+  // message leaves the root only once.
   absl::Status Broadcast(void* data, size_t bytes, int root, Stream& stream) override {
     CISTERN_RETURN_IF_ERROR(Check(stream));
     if (root < 0 || root >= size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Broadcast: rank ", root, " is none of a group of ", size()));
+          absl::StrCat("Broadcast: rank ", root, " is not in a group of ", size()));
     }
     const auto from = static_cast<size_t>(root);
     const CallShape call = {"Broadcast", bytes, static_cast<uint32_t>(root)};
@@ -102,13 +102,13 @@ class TcpCommunicator : public Communicator {
   static absl::Status Check(Stream& stream) {
     if (stream.device() != DeviceKind::kCpu) {
       return absl::InvalidArgumentError(
-          "a communicator of the CPU was given a GPU's stream; Communicator::OnGpu makes one for "
-          "it");
+          "a CPU communicator was given a GPU stream; create one for the GPU with "
+          "Communicator::OnGpu");
     }
     return stream.status();
   }
 
-  // Where the slice of rank r begins.
+  // The first element of rank r's slice.
   size_t SliceBegin(size_t count, size_t r) const {
     return count / Ranks() * r + std::min(count % Ranks(), r);
   }
@@ -133,7 +133,7 @@ class TcpCommunicator : public Communicator {
     }
   }
 
-  // Every rank has its own slice, and gives it to all.
+  // All-gather: every rank sends its own slice to all.
   absl::Status HandOut(const CallShape& call, void* data, size_t count, size_t element) {
     for (size_t r = 0; r < Ranks(); ++r) {
       send_[r] = Slice(data, count, element, Own());
@@ -146,7 +146,7 @@ class TcpCommunicator : public Communicator {
   std::vector<char> scratch_;  // grows to the largest call
   std::vector<SentPart> send_;
   std::vector<ReceivedPart> receive_;
-  std::vector<const void*> parts_;  // by rank: of a slice
+  std::vector<const void*> parts_;  // by rank: that rank's part of a slice
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The communicator of processes that compute on CPUs: TCP between each two of them (peers.h).
+// The communicator of ranks that compute on CPUs: a TCP connection per pair of ranks (peers.h).
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace cistern {
 
-// Waits until every process of the group is connected. kInvalidArgument for a group that cannot be;
-// other errors as Peers::Connect.
+// Waits until every rank of the group is connected. kInvalidArgument for an invalid group; other
+// errors as Peers::Connect.
 absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(GroupOptions group);
 
 }  // namespace cistern

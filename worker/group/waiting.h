@@ -1,4 +1,4 @@
-// Waiting that a signal ends.
+// Waits that a signal can end.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace cistern {
 // The longest that a signal goes unnoticed.
 inline constexpr std::chrono::milliseconds kSignalSlice{500};
 
-// Waits for something in slices, between which a signal ends it (kCancelled). `wait` gets the end
-// of its slice, and is called again after kDeadlineExceeded.
+// Waits in time slices and checks for a signal after each (kCancelled). `wait` gets the end of its
+// slice as deadline, and is called again after kDeadlineExceeded.
 template <typename Wait>
 auto UntilInterrupted(const GroupOptions& group, Deadline deadline, const Wait& wait)
     -> decltype(wait(deadline)) {

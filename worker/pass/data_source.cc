@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// Bytes that one distinct key of each input costs: its value in every table that reads the input.
+// The bytes of one distinct key, by input: its values in all tables that read the input.
 absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
   std::vector<size_t> bytes(config.data.sparse.size(), 0);
   for (const EmbeddingConfig& embedding : config.embeddings) {
@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
   return bytes;
 }
 
-// A file that is not there is a mistake of who named it, not of the data.
+// Opens the data that the user named. A missing file is a wrong argument, not bad data.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data) {
   absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
   if (!absl::IsNotFound(reader.status())) return reader;
@@ -32,8 +32,8 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& da
                                                  "; paths count from the current folder"));
 }
 
-// Who collects the keys of a run's passes; null: the host. A GPU does, but where clicks are counted
-// among several workers: the host counts them, each where it occurs.
+// The device collector of the keys of a run's passes; null: the host collects them. A GPU collects
+// keys unless several workers count clicks, which the host counts per occurrence.
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& config,
                                                           DeviceContext& device,
                                                           ProcessGroup* group) {
@@ -106,9 +106,9 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
   const uint64_t wanted = config.cistern.pass_memory_mb << 20;
   if (device.kind() == DeviceKind::kCpu) return {wanted, false};
-  // The rest is for CUDA's libraries, which take theirs later.
+  // Leaves 1/16 for CUDA's libraries, which allocate later.
   const uint64_t left = (device.pool().cap_bytes() - device.pool().bytes()) / 16 * 15;
-  // Two stages carry rows; a pass that is smaller than a chunk takes smaller ones.
+  // Two stages carry rows; a pass smaller than a chunk uses smaller chunks.
   constexpr uint64_t kChunks = 2 * RowStage::kChunks, kStages = kChunks * RowStage::kChunkBytes;
   const uint64_t most = std::max(left > kStages ? (left - kStages) / 4 : 0, left / (4 + kChunks));
   return {std::min(wanted, most), most < wanted};

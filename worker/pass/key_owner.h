@@ -1,4 +1,4 @@
-// Which of several workers a key belongs to.
+// The rank that owns a key.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cistern {
 
-// By its hash: as many keys for each, whatever the keys are.
+// Assigns owners by hash, so that every worker owns about as many keys, whatever the key values.
 inline uint32_t OwnerOf(Key key, uint32_t workers) {
   return static_cast<uint32_t>((MixKey(key) >> 32) * workers >> 32);
 }

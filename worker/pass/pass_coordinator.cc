@@ -8,9 +8,9 @@
 namespace cistern {
 namespace {
 
-// A batch costs one exchange: what an owner holds is at most what it held before and what it is
-// told of now, and while that fits nobody need know how many of these it knew already. Only where a
-// pass may be full is there a second one, with the exact numbers.
+// A batch costs one exchange. An owner then holds at most the keys that it held before plus the
+// keys it receives now; while that bound fits, the number of duplicates does not matter. Only when
+// the pass may be full does a second exchange share the exact numbers.
 class GroupCoordinator : public PassCoordinator {
  public:
   GroupCoordinator(ProcessGroup& group, const std::vector<size_t>& value_bytes) : group_(group) {
@@ -24,7 +24,7 @@ class GroupCoordinator : public PassCoordinator {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
                              own.ok() ? group_.TryExchange(Messages(*own, OwnedBytes(), keys))
                                       : group_.TryExchange(own.status()));
-    std::vector<Claim> claims;  // by worker, with the most that it may own
+    std::vector<Claim> claims;  // by worker, with the upper bound of what it owns
     std::vector<uint64_t> most(group_.size());
     for (size_t r = 0; r < said.size(); ++r) {
       MessageReader reader(said[r], r);
@@ -36,7 +36,7 @@ class GroupCoordinator : public PassCoordinator {
       for (size_t owner = 0; owner < named.size(); ++owner) most[owner] += named[owner];
       if (claims[r].samples != own->samples) return OtherData(r, claims[r].samples, own->samples);
       CISTERN_RETURN_IF_ERROR(Learn(r, &reader));
-      if (!reader.at_end()) return reader.Wrong("names keys of more inputs than there are");
+      if (!reader.at_end()) return reader.Wrong("sent keys of more inputs than exist");
     }
     const Claim shortest = Shortest(claims, most);
     if (shortest.bytes <= shortest.budget) return shortest;
@@ -58,7 +58,7 @@ class GroupCoordinator : public PassCoordinator {
   }
 
  private:
-  // How much there was of an input.
+  // The size of an input's owned keys, to roll back to.
   struct Size {
     size_t keys = 0;
     std::vector<size_t> asked;
@@ -89,8 +89,8 @@ class GroupCoordinator : public PassCoordinator {
     return all;
   }
 
-  // To each worker: the claim, the bytes of the keys that are owned here, those of the keys that
-  // each owner is told of now, and the keys that are its own, by input.
+  // The message to each worker: the claim, the bytes of the keys owned here, the bytes of the keys
+  // sent to each owner now, and the keys that the receiver owns, by input.
   std::vector<std::string> Messages(const Claim& own, uint64_t held_bytes,
                                     absl::Span<const absl::Span<const Key>> keys) const {
     const uint32_t workers = group_.size();
@@ -114,7 +114,7 @@ class GroupCoordinator : public PassCoordinator {
     return messages;
   }
 
-  // Takes the keys that worker r has named.
+  // Adds the keys that worker r has sent.
   absl::Status Learn(size_t r, MessageReader* reader) {
     std::vector<Key> keys;
     for (OwnedKeys& owned : owned_) {
@@ -127,13 +127,14 @@ class GroupCoordinator : public PassCoordinator {
     return absl::OkStatus();
   }
 
-  // The claim of the worker that has the least left, or lacks the most; owned: bytes, by worker.
+  // The claim of the worker with the least memory left, or the largest deficit. owned: bytes, by
+  // worker.
   static Claim Shortest(const std::vector<Claim>& claims, const std::vector<uint64_t>& owned) {
     Claim shortest;
     for (size_t r = 0; r < claims.size(); ++r) {
       Claim claim = claims[r];
       claim.bytes += owned[r];
-      // budget - bytes of both, compared without a difference that may be negative.
+      // Compares budget - bytes of both claims without unsigned underflow.
       if (r == 0 || claim.budget + shortest.bytes < shortest.budget + claim.bytes) shortest = claim;
     }
     return shortest;
@@ -142,14 +143,14 @@ class GroupCoordinator : public PassCoordinator {
   absl::Status OtherData(size_t other, uint64_t there, uint64_t here) const {
     return absl::FailedPreconditionError(
         absl::StrCat("worker ", other, " reads other data: its next batch has ", there,
-                     " samples, that of worker ", group_.rank(), " has ", here,
+                     " samples, the batch of worker ", group_.rank(), " has ", here,
                      "; give all workers the same files"));
   }
 
   ProcessGroup& group_;
   std::vector<size_t> key_bytes_;  // by input: a key and its value
-  std::vector<OwnedKeys> owned_;   // by input, of the pass that is made
-  std::vector<Size> before_;       // by input: without the batch that was agreed on last
+  std::vector<OwnedKeys> owned_;   // by input, of the current pass
+  std::vector<Size> before_;       // by input: the size before the last agreed batch
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How workers that make their passes side by side agree where a pass ends.
+// The pass coordinator of a process group: workers agree where each pass ends.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace cistern {
 
-// Batch by batch each tells the owners of keys which new ones its part has, and all count alike
-// what the pass then takes of each one's memory: the values of the keys that it owns, and its parts
-// of the batches. value_bytes: as PassOptions. group outlives it, and is used by the thread of the
-// PassSource.
+// For every batch, each worker sends the new keys of its part to their owners, and all workers
+// compute the same memory use of the pass on each worker: the values of the keys that it owns, and
+// its parts of the batches. value_bytes: as in PassOptions. group: must outlive the coordinator;
+// used by the thread of the PassSource.
 std::unique_ptr<PassCoordinator> CoordinatorOf(ProcessGroup& group,
                                                const std::vector<size_t>& value_bytes);
 

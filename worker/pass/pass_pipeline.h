@@ -1,8 +1,8 @@
-// Makes the next pass ready while the current one trains: read, de-duplicate, pull.
+// Prepares the next pass while the current one trains: read, deduplicate, pull.
 //
 // A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
-// last update of n. Such rows are carried over on the device when n ends. All others are pulled
-// from committed state, which then needs the commit of pass n - 1 but not that of n.
+// last update of n. Such rows are carried over on the device when n ends. All other rows are pulled
+// from committed state, which needs the commit of pass n - 1 but not that of n.
 #pragma once
 
 #include <memory>
@@ -26,29 +26,28 @@ namespace cistern {
 struct ReadyPass {
   std::unique_ptr<Pass> pass;
   std::vector<std::unique_ptr<PassTable>> tables;  // by embedding
-  // By embedding: rows of keys that the pass before holds, too, there and here.
+  // The rows of keys that the previous pass also holds: in its table (from) and in this one (to).
   struct Carried {
     std::vector<Row> from, to;
   };
-  std::vector<Carried> carried;
+  std::vector<Carried> carried;  // by embedding
 };
 
-// Copies the carried rows out of `before`, which the device is done with.
+// Copies the carried rows from `before`, on which the device has finished its work.
 absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now);
 
-// Threads: Next is called by one thread; the pipeline has one thread of its own.
+// Threads: one thread calls Next; the pipeline has one thread of its own.
 class PassPipeline {
  public:
-  // config, client, device and group (that of `source`; may be null) outlive this; source and group
-  // are used by the pipeline's thread only. A thread that waits for its group keeps the destructor
-  // waiting, until the group is interrupted.
+  // config, client, device and group (that of `source`; may be null) must outlive this object. Only
+  // the pipeline's thread uses source and group. The destructor blocks while that thread waits for
+  // the group, until the group is interrupted.
   PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
                ProcessGroup* group, std::unique_ptr<PassSource> source);
   ~PassPipeline();
 
-  // Waits for the next pass; null at the end of the data. Call it only when the pass that it
-  // returned before is committed: from then on the one after the next is prepared, from committed
-  // state.
+  // Waits for the next pass; null at the end of the data. Call it only once the previously returned
+  // pass is committed, because it starts the preparation of a further pass from committed state.
   absl::StatusOr<std::shared_ptr<ReadyPass>> Next();
 
  private:
@@ -62,13 +61,13 @@ class PassPipeline {
   DeviceContext& device_;
   ProcessGroup* const group_;
   const std::unique_ptr<PassSource> source_;
-  RowStage stage_;  // of the pipeline's thread
+  RowStage stage_;  // used by the pipeline's thread
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool filled_ ABSL_GUARDED_BY(mutex_) = false;  // slot_ holds a pass, an error or the end
   absl::StatusOr<std::shared_ptr<ReadyPass>> slot_ ABSL_GUARDED_BY(mutex_);
-  ThreadPool thread_{1};  // last: its destructor waits for Run, which uses all of the above
+  ThreadPool thread_{1};  // last: its destructor waits for Run, which uses all members above
 };
 
 }  // namespace cistern

@@ -18,7 +18,7 @@ class InputExchange {
       : group_(group), options_(options), input_(input), pass_(*pass) {}
 
   absl::Status Run() {
-    // Clicks are counted from the segments, which a GPU would make later.
+    // Clicks are counted from the segments, which a GPU makes only later.
     CISTERN_CHECK(!is_collected() || !counts());
     CISTERN_RETURN_IF_ERROR(FindOwners());
     for (Batch& batch : pass_.batches) batch.exchanged.resize(batch.sparse.size());
@@ -30,37 +30,36 @@ class InputExchange {
   ExchangedRows& exchanged(Batch& batch) const { return batch.exchanged[input_]; }
   bool counts() const { return options_.count_clicks[input_]; }
 
-  // A GPU has collected the keys: place k is that of the k-th of them, in the order of mixed keys.
+  // Whether a GPU has collected the keys. Then place k is that of the k-th key, by mixed key.
   bool is_collected() const { return !pass_.collected.empty(); }
 
-  // Asks the owner of every key for its row there, and gives every key its place: by owner.
+  // Asks the owner of every key for its row there, and assigns each key a place, by owner.
   absl::Status FindOwners();
-  // By owner, in the order in which it learned of them: places of collected keys, or rows of the
-  // pass as it was made.
+  // By owner, in order of arrival there: places of collected keys, or rows of the pass as cut.
   std::vector<std::vector<uint32_t>> KeysByOwner() const;
-  // Keeps the keys of batches where they are wanted, and only there.
+  // Keeps the keys of batches where the options ask for them, and drops them elsewhere.
   void KeepKeys();
-  // Of keys that have their places. rows: by key; places: those asked of each owner.
+  // For keys that have places. rows: the answers, by owner and key; places: the requests, by owner.
   void TakeAnswers(const std::vector<std::vector<Row>>& rows,
                    const std::vector<std::vector<uint32_t>>& places);
-  // Of others: puts them by owner, then by row there. keys: those asked of each owner.
+  // For keys without places: sorts them by owner, then by row there. keys: the requests, by owner.
   void Order(const std::vector<std::vector<Row>>& rows,
              const std::vector<std::vector<uint32_t>>& keys);
-  // The messages to the owners: which rows the batches take.
+  // The messages to the owners: the rows that the batches take.
   std::vector<std::string> AskForRows();
-  // The places that a batch takes, ascending; its rows count in them afterwards.
+  // Returns the places that a batch takes, ascending; renumbers its rows as indices into them.
   std::vector<uint32_t> PlacesTaken(SparseBatch* sparse);
   std::vector<uint32_t> Compact(SparseBatch* sparse);
   void MakeSegments(SparseBatch* sparse);
-  // Of the rows [begin, end) of a batch.
+  // Appends the counts of the rows [begin, end) of a batch.
   void CountClicks(const Batch& batch, size_t begin, size_t end, std::string* message) const;
-  // From the messages of the others: what the batches give.
+  // Reads the requests of the other workers: the rows that the batches give.
   absl::Status Serve(const std::vector<std::string>& asked);
   absl::Status TakeRows(MessageReader* reader, ExchangedRows* out) const;
-  // occurrences: of a row, as CountClicks makes them.
+  // occurrences: those of a row, in the format of CountClicks.
   absl::Status CheckOccurrences(const Batch& batch, const std::vector<uint32_t>& occurrences,
                                 const MessageReader& reader) const;
-  // occurrences: by row that is given.
+  // occurrences: by given row.
   static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
                              ExchangedRows* out);
 
@@ -69,12 +68,12 @@ class InputExchange {
   const size_t input_;
   Pass& pass_;
   SegmentBuilder segments_;
-  std::vector<uint32_t> place_ends_;  // by owner: where the places of its keys end
+  std::vector<uint32_t> place_ends_;  // by owner: one past the last place of its keys
   std::vector<Row> there_;            // by place: the row at the owner
-  // Of keys that the host has collected.
-  std::vector<uint32_t> place_;    // by row of the pass as it was made
-  std::vector<uint32_t> compact_;  // by place: among the rows that a batch takes
-  std::vector<uint32_t> stamp_;    // by place: the last batch that has it, counted from 1
+  // For keys that the host has collected.
+  std::vector<uint32_t> place_;    // by row of the pass as cut
+  std::vector<uint32_t> compact_;  // by place: index among the rows that a batch takes
+  std::vector<uint32_t> stamp_;    // by place: the last batch that takes it, counted from 1
   uint32_t batch_ = 0;
 };
 
@@ -205,7 +204,7 @@ void InputExchange::MakeSegments(SparseBatch* sparse) {
   }
 }
 
-// Of each row that is taken: how often the batch holds it, and each time its slot and its label.
+// Appends for each row: its number of occurrences in the batch, then slot and label of each.
 void InputExchange::CountClicks(const Batch& batch, size_t begin, size_t end,
                                 std::string* message) const {
   const SparseBatch& sparse = batch.sparse[input_];
@@ -255,7 +254,7 @@ absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
     if (counts()) SumOccurrences(occurrences, &out);
   }
   for (const MessageReader& reader : readers) {
-    if (!reader.at_end()) return reader.Wrong("asks for rows of more batches than there are");
+    if (!reader.at_end()) return reader.Wrong("asks for rows of more batches than exist");
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,5 @@
-// What workers that make their passes side by side tell each other once they have cut one: who
-// holds which row, and which rows each batch takes from whom. After that a step of training knows
-// all that it has to exchange.
+// Plans the row exchange of a pass that several workers share: the owner of each row, and the rows
+// that each batch takes from each worker. A training step thus knows all its exchanges in advance.
 #pragma once
 
 #include <vector>
@@ -12,18 +11,18 @@
 namespace cistern {
 
 struct ExchangeOptions {
-  // Training: the batches get their segments, or a GPU makes them where it has collected the keys.
+  // For training: gives the batches their segments, unless a GPU that collected the keys makes
+  // them.
   bool segments = true;
-  // By input: the keys of the batches are wanted (SparseBatch::keys), beside their rows.
+  // By input: keep the keys of the batches (SparseBatch::keys) in addition to their rows.
   std::vector<bool> keep_keys;
-  // By input: occurrences and clicks of rows are counted. Not of keys that a GPU has collected.
+  // By input: count occurrences and clicks of rows. Not for keys that a GPU has collected.
   std::vector<bool> count_clicks;
 };
 
-// Gives the batches what they take from and give to each worker (Batch::exchanged), where every key
-// of the pass has its owner (Pass::owned). Pass::keys become those that this worker owns, in the
-// order in which it learned of them: batch by batch, worker by worker. A pure function of the parts
-// of the pass.
+// Fills in the rows that each batch takes from and gives to each worker (Batch::exchanged) and the
+// owner of every key (Pass::owned). Reduces Pass::keys to the keys that this worker owns, in the
+// order of arrival: batch by batch, worker by worker. A pure function of the parts of the pass.
 absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, Pass* pass);
 
 }  // namespace cistern

@@ -45,8 +45,8 @@ absl::StatusOr<Position> BestState::PositionOf(PassId pass) const {
   if (absl::IsNotFound(text.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the state of the best epoch, ", StateOf(pass),
-                     ", is not there: give the --out folder that the run had, or go on without "
-                     "it: --set cistern.keep_best=false"));
+                     ", does not exist: use the --out folder of that run, or continue without the "
+                     "best epoch: --set cistern.keep_best=false"));
   }
   if (!text.ok()) return text.status();
   absl::StatusOr<Position> position = ParsePosition(*text);
@@ -66,7 +66,7 @@ absl::Status BestState::CopyTo(PassId pass, const std::string& folder) const {
 
 void BestState::KeepOnly(PassId pass) {
   const absl::StatusOr<std::vector<std::string>> names = files_.List(folder_);
-  if (!names.ok()) return;  // a leftover folder is no failure of the run
+  if (!names.ok()) return;  // a leftover folder does not fail the run
   for (const std::string& name : *names) {
     const std::string state = absl::StrCat(folder_, "/", name);
     if (state != StateOf(pass)) RemoveTree(files_, state).IgnoreError();

@@ -1,12 +1,12 @@
-// The state of the best epoch (cistern.keep_best), kept on disk while training goes on.
+// The state of the best epoch (cistern.keep_best), kept on disk while training continues.
 //
 //   FOLDER/pass-<n>/model/         the committed rows of pass n, as a model folder
-//   FOLDER/pass-<n>/position.json  the position of that commit; written last: without it there is
-//                                  no state
+//   FOLDER/pass-<n>/position.json  the position of that commit; written last, so that a folder
+//                                  without it is incomplete
 //
-// FOLDER is OUT/best. A new best is written beside the old one, and the old one goes only after a
-// durable commit whose position names the new one (KeepOnly): so whatever commit a run goes back
-// to, the state that its position names is there.
+// FOLDER is OUT/best. A new best state is written next to the old one. The old one is removed only
+// after a durable commit whose position names the new one (KeepOnly). Hence the state that a
+// position names exists for every commit that a run can go back to.
 #pragma once
 
 #include <string>
@@ -21,18 +21,18 @@ namespace cistern {
 // Threads: one at a time.
 class BestState {
  public:
-  // out_dir: of the run; empty: a folder of this process among the temporary ones. files outlives
-  // this.
+  // out_dir: the run's output folder; empty: a temporary folder of this process. files must outlive
+  // this object.
   BestState(FileSystem& files, const std::string& out_dir);
 
-  // Keeps committed state as that of `position`, whose commit it is.
+  // Saves the committed state together with the position of its commit.
   absl::Status Save(ParameterClient& client, const Position& position);
-  // kFailedPrecondition, with the cure, if the state of `pass` is not there.
+  // kFailedPrecondition, with the fix, if the state of `pass` does not exist.
   absl::StatusOr<Position> PositionOf(PassId pass) const;
-  // Makes it the committed state again, with `position` and the clock of that commit.
+  // Commits the saved state of `pass` again, with `position` and the clock of that commit.
   absl::Status Restore(ParameterClient& client, PassId pass, const Position& position,
                        const v1::StepClock& clock);
-  // Gives `folder` the rows of `pass`, in place of what is there; the servers are not touched.
+  // Replaces `folder` with the model of `pass`; does not touch the servers.
   absl::Status CopyTo(PassId pass, const std::string& folder) const;
 
   void KeepOnly(PassId pass);

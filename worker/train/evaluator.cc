@@ -15,8 +15,7 @@
 namespace cistern {
 namespace {
 
-// The loss of a model as its average over evaluation data: labels weighted and masked as the loss
-// layer does.
+// Configures the log loss like the model's loss layer: the same label weights and masks.
 void TakeLoss(const LayerConfig& loss, MetricOptions* options) {
   if (loss.type == "MultiCrossEntropyLoss") options->label_weights = loss.target_weight;
 }
@@ -36,7 +35,7 @@ MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
 
 using Groups = std::vector<std::optional<Key>>;
 
-// The key that tells each sample's group; nullopt where the slot is empty.
+// The group key of each sample; nullopt for an empty slot.
 absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const GroupSlot& group,
                                 const ModelConfig& config) {
   const SparseBatch& sparse = batch.sparse[group.input];
@@ -47,7 +46,7 @@ absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const Grou
       return absl::InvalidArgumentError(
           absl::StrCat(config.path, ": cistern.gauc_slot: a sample has ", offset[1] - offset[0],
                        " keys in slot ", group.slot, " of '", config.data.sparse[group.input].top,
-                       "'; the slot of a group holds one at most"));
+                       "'; a group slot holds at most one"));
     }
     if (offset[1] == offset[0]) continue;
     groups[i] = sparse.keys.empty() ? pass.keys[group.input].keys()[sparse.rows[*offset]]
@@ -56,7 +55,7 @@ absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const Grou
   return groups;
 }
 
-// The log-odds of each label: its logit, and that of the second of two classes (loss.h).
+// The log-odds of each label: its logit or, for two classes, that of the second class (loss.h).
 std::vector<double> MarginsOf(const std::vector<float>& logits, size_t predictions) {
   if (logits.size() == predictions) return {logits.begin(), logits.end()};
   CISTERN_CHECK(logits.size() == 2 * predictions);
@@ -97,7 +96,7 @@ Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& 
 absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
                                    std::vector<std::unique_ptr<PassTable>>& tables,
                                    uint64_t* unseen) {
-  CISTERN_RETURN_IF_ERROR(device_.stream().Wait());  // it may work on the rows of `live`
+  CISTERN_RETURN_IF_ERROR(device_.stream().Wait());  // pending steps may update the rows of `live`
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {
     const size_t input = config_.embeddings[e].input;
     const TableId id = static_cast<TableId>(e);

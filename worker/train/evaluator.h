@@ -1,5 +1,5 @@
-// Scores evaluation data with a model: exact AUC, log loss, and what else solver.eval_metrics asks
-// for (worker/model/metric/metric_set.h, which also says what they take of memory).
+// Scores a model on evaluation data: exact AUC, log loss, and the metrics in solver.eval_metrics
+// (worker/model/metric/metric_set.h, which also documents their memory use).
 #pragma once
 
 #include <functional>
@@ -16,39 +16,38 @@
 
 namespace cistern {
 
-// The data of one evaluation, cut into passes. Data that fits one pass is read once and kept, so
-// that evaluating again costs no reading; of more data, as much as the model's cache_eval_data
-// says.
+// Evaluates one data set, cut into passes. Data that fits into one pass is read once and kept for
+// later evaluations; of larger data, the batches that the model's cache_eval_data requests are
+// kept.
 //
 // Threads: one at a time.
 class Evaluator {
  public:
-  // labels: what they may be; those that are none have no score. files: file lists or data files;
-  // empty: the model's eval_source. max_batches: 0 = all of it.
-  // device: the model's; stage and group (the workers of the model; null: alone): of the thread
-  // that calls Run. What is borrowed outlives this.
+  // labels: the accepted label values; absent labels are not scored. files: file lists or data
+  // files; empty: the model's eval_source. max_batches: 0 = all of it.
+  // device: the model's. stage, group (the workers of the model; null: a single worker): used by
+  // the thread that calls Run. Borrowed objects must outlive this one.
   Evaluator(const ModelConfig& config, ParameterClient& client, Model& model, RowStage& stage,
             DeviceContext& device, ProcessGroup* group, LabelRule labels,
             std::vector<std::string> files, uint64_t max_batches);
 
-  // Called with each batch and its predictions [size, label_dim], in the order of the data; a
-  // worker that is not alone has its part of them.
+  // Receives each batch and its predictions, [size, label_dim], in the order of the data; with
+  // several workers, only this worker's part.
   using Visit = std::function<absl::Status(const Batch&, const std::vector<float>& predictions)>;
 
-  // Predicts everything. Rows come from `live` (the pass that is being trained) where it has the
-  // key and from the servers' committed state elsewhere; a key that neither holds reads a row of
-  // zeros and is counted in unseen_keys.
-  // All workers of a group find the same, of all their samples.
+  // Predicts and scores all samples. Rows come from `live` (the pass in training) if it has the
+  // key, else from the servers' committed state. A key in neither reads a row of zeros and counts
+  // towards unseen_keys. All workers of a group get the same result, over all their samples.
   // kDataLoss: a label or a prediction is not a finite number.
   absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr);
 
  private:
-  // Fills `tables` for `pass`; adds to *unseen.
+  // Fills `tables` for `pass` and adds to *unseen.
   absl::Status FillTables(const Pass& pass, const ReadyPass* live,
                           std::vector<std::unique_ptr<PassTable>>& tables, uint64_t* unseen);
 
-  // Keeps `pass` where it follows those that are kept and cache_eval_data wants more batches, or
-  // where it is all of the data.
+  // Keeps `pass` if it directly follows the kept passes and cache_eval_data asks for more batches,
+  // or if it holds all of the data.
   void Keep(std::unique_ptr<Pass> pass, bool is_last);
 
   const ModelConfig& config_;

@@ -1,4 +1,5 @@
-// The three jobs of a worker: train, evaluate, predict. Programs call these and nothing deeper.
+// The jobs of a worker: train, evaluate, predict, and load or save a model. Programs call only
+// these.
 #pragma once
 
 #include <atomic>
@@ -17,16 +18,16 @@
 
 namespace cistern {
 
-// One moment of a run: a line of metrics.jsonl, and what a terminal shows.
+// One event of a run: a line of metrics.jsonl, also shown on the terminal.
 struct Progress {
-  // "train", "pass", "eval", "final"; "resume": goes on from a commit; "lost": a pass was lost with
-  // a server, and is waited for (not in metrics.jsonl); "recover": it goes on after that.
+  // "train", "pass", "eval", "final"; "resume": the run continues from a commit; "lost": a pass was
+  // lost with a server, and the job waits (not in metrics.jsonl); "recover": training resumes.
   std::string event;
   uint64_t iter = 0;
   uint64_t samples = 0;         // since the start of the run
-  std::optional<double> epoch;  // epochs done, with fraction where known
+  std::optional<double> epoch;  // completed epochs, with a fraction if known
   std::optional<double> loss, lr, auc, logloss;
-  MetricValues metrics;                 // eval, final: what else solver.eval_metrics asks for
+  MetricValues metrics;                 // eval, final: other metrics in solver.eval_metrics
   std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
   std::optional<uint64_t> rows;         // pass: distinct keys
   uint64_t skipped_steps = 0;           // since the start of the run (cistern.not_finite)
@@ -35,109 +36,108 @@ struct Progress {
   double samples_per_second = 0;        // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
-  std::string message;  // resume, lost, recover: what happened, for people
+  std::string message;  // resume, lost, recover: human-readable description
 };
 
 struct JobOptions {
-  std::string out_dir;  // metrics.jsonl and model/ go here; created; empty: nothing is written
+  std::string out_dir;  // for metrics.jsonl and model/; created if missing; empty: writes nothing
   bool save_model = true;
-  // Set by a signal handler: training stops after the current pass is committed and saved.
+  // Set by a signal handler: training commits and saves the current pass, then stops.
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const Progress&)> progress;  // called from the training thread
-  DeviceKind device = DeviceKind::kCpu;           // that the model computes on
-  bool check_ops = false;                         // a GPU's error names its op; slow
-  int threads = 0;                                // of the CPU device; 0: all cores
-  int gpu = 0;                                    // which of the machine's
-  // Train: this is worker `rank` of so many, which all train the same model from the same files, in
-  // the same way (these options included), and each take a part of every batch.
+  DeviceKind device = DeviceKind::kCpu;           // the device that runs the model
+  bool check_ops = false;                         // GPU errors name their op; slow
+  int threads = 0;                                // threads of the CPU device; 0: all cores
+  int gpu = 0;                                    // index of the GPU on this machine
+  // Train: this worker's rank, and the number of workers. All train the same model from the same
+  // files with the same options, and each takes a part of every batch.
   uint32_t rank = 0, world_size = 1;
   std::string peers;  // "host:port" where worker 0 listens for the others; world_size > 1
-  // The disk of models; not owned, outlives the job. Null: the machine's own.
+  // The file system for models; not owned, must outlive the job. Null: the machine's own.
   FileSystem* files = nullptr;
-  // Go on from the position of the newest commit, if there is one; durable servers only.
+  // Resume from the position of the newest commit, if any; durable servers only.
   bool resume = false;
-  // Durable servers: how long lost ones are waited for, before the job fails. Several workers: how
-  // long all of them are, at the start and after one was lost.
+  // Durable servers: how long to wait for lost servers before the job fails. Several workers: how
+  // long to wait for all workers, at the start and after one was lost.
   double recovery_seconds = 300;
 };
 
 struct TrainSummary {
   uint64_t iterations = 0, samples = 0, passes = 0, epochs = 0, rows = 0;
   double seconds = 0, samples_per_second = 0;
-  double loss = 0;                     // last
-  std::optional<double> auc, logloss;  // of the state that was kept
+  double loss = 0;                     // of the last step
+  std::optional<double> auc, logloss;  // of the final state
   MetricValues metrics;                // as in Progress
   std::string model_dir;               // empty: not saved
   bool interrupted = false;
   std::string stopped_by;                // "max_iter", "epochs", "auc", "patience", "interrupt"
-  std::optional<uint64_t> resumed_from;  // iterations that were done when the job began
-  uint64_t skipped_steps = 0;            // whose loss or gradient was not a finite number
-  uint64_t recoveries = 0;               // times that passes were lost with a server
+  std::optional<uint64_t> resumed_from;  // iterations completed before this job
+  uint64_t skipped_steps = 0;            // steps whose loss or gradient was not finite
+  uint64_t recoveries = 0;               // how often a pass was lost with a server
 };
 
 struct EvalSummary {
   uint64_t samples = 0, positives = 0, unseen_keys = 0;
-  std::optional<double> auc;  // absent: one class only, and then `auc_note` says so
+  std::optional<double> auc;  // absent: one class only; `auc_note` explains
   std::string auc_note;
   double logloss = 0;
-  MetricValues metrics;  // what else solver.eval_metrics asks for
+  MetricValues metrics;  // other metrics in solver.eval_metrics
   double seconds = 0;
 };
 
-// The tables that a model asks of the servers: for checks before anything starts.
+// The tables that a model needs on the servers, for checks before anything starts.
 absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config);
 
-// Trains `config` against the servers of `client` (connected; tables are created here).
+// Trains `config` against the servers of `client` (connected; Train creates the tables).
 //
-// On durable servers a pass that is lost with a server is trained again, from the last commit on,
-// once the server is back; no sample is trained twice into the state. options.resume continues a
-// run whose worker ended: kInvalidArgument if `config` would train something else. Errors: those of
-// model, data and client; whatever was committed before stays on the servers.
+// On durable servers, a pass that is lost with a server is trained again from the last commit once
+// the server is back; the state never contains a sample twice. options.resume continues a run whose
+// worker ended: kInvalidArgument if `config` would train something else. Errors: those of model,
+// data and client; earlier commits stay on the servers.
 //
-// Of several workers each pulls, holds and pushes the rows of its share of the keys; worker 0
-// claims and commits, writes metrics and models, and what it decides all do. The passes commit
-// together or not at all. On durable servers a worker that is lost is waited for like a server:
-// started again with `resume`, it goes on with the others from the last commit.
+// With several workers, each pulls, holds and pushes the rows of its share of the keys. Worker 0
+// claims and commits, writes metrics and models, and makes all decisions. The workers' parts of a
+// pass commit together or not at all. On durable servers, a lost worker is waited for like a lost
+// server: restarted with `resume`, it continues with the others from the last commit.
 absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
                                    const JobOptions& options);
 
-// Evaluates the servers' committed state on `files` (a file list or one Norm file each; empty: the
-// model's eval_source).
+// Evaluates the servers' committed state on `files` (file lists or Norm files; empty: the model's
+// eval_source).
 absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient& client,
                                      const std::vector<std::string>& files,
                                      const JobOptions& options);
 
 // Writes "label<TAB>prediction" (9 significant digits) for every sample of `files`, in order, to
-// `output`, through a temporary file: a failed job leaves no output. With several labels, one
-// "label<TAB>prediction" pair a label, separated by tabs.
+// `output`, through a temporary file: a failed job leaves no output. With several labels, a line
+// holds one "label<TAB>prediction" pair per label, separated by tabs.
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options);
 
-// Which tables of a model folder are read, and how (common/value/table_choice.h).
+// Which tables of a model folder to read, and how (common/value/table_choice.h).
 struct LoadChoice {
   bool upgrade = false;
   std::vector<std::string> tables;  // names; empty: all
 };
 
-// Reads a model folder (common/saved_model/model_folder.h) into the servers, in place of what they
-// hold, and sets their committed pass. Tables are those of `config`; kInvalidArgument if the
-// folder's cannot be read into them. Claims an epoch. left_out: tables that were not read; may be
-// null. kAborted: a server was restarted meanwhile; try again.
+// Replaces the servers' rows with a model folder (common/saved_model/model_folder.h) and sets their
+// committed pass. The tables are those of `config`; kInvalidArgument if the folder's tables cannot
+// be read into them. Claims a term. left_out: the tables that were not read; may be null. kAborted:
+// a server was restarted meanwhile; try again.
 absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                        const std::string& folder, const LoadChoice& load = {},
                        std::vector<v1::TableLeftOut>* left_out = nullptr);
 
-// The same by the writer that has claimed an epoch and has the tables. commit: with the position
-// and the clock that belong to these rows.
+// The same for a writer that has claimed a term and created the tables. commit: holds the position
+// and the clock of these rows.
 absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std::string& folder,
                           const ParameterClient::CommitOptions& commit);
 
-// Writes everything the servers hold as a model folder; replaces an older one at `folder` in one
-// step.
+// Saves all rows of the servers as a model folder; atomically replaces an older `folder`.
 absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder);
 
-// Makes `to` a copy of the model folder `from`, as SaveModel would.
+// Copies the model folder `from` to `to`, which it replaces like SaveModel.
 absl::Status CopyModel(FileSystem& files, const std::string& from, const std::string& to);
 
 }  // namespace cistern

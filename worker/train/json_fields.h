@@ -1,4 +1,5 @@
-// Structs to JSON objects and back by one list of fields, so that neither direction forgets one:
+// Conversion between structs and JSON objects. One list of fields serves both directions, so that
+// neither omits a field:
 //
 //   template <typename Fields, typename T>
 //   void List(Fields& fields, T& sum) {
@@ -45,8 +46,8 @@ class FieldWriter {
     json_[name] = nullptr;
     if (value) Object(name, *value, list);
   }
-  // A field that is younger than its format: not written where there is nothing to say, so that
-  // older versions can read what does not need it.
+  // A field that was added to an existing format. It is omitted while empty or zero, so that older
+  // versions can read the text.
   void Later(const char* name, const MetricValues& values) {
     if (values.empty()) return;
     PutMetrics(values, &json_[name]);
@@ -60,13 +61,13 @@ class FieldWriter {
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
-// Every field must be there and have its type, and no other may be. The first complaint is kept;
-// fields after it keep their values.
+// Requires every listed field with its type, and no other fields. Keeps the first error; later
+// fields keep their values.
 //
 // Threads: one at a time.
 class FieldReader {
  public:
-  // path: of the object, with a dot behind it, for messages; json outlives this.
+  // path: the object's path for messages, ending in a dot. json must outlive this object.
   FieldReader(const nlohmann::ordered_json& json, const std::string& path)
       : json_(json), path_(path) {
     if (!json.is_object()) Complain("", "an object");
@@ -116,7 +117,7 @@ class FieldReader {
     if (!IsNull(name)) Object(name, out.emplace(), list);
   }
 
-  // Older texts have no such field.
+  // A field that older texts lack.
   void Later(const char* name, uint64_t& out) {
     if (json_.is_object() && json_.contains(name)) Value(name, out);
   }
@@ -137,7 +138,7 @@ class FieldReader {
     }
   }
 
-  // kDataLoss with the first complaint: also of a field that nobody asked for.
+  // kDataLoss with the first error, which may be an unknown field.
   absl::Status Finish() {
     if (!status_.ok()) return status_;
     for (const auto& item : json_.items()) {
@@ -160,7 +161,7 @@ class FieldReader {
     if (!status_.ok()) return nullptr;
     const auto it = json_.find(name);
     if (it != json_.end()) return &*it;
-    Complain(name, "there");
+    Complain(name, "present");
     return nullptr;
   }
   bool IsNull(const char* name) {

@@ -1,4 +1,4 @@
-// Figures as fields of a JSON object: counts as integers, what is undefined as null.
+// Writes metrics as fields of a JSON object: counts as integers, undefined values as null.
 //
 // Included by .cc files only: the JSON library is slow to compile.
 #pragma once

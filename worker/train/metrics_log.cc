@@ -24,7 +24,7 @@ std::string ToLine(const Progress& p) {
   Put(line, "epoch", p.epoch);
   Put(line, "loss", p.loss);
   Put(line, "lr", p.lr);
-  // An evaluation of one class has no AUC, and says so.
+  // An evaluation of one class has no AUC, written as null.
   if (p.logloss && !p.auc) line["auc"] = nullptr;
   Put(line, "auc", p.auc);
   Put(line, "logloss", p.logloss);
@@ -36,18 +36,18 @@ std::string ToLine(const Progress& p) {
   line["seconds"] = p.seconds;
   line["samples_per_second"] = p.samples_per_second;
   if (!p.message.empty()) line["message"] = p.message;
-  // A message may name a path, which may be no UTF-8.
+  // A message may contain a path that is not valid UTF-8.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 // The lines of a file that belong to a run up to `place`.
 struct KeptLines {
   std::string text;
-  double seconds = 0;  // of the last one
+  double seconds = 0;  // the time of the last line
   bool has_commit = false;
 };
 
-// A number that a line may have; 0: it has not.
+// A numeric field of a line; 0 if the line lacks it.
 template <typename T>
 T Number(const nlohmann::ordered_json& line, const char* name) {
   const auto it = line.find(name);
@@ -59,13 +59,13 @@ std::string EventOf(const nlohmann::ordered_json& line) {
   return it != line.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
-// Before the commit's own line all lines count that are not of later steps; behind it only those
-// that say how the run came back to it.
+// Up to the commit's line, keeps all lines except those of later steps; after it, only the lines of
+// a return to this commit (resume, recover).
 KeptLines Keep(absl::string_view lines, const MetricsLog::Place& place) {
   KeptLines kept;
   for (const absl::string_view text : absl::StrSplit(lines, '\n')) {
     const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!line.is_object() || place.pass == 0) break;  // the process ended while it wrote this one
+    if (!line.is_object() || place.pass == 0) break;  // not an object: an incomplete line
     const std::string event = EventOf(line);
     const bool returns = event == "resume" || event == "recover";
     if (Number<uint64_t>(line, "iter") > place.iter || event == "final") break;
@@ -77,7 +77,7 @@ KeptLines Keep(absl::string_view lines, const MetricsLog::Place& place) {
   return kept;
 }
 
-// The folder of a run is the user's choice: one that cannot be used is a wrong argument.
+// The user chooses a run's folder: an unusable one is an invalid argument.
 absl::Status OfOutput(const std::string& folder, const absl::Status& status) {
   if (status.ok() || absl::IsResourceExhausted(status)) return status;
   return absl::InvalidArgumentError(
@@ -104,7 +104,7 @@ absl::StatusOr<bool> MetricsLog::StartAt(const Place& place) {
     kept = Keep(lines, place);
     CISTERN_RETURN_IF_ERROR(OfOutput(ParentFolder(path_), Rewrite(kept.text)));
   }
-  // A process that begins counts on from the last line; one that goes back has its own clock.
+  // A new process continues from the time of the last line; a rollback keeps this process's clock.
   if (!std::exchange(started_, true)) seconds_before_ = kept.seconds;
   first_ = {seconds(), place.samples};
   marks_.clear();
@@ -123,7 +123,7 @@ absl::Status MetricsLog::Rewrite(const std::string& lines) {
   if (!absl::IsNotFound(removed)) CISTERN_RETURN_IF_ERROR(removed);
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.Create(fresh));
   CISTERN_RETURN_IF_ERROR(file->Append(lines));
-  // Its bytes come before its name: a loss of power leaves the old file or this one.
+  // Sync before the rename: a loss of power leaves either the old file or the new one.
   CISTERN_RETURN_IF_ERROR(file->Sync());
   CISTERN_RETURN_IF_ERROR(files_.Replace(fresh, path_));
   file_ = std::move(file);
@@ -144,9 +144,9 @@ void MetricsLog::Write(Progress progress) {
   }
   mark = {progress.seconds, progress.samples};
   if (file_ != nullptr && progress.event != "lost") {
-    const absl::Status written = file_->Append(ToLine(progress));  // a watcher reads along
+    const absl::Status written = file_->Append(ToLine(progress));  // unbuffered: others read along
     if (!written.ok()) {
-      LogWarning(absl::StrCat(path_, " has no lines from here on: ", written.message()));
+      LogWarning(absl::StrCat(path_, " gets no more lines: ", written.message()));
       file_.reset();
     }
   }

@@ -1,4 +1,5 @@
-// metrics.jsonl: one JSON object a line, one line an event, and the same events to whoever watches.
+// The log of a run's events: writes one JSON object per line to metrics.jsonl, and passes each
+// event to a callback.
 #pragma once
 
 #include <chrono>
@@ -17,27 +18,27 @@ namespace cistern {
 // Threads: one at a time.
 class MetricsLog {
  public:
-  // Creates `out_dir`; with an empty one only `watch` sees events. StartAt comes before any line.
-  // files: the disk, which outlives this.
+  // Creates `out_dir`; if it is empty, events only go to `watch`. Call StartAt before Write.
+  // files: must outlive this object.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Create(
       FileSystem& files, const std::string& out_dir, std::function<void(const Progress&)> watch);
 
-  // Where the lines of a run go on.
+  // The point of a run from which lines are appended.
   struct Place {
     uint64_t iter = 0, samples = 0;
-    PassId pass = 0;  // committed; 0: at the beginning, and no line is kept
+    PassId pass = 0;  // committed; 0: the start of the run, no line is kept
   };
-  // Keeps the lines of metrics.jsonl up to that of the commit of `place`, also those that another
-  // process wrote, removes what came after, and goes on from there: the file reads as one run. The
-  // new file takes the name of the old one in one step. True if it holds the commit's line.
+  // Truncates metrics.jsonl after the line of `place`'s commit, and appends from there. Lines of
+  // earlier processes are kept, so that the file reads as one run. The new file atomically replaces
+  // the old one. Returns whether it holds the commit's line.
   absl::StatusOr<bool> StartAt(const Place& place);
 
   // Adds the times and the rate (samples since the last event of its kind) to `progress`, writes
-  // its line and hands it on. A line that cannot be written is no failure of the run: the log says
-  // so once, and the lines after it are missing too.
+  // its line and passes it to the callback. A write error does not fail the run: it is logged once,
+  // and later lines are dropped.
   void Write(Progress progress);
 
-  double seconds() const;  // of the run, earlier processes included
+  double seconds() const;  // the time of the run, earlier processes included
 
  private:
   explicit MetricsLog(FileSystem& files) : files_(files) {}
@@ -49,12 +50,12 @@ class MetricsLog {
   };
   FileSystem& files_;
   std::string path_;                    // empty: no file
-  std::unique_ptr<WritableFile> file_;  // null: not begun, or dead
+  std::unique_ptr<WritableFile> file_;  // null before StartAt and after an error
   std::function<void(const Progress&)> watch_;
   std::chrono::steady_clock::time_point start_;
-  double seconds_before_ = 0;  // of the run, at start_
+  double seconds_before_ = 0;  // the time of the run at start_
   bool started_ = false;
-  Mark first_;                         // where StartAt began
+  Mark first_;                         // at StartAt
   std::map<std::string, Mark> marks_;  // by event
 };
 

@@ -1,4 +1,4 @@
-// SaveModel and LoadModel of jobs.h: a model folder written and read through the data plane.
+// SaveModel and LoadModel of jobs.h: write and read a model folder through the data plane.
 #include <charconv>
 #include <map>
 #include <set>
@@ -38,7 +38,7 @@ absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
     rows = 0;
     return absl::OkStatus();
   };
-  // Every shard has a file, empty ones too, so that a missing file is noticed.
+  // Even an empty shard gets a file, so that a missing file is noticed.
   const auto move_to = [&](uint32_t wanted) -> absl::Status {
     while (writer == nullptr || shard != wanted) {
       if (writer != nullptr) {
@@ -92,7 +92,7 @@ absl::Status SaveDense(FileSystem& files, ParameterClient& client, TableId id,
 // Collects rows and pushes them in blocks.
 class RowPusher {
  public:
-  // step: of the clock that the rows are committed with.
+  // step: the step of the clock with which the rows are committed.
   RowPusher(ParameterClient& client, TableId table, uint64_t step)
       : client_(client), table_(table), step_(step) {}
 
@@ -125,7 +125,7 @@ class RowPusher {
   std::vector<uint8_t> full_;
 };
 
-// The table that a file of a model belongs to: its folder.
+// The table of a model's file, which is the name of its folder.
 std::string TableOf(const ModelFile& file) {
   return file.name.substr(0, file.name.find('/'));
 }
@@ -143,7 +143,7 @@ absl::Status CopyFile(FileSystem& files, const std::string& from, const std::str
   return copy->Close();
 }
 
-// The files of all parts, then the json files, which make the copy a model.
+// Copies the files of all parts, then the JSON files, whose presence makes the copy a valid model.
 absl::Status CopyParts(FileSystem& files, const std::string& from, const std::string& to) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, from));
   std::set<std::string> tables;
@@ -167,8 +167,8 @@ bool IsSame(const google::protobuf::Message& a, const google::protobuf::Message&
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
-// The keys of one shard's file: each of that shard, and none twice. (The servers would refuse a key
-// that comes twice, too, but know neither file nor row.)
+// Checks the keys of one shard's file: each belongs to the shard, and none occurs twice. (The
+// servers refuse repeated keys as well, but know neither file nor row.)
 //
 // Threads: one at a time.
 class ShardKeys {
@@ -181,13 +181,12 @@ class ShardKeys {
   absl::Status Add(Key key) {
     const size_t number = keys_.size() + 1;
     if (key % shard_num_ != shard_) {
-      return absl::DataLossError(absl::StrCat(row_, number, ": key ", key, " is of shard ",
-                                              key % shard_num_, " and the file of ", shard_));
+      return absl::DataLossError(absl::StrCat(row_, number, ": key ", key, " belongs to shard ",
+                                              key % shard_num_, ", but the file to ", shard_));
     }
     if (keys_.insert(key).second) return absl::OkStatus();
-    return absl::DataLossError(
-        absl::StrCat(row_, number, ": key ", key,
-                     " is there for the second time; restore the file from a copy"));
+    return absl::DataLossError(absl::StrCat(
+        row_, number, ": key ", key, " occurs for the second time; restore the file from a copy"));
   }
 
  private:
@@ -196,7 +195,7 @@ class ShardKeys {
   absl::flat_hash_set<Key> keys_;
 };
 
-// The file of each shard of a table: ReadParts saw to it that they are listed.
+// The file of each shard of a table. ReadParts has checked that all are listed.
 std::vector<ModelFile> FilesByShard(const std::string& table, const std::vector<ModelPart>& parts) {
   std::map<std::string, ModelFile> listed;
   for (const ModelPart& part : parts) {
@@ -245,7 +244,7 @@ absl::Status LoadDense(FileSystem& files, ParameterClient& client, TableId id,
   const size_t columns = static_cast<size_t>(spec.columns_size());
   std::vector<float> values;
   values.reserve(spec.rows() * columns);
-  for (const ModelPart& part : parts) {  // by server, so rows come in order
+  for (const ModelPart& part : parts) {  // by server, so that rows are in order
     for (const ModelFile& file : part.files) {
       if (TableOf(file) != spec.name()) continue;
       CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, [&](absl::string_view row) {
@@ -276,8 +275,7 @@ absl::Status LoadTables(FileSystem& files, ParameterClient& client, const std::s
   return absl::OkStatus();
 }
 
-// Makes the model the committed state. This is a pass of its own, so that a half-read model never
-// becomes the state.
+// Commits the model as a pass of its own, so that a partly read model is never committed.
 absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::string& folder,
                          const std::vector<ModelPart>& parts, const TableChoice& choice,
                          const ParameterClient::CommitOptions& commit) {
@@ -289,7 +287,7 @@ absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::
     return client.CommitPass(commit);
   }();
   if (loaded.ok()) return loaded;
-  if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // what was staged
+  if (!absl::IsAborted(loaded)) client.AbortPass().IgnoreError();  // drops staged pushes
   return AddContext(loaded, absl::StrCat("loading the model ", folder));
 }
 
@@ -312,7 +310,7 @@ absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::st
     return WritePart(files, fresh, part);
   }();
   if (!written.ok()) {
-    RemoveTree(files, fresh).IgnoreError();  // the error that led here is the one to report
+    RemoveTree(files, fresh).IgnoreError();  // reports the original error
     return AddContext(written, absl::StrCat("saving the model to ", folder));
   }
   return ReplaceFolder(files, fresh, folder);
@@ -337,7 +335,7 @@ absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterCl
   if (!choice.difference.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, " was saved by another model than ", config.path, ": ", choice.difference,
-        " (here: in the model file; there: in the saved files)",
+        " (here: the model file; there: the saved files)",
         choice.upgrade_cures ? "; to convert its rows, load with upgrade (cistern load --upgrade)"
                              : ""));
   }
@@ -353,7 +351,7 @@ absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std:
   const std::string difference = SchemaDifference(parts[0].schema, client.schema());
   if (!difference.empty()) {
     return absl::DataLossError(
-        absl::StrCat(folder, " is not of the model that is trained: ", difference));
+        absl::StrCat(folder, " does not belong to the model in training: ", difference));
   }
   return ReplaceRows(files, client, folder, parts, TableChoice(), commit);
 }

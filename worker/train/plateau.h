@@ -1,4 +1,4 @@
-// When to lower the learning rate and when to stop: the rule of the published CTR recipes.
+// The rule of the published CTR recipes for lowering the learning rate and for early stopping.
 #pragma once
 
 #include <algorithm>
@@ -6,20 +6,20 @@
 
 namespace cistern {
 
-// After each epoch the monitored value (higher is better) is compared with the best so far. No
-// gain: the learning rate is multiplied by `factor`, and after `patience` such epochs in a row
-// training stops.
+// After each epoch, Observe compares the monitored value (higher is better) with the best so far.
+// Without a gain, the learning rate is multiplied by `factor`; after `patience` consecutive epochs
+// without a gain, training stops.
 //
 // Threads: one at a time.
 class Plateau {
  public:
   struct Rule {
-    double factor = 0;     // 0: the learning rate stays
+    double factor = 0;     // 0: keep the learning rate
     double min_scale = 0;  // smallest scale() allowed
     double min_gain = 1e-6;
     uint32_t patience = 0;  // 0: never stop
   };
-  // What was seen so far; a default one has seen nothing.
+  // The history so far; a default State has no history.
   struct State {
     bool seen = false;
     double best = 0;
@@ -30,7 +30,7 @@ class Plateau {
   explicit Plateau(const Rule& rule) : rule_(rule) {}
   Plateau(const Rule& rule, const State& state) : rule_(rule), state_(state) {}
 
-  // Takes the value of one epoch; true if it is the best so far.
+  // Records the value of one epoch; true if it is the best so far.
   bool Observe(double value) {
     if (!state_.seen || value >= state_.best + rule_.min_gain) {
       state_.seen = true;
@@ -45,7 +45,7 @@ class Plateau {
     return false;
   }
 
-  // What learning rates are multiplied with; starts at 1.
+  // The factor for all learning rates; starts at 1.
   double scale() const { return state_.scale; }
   double best() const { return state_.best; }
   const State& state() const { return state_; }

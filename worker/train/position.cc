@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kPositionFormat = 1;
 
-// Keys of a model file that a run that goes on may change.
+// The keys of a model file that a resumed run may change.
 constexpr std::array kFreeKeys = {"solver.display",
                                   "solver.max_iter",
                                   "solver.num_epochs",
@@ -40,7 +40,7 @@ constexpr std::array kFreeKeys = {"solver.display",
                                   "cistern.snapshot_form",
                                   "cistern.commit_every"};
 
-// Lists of fields, for both directions.
+// Field lists, for formatting and parsing.
 constexpr auto kCursorFields = [](auto& fields, auto& cursor) {
   fields.Value("epoch", cursor.next.epoch);
   fields.Value("sample", cursor.next.sample);
@@ -117,7 +117,7 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Later("good_steps", position.loss_scale.good_steps);
 };
 
-// An AUC is never above 1, so thresholds of 1 and more are all the same: none.
+// An AUC never exceeds 1, so all thresholds of 1 or more mean no threshold.
 double Threshold(const RunLimits& limits) {
   return std::min(limits.auc_threshold, 1.0);
 }
@@ -155,7 +155,7 @@ absl::StatusOr<Position> ParsePosition(const std::string& text) {
   if (found != json.end() && found->is_number_unsigned() && *found != kPositionFormat) {
     return absl::DataLossError(absl::StrCat(context, " has format ", found->dump(),
                                             "; this version reads format ", kPositionFormat,
-                                            ": go on with the version that wrote it"));
+                                            ": resume with the version that wrote it"));
   }
   Position position;
   uint64_t format = 0;
@@ -176,8 +176,8 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
   const auto differs = [&](const std::string& key, const std::string& now,
                            const std::string& before) {
     return absl::InvalidArgumentError(
-        absl::StrCat(config.path, ": ", key, " is ", now, ", but the run to go on from has ",
-                     before, ": a run goes on with the values that it began with"));
+        absl::StrCat(config.path, ": ", key, " is ", now, ", but the run to resume has ", before,
+                     ": resume a run with the values that it started with"));
   };
   const std::map<std::string, std::string> values = TrainingValues(config);
   for (const auto& [key, value] : values) {

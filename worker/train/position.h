@@ -1,14 +1,14 @@
-// Where a training run stands after a pass: all of the worker's state that is not on the servers.
+// The position of a training run after a pass: all worker state that is not on the servers.
 //
 // A durable commit carries it in its manifest (ParameterClient::CommitOptions.worker_state), so
-// rows and position become the state together or not at all: a run that starts from a manifest goes
-// on after exactly the samples that its rows have seen.
+// that rows and position are committed together or not at all: a run that starts from a manifest
+// resumes after exactly the samples that its rows have seen.
 //
-// There is no random state here: first values, dropout and the order of samples are pure functions
-// of the seed and of a key, a step, or a place in the data (common/base/philox.h). Nor are there
-// dense parameters or optimizer state: they are rows of the servers' tables.
+// A position holds no random state: first values, dropout and the order of samples are pure
+// functions of the seed and of a key, a step, or an index in the data (common/base/philox.h). It
+// holds no dense parameters or optimizer state either: these are rows of the servers' tables.
 //
-// As text it is one JSON object (docs/formats.md). Floats keep their bits.
+// The text form is one JSON object (docs/formats.md), in which floats keep their exact bits.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace cistern {
 
-// Losses of the steps since something was last reported.
+// The sum of losses since the last report.
 struct LossSum {
   double sum = 0;
   uint64_t count = 0;
@@ -40,34 +40,35 @@ struct LossSum {
   bool operator==(const LossSum&) const = default;
 };
 
-// What an evaluation found; absent: none, or (AUC) one class only. auc and logloss steer the run;
-// the others are only reported. Why one is undefined is said once, by the evaluation.
+// The result of an evaluation. Absent values: no evaluation yet, or (AUC) one class only. auc and
+// logloss control the run; the other metrics are only reported. The evaluation itself logs why a
+// metric is undefined.
 struct Score {
   std::optional<double> auc, logloss;
   MetricValues others;
   bool operator==(const Score&) const = default;
 };
 
-// The epoch whose state is kept (cistern.keep_best), in a folder that BestState names by its pass.
+// The best epoch (cistern.keep_best), whose state BestState keeps in a folder named by the pass.
 struct BestEpoch {
   PassId pass = 0;
   Score score;
   bool operator==(const BestEpoch&) const = default;
 };
 
-// The settings that ended a run, for telling whether others would let it go on.
+// The limits that ended a run, to decide whether other limits let it continue.
 struct RunLimits {
   uint64_t max_iter = 0;
   uint32_t num_epochs = 0;
   uint32_t patience = 0;
   double auc_threshold = 1;
-  // Whether a run that these limits ended goes on under `others`.
+  // Whether a run that `others` ended continues under these limits.
   bool AllowsMoreThan(const RunLimits& others) const;
   bool operator==(const RunLimits&) const = default;
 };
 RunLimits LimitsOf(const ModelConfig& config);
 
-// How a run ended whose final rows are not those of its last pass, but of its best epoch.
+// The end of a run whose final rows are those of its best epoch instead of its last pass.
 struct RunEnd {
   RunLimits limits;
   std::string stopped_by;
@@ -78,27 +79,27 @@ struct RunEnd {
 };
 
 struct Position {
-  // Optimizer steps that earlier runs made on the same rows: steps (Adam's bias correction, the
-  // learning rate's schedule, dropout) count on from them; iterations start at 0.
+  // Optimizer steps of earlier runs on the same rows. steps() continues from them (Adam's bias
+  // correction, the learning rate's schedule, dropout); iterations start at 0.
   uint64_t steps_before = 0;
   uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;
   PassCursor cursor;
-  // The pass was the last of an epoch: what an epoch's end does comes after the commit, and again
-  // after a resume.
+  // The pass was the last of an epoch. The work at the end of an epoch follows the commit, and is
+  // repeated after a resume.
   bool epoch_ended = false;
-  uint64_t pass_rows = 0;  // distinct keys of the pass
+  uint64_t pass_rows = 0;  // the number of distinct keys of the pass
   Plateau::State plateau;
   double loss = 0;             // of the last step that was not skipped
-  uint64_t skipped_steps = 0;  // cistern.not_finite, or a loss scale that was too large
-  LossScale loss_scale;        // where it is dynamic
+  uint64_t skipped_steps = 0;  // due to cistern.not_finite, or a too large loss scale
+  LossScale loss_scale;        // if it is dynamic
   LossSum since_train_line, since_pass_line;
-  double epoch_samples = 0;  // mean of the epochs that ended; 0: none has
+  double epoch_samples = 0;  // mean over completed epochs; 0: no completed epoch
   Score score;               // of the last evaluation
   std::optional<uint64_t> scored_iteration;
   std::optional<BestEpoch> best;
-  std::string stopped_by;          // the run ended inside or with this pass; empty: it goes on
-  std::optional<RunEnd> finished;  // the run is over; it went on after this pass, and came back
-  // Values of the model file that decide what is trained (ModelConfig::values).
+  std::string stopped_by;          // why the run ended in or after this pass; empty: it continues
+  std::optional<RunEnd> finished;  // the run ended later and returned to this pass (best epoch)
+  // The values of the model file that determine the training (ModelConfig::values).
   std::map<std::string, std::string> config;
 
   uint64_t steps() const { return steps_before + iterations; }
@@ -106,13 +107,13 @@ struct Position {
 };
 
 std::string FormatPosition(const Position& position);
-// kDataLoss: not JSON, another format, a field that is missing, unknown or of another type.
+// kDataLoss: not JSON, another format, or a field that is missing, unknown or of a wrong type.
 absl::StatusOr<Position> ParsePosition(const std::string& text);
 
-// What Position::config holds of a model file: everything but what only says how long to train,
-// what to report and when, and where passes are cut or committed.
+// The values of a model file for Position::config: all except those that only determine how long to
+// train, what to report and when, and where passes are cut or committed.
 std::map<std::string, std::string> TrainingValues(const ModelConfig& config);
-// OK if a run with `config` may go on from `position`; kInvalidArgument names what differs first.
+// OK if a run with `config` can resume from `position`; else kInvalidArgument, with the difference.
 absl::Status CheckSameTraining(const Position& position, const ModelConfig& config);
 
 }  // namespace cistern

@@ -11,7 +11,7 @@
 namespace cistern {
 namespace {
 
-// A model with the dense parameters that the servers hold.
+// A model with the servers' dense parameters.
 absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
                                                    ParameterClient& client,
                                                    const JobOptions& options,
@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
   return model;
 }
 
-// Lines of text to a file that appears only when it is whole. One that is dropped before Close
-// leaves nothing behind.
+// Writes lines of text to a file that appears atomically at Close. Destruction before Close removes
+// the temporary file.
 //
 // Threads: one at a time.
 class LineFile {
@@ -47,7 +47,7 @@ class LineFile {
     files_.Remove(temporary_).IgnoreError();
   }
   absl::Status Open() {
-    files_.Remove(temporary_).IgnoreError();  // of a process that was killed, if there is one
+    files_.Remove(temporary_).IgnoreError();  // a killed process may have left one
     absl::StatusOr<std::unique_ptr<WritableFile>> file = files_.Create(temporary_);
     if (absl::IsNotFound(file.status())) {
       return absl::InvalidArgumentError(file.status().message());
@@ -99,7 +99,7 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                            ServedModel(config, client, options, *device));
   RowStage stage(*device);
-  // Who asks for predictions may not know the labels yet.
+  // The labels of data to predict may be unknown.
   Evaluator evaluator(config, client, *model, stage, *device, nullptr,
                       LabelRule::kProbabilityOrNone, files,
                       /*max_batches=*/0);

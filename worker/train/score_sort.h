@@ -1,4 +1,4 @@
-// Sorting of predictions for AUC, by the device that made them.
+// Sorting of predictions for AUC, on the device that computed them.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace cistern {
 
-// Puts `scores`, none below +0 and no NaN, into ascending order on the GPU of `device`, which takes
-// milliseconds for millions; on the host where the GPU has no room for them, or has an error (which
-// its stream keeps).
+// Sorts `scores` (all at least +0, no NaN) in ascending order on the GPU of `device`, which takes
+// milliseconds for millions. Sorts on the host if the GPU lacks memory or has an error (which its
+// stream keeps).
 //
 // Threads: that of the device's stream.
 void SortScoresOn(DeviceContext& device, std::vector<float>* scores);

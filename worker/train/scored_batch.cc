@@ -4,7 +4,7 @@
 
 namespace cistern {
 
-// Groups go as two arrays: whether there is one, and its key.
+// Groups are sent as two arrays: whether the sample has a group, and its key.
 std::string ScoredBatch::Pack() const {
   std::vector<uint8_t> has;
   std::vector<Key> keys;
@@ -33,11 +33,11 @@ absl::Status ScoredBatch::Append(const std::string& packed, size_t worker) {
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&margins));
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&has));
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&keys));
-  // The parts before it were whole, so totals may be compared.
+  // All earlier parts were complete, so comparing totals suffices.
   const bool is_whole = more.size() == 1 && has.size() == keys.size() && reader.at_end() &&
                         predictions.size() == labels.size() && margins.size() == labels.size() &&
                         more[0] <= labels.size() && (has.empty() || has.size() == more[0]);
-  if (!is_whole) return reader.Wrong("sent scores of another form");
+  if (!is_whole) return reader.Wrong("sent malformed scores");
   samples += more[0];
   for (size_t i = 0; i < keys.size(); ++i) {
     groups.push_back(has[i] != 0 ? std::optional<Key>(keys[i]) : std::nullopt);

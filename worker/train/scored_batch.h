@@ -1,4 +1,4 @@
-// What an evaluation knows of the samples of a batch, for its metrics.
+// The labels, predictions and groups of a batch's samples, the input of evaluation metrics.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct ScoredBatch {
   std::vector<double> margins;             // log-odds, likewise
   std::vector<std::optional<Key>> groups;  // [samples], or empty
 
-  // One behind the other, in the order of workers, which is that of the data.
+  // Concatenates the parts of all workers, by rank, which is the order of the data.
   absl::Status GatherFrom(ProcessGroup& group);
 
  private:

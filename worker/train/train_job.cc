@@ -14,10 +14,10 @@
 namespace cistern {
 namespace {
 
-// A pass that is lost so often is not lost by chance.
+// A pass that is lost this often is not lost by chance.
 constexpr uint64_t kMaxLosses = 20;
 
-// How long workers have to start in, where those that are lost are not waited for.
+// The time for all workers to start, if the job does not wait for lost workers.
 constexpr double kGatheringSeconds = 60;
 
 using JobValues = std::map<std::string, std::string>;
@@ -27,7 +27,7 @@ std::string ValueOf(const JobValues& values, const std::string& key) {
   return it == values.end() ? "no such value" : it->second;
 }
 
-// Empty if there is none.
+// The first key whose values differ; empty if none.
 std::string FirstDifference(const JobValues& a, const JobValues& b) {
   for (const auto& [key, value] : a) {
     if (ValueOf(b, key) != value) return key;
@@ -38,7 +38,7 @@ std::string FirstDifference(const JobValues& a, const JobValues& b) {
   return "";
 }
 
-// What another worker said: an object of strings.
+// Parses another worker's values, a JSON object of strings.
 absl::StatusOr<JobValues> ParseValues(const std::string& text, size_t worker) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   bool is_good = json.is_object();
@@ -49,13 +49,13 @@ absl::StatusOr<JobValues> ParseValues(const std::string& text, size_t worker) {
   }
   if (is_good) return values;
   return absl::InternalError(
-      absl::StrCat("worker ", worker, " sent values of its job that cannot be read"));
+      absl::StrCat("worker ", worker, " sent job values that cannot be parsed"));
 }
 
-// A moment at the start of the job, or of what goes on.
+// The point of the run at which the job starts or continues.
 MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
   if (!start.after_commit) return {};
-  // A run that is over keeps all its lines, also those behind the epoch that it came back to.
+  // A finished run keeps all its lines, including those after the best epoch to which it returned.
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
   if (start.is_over) return {kAll, start.position.samples, kAll};
   return {start.position.iterations, start.position.samples, pass};
@@ -111,9 +111,9 @@ absl::Status TrainJob::Begin() {
 }
 
 absl::Status TrainJob::Claim() {
-  // A model that is not that of the tables is refused before anyone is fenced. Later a server may
-  // have lost its tables, and has to be claimed first: a claim that was cut off fences this worker
-  // too, from what it was before.
+  // The first time, a model that does not match the tables is refused before the claim fences other
+  // writers. Later the claim comes first, because a server may have lost its tables, and because an
+  // interrupted claim also fences this worker's previous term.
   if (!has_claimed_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   const bool again = std::exchange(has_claimed_, true);
   CISTERN_RETURN_IF_ERROR(client_.ClaimEpoch());
@@ -133,16 +133,17 @@ absl::Status TrainJob::GatherGroup() {
   absl::StatusOr<std::unique_ptr<TrainingGroup>> group = TrainingGroup::Form(
       place, std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)), *device_);
   if (!group.ok() && interrupted()) {
-    return absl::CancelledError("interrupted while the workers were gathering");
+    return absl::CancelledError("interrupted while waiting for the other workers to join");
   }
   CISTERN_RETURN_IF_ERROR(group.status());
   group_ = *std::move(group);
   return CheckSameJob();
 }
 
-// A worker that was started again goes on with those that did not end, so they resume like it.
+// A restarted worker resumes together with workers that kept running. Therefore these count as
+// started with --resume, too.
 absl::Status TrainJob::CheckSameJob() {
-  // A value may name a path, which may be no UTF-8.
+  // A value may contain a path that is not valid UTF-8.
   JobValues own(config_.values.begin(), config_.values.end());
   own["--resume"] = std::exchange(gathered_, true) || options_.resume ? "given" : "not given";
   own["--no-save-model"] = options_.save_model ? "not given" : "given";
@@ -185,18 +186,18 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   const std::string& state = client_.manifest().worker();
   if (options_.resume && !client_.durable()) {
     return absl::InvalidArgumentError(
-        "there is nothing to resume: these servers keep their state in memory only, and no "
-        "position of a worker");
+        "there is nothing to resume: these servers keep their state in memory only, and do not "
+        "store a worker's position");
   }
   TrainStart start;
   if (state.empty()) {
     CISTERN_RETURN_IF_ERROR(ReadModelFiles());
-    // Servers that keep no position still know how far rows are that make up missed steps.
+    // Servers without a position still know the step of rows with deferred updates.
     start.position.steps_before = client_.clock().step();
     return start;
   }
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(state));
-  const bool only_files = position.passes == 0;  // ReadModelFiles, and nothing was trained
+  const bool only_files = position.passes == 0;  // committed by ReadModelFiles, nothing trained yet
   if (options_.resume) {
     CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
     return only_files ? start : StartAfter(position);
@@ -206,8 +207,8 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   return start;
 }
 
-// The commit has the position of a run that begins, so that one that is resumed there does not read
-// them again. (A loss may hide that it succeeded: reading_files_ remembers that it was tried.)
+// The commit carries the position of a new run, so that a run resumed from it does not import the
+// files again. (A loss may hide that the import succeeded: reading_files_ records the attempt.)
 absl::Status TrainJob::ReadModelFiles() {
   if (!StartsFromHugectrModel(config_)) return absl::OkStatus();
   reading_files_ = true;
@@ -238,9 +239,9 @@ absl::StatusOr<TrainStart> TrainJob::NextStart() const {
   if (manifest.commit() == first_commit_) return start_;
   if (manifest.epoch() > epoch_) {
     return absl::FailedPreconditionError(
-        absl::StrCat("another writer has taken over: commit ", manifest.commit(), " is of epoch ",
-                     manifest.epoch(), ", this job had epoch ", epoch_,
-                     "; see who trains on these servers before this job is resumed"));
+        absl::StrCat("another writer has taken over: commit ", manifest.commit(), " has term ",
+                     manifest.epoch(), ", this job had term ", epoch_,
+                     "; find out which job trains on these servers before you resume this one"));
   }
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(manifest.worker()));
   return StartAfter(position);
@@ -255,31 +256,31 @@ absl::StatusOr<TrainStart> TrainJob::StartAfter(const Position& position) const 
 }
 
 absl::Status TrainJob::StartLog(TrainStart& start) {
-  // Only now: a job that the servers refuse leaves the lines of the one before it alone.
+  // Only after the claim: a job that the servers refuse keeps the lines of the previous job.
   CISTERN_ASSIGN_OR_RETURN(const bool has_line,
                            log_->StartAt(PlaceOf(start, client_.committed_pass())));
   if (leads()) start.write_pass_line = !has_line;
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
   Tell("resume", start.is_over        ? "the run is over: nothing is left to train"
-                 : start.after_commit ? "goes on after the last commit"
-                                      : "nothing was committed yet: begins at the beginning");
+                 : start.after_commit ? "continuing after the last commit"
+                                      : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
 }
 
 absl::Status TrainJob::Recover(const absl::Status& lost) {
-  epoch_ = client_.identity().epoch();  // the trainer may have claimed one
+  epoch_ = client_.identity().epoch();  // the trainer may have claimed a term
   const std::string redo = absl::StrCat("pass ", client_.committed_pass() + 1);
   if (interrupted()) {
     return absl::CancelledError(absl::StrCat("interrupted while ", redo, " was lost (",
-                                             lost.message(), "); the commit before it stands"));
+                                             lost.message(), "); the previous commit is kept"));
   }
   CISTERN_RETURN_IF_ERROR(CheckProgress(lost));
-  Tell("lost", absl::StrCat(lost.message(), "; waits up to ", options_.recovery_seconds, " s for ",
-                            Awaited()));
+  Tell("lost", absl::StrCat(lost.message(), "; waiting up to ", options_.recovery_seconds,
+                            " s for ", Awaited()));
   ++recoveries_;
   CISTERN_RETURN_IF_ERROR(WaitAndBegin(lost));
-  Tell("recover", absl::StrCat("trains again from pass ", client_.committed_pass() + 1,
-                               "; lost was ", redo, ": ", lost.message()));
+  Tell("recover", absl::StrCat("training again from pass ", client_.committed_pass() + 1,
+                               "; reason for the loss of ", redo, ": ", lost.message()));
   return absl::OkStatus();
 }
 
@@ -323,7 +324,7 @@ void TrainJob::Tell(const char* event, const std::string& message) {
   progress.message = message;
   if (leads()) {
     log_->Write(progress);
-  } else if (options_.progress) {  // no other line of its own, but who waits says for what
+  } else if (options_.progress) {  // other workers write no lines, but report what they wait for
     options_.progress(progress);
   }
 }
@@ -332,8 +333,8 @@ absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& c
                                    const JobOptions& options) {
   if (options.rank >= options.world_size || (options.world_size > 1 && options.peers.empty())) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "worker ", options.rank, " of ", options.world_size, ", met at '", options.peers,
-        "': ranks begin at 0, and several workers need the address of "
+        "worker ", options.rank, " of ", options.world_size, ", with address '", options.peers,
+        "': ranks start at 0, and several workers need the address of "
         "worker 0"));
   }
   if (options.threads > 0) omp_set_num_threads(options.threads);

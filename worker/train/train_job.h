@@ -1,5 +1,5 @@
-// A training job from its first claim to its end: where it begins, and how it goes on after a
-// server was lost.
+// A training job, from its first claim to its end: determines the start point, and recovers from
+// lost servers and workers.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@
 
 namespace cistern {
 
-// A trainer that loses a pass is thrown away with its model, its rows and the passes it had made
-// ready. The job waits for the servers, claims a new epoch, which takes them all back to the last
-// durable commit, and starts another trainer from the position in that commit. Rows and position
-// come from one manifest, so no sample is trained twice into the state, and none is left out.
+// When a pass is lost, the job destroys the trainer with its model, its rows and its prepared
+// passes. It waits for the servers, claims a new term, which takes all of them back to the last
+// durable commit, and starts a new trainer from the position in that commit. Rows and position come
+// from one manifest, so the state contains no sample twice and omits none.
 //
 // Threads: Run once, from one thread.
 class TrainJob {
@@ -32,36 +32,36 @@ class TrainJob {
 
  private:
   TrainSummary WithHistory(TrainSummary summary) const;
-  // Makes a trainer that stands at the servers' last commit.
+  // Creates a trainer at the servers' last commit.
   absl::Status Begin();
-  // Waits for the other workers, if there are any, and checks that they run the same job.
+  // Waits for the other workers, if any, and checks that they run the same job.
   absl::Status GatherGroup();
   absl::Status CheckSameJob();
   ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
   bool leads() const { return options_.rank == 0; }
-  // What the servers are told, and what they say of the start; by worker 0 for all.
+  // Worker 0, for all: claims the servers and determines the start.
   absl::Status Claim();
   absl::Status FollowLeader();
-  // Ends the group and the trainer, whatever their threads wait for.
+  // Ends the group and the trainer, and interrupts their waiting threads.
   void Disband(const absl::Status& why);
   absl::StatusOr<TrainStart> FirstStart();
-  // solver.dense_model_file and sparse_model_file, into servers that hold nothing.
+  // Imports solver.dense_model_file and sparse_model_file into empty servers.
   absl::Status ReadModelFiles();
-  // A snapshot that rows of another run will not let be written is refused now, not when it is due.
+  // Fails now, rather than when a snapshot is due, if rows of another run prevent snapshots.
   absl::Status CheckSnapshots();
-  // After a loss. kFailedPrecondition if another writer has committed in the meantime.
+  // The start after a loss. kFailedPrecondition if another writer has committed meanwhile.
   absl::StatusOr<TrainStart> NextStart() const;
   absl::StatusOr<TrainStart> StartAfter(const Position& position) const;
   absl::Status StartLog(TrainStart& start);
 
-  // Waits until a trainer can begin again; `lost` is why the last one could not go on.
+  // Waits until a new trainer can start. lost: the error that ended the last one.
   absl::Status Recover(const absl::Status& lost);
   absl::Status WaitAndBegin(const absl::Status& lost);
   absl::Status CheckProgress(const absl::Status& lost);
   const char* Awaited() const {
     return options_.world_size > 1 ? "the servers and the other workers" : "the servers";
   }
-  // Sleeps; false if the user does not want to wait.
+  // Sleeps; false if interrupted.
   bool Sleep(absl::Duration time) const;
   bool interrupted() const {
     return options_.interrupted != nullptr && options_.interrupted->load();
@@ -74,19 +74,19 @@ class TrainJob {
   LocalFileSystem local_files_;
   v1::Schema schema_;
   std::unique_ptr<MetricsLog> log_;
-  std::unique_ptr<DeviceContext> device_;  // of every trainer
-  std::unique_ptr<TrainingGroup> group_;   // of several workers
+  std::unique_ptr<DeviceContext> device_;  // shared by successive trainers
+  std::unique_ptr<TrainingGroup> group_;   // null for a single worker
   std::unique_ptr<Trainer> trainer_;
-  TrainStart start_;          // of the job
-  TrainStart last_start_;     // of trainer_
-  bool has_claimed_ = false;  // or tried to
-  bool began_ = false;        // start_ is known
-  bool gathered_ = false;     // all workers have once been there
+  TrainStart start_;          // the start of the job
+  TrainStart last_start_;     // the start of trainer_
+  bool has_claimed_ = false;  // or attempted to
+  bool began_ = false;        // start_ is set
+  bool gathered_ = false;     // all workers have joined once
   bool reading_files_ = false;
-  uint64_t first_commit_ = 0;  // newest one when the job began
-  uint64_t epoch_ = 0;         // newest one that this job claimed and used
+  uint64_t first_commit_ = 0;  // the newest commit when the job started
+  uint64_t epoch_ = 0;         // the newest term that this job claimed and used
   uint64_t recoveries_ = 0;
-  uint64_t commit_of_loss_ = 0, losses_ = 0;  // losses in a row with this newest commit
+  uint64_t commit_of_loss_ = 0, losses_ = 0;  // consecutive losses without a newer commit
 };
 
 }  // namespace cistern

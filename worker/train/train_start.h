@@ -1,16 +1,17 @@
-// Where a trainer begins.
+// The start point of a trainer.
 #pragma once
 
 #include "worker/train/position.h"
 
 namespace cistern {
 
-// The servers' committed state is that of `position`.
+// A position that matches the servers' committed state.
 struct TrainStart {
   Position position;
-  bool after_commit = false;    // `position` is that of a commit; else of the beginning
-  bool write_pass_line = true;  // after_commit: metrics.jsonl does not hold the commit's line yet
-  // after_commit: the run was over, and nothing allows it to go on; it only has to end properly.
+  bool after_commit = false;    // true: `position` is that of a commit; false: the start of the run
+  bool write_pass_line = true;  // after_commit: metrics.jsonl lacks the commit's line
+  // after_commit: the run has ended and its limits forbid more training; only its final work
+  // remains.
   bool is_over = false;
 };
 

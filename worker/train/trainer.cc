@@ -67,7 +67,7 @@ absl::Status Trainer::RestoreDense() {
   for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
     CISTERN_ASSIGN_OR_RETURN(std::vector<float> values, model_->ReadDense(static_cast<size_t>(i)));
     const absl::Status pulled = client_.PullDense(static_cast<TableId>(i), values.data());
-    if (absl::IsNotFound(pulled)) continue;  // a fresh fleet: the model's first values stand
+    if (absl::IsNotFound(pulled)) continue;  // a new fleet: keep the model's initial values
     CISTERN_RETURN_IF_ERROR(pulled);
     CISTERN_RETURN_IF_ERROR(model_->WriteDense(static_cast<size_t>(i), values));
   }
@@ -85,7 +85,7 @@ absl::StatusOr<TrainSummary> Trainer::Run() {
 absl::Status Trainer::ApplyDeferred() {
   if (!start_.after_commit) {
     return AsLeader([this] {
-      best_.RemoveAll();  // of a run before this one
+      best_.RemoveAll();  // left by an earlier run
       return absl::OkStatus();
     });
   }
@@ -102,12 +102,12 @@ absl::Status Trainer::ApplyDeferred() {
     at_.best.reset();
     return absl::OkStatus();
   }
-  // An AUC that stopped the run does so again, unless more is asked for now.
+  // An AUC that stopped the run stops it again, unless the threshold is higher now.
   const bool enough = at_.stopped_by == "auc" && config_.solver.auc_threshold < 1 &&
                       at_.score.auc && *at_.score.auc >= config_.solver.auc_threshold;
   if (!enough) at_.stopped_by.clear();
   if (!config_.cistern.keep_best) at_.best.reset();
-  // A run that came back to its best epoch has no copy of it: the end of that epoch makes one.
+  // A run that returned to its best epoch has no copy of that state: EndEpoch makes one.
   if (at_.finished) at_.best.reset();
   at_.finished.reset();
   committed_.finished.reset();
@@ -120,7 +120,7 @@ absl::Status Trainer::ApplyDeferred() {
     return absl::OkStatus();
   }));
   CISTERN_RETURN_IF_ERROR(AfterCommit(start_.write_pass_line));
-  // Now, not when it is wanted. (The end of an epoch may have made a better one.)
+  // Checks now, rather than at the end, that the best state exists. (EndEpoch may have changed it.)
   return AsLeader(
       [this] { return at_.best ? best_.PositionOf(at_.best->pass).status() : absl::OkStatus(); });
 }
@@ -138,7 +138,7 @@ absl::Status Trainer::TrainPasses() {
     std::shared_ptr<ReadyPass> ready = *std::move(next);
     if (ready == nullptr) break;
     if (before != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, *ready));
-    before = nullptr;  // its memory is wanted
+    before = nullptr;  // frees its memory
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     CISTERN_RETURN_IF_ERROR(Commit(*ready, trained));
     CISTERN_RETURN_IF_ERROR(AfterCommit(/*write_pass_line=*/true));
@@ -157,8 +157,8 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
     CISTERN_RETURN_IF_ERROR(model_->Launch(
         batches[launched], tables, at_.steps() + 1 + (launched - trained), plateau_.scale(), next));
     ++launched;
-    // One step is left running while the next is enqueued, unless something follows it that needs
-    // its rows, or its loss.
+    // One step keeps running while the next is enqueued, unless an action after it needs its rows
+    // or its loss.
     const bool wait = next == nullptr || IsMilestone(at_.iterations + (launched - trained));
     while (launched - trained > (wait ? 0 : 1)) {
       CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].all));
@@ -176,7 +176,7 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
 }
 
 absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
-  constexpr uint64_t kWithOthers = 8;  // they need not be asked at every step
+  constexpr uint64_t kWithOthers = 8;  // several workers check only at every 8th step
   const bool here = options_.interrupted != nullptr && options_.interrupted->load();
   if (group_ == nullptr) return here;
   if (iteration % kWithOthers != 0) return false;
@@ -231,7 +231,7 @@ Progress Trainer::Now(const char* event) const {
       config_.optimizer.schedule.At(std::max<uint64_t>(at_.steps(), 1)) * plateau_.scale();
   progress.pass = client_.committed_pass();
   progress.skipped_steps = at_.skipped_steps;
-  double done = 0;  // fraction of the run, where it is known
+  double done = 0;  // fraction of the run, if known
   if (config_.solver.max_iter > 0) {
     progress.total_iterations = config_.solver.max_iter;
     done = static_cast<double>(at_.iterations) / static_cast<double>(config_.solver.max_iter);
@@ -247,7 +247,7 @@ Progress Trainer::Now(const char* event) const {
 absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   if (evaluator_ == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
-        config_.path, ": an evaluation is asked for but layers[0].eval_source is missing"));
+        config_.path, ": the model asks for evaluations, but layers[0].eval_source is missing"));
   }
   absl::StatusOr<EvalSummary> result = evaluator_->Run(live);
   if (!result.ok()) return AddContext(result.status(), "evaluation");
@@ -294,18 +294,19 @@ absl::Status Trainer::SaveSnapshot(bool only_if_missing) {
   });
 }
 
-// After a resume they are written again: files of that name may be of another run.
+// Writes the files again after a resume: existing files of that name may belong to another run.
 absl::Status Trainer::SaveHugectrFiles() {
   if (!WritesHugectrModel(config_)) return absl::OkStatus();
   HugectrPlace place = {config_.solver.snapshot_prefix, at_.iterations};
   if (config_.cistern.snapshot_form == "v3") place.form = HugectrForm::kV3;
   const absl::Status written = WriteHugectrModel(files_, config_, client_, place).status();
   return AddContext(
-      written, absl::StrCat("the snapshot of iteration ", at_.iterations, " (",
-                            client_.durable() ? "what was trained is committed: mend this, or name "
-                                                "another solver.snapshot_prefix, and --resume"
-                                              : "solver.snapshot_prefix names its place",
-                            ")"));
+      written,
+      absl::StrCat("the snapshot of iteration ", at_.iterations, " (",
+                   client_.durable() ? "the training so far is committed: fix this, or set "
+                                       "another solver.snapshot_prefix, and --resume"
+                                     : "solver.snapshot_prefix determines its path",
+                   ")"));
 }
 
 absl::Status Trainer::EndEpoch() {
@@ -314,7 +315,7 @@ absl::Status Trainer::EndEpoch() {
   const CisternConfig& rules = config_.cistern;
   if (!rules.eval_every_epoch) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(EvaluateNow(nullptr, "eval"));
-  // Without an AUC (one class only) the log loss decides.
+  // Without an AUC (one class only), the log loss decides.
   const bool best = plateau_.Observe(at_.score.auc ? *at_.score.auc : -*at_.score.logloss);
   if (best && rules.keep_best) {
     CISTERN_RETURN_IF_ERROR(AsLeader([this] { return best_.Save(client_, committed_); }));

@@ -1,4 +1,4 @@
-// The training loop.
+// The training loop of one worker.
 #pragma once
 
 #include <memory>
@@ -24,43 +24,42 @@
 
 namespace cistern {
 
-// Whether the servers have lost a pass that can be trained again, from the last durable commit on:
-// one of them is gone, or is back without what was staged.
+// Whether `status` means a lost pass that can be trained again from the last durable commit: a
+// server is unreachable, or was restarted and has lost its staged pushes.
 bool IsLostPass(const ParameterClient& client, const absl::Status& status);
 
-// Pass after pass: take the rows, train each batch, evaluate where the model asks for it, commit
-// rows and position together. All that a pass does beyond its rows and position (its line, an
-// epoch's end, a snapshot) follows the commit, so that a trainer that starts after a commit makes
-// up for what another one did not get to.
+// For each pass: takes its rows, trains each batch, evaluates where the model asks for it, and
+// commits rows and position together. All other work of a pass (its log line, the end of an epoch,
+// a snapshot) follows the commit, so that a trainer that starts after a commit completes the work
+// that its predecessor did not finish.
 //
 // Threads: Run once, from one thread.
 class Trainer {
  public:
-  // The client has the tables of `config` and is their only writer. device, on which the model
-  // trains, group (null: this worker is alone), and log, which has been started where the trainer
-  // begins, outlive this.
+  // client: has the tables of `config` and is their only writer. device: trains the model. group:
+  // null for a single worker. log: already started at `start`. All must outlive the trainer.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       const ModelConfig& config, ParameterClient& client, const JobOptions& options,
       const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log);
-  // An error with IsLostPass is for another trainer to go on from: see TrainJob.
+  // After an error with IsLostPass, a new trainer can continue (TrainJob).
   absl::StatusOr<TrainSummary> Run();
 
  private:
   Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
           const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log);
 
-  // The dense parameters that the servers hold, where they hold any.
+  // Loads the servers' dense parameters, if they hold any.
   absl::Status RestoreDense();
-  // What a commit of another trainer, or process, may have left to do.
+  // Does the work that an earlier trainer or process may have left undone after its commit.
   absl::Status ApplyDeferred();
   absl::Status TrainPasses();
-  // Trains the batches of a pass, up to where the run stops; returns how many.
+  // Trains the batches of a pass until the run stops; returns the number of trained batches.
   absl::StatusOr<size_t> TrainPass(ReadyPass& ready);
-  // Something happens after this iteration that needs the state right after it.
+  // Whether an action after this iteration needs the state right after it.
   bool IsMilestone(uint64_t iteration) const;
-  // Takes the result of the oldest step that runs.
+  // Takes the result of the oldest running step.
   absl::Status FinishStep(size_t samples);
-  // After a batch: the lines and evaluations that fall on this iteration.
+  // Writes the lines and runs the evaluations that are due at this iteration.
   absl::Status AfterStep(const ReadyPass& ready);
   absl::Status EvaluateNow(const ReadyPass* live, const char* event);
   // Pushes the rows of `ready` and the dense tables, and commits them with the position.
@@ -68,11 +67,11 @@ class Trainer {
   absl::Status BeginPass();
   absl::Status PushAll(const ReadyPass& ready);
   absl::Status CommitPass(const ParameterClient::CommitOptions& commit);
-  // Distinct keys of a pass, over all workers.
+  // The number of distinct keys of a pass, over all workers.
   absl::StatusOr<uint64_t> RowsOf(const ReadyPass& ready);
-  // Whether a signal asks any worker to stop; all of them ask at the same iteration.
+  // Whether a signal asks any worker to stop; all workers check at the same iterations.
   absl::StatusOr<bool> Interrupted(uint64_t iteration);
-  // Worker 0 does it, and all wait.
+  // Worker 0 does the work, and all wait.
   absl::Status AsLeader(const std::function<absl::Status()>& work) {
     return Lead(trainers(), work);
   }
@@ -115,11 +114,11 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
   Plateau plateau_;
   BestState best_;
-  Position at_;                         // now; its cursor, and its plateau, of the last commit
-  Position committed_;                  // of the last commit
+  Position at_;                         // now, but cursor and plateau as of the last commit
+  Position committed_;                  // as of the last commit
   std::optional<PassId> best_to_keep_;  // once a durable commit names it
   bool best_is_last_ = false;           // the servers hold the best epoch's state now
-  std::string model_dir_;               // of the saved model
+  std::string model_dir_;               // the folder of the saved model; empty: not saved
 };
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// How a pass becomes the state: rows and position of all workers together.
+// The commit of a pass: rows and position of all workers together.
 #include "worker/train/trainer.h"
 
 namespace cistern {
@@ -20,7 +20,8 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
     return CommitPass({durable ? FormatPosition(next) : "", durable, model_->clock()});
   }();
   if (!committed.ok()) {
-    // The cause is what the caller has to see. A pass that is lost is dropped by the next claim.
+    // Abort errors are ignored, so that the caller sees the cause. A lost pass needs no abort: the
+    // next claim drops it.
     if (leads() && !IsLostPass(client_, committed)) client_.AbortPass().IgnoreError();
     return AddContext(committed, absl::StrCat("pass ", client_.committed_pass() + 1));
   }
@@ -57,7 +58,7 @@ absl::Status Trainer::CommitPass(const ParameterClient::CommitOptions& commit) {
   return group_ == nullptr ? absl::OkStatus() : FollowWriter(*trainers(), client_);
 }
 
-// The rows that this worker holds; worker 0 also what all hold alike.
+// Pushes this worker's rows; worker 0 also pushes the dense parameters, which all workers share.
 absl::Status Trainer::PushAll(const ReadyPass& ready) {
   for (size_t e = 0; e < ready.tables.size(); ++e) {
     const PassTable& table = *ready.tables[e];
@@ -76,7 +77,7 @@ absl::Status Trainer::PushAll(const ReadyPass& ready) {
   return absl::OkStatus();
 }
 
-// Every k-th pass, whatever may be the last one, and all that something is saved after.
+// Durable are every k-th pass, every pass that may be the last, and every pass before a save.
 bool Trainer::MustBeDurable(const Position& next, const Pass& pass) const {
   const uint64_t snapshot = config_.solver.snapshot;
   return next.passes % config_.cistern.commit_every == 0 || Stopping() || LimitReached() ||

@@ -1,9 +1,9 @@
-// The end of a run: which state is the final one, its model, its figures.
+// The end of a run: selects the final state, saves its model, reports its metrics.
 #include "worker/train/trainer.h"
 
 namespace cistern {
 
-// The position is the one of that epoch's end: who goes on from here goes on from there.
+// The position is that of the best epoch's end, so that a later resume continues from there.
 absl::Status Trainer::RestoreBest() {
   CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
   position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.iterations, at_.samples,
@@ -26,7 +26,7 @@ absl::Status Trainer::EndWithBest() {
 
 absl::Status Trainer::Finish() {
   const bool interrupted = at_.stopped_by == "interrupt";
-  // A run that will be resumed keeps both its last state, on the servers, and its best one.
+  // A run to be resumed keeps both its last state, on the servers, and its best state, on disk.
   const bool goes_on = interrupted && client_.durable();
   const std::optional<BestEpoch> best = at_.best;
   if (best && !goes_on) CISTERN_RETURN_IF_ERROR(EndWithBest());
@@ -39,7 +39,7 @@ absl::Status Trainer::Finish() {
     }));
     model_dir_ = ModelDir();
   }
-  // The best epoch's figures stand, and so do those of an evaluation after the last step.
+  // The scores of the best epoch, or of an evaluation after the last step, are still valid.
   const bool scored = best || at_.scored_iteration == at_.iterations;
   if (evaluator_ != nullptr && !interrupted && !scored) {
     absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);

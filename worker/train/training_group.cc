@@ -5,8 +5,8 @@
 namespace cistern {
 namespace {
 
-// What a state of worker 0 may have: a manifest is far smaller, and a protocol buffer of 2 GiB
-// cannot be read.
+// The size limit of worker 0's state: a manifest is far smaller, and a protocol buffer of 2 GiB
+// cannot be parsed.
 constexpr size_t kMaxStateBytes = size_t{1} << 30;
 
 }  // namespace
@@ -38,8 +38,8 @@ GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::strin
     CISTERN_ASSIGN_OR_RETURN(const uint64_t value, client.RunSecret(peers));
     if (value != 0) return value;
     return absl::NotFoundError(absl::StrCat(
-        "it has left no secret for ", peers, " on server ", client.servers()[0].name,
-        ": it has not started, or it has other --peers or --servers; give all workers the same"));
+        "it has stored no secret for ", peers, " on server ", client.servers()[0].name,
+        ": it has not started, or has other --peers or --servers; give all workers the same"));
   };
   return secret;
 }
@@ -48,7 +48,7 @@ absl::Status FollowWriter(ProcessGroup& group, ParameterClient& client) {
   CISTERN_ASSIGN_OR_RETURN(const std::string packed,
                            group.FromLeader(group.leads() ? client.writer().Pack() : ""));
   if (group.leads()) return absl::OkStatus();
-  if (packed.size() > kMaxStateBytes) return absl::InternalError("worker 0 sent too long a state");
+  if (packed.size() > kMaxStateBytes) return absl::InternalError("worker 0 sent an overlong state");
   CISTERN_ASSIGN_OR_RETURN(const ParameterClient::Writer writer,
                            ParameterClient::Writer::Unpack(packed));
   client.Follow(writer);
@@ -62,18 +62,19 @@ absl::Status CheckFleetOfWriter(ParameterClient& client) {
   const uint64_t writer = client.identity().epoch(), here = hello.identity().epoch();
   if (here >= writer) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "server ", first.name, " is at epoch ", here, " and worker 0 writes at epoch ", writer,
-      ": it is of another fleet, or has lost its state; give all workers the same --servers"));
+      "server ", first.name, " is at term ", here, ", but worker 0 writes at term ", writer,
+      ": the server belongs to another fleet or has lost its state; give all workers the same "
+      "--servers"));
 }
 
-// Three letters, y or n, and the position.
+// The message is three letters, y or n, followed by the position.
 absl::StatusOr<TrainStart> StartOfLeader(ProcessGroup& group, const TrainStart& own) {
   std::string said;
   for (const bool flag : {own.after_commit, own.write_pass_line, own.is_over}) {
     said += flag ? 'y' : 'n';
   }
   CISTERN_ASSIGN_OR_RETURN(said, group.FromLeader(said + FormatPosition(own.position)));
-  if (said.size() < 3) return absl::InternalError("worker 0 sent no start");
+  if (said.size() < 3) return absl::InternalError("worker 0 sent no start point");
   TrainStart start;
   CISTERN_ASSIGN_OR_RETURN(start.position, ParsePosition(said.substr(3)));
   start.after_commit = said[0] == 'y';

@@ -1,5 +1,5 @@
-// The workers of a training run, as the run's parts use them: each thread, and the steps, talk
-// among themselves.
+// The process groups of a training run: one for each thread that communicates, and a communicator
+// for the steps.
 #pragma once
 
 #include <memory>
@@ -12,30 +12,30 @@
 namespace cistern {
 
 struct TrainingGroup {
-  std::unique_ptr<ProcessGroup> trainers;  // of the thread that trains
-  std::unique_ptr<ProcessGroup> stagers;   // of the thread that makes passes
-  std::unique_ptr<Communicator> steps;     // of the model
+  std::unique_ptr<ProcessGroup> trainers;  // used by the training thread
+  std::unique_ptr<ProcessGroup> stagers;   // used by the thread that prepares passes
+  std::unique_ptr<Communicator> steps;     // used by the model
 
-  // Waits until all are there, and joins them on `device`.
+  // Waits until all workers have joined, and connects them on `device`.
   static absl::StatusOr<std::unique_ptr<TrainingGroup>> Form(const GroupPlace& place,
                                                              std::chrono::milliseconds limit,
                                                              DeviceContext& device);
-  // Tells the others, whatever they wait for, why this worker does not go on. Any thread may be in
-  // a call of the stagers.
+  // Ends the groups and sends the reason to the other workers, whatever they wait for. Another
+  // thread may be inside a call of the stagers.
   void GiveUp(const absl::Status& why);
 };
 
-// How the workers of a run know each other whose worker 0 listens at `peers`: worker 0 draws a
-// secret and leaves it on server 0, where the others fetch it. Who reaches the port of worker 0,
-// and not the servers, does not know it. client: outlives what is returned.
+// The run secret of the run whose worker 0 listens at `peers`. Worker 0 draws it and stores it on
+// server 0, where the others read it. A stranger that reaches worker 0's port but not the servers
+// does not know the secret. client: must outlive the returned object.
 GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::string& peers);
 
-// The state of the fleet as worker 0 sees it becomes that of all.
+// Distributes worker 0's writer state to all workers.
 absl::Status FollowWriter(ProcessGroup& group, ParameterClient& client);
-// Of a worker that follows: kInvalidArgument if its server 0 never heard of the writer's epoch,
-// which it is the first to hear of. So it is of another fleet.
+// For workers other than 0: kInvalidArgument if this worker's server 0 does not know the writer's
+// term. Server 0 is the first to learn a term, so such a server belongs to another fleet.
 absl::Status CheckFleetOfWriter(ParameterClient& client);
-// The start of worker 0.
+// Broadcasts the start of worker 0.
 absl::StatusOr<TrainStart> StartOfLeader(ProcessGroup& group, const TrainStart& own);
 
 }  // namespace cistern

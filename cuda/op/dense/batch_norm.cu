@@ -1,7 +1,7 @@
-// Bytes that must move, for an element of x of s bytes: statistics s (the second read of a block of
-// 64 rows comes from the cache), forward 2 s, backward 3 s for the parameters' gradients (2 s
-// without an epilogue) and 4 s for dx (3 s without; s more where it accumulates), inference 2 s. At
-// most 8 FLOPs.
+// Memory traffic per element of x of s bytes: statistics s (the second read of a block of 64 rows
+// hits the cache), forward 2 s, backward 3 s for the gradients of the parameters (2 s without an
+// epilogue) and 4 s for dx (3 s without; s more where it accumulates), inference 2 s. At most 8
+// FLOPs.
 #include "cuda/op/dense/batch_norm.h"
 
 #include "common/base/check.h"
@@ -12,13 +12,13 @@
 namespace cistern::op::gpu {
 namespace {
 
-// The one expression of every forward pass: the same bits with and without an epilogue.
+// The formula of every forward pass, so that all have the same bits, with and without an epilogue.
 __device__ inline float Normalized(float x, float mean, float inv_std, float gamma, float beta) {
   return (x - mean) * inv_std * gamma + beta;
 }
 
-// Mean and centered sum of squares of each column of a block of kRowsOfBlock rows, which is read
-// twice: centered sums do not cancel. means, m2s: [blocks, n].
+// Mean and centered sum of squares of each column of a block of kRowsOfBlock rows. The block is
+// read twice: centered sums avoid cancellation. means, m2s: [blocks, n].
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     BlockMomentsKernel(const T* x, size_t b, size_t n, float* means, float* m2s) {
@@ -49,12 +49,12 @@ __global__ void __launch_bounds__(kBlockThreads)
   m2s[blockIdx.x * n + c] = squares[0];
 }
 
-// What the statistics of a batch are written to.
+// The outputs of BatchNormStatistics.
 struct Statistics {
   float *mean, *inv_std, *running_mean, *running_var;
 };
 
-// Joins the blocks' moments (Chan, Golub and LeVeque, 1979), in double.
+// Combines the moments of the blocks in double (Chan, Golub and LeVeque, 1979).
 __global__ void __launch_bounds__(kBlockThreads)
     JoinMomentsKernel(const float* means, const float* m2s, size_t b, size_t n, float factor,
                       float eps, Statistics out) {
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 // dx = factor(0) dz - factor(1) - factor(2) (x - mean). Turns the column sums in dgamma into the
-// gradient, and makes the factors, [3, n].
+// gradient and computes the factors, [3, n].
 __global__ void __launch_bounds__(kBlockThreads)
     FactorsKernel(const float* inv_std, const float* gamma, float* dgamma, const float* dbeta,
                   float share, size_t n, float* factor) {
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   factor[2 * n + c] = a * dgamma[c] * share * inv_std[c];
 }
 
-// With `relu` y tells what the epilogue cut or dropped.
+// With `relu`, y shows which elements the epilogue cut or dropped.
 template <typename T>
 struct Operands {
   const T *x, *y, *dy;
@@ -119,7 +119,7 @@ struct Operands {
   }
 };
 
-// Rows that an op reads in some of its cases only: zeros where they are null.
+// Rows that an op reads only in some cases: zeros if the pointer is null.
 template <typename T>
 struct RowsOrZeros {
   using Element = T;

@@ -1,5 +1,5 @@
 // BatchNorm per activation (Ioffe and Szegedy, 2015; HugeCTR 2.3 batch_norm_layer with cuDNN's rule
-// for the running statistics); if wanted, with the ReLU and dropout that follow it in one sweep.
+// for the running statistics). Optionally fused with the ReLU and dropout that follow it.
 //
 // A training step is BatchNormStatistics, then BatchNormForward; evaluation is BatchNormInference.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace cistern::op {
 
-// What follows the normalization before y is written. Dropout needs relu: without it a dropped
-// element could not be told from y (use op::Dropout, which keeps a mask).
+// The epilogue fused into the forward pass. Dropout requires relu: without it y does not show which
+// elements were dropped (use op::Dropout, which keeps a mask).
 struct BatchNormEpilogue {
   bool relu = false;
   DropoutDraw dropout;  // rate 0: none
@@ -33,12 +33,12 @@ void BatchNormForward(ConstValues x, const float* mean, const float* inv_std, co
                       const float* beta, const BatchNormEpilogue& epilogue, Values y, size_t b,
                       size_t n, Stream& stream);
 
-// With dz = the derivative behind the epilogue (dy where y > 0, over 1 - rate; dy itself without
-// one) and z = (x - mean) * inv_std:
+// With dz = the gradient before the epilogue (dy / (1 - rate) where y > 0, else 0; without an
+// epilogue dy itself) and z = (x - mean) * inv_std:
 //   dbeta = sum dz, dgamma = sum dz z, dx = gamma * inv_std * (dz - dbeta / b - z * dgamma / b).
 //
 // x, y, dy: [b, n]; y is read only with relu and may be null without. dx: [b, n], may be dy
-// (kOverwrite); null: not needed. dgamma, dbeta: [n], overwritten.
+// (kOverwrite), or null. dgamma, dbeta: [n], overwritten.
 // scratch: BatchNormScratchFloats(b, n).
 void BatchNormBackward(ConstValues x, ConstValues y, ConstValues dy, const float* mean,
                        const float* inv_std, const float* gamma, const BatchNormEpilogue& epilogue,

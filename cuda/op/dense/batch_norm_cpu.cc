@@ -22,8 +22,8 @@ size_t RowsOfBlock(size_t block, size_t b) {
   return std::min(kRowsPerBlock, b - block * kRowsPerBlock);
 }
 
-// Mean and centered sum of squares of each column of x [rows, n]. While the block is in cache its
-// columns are read twice: centered sums do not cancel.
+// Mean and centered sum of squares of each column of x [rows, n]. The columns are read twice, while
+// the block is in cache: centered sums avoid cancellation.
 template <typename T>
 void BlockMoments(const T* x, size_t rows, size_t n, float* mean, float* m2) {
   std::fill_n(mean, n, 0.0f);
@@ -46,7 +46,7 @@ struct Moments {
   double mean[kColumnChunk], m2[kColumnChunk];
 };
 
-// Joins the blocks' moments of columns [begin, end) (Chan, Golub and LeVeque, 1979).
+// Combines the moments of the blocks for columns [begin, end) (Chan, Golub and LeVeque, 1979).
 void JoinMoments(const float* means, const float* m2s, size_t b, size_t n, size_t begin, size_t end,
                  Moments* out) {
   const size_t width = end - begin, blocks = RowBlocks(b);
@@ -68,7 +68,7 @@ void JoinMoments(const float* means, const float* m2s, size_t b, size_t n, size_
   }
 }
 
-// What the backward pass reads of one piece of x, y and dy.
+// The inputs of the backward pass for one piece of x, y and dy.
 template <typename T>
 struct Operands {
   const T *x, *y, *dy;

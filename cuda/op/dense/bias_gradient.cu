@@ -1,8 +1,8 @@
-// Bytes that must move, for elements of s bytes: s b n, with a ReLU 3 s b n; and b n / 8 floats of
-// partial sums.
+// Memory traffic for elements of s bytes: s b n, with a ReLU 3 s b n; and b n / 8 floats of partial
+// sums.
 //
-// Where rows can be read so, a thread takes 16 bytes of a row, and of every eighth row of its
-// block: four such loads of each array are under way before the first is used.
+// Where alignment allows it, a thread reads 16 bytes of a row, and of every eighth row of its
+// block: four such loads per array are in flight before the first is used.
 #include "cuda/op/dense/bias_gradient.h"
 
 #include "cuda/op/dense/dropout_element.h"
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kBlockThreads)
       for (unsigned e = 0; e < kWide<T>; ++e) sum[e] += grad[k][e];
     }
   }
-  // One column of each thread after the other: the shared memory of AddOverRows is small.
+  // Each thread's columns are added one at a time: the shared memory of AddOverRows is small.
 #pragma unroll
   for (unsigned e = 0; e < kWide<T>; ++e) {
     float one[1] = {sum[e]};

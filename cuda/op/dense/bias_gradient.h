@@ -1,11 +1,11 @@
-// The end of a dense layer on the way back: its ReLU, and the gradient of its bias, in one sweep.
+// The backward epilogue of a dense layer: ReLU backward and the gradient of the bias, in one sweep.
 #pragma once
 
 #include "cuda/op/primitive/op.h"
 
 namespace cistern::op {
 
-// dy = y > 0 ? dy : 0 unless y is null, and dbias = the sums of the columns of dy.
+// dy = y > 0 ? dy : 0 unless y is null, and dbias = the column sums of dy.
 //
 // y: [b, n], the output of a ReLU. dy: [b, n], in place; written only where y is not null. dbias:
 // [n], overwritten. scratch: BiasGradientScratchFloats(b, n).

@@ -1,4 +1,4 @@
-// Bytes that must move, for an element of s bytes in the block: 2 s, or 3 s where it accumulates.
+// Memory traffic per element of s bytes in the block: 2 s, or 3 s where it accumulates.
 #include "cuda/op/dense/copy_columns.h"
 
 #include "cuda/op/primitive/map_packs.cuh"

@@ -1,10 +1,10 @@
-// Bytes that must move, a sample of V = slots + 1 vectors of elements of s bytes: forward s (V dim
-// + dim + V (V - 1) / 2 + 1); backward s (2 V dim + dim + V (V - 1) / 2), and s V dim more where it
+// Memory traffic per sample of V = slots + 1 vectors with elements of s bytes: forward s (V dim +
+// dim + V (V - 1) / 2 + 1); backward s (2 V dim + dim + V (V - 1) / 2), and s V dim more where it
 // accumulates. FLOPs: forward V (V - 1) dim, backward 2 V (V - 1) dim.
 //
-// Activations of 16 bits go to tensor cores where they can (dot_interaction_tensor.cuh). Here a
-// block makes one sample, with its vectors in shared memory, as floats. There a thread's work is
-// a tile, so that a value that it loads takes part in 4 (forward) or 8 (backward) products.
+// 16-bit activations use tensor cores where possible (dot_interaction_tensor.cuh). In the kernels
+// of this file a block computes one sample, with its vectors as floats in shared memory. A thread
+// computes a tile, so each loaded value takes part in 4 (forward) or 8 (backward) products.
 #include "cuda/op/dense/dot_interaction.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-// The vectors of one sample: number 0 is the mlp's, number 1 the first slot's.
+// The vectors of one sample: vector 0 is the mlp's, vector 1 the first slot's.
 template <typename Element>
 struct Vectors {
   Element* mlp;
@@ -25,13 +25,13 @@ struct Vectors {
   __device__ Element* at(size_t i) const { return i == 0 ? mlp : embedding + (i - 1) * dim; }
 };
 
-// Where pair (i, j), i > j, lies among the pairs.
+// The index of pair (i, j), i > j, among the pairs.
 __host__ __device__ inline unsigned PairIndex(unsigned i, unsigned j) {
   return i * (i - 1) / 2 + j;
 }
 
-// Copies columns [first, first + chunk) of the vectors to `to`, row by row at `pitch`; zeros beyond
-// the vectors and their last column. chunk, pitch: multiples of 4.
+// Copies columns [first, first + chunk) of the vectors to `to`, row by row with row pitch `pitch`.
+// Pads with zeros beyond the last vector and the last column. chunk, pitch: multiples of 4.
 template <typename T>
 __device__ inline void LoadVectors(const Vectors<const T>& in, unsigned vectors, unsigned rows,
                                    size_t first, unsigned chunk, unsigned pitch, bool aligned,
@@ -56,7 +56,7 @@ __device__ inline void LoadVectors(const Vectors<const T>& in, unsigned vectors,
 
 constexpr unsigned kTile = 4;  // a thread's tile of pairs is kTile x kTile
 
-// The tiles of the lower triangle row by row: (0, 0), (1, 0), (1, 1), (2, 0) ...
+// Maps a tile number to its position in the lower triangle, row by row: (0, 0), (1, 0), (1, 1) ...
 __device__ inline void TileOf(unsigned tile, unsigned* row, unsigned* column) {
   unsigned r = static_cast<unsigned>((sqrtf(8.0f * static_cast<float>(tile) + 1.0f) - 1.0f) / 2);
   while (r * (r + 1) / 2 > tile) --r;
@@ -89,8 +89,8 @@ __device__ inline void AddProducts(const float* vectors, unsigned chunk, unsigne
   }
 }
 
-// With side = ceil(V / 4) a tile (r, c) holds the pairs of the vectors r + k side with the vectors
-// c + k side, so that neighbouring threads read neighbouring rows, which lie in different banks
+// With side = ceil(V / 4), tile (r, c) holds the pairs of the vectors r + k side with the vectors
+// c + k side, so that neighbouring threads read neighbouring rows, which are in different banks
 // (pitch = chunk + 4).
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     if (tile < tiles) TileOf(tile, &row, &column);
     float dot[kTile][kTile] = {};
     for (size_t c = 0; c < dim; c += chunk) {
-      if (first == 0 || chunk < dim) {  // else they are there
+      if (first == 0 || chunk < dim) {  // else already loaded
         __syncthreads();
         LoadVectors(in, vectors, side * kTile, c, chunk, pitch, aligned, shared);
         __syncthreads();
@@ -133,15 +133,15 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 constexpr unsigned kRows = 8;  // a thread's tile of gradients is kRows vectors x 4 columns
 
-// Where a gradient goes, and how.
+// The destination of the gradients.
 template <typename T>
 struct Gradients {
-  T *mlp, *embedding;  // null: not needed
+  T *mlp, *embedding;  // may be null
   bool add_mlp, add_embedding;
 };
 
-// Four columns of a gradient, or those of them below `columns`. As one store they fill what memory
-// moves at once.
+// Writes four columns of a gradient, or those of them below `columns`. All four are one store, so
+// that memory transactions are full.
 template <typename T>
 __device__ inline void WriteGradient(T* at, bool accumulate, const float (&value)[4], bool aligned,
                                      size_t columns) {
@@ -159,15 +159,15 @@ __device__ inline void WriteGradient(T* at, bool accumulate, const float (&value
   }
 }
 
-// The gradient of pair (i, j), from a row of dy; zero on the diagonal and beyond the vectors.
+// The gradient of pair (i, j), from a row of dy; zero on the diagonal and beyond the last vector.
 template <typename T>
 __device__ inline float PairGradient(const T* pairs, unsigned vectors, unsigned i, unsigned j) {
   if (i >= vectors || j >= vectors || i == j) return 0.0f;
   return pairs[i > j ? PairIndex(i, j) : PairIndex(j, i)];
 }
 
-// dT = G T with the symmetric G of the pairs' gradients: with kKept in shared memory, [vectors,
-// width], else (many slots) looked up in dy for each product.
+// dT = G T, where G is the symmetric matrix of the pairs' gradients. With kKept, G [vectors, width]
+// is in shared memory; otherwise (many slots) each product looks it up in dy.
 template <bool kKept, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     BackwardKernel(const T* mlp, const T* embedding, const T* dy, Gradients<T> gradients,
@@ -234,12 +234,12 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-constexpr size_t kSharedBytes = 48 << 10;  // of a block without asking for more
-// What a block may ask for on every GPU since sm_80: 99 KiB on sm_86 and sm_89 (sm_80: 163 KiB).
+constexpr size_t kSharedBytes = 48 << 10;  // per block without opting in to more
+// The opt-in limit on every GPU since sm_80 is at least 99 KiB (sm_86 and sm_89; sm_80: 163 KiB).
 constexpr size_t kMostSharedBytes = 96 << 10;
 
-// The widest chunk of columns, a multiple of 4, with which fixed + rows * (chunk + extra) floats
-// fit; 0 if none does.
+// The widest chunk of columns, a multiple of 4, such that fixed + rows * (chunk + extra) floats fit
+// shared memory; 0 if none fits.
 unsigned ChunkOf(size_t dim, size_t rows, size_t extra, size_t fixed) {
   const size_t wanted = std::max<size_t>(4, (dim + 3) / 4 * 4);
   for (const size_t limit : {kSharedBytes, kMostSharedBytes}) {
@@ -254,7 +254,8 @@ unsigned ChunkOf(size_t dim, size_t rows, size_t extra, size_t fixed) {
 void RecordTooMany(size_t slots, Stream& stream) {
   stream.Record(absl::UnimplementedError(absl::StrCat(
       "Interaction of ", slots,
-      " slots: on a GPU four columns of a sample must fit shared memory, about 3000 ", "slots")));
+      " slots: four columns of a sample must fit a GPU's shared memory; the limit is about 3000 ",
+      "slots")));
 }
 
 unsigned ThreadsFor(size_t items) {

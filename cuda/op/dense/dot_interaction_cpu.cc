@@ -13,7 +13,7 @@ decltype(op::DotInteractionBackward) DotInteractionBackward;
 
 namespace {
 
-// The vectors of one sample: number 0 is the mlp's, number 1 the first slot's.
+// The vectors of one sample: vector 0 is the mlp's, vector 1 the first slot's.
 struct Vectors {
   const float* mlp;
   const float* embedding;
@@ -21,7 +21,7 @@ struct Vectors {
   const float* at(size_t i) const { return i == 0 ? mlp : embedding + (i - 1) * dim; }
 };
 
-// Where pair (i, j), i > j, lies among the pairs.
+// The index of pair (i, j), i > j, among the pairs.
 size_t PairIndex(size_t i, size_t j) {
   return i * (i - 1) / 2 + j;
 }
@@ -58,7 +58,7 @@ void ForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots, s
   });
 }
 
-// Where a gradient goes; null: not needed.
+// The destination of a gradient; may be null.
 template <typename T>
 struct Gradient {
   T* to;

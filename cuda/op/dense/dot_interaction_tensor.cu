@@ -1,10 +1,10 @@
-// Bytes and FLOPs as dot_interaction.cu says; the FLOPs are the tensor cores', so that memory is
-// what bounds it.
+// Memory traffic and FLOPs as in dot_interaction.cu; with the FLOPs on tensor cores the kernels are
+// memory-bound.
 //
-// A warp makes one sample: its vectors, at most 32, lie in shared memory, two tiles of 16 rows
-// high. Forward the products of those tiles are the pairs. Backward G, the symmetric matrix of the
-// pairs' gradients, lies there too, and G T is made 16 columns at a time. Sums are float32; G and
-// the vectors have 16 bits as they come, so nothing is rounded but the result.
+// A warp computes one sample. Its vectors, at most 32, are in shared memory, as two tiles of 16
+// rows. Forward, the products of those tiles are the pairs. Backward, the symmetric matrix G of the
+// pairs' gradients is in shared memory too, and G T is computed 16 columns at a time. Sums are
+// float32; G and the vectors keep their 16-bit input values, so only the result is rounded.
 #include "cuda/op/dense/dot_interaction_tensor.cuh"
 
 #include <mma.h>
@@ -20,13 +20,13 @@ namespace {
 
 namespace wmma = nvcuda::wmma;
 
-constexpr unsigned kSide = 16;     // of a tile
-constexpr unsigned kVectors = 32;  // of a sample, at most
+constexpr unsigned kSide = 16;     // rows and columns of a tile
+constexpr unsigned kVectors = 32;  // per sample, at most
 constexpr unsigned kOctet = 8;     // elements that one load or store moves: 16 bytes
-// Rows in shared memory are apart by 8 elements, or 4 floats, more than they hold: neighbours then
-// lie in different banks.
-constexpr unsigned kTilePitch = kSide + 4;     // of floats
-constexpr unsigned kPairPitch = kVectors + 8;  // of elements, in G
+// Row pitches in shared memory have 8 elements, or 4 floats, of padding, so that neighbouring rows
+// are in different banks.
+constexpr unsigned kTilePitch = kSide + 4;     // in floats
+constexpr unsigned kPairPitch = kVectors + 8;  // in elements of G
 __host__ __device__ inline unsigned VectorPitch(unsigned dim) {
   return dim + 8;
 }
@@ -63,15 +63,15 @@ __device__ inline void LoadTile(Fragment& tile, const T* from, unsigned pitch) {
   wmma::load_matrix_sync(tile, reinterpret_cast<const TensorOf<T>*>(from), pitch);
 }
 
-// The shared memory of a warp, in bytes from its beginning; every part begins at a multiple of 32,
-// as tiles have to.
+// The layout of a warp's shared memory, as byte offsets. Every part is 32-byte aligned, as WMMA
+// tiles require.
 struct WarpMemory {
   unsigned vectors, row, pairs, tiles, size;
 };
 __host__ __device__ inline unsigned RoundedTo32(unsigned bytes) {
   return (bytes + 31) / 32 * 32;
 }
-// Forward the tiles take the place of the vectors that they were made of. row: one of y or dy.
+// Forward, the result tiles overwrite the vectors. row: one row of y or dy.
 __host__ __device__ inline WarpMemory MemoryOf(bool backward, unsigned dim, unsigned columns) {
   const unsigned vectors = kVectors * VectorPitch(dim) * 2, row = RoundedTo32(columns * 2);
   const unsigned tile = kSide * kTilePitch * 4, pairs = kVectors * kPairPitch * 2;
@@ -82,7 +82,7 @@ __host__ __device__ inline WarpMemory MemoryOf(bool backward, unsigned dim, unsi
   return {0, wider, 0, 0, wider + row};
 }
 
-// Brings [mlp; embedding] of a sample to `to`, row by row. A lane has up to eight loads under way.
+// Loads [mlp; embedding] of a sample to `to`, row by row. A lane has up to eight loads in flight.
 template <typename T>
 __device__ inline void LoadVectors(const T* mlp, const T* embedding, unsigned vectors, unsigned dim,
                                    unsigned lane, T* to) {
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   LoadVectors(mlp + r * dim, embedding + r * (vectors - 1) * dim, vectors, dim, lane, rows);
   __syncwarp();
   CopyRow(rows, row, dim, true, lane);
-  Sums dots[3];  // of tiles (0, 0), (1, 0), (1, 1)
+  Sums dots[3];  // tiles (0, 0), (1, 0), (1, 1)
 #pragma unroll
   for (Sums& dot : dots) wmma::fill_fragment(dot, 0.0f);
   for (unsigned c = 0; c < dim; c += kSide) {
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (unsigned k = 0; k < 3; ++k) StoreTile(tiles + k * kSide * kTilePitch, dots[k]);
   __syncwarp();
 
-  unsigned at = dim;  // of pair (i, 0)
+  unsigned at = dim;  // index of pair (i, 0) in y
   for (unsigned i = 1; i < vectors; at += i++) {
     if (lane >= i) continue;
     const unsigned tile = i < kSide ? 0 : lane < kSide ? 1 : 2;
@@ -176,14 +176,14 @@ __global__ void __launch_bounds__(kBlockThreads)
   CopyRow(row, y + r * columns, columns, wide, lane);
 }
 
-// Where a gradient goes, and how.
+// The destination of the gradients.
 template <typename T>
 struct Gradients {
-  T *mlp, *embedding;  // null: not needed
+  T *mlp, *embedding;  // may be null
   bool add_mlp, add_embedding;
 };
 
-// Writes 16 columns of a gradient, of floats at `from`, plus `more` unless it is null.
+// Writes 16 columns of a gradient from the floats at `from`, plus `more` unless it is null.
 template <typename T>
 __device__ inline void WriteColumns(const float* from, const T* more, bool accumulate, T* to) {
 #pragma unroll
@@ -215,7 +215,7 @@ __device__ inline void WriteColumns(const float* from, const T* more, bool accum
   }
 }
 
-// The pairs' gradients as a symmetric matrix, zero on the diagonal and beyond the vectors.
+// The pairs' gradients as a symmetric matrix, zero on the diagonal and beyond the last vector.
 template <typename T>
 __device__ inline void MakePairMatrix(const T* pairs, unsigned vectors, unsigned lane, T* to) {
   Octet<T> zeros;
@@ -293,8 +293,9 @@ bool HoldsOctets(const void* x) {
   return reinterpret_cast<uintptr_t>(x) % 16 == 0;
 }
 
-// How many warps a block has, 0 if the memory of one does not fit: four to share 48 KiB, which need
-// no asking and let five blocks stand on a multiprocessor at dim 128.
+// The number of warps per block, 0 if the memory of one does not fit. Up to four warps share
+// 48 KiB, the limit without opt-in, which allows five resident blocks per multiprocessor at dim
+// 128.
 unsigned WarpsOf(unsigned bytes) {
   constexpr unsigned kWithoutAsking = 48 << 10, kMost = 96 << 10;
   for (const unsigned warps : {4u, 2u, 1u}) {
@@ -303,7 +304,7 @@ unsigned WarpsOf(unsigned bytes) {
   return bytes <= kMost ? 1 : 0;
 }
 
-// What both ways ask of the shapes.
+// The launch parameters that follow from the shapes, for both directions.
 struct Plan {
   unsigned vectors, dim, columns, warps, bytes;
 };
@@ -319,7 +320,7 @@ Plan PlanOf(bool backward, ElementType type, size_t slots, size_t dim) {
   return {static_cast<unsigned>(slots + 1), d, columns, warps, warps * memory.size};
 }
 
-// 16-bit types only.
+// Dispatch on 16-bit types only.
 template <typename Body>
 void ForHalfType(ElementType type, const Body& body) {
   if (type == ElementType::kHalf) return body.template operator()<Half>();

@@ -1,5 +1,5 @@
-// Bytes that must move, for an element of s bytes: Dropout 2 s + 1 (x, y, mask), DropoutBackward
-// 2 s + 1 (3 s + 1 where it accumulates). About 25 integer operations an element for the draw, an
+// Memory traffic per element of s bytes: Dropout 2 s + 1 (x, y, mask), DropoutBackward 2 s + 1
+// (3 s + 1 where it accumulates). About 25 integer operations per element for the random draw, an
 // eighth of a Philox block.
 #include "cuda/op/dense/dropout.h"
 

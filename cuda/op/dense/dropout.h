@@ -1,12 +1,12 @@
 // Dropout (HugeCTR 2.3, dropout_layer): keeps an element iff 1 - u >= rate and scales it by
-// 1 / (1 - rate). Evaluation is the identity: do not call it.
+// 1 / (1 - rate). Do not call it in evaluation, where dropout is the identity.
 #pragma once
 
 #include "cuda/op/primitive/op.h"
 
 namespace cistern::op {
 
-// Which elements are dropped: a pure function of these and the element's place, on any device.
+// The random draw: a pure function of these fields and the element's position, on every device.
 //
 // u of element (row, column) of a [b, n] matrix is (h + 1) / 65536, in (0, 1], where h is 16 bits
 // of one Philox block: half-word column % 8 (the low half of word 0 is half-word 0) of Philox(seed,
@@ -15,7 +15,7 @@ struct DropoutDraw {
   float rate = 0.0f;  // 0 <= rate < 1; 0: nothing is dropped
   uint64_t seed = 0;
   uint64_t sequence = 0;   // differs for every layer and step
-  uint64_t first_row = 0;  // rows of the same draw that other processes have, before these
+  uint64_t first_row = 0;  // rows of the same draw on preceding ranks
 };
 
 // y = x * mask / (1 - rate).

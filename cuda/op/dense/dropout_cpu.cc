@@ -22,12 +22,12 @@ decltype(op::DropoutBackward) DropoutBackward;
 namespace {
 
 constexpr size_t kBlockWords = 8;   // half-words of a Philox block
-constexpr size_t kGroupBlocks = 4;  // blocks drawn together
+constexpr size_t kGroupBlocks = 4;  // blocks computed together
 
 #ifdef __AVX2__
 
-// Philox of the four counters counter .. counter + 3: one counter to each 64-bit lane, whose low
-// half is the word and whose high half is ignored, as _mm256_mul_epu32 does.
+// Philox of the four counters counter .. counter + 3, one counter per 64-bit lane. The low half of
+// a lane is the word; the high half is ignored, as in _mm256_mul_epu32.
 void DrawGroup(uint64_t seed, uint64_t counter, uint64_t stream, uint16_t* half) {
   // Lanes hold counters 0, 2, 1, 3 so that unpacking at the end leaves the blocks in order.
   const __m256i counters = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<int64_t>(counter)),

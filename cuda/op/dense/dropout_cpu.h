@@ -1,12 +1,12 @@
-// The draw of op::Dropout on the CPU, in the form that the fused ops need: the half-words of a
-// piece of one row. Internal to x_cpu.cc.
+// The draw of op::Dropout on the CPU, in the form that the fused ops need: the half-words for a
+// range of columns of one row. Internal to x_cpu.cc.
 #pragma once
 
 #include "cuda/op/dense/dropout_element.h"
 
 namespace cistern::op {
 
-// Columns drawn at a time: a stack array.
+// Columns drawn at a time, into a stack array.
 inline constexpr size_t kDropoutChunk = 512;
 
 // Writes the half-words of columns [first, first + width) of a row of an [b, n] matrix.

@@ -1,7 +1,7 @@
-// A sweep over a matrix that draws for each element whether dropout keeps it. Internal to x.cu.
+// An element-wise sweep over a matrix with a dropout draw per element. Internal to x.cu.
 //
-// One Philox block decides eight neighbouring elements of a row (dropout.h), so a thread makes
-// eight: with two loads of four where alignment allows it.
+// One Philox block decides eight neighbouring elements of a row (dropout.h), so a thread computes
+// eight, with two quad loads where alignment allows it.
 #pragma once
 
 #include "common/base/philox.h"
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     const PhiloxBlock block = Philox(draw.seed, (draw.first_row + row) * octets + o, draw.sequence);
     alignas(16) float out[kOctet];
-    Words<1> kept[2] = {};  // a byte each
+    Words<1> kept[2] = {};  // one byte per element
 #pragma unroll
     for (unsigned e = 0; e < kOctet; ++e) {
       const auto half = static_cast<uint16_t>(block.word[e / 2] >> (e % 2 * 16));

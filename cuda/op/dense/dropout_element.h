@@ -1,5 +1,5 @@
-// What dropout and a ReLU do to one element, alike on the CPU and on a GPU. Internal to x_cpu.cc
-// and x.cu.
+// Dropout and ReLU of one element, identical on the CPU and on a GPU. Internal to x_cpu.cc and
+// x.cu.
 #pragma once
 
 #include "common/base/host_device.h"
@@ -16,8 +16,8 @@ inline float KeepScale(float rate) {
   return static_cast<float>(1.0 / (1.0 - static_cast<double>(rate)));
 }
 
-// The arithmetic of one element. It selects a factor and multiplies always: a compiler does not
-// vectorize a product that would happen on one side of a branch only.
+// The arithmetic of one element. It always multiplies, by a selected factor: compilers do not
+// vectorize a product that is only on one side of a branch.
 
 CISTERN_HOST_DEVICE inline float KeepFactor(bool kept, float scale) {
   return kept ? scale : 0.0f;
@@ -27,7 +27,7 @@ CISTERN_HOST_DEVICE inline float DroppedRelu(float x, uint16_t half, int32_t bel
   return (x < 0.0f ? 0.0f : x) * KeepFactor(half < below, scale);
 }
 
-// The gradient behind a ReLU, or a ReLU and dropout, with output y.
+// The gradient in front of a ReLU, or of a ReLU and dropout, with output y.
 CISTERN_HOST_DEVICE inline float BehindRelu(float y, float dy, float scale) {
   return dy * KeepFactor(y > 0.0f, scale);
 }

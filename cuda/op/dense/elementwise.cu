@@ -1,5 +1,5 @@
-// Bytes that must move, for count elements of s bytes: Fill s, Scale 2 s, Accumulate 3 s, Add 3 s,
-// Convert those of both types; at most one FLOP each.
+// Memory traffic for count elements of s bytes: Fill s, Scale 2 s, Accumulate 3 s, Add 3 s,
+// Convert the sum of both element sizes; at most one FLOP each.
 #include "cuda/op/dense/elementwise.h"
 
 #include "cuda/op/primitive/map_packs.cuh"

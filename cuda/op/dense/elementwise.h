@@ -1,4 +1,4 @@
-// Arithmetic element by element.
+// Element-wise arithmetic.
 #pragma once
 
 #include "cuda/op/primitive/op.h"
@@ -17,7 +17,7 @@ void Accumulate(ConstValues x, Values y, size_t count, Stream& stream);
 // y = a + b. a, b, y: [count]; y may be a or b.
 void Add(ConstValues a, ConstValues b, Values y, size_t count, Stream& stream);
 
-// y = x, of another type: from float, or to it. x, y: [count].
+// y = x, converted from float or to float. x, y: [count].
 void Convert(ConstValues x, Values y, size_t count, Stream& stream);
 
 }  // namespace cistern::op

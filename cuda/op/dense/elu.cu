@@ -1,5 +1,5 @@
-// Bytes that must move, for an element of s bytes: Elu 2 s, backward 3 s (4 s where it
-// accumulates). An exponential each, about 10 FLOPs.
+// Memory traffic per element of s bytes: Elu 2 s, backward 3 s (4 s where it accumulates). One
+// exponential per element, about 10 FLOPs.
 #include "cuda/op/dense/elu.h"
 
 #include "cuda/op/primitive/map_packs.cuh"

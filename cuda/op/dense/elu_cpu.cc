@@ -14,7 +14,7 @@ decltype(op::EluBackward) EluBackward;
 
 namespace {
 
-constexpr size_t kExpCost = 16;  // an exponential beside a load and a store
+constexpr size_t kExpCost = 16;  // an exponential, relative to a load and a store
 
 template <typename T>
 void EluOf(const T* x, float alpha, T* y, size_t count) {

@@ -1,5 +1,5 @@
-// Bytes that must move, for N = b slots dim elements of s bytes: FmOrder2 s N + s b dim; backward
-// 2 s N + s b dim (3 s N where it accumulates), its second read of x is from the cache. 3 FLOPs an
+// Memory traffic for N = b slots dim elements of s bytes: FmOrder2 s N + s b dim; backward 2 s N +
+// s b dim (3 s N where it accumulates), because its second read of x hits the cache. 3 FLOPs per
 // element of x each.
 #include "cuda/op/dense/fm_order2.h"
 
@@ -8,7 +8,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-// A thread makes y(i, e) for a pack of kCount neighbouring e.
+// A thread computes y(i, e) for a pack of kCount neighbouring e.
 template <unsigned kCount, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     ForwardKernel(const T* x, T* y, size_t b, size_t slots, size_t dim) {
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// A thread makes dx(i, s, e) for all s, and a pack of kCount neighbouring e.
+// A thread computes dx(i, s, e) for all s and a pack of kCount neighbouring e.
 template <unsigned kCount, typename T>
 __global__ void __launch_bounds__(kBlockThreads, 3)
     BackwardKernel(const T* __restrict__ x, const T* dy, bool accumulate, T* __restrict__ dx,

@@ -1,5 +1,5 @@
 // FmOrder2: the second-order term of a factorization machine (Rendle, 2010, equation 5, without the
-// sum over the embedding's dimensions; HugeCTR 2.3, fm_order2_layer).
+// sum over the embedding dimensions; HugeCTR 2.3, fm_order2_layer).
 #pragma once
 
 #include "cuda/op/primitive/op.h"

@@ -12,7 +12,7 @@ decltype(op::FmOrder2Backward) FmOrder2Backward;
 
 namespace {
 
-constexpr size_t kChunk = 64;  // dimensions of an embedding whose sums stay in cache
+constexpr size_t kChunk = 64;  // embedding dimensions whose sums stay in cache
 
 template <typename T>
 void ForwardOf(const T* x, T* y, size_t b, size_t slots, size_t dim) {

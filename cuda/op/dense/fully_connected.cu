@@ -1,12 +1,12 @@
-// Forward: 2 b k n FLOPs, bytes that must move s (b k + k n + n + b n) for elements of s bytes;
-// bias and ReLU are cuBLASLt's epilogue, and its mask b n / 8 bytes. Backward: 4 b k n FLOPs in two
-// products; the ReLU in front is the epilogue of one of them, or, where the library has no such
-// kernel, a sweep of its own, 3 s b k. With n = 1 it is bound by memory and has kernels of its own:
-// s b k bytes each pass, and as much to read x for the ReLU in front.
+// Forward: 2 b k n FLOPs, memory traffic s (b k + k n + n + b n) for elements of s bytes. Bias and
+// ReLU are a cuBLASLt epilogue, whose mask has b n / 8 bytes. Backward: 4 b k n FLOPs in two
+// products. The backward pass of the ReLU in front is the epilogue of one of them or, if the
+// library has no such kernel, a separate sweep of 3 s b k. With n = 1 the op is memory-bound and
+// has its own kernels: s b k bytes per pass, and as much to read x for the ReLU in front.
 //
-// Where k is no multiple of 8 (429 of 26 slots of 16 and 13 dense features) products of 16-bit
-// elements are made k' = WideColumns wide, with zeros: of copies of x and W, into copies of dx and
-// dW. That moves 2 s b k bytes more in each direction, and 2 s b k for dx.
+// If k is not a multiple of 8 (for example 429 = 26 slots of 16 and 13 dense features), 16-bit
+// products use k' = WideColumns columns, padded with zeros: they read copies of x and W and write
+// copies of dx and dW. This costs 2 s b k bytes more in each direction, and 2 s b k for dx.
 #include "cuda/op/dense/fully_connected.h"
 
 #include "cuda/op/dense/copy_columns.h"
@@ -19,7 +19,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-// y(r) = x(r) . weight + bias; a group of blockDim.x threads to a row.
+// y(r) = x(r) . weight + bias; blockDim.x threads per row.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     DotRowsKernel(const T* x, const T* weight, const T* bias, T* y, size_t b, size_t k) {
@@ -51,7 +51,7 @@ void AddBias(const T* bias, T* y, size_t b, size_t n, Stream& stream) {
           [=] __device__(size_t, size_t c) { return float{bias[c]}; });
 }
 
-// Of the rows with the gradients of one output; behind_relu: x > 0 ? dx : 0.
+// dx(r, c) = dy(r) weight(c), for n = 1; behind_relu: only where x > 0, else 0.
 template <typename T>
 void OuterProduct(const T* x, const T* dy, const T* weight, bool behind_relu, Write write, T* dx,
                   size_t b, size_t k, Stream& stream) {
@@ -62,8 +62,8 @@ void OuterProduct(const T* x, const T* dy, const T* weight, bool behind_relu, Wr
           });
 }
 
-// Whether the library has made the product, or nothing is to be made any more. False: it has no
-// kernel for this one.
+// Computes the product with the library. True if it is enqueued or the stream has an error; false
+// if the product is empty or the library has no kernel for it.
 bool Made(const char* op, const BlasProduct& product, Stream& stream) {
   if (product.m == 0 || product.n == 0 || product.k == 0) return false;
   if (!stream.status().ok()) return true;
@@ -75,10 +75,10 @@ bool Made(const char* op, const BlasProduct& product, Stream& stream) {
   return true;
 }
 
-// Copies of a wider k in scratch.
+// Copies padded to a wider k, in scratch.
 struct Wider {
-  size_t k;          // as before: nothing is copied
-  Values x, weight;  // [b, k], [k, n]; x is also the place of dx
+  size_t k;          // the original k if nothing is copied
+  Values x, weight;  // [b, k], [k, n]; x also receives dx
   float* dweight;    // [k, n]
 };
 Wider WiderOf(ElementType type, size_t b, size_t k, size_t n, float* scratch) {
@@ -87,7 +87,7 @@ Wider WiderOf(ElementType type, size_t b, size_t k, size_t n, float* scratch) {
   return {wide, {scratch, type}, {weight, type}, weight + wide * n / 2};
 }
 
-// to: [b, wide]; the columns behind those of x, [b, k], are zero.
+// to: [b, wide]; x is [b, k], and the additional columns are zero.
 template <typename T>
 void WidenOf(const T* x, size_t b, size_t k, size_t wide, T* to, Stream& stream) {
   MapRows("FullyConnected: wider rows", b, wide, Write::kOverwrite, to, wide, stream,
@@ -97,7 +97,7 @@ void Widen(ConstValues x, size_t b, size_t k, size_t wide, Values to, Stream& st
   ForType(x.type, [&]<typename T>() { WidenOf(As<T>(x), b, k, wide, As<T>(to), stream); });
 }
 
-// to: [wide, n]; the rows behind those of weight, [k, n], are zero.
+// to: [wide, n]; weight is [k, n], and the additional rows are zero.
 template <typename T>
 void LengthenOf(const T* weight, size_t k, size_t n, size_t wide, T* to, Stream& stream) {
   Map("FullyConnected: more rows", wide * n, Write::kOverwrite, to, stream,
@@ -143,7 +143,7 @@ void WeightGradient(ConstValues x, ConstValues dy, float* dweight, size_t b, siz
   op::CopyColumns(wider.dweight, n, Write::kOverwrite, dweight, n, k, n, stream);
 }
 
-// dx = dy W^T, or +=, nothing in front of x.
+// dx = dy W^T, or +=, without a ReLU in front.
 void PlainInputGradient(ConstValues weight, ConstValues dy, Write write, Values dx, size_t b,
                         size_t k, size_t n, float* scratch, Stream& stream) {
   const Wider wider = WiderOf(dx.type, b, k, n, scratch);
@@ -157,7 +157,7 @@ void PlainInputGradient(ConstValues weight, ConstValues dy, Write write, Values 
   op::CopyColumns(wider.x, wider.k, Write::kOverwrite, dx, k, b, k, stream);
 }
 
-// x_mask: null unless x is the output of a ReLU and dx the gradient of what that was given.
+// x_mask: null unless x is the output of a ReLU and dx the gradient of the ReLU's input.
 void InputGradient(ConstValues x, const ReluMask* x_mask, ConstValues weight, ConstValues dy,
                    Write write, Values dx, size_t b, size_t k, size_t n, float* scratch,
                    Stream& stream) {

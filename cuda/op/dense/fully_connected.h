@@ -1,5 +1,5 @@
-// InnerProduct and FusedInnerProduct: a dense layer, alone or with the ReLU behind it (HugeCTR 2.3,
-// fully_connected_layer, fused_fully_connected_layer). The gradient of the bias: bias_gradient.h.
+// InnerProduct and FusedInnerProduct: a dense layer, alone or fused with its ReLU (HugeCTR 2.3,
+// fully_connected_layer, fused_fully_connected_layer). Gradient of the bias: bias_gradient.h.
 #pragma once
 
 #include "cuda/op/primitive/op.h"
@@ -8,44 +8,45 @@ namespace cistern::op {
 
 // y = x W + bias.
 //
-// x: [b, k]. weight: [k, n]. bias: [n], or null for none. y: [b, n], overwritten. All of one type:
-// where x is not float, weight and bias are rounded copies of the parameters.
+// x: [b, k]. weight: [k, n]. bias: [n], or null. y: [b, n], overwritten. All have one type: if x is
+// not float, weight and bias are rounded copies of the parameters.
 // scratch: FullyConnectedScratchFloats(type of x, b, k, n).
 void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
                     size_t k, size_t n, float* scratch, Stream& stream);
 
-// Where a ReLU cut, a bit an element: what a backward pass on a GPU reads instead of the ReLU's
-// output, which is the specification. Of the matrix library's own making.
+// Marks where a ReLU cut its input, one bit per element, in the matrix library's format. On a GPU
+// the backward pass reads it instead of the ReLU's output, which is the specification.
 struct ReluMask {
-  uint8_t* bits = nullptr;  // [b, ReluMaskStride(n)], aligned to 16 bytes; null: none is wanted
-  bool is_made = false;     // of the last forward pass
+  uint8_t* bits = nullptr;  // [b, ReluMaskStride(n)], 16-byte aligned; null: no mask is requested
+  bool is_made = false;     // whether the last forward pass wrote it
 };
-// Bytes of a row of n elements.
+// Bytes per mask row of n elements.
 inline size_t ReluMaskStride(size_t n) {
   return (n + 127) / 128 * 16;
 }
 
-// y = ReLU(x W + bias), and mask->bits, where mask->is_made. NaN stays NaN; on a GPU it may become
-// 0, as the library has it. Else as FullyConnected.
+// y = ReLU(x W + bias); writes mask->bits and sets mask->is_made if the library supports it. NaN
+// stays NaN, except on a GPU, where the library may turn it into 0. Otherwise as FullyConnected.
 void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y,
                         ReluMask* mask, size_t b, size_t k, size_t n, float* scratch,
                         Stream& stream);
 
 // dx = dy W^T; dW = x^T dy.
 //
-// dx: [b, k], written as dx_write says; null: not needed (the first layer).
+// dx: [b, k], written as dx_write selects; may be null (the first layer).
 // dweight: [k, n], overwritten. scratch: as FullyConnected.
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
                             Values dx, float* dweight, size_t b, size_t k, size_t n, float* scratch,
                             Stream& stream);
-// The same where x is the output of a ReLU, and dx the gradient of what that was given: x > 0 ?
-// (dy W^T) : 0. x_mask: of the op that made x; it may be without bits. dx: overwritten, not null.
+// The same if x is the output of a ReLU and dx the gradient of the ReLU's input: x > 0 ?
+// (dy W^T) : 0. x_mask: from the op that computed x; its bits may be null. dx: overwritten, not
+// null.
 void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, ConstValues weight,
                                       ConstValues dy, Values dx, float* dweight, size_t b, size_t k,
                                       size_t n, float* scratch, Stream& stream);
 
-// The columns that a GPU gives to a matrix of k: rows of 16-bit elements that do not begin at
-// multiples of 16 bytes keep its library from the fast kernels.
+// The number of columns that a GPU pads a matrix of k columns to: cuBLASLt's fast kernels require
+// rows of 16-bit elements to begin at multiples of 16 bytes.
 inline size_t WideColumns(ElementType type, size_t k) {
   return type == ElementType::kFloat ? k : (k + 7) / 8 * 8;
 }

@@ -17,8 +17,8 @@ decltype(op::FullyConnectedBackwardBehindRelu) FullyConnectedBackwardBehindRelu;
 
 namespace {
 
-// The last layer of a model has one output: matrix libraries are slow there, and it is bound by
-// memory.
+// The last layer of a model has one output, where matrix libraries are slow and the product is
+// memory-bound.
 
 template <typename T>
 void DotRows(const T* x, const T* weight, float bias, T* y, size_t b, size_t k) {
@@ -61,7 +61,7 @@ void WeightedColumnSums(const T* x, const T* factor, size_t b, size_t n, float* 
   AddPartials(scratch, RowBlocks(b), n, out);
 }
 
-// y = x W + bias, or ReLU of it: n > 1.
+// y = x W + bias, or its ReLU: n > 1.
 void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y, size_t b,
              size_t k, size_t n) {
   const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
@@ -132,7 +132,7 @@ void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, Con
   ReluBackward(x, dx, Write::kOverwrite, dx, b * k, stream);
 }
 
-// With one output partial sums. Else what a GPU makes wider: x and W of 16 bits, dW of 32.
+// With one output: partial sums. Otherwise a GPU's padded copies: x and W 16-bit, dW 32-bit.
 size_t FullyConnectedScratchFloats(ElementType type, size_t b, size_t k, size_t n) {
   if (n == 1) return RowBlocks(b) * k;
   const size_t wide = WideColumns(type, k);

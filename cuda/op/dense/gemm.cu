@@ -1,4 +1,4 @@
-// By cuBLASLt (blas.h): 2 m n k FLOPs; bytes that must move, for elements of s bytes and t in c:
+// cuBLASLt (blas.h): 2 m n k FLOPs; memory traffic, for elements of s bytes and t in c:
 // s (m k + k n) + t m n, and t m n more where it accumulates.
 #include "cuda/op/dense/gemm.h"
 

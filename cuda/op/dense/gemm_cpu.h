@@ -1,4 +1,4 @@
-// A product cut into blocks, each made by one thread with a library's single-threaded routine.
+// A product cut into blocks, each computed by one thread with a library's single-threaded routine.
 // Internal to x_cpu.cc.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cistern::op {
 
-// c = A B or c += A B, as Gemm; lda, ldb, ldc are the distances in floats between rows as stored.
+// c = A B or c += A B, as Gemm; lda, ldb, ldc: row strides in floats, as stored.
 struct Product {
   bool transpose_a, transpose_b;
   size_t m, n, k;
@@ -22,11 +22,11 @@ struct Product {
   size_t ldc;
 };
 
-// Does all of `p` on the calling thread. m, n, k > 0. One file a library: gemm_onednn.cc,
-// gemm_openblas.cc, gemm_eigen.cc; the build takes one.
+// Computes all of `p` on the calling thread. m, n, k > 0. One file per library: gemm_onednn.cc,
+// gemm_openblas.cc, gemm_eigen.cc; the build selects one.
 void Multiply(const Product& p);
 
-// The product of rows or columns [begin, end) of c alone.
+// The part of the product that computes rows or columns [begin, end) of c.
 inline Product RowsOf(Product p, size_t begin, size_t end) {
   p.a += p.transpose_a ? begin : begin * p.lda;
   p.c += begin * p.ldc;
@@ -40,8 +40,8 @@ inline Product ColumnsOf(Product p, size_t begin, size_t end) {
   return p;
 }
 
-// How a product is cut: along the longer side of c, into 1, 2, 4, 8 or 16 blocks that are near to
-// equal and a multiple of 8 (the libraries' kernels), at least 64 wide.
+// How a product is cut: along the longer side of c, into 1, 2, 4, 8 or 16 blocks of nearly equal
+// size, each a multiple of 8 (the libraries' kernels) and at least 64 wide.
 struct Cut {
   bool by_rows;
   size_t block;
@@ -54,7 +54,7 @@ inline Cut CutOf(const Product& p) {
   return {p.m >= p.n, CeilDiv(CeilDiv(side, std::bit_floor(wish)), 8) * 8};
 }
 
-// Multiplies block by block; after(block) sees each finished block while it is in cache.
+// Multiplies block by block; calls after(block) on each finished block while it is in cache.
 template <typename After>
 void MultiplyInBlocks(const Product& p, const After& after) {
   if (p.m == 0 || p.n == 0) return;

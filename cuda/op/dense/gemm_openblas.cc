@@ -11,8 +11,8 @@ blasint Int(size_t n) {
   return static_cast<blasint>(n);
 }
 
-// The OpenMP build of OpenBLAS sees that it is called inside a parallel region; the build with
-// threads of its own must be told, once.
+// The OpenMP build of OpenBLAS detects that it is called inside a parallel region; the pthreads
+// build must be set to one thread, once.
 bool OneThreadPerCall() {
   constexpr int kOwnThreads = 1;
   if (openblas_get_parallel() == kOwnThreads) openblas_set_num_threads(1);

@@ -1,6 +1,6 @@
-// Bytes that must move, for b samples of n elements of s bytes: forward 2 s b n; backward 3 s b n
-// (4 s where dx accumulates) if the second read of x and dy comes from the cache, and 4 (layers +
-// 1) n for each 64 samples twice. FLOPs: forward 2 b n (layers + 1), backward 2 b n (3 layers + 3).
+// Memory traffic for b samples of n elements of s bytes: forward 2 s b n; backward 3 s b n (4 s
+// where dx accumulates) if the second read of x and dy hits the cache, and twice 4 (layers + 1) n
+// per 64 samples. FLOPs: forward 2 b n (layers + 1), backward 2 b n (3 layers + 3).
 #include "cuda/op/dense/multi_cross.h"
 
 #include "cuda/op/primitive/reduce.cuh"
@@ -8,7 +8,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-// The parameters, and what of the formula is the same for all samples.
+// The parameters, and the terms of the formula that all samples share.
 struct CrossNet {
   const float* parameters;
   float* bias_sums;  // [layers + 1, n]: B(l)
@@ -20,11 +20,11 @@ struct CrossNet {
 
 constexpr unsigned kWarps = kBlockThreads / kWarp;
 
-// One block: there are few parameters.
+// One block, because there are few parameters.
 __global__ void __launch_bounds__(kBlockThreads) SharedTermsKernel(CrossNet net) {
   for (size_t c = threadIdx.x; c < net.n; c += kBlockThreads) net.bias_sums[c] = 0.0f;
   for (size_t l = 0; l < net.layers; ++l) {
-    const float* from = net.bias_sums + l * net.n;  // a thread reads what it wrote itself
+    const float* from = net.bias_sums + l * net.n;  // a thread reads only its own writes
     float dot = 0.0f;
     for (size_t c = threadIdx.x; c < net.n; c += kBlockThreads) {
       dot += from[c] * net.w(l)[c];
@@ -43,7 +43,7 @@ __device__ inline float WarpDot(const A* a, const B* b, size_t n) {
   return WarpSum(dot);
 }
 
-// A warp to a sample.
+// One warp per sample.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     ForwardKernel(CrossNet net, const T* __restrict__ x, T* __restrict__ y, size_t b) {
@@ -61,14 +61,14 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// The numbers of the samples of a block, in shared memory.
+// The terms of a block's samples, in shared memory.
 struct SampleTerms {
   float* t;     // [kRowsOfBlock, layers]: p(l), then t(l)
   float* tc;    // [kRowsOfBlock, layers]: c(l), then t(l) c(l)
   float* last;  // [kRowsOfBlock]: c(layers)
 };
 
-// One warp: the terms of one sample.
+// Computes the terms of one sample with one warp.
 template <typename T>
 __device__ inline void FindTerms(const CrossNet& net, const T* x, const T* dy, float* t, float* tc,
                                  float* last) {
@@ -95,7 +95,7 @@ __device__ inline void FindTerms(const CrossNet& net, const T* x, const T* dy, f
 
 constexpr unsigned kLayersTogether = 4;
 
-// Column c of the sums over the block's rows: of t(l) c(l) x, then of dy.
+// Column c of the sums over the block's rows of t(l) c(l) x, then of dy.
 template <typename T>
 __device__ inline void SumColumn(const CrossNet& net, const T* x, const T* dy,
                                  const SampleTerms& terms, size_t rows, size_t c, float* sums) {
@@ -119,8 +119,8 @@ __device__ inline void SumColumn(const CrossNet& net, const T* x, const T* dy,
   sums[net.layers * net.n + c] = sum;
 }
 
-// A block to kRowsOfBlock samples: their terms, a warp to a sample; then, a thread to a column, dx
-// and the sums that the parameters' gradients are made of. sums: [blocks, layers n + n + layers].
+// One block per kRowsOfBlock samples. Computes their terms, one warp per sample; then, one thread
+// per column, dx and the sums for the parameters' gradients. sums: [blocks, layers n + n + layers].
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     BackwardKernel(CrossNet net, const T* __restrict__ x, const T* __restrict__ dy, bool accumulate,
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// From the sums over all samples; a thread to a column.
+// Gradients of the parameters from the sums over all samples; one thread per column.
 __global__ void __launch_bounds__(kBlockThreads)
     ParameterGradientsKernel(CrossNet net, const float* sums, float* dparameters) {
   const size_t c = size_t{blockIdx.x} * kBlockThreads + threadIdx.x, n = net.n;
@@ -175,7 +175,8 @@ size_t SumFloats(size_t layers, size_t n) {
   return layers * n + n + layers;
 }
 
-// Enqueues what is the same for all samples, to the beginning of `scratch`; *rest is behind it.
+// Enqueues the computation of the shared terms into the beginning of `scratch`; *rest = the scratch
+// after them.
 CrossNet MakeCrossNet(const float* parameters, size_t layers, size_t n, float* scratch,
                       float** rest, Stream& stream) {
   const CrossNet net = {parameters, scratch, scratch + (layers + 1) * n, layers, n};
@@ -185,8 +186,8 @@ CrossNet MakeCrossNet(const float* parameters, size_t layers, size_t n, float* s
   return net;
 }
 
-// Layers whose terms of kRowsOfBlock samples fit the shared memory of every GPU since sm_80: 99
-// KiB.
+// The number of layers whose terms for kRowsOfBlock samples fit the shared memory of every GPU
+// since sm_80: 99 KiB.
 constexpr size_t kMaxLayers = 190;
 
 }  // namespace
@@ -206,7 +207,7 @@ void MultiCrossBackward(ConstValues x, const float* parameters, ConstValues dy, 
                         float* scratch, Stream& stream) {
   if (layers > kMaxLayers) {
     return stream.Record(absl::UnimplementedError(
-        absl::StrCat("MultiCross of ", layers, " layers: on a GPU there may be ", kMaxLayers)));
+        absl::StrCat("MultiCross of ", layers, " layers: on a GPU the maximum is ", kMaxLayers)));
   }
   float* total = nullptr;
   const CrossNet net = MakeCrossNet(parameters, layers, n, scratch, &total, stream);

@@ -13,7 +13,7 @@ decltype(op::MultiCrossBackward) MultiCrossBackward;
 
 namespace {
 
-// The parameters, and what of the formula is the same for all samples.
+// The parameters, and the terms of the formula that all samples share.
 struct CrossNet {
   const float* parameters;
   const float* bias_sums;  // [layers + 1, n]: B(l)
@@ -27,7 +27,7 @@ size_t SharedFloats(size_t layers, size_t n) {
   return (layers + 1) * n + layers;
 }
 
-// Writes them to the beginning of `scratch`.
+// Computes the shared terms into the beginning of `scratch`.
 CrossNet MakeCrossNet(const float* parameters, size_t layers, size_t n, float* scratch) {
   float* sums = scratch;
   float* dots = scratch + (layers + 1) * n;
@@ -49,11 +49,11 @@ void Coefficients(const CrossNet& net, const float* x, float* c, float* p) {
   }
 }
 
-// The place of a block of kRowsPerBlock samples: numbers of the sample at hand, then partial sums.
+// Scratch of a block of kRowsPerBlock samples: the terms of the current sample, and partial sums.
 struct BlockScratch {
   float* c;   // [layers + 1]
-  float* p;   // [layers]; then t(l) takes the place of p(l)
-  float* dw;  // [layers, n]: of t(l) c(l) x
+  float* p;   // [layers]: p(l), later overwritten with t(l)
+  float* dw;  // [layers, n]: sum of t(l) c(l) x
   float* dy;  // [n]
   float* t;   // [layers]
 };
@@ -62,14 +62,14 @@ size_t SumFloats(size_t layers, size_t n) {
   return layers * n + n + layers;
 }
 
-// Sums lie together for all blocks, for AddPartials; the numbers follow them.
+// The sums of all blocks are contiguous, for AddPartials; the terms follow them.
 BlockScratch ScratchOf(float* scratch, size_t block, size_t blocks, size_t layers, size_t n) {
   float* sums = scratch + block * SumFloats(layers, n);
   float* numbers = scratch + blocks * SumFloats(layers, n) + block * (2 * layers + 1);
   return {numbers, numbers + layers + 1, sums, sums + layers * n, sums + layers * n + n};
 }
 
-// One sample: dx, and what it adds to the sums of its block.
+// One sample: computes dx and adds to the sums of its block.
 void BackwardSample(const CrossNet& net, const float* x, const float* dy, Write write, float* dx,
                     const BlockScratch& block) {
   Coefficients(net, x, block.c, block.p);
@@ -93,7 +93,7 @@ void BackwardSample(const CrossNet& net, const float* x, const float* dy, Write 
   }
 }
 
-// From the sums over all samples: dw, dy and t lie behind each other.
+// Gradients of the parameters from the sums over all samples: dw, dy and t are contiguous.
 void ParameterGradients(const CrossNet& net, const float* sums, float* dparameters) {
   const size_t layers = net.layers, n = net.n;
   const float* dy = sums + layers * n;
@@ -129,7 +129,7 @@ void ForwardOf(const CrossNet& net, const T* x, T* y, size_t b, float* rest) {
   });
 }
 
-// sums: [RowBlocks(b)] of SumFloats, and the numbers.
+// sums: [RowBlocks(b)] times SumFloats, then the terms.
 template <typename T>
 void BackwardOf(const CrossNet& net, const T* x, const T* dy, Write write, T* dx, size_t b,
                 float* sums) {

@@ -1,6 +1,6 @@
-// Bytes that must move, for N = b slots dim elements of s bytes: Multiply s N + s b slots;
-// MultiplyBackward s N + 2 s b slots if the second read of dy comes from the cache, 2 s N if not.
-// 1 and 4 FLOPs an element of dy.
+// Memory traffic for N = b slots dim elements of s bytes: Multiply s N + s b slots;
+// MultiplyBackward s N + 2 s b slots if the second read of dy hits the cache, else 2 s N. 1 and 4
+// FLOPs per element of dy.
 #include "cuda/op/dense/multiply.h"
 
 #include "cuda/op/primitive/map_packs.cuh"
@@ -9,7 +9,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-// A group of `lanes` threads, a power of two up to a warp, makes one dx(i, s).
+// A group of `lanes` threads, a power of two up to a warp, computes one dx(i, s).
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     DotKernel(const float* weight, const T* dy, bool accumulate, T* dx, size_t count, size_t slots,

@@ -13,7 +13,7 @@ void Multiply(ConstValues x, const float* weight, Values y, size_t b, size_t slo
 
 // dx(i, s) = sum over e of dy(i, s, e) w(s, e); dw(s, e) = sum over i of dy(i, s, e) x(i, s).
 //
-// dx: [b, slots], null: not needed. dweight: [slots, dim], overwritten.
+// dx: [b, slots], may be null. dweight: [slots, dim], overwritten.
 // scratch: MultiplyScratchFloats(b, slots, dim).
 void MultiplyBackward(ConstValues x, const float* weight, ConstValues dy, Write dx_write, Values dx,
                       float* dweight, size_t b, size_t slots, size_t dim, float* scratch,

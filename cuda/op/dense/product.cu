@@ -1,5 +1,5 @@
-// Bytes that must move, for elements of s bytes: Product s (factors + 1) an element of y;
-// ProductBackward s (factors + 1), and s more where it accumulates. factors FLOPs.
+// Memory traffic for elements of s bytes: Product s (factors + 1) per element of y; ProductBackward
+// s (factors + 1), and s more where it accumulates. `factors` FLOPs.
 #include "cuda/op/dense/product.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace cistern::op::gpu {
 namespace {
 
-// Pointers that travel in a kernel's arguments; a gradient is a factor too.
+// The number of pointers passed as kernel arguments; in the backward pass dy is a factor too.
 constexpr size_t kMaxFactors = 17;
 
-// The products of factors, in their order, as an input of MapArrays.
+// The products of factors, in order, as an input of MapArrays.
 template <typename T>
 struct FactorsOf {
   using Element = T;
@@ -42,7 +42,7 @@ struct FactorsOf {
   }
 };
 
-// All factors but number `by`, after `first` if that is not null.
+// All factors except factor `by`, preceded by `first` unless it is null.
 template <typename T>
 FactorsOf<T> FactorsBut(const T* first, const ConstValues* x, size_t factors, size_t by) {
   FactorsOf<T> taken{};
@@ -56,7 +56,7 @@ FactorsOf<T> FactorsBut(const T* first, const ConstValues* x, size_t factors, si
 bool TooMany(size_t factors, Stream& stream) {
   if (factors <= kMaxFactors) return false;
   stream.Record(absl::UnimplementedError(
-      absl::StrCat("a product of ", factors, " tensors: on a GPU there may be ", kMaxFactors)));
+      absl::StrCat("a product of ", factors, " tensors: on a GPU the maximum is ", kMaxFactors)));
   return true;
 }
 

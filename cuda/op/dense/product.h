@@ -1,5 +1,5 @@
-// The product of several arrays, element by element (HugeCTR 2.3, dot_product_layer, which is no
-// dot product).
+// The element-wise product of several arrays (HugeCTR 2.3, dot_product_layer, which is not a dot
+// product).
 #pragma once
 
 #include "cuda/op/primitive/op.h"
@@ -10,8 +10,8 @@ namespace cistern::op {
 // before Product returns. y: [count], overwritten.
 void Product(const ConstValues* x, size_t factors, Values y, size_t count, Stream& stream);
 
-// dx(i) = dy(i) * the product of all factors but number `by`. Nothing is divided, so a factor may
-// be zero.
+// dx(i) = dy(i) * the product of all factors except factor `by`. There is no division, so factors
+// may be zero.
 void ProductBackward(const ConstValues* x, size_t factors, size_t by, ConstValues dy, Write write,
                      Values dx, size_t count, Stream& stream);
 

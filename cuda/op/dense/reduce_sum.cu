@@ -1,5 +1,5 @@
-// Bytes that must move, for elements of s bytes: ReduceSum s an element of x and of y; backward s
-// an element of dx (2 s where it accumulates) and of dy. One FLOP an element.
+// Memory traffic for elements of s bytes: ReduceSum s per element of x and of y; backward s per
+// element of dx (2 s where it accumulates) and of dy. One FLOP per element.
 #include "cuda/op/dense/reduce_sum.h"
 
 #include "cuda/op/primitive/map_packs.cuh"
@@ -8,7 +8,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-// A thread adds one y(o, i).
+// One thread per output y(o, i).
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     ThreadSumsKernel(const T* x, T* y, size_t outputs, size_t n, size_t inner) {
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   y[at] = sum;
 }
 
-// A group of blockDim.x threads adds one row; inner is 1.
+// blockDim.x threads per row; inner is 1.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     RowSumsKernel(const T* x, T* y, size_t outer, size_t n) {
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (threadIdx.x == 0 && o < outer) y[o] = sum;
 }
 
-// A block adds the columns blockIdx.x * blockDim.x ... of one o = blockIdx.y: few outputs, many
-// terms each.
+// A block adds the columns blockIdx.x * blockDim.x ... of one o = blockIdx.y: for few outputs with
+// many terms each.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     BlockSumsKernel(const T* x, T* y, size_t n, size_t inner) {
@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (threadIdx.y == 0 && i < inner) y[blockIdx.y * inner + i] = static_cast<float>(sum[0]);
 }
 
-// With fewer outputs a thread for each would leave the GPU idle. (Without scratch the terms of one
-// output cannot be shared among blocks.)
+// With fewer outputs, one thread per output would leave the GPU idle. (Without scratch, blocks
+// cannot share the terms of one output.)
 constexpr size_t kEnoughThreads = 32768;
 
 template <typename T>

@@ -1,6 +1,6 @@
-// ReduceSum over one axis of a tensor of any rank, seen as [outer, n, inner].
+// ReduceSum over one axis of a tensor of any rank, viewed as [outer, n, inner].
 //
-// Axis 1 of [b, F] is outer = b, n = F, inner = 1; axis 0 of it is outer = 1, n = b, inner = F.
+// For [b, F], axis 1 is outer = b, n = F, inner = 1; axis 0 is outer = 1, n = b, inner = F.
 #pragma once
 
 #include "cuda/op/primitive/op.h"

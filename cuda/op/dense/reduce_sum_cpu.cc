@@ -43,7 +43,7 @@ void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner) {
     });
     return;
   }
-  // Few outer rows (axis 0) are shared among the threads by columns, many by rows.
+  // With one outer row (axis 0) the threads divide the columns, otherwise the rows.
   if (outer == 1) {
     ForPieces(inner, 16, cost,
               [=](size_t begin, size_t end) { SumRows(x, n, inner, begin, end, y); });

@@ -1,5 +1,5 @@
-// Bytes that must move, for an element of s bytes: Relu 2 s, ReluDropout 2 s, backward 3 s (4 s
-// where it accumulates).
+// Memory traffic per element of s bytes: Relu 2 s, ReluDropout 2 s, backward 3 s (4 s where it
+// accumulates).
 #include "cuda/op/dense/relu.h"
 
 #include "common/base/check.h"

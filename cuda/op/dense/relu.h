@@ -1,4 +1,4 @@
-// ReLU, alone or with the dropout that follows it in one sweep.
+// ReLU, alone or fused with the dropout that follows it.
 #pragma once
 
 #include "cuda/op/dense/dropout.h"
@@ -13,8 +13,8 @@ void Relu(ConstValues x, Values y, size_t count, Stream& stream);
 void ReluBackward(ConstValues y, ConstValues dy, Write write, Values dx, size_t count,
                   Stream& stream);
 
-// y = Dropout(max(x, 0)). No mask is kept: an element that was cut or dropped is zero in y, and
-// those are the ones whose gradient is zero. x, y: [b, n], may be the same array.
+// y = Dropout(max(x, 0)). No mask is kept: an element that was cut or dropped is zero in y, and its
+// gradient is zero. x, y: [b, n], may be the same array.
 void ReluDropout(ConstValues x, const DropoutDraw& draw, Values y, size_t b, size_t n,
                  Stream& stream);
 

@@ -1,4 +1,4 @@
-// Bytes that must move: 4 a float of x, and 8 for each 4096 of them.
+// Memory traffic: 4 bytes per float of x, and 8 per 4096 of them.
 #include "cuda/op/dense/sum.h"
 
 #include "cuda/op/primitive/reduce.cuh"
@@ -6,7 +6,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr size_t kGrain = 4096;  // floats of one partial result: what SumScratchFloats has room for
+constexpr size_t kGrain = 4096;  // floats per partial sum, as SumScratchFloats assumes
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Sums of a whole array, in double and in a fixed order: for the global norm and for regularizers.
+// Sums of a whole array, in double and in a fixed order: for the global norm and the regularizers.
 #pragma once
 
 #include "cuda/op/primitive/op.h"

@@ -13,7 +13,7 @@ decltype(op::SumOfMagnitudes) SumOfMagnitudes;
 
 namespace {
 
-// Functions of their own: gcc 12 does not vectorize a reduction inside a parallel lambda.
+// Separate functions: gcc 12 does not vectorize a reduction inside a parallel lambda.
 
 double SquareSum(const float* x, size_t n) {
   double sum = 0;

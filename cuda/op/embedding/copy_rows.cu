@@ -1,4 +1,4 @@
-// Bytes that must move, a row: 2 * bytes, and 4 for each list of rows.
+// Memory traffic per row: 2 * bytes, and 4 for each list of rows.
 #include "cuda/op/embedding/copy_rows.h"
 
 #include "cuda/op/primitive/map.cuh"
@@ -6,8 +6,8 @@
 namespace cistern::op::gpu {
 namespace {
 
-// threadIdx.x runs over the words of a row, threadIdx.y over rows. A thread copies a word of
-// kPerThread rows: all loads are issued before the first store.
+// threadIdx.x runs over the words of a row, threadIdx.y over rows. A thread copies one word of
+// kPerThread rows and issues all loads before the first store.
 template <typename Word>
 __global__ void __launch_bounds__(kBlockThreads)
     CopyRowsKernel(const Word* from, const uint32_t* from_rows, Word* to, const uint32_t* to_rows,

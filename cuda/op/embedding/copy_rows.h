@@ -1,5 +1,5 @@
-// Copies rows of bytes between tables: what is spread over a pass table, carried from one to the
-// next, and gathered for the host.
+// Gathers and scatters rows of bytes: scatter into a pass table, carry-over from one pass table to
+// the next, and gather for the host.
 #pragma once
 
 #include "cuda/op/primitive/op.h"
@@ -8,8 +8,8 @@ namespace cistern::op {
 
 // Row to_rows[i] of `to` = row from_rows[i] of `from`, for i < count.
 //
-// Rows of `bytes` bytes that lie one behind the other. from_rows, to_rows: [count]; null: row i.
-// No row is written twice.
+// Rows are contiguous and have `bytes` bytes each. from_rows, to_rows: [count]; null: row i. No row
+// is written twice.
 void CopyRows(const void* from, const uint32_t* from_rows, void* to, const uint32_t* to_rows,
               size_t bytes, size_t count, Stream& stream);
 

@@ -1,7 +1,7 @@
-// Bytes that must move, with L occurrences of U distinct rows and O outputs (gpu.md's formulas):
-//   EmbeddingPool          4 U dim from memory (repeats come from the cache) + 4 L + 4 O + s O dim
-//   EmbeddingPoolBackward  s O dim (repeats from the cache) + 4 L + 4 U + 4 U dim, kMean 8 L more
-// s: bytes of an element of the activations. One FLOP an element of an occurrence.
+// Memory traffic in bytes, with L occurrences of U distinct rows and O outputs (gpu.md's formulas):
+//   EmbeddingPool          4 U dim from memory (repeats hit the cache) + 4 L + 4 O + s O dim
+//   EmbeddingPoolBackward  s O dim (repeats hit the cache) + 4 L + 4 U + 4 U dim, kMean 8 L more
+// s: bytes per element of the activations. One FLOP per element of an occurrence.
 #include "cuda/op/embedding/embedding_pool.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-// Four floats of a vector where alignment allows it, else one.
+// The number of floats in V: four where alignment allows it, else one.
 template <typename V>
 inline constexpr unsigned kFloatsOf = sizeof(V) / sizeof(float);
 
@@ -32,7 +32,7 @@ __device__ inline void ScaleBy(float4& x, float factor) {
   x = make_float4(x.x * factor, x.y * factor, x.z * factor, x.w * factor);
 }
 
-// Element or quad number `column`, as floats.
+// The element, or quad, at `column`, as floats.
 template <typename V, typename T>
 __device__ inline V Load(const T* x, size_t column) {
   if constexpr (kFloatsOf<V> == 4) {
@@ -50,21 +50,21 @@ __device__ inline void Store(T* x, size_t column, float4 value) {
   StoreQuad(x + 4 * column, value);
 }
 
-// The factor of an output with `count` rows.
+// The factor of an output that pools `count` rows.
 __device__ inline float PoolFactor(bool mean, uint32_t count) {
   return mean && count > 1 ? 1.0f / static_cast<float>(count) : 1.0f;
 }
 
-// Where the vector of output o begins in a matrix of `stride` floats a sample.
+// The offset of the vector of output o in a matrix with `stride` elements per sample.
 __device__ inline size_t PlaceOf(uint32_t o, uint32_t slots, size_t stride, size_t dim) {
   if (stride == slots * dim) return o * dim;
   return size_t{o / slots} * stride + o % slots * dim;
 }
 
-constexpr unsigned kOutputs = 4;  // outputs of a thread, whose first rows are in flight together
+constexpr unsigned kOutputs = 4;  // outputs per thread, whose first rows are in flight together
 
-// threadIdx.x runs over the vector, threadIdx.y over outputs. The second launch bound is how many
-// blocks a multiprocessor must hold: left to itself the compiler aims at more, and spills.
+// threadIdx.x runs over the vector, threadIdx.y over outputs. The second launch bound is the number
+// of resident blocks per multiprocessor: without it the compiler targets more and spills registers.
 template <typename V, typename T>
 __global__ void __launch_bounds__(kBlockThreads, 3)
     PoolKernel(const float* weights, size_t stride, const uint32_t* rows, const uint32_t* offsets,
@@ -99,12 +99,12 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
   }
 }
 
-// What a gradient is made of: one occurrence after the other.
+// The occurrences whose output gradients make up a row's gradient.
 template <typename T>
 struct Occurrences {
   const T* dout;
   size_t stride;
-  const uint32_t* offsets;  // null: not kMean
+  const uint32_t* offsets;  // null unless kMean
   const uint32_t* segment_outputs;
   uint32_t slots;
   size_t dim;
@@ -126,10 +126,10 @@ __device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t e
   return sum;
 }
 
-// Rows occur very unevenly often. A row of more occurrences than this is left to a block.
+// Occurrence counts are highly skewed. A whole block sums each row with more occurrences than this.
 constexpr uint32_t kLongSegment = 128;
 
-constexpr unsigned kSegments = 4;  // of a thread, whose first occurrences are in flight together
+constexpr unsigned kSegments = 4;  // per thread, whose first occurrences are in flight together
 
 // threadIdx.x runs over the vector, threadIdx.y over distinct rows.
 template <typename V, typename T>
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
                         size_t distinct) {
   const size_t first = size_t{blockIdx.x} * kSegments * blockDim.y + threadIdx.y;
   uint32_t begin[kSegments], end[kSegments], output[kSegments];
-  bool is_mine[kSegments];  // one without occurrences is, too: its gradient is zero
+  bool is_mine[kSegments];  // also without occurrences: its gradient is zero
 #pragma unroll
   for (unsigned k = 0; k < kSegments; ++k) {
     const size_t i = first + k * blockDim.y;
@@ -172,13 +172,13 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
 }
 
 constexpr unsigned kLongThreads = 1024;
-constexpr unsigned kLanes = 8;                       // of a piece: a 128-byte line of float4
-constexpr unsigned kPieces = kLongThreads / kLanes;  // of a segment
-constexpr unsigned kLongBlocks = 132;                // that share the long segments
+constexpr unsigned kLanes = 8;                       // per piece: a 128-byte line of float4
+constexpr unsigned kPieces = kLongThreads / kLanes;  // per segment
+constexpr unsigned kLongBlocks = 132;                // blocks that share the long segments
 
 // A block sums the columns of slice blockIdx.y of every long segment among rows blockIdx.x,
-// blockIdx.x + gridDim.x ...: neighbours, which are often long together, go to different blocks. A
-// segment is cut into kPieces equal parts; their sums are added as a tree.
+// blockIdx.x + gridDim.x ... Neighbouring rows, which often have long segments together, go to
+// different blocks. A segment is cut into kPieces equal parts, whose sums are added as a tree.
 template <typename V, typename T>
 __global__ void __launch_bounds__(kLongThreads, 1)
     LongSegmentsKernel(Occurrences<T> in, const uint32_t* segment_offsets, float* grads,
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kLongThreads, 1)
     const size_t i = (first + threadIdx.x) * gridDim.x + blockIdx.x;
     if (first + threadIdx.x < mine && i < distinct &&
         segment_offsets[i + 1] - segment_offsets[i] > kLongSegment) {
-      // In which order they are found changes no sum.
+      // The order in which long segments are found does not affect the sums.
       found[atomicAdd(&found_num, 1u)] = static_cast<uint32_t>(i);
     }
     __syncthreads();

@@ -1,4 +1,4 @@
-// Embedding lookup: the rows of each (sample, slot) of a batch, summed or averaged, and back.
+// Embedding lookup: sums or averages the rows of each (sample, slot) of a batch; and its backward.
 //
 // Rows and segments are those of a SparseBatch (worker/data/source/batch.h), as plain arrays. An
 // output is the pooled vector of one (sample, slot); output o belongs to sample o / slots and slot
@@ -12,20 +12,21 @@ namespace cistern::op {
 enum class Pool { kSum, kMean };
 
 // out(o) = sum over i in [offsets[o], offsets[o + 1]) of the weights of rows[i], in that order;
-// kMean divides by the number of rows if it is more than 1. An output without rows is zero.
+// kMean divides by the number of rows. An output without rows is zero.
 //
-// weights: the first weight of row 0; row r begins at weights + r * stride. dim weights a row.
-// rows: [offsets[b * slots]]. offsets: [b * slots + 1], offsets[0] may be any place in rows.
+// weights: the first weight of row 0; row r begins at weights + r * stride. dim weights per row.
+// rows: [offsets[b * slots]]. offsets: [b * slots + 1]; offsets[0] may be any index in rows.
 // out: output o begins at out + (o / slots) * out_stride + (o % slots) * dim, with out_stride at
-// least slots * dim: the vectors may be written into a wider matrix, whose other columns stay.
+// least slots * dim: the vectors may be written into a wider matrix, whose other columns are not
+// changed.
 void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
                    const uint32_t* offsets, Pool pool, Values out, size_t out_stride, size_t b,
                    size_t slots, size_t dim, Stream& stream);
 
-// grads(i) = sum of dout(o) over the outputs o that distinct row i occurs in, which are
-// segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order; a GPU cuts a long
+// grads(i) = sum of dout(o) over the outputs o in which distinct row i occurs, which are
+// segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order. A GPU cuts a long
 // segment into equal parts and adds their sums as a tree. With kMean dout(o) is first divided by
-// the number of rows of o if it is more than 1.
+// the number of rows of o.
 //
 // dout: as out, with dout_stride. offsets: as above, read with kMean only.
 // segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs:

@@ -12,8 +12,8 @@ decltype(op::EmbeddingPoolBackward) EmbeddingPoolBackward;
 
 namespace {
 
-// Rows lie anywhere in a table that may be far larger than the cache: each is asked for this many
-// places ahead of its use.
+// Prefetch distance in occurrences: row accesses are random in a table that may be far larger than
+// the cache.
 constexpr size_t kAhead = 16;
 
 inline void PrefetchRow(const float* row, size_t dim) {
@@ -27,12 +27,12 @@ inline void AddRow(const T* from, float factor, float* to, size_t dim) {
   for (size_t e = 0; e < dim; ++e) to[e] += factor * from[e];
 }
 
-// The factor of an output with `count` rows.
+// The factor of an output that pools `count` rows.
 inline float PoolFactor(Pool pool, size_t count) {
   return pool == Pool::kMean && count > 1 ? 1.0f / static_cast<float>(count) : 1.0f;
 }
 
-// Outputs of about this many floats make a piece.
+// The number of outputs per piece: about kElementGrain floats.
 size_t OutputGrain(size_t dim) {
   return std::max<size_t>(16, RowGrain(dim));
 }
@@ -78,8 +78,8 @@ void BackwardOf(const T* dout, size_t dout_stride, const uint32_t* offsets, Pool
     const float factor = pool == Pool::kMean ? PoolFactor(pool, offsets[o + 1] - offsets[o]) : 1.0f;
     AddRow(dout + o / slots * dout_stride + o % slots * dim, factor, sum, dim);
   };
-  // Rows occur very unevenly often, so the pieces are equal in occurrences: a row belongs to the
-  // piece in which its first occurrence lies.
+  // Occurrence counts are highly skewed, so pieces have equal numbers of occurrences: a row belongs
+  // to the piece with its first occurrence.
   ForPieces(occurrences, OutputGrain(dim), 4 * occurrences * dim, [=](size_t begin, size_t end) {
     const uint32_t* last = segment_offsets + distinct;
     size_t i = std::lower_bound(segment_offsets, last, begin) - segment_offsets;

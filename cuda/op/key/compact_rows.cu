@@ -1,6 +1,6 @@
-// Bytes that must move, a row: 8 to copy it, 4 passes of 8 in the sort and 4 to count digits; 4 to
-// select the distinct, and 8 to read and write it at the end; 4 for a distinct one. What the last
-// search reads beside them fits the cache: threads that start together share its first steps.
+// Memory traffic per row: 8 bytes to copy it; in the sort 4 passes of 8 and 4 to count digits; 4 to
+// select the distinct rows; 8 to read and write it at the end; 4 per distinct row. The final search
+// hits the cache otherwise: neighbouring threads share its first steps.
 #include "cuda/op/key/compact_rows.h"
 
 #include "cuda/core/memory.h"
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   rows[k] = begin;
 }
 
-// The steps that are CUB's, each once as it wants it called.
+// The CUB steps, in the form that CubBytes and RunCub call.
 auto Sort(cub::DoubleBuffer<Row>& rows, size_t count) {
   return [&rows, count](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceRadixSort::SortKeys(temporary, bytes, rows, static_cast<int>(count), 0, 32,
@@ -55,7 +55,7 @@ struct Scratch {
     bytes = parts.bytes();
   }
 
-  Row *copied = nullptr, *sorted = nullptr;  // sorting goes to and fro between them
+  Row *copied = nullptr, *sorted = nullptr;  // the two buffers of the sort
   void* temporary = nullptr;
   size_t temporary_bytes = 0, bytes = 0;
 };

@@ -1,5 +1,5 @@
-// The rows that a batch reads, numbered among themselves: what of a large table it takes lies side
-// by side then.
+// Compaction of the rows that a batch reads: renumbers them, so that a gather from a large table
+// yields contiguous rows.
 #pragma once
 
 #include "common/base/types.h"
@@ -7,16 +7,16 @@
 
 namespace cistern::op {
 
-// distinct_rows = the rows in `rows`, ascending, each once; *distinct = how many there are; and
-// each row of `rows` becomes its place among them.
+// distinct_rows = the distinct values of `rows`, ascending; *distinct = their number. Each row in
+// `rows` is replaced by its index in distinct_rows.
 //
-// rows: [count], in any order, may repeat. distinct_rows: room for `count`; what is behind
-// *distinct is undefined afterwards. distinct: in the memory of the device. scratch:
+// rows: [count], any order, duplicates allowed. distinct_rows: room for `count`; elements from
+// *distinct on are undefined afterwards. distinct: in device memory. scratch:
 // CompactRowsScratchBytes, 256-byte aligned. count < 2^32; kOutOfRange on a GPU if count >= 2^31.
 void CompactRows(Row* rows, size_t count, Row* distinct_rows, uint32_t* distinct, void* scratch,
                  Stream& stream);
 
-// Grows with `count`; it depends on the stream's device, too.
+// Grows with `count`; also depends on the stream's device.
 size_t CompactRowsScratchBytes(size_t count, Stream& stream);
 
 }  // namespace cistern::op

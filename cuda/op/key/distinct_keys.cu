@@ -1,6 +1,6 @@
-// Bytes that must move: 32 for a key of the batch (mixed, then merged) and 8 passes of 16 in its
-// sort; 32 for a key that is held, of which the merge reads and writes 16 and the selection of the
-// distinct the others. Those that are added: 18 more for a key of the batch, 8 for each of them.
+// Memory traffic: per key of the batch 32 bytes (mix, then merge) and 8 sort passes of 16; per held
+// key 32, of which the merge reads and writes 16 and the selection of distinct keys the rest. With
+// `added`: 18 more per key of the batch and 8 per added key.
 #include "cuda/op/key/distinct_keys.h"
 
 #include "common/base/hash.h"
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (i < count) mixed[i] = MixKey(keys[i]);
 }
 
-// How many of `ordered` are below `key`; with kOrEqual, or are `key`.
+// The number of elements of `ordered` that are less than `key` (kOrEqual: less or equal).
 template <bool kOrEqual>
 __device__ size_t CountBelow(const uint64_t* ordered, size_t count, uint64_t key) {
   size_t begin = 0, end = count;
@@ -34,9 +34,10 @@ __device__ size_t CountBelow(const uint64_t* ordered, size_t count, uint64_t key
   return begin;
 }
 
-// A thread of each key: its place in `all` is its place in its own array and how many of the other
-// stand before it, held keys first. Threads side by side search for keys side by side: they take
-// the same way but for its last steps, through the nearest cache, so that memory bounds this.
+// One thread per key. A key's index in `all` is its index in its own array plus the number of
+// elements of the other array that precede it; held keys come first among equals. Neighbouring
+// threads search for neighbouring keys, so all but their last steps hit the L1 cache and the kernel
+// is memory-bound.
 __global__ void __launch_bounds__(kBlockThreads)
     MergeKernel(const uint64_t* held, size_t held_count, const uint64_t* sorted, size_t count,
                 uint64_t* all) {
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// Marks the first of each key of a batch, unless the key is held. The search is MergeKernel's.
+// Marks the first occurrence of each key of the batch that is not held. Searches as MergeKernel.
 __global__ void __launch_bounds__(kBlockThreads)
     AddedKernel(const uint64_t* held, size_t held_count, const uint64_t* sorted, size_t count,
                 uint8_t* is_added) {
@@ -68,7 +69,7 @@ unsigned Blocks(size_t count) {
   return static_cast<unsigned>(CeilDivide(count, kBlockThreads));
 }
 
-// The steps that are CUB's, each once as it wants it called.
+// The CUB steps, in the form that CubBytes and RunCub call.
 auto Sort(cub::DoubleBuffer<uint64_t>& keys, size_t count) {
   return [&keys, count](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, static_cast<int>(count), 0, 64,
@@ -108,8 +109,8 @@ struct Scratch {
   }
 
   uint64_t* mixed = nullptr;    // [count]
-  uint64_t* all = nullptr;      // [held_count + count], ordered, may repeat
-  uint8_t* is_added = nullptr;  // [count], of the sorted batch
+  uint64_t* all = nullptr;      // [held_count + count], ordered, with duplicates
+  uint8_t* is_added = nullptr;  // [count], for the sorted batch
   uint64_t* added_count = nullptr;
   void* temporary = nullptr;
   size_t temporary_bytes = 0, bytes = 0;
@@ -127,7 +128,7 @@ void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t
   };
   Launch(kOp, MixKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, keys, count,
          parts.mixed);
-  // Sorting goes to and fro between two arrays; the second is one that the next step only writes.
+  // The sort needs two buffers; the second is one that the following steps only write.
   cub::DoubleBuffer<uint64_t> sorted(parts.mixed, held_count == 0 ? parts.all : merged);
   run(Sort(sorted, count));
   const uint64_t* all = sorted.Current();
@@ -138,7 +139,7 @@ void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t
            held_count, sorted.Current(), count, parts.all);
     all = parts.all;
   }
-  // `sorted` may be where `merged` is.
+  // `sorted` may alias `merged`.
   if (added != nullptr && count > 0) {
     Launch(kOp, AddedKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, held, held_count,
            sorted.Current(), count, parts.is_added);

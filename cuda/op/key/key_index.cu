@@ -1,7 +1,7 @@
-// Bytes that must move. BuildKeyIndex, a key: 8, and 4 for each of its one to two entries.
-// FindKeys, a key: 8, two entries that lie side by side (a sector of 32), a mixed key (another; a
-// prefix of several keys has them side by side, too) and 4 for the row: 76. The two reads follow
-// one another, and their addresses are spread evenly: the rate of random sectors bounds it.
+// Memory traffic. BuildKeyIndex, per key: 8 bytes, and 4 for each of its one to two entries.
+// FindKeys, per key: 8 for the key, two adjacent entries (one 32-byte sector), a mixed key (another
+// sector; the keys of one prefix are adjacent) and 4 for the row: 76. The two sector reads are
+// dependent and their addresses uniformly random, so random-sector throughput is the limit.
 #include "cuda/op/key/key_index.h"
 
 #include "cuda/op/key/key_search.h"
@@ -10,8 +10,8 @@
 namespace cistern::op::gpu {
 namespace {
 
-// A thread of each place, and of the end: it writes the entries whose first place that is. Mixed
-// keys are spread evenly, so these are few.
+// One thread per index from 0 to `count`. A thread writes the entries of the prefixes whose first
+// mixed key is at its index. Mixed keys are uniformly distributed, so these are few.
 __global__ void __launch_bounds__(kBlockThreads)
     IndexKernel(const uint64_t* mixed, size_t count, unsigned bits, uint32_t* index) {
   const size_t place = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;

@@ -1,5 +1,5 @@
-// What the index of a pass's keys is on every device. Internal to key_index_cpu.cc and
-// key_index.cu.
+// The format of the key index and its lookup, shared by all devices. Internal to key_index_cpu.cc
+// and key_index.cu.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace cistern::op {
 
-// Bits of a prefix: the fewest, but one, with which `count` keys have a prefix each.
+// Prefix length in bits: the smallest, at least 1, with 2^bits >= count.
 CISTERN_HOST_DEVICE inline unsigned KeyPrefixBits(size_t count) {
   unsigned bits = 1;
   while (size_t{1} << bits < count) ++bits;
@@ -21,7 +21,7 @@ CISTERN_HOST_DEVICE inline uint64_t KeyPrefix(uint64_t mixed, unsigned bits) {
   return mixed >> (64 - bits);
 }
 
-// The place of `wanted` in `mixed`, or kNoRow.
+// The index of `wanted` in `mixed`, or kNoRow.
 CISTERN_HOST_DEVICE inline Row FindMixedKey(uint64_t wanted, const uint64_t* mixed, unsigned bits,
                                             const uint32_t* index) {
   const uint64_t prefix = KeyPrefix(wanted, bits);

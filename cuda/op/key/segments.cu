@@ -1,6 +1,6 @@
-// Bytes that must move, an occurrence: 4 for its output; 4 passes of 16 in the sort by row, and 4
-// to count digits; 28 for the heads of segments, their sum and what it gives a place. 12 more for a
-// distinct row, 4 for an output.
+// Memory traffic per occurrence: 4 bytes for its output; in the sort by row 4 passes of 16 and 4 to
+// count digits; 28 for the segment heads, their prefix sum and its use. 12 more per distinct row, 4
+// per output.
 #include "cuda/op/key/segments.h"
 
 #include "cuda/op/primitive/cub.cuh"
@@ -28,7 +28,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (k < occurrences) heads[k] = k == 0 || sorted[k] != sorted[k - 1];
 }
 
-// ends[k]: how many segments begin at or before k. There is a thread even if no occurrence is.
+// ends[k]: the number of segments that begin at or before k. Launched with at least one thread,
+// even for 0 occurrences.
 __global__ void __launch_bounds__(kBlockThreads)
     SegmentsKernel(const Row* sorted, const uint32_t* ends, size_t occurrences, Row* segment_rows,
                    uint32_t* segment_offsets, uint32_t* distinct) {
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   *distinct = segments;
 }
 
-// The steps that are CUB's, each once as it wants it called. Sorting is stable.
+// The CUB steps, in the form that CubBytes and RunCub call. The sort is stable.
 auto Sort(const Row* rows, Row* sorted, const uint32_t* outputs, uint32_t* sorted_outputs,
           size_t count) {
   return [=](void* temporary, size_t& bytes, cudaStream_t stream) {
@@ -74,7 +75,7 @@ struct Scratch {
     bytes = parts.bytes();
   }
 
-  uint32_t* output_of = nullptr;  // until they are sorted; then heads of segments and their sums
+  uint32_t* output_of = nullptr;  // before the sort; then segment heads and their prefix sums
   Row* sorted = nullptr;
   void* temporary = nullptr;
   size_t temporary_bytes = 0, bytes = 0;

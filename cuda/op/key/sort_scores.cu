@@ -1,5 +1,5 @@
-// Bytes that must move, a number: 4 passes of 8 in the sort, 4 to count digits, 8 where it has to
-// be copied back.
+// Memory traffic per score: 4 sort passes of 8 bytes, 4 to count digits, 8 if the result must be
+// copied back.
 #include "cuda/op/key/sort_scores.h"
 
 #include "cuda/core/memory.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kOp[] = "SortScores";
 
-// Bits of numbers that are not negative have their order.
+// The bit patterns of nonnegative floats have the order of the floats.
 using Bits = cub::DoubleBuffer<uint32_t>;
 
 auto Sort(Bits& bits, size_t count) {

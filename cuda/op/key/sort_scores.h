@@ -1,4 +1,4 @@
-// Numbers in ascending order: the predictions of an evaluation, before pairs are counted for AUC
+// Sorts scores: the predictions of an evaluation, before pairs are counted for AUC
 // (worker/model/metric/auc.h).
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace cistern::op {
 
-// x: [count], none below +0 and no NaN; afterwards ascending. scratch: SortScoresScratchBytes,
+// x: [count], all >= +0, no NaN; sorted ascending in place. scratch: SortScoresScratchBytes,
 // 256-byte aligned.
 void SortScores(float* x, size_t count, void* scratch, Stream& stream);
 size_t SortScoresScratchBytes(size_t count, Stream& stream);

@@ -1,4 +1,4 @@
-// Bytes that must move, a logit of s bytes: BceLoss 4 + 2 s (4 + s without dlogits), Sigmoid 4 + s.
+// Memory traffic per logit of s bytes: BceLoss 4 + 2 s (4 + s without dlogits), Sigmoid 4 + s.
 // About 60 FLOPs in double: two exponentials and a logarithm.
 #include "cuda/op/loss/bce_loss.h"
 

@@ -5,21 +5,21 @@
 
 namespace cistern::op {
 
-// *loss = sum over i of max(x, 0) - x * label + log(1 + exp(-|x|)), the form that neither
-// overflows nor loses a small loss, over `all`; dlogit(i) = (sigmoid(x(i)) - label(i)) / all. So
-// the loss is the mean where all = count, and this process's part of it where `all` counts the
-// logits of several.
+// *loss = sum over i of max(x, 0) - x * label + log(1 + exp(-|x|)), divided by `all`: the form that
+// neither overflows nor loses a small loss. dlogit(i) = (sigmoid(x(i)) - label(i)) / all. With
+// all = count the loss is the mean; with `all` counting the logits of several processes it is this
+// process's share of the mean.
 //
-// logits, labels: [count]; labels in [0, 1]. loss: one double, overwritten; 0 when count is 0.
-// dlogits: [count], of the logits' type, overwritten; null: not needed. scratch:
-// BceLossScratchFloats(count). A logit that is not finite makes *loss not finite: a caller can rely
-// on looking at it.
+// logits, labels: [count]; labels in [0, 1]. loss: one double, overwritten; 0 if count is 0.
+// dlogits: [count], of the logits' type, overwritten; may be null. scratch:
+// BceLossScratchFloats(count). A logit that is not finite makes *loss not finite, so checking the
+// loss is enough.
 void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
              size_t count, size_t all, float* scratch, Stream& stream);
 size_t BceLossScratchFloats(size_t count);
 
-// y = 1 / (1 + exp(-x)). x: [count]. y: [count] floats, may be x. In [0, 1], never NaN for a
-// number.
+// y = 1 / (1 + exp(-x)). x: [count]. y: [count] floats, may be x. The result is in [0, 1]; NaN only
+// for NaN.
 void Sigmoid(ConstValues x, float* y, size_t count, Stream& stream);
 
 }  // namespace cistern::op

@@ -1,5 +1,5 @@
-// Bytes that must move, for logits of s bytes: TwoClassLoss 4 + 4 s a sample, TwoClassProbability 4
-// + 2 s, MultiLabelLoss 4 + 2 s a logit. About 60 FLOPs in double each.
+// Memory traffic for logits of s bytes: TwoClassLoss 4 + 4 s per sample, TwoClassProbability
+// 4 + 2 s per sample, MultiLabelLoss 4 + 2 s per logit. About 60 FLOPs in double each.
 #include "cuda/op/loss/label_loss.h"
 
 #include "cuda/op/loss/log_loss.h"

@@ -1,4 +1,4 @@
-// What the losses of the CPU and of a GPU share. Internal to x_cpu.cc and x.cu.
+// Shared by the CPU and GPU losses. Internal to x_cpu.cc and x.cu.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace cistern::op {
 
-inline constexpr size_t kLossGrain = 256;  // elements whose sum is one partial result
+inline constexpr size_t kLossGrain = 256;  // elements per partial sum
 
-// What an element counts in a mean over `count`; 0 of none.
+// The weight of an element in a mean over `count`; 0 if count is 0.
 inline double ShareOf(size_t count) {
   return count == 0 ? 0.0 : 1.0 / static_cast<double>(count);
 }

@@ -1,4 +1,4 @@
-// Sums of losses for the CPU builds. Internal to x_cpu.cc.
+// Sums of losses on the CPU. Internal to x_cpu.cc.
 #pragma once
 
 #include "cuda/op/loss/log_loss.h"
@@ -6,7 +6,7 @@
 
 namespace cistern::op {
 
-// The sum of one(i) over [0, count), in pieces whose sums are added in order. scratch:
+// The sum of one(i) over [0, count), in pieces; the sums of the pieces are added in order. scratch:
 // LossScratchFloats(count).
 template <typename One>
 double SumOfLosses(size_t count, float* scratch, const One& one) {

@@ -1,7 +1,7 @@
-// How the CPU builds of the ops share their work among OpenMP threads. Internal to x_cpu.cc.
+// How the CPU builds of the ops divide their work among OpenMP threads. Internal to x_cpu.cc.
 //
-// Work is cut into pieces by the shape alone and piece i writes only its own place, so that neither
-// the number of threads nor their speed can change a bit.
+// The pieces depend only on the shape, and piece i writes only its own elements, so neither the
+// number of threads nor their speed changes any bit.
 #pragma once
 
 #ifdef _OPENMP
@@ -16,11 +16,11 @@
 
 namespace cistern::op {
 
-// True on the CPU. Elsewhere the stream gets kUnimplemented and the op must return: for an op that
-// has no GPU build.
+// True on the CPU. On another device the stream gets kUnimplemented and the op must return: for ops
+// without a GPU build.
 inline bool OnCpu(Stream& stream) {
   if (stream.device() == DeviceKind::kCpu) return true;
-  stream.Record(absl::UnimplementedError("this build has no op for that device"));
+  stream.Record(absl::UnimplementedError("this build has no version of the op for that device"));
   return false;
 }
 
@@ -30,10 +30,9 @@ inline constexpr bool kHasGpuBuilds = true;
 inline constexpr bool kHasGpuBuilds = false;
 #endif
 
-// The first statement of a public op: on a stream of a GPU it calls the op's build there, gpu::name
-// in x.cu with the same arguments, and returns. x_cpu.cc declares gpu::name with
-// decltype(op::name), so that the two cannot come to differ. Without a toolkit nothing refers to
-// it.
+// The first statement of a public op: on a GPU stream it calls the GPU build, gpu::name in x.cu,
+// with the same arguments, and returns. x_cpu.cc declares gpu::name with decltype(op::name), so the
+// two signatures cannot diverge. Without a CUDA toolkit nothing refers to gpu::name.
 #define CISTERN_RUN_ON_GPU(name, ...)                                       \
   do {                                                                      \
     if (stream.device() == DeviceKind::kCpu) break;                         \
@@ -47,7 +46,7 @@ inline constexpr bool kHasGpuBuilds = false;
 inline int ThreadNum() {
   return omp_get_max_threads();
 }
-// Inside a parallel region: OpenMP libraries that this thread calls start no threads of their own.
+// For parallel regions: OpenMP libraries called by this thread start no threads of their own.
 inline void KeepLibrariesSingleThreaded() {
   omp_set_num_threads(1);
 }
@@ -62,12 +61,12 @@ inline size_t CeilDiv(size_t a, size_t b) {
   return (a + b - 1) / b;
 }
 
-// Elements from which waking a second thread pays, for an element that costs about as much as a
-// load and a store.
+// The number of elements from which a second thread pays off, for elements that cost about one load
+// and one store.
 inline constexpr size_t kParallelFloats = 16384;
 
-// Calls body(begin, end) for [0, count) cut into pieces of `grain`; `cost` is about the number of
-// floats that the whole touches.
+// Calls body(begin, end) on the pieces of [0, count), each of `grain`; `cost` is the approximate
+// number of floats that all pieces touch.
 template <typename Body>
 void ForPieces(size_t count, size_t grain, size_t cost, const Body& body) {
   const size_t pieces = CeilDiv(count, grain);
@@ -77,21 +76,21 @@ void ForPieces(size_t count, size_t grain, size_t cost, const Body& body) {
   }
 }
 
-// Rows whose sum is one partial result. Partials are then added in order.
+// Rows per partial sum. Partial sums are then added in order.
 inline constexpr size_t kRowsPerBlock = 64;
 inline size_t RowBlocks(size_t b) {
   return CeilDiv(b, kRowsPerBlock);
 }
 
-// Elements of one piece of a flat array.
+// Elements per piece of a flat array.
 inline constexpr size_t kElementGrain = 4096;
 
-// Rows of [b, n] that make a piece of about kElementGrain floats.
+// Rows per piece of a [b, n] matrix: about kElementGrain floats.
 inline size_t RowGrain(size_t n) {
   return std::max<size_t>(1, kElementGrain / std::max<size_t>(1, n));
 }
 
-// Columns whose running sums in double fit a stack array.
+// The number of columns whose running sums in double fit a stack array.
 inline constexpr size_t kColumnChunk = 128;
 
 // out(c) = sum over the `blocks` rows of partial [blocks, n], in double, in order.

@@ -1,9 +1,9 @@
-// How GPU builds call the device-wide algorithms of CUB, which comes with the toolkit. Internal to
+// How the GPU builds call CUB's device-wide algorithms; CUB is part of the toolkit. Internal to
 // x.cu.
 //
-// Each is a function (temporary, bytes, ..., stream): where `temporary` is null it only says how
-// many bytes it needs, and otherwise it enqueues its kernels and neither waits nor allocates. The
-// CUB of CUDA 12.0 counts in int.
+// Each call has the form (temporary, bytes, ..., stream). With a null `temporary` it only returns
+// the size of the temporary storage. Otherwise it enqueues its kernels, without waiting or
+// allocating. The CUB of CUDA 12.0 counts in int.
 #pragma once
 
 #include <cub/cub.cuh>
@@ -15,8 +15,8 @@
 
 namespace cistern::op {
 
-// Cuts scratch into parts that are 256-byte aligned, as it is itself. With null it only adds up how
-// much the parts are.
+// Splits scratch, which is 256-byte aligned, into 256-byte aligned parts. With null scratch it only
+// adds up their sizes.
 class ScratchParts {
  public:
   explicit ScratchParts(void* scratch) : scratch_(static_cast<char*>(scratch)) {}
@@ -35,18 +35,19 @@ class ScratchParts {
   size_t bytes_ = 0;
 };
 
-// True if CUB can count to `count`; otherwise the stream has an error.
+// True if `count` fits CUB's counts; otherwise records an error in the stream.
 inline bool CubCounts(const char* op, size_t count, Stream& stream) {
   constexpr size_t kMost = std::numeric_limits<int>::max();
   if (count > kMost) {
-    stream.Record(
-        absl::OutOfRangeError(absl::StrCat(op, ": ", count, " elements, and a GPU sorts ", kMost,
-                                           " at once; take fewer samples at once")));
+    stream.Record(absl::OutOfRangeError(
+        absl::StrCat(op, ": ", count, " elements, but a GPU sorts at most ", kMost,
+                     " at once; use fewer samples per batch or pass")));
   }
   return count <= kMost;
 }
 
-// The bytes that call(temporary, bytes, stream) needs, at least 1: null asks again.
+// The temporary storage of call(temporary, bytes, stream) in bytes, at least 1, because a null
+// pointer would query again.
 template <typename Call>
 size_t CubBytes(const char* op, Stream& stream, const Call& call) {
   if (!stream.status().ok()) return 0;
@@ -56,7 +57,7 @@ size_t CubBytes(const char* op, Stream& stream, const Call& call) {
   return std::max<size_t>(bytes, 1);
 }
 
-// Enqueues call(temporary, bytes, stream). What goes wrong is recorded in the stream, as by Launch.
+// Enqueues call(temporary, bytes, stream). Errors are recorded in the stream, as by Launch.
 template <typename Call>
 void RunCub(const char* op, void* temporary, size_t bytes, Stream& stream, const Call& call) {
   if (!stream.status().ok()) return;

@@ -1,9 +1,9 @@
-// The elements of Values as types, and the choice among them. Internal to x_cpu.cc and x.cu.
+// The element types of Values as C++ types, and dispatch on them. Internal to x_cpu.cc and x.cu.
 //
 //   ForType(x.type, [&]<typename T>() { ReluOf(As<T>(x), As<T>(y), count); });
 //
-// An element of 16 bits reads as a float and is rounded when it is assigned one, so that one
-// template is the formula for all types.
+// A 16-bit element converts to float when read and rounds when assigned a float, so one template is
+// the formula for all types.
 #pragma once
 
 #include "common/base/check.h"
@@ -74,7 +74,7 @@ const T* As(const ConstValues& x) {
   return static_cast<const T*>(x.data);
 }
 
-// body.template operator()<T>() with the type of the elements.
+// Calls body.template operator()<T>() with the element type.
 template <typename Body>
 void ForType(ElementType type, const Body& body) {
   switch (type) {

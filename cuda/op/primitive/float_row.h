@@ -1,4 +1,4 @@
-// Rows of activations as floats, for the CPU builds of ops that read or sum a row several times.
+// Rows of activations as floats, for CPU ops that read a row several times or accumulate in it.
 // Internal to x_cpu.cc.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace cistern::op {
 
-// A row of 16-bit elements is widened into a copy, and rounded once when it is closed.
+// A 16-bit row is widened into a copy, and rounded once when it is closed.
 //
 // Threads: one at a time.
 template <typename T>
@@ -23,8 +23,8 @@ class FloatRow {
     std::copy_n(row, floats_.size(), floats_.data());
     return floats_.data();
   }
-  // Where the new values of `row` are made: with kAccumulate they start as the old ones. Close
-  // stores them.
+  // Returns the buffer for the new values of `row`; with kAccumulate it starts with the old values.
+  // Close stores them.
   float* Open(T* row, Write write) {
     if (write == Write::kAccumulate) Read(row);
     return floats_.data();
@@ -35,7 +35,7 @@ class FloatRow {
   std::vector<float> floats_;
 };
 
-// A row of floats is used in its place.
+// A float row is used in place.
 template <>
 class FloatRow<float> {
  public:

@@ -1,7 +1,7 @@
-// How the GPU builds of the ops start kernels. Internal to x.cu.
+// How the GPU builds of the ops launch kernels. Internal to x.cu.
 //
-// A kernel is named in the errors of its launch. Nothing is launched on a stream that has an error,
-// or for no work.
+// A launch error names the op. Nothing is launched on a stream that has an error, or for an empty
+// grid.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@
 #include "cuda/core/cuda_queue.h"
 #include "cuda/op/primitive/op.h"
 
-// Shared memory of a size that the launch gives; a name of its own, for the emulator of the tests.
+// Dynamic shared memory, sized by the launch. A macro, so that the tests' emulator can replace it.
 #ifndef CISTERN_DYNAMIC_SHARED
 #define CISTERN_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #endif
@@ -27,15 +27,15 @@ __host__ __device__ inline size_t CeilDivide(size_t a, size_t b) {
   return (a + b - 1) / b;
 }
 
-// The smallest power of two >= n, at most `most` (itself a power of two).
+// The smallest power of two that is at least n, capped at `most` (a power of two).
 __host__ __device__ inline unsigned PowerOfTwo(size_t n, unsigned most) {
   unsigned power = 1;
   while (power < n && power < most) power *= 2;
   return power;
 }
 
-// Enqueues kernel<<<grid, block, shared_bytes>>>(arguments...). What goes wrong is recorded in the
-// stream as "op: CUDA's words".
+// Enqueues kernel<<<grid, block, shared_bytes>>>(arguments...). An error is recorded in the stream
+// as "op: CUDA's error string".
 template <typename... Parameters, typename... Arguments>
 void Launch(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             size_t shared_bytes, Stream& stream, Arguments&&... arguments) {

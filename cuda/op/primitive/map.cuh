@@ -1,7 +1,7 @@
-// Kernels that make each element of an output from its place alone. Internal to x.cu.
+// Kernels that compute each output element from its index. Internal to x.cu.
 //
-// A thread makes four floats or eight elements of 16 bits: all loads are issued before the first
-// store, which is what keeps enough bytes in flight to fill the memory's bandwidth.
+// A thread computes four floats or eight 16-bit elements. It issues all loads before the first
+// store, which keeps enough bytes in flight to saturate memory bandwidth.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,8 @@ void Map(const char* op, size_t count, Write write, T* y, Stream& stream, const 
          write == Write::kAccumulate, y);
 }
 
-// Threads over a matrix of n columns: block.x of them over columns, the others over rows, so that
-// narrow matrices fill a warp too and no index is divided.
+// A thread block for a matrix of n columns: block.x threads over columns and the rest over rows, so
+// that narrow matrices fill a warp too and no index needs a division.
 inline dim3 RowBlock(size_t n, unsigned widest = kBlockThreads) {
   const unsigned x = PowerOfTwo(n, widest);
   return dim3(x, kBlockThreads / x);

@@ -1,13 +1,13 @@
-// Element-wise ops over arrays and matrices, with loads and stores of up to 16 bytes. Internal to
-// x.cu.
+// Element-wise ops over arrays and matrices, with vectorized loads and stores of up to 16 bytes.
+// Internal to x.cu.
 //
 //   MapArrays("Add", count, Write::kOverwrite, y, stream,
 //             [=] __device__(float a, float b) { return a + b; }, ArrayOf{a}, ArrayOf{b});
 //
-// A formula gets one element of each input; inputs say where it lies, and packs of how many
-// elements they can load. A pack has as many as 16 bytes hold of the largest type. All loads of a
-// thread are issued before its first store. Where packs do not fit, at the end of an array or for
-// want of alignment, a block moves single elements, neighbours by neighbouring threads.
+// A formula takes one element of each input. An input type defines where its elements are and which
+// pack sizes it can load. A pack has as many elements of the largest type as fit 16 bytes. A thread
+// issues all loads before its first store. At the end of an array, or without alignment, a block
+// moves single elements, with neighbouring threads on neighbouring elements.
 #pragma once
 
 #include "cuda/op/primitive/map.cuh"
@@ -15,7 +15,7 @@
 
 namespace cistern::op {
 
-// An element of a matrix.
+// The position of an element in a matrix.
 struct Place {
   size_t r, c;
 };
@@ -32,7 +32,7 @@ struct ArrayOf {
   }
 };
 
-// Inputs of MapMatrices: x(r, c), with rows `stride` elements apart.
+// Inputs of MapMatrices: x(r, c), with a row stride of `stride` elements.
 template <typename T>
 struct RowsOf {
   using Element = T;
@@ -47,7 +47,7 @@ struct RowsOf {
   }
 };
 
-// A number for each column: x[c].
+// One number per column: x[c].
 template <typename T>
 struct ColumnsOf {
   using Element = T;
@@ -59,7 +59,7 @@ struct ColumnsOf {
   }
 };
 
-// Each row `times` times: x(r / times, c).
+// Each row repeated `times` times: x(r / times, c).
 template <typename T>
 struct RepeatedRows {
   using Element = T;
@@ -72,7 +72,7 @@ struct RepeatedRows {
   }
 };
 
-// Each element of a row `times` times: x(r, c / times).
+// Each element of a row repeated `times` times: x(r, c / times).
 template <typename T>
 struct RepeatedElements {
   using Element = T;
@@ -89,11 +89,11 @@ struct RepeatedElements {
   }
 };
 
-// The elements of a pack.
+// Elements per pack.
 template <typename T, typename... In>
 inline constexpr unsigned kPackSize = 16 / std::max({sizeof(T), sizeof(typename In::Element)...});
 
-// What a thread has loaded of each input, for one pack of the output.
+// The elements that a thread has loaded of each input, for one pack of the output.
 template <unsigned kCount, typename... In>
 struct Loaded {
   template <typename At>
@@ -119,8 +119,8 @@ struct Loaded<kCount, First, Rest...> {
   Loaded<kCount, Rest...> rest;
 };
 
-// A sum that is never made one operation with a product before it: the compiler would do that for
-// some elements of an array and not for others, and their bits would tell.
+// A sum that is never contracted with a preceding product to an FMA: the compiler would contract
+// some elements of an array and not others, and their bits would differ.
 __device__ inline float RoundedSum(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fadd_rn(a, b);
@@ -129,7 +129,7 @@ __device__ inline float RoundedSum(float a, float b) {
 #endif
 }
 
-// Outputs: where the element at a place is.
+// Outputs: the address of the element at a position.
 template <typename T>
 struct ToArray {
   T* y;
@@ -142,8 +142,8 @@ struct ToRows {
   __device__ T* operator()(Place at) const { return y + at.r * stride + at.c; }
 };
 
-// Packs of y at place(0) ... place(num - 1), with num from 1 to kPacks. The first is made without
-// asking, so that the compiler sees which loads of the others are the same.
+// Computes the packs of y at place(0) ... place(num - 1), with num from 1 to kPacks. The first one
+// is unconditional, so that the compiler can share its loads with the others.
 template <unsigned kCount, unsigned kPacks, typename PlaceOf, template <typename> typename To,
           typename T, typename Formula, typename... In>
 __device__ inline void MakePacks(const PlaceOf& place, unsigned num, const To<T>& to,
@@ -169,10 +169,10 @@ __device__ inline void MakePacks(const PlaceOf& place, unsigned num, const To<T>
   }
 }
 
-inline constexpr unsigned kArrayPacks = 2;  // of a thread
+inline constexpr unsigned kArrayPacks = 2;  // per thread
 
-// The second launch bounds are how many blocks a multiprocessor must hold: left to itself the
-// compiler aims at more, and spills.
+// The second launch bound is the number of resident blocks per multiprocessor: without it the
+// compiler targets more and spills registers.
 
 template <typename T, typename Formula, typename... In>
 __global__ void __launch_bounds__(kBlockThreads, 4)
@@ -214,12 +214,12 @@ inline constexpr unsigned kMatrices = 1;
 template <typename T>
 inline constexpr unsigned kMatrices<ColumnsOf<T>> = 0;
 template <typename T>
-inline constexpr unsigned kMatrices<RepeatedRows<T>> = 3;  // its division takes as many registers
+inline constexpr unsigned kMatrices<RepeatedRows<T>> = 3;  // its division uses as many registers
 
-// Rows whose packs a thread makes: enough for the bytes in flight, few enough for the registers.
+// Rows whose packs a thread computes: enough bytes in flight, within the register budget.
 template <typename... In>
 inline constexpr unsigned kPackRows = (kMatrices<In> + ... + 0) > 2 ? 2 : 4;
-// Or whose elements, where packs do not fit.
+// The same for single elements, where packs do not fit.
 template <typename T, typename... In>
 inline constexpr unsigned kElementRows = kPackRows<In...> * 4 / sizeof(T);
 

@@ -1,8 +1,9 @@
-// Neighbouring elements of an array that one load or store moves: up to 16 bytes. Internal to x.cu.
+// Packs: neighbouring elements of an array that one load or store of up to 16 bytes moves. Internal
+// to x.cu.
 //
-// A pack holds them as they lie in memory, so that many loads can be under way in few registers.
-// It is stored by an instruction of its own: left to itself the compiler now and then takes a store
-// of 16 bytes apart, and does not find it again.
+// A pack keeps the memory representation of its elements, so that many loads can be in flight in
+// few registers. It is stored with inline PTX: the compiler sometimes splits a 16-byte store and
+// does not merge the parts again.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +14,7 @@
 
 namespace cistern::op {
 
-// The words of one load or store, 1, 2 or 4, of an array of any type.
+// The 1, 2 or 4 words of one load or store, for an array of any type.
 template <unsigned kWords>
 struct [[gnu::may_alias]] alignas(4 * kWords) Words {
   uint32_t word[kWords];
@@ -38,7 +39,7 @@ __device__ inline void StoreWords(const Words<kWords>& from, void* to) {
 #endif
 }
 
-// kCount elements; those of kBytes bytes begin at a multiple of kBytes.
+// kCount elements of kBytes bytes in total, aligned to kBytes.
 template <typename T, unsigned kCount>
 struct Pack {
   static constexpr unsigned kBytes = kCount * sizeof(T);
@@ -50,7 +51,7 @@ struct Pack {
   }
   __device__ void Store(T* to) const { StoreWords(words, to); }
 
-  // e must be known to the compiler: an index of registers.
+  // e must be a compile-time constant after unrolling: it indexes registers.
   __device__ float operator[](unsigned e) const {
     const uint32_t word = words.word[e / kInWord];
     if constexpr (sizeof(T) == 4) {
@@ -63,7 +64,7 @@ struct Pack {
       return static_cast<float>(word >> (e % kInWord * 8) & 0xFF);
     }
   }
-  // Each element once, in ascending order.
+  // Sets element e. Call it once per element, in ascending order.
   __device__ void Set(unsigned e, float value) {
     uint32_t& word = words.word[e / kInWord];
     if constexpr (sizeof(T) == 4) {
@@ -77,7 +78,7 @@ struct Pack {
   Words<kBytes / 4> words;
 };
 
-// An element by itself.
+// A pack of one element.
 template <typename T>
 struct Pack<T, 1> {
   __device__ static Pack Load(const T* from) { return {*from}; }
@@ -88,7 +89,7 @@ struct Pack<T, 1> {
   T element;
 };
 
-// Whether packs of `bytes` bytes may be moved from here on.
+// Whether `x` is aligned to packs of `bytes` bytes.
 inline bool HoldsPacks(const void* x, size_t bytes) {
   return reinterpret_cast<uintptr_t>(x) % bytes == 0;
 }

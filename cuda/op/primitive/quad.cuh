@@ -1,4 +1,4 @@
-// Four neighbouring elements in one load or store: 16 bytes of floats, 8 of 16-bit elements.
+// Quads: four neighbouring elements in one load or store, 16 bytes of floats or 8 of 16-bit types.
 // Internal to x.cu.
 #pragma once
 
@@ -11,7 +11,7 @@ struct alignas(4 * sizeof(T)) Quad {
   T x, y, z, w;
 };
 
-// Whether quads may be read from here on.
+// Whether `x` is aligned to quads.
 template <typename T>
 inline bool HoldsQuads(const T* x) {
   return reinterpret_cast<uintptr_t>(x) % sizeof(Quad<T>) == 0;

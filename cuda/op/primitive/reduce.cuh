@@ -1,8 +1,8 @@
 // Sums in a fixed order, without atomics. Internal to x.cu.
 //
-// As on the CPU a sum is cut into pieces by the shape alone; the pieces' sums are partial results
-// in scratch, and a second kernel adds those. Inside a block threads add in the order of a tree
-// that their numbers give. So two runs give the same bits, on any GPU.
+// As on the CPU, a sum is cut into pieces that depend only on the shape. The sums of the pieces are
+// partial results in scratch, which a second kernel adds. Within a block, threads add along a tree
+// fixed by their indices. Two runs therefore give the same bits, on any GPU.
 #pragma once
 
 #include "cuda/op/primitive/map.cuh"
@@ -62,8 +62,8 @@ inline void AddPieces(const char* op, const double* partial, size_t pieces, doub
 }
 
 // *out = factor * the sum of term(i), a double, over i < count, in pieces of `grain`.
-// partial: [CeilDivide(count, grain)] doubles. kTogether: terms of a thread whose loads are in
-// flight together, if they are no more than loads.
+// partial: [CeilDivide(count, grain)] doubles. kTogether: terms per thread whose loads are in
+// flight together, if a term is only a load.
 template <int kTogether = 1, typename Term>
 void SumInPieces(const char* op, size_t count, size_t grain, double factor, float* partial,
                  double* out, Stream& stream, const Term& term) {
@@ -74,11 +74,11 @@ void SumInPieces(const char* op, size_t count, size_t grain, double factor, floa
   AddPieces(op, sums, pieces, factor, out, stream);
 }
 
-// Rows whose sum is one partial result, as on the CPU (cpu.h).
+// Rows per partial sum, as on the CPU (cpu.h).
 inline constexpr size_t kRowsOfBlock = 64;
 
-// Adds sum[0 .. kSums) over the threads of a column, those with the same threadIdx.x; the thread
-// with threadIdx.y = 0 has the result.
+// Adds sum[0 .. kSums) over the threads with the same threadIdx.x, which share a column. The thread
+// with threadIdx.y = 0 gets the result.
 template <int kSums, typename T>
 __device__ inline void AddOverRows(T (&sum)[kSums]) {
   __shared__ T shared[kSums][kBlockThreads];
@@ -127,7 +127,7 @@ static __global__ void __launch_bounds__(kBlockThreads)
   if (threadIdx.y == 0 && c < n) (blockIdx.y == 0 ? out0 : out1)[c] = static_cast<float>(sum[0]);
 }
 
-inline constexpr unsigned kSumWidth = 32;  // columns of a block that adds over rows
+inline constexpr unsigned kSumWidth = 32;  // columns per block in sums over rows
 
 // out0 and, with sums = 2, out1: the sums over the rows of partial [sums, blocks, n].
 inline void AddBlocks(const char* op, const float* partial, unsigned sums, size_t blocks, size_t n,

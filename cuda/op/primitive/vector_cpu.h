@@ -1,11 +1,11 @@
-// What the CPU builds of ops do with single vectors. Internal to x_cpu.cc.
+// Vector operations of the CPU builds. Internal to x_cpu.cc.
 #pragma once
 
 #include <cstddef>
 
 namespace cistern::op {
 
-// A function of its own: gcc 12 does not vectorize a reduction inside a parallel lambda.
+// A separate function: gcc 12 does not vectorize a reduction inside a parallel lambda.
 template <typename T>
 inline float Dot(const T* a, const T* b, size_t n) {
   float sum = 0.0f;

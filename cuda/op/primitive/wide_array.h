@@ -1,8 +1,8 @@
-// Whole arrays of activations as floats, for the CPU builds that hand them to a library. Internal
-// to x_cpu.cc.
+// Whole arrays of activations as floats, for CPU ops that pass them to a library. Internal to
+// x_cpu.cc.
 //
-// Arrays of 16-bit elements are widened into memory that is taken for the call: slow, and the
-// specification of what a GPU does without it.
+// 16-bit arrays are widened into memory allocated for the call. This is slow; it specifies what a
+// GPU does without widening.
 #pragma once
 
 #include <vector>
@@ -33,8 +33,8 @@ class WideArray {
   std::vector<float> copy_;
 };
 
-// The floats of an array that a library makes: with kAccumulate they start as the array's. Round
-// stores them.
+// A float buffer for an array that a library computes: with kAccumulate it starts with the array's
+// values. Round stores them.
 class WideResult {
  public:
   WideResult(Values x, size_t count, Write write) : to_(x), floats_(static_cast<float*>(x.data)) {

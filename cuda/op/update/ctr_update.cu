@@ -1,6 +1,6 @@
-// Bytes that must move, a row: CtrUpdate 4 (row) + 8 (segment) + 4 + 4 dim (gradient) + 64 + 8 dim
-// and 8 for each cell of state (value) + 2 (full), and 8 for each occurrence (its output and the
-// label). AddCtrL2 4 + 12 (dim + 1). DropAbsentEmbedx 5 + 8 dim. Rows lie anywhere.
+// Memory traffic per row: CtrUpdate 4 bytes (row) + 8 (segment) + 4 + 4 dim (gradient) + 64 + 8 dim
+// and 8 per float of optimizer state (value) + 2 (full), and 8 per occurrence (its output and the
+// label). AddCtrL2 4 + 12 (dim + 1). DropAbsentEmbedx 5 + 8 dim. Row accesses are random.
 #include "cuda/op/update/ctr_update.h"
 
 #include "common/base/check.h"
@@ -10,11 +10,11 @@ namespace cistern::op::gpu {
 namespace {
 
 constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
-constexpr size_t kRowsOfPartial = 128;   // what AddCtrL2ScratchFloats has room for
-constexpr uint32_t kLongSegment = 256;   // more occurrences than this are counted by the block
+constexpr size_t kRowsOfPartial = 128;   // as AddCtrL2ScratchFloats assumes
+constexpr uint32_t kLongSegment = 256;   // the block counts longer segments
 
-// Where the statistics of a row that a group of lanes works on are read and written: by its first
-// lane, which the others hear from by a sum.
+// The sum over a group of lanes. The group's first lane reads and writes a row's statistics and
+// broadcasts them with this sum.
 template <typename T>
 __device__ inline T GroupSum(T value, unsigned lanes) {
   for (unsigned offset = lanes / 2; offset > 0; offset /= 2) {
@@ -27,8 +27,8 @@ __device__ inline unsigned IsClick(const CtrOccurrences& in, uint32_t k) {
   return in.labels[in.segment_outputs[k] / in.slots * in.label_stride] > 0.0f ? 1u : 0u;
 }
 
-// The step of weights lane, lane + lanes ... of an embedx. A sum of squares that all weights share
-// takes its step after they have read it, so that ApplyRule's own is made on a copy.
+// Updates weights lane, lane + lanes ... of an embedx. A sum of squares that all weights share is
+// updated after all of them have read it, so ApplyRule works on a copy.
 __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, float factor,
                                          float scale, const float* grad, float* value,
                                          unsigned lane, unsigned lanes, bool active) {
@@ -51,8 +51,8 @@ __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, f
   if (active && lane == 0) states[0] = sum + squares / static_cast<float>(rule.dim);
 }
 
-// `lanes` threads, a power of two, to a row. Neighbours, which are often long together, go to
-// different blocks. Every thread stays to the end: barriers and shuffles want all of them.
+// `lanes` threads, a power of two, per row. Neighbouring rows, which often have long segments
+// together, go to different blocks. No thread returns early: barriers and shuffles need them all.
 __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day, CtrOccurrences in,
                  const Key* keys, const float* grads, float* values, size_t stride, uint8_t* full,
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 
   if (threadIdx.x == 0) long_num = 0;
   __syncthreads();
-  // In which order they are found changes no count.
+  // The order in which long segments are found does not affect the counts.
   if (is_long && lane == 0) long_groups[atomicAdd(&long_num, 1u)] = group;
   __syncthreads();
   for (unsigned f = 0; f < long_num; ++f) {

@@ -1,8 +1,8 @@
-// The rows of a ctr table in a batch: which gradients they take, L2, and what the batch does to
-// them (common/value/ctr_rule.h). Values of the pass table change in place.
+// The update of the rows of a ctr table that a batch touches: masking of gradients, L2, and the
+// update rule (common/value/ctr_rule.h). Values of the pass table change in place.
 //
-// A gradient is [embed_w, embedx_w[dim]], the vector that the layer gave: 1 + rule.dim floats. The
-// value of row r begins at values + r * stride; full[r] says whether it holds its embedx.
+// A gradient is [embed_w, embedx_w[dim]], the layer's vector: 1 + rule.dim floats. The value of row
+// r begins at values + r * stride; full[r] is 1 if the row has its embedx.
 #pragma once
 
 #include "common/value/ctr_rule.h"
@@ -11,15 +11,15 @@
 
 namespace cistern::op {
 
-// The distinct rows of a batch, and where they occur (worker/data/source/batch.h): row rows[i] in
-// outputs segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), output = sample * slots +
-// slot.
+// The distinct rows of a batch and their occurrences (worker/data/source/batch.h). Row rows[i]
+// occurs in outputs segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), with output =
+// sample * slots + slot.
 struct CtrOccurrences {
-  const uint32_t* rows = nullptr;             // [distinct], no row twice
+  const uint32_t* rows = nullptr;             // [distinct], no duplicates
   const uint32_t* segment_offsets = nullptr;  // [distinct + 1], from 0, strictly ascending
   const uint32_t* segment_outputs = nullptr;
   size_t distinct = 0, slots = 0;
-  // The label of a sample is labels[sample * label_stride]; above 0 it is a click.
+  // The label of a sample is labels[sample * label_stride]; a label above 0 is a click.
   const float* labels = nullptr;
   size_t label_stride = 1;
 };
@@ -28,7 +28,7 @@ struct CtrOccurrences {
 void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, size_t distinct,
                       size_t dim, Stream& stream);
 
-// grads(i) += l2 * w of rows[i], w = [embed_w, embedx_w] (zeros, where there is no embedx).
+// grads(i) += l2 * w of rows[i], w = [embed_w, embedx_w] (zeros if the row has no embedx).
 //
 // square_sum: one double, overwritten with the sum of w^2. scratch: AddCtrL2ScratchFloats.
 void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const float* values,
@@ -37,13 +37,13 @@ void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const 
 size_t AddCtrL2ScratchFloats(size_t distinct);
 
 // Pushes the batch to each of its rows: show = occurrences, click = occurrences in samples with a
-// click, slot = that of the first occurrence, and the gradient. A row whose score reaches the
-// threshold gets its embedx, first weights by its key, and full[row] = 1.
+// click, slot = the slot of the first occurrence, and the gradient. A row whose score reaches the
+// threshold gets its embedx: first weights derived from its key, and full[row] = 1.
 //
-// keys: of all rows, keys[r]. first: slot_sizes lie in the device's memory too. step_size:
-// StepSize(). day: CtrPush::day. grads: [distinct, 1 + dim], finite; what they are afterwards is
-// undefined. scaler: of the step, whose factor they are multiplied by; nothing changes where it is
-// closed; null: open.
+// keys: of all rows, keys[r]. first: slot_sizes are in device memory, too. step_size: StepSize().
+// day: CtrPush::day. grads: [distinct, 1 + dim], finite; undefined afterwards. scaler: the step's
+// gradient scaler; gradients are multiplied by its factor, and nothing changes if it skips updates.
+// Null: updates are allowed and the factor is 1.
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
                size_t stride, uint8_t* full, const GradientScaler* scaler, Stream& stream);

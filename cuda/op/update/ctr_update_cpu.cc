@@ -15,9 +15,9 @@ decltype(op::CtrUpdate) CtrUpdate;
 
 namespace {
 
-constexpr size_t kRowGrain = 128;  // rows of one piece
+constexpr size_t kRowGrain = 128;  // rows per piece
 
-// What batch and gradients say about the i-th distinct row.
+// The push of the i-th distinct row.
 CtrPush PushOf(const CtrOccurrences& in, size_t i, uint32_t day, const float* gradient) {
   const uint32_t begin = in.segment_offsets[i], end = in.segment_offsets[i + 1];
   CtrPush push;

@@ -1,6 +1,6 @@
-// Bytes that must move, a row: 8 + 8 dim + 8 for each cell of state (Adam: 8 + 24 dim), where it
-// has missed anything. About 8 FLOPs a weight and missed step for Adam, 199 steps at most with the
-// usual constants: rows that were away for long are bound by that.
+// Memory traffic per row with deferred updates: 8 + 8 dim bytes + 8 per float of optimizer state
+// (Adam: 8 + 24 dim). About 8 FLOPs per weight and deferred step with Adam, at most 199 steps with
+// the usual constants: rows that were untouched for long are compute-bound.
 #include "cuda/op/update/deferred_updates.h"
 
 #include "common/base/check.h"
@@ -11,8 +11,8 @@ namespace {
 
 constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
 
-// threadIdx.x runs over the weights of a row, threadIdx.y over rows. Every weight moves on its own;
-// all of a row read its last step, which MarkKernel then changes.
+// threadIdx.x runs over the weights of a row, threadIdx.y over rows. Weights are independent. All
+// threads of a row read its last step, so a separate kernel, MarkKernel, changes it.
 __global__ void __launch_bounds__(kBlockThreads)
     DeferredUpdatesKernel(RuleParams rule, const float* step_sizes, uint64_t fading_steps,
                           uint64_t to, unsigned fields, const uint32_t* rows, float* weights,

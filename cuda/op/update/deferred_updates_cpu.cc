@@ -9,7 +9,7 @@ decltype(op::ApplyDeferredUpdates) ApplyDeferredUpdates;
 
 namespace {
 
-// Rows of one piece: few, as one that was away for long costs two hundred steps.
+// Rows per piece: few, because a row that was untouched for long costs two hundred steps.
 constexpr size_t kRowGrain = 32;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Bytes that must move, a weight: DenseUpdate 12 + 8 for each field of state (Adam 28); the
+// Memory traffic per weight: DenseUpdate 12 bytes + 8 per float of optimizer state (Adam 28); the
 // regularizers 12. Up to about 15 FLOPs.
 #include "cuda/op/update/dense_update.h"
 
@@ -10,8 +10,8 @@ namespace {
 
 constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
 
-// A thread makes the steps of a pack of kWidth weights, each with its fields of state side by side
-// as ApplyRule wants.
+// A thread updates a pack of kWidth weights. It gathers each weight's states into one array, as
+// ApplyRule requires.
 template <unsigned kWidth>
 __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grads,

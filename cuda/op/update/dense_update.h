@@ -1,4 +1,4 @@
-// The optimizer and the regularizers of dense parameters, over flat buffers.
+// The optimizer step and the regularizers of dense parameters, on flat buffers.
 #pragma once
 
 #include "common/value/update_rule.h"
@@ -9,11 +9,11 @@ namespace cistern::op {
 
 // Applies one step of `rule` (common/value/update_rule.h) to each weight.
 //
-// grad, weight: [count]. state: [RuleStateFloats(rule.kind, count)], field after field: Adam has
-// m[count], then v[count]. kAdagradShared, one state for many weights, has no meaning here and is a
-// bug. step_size: StepSize(). Gradients must be finite; what they are afterwards is undefined.
-// scaler: of the step, whose factor they are multiplied by; nothing changes where it is closed;
-// null: open.
+// grad, weight: [count]. state: [RuleStateFloats(rule.kind, count)], one array per state: Adam has
+// m[count], then v[count]. kAdagradShared, one state for many weights, is undefined here; passing
+// it is a bug. step_size: StepSize(). grad must be finite; undefined afterwards. scaler: the step's
+// gradient scaler; gradients are multiplied by its factor, and nothing changes if it skips updates.
+// Null: updates are allowed and the factor is 1.
 void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
                  size_t count, const GradientScaler* scaler, Stream& stream);
 
@@ -21,8 +21,8 @@ void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* we
 void AddL2Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
                    Stream& stream);
 
-// grad += lambda * sign(weight): the gradient of lambda |w|; zero at zero. (HugeCTR takes -lambda
-// there.) weight, grad: [count].
+// grad += lambda * sign(weight): the subgradient of lambda |w|, with sign(0) = 0 (HugeCTR uses
+// -lambda there). weight, grad: [count].
 void AddL1Gradient(DeviceFactor lambda, const float* weight, float* grad, size_t count,
                    Stream& stream);
 

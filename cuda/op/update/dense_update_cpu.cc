@@ -14,7 +14,7 @@ decltype(op::AddL1Gradient) AddL1Gradient;
 
 namespace {
 
-constexpr size_t kChunk = 256;         // weights whose state is gathered at a time
+constexpr size_t kChunk = 256;         // weights whose state is gathered together
 constexpr size_t kMaxStateFields = 2;  // Adam: m and v
 
 }  // namespace
@@ -27,8 +27,8 @@ void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* we
   CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
   const size_t fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
-  // ApplyRule wants the fields of a state one behind the other: a chunk of each is copied to a
-  // local array, which stays in the first-level cache, and back.
+  // ApplyRule requires the states of its weights in one array: a chunk of each state is copied to a
+  // local array, which stays in the L1 cache, and back.
   ForPieces(count, kChunk, 4 * count, [=](size_t begin, size_t end) {
     float local[kMaxStateFields * kChunk];
     const size_t n = end - begin;

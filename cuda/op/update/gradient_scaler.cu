@@ -1,4 +1,4 @@
-// Bytes that must move: CopyIfUpdatesAllowed 8 a float.
+// Memory traffic: CopyIfUpdatesAllowed 8 bytes per float.
 #include "cuda/op/update/gradient_scaler.h"
 
 #include "cuda/op/primitive/map.cuh"

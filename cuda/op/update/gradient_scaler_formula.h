@@ -1,4 +1,4 @@
-// The formula of UpdateGradientScaler, for both of its builds. Internal to x_cpu.cc and x.cu.
+// The formula of UpdateGradientScaler for CPU and GPU. Internal to x_cpu.cc and x.cu.
 #pragma once
 
 #include <cmath>
@@ -8,10 +8,10 @@
 
 namespace cistern::op {
 
-// A float of this size has a square that is one, too: optimizers keep squares of gradients.
+// The square of a float of this size is still finite: optimizers keep squares of gradients.
 inline constexpr double kNormMax = 1.8e19;
 
-// The scale of the next step.
+// Sets the loss scale of the next step.
 CISTERN_HOST_DEVICE inline void AdjustLossScale(GradientScaler* scaler) {
   if (scaler->overflowed != 0) {
     scaler->loss_scale /= 2;
@@ -22,7 +22,7 @@ CISTERN_HOST_DEVICE inline void AdjustLossScale(GradientScaler* scaler) {
   }
 }
 
-// Clipping is torch.nn.utils.clip_grad_norm_'s: min(1, clip / (norm + 1e-6)).
+// Clipping as in torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
 CISTERN_HOST_DEVICE inline void UpdateScaler(const double* sums, size_t embeddings,
                                              const StepRule& rule, GradientScaler* scaler) {
   double penalty = 0, squares = sums[2];

@@ -1,6 +1,6 @@
-// Bytes that must move, a row: SparseUpdate 4 + 12 dim + 8 for each cell of state (Adam: 4 + 28
-// dim); AddRowL2 4 + 12 dim. Rows lie anywhere: less than 32 bytes of one cost 32. Up to about 15
-// FLOPs a weight.
+// Memory traffic per row: SparseUpdate 4 + 12 dim bytes + 8 per float of optimizer state (Adam:
+// 4 + 28 dim); AddRowL2 4 + 12 dim. Row accesses are random: a row of less than 32 bytes costs 32.
+// Up to about 15 FLOPs per weight.
 #include "cuda/op/update/sparse_update.h"
 
 #include "common/base/check.h"
@@ -11,14 +11,14 @@ namespace cistern::op::gpu {
 namespace {
 
 constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
-constexpr size_t kRowsOfPartial = 128;   // what AddRowL2ScratchFloats has room for
+constexpr size_t kRowsOfPartial = 128;   // as AddRowL2ScratchFloats assumes
 
-// Rows of a thread, whose loads are in flight together.
+// Rows per thread, whose loads are in flight together.
 template <unsigned kWidth>
 constexpr unsigned kRowsPerThread = kWidth == 1 ? 4 : 2;
 
-// threadIdx.x runs over packs of kWidth weights of a row, threadIdx.y over rows. Each weight's step
-// is its own: ApplyRule is given one weight with its fields of state side by side.
+// threadIdx.x runs over packs of kWidth weights of a row, threadIdx.y over rows. Weights are
+// independent: ApplyRule gets one weight with its states in one array.
 template <unsigned kWidth>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     UpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
@@ -79,7 +79,7 @@ void LaunchUpdate(const RuleParams& rule, float step_size, unsigned fields, cons
          fields, rows, grads, weights, states, stride, distinct, dim, scaler);
 }
 
-// A thread makes the step of a whole row: for a rule whose weights share their state.
+// One thread updates a whole row: for rules whose weights share their state.
 __global__ void __launch_bounds__(kBlockThreads, 5)
     UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, float* grads,
                     float* weights, float* states, size_t stride, size_t distinct, uint32_t dim,
@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(kBlockThreads, 5)
   ApplyRule(rule, step_size, dim, grad, weights + at, states + at);
 }
 
-// A block adds the gradients of kRowsOfPartial rows, and their squares; `lanes` threads, a power of
-// two, to a row.
+// Each block adds the L2 gradients of kRowsOfPartial rows and sums the squares of their weights;
+// `lanes` threads, a power of two, per row.
 __global__ void __launch_bounds__(kBlockThreads)
     RowL2Kernel(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
                 float* grads, double* partial, size_t distinct, size_t dim, unsigned lanes) {

@@ -12,8 +12,8 @@ decltype(op::AddRowL2) AddRowL2;
 
 namespace {
 
-constexpr size_t kRowGrain = 128;  // rows of one piece
-constexpr size_t kAhead = 8;       // rows between asking for one and changing it
+constexpr size_t kRowGrain = 128;  // rows per piece
+constexpr size_t kAhead = 8;       // prefetch distance in rows
 
 inline void PrefetchCells(const float* cells, size_t count) {
   constexpr size_t kLineFloats = 16;

@@ -1,4 +1,4 @@
-// The commands that look at commits and saved models on disk.
+// Tests of the commands that inspect commits and saved models on disk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::IsEmpty;
 
 class CkptTest : public testing::Test {
  protected:
-  // The row file of the newest commit of server 0 that is there.
+  // The path of server 0's newest row file on disk.
   std::string AFile() const {
     std::string found;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "state/data")) {
@@ -32,7 +32,7 @@ class CkptTest : public testing::Test {
     bytes[bytes.size() / 2] ^= 0x10;
     WriteBytes(path, bytes);
   }
-  // Saves what the servers of `fleet` hold.
+  // Saves the rows of all servers.
   static void Save(ParameterClient& client, const std::string& name) {
     ASSERT_EQ(client.ForEachServer([&](size_t, ControlPlane& server) {
       v1::SaveRequest request;
@@ -84,14 +84,15 @@ TEST_F(CkptTest, ListsCommitsAndSavedModels) {
     EXPECT_EQ(commit["server_num"], 2);
     EXPECT_EQ(commit["whole"], true);
     EXPECT_EQ(commit["tables"][1]["name"], "deep");
-    EXPECT_EQ(commit["tables"][1]["rows"], 200);  // 1..299, in steps of 2 or, from 2 on, of 3
+    EXPECT_EQ(commit["tables"][1]["rows"],
+              200);  // 1 to 299 in steps of 2, and from 2 in steps of 3
     ASSERT_EQ(report->json["models"].size(), 1u);
     EXPECT_EQ(report->json["models"][0]["name"], "monday");
     EXPECT_EQ(report->json["models"][0]["whole"], true);
   }
 }
 
-TEST_F(CkptTest, ListSaysWhatIsNotWhole) {
+TEST_F(CkptTest, ListReportsCommitsThatAreNotWhole) {
   MakeSmallState(Disk(), folder_.path(), 2, 1);
   std::filesystem::resize_file(AFile(), 100);
   const absl::StatusOr<Report> report = ListCheckpoints(folder_.path());
@@ -101,7 +102,7 @@ TEST_F(CkptTest, ListSaysWhatIsNotWhole) {
   EXPECT_THAT(std::string(report->outcome.message()), HasSubstr("100 bytes"));
 }
 
-TEST_F(CkptTest, ListRefusesAFolderWithNeither) {
+TEST_F(CkptTest, ListRefusesAFolderWithoutCommitsAndModels) {
   EXPECT_EQ(ExitCodeOf(ListCheckpoints(folder_.path()).status()), ExitCode::kUsage);
   EXPECT_EQ(ExitCodeOf(ListCheckpoints(folder_ / "none").status()), ExitCode::kUsage);
 }
@@ -117,7 +118,7 @@ TEST_F(CkptTest, VerifyReadsEveryCommit) {
   EXPECT_EQ(report->json["commits"].size(), 3u);
   EXPECT_THAT(report->json["faults"], IsEmpty());
   flags.all = false;
-  flags.commit = 1;  // removed when commit 4 was made
+  flags.commit = 1;  // commit 4 has removed it
   EXPECT_EQ(ExitCodeOf(RunVerify(flags).status()), ExitCode::kUsage);
 }
 
@@ -133,9 +134,9 @@ TEST_F(CkptTest, VerifyNamesTheFileWithAFlippedByte) {
   EXPECT_THAT(std::string(report->outcome.message()), HasSubstr("block"));
 }
 
-TEST_F(CkptTest, VerifyFindsTablesThatAreNotTheManifests) {
+TEST_F(CkptTest, VerifyFindsTablesThatDoNotMatchTheManifest) {
   MakeSmallState(Disk(), folder_.path(), 2, 2);
-  // A manifest that is sound in itself, with another digest.
+  // A valid manifest with a wrong digest.
   const auto state = StateFolder::OpenToRead(Disk(), folder_ / "state").value();
   v1::Manifest manifest = state->ReadManifest(2)->manifest;
   manifest.mutable_tables(1)->set_digest(7);
@@ -172,12 +173,12 @@ TEST_F(CkptTest, VerifyReadsASavedModel) {
   EXPECT_THAT(std::string(bad->outcome.message()), HasSubstr("part-001-00003"));
 }
 
-TEST_F(CkptTest, DiffCountsRowsBitByBit) {
+TEST_F(CkptTest, DiffComparesRowsBitByBit) {
   RestartableFleet fleet = Fleet(2);
   auto client = Writer(fleet.Links());
   ASSERT_EQ(CommitKeys(*client, std::vector<Key>{1, 2, 3}), absl::OkStatus());
   Save(*client, "one");
-  // Key 2 gets another value, key 9 is new.
+  // Changes the value of key 2 and adds key 9.
   ASSERT_EQ(client->BeginPass(), absl::OkStatus());
   const std::vector<Key> keys = {2, 9};
   std::vector<float> values = ValuesOf(keys, client->layout(kDeep).full_floats());
@@ -205,7 +206,7 @@ TEST_F(CkptTest, DiffCountsRowsBitByBit) {
   EXPECT_EQ(same->json["same"], true);
 }
 
-TEST_F(CkptTest, ReshardedStatesAreEqual) {
+TEST_F(CkptTest, AReshardedStateHasTheSameRows) {
   MakeSmallState(Disk(), folder_ / "a", 2, 3);
   CkptReshardFlags flags;
   flags.state = folder_ / "a";
@@ -226,7 +227,7 @@ TEST_F(CkptTest, ReshardedStatesAreEqual) {
   EXPECT_EQ(ExitCodeOf(RunCkptReshard(flags).status()), ExitCode::kUsage);  // 4 shards
 }
 
-TEST_F(CkptTest, ScrubShowsEveryServer) {
+TEST_F(CkptTest, ScrubReportsEveryServer) {
   RestartableFleet fleet = Fleet(2);
   auto client = Writer(fleet.Links());
   ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());

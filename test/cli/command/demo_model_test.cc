@@ -20,7 +20,7 @@ DemoModelShape Shape(uint32_t dense_dim) {
   return shape;
 }
 
-TEST(DemoModel, IsAModelFileOfTheDataItIsMadeFor) {
+TEST(DemoModel, MatchesTheShapeOfItsData) {
   const auto config = ParseModelConfig(DemoModel(Shape(3)), "demo.json", {});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, "train.txt");
@@ -44,7 +44,7 @@ TEST(DemoModel, HasNoDenseBranchWithoutDenseFeatures) {
   EXPECT_EQ(text.find("Multiply"), std::string::npos);
 }
 
-TEST(ReadyLine, HoldsThePort) {
+TEST(ReadyLine, ContainsThePort) {
   EXPECT_EQ(*ParseReadyLine("cistern-server rank=0 port=41003 ready"), 41003);
   EXPECT_FALSE(ParseReadyLine("cistern-server rank=0 ready").ok());
   EXPECT_FALSE(ParseReadyLine("port=many").ok());

@@ -15,7 +15,7 @@ Report PlanOf(const ModelConfig& config, const PlanFlags& flags = {}) {
   return report.ok() ? *report : Report();
 }
 
-TEST(Plan, CountsWhatTheFileDeclares) {
+TEST(Plan, CountsTheRowsThatTheModelFileDeclares) {
   const ModelConfig config = ParseOrDie({"solver.gpu=[[0,1],[0,1]]"});
   const Report report = PlanOf(config);
   const auto& table = report.json["tables"][0];
@@ -25,16 +25,16 @@ TEST(Plan, CountsWhatTheFileDeclares) {
   EXPECT_EQ(table["server_bytes"], 4000 * (8 + 48 + 10));
   EXPECT_EQ(table["commit_bytes"], 4000 * (8 + 1 + 48));
   EXPECT_EQ(table["save_bytes"], 4000 * (4 + 8 + 48));
-  // Two passes, and the evaluation's.
+  // Two training passes and the evaluation pass.
   EXPECT_EQ(report.json["worker_pass_bytes"], 3 * (uint64_t{1024} << 20));
 }
 
-TEST(Plan, SlotSizesGoBeforeTheVocabulary) {
+TEST(Plan, SlotSizesOverrideTheVocabularySize) {
   const std::string slots = "layers.deep.sparse_embedding_hparam.slot_size_array=[30,12]";
   EXPECT_EQ(PlanOf(ParseOrDie({slots})).json["tables"][0]["rows"], 42);
 }
 
-TEST(Plan, RowsOfTheCommandLineGoBeforeBoth) {
+TEST(Plan, RowsFlagOverridesTheModelFile) {
   PlanFlags flags;
   flags.rows = {"deep=2e9"};
   flags.servers = 4;
@@ -50,13 +50,13 @@ TEST(Plan, RowsOfTheCommandLineGoBeforeBoth) {
               HasSubstr("expected TABLE=COUNT"));
 }
 
-TEST(Plan, ATableOfUnknownSizeAsksForIt) {
+TEST(Plan, RefusesATableOfUnknownSize) {
   const std::string text = Replaced("\"max_vocabulary_size_per_gpu\": 1000, ", "");
   EXPECT_THAT(std::string(Plan(ParseOrDie({}, text), {}).status().message()),
-              HasSubstr("table 'deep': the model file does not say how many rows it may have"));
+              HasSubstr("table 'deep': the model file does not declare its number of rows"));
 }
 
-TEST(DryRun, SaysWhatTheGraphIsWithoutData) {
+TEST(DryRun, DescribesTheGraphWithoutData) {
   const absl::StatusOr<Report> report = DryRun(ParseOrDie());
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->json["layers"].size(), 7u);

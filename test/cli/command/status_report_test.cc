@@ -33,7 +33,7 @@ ServerState Down(const std::string& address) {
   return server;
 }
 
-TEST(StatusReport, HasARowAServerAndSumsOverThem) {
+TEST(StatusReport, HasARowPerServerAndSums) {
   const Report report = ReportOf({Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)}, false);
   EXPECT_TRUE(report.outcome.ok());
   EXPECT_EQ(
@@ -62,7 +62,7 @@ TEST(StatusReport, ShowsTheCommitOfADurableServer) {
   EXPECT_FALSE(report.json["servers"][1].contains("commit"));
 }
 
-// The message of two servers of which the second differs; empty if they agree.
+// The message for two servers after `change` is applied to the second; empty if they agree.
 std::string DifferenceAfter(const std::function<void(ServerState&)>& change) {
   std::vector<ServerState> servers = {Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)};
   change(servers[1]);
@@ -74,7 +74,7 @@ std::string DifferenceAfter(const std::function<void(ServerState&)>& change) {
   return std::string(report.outcome.message());
 }
 
-TEST(StatusReport, ServersThatAreNotOneFleetFail) {
+TEST(StatusReport, FailsForServersOfDifferentFleets) {
   using Change = std::function<void(ServerState&)>;
   const std::vector<std::pair<std::string, Change>> cases = {
       {"cluster: '' on a:1; 'ads' on b:2", [](ServerState& s) { s.hello.set_cluster("ads"); }},
@@ -94,8 +94,8 @@ TEST(StatusReport, ServersThatAreNotOneFleetFail) {
   }
 }
 
-// Between the first server's commit and the last one's.
-TEST(StatusReport, APassThatIsBeingCommittedIsNoDifference) {
+// The first server has committed the pass, the last one has not.
+TEST(StatusReport, IgnoresAPassThatIsBeingCommitted) {
   EXPECT_EQ(DifferenceAfter([](ServerState& s) {
               s.stats.set_committed_pass(3);
               s.stats.set_open_pass(4);
@@ -109,7 +109,7 @@ TEST(StatusReport, AddsDigestsModulo2To64) {
   EXPECT_EQ(report.json["tables"][0]["digest"], "0000000000000002");
 }
 
-TEST(StatusReport, ShowsADownServerAndFailsAsUnreachable) {
+TEST(StatusReport, ShowsAServerThatIsDownAndFailsAsUnreachable) {
   const Report report = ReportOf({Ready("a:1", 0, 1, 0), Down("b:2")}, false);
   EXPECT_EQ(ExitCodeOf(report.outcome), ExitCode::kUnreachable);
   EXPECT_THAT(std::string(report.outcome.message()), HasSubstr("1 of 2 servers cannot be reached"));

@@ -11,7 +11,7 @@
 namespace cistern {
 namespace {
 
-TEST(FleetSession, EmbedsServersThatHoldNothing) {
+TEST(FleetSession, StartsEmptyEmbeddedServers) {
   FleetFlags flags;
   flags.embedded_servers = 3;
   const auto fleet = FleetSession::Open(flags);
@@ -21,7 +21,7 @@ TEST(FleetSession, EmbedsServersThatHoldNothing) {
   EXPECT_EQ(*RowsOn((*fleet)->client()), 0u);
 }
 
-TEST(FleetSession, RefusesNumbersThatMakeNoSense) {
+TEST(FleetSession, RefusesInvalidNumbers) {
   for (uint64_t number : {uint64_t{0}, uint64_t{65}, ~uint64_t{0}}) {
     FleetFlags flags;
     flags.embedded_servers = number;
@@ -32,7 +32,7 @@ TEST(FleetSession, RefusesNumbersThatMakeNoSense) {
   EXPECT_EQ(FleetSession::Open(flags).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(FleetFix, IsOnlyForServersThatCannotBeReached) {
+TEST(FleetFix, IsOnlyAddedForUnreachableServers) {
   FleetFlags flags;
   flags.servers = "a:1";
   EXPECT_NE(FixOf(WithFleetFix(absl::UnavailableError("x"), flags)).find("--servers a:1"),
@@ -41,7 +41,7 @@ TEST(FleetFix, IsOnlyForServersThatCannotBeReached) {
   EXPECT_EQ(FixOf(WithFleetFix(WithFix(absl::UnavailableError("x"), "mine"), flags)), "mine");
 }
 
-TEST(FindModelFolder, TakesARunOrTheModelInIt) {
+TEST(FindModelFolder, AcceptsARunOrTheModelInIt) {
   const std::string run = testing::TempDir() + "/find_model_folder";
   std::filesystem::create_directories(run + "/model");
   EXPECT_EQ(FindModelFolder(run).status().code(), absl::StatusCode::kInvalidArgument);

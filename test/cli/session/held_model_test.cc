@@ -1,4 +1,4 @@
-// A load step that is run again, and changes that expect a fleet where it no longer is.
+// Tests of repeated loads and of preconditions that no longer hold.
 #include "cli/session/held_model.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ class HeldModelTest : public testing::Test {
   const std::unique_ptr<ParameterClient> client_;
 };
 
-TEST_F(HeldModelTest, IsToldByTheDigests) {
+TEST_F(HeldModelTest, ComparesDigests) {
   v1::SaveFormat binary;
   binary.set_kind(v1::SaveFormat::BINARY);
   binary.set_gzip(true);
@@ -60,7 +60,7 @@ TEST_F(HeldModelTest, IsToldByTheDigests) {
   EXPECT_FALSE(HoldsModel(Disk(), *client_, folder_ / "binary").value());
 }
 
-TEST_F(HeldModelTest, ASaveThatRoundsTellsNothing) {
+TEST_F(HeldModelTest, ARoundedSaveRecordsNoDigests) {
   v1::SaveFormat rounded;
   rounded.set_six_digits(true);
   Save("rounded", rounded);
@@ -69,7 +69,7 @@ TEST_F(HeldModelTest, ASaveThatRoundsTellsNothing) {
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "rounded").value());
 }
 
-TEST_F(HeldModelTest, TheRecordedDigestsAreThoseOfTheTables) {
+TEST_F(HeldModelTest, ASaveRecordsTheDigestsOfTheTables) {
   Save("monday");
   const auto tables = TableStatesOf(ReadParts(Disk(), folder_ / "monday").value()).value();
   const std::vector<uint64_t> digests = DigestsOf(*client_);
@@ -77,10 +77,10 @@ TEST_F(HeldModelTest, TheRecordedDigestsAreThoseOfTheTables) {
   for (size_t t = 0; t < digests.size(); ++t) EXPECT_EQ(tables[t].digest(), digests[t]);
 }
 
-TEST_F(HeldModelTest, AnotherFolderOfTheSamePathIsNotTheServers) {
+TEST_F(HeldModelTest, AnotherFolderWithTheSamePathIsNotTheServersFolder) {
   Save("monday");
   ASSERT_TRUE(HoldsSavedModel(Disk(), *client_, "monday").value());
-  // As a machine without the servers' disk sees it: no commits, or those of another fleet.
+  // A machine without the servers' disk sees no commits, or those of another fleet.
   std::filesystem::rename(folder_ / "state", folder_ / "elsewhere");
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "monday").value());
   TempFolder other;
@@ -94,13 +94,13 @@ TEST_F(HeldModelTest, AnotherFolderOfTheSamePathIsNotTheServers) {
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "tuesday").value());
 }
 
-TEST_F(HeldModelTest, PreconditionsAreOfPassAndCommit) {
+TEST_F(HeldModelTest, PreconditionsCheckPassAndCommit) {
   EXPECT_EQ(CheckExpected(*client_, {}), absl::OkStatus());
   EXPECT_EQ(CheckExpected(*client_, {"1", "1"}), absl::OkStatus());
   EXPECT_EQ(CheckExpectedPass(*client_, {"2", ""}).code(), absl::StatusCode::kFailedPrecondition);
   const absl::Status moved = CheckExpected(*client_, {"", "0"});
   EXPECT_EQ(ExitCodeOf(moved), ExitCode::kFailed);
-  EXPECT_THAT(std::string(moved.message()), HasSubstr("at commit 1 and not at 0"));
+  EXPECT_THAT(std::string(moved.message()), HasSubstr("at commit 1, not at 0"));
   EXPECT_EQ(ExitCodeOf(CheckExpected(*client_, {"one", ""})), ExitCode::kUsage);
 }
 

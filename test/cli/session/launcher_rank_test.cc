@@ -14,7 +14,7 @@ absl::StatusOr<WorkerRank> RankIn(const std::map<std::string, std::string>& envi
   });
 }
 
-TEST(LauncherRank, IsAloneWithoutALauncher) {
+TEST(LauncherRank, IsASingleWorkerWithoutALauncher) {
   const auto worker = RankIn({});
   ASSERT_TRUE(worker.ok());
   EXPECT_EQ(worker->rank, 0u);
@@ -40,19 +40,19 @@ TEST(LauncherRank, ReadsEachLauncher) {
 TEST(LauncherRank, ChoosesTheGpu) {
   EXPECT_EQ(*GpuOf(0, 4), 0);
   EXPECT_EQ(*GpuOf(3, 4), 3);
-  EXPECT_EQ(*GpuOf(3, 1), 0);  // the only one that it is shown
+  EXPECT_EQ(*GpuOf(3, 1), 0);  // the only visible GPU
   const absl::Status many = GpuOf(4, 4).status();
   EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(many.message().find("the driver shows 4 GPUs"), absl::string_view::npos) << many;
 }
 
-TEST(LauncherRank, NeedsBothOfAPair) {
+TEST(LauncherRank, NeedsBothVariablesOfAPair) {
   const auto worker = RankIn({{"SLURM_PROCID", "3"}});
   ASSERT_TRUE(worker.ok());
   EXPECT_EQ(worker->source, "none");
 }
 
-TEST(LauncherRank, RefusesWhatMakesNoSense) {
+TEST(LauncherRank, RefusesInvalidValues) {
   EXPECT_EQ(RankIn({{"RANK", "one"}, {"WORLD_SIZE", "2"}}).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(RankIn({{"RANK", "2"}, {"WORLD_SIZE", "2"}}).status().code(),

@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-TEST(ChildProcess, GivesItsOutputLineByLine) {
+TEST(ChildProcess, ReadsOutputLineByLine) {
   const TempFolder folder;
   auto child = ChildProcess::Start({"/bin/echo", "one\ntwo"}, folder / "process.log");
   ASSERT_TRUE(child.ok()) << child.status();
@@ -20,7 +20,7 @@ TEST(ChildProcess, GivesItsOutputLineByLine) {
   EXPECT_EQ(*(*child)->ReadLine(absl::Seconds(30)), "two");
 }
 
-TEST(ChildProcess, ThatEndsSaysWhy) {
+TEST(ChildProcess, ReportsWhyTheProcessEnded) {
   const TempFolder folder;
   auto child = ChildProcess::Start({"/bin/ls", "/no/such/folder"}, folder / "process.log");
   ASSERT_TRUE(child.ok()) << child.status();
@@ -29,7 +29,7 @@ TEST(ChildProcess, ThatEndsSaysWhy) {
   EXPECT_NE(status.message().find("/no/such/folder"), std::string::npos) << status;
 }
 
-TEST(ChildProcess, IsStoppedWithItsOwner) {
+TEST(ChildProcess, DestructorStopsTheProcess) {
   const TempFolder folder;
   pid_t pid = 0;
   {
@@ -42,13 +42,13 @@ TEST(ChildProcess, IsStoppedWithItsOwner) {
   EXPECT_EQ(errno, ESRCH);
 }
 
-TEST(ChildProcess, ThatIsMissingIsNamed) {
+TEST(ChildProcess, NamesAMissingProgram) {
   const TempFolder folder;
   const auto child = ChildProcess::Start({"/no/such/program"}, folder / "process.log");
   EXPECT_NE(child.status().message().find("/no/such/program"), std::string::npos);
 }
 
-TEST(ProgramFolder, HoldsThisTest) {
+TEST(ProgramFolder, ContainsThisTest) {
   const auto folder = ProgramFolder();
   ASSERT_TRUE(folder.ok());
   EXPECT_TRUE(std::filesystem::exists(*folder + "/cli_test"));

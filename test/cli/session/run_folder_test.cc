@@ -1,4 +1,4 @@
-// What --out holds, and what the flags do with it.
+// Tests of the contents of --out, and of what the flags do with them.
 #include "cli/session/run_folder.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class RunFolderTest : public testing::Test {
   RunFolder run_;
 };
 
-TEST_F(RunFolderTest, TakesOneThatIsNotThereYet) {
+TEST_F(RunFolderTest, AcceptsAFolderThatDoesNotExist) {
   EXPECT_EQ(Error(), "");
   EXPECT_EQ(run_.state_root(), run_.out);
   run_.resume = true;
@@ -43,12 +43,12 @@ TEST_F(RunFolderTest, TakesOneThatIsNotThereYet) {
   EXPECT_EQ(run_.state_root(), "");
 }
 
-TEST_F(RunFolderTest, IsNoFile) {
+TEST_F(RunFolderTest, RefusesAFile) {
   WriteBytes(run_.out, "x");
   EXPECT_THAT(Error(), HasSubstr("is it a file, or below one?"));
 }
 
-TEST_F(RunFolderTest, AStateNeedsAWord) {
+TEST_F(RunFolderTest, AStateNeedsResumeOrOverwrite) {
   Make("state/manifest/1");
   EXPECT_THAT(Error(), HasSubstr("holds the state of a run"));
   run_.resume = true;
@@ -60,7 +60,7 @@ TEST_F(RunFolderTest, AStateNeedsAWord) {
   EXPECT_FALSE(fs::exists(run_.out + "/state"));
 }
 
-TEST_F(RunFolderTest, AStateWithoutACommitIsNoRun) {
+TEST_F(RunFolderTest, RemovesAStateWithoutACommit) {
   Make("state/manifest");
   Make("state/data");
   EXPECT_EQ(Error(), "");
@@ -72,14 +72,14 @@ TEST_F(RunFolderTest, AStateWithoutACommitIsNoRun) {
 
 TEST_F(RunFolderTest, AModelWithoutAStateCannotBeResumed) {
   Make("model");
-  EXPECT_THAT(Error(), HasSubstr("holds a trained model already"));
+  EXPECT_THAT(Error(), HasSubstr("already holds a trained model"));
   run_.resume = true;
-  EXPECT_THAT(Error(), HasSubstr("no state to go on from"));
-  run_.embedded = false;  // the servers have it
+  EXPECT_THAT(Error(), HasSubstr("no state to resume from"));
+  run_.embedded = false;  // the servers hold the state
   EXPECT_EQ(Error(), "");
 }
 
-TEST_F(RunFolderTest, FlagsThatExcludeEachOther) {
+TEST_F(RunFolderTest, RefusesConflictingFlags) {
   run_.resume = run_.overwrite = true;
   EXPECT_THAT(Error(), HasSubstr("exclude each other"));
   run_.overwrite = false;

@@ -5,14 +5,14 @@
 namespace cistern {
 namespace {
 
-TEST(Activity, SaysHowMuchIsDone) {
+TEST(Activity, LineShowsHowMuchIsDone) {
   EXPECT_EQ(ActivityLine("verifying", "files", 3, 12, 130, /*terminal=*/true),
             "verifying  3 of 12 files  2m10s");
   EXPECT_EQ(ActivityLine("verifying", "files", 3, 12, 130, /*terminal=*/false),
             "event=verifying done=3 total=12 unit=files seconds=130.0");
 }
 
-TEST(Activity, SaysNothingWhereItEndsAtOnceOrHasNoConsole) {
+TEST(Activity, PrintsNothingIfItEndsAtOnceOrHasNoConsole) {
   std::FILE* const stream = std::tmpfile();
   ASSERT_NE(stream, nullptr);
   {

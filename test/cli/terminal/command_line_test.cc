@@ -13,7 +13,7 @@ using testing::internal::CaptureStdout;
 using testing::internal::GetCapturedStderr;
 using testing::internal::GetCapturedStdout;
 
-// A program of two commands that only notes what it was given.
+// A program with two commands that only record their arguments.
 struct Example {
   std::string out = "here";
   std::vector<std::string> set, data;
@@ -60,7 +60,7 @@ TEST(CommandLine, ReadsBothSpellingsOfAFlag) {
   EXPECT_EQ(snake.model, "m.json");
 }
 
-TEST(CommandLine, LeavesValuesAlone) {
+TEST(CommandLine, DoesNotChangeValues) {
   EXPECT_THAT(NormalizeFlags({"--a_b=c_d", "e_f", "-g_h", "--", "--i_j"}),
               ElementsAre("--a-b=c_d", "e_f", "-g_h", "--", "--i_j"));
 }
@@ -93,7 +93,7 @@ TEST(CommandLine, NamesTheNearestFlag) {
   EXPECT_EQ(example.stdout_text, "");
 }
 
-TEST(CommandLine, NamesTheCommandsWhereOneIsMissing) {
+TEST(CommandLine, ListsTheCommandsIfOneIsMissing) {
   Example none, half, level;
   EXPECT_EQ(none.Run({}), 2);
   EXPECT_THAT(none.stderr_text, HasSubstr("name a command: train, table"));
@@ -114,7 +114,7 @@ TEST(CommandLine, NamesTheNearestCommand) {
             "fix: did you mean 'show'? see prog table --help\n");
 }
 
-TEST(CommandLine, RefusesAnArgumentTooMany) {
+TEST(CommandLine, RefusesAnExtraArgument) {
   Example example;
   EXPECT_EQ(example.Run({"train", "m.json", "another"}), 2);
   EXPECT_THAT(example.stderr_text, HasSubstr("unknown argument 'another'"));
@@ -134,11 +134,11 @@ TEST(CommandLine, AnEmptyValueDoesNotTakeTheNextFlag) {
   EXPECT_EQ(empty.Run({"train", "m.json", "--out=", "--overwrite"}), 2);
   EXPECT_THAT(empty.stderr_text, HasSubstr("--out= has no value"));
   EXPECT_EQ(empty.out, "here");
-  Example ending;  // in the value of another
+  Example ending;  // a value that ends with =
   EXPECT_EQ(ending.Run({"train", "m.json", "--set", "a.b="}), 0);
 }
 
-TEST(CommandLine, ReportsAFailureInBothForms) {
+TEST(CommandLine, ReportsAFailureAsTextAndJson) {
   Example example;
   EXPECT_EQ(example.Run({"table", "show", "--json"}), 4);
   EXPECT_EQ(example.stdout_text, "{\"error\":\"row 7 is corrupt\",\"fix\":\"\",\"exit_code\":4}\n");

@@ -27,7 +27,7 @@ TEST(ExitCode, FollowsTheStatusCode) {
   EXPECT_EQ(CodeOf(absl::CancelledError("x")), 130);
 }
 
-TEST(ExitCode, OfCorruptBytesDependsOnWhoseTheyAre) {
+TEST(ExitCode, OfCorruptBytesDependsOnTheirOwner) {
   EXPECT_EQ(CodeOf(FromCheckpoint(absl::DataLossError("x"))), 5);
   EXPECT_EQ(CodeOf(FromCheckpoint(absl::OutOfRangeError("x"))), 5);
   EXPECT_EQ(CodeOf(FromCheckpoint(absl::UnavailableError("x"))), 3);
@@ -41,7 +41,7 @@ TEST(ExitCode, SurvivesContext) {
   EXPECT_EQ(ErrorText(status), "error: run/model: cut short\nfix: load another one\n");
 }
 
-TEST(ExitCode, TextIsALineWhateverItQuotes) {
+TEST(ExitCode, TextIsOneLineEvenIfItQuotesControlCharacters) {
   using std::string_literals::operator""s;
   EXPECT_EQ(ErrorText(absl::InternalError("'a\nb\x1b[2J\0\xc3\xbc'"s)),
             "error: 'a\\nb\\x1b[2J\\x00\xc3\xbc'\n");
@@ -49,7 +49,7 @@ TEST(ExitCode, TextIsALineWhateverItQuotes) {
 
 TEST(ExitCode, TextHasNoFixLineWithoutAFix) {
   EXPECT_EQ(ErrorText(absl::InternalError("broken")), "error: broken\n");
-  EXPECT_TRUE(WithFix(absl::OkStatus(), "nothing to mend").ok());
+  EXPECT_TRUE(WithFix(absl::OkStatus(), "nothing to fix").ok());
 }
 
 }  // namespace

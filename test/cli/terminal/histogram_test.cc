@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-TEST(Histogram, OfNothingIsZero) {
+TEST(Histogram, IsZeroIfEmpty) {
   const Histogram histogram;
   EXPECT_EQ(histogram.count(), 0u);
   EXPECT_EQ(histogram.mean(), 0);
@@ -36,7 +36,7 @@ TEST(Histogram, CountsBetweenPowersOfTwo) {
   EXPECT_EQ(histogram.max(), 1e30);
 }
 
-TEST(Histogram, QuantilesAreOffByLessThanA64th) {
+TEST(Histogram, QuantilesAreWithinOne64th) {
   Histogram histogram;
   for (int i = 1; i <= 100000; ++i) histogram.Add(i * 0.37);
   EXPECT_NEAR(histogram.mean(), 0.37 * 50000.5, 1e-6);
@@ -47,7 +47,7 @@ TEST(Histogram, QuantilesAreOffByLessThanA64th) {
   EXPECT_EQ(histogram.Quantile(0), histogram.min());
 }
 
-TEST(Histogram, SetsAsideWhatIsNotANumber) {
+TEST(Histogram, CountsNanSeparately) {
   Histogram histogram;
   histogram.Add(std::numeric_limits<double>::quiet_NaN());
   histogram.Add(5);

@@ -19,13 +19,13 @@ Progress Example() {
   return progress;
 }
 
-TEST(PlainLine, HoldsWhatTheEventHolds) {
+TEST(PlainLine, ContainsTheFieldsOfTheEvent) {
   EXPECT_EQ(PlainLine(Example()),
             "event=train iter=420 samples=107520 loss=0.345678 lr=0.001 seconds=2.50 "
             "samples_per_s=45678 seconds_left=130");
 }
 
-TEST(PlainLine, NamesTheEvaluation) {
+TEST(PlainLine, ContainsTheMetricsOfAnEvaluation) {
   Progress progress;
   progress.event = "eval";
   progress.iter = 5;
@@ -38,7 +38,7 @@ TEST(PlainLine, NamesTheEvaluation) {
             "samples_per_s=0");
 }
 
-TEST(PlainLine, CountsStepsThatWereLeftOut) {
+TEST(PlainLine, CountsSkippedSteps) {
   Progress progress;
   progress.event = "pass";
   progress.rows = 200;
@@ -49,7 +49,7 @@ TEST(PlainLine, CountsStepsThatWereLeftOut) {
   EXPECT_EQ(TerminalLine(progress, std::nullopt, 120), "  0%  iter 0/8  0 samples/s  skipped 3");
 }
 
-TEST(PlainLine, EndsWithWhatHappened) {
+TEST(PlainLine, EndsWithTheMessage) {
   Progress progress;
   progress.event = "recover";
   progress.pass = 7;
@@ -68,7 +68,7 @@ TEST(TerminalLine, NeverReachesTheLastColumn) {
   EXPECT_EQ(TerminalLine(Example(), 0.98, 20).size(), 19u);
 }
 
-TEST(TerminalLine, TakesThePercentFromTheTimeWhereIterationsAreUnknown) {
+TEST(TerminalLine, TakesThePercentFromTheTimeIfIterationsAreUnknown) {
   Progress progress = Example();
   progress.total_iterations.reset();
   progress.seconds = 30;
@@ -76,7 +76,7 @@ TEST(TerminalLine, TakesThePercentFromTheTimeWhereIterationsAreUnknown) {
   EXPECT_EQ(TerminalLine(progress, std::nullopt, 120).substr(0, 14), " 25%  iter 420");
 }
 
-TEST(TerminalLine, HasNoPercentWhereTheEndIsUnknown) {
+TEST(TerminalLine, HasNoPercentIfTheEndIsUnknown) {
   Progress progress = Example();
   progress.total_iterations.reset();
   progress.epoch = 1.5;
@@ -85,7 +85,7 @@ TEST(TerminalLine, HasNoPercentWhereTheEndIsUnknown) {
             "iter 420  epoch 1.50  45.7k samples/s  loss 0.3457");
 }
 
-TEST(MetricLines, AreAlignedAndSayWhatIsUndefined) {
+TEST(MetricLines, AreAlignedAndExplainUndefinedMetrics) {
   const MetricValues metrics = {
       {"ne", 0.25, "", false}, {"copc", std::nullopt, "why", false}, {"gauc_groups", 12, "", true}};
   EXPECT_EQ(MetricLines(metrics, 6),
@@ -93,7 +93,7 @@ TEST(MetricLines, AreAlignedAndSayWhatIsUndefined) {
   EXPECT_EQ(MetricLines({}, 6), "");
 }
 
-TEST(Texts, OfDurations) {
+TEST(DurationText, PicksTheUnit) {
   EXPECT_EQ(DurationText(0.04), "0.0s");
   EXPECT_EQ(DurationText(59.94), "59.9s");
   EXPECT_EQ(DurationText(59.99), "1m00s");
@@ -102,7 +102,7 @@ TEST(Texts, OfDurations) {
   EXPECT_EQ(DurationText(-1), "?");
 }
 
-TEST(Texts, OfCountsAndBytes) {
+TEST(CountAndBytesText, PickTheUnit) {
   EXPECT_EQ(CountText(980), "980");
   EXPECT_EQ(CountText(1234567), "1.23M");
   EXPECT_EQ(BytesText(1023), "1023 B");

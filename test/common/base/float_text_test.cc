@@ -1,4 +1,5 @@
-// Held against std::to_chars and std::from_chars: each is another program's.
+// Compares the results with std::to_chars and std::from_chars, which are independent
+// implementations.
 #include "common/base/float_text.h"
 
 #include <gtest/gtest.h>
@@ -26,13 +27,13 @@ std::string Expected(float x) {
   return std::string(text, std::to_chars(text, text + sizeof(text), x).ptr);
 }
 
-// Where the number ends, or -1; *x: what it is.
+// Parses a number into *x; returns the offset of its end, or -1.
 std::ptrdiff_t Read(const std::string& text, float* x) {
   const char* const end = ReadFloat(text.data(), text.data() + text.size(), x);
   return end == nullptr ? -1 : end - text.data();
 }
 
-// Both ways, and that what is read has the same bits.
+// Checks writing and reading of x: reading back must return the same bits.
 void Check(float x) {
   const std::string text = Written(x);
   ASSERT_EQ(text, Expected(x)) << std::bit_cast<uint32_t>(x);
@@ -41,7 +42,7 @@ void Check(float x) {
   ASSERT_EQ(std::bit_cast<uint32_t>(back), std::bit_cast<uint32_t>(x)) << text;
 }
 
-TEST(FloatText, EveryExponentAndTheEndsOfEachAreAsTheStandardWritesThem) {
+TEST(FloatText, EveryExponentIsWrittenAsTheStandardLibraryDoes) {
   for (uint32_t exponent = 0; exponent < 255; ++exponent) {
     for (const uint32_t sign : {0u, 1u}) {
       const uint32_t base = sign << 31 | exponent << 23;
@@ -54,14 +55,14 @@ TEST(FloatText, EveryExponentAndTheEndsOfEachAreAsTheStandardWritesThem) {
   }
 }
 
-TEST(FloatText, OneInManyOfAllFloats) {
+TEST(FloatText, SampleOfAllFloatsIsWrittenAsTheStandardLibraryDoes) {
   for (uint64_t bits = 5; bits < uint64_t{1} << 32; bits += 9973) {
     const auto x = std::bit_cast<float>(static_cast<uint32_t>(bits));
     if (std::isfinite(x)) Check(x);
   }
 }
 
-TEST(FloatText, WholeNumbersAndShortDecimals) {
+TEST(FloatText, WholeNumbersAndShortDecimalsAreWrittenAsTheStandardLibraryDoes) {
   for (int i = -100000; i <= 100000; ++i) {
     Check(static_cast<float>(i));
     Check(static_cast<float>(i) * 1e-3f);
@@ -70,7 +71,7 @@ TEST(FloatText, WholeNumbersAndShortDecimals) {
   }
 }
 
-TEST(FloatText, WhatIsNotFiniteIsWrittenToo) {
+TEST(FloatText, NonFiniteNumbersAreWrittenToo) {
   for (const float x :
        {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
         std::numeric_limits<float>::quiet_NaN()}) {
@@ -78,7 +79,7 @@ TEST(FloatText, WhatIsNotFiniteIsWrittenToo) {
   }
 }
 
-TEST(FloatText, ManyNumbersAreWrittenAsEachIs) {
+TEST(FloatText, WriteFloatsEqualsWriteFloatForEachNumber) {
   uint64_t state = 7;
   for (size_t num = 0; num < 70; ++num) {
     for (int round = 0; round < 200; ++round) {
@@ -87,7 +88,7 @@ TEST(FloatText, ManyNumbersAreWrittenAsEachIs) {
       for (float& number : x) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         const auto bits = static_cast<uint32_t>(state >> 32);
-        // All kinds, and zeros and whole numbers between them.
+        // Numbers of all kinds, mixed with zeros and whole numbers.
         number = bits % 7 == 0   ? 0.0f
                  : bits % 7 == 1 ? static_cast<float>(bits >> 20)
                                  : std::bit_cast<float>(bits);
@@ -102,7 +103,7 @@ TEST(FloatText, ManyNumbersAreWrittenAsEachIs) {
   }
 }
 
-// As many digits as anybody writes: the nearest float, or no answer.
+// For any plausible number of digits, the result is the nearest float or null.
 TEST(FloatText, ReadsTheNearestFloat) {
   uint64_t state = 1;
   size_t answered = 0;
@@ -121,10 +122,10 @@ TEST(FloatText, ReadsTheNearestFloat) {
   EXPECT_GT(answered, kTries * 9 / 10);
 }
 
-// Words of eight characters are read where they are there: what follows a number, and how near the
-// end of the text is, change nothing.
-TEST(FloatText, FractionsOfEveryLengthAtEveryDistanceFromTheEnd) {
-  constexpr size_t kLongest = 18, kMost = 16;  // characters: longer ones may have no answer
+// The reader loads words of eight characters. The characters after a number and the distance to the
+// end of the text must not matter.
+TEST(FloatText, ReadsFractionsOfEveryLengthAtEveryDistanceFromTheEnd) {
+  constexpr size_t kLongest = 18, kMost = 16;  // characters: longer numbers may give null
   const std::string digits = "314159265358979323", behind = " 0.27182818284590452";
   for (const char* before : {"0.", "-0.", "2.", "-7.", "0.000", "12."}) {
     for (size_t length = 0; length <= kLongest; ++length) {
@@ -145,15 +146,15 @@ TEST(FloatText, FractionsOfEveryLengthAtEveryDistanceFromTheEnd) {
   }
 }
 
-// The middle between two floats goes to the even one; a hair above it, up.
-TEST(FloatText, MiddlesAreLeftToTheSlowerReader) {
+// The midpoint between two floats rounds to the even one; a number just above it rounds up.
+TEST(FloatText, MidpointsAreLeftToTheSlowerReader) {
   float x = 7;
   EXPECT_EQ(Read("16777217", &x), -1);
   EXPECT_EQ(Read("33554434.0", &x), -1);
   EXPECT_EQ(x, 7);
 }
 
-TEST(FloatText, EndsWhereTheNumberDoes) {
+TEST(FloatText, ReadStopsAtTheEndOfTheNumber) {
   float x = 0;
   EXPECT_EQ(Read("0.25 1", &x), 4);
   EXPECT_EQ(x, 0.25f);
@@ -167,7 +168,7 @@ TEST(FloatText, EndsWhereTheNumberDoes) {
   EXPECT_EQ(Read(".5", &x), 2);
 }
 
-TEST(FloatText, ManyAreReadUpToTheFirstThatIsNoOrdinaryOne) {
+TEST(FloatText, ReadFloatsStopsAtTheFirstNumberThatIsNotOrdinary) {
   struct Case {
     const char* text;
     size_t read;
@@ -187,7 +188,7 @@ TEST(FloatText, ManyAreReadUpToTheFirstThatIsNoOrdinaryOne) {
   }
 }
 
-TEST(FloatText, OtherWordsHaveNoAnswer) {
+TEST(FloatText, ReadReturnsNullForOtherText) {
   for (const char* text : {"", "-", ".", "-.", "e5", "x", "nan", "inf", "+1", " 1", "--1", "1e",
                            "1e+", "1e-", "1e999", "123456789012345678901", "1e-46", "1e39"}) {
     float x = 7;

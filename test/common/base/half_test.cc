@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-// The value of 16 bits by the definition of the format.
+// The value of 16 bits according to the definition of the format.
 double ValueOf(HalfBits half) {
   const int exponent = half >> 10 & 31, fraction = half & 1023;
   const double sign = half & 0x8000 ? -1 : 1;
@@ -17,7 +17,7 @@ double ValueOf(HalfBits half) {
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-TEST(Half, EveryHalfIsAFloatAndComesBack) {
+TEST(Half, EveryHalfSurvivesARoundTripThroughFloat) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const auto half = static_cast<HalfBits>(bits);
     const double value = ValueOf(half);
@@ -31,7 +31,7 @@ TEST(Half, EveryHalfIsAFloatAndComesBack) {
   }
 }
 
-TEST(Half, AFloatBecomesTheNearestHalfAndTiesTheEvenOne) {
+TEST(Half, FloatRoundsToTheNearestHalfAndTiesToEven) {
   for (uint32_t bits = 0; bits < 0x7BFF; ++bits) {
     const auto low = static_cast<HalfBits>(bits), high = static_cast<HalfBits>(bits + 1);
     const auto middle = static_cast<float>((ValueOf(low) + ValueOf(high)) / 2);
@@ -41,7 +41,7 @@ TEST(Half, AFloatBecomesTheNearestHalfAndTiesTheEvenOne) {
   }
 }
 
-TEST(Half, WhatIsTooLargeIsInfinite) {
+TEST(Half, FloatsThatAreTooLargeBecomeInfinite) {
   EXPECT_EQ(FloatToHalf(65504.0f), 0x7BFF);
   EXPECT_EQ(FloatToHalf(std::nextafter(65520.0f, 0.0f)), 0x7BFF);
   EXPECT_EQ(FloatToHalf(65520.0f), 0x7C00);
@@ -58,7 +58,7 @@ TEST(Bfloat16, IsTheUpperHalfOfAFloat) {
     }
     ASSERT_EQ(FloatToBfloat16(value), half);
     if (std::isinf(value) || (half & 0x7FFF) == 0x7F7F) continue;
-    // The float in the middle goes to the even one, its neighbours to the nearest.
+    // The midpoint rounds to the even neighbour, the floats next to it to the nearest one.
     const auto next = static_cast<HalfBits>(half + 1);
     const auto middle = static_cast<float>((double{value} + double{Bfloat16ToFloat(next)}) / 2);
     ASSERT_EQ(FloatToBfloat16(middle), bits % 2 == 0 ? half : next) << bits;

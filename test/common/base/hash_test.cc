@@ -7,13 +7,14 @@
 namespace cistern {
 namespace {
 
-// First outputs of splitmix64 seeded with 0 and 1234567 (java.util.SplittableRandom; Rosetta Code).
+// The first outputs of splitmix64 with the seeds 0 and 1234567 (java.util.SplittableRandom; Rosetta
+// Code).
 TEST(Hash, MixKeyIsSplitmix64) {
   EXPECT_EQ(MixKey(0), 0xe220a8397b1dcdafull);
   EXPECT_EQ(MixKey(1234567), 6457827717110365317ull);
 }
 
-// xxhsum -H3 0.8.1.
+// Expected values: xxhsum -H3 0.8.1.
 TEST(Hash, BytesAreXxh3) {
   EXPECT_EQ(HashBytes(""), 0x2d06800538d394c2ull);
   EXPECT_EQ(HashBytes("1\n2\n"), 0x9dc5cef91ba42b84ull);

@@ -16,7 +16,7 @@ void Prepare() {
   ExplainMemoryExhaustion("cistern-server", "lower --staged_limit_mb");
 }
 
-TEST(ExplainMemoryExhaustion, NamesTheLimitWhereNobodyCatchesTheRefusal) {
+TEST(ExplainMemoryExhaustion, ReportsTheLimitForAnUncaughtBadAlloc) {
   EXPECT_EXIT(
       {
         Prepare();
@@ -24,11 +24,11 @@ TEST(ExplainMemoryExhaustion, NamesTheLimitWhereNobodyCatchesTheRefusal) {
         ask();
       },
       testing::ExitedWithCode(1),
-      "cistern-server: out of memory: an allocation was refused; it has [0-9]+ MB.*"
+      "cistern-server: out of memory: an allocation failed; the process uses [0-9]+ MB.*"
       "or lower --staged_limit_mb");
 }
 
-TEST(ExplainMemoryExhaustion, LeavesOtherFaultsAsTheyAre) {
+TEST(ExplainMemoryExhaustion, DoesNotChangeOtherFaults) {
   EXPECT_EXIT(
       {
         Prepare();
@@ -37,7 +37,7 @@ TEST(ExplainMemoryExhaustion, LeavesOtherFaultsAsTheyAre) {
       testing::KilledBySignal(SIGABRT), "");
 }
 
-TEST(EndWithMessage, EndsWithTheReason) {
+TEST(EndWithMessage, PrintsTheReason) {
   EXPECT_EXIT(
       {
         Prepare();

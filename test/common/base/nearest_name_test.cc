@@ -19,14 +19,14 @@ TEST(NearestName, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(NearestName("ab", {"xy"}), "");
 }
 
-TEST(Suggest, ListsWhatIsKnownWhenNothingIsNear) {
+TEST(Suggest, ListsTheKnownNamesWhenNothingIsNear) {
   EXPECT_EQ(Suggest("leraning_rate", {"learning_rate", "beta1"}),
             "; did you mean 'learning_rate'?");
   EXPECT_EQ(Suggest("qqqqqqq", {"a", "b"}), "; known: a, b");
   EXPECT_EQ(Suggest("x", {}), "");
 }
 
-TEST(NearestName, LongWordsAndManyNamesAreNotSpeltOut) {
+TEST(NearestName, LongWordsAreIgnoredAndLongListsAreCut) {
   EXPECT_EQ(NearestName(std::string(10000, 'a'), {std::string(9999, 'a')}), "");
   const std::string known = Suggest("zzzzzzzz", std::vector<std::string>(1000, "layer"));
   EXPECT_LT(known.size(), 1000u);

@@ -1,4 +1,5 @@
-// The random generator against its authors' vectors, and its distributions against their moments.
+// Compares the random generator with its authors' test vectors, and the distributions with their
+// moments.
 #include "common/base/philox.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +17,7 @@ TEST(Philox, GivesThePublishedVectors) {
   EXPECT_THAT(Philox(0, 0, 0).word, ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
   EXPECT_THAT(Philox(~0ull, ~0ull, ~0ull).word,
               ElementsAre(0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd));
-  // Digits of pi; word 0 of counter and of key is the low half.
+  // Digits of pi; word 0 of the counter and of the key is the low half.
   EXPECT_THAT(Philox(0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e).word,
               ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
 }
@@ -36,7 +37,7 @@ TEST(Philox, NormalIsFiniteAtItsEnds) {
   EXPECT_EQ(NormalFromBits(~0u, 0), 0.0f);
 }
 
-// Sample moments of 4 million numbers lie within 5 standard errors of the distribution's own.
+// The sample moments of 4 million numbers are within 5 standard errors of the true ones.
 TEST(Philox, MomentsAreThoseOfTheDistributions) {
   constexpr int kBlocks = 1000000;
   double uniform[3] = {}, normal[5] = {};

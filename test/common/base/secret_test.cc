@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-TEST(NewSecret, IsNeverZeroAndNeverTheSame) {
+TEST(NewSecret, IsNeverZeroAndNeverRepeats) {
   std::set<uint64_t> secrets;
   for (int i = 0; i < 1000; ++i) secrets.insert(NewSecret());
   EXPECT_EQ(secrets.size(), 1000u);

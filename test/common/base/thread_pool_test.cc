@@ -38,7 +38,7 @@ TEST(ThreadPool, ParallelForMayBeCalledFromManyThreads) {
   EXPECT_EQ(sum, 4u * 50 * 4950);
 }
 
-TEST(ThreadPool, RunsWhatIsQueuedBeforeItEnds) {
+TEST(ThreadPool, DestructorRunsQueuedWork) {
   std::atomic<int> done{0};
   {
     ThreadPool pool(2);
@@ -47,7 +47,7 @@ TEST(ThreadPool, RunsWhatIsQueuedBeforeItEnds) {
   EXPECT_EQ(done, 1000);
 }
 
-TEST(Gate, CloseWaitsForWhatEntered) {
+TEST(Gate, CloseWaitsForEverythingThatEntered) {
   Gate gate;
   ASSERT_TRUE(gate.Enter());
   std::atomic<bool> leaving{false}, left_before_closed{false};

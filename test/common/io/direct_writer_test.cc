@@ -1,4 +1,4 @@
-// Files of every size around a piece, on file systems that can and cannot go past the page cache.
+// Files of every size around a piece, on file systems with and without O_DIRECT.
 #include "common/io/direct_writer.h"
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kPiece = DirectWriter::kPieceBytes;
 
-// On a disk and in memory, which has no other place than the cache.
-TEST(DirectWriter, FilesHoldWhatWasAppended) {
+// On a disk, and on tmpfs, which cannot bypass the page cache.
+TEST(DirectWriter, FilesHoldTheAppendedBytes) {
   const std::string memory = "/dev/shm/";
   for (const std::string& parent : {testing::TempDir(), memory}) {
     if (parent == memory && access(memory.c_str(), W_OK) != 0) continue;
@@ -40,7 +40,7 @@ TEST(DirectWriter, FilesHoldWhatWasAppended) {
   }
 }
 
-TEST(DirectWriter, ASyncedFileGrowsAndItsHeaderChanges) {
+TEST(DirectWriter, SyncedFileCanGrowAndItsHeaderCanChange) {
   const TempFolder folder;
   std::string bytes = RandomBytes(2 * kPiece + 10);
   auto file = Disk().Create(folder / "f").value();
@@ -55,7 +55,7 @@ TEST(DirectWriter, ASyncedFileGrowsAndItsHeaderChanges) {
   ASSERT_EQ(file->Close(), absl::OkStatus());
 }
 
-TEST(DirectWriter, OthersSeeAFileThatWillBeReadAsItGrows) {
+TEST(DirectWriter, ReadersSeeAFileGrowAfterWillBeRead) {
   const TempFolder folder;
   auto file = Disk().Create(folder / "f").value();
   file->WillBeRead();
@@ -63,7 +63,7 @@ TEST(DirectWriter, OthersSeeAFileThatWillBeReadAsItGrows) {
   EXPECT_EQ(ReadBytes(folder / "f"), "line\n");
 }
 
-TEST(DirectWriter, AFullDiskIsReportedAtTheLatestByFlush) {
+TEST(DirectWriter, FullDiskIsReportedByFlushAtTheLatest) {
   const FileDescriptor full(open("/dev/full", O_WRONLY));
   ASSERT_TRUE(full.is_open());
   for (const size_t size : {size_t{10}, 3 * kPiece}) {

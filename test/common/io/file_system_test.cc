@@ -1,4 +1,4 @@
-// The machine's file system: what each call does and refuses, and its errors.
+// The local file system: the effect of each call, and its errors.
 #include "common/io/file_system.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ class LocalFiles : public testing::Test {
   LocalFileSystem files_;
 };
 
-TEST_F(LocalFiles, AppendsAndReadsAnyPart) {
+TEST_F(LocalFiles, AppendedBytesCanBeReadInAnyPart) {
   auto file = files_.Create(folder_ / "a").value();
   for (const char* part : {"hello", "", " ", "world"}) ASSERT_TRUE(file->Append(part).ok());
   ASSERT_TRUE(file->Sync().ok());
@@ -55,7 +55,7 @@ TEST_F(LocalFiles, AppendsAndReadsAnyPart) {
               (folder_ / "a") + " ends at byte 11");
 }
 
-TEST_F(LocalFiles, ClosedFileTakesNothing) {
+TEST_F(LocalFiles, ClosedFileRefusesEveryCall) {
   auto file = files_.Create(folder_ / "a").value();
   ASSERT_TRUE(file->Close().ok());
   for (const absl::Status& status : {file->Append("x"), file->Sync(), file->Close()}) {
@@ -63,7 +63,7 @@ TEST_F(LocalFiles, ClosedFileTakesNothing) {
   }
 }
 
-TEST_F(LocalFiles, CreateNeverOpensWhatIsThere) {
+TEST_F(LocalFiles, CreateNeverOpensAnExistingFile) {
   Write("a", "1");
   fs::create_symlink(folder_ / "nothing", folder_ / "link");
   for (const char* name : {"a", "link"}) {
@@ -73,7 +73,7 @@ TEST_F(LocalFiles, CreateNeverOpensWhatIsThere) {
   EXPECT_FALSE(fs::exists(folder_ / "nothing"));
 }
 
-TEST_F(LocalFiles, OpenTakesRegularFilesOnly) {
+TEST_F(LocalFiles, OpenAcceptsRegularFilesOnly) {
   Write("a", "1");
   fs::create_directory(folder_ / "folder");
   fs::create_symlink(folder_ / "a", folder_ / "link");
@@ -96,7 +96,7 @@ TEST_F(LocalFiles, PathsMustEndWithAName) {
   }
 }
 
-TEST_F(LocalFiles, NamesBelowAFolderAreNotLinks) {
+TEST_F(LocalFiles, PathBelowDoesNotFollowLinks) {
   TempFolder outside;
   WriteBytes(outside / "a", "1");
   fs::create_directory_symlink(outside.path(), folder_ / "t");
@@ -126,7 +126,7 @@ TEST_F(LocalFiles, PublishNeverReplaces) {
   ExpectError(files_.Publish(folder_ / "absent", folder_ / "b"), absl::StatusCode::kNotFound, "b");
 }
 
-// Of many processes that want a name exactly one gets it.
+// If many processes publish the same name, exactly one succeeds.
 TEST_F(LocalFiles, PublishHasOneWinner) {
   constexpr int kWriters = 8;
   for (int round = 0; round < 20; ++round) {
@@ -155,7 +155,7 @@ TEST_F(LocalFiles, PublishHasOneWinner) {
   }
 }
 
-TEST_F(LocalFiles, ReplaceTakesAnyName) {
+TEST_F(LocalFiles, ReplaceOverwritesAnExistingName) {
   Write("new", "2");
   Write("a", "1");
   ASSERT_TRUE(files_.Replace(folder_ / "new", folder_ / "a").ok());
@@ -165,7 +165,7 @@ TEST_F(LocalFiles, ReplaceTakesAnyName) {
   EXPECT_TRUE(fs::exists(folder_ / "other/inside"));
 }
 
-TEST_F(LocalFiles, NamesOfTwoFoldersAreNotExchanged) {
+TEST_F(LocalFiles, RenameIntoAnotherFolderIsRefused) {
   fs::create_directory(folder_ / "t");
   Write("a", "1");
   for (const std::string& to : {folder_ / "t/a", folder_ / "t/", std::string("a")}) {
@@ -183,7 +183,7 @@ TEST_F(LocalFiles, RemovesFilesAndEmptyFolders) {
   ExpectError(files_.Remove(folder_ / "t"), absl::StatusCode::kNotFound, folder_ / "t");
 }
 
-TEST_F(LocalFiles, FoldersAreMadeListedAndSynced) {
+TEST_F(LocalFiles, FoldersAreCreatedListedAndSynced) {
   EXPECT_EQ(files_.List(folder_ / "t").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(files_.SyncFolder(folder_ / "t").code(), absl::StatusCode::kNotFound);
   ASSERT_TRUE(files_.MakeFolders(folder_ / "t/u").ok());
@@ -193,7 +193,7 @@ TEST_F(LocalFiles, FoldersAreMadeListedAndSynced) {
   EXPECT_THAT(files_.List(folder_ / "t").value(), ElementsAre("a", "c", "u"));
   EXPECT_TRUE(files_.SyncFolder(folder_ / "t").ok());
   ExpectError(files_.MakeFolders(folder_ / "t/a/b"), absl::StatusCode::kInvalidArgument, "t/a");
-  // A file system that takes no folders says that there is no such place.
+  // A file system that does not support new folders returns ENOENT.
   ExpectError(files_.MakeFolders("/proc/cistern/a"), absl::StatusCode::kNotFound, "/proc/cistern");
 }
 
@@ -236,7 +236,7 @@ TEST_F(LocalFiles, LockEndsWithItsProcess) {
   close(ready[1]);
 }
 
-TEST(ErrnoStatus, CodesSayWhoseFaultItIs) {
+TEST(ErrnoStatus, CodesTellTheCause) {
   const auto code = [](int error) { return ErrnoStatus(error, "open", "x").code(); };
   EXPECT_EQ(code(ENOSPC), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(code(EMFILE), absl::StatusCode::kResourceExhausted);
@@ -247,7 +247,7 @@ TEST(ErrnoStatus, CodesSayWhoseFaultItIs) {
   EXPECT_EQ(code(EIO), absl::StatusCode::kInternal);
 }
 
-// None of them blocks, whoever holds its other end.
+// Opening never blocks, whatever process has the other end open.
 TEST_F(LocalFiles, OnlyRegularFilesAreOpened) {
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   const int bound = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -275,17 +275,16 @@ TEST_F(LocalFiles, OnlyRegularFilesAreOpened) {
   close(bound);
 }
 
-TEST_F(LocalFiles, APathThatIsTooLongIsCalledThat) {
+TEST_F(LocalFiles, OverlongPathIsReportedWithTheLimits) {
   const std::string path = folder_ / std::string(5000, 'x');
-  const std::string message =
-      absl::StrCat("the path has ", path.size(), " bytes; a path may have ");
+  const std::string message = absl::StrCat("the path has ", path.size(), " bytes; the limit is ");
   ExpectError(OpenFile(path).status(), absl::StatusCode::kInvalidArgument, message);
   ExpectError(files_.MakeFolders(path), absl::StatusCode::kInvalidArgument, message);
   ExpectError(files_.Create(folder_ / std::string(300, 'x')).status(),
-              absl::StatusCode::kInvalidArgument, "each name in it 255");
+              absl::StatusCode::kInvalidArgument, "255 for each name in it");
 }
 
-TEST_F(LocalFiles, AFileIsReadWholeUpToALimit) {
+TEST_F(LocalFiles, ReadFileIsBounded) {
   Write("a", "12345");
   EXPECT_EQ(ReadFile(folder_ / "a", 5).value(), "12345");
   ExpectError(ReadFile(folder_ / "a", 4).status(), absl::StatusCode::kResourceExhausted,
@@ -299,8 +298,8 @@ TEST_F(LocalFiles, ReadWholeIsBounded) {
               folder_ / "a");
 }
 
-// The first error stays: a file that lost bytes never looks whole again.
-TEST_F(LocalFiles, FileIsDeadAfterItsFirstError) {
+// The first error is sticky: a file that lost bytes never appears complete again.
+TEST_F(LocalFiles, ErrorOfAFileIsSticky) {
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGXFSZ, SIG_IGN);
@@ -311,7 +310,7 @@ TEST_F(LocalFiles, FileIsDeadAfterItsFirstError) {
       auto file = files.Create(folder_ / (at_once ? "a" : "b")).value();
       if (at_once) file->WillBeRead();
       const absl::Status appended = file->Append(std::string(5000, 'x'));
-      const absl::Status status = at_once ? appended : file->Sync();  // which at the latest tells
+      const absl::Status status = at_once ? appended : file->Sync();  // at the latest by Sync
       if (!absl::IsResourceExhausted(status)) _exit(2);
       for (const char* words : {"beyond byte 4096", "files of 4096 bytes", "ulimit -f"}) {
         if (status.message().find(words) == absl::string_view::npos) _exit(3);

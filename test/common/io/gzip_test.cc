@@ -38,7 +38,7 @@ std::string Lines(size_t n) {
   return text;
 }
 
-TEST(Gzip, ReadsBackWhatItWroteWhateverThePieces) {
+TEST(Gzip, ReadsBackItsOutputInPiecesOfAnySize) {
   for (const std::string& text : {std::string(), std::string("a"), Lines(100000)}) {
     for (const size_t piece : {size_t{1} << 20, size_t{4097}}) {
       const std::string stream = Compress(text, piece);
@@ -52,7 +52,7 @@ TEST(Gzip, ReadsBackWhatItWroteWhateverThePieces) {
   EXPECT_EQ(back, "abcdef");
 }
 
-// echo -n hello | gzip -n | xxd: of another program, with its stored CRC.
+// echo -n hello | gzip -n | xxd: the output of another program, with its stored CRC.
 TEST(Gzip, ReadsTheStreamOfAnotherProgram) {
   const unsigned char stream[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
                                   0x03, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00, 0x86,
@@ -62,30 +62,31 @@ TEST(Gzip, ReadsTheStreamOfAnotherProgram) {
   ASSERT_TRUE(Inflate(bytes, &back).ok());
   EXPECT_EQ(back, "hello");
   back.clear();
-  ASSERT_TRUE(Inflate(bytes + bytes, &back, 3).ok());  // gzip's own tools join streams so
+  ASSERT_TRUE(Inflate(bytes + bytes, &back, 3).ok());  // streams may be concatenated, as by cat
   EXPECT_EQ(back, "hellohello");
 }
 
-TEST(Gzip, TheSameBytesMakeTheSameStream) {
+TEST(Gzip, EqualBytesGiveEqualStreams) {
   EXPECT_EQ(Compress(Lines(1000)), Compress(Lines(1000)));
 }
 
-TEST(Gzip, DamageIsFound) {
+TEST(Gzip, DamageIsDetected) {
   const std::string text = Lines(2000), stream = Compress(text);
   std::string back;
   EXPECT_EQ(Inflate("part of a plain text", &back).code(), absl::StatusCode::kDataLoss);
   back.clear();
   const absl::Status cut = Inflate(stream.substr(0, stream.size() - 1), &back);
   EXPECT_EQ(cut.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(cut.message()), HasSubstr("cut off"));
+  EXPECT_THAT(std::string(cut.message()), HasSubstr("truncated"));
   std::string flipped = stream;
   flipped[flipped.size() / 2] ^= 1;
   back.clear();
   EXPECT_EQ(Inflate(flipped, &back).code(), absl::StatusCode::kDataLoss);
 }
 
-// 64 MB of zeros in 64 KB: they come in blocks, and an error of the caller ends the reading.
-TEST(Gzip, ABombComesInBlocksThatTheCallerMayRefuse) {
+// 64 MB of zeros in 64 KB: the output is delivered in blocks, and an error of the caller stops the
+// reading.
+TEST(Gzip, BombIsDeliveredInBlocksThatTheCallerMayRefuse) {
   const std::string stream = Compress(std::string(64 << 20, '\0'), 1 << 20);
   ASSERT_LT(stream.size(), size_t{1} << 17);
   size_t total = 0, largest = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kPiece = PieceReader::kPieceBytes;
 
-TEST(PieceReader, GivesAnyPartInAscendingAndOtherOrder) {
+TEST(PieceReader, ReadsAnyPartInAscendingAndOtherOrder) {
   const TempFolder folder;
   const size_t size = 3 * kPiece + 5000;
   const std::string bytes = RandomBytes(size);
@@ -32,7 +32,7 @@ TEST(PieceReader, GivesAnyPartInAscendingAndOtherOrder) {
   }
 }
 
-TEST(PieceReader, AFileThatWasCutIsNamed) {
+TEST(PieceReader, NamesATruncatedFile) {
   const TempFolder folder;
   std::filesystem::path path = folder / "f";
   auto written = Disk().Create(path).value();

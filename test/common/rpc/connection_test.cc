@@ -1,4 +1,4 @@
-// A server whose strangers connect too often, send too much, or nothing at all.
+// Hostile clients of a server: they connect too often, send too much, or send nothing.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A connection to `port` of this machine; -1: the process has no descriptor left.
+// Connects to `port` of this machine; -1: the process has no descriptor left.
 int Connect(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
@@ -38,7 +38,7 @@ void AwaitClosed(int fd) {
   }
 }
 
-// A connected pair of sockets, as an acceptor has it.
+// A connected pair of sockets, as an acceptor gets it.
 struct Pair {
   Pair() {
     absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open("127.0.0.1", 0);
@@ -50,7 +50,7 @@ struct Pair {
     close(client);
     if (server >= 0) close(server);
   }
-  // Sends `bytes` that the server reads.
+  // Sends `bytes` bytes, which the server reads.
   void Send(size_t bytes) {
     std::string sent(64 << 10, 'x');
     for (size_t i = 0; i < bytes; i += sent.size()) {
@@ -72,7 +72,7 @@ TEST(DescriptorLimit, LeavesDescriptorsForFiles) {
               HasSubstr("--max_connections=800 is above 768"));
 }
 
-TEST(ConnectionBook, CountsWhatWasReadAndArrivedNowhere) {
+TEST(ConnectionBook, CountsBytesReadButNotDelivered) {
   ConnectionBook book(1 << 30);
   Pair pair;
   const std::string peer = PeerOfSocket(pair.server);
@@ -80,7 +80,7 @@ TEST(ConnectionBook, CountsWhatWasReadAndArrivedNowhere) {
   book.Add(pair.server, peer);
   EXPECT_EQ(book.Sweep().held_bytes, 0u);
   pair.Send(1 << 20);
-  EXPECT_EQ(book.Sweep().held_bytes, 4u << 20);  // smallest frames take four times their bytes
+  EXPECT_EQ(book.Sweep().held_bytes, 4u << 20);  // the smallest frames take four times their size
   {
     const auto call = book.Begin(peer, 1 << 20, 1 << 20);
     ASSERT_TRUE(call.ok());
@@ -89,7 +89,7 @@ TEST(ConnectionBook, CountsWhatWasReadAndArrivedNowhere) {
   EXPECT_EQ(book.Sweep().held_bytes, 0u);
 }
 
-TEST(ConnectionBook, EndsTheConnectionThatHoldsMost) {
+TEST(ConnectionBook, ClosesTheConnectionThatHoldsTheMostMemory) {
   ConnectionBook book(16 << 20);
   Pair small, large;
   book.Add(small.server, PeerOfSocket(small.server));
@@ -104,11 +104,11 @@ TEST(ConnectionBook, EndsTheConnectionThatHoldsMost) {
   EXPECT_EQ(swept.last_ended, peer);
   EXPECT_EQ(swept.ended_bytes, 16u << 20);
   AwaitClosed(large.client);
-  small.Send(64 << 10);  // lives
+  small.Send(64 << 10);  // still open
   EXPECT_EQ(book.Sweep().ended, 0);
 }
 
-TEST(ConnectionBook, EndsAConnectionWhoseMessageDoesNotGetComplete) {
+TEST(ConnectionBook, ClosesAConnectionThatStallsWithinAMessage) {
   ConnectionBook book(1 << 30, /*stall=*/absl::ZeroDuration());
   Pair pair;
   book.Add(pair.server, PeerOfSocket(pair.server));
@@ -126,7 +126,7 @@ TEST(ConnectionBook, RefusesCallsAboveTheLimitAndAfterClose) {
   EXPECT_THAT(std::string(book.Begin("x", 0, 0).status().message()), HasSubstr("stopping"));
 }
 
-TEST(ConnectionBook, ForgetsConnectionsThatAreClosed) {
+TEST(ConnectionBook, ForgetsClosedConnections) {
   ConnectionBook book(1 << 20);
   Pair pair;
   book.Add(pair.server, PeerOfSocket(pair.server));
@@ -137,7 +137,7 @@ TEST(ConnectionBook, ForgetsConnectionsThatAreClosed) {
   EXPECT_EQ(book.size(), 0u);
 }
 
-TEST(ServerHost, AcceptsAgainAfterTheProcessWasOutOfDescriptors) {
+TEST(ServerHost, AcceptsAgainAfterTheProcessRanOutOfDescriptors) {
   Loopback loopback;
   v1::HelloReply reply;
   ASSERT_EQ(loopback.server->Hello({}, &reply), absl::OkStatus());
@@ -158,7 +158,7 @@ TEST(ServerHost, AcceptsAgainAfterTheProcessWasOutOfDescriptors) {
   EXPECT_EQ(fresh->Hello({}, &reply), absl::OkStatus());
 }
 
-TEST(ServerHost, RefusesConnectionsAboveTheCapOnly) {
+TEST(ServerHost, RefusesConnectionsOnlyAboveTheLimit) {
   HostOptions options;
   options.max_connections = 2;
   Loopback loopback({}, options);
@@ -169,7 +169,7 @@ TEST(ServerHost, RefusesConnectionsAboveTheCapOnly) {
   EXPECT_EQ(loopback.server->Hello({}, &reply), absl::OkStatus());
   close(second);
   close(third);
-  // Its place is free again once the server has noticed: clients try again.
+  // Its place becomes free once the server has noticed; clients retry.
   const auto fresh = RemoteServer::Create(absl::StrCat("127.0.0.1:", loopback.host->port()), {});
   while (!fresh->Hello({}, &reply).ok()) {
   }

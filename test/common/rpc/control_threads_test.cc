@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-TEST(ControlThreads, RefuseCallsWhereTooManyWaitAndWhenStopped) {
+TEST(ControlThreads, RefuseCallsIfTooManyWaitOrWhenStopped) {
   absl::Notification open;
   ControlThreads threads;
   constexpr int kRunning = 2, kWaiting = 256;
@@ -39,7 +39,7 @@ TEST(ControlThreads, RefuseCallsWhereTooManyWaitAndWhenStopped) {
   open.Notify();
 }
 
-TEST(HealthProbe, ReportsAPlaneThatDoesNotAnswerAndThatItDoesAgain) {
+TEST(HealthProbe, ReportsAnUnresponsivePlaneAndItsRecovery) {
   absl::Notification open, failed, healed;
   NamingControl plane;
   plane.hello_gate = &open;

@@ -20,7 +20,7 @@ TEST(GrpcStatus, KeepsEveryCodeAndTheMessage) {
   }
 }
 
-TEST(GrpcBytes, AreThoseOfTheFrame) {
+TEST(GrpcBytes, EqualTheBytesOfTheFrame) {
   Frame frame;
   std::string expected;
   for (size_t size : {1, 3, 96, 5000, 300'000}) {
@@ -35,12 +35,12 @@ TEST(GrpcBytes, AreThoseOfTheFrame) {
   EXPECT_EQ(FromByteBuffer(grpc::ByteBuffer())->size(), 0u);
 }
 
-TEST(GrpcBytes, AreLentNotCopiedAndLiveAsLongAsAnyone) {
+TEST(GrpcBytes, AreSharedNotCopiedAndLiveAsLongAsTheirLastUser) {
   std::weak_ptr<const std::string> watch;
   const char* data = nullptr;
   Frame back;
   {
-    // Longer than what gRPC keeps inside a slice.
+    // Longer than the bytes that gRPC stores inside a slice.
     auto owner = std::make_shared<const std::string>(1000, 'x');
     watch = owner;
     data = owner->data();

@@ -1,4 +1,4 @@
-// Both planes with a host and a client of this process around them.
+// Both planes, served by a host and called by a client in this process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace cistern {
 
-// Every verb fails with its own name, so that a test sees which one was reached.
+// Every method fails with its own name, so that a test can see which one was called.
 class NamingControl : public ControlPlane {
  public:
   absl::Status Hello(const v1::HelloRequest& request, v1::HelloReply* reply) override {
@@ -93,8 +93,8 @@ class NamingControl : public ControlPlane {
     absl::MutexLock lock(&mutex);
     ended.push_back(identity.epoch());
   }
-  int hellos() const { return hello_num; }  // but those of the health probe
-  // Waits until BeginHold was called for `epoch`.
+  int hellos() const { return hello_num; }  // not counting those of the health probe
+  // Waits until BeginHold has been called for `epoch`.
   void AwaitBegun(uint64_t epoch) {
     const auto reached = [this, epoch]() ABSL_SHARED_LOCKS_REQUIRED(mutex) {
       return !begun.empty() && begun.back() == epoch;
@@ -102,7 +102,7 @@ class NamingControl : public ControlPlane {
     absl::MutexLock lock(&mutex);
     mutex.Await(absl::Condition(&reached));
   }
-  // Waits until EndHold was called for these epochs.
+  // Waits until EndHold has been called for these epochs.
   void AwaitEnded(const std::vector<uint64_t>& epochs) {
     const auto reached = [this, &epochs]()
                              ABSL_SHARED_LOCKS_REQUIRED(mutex) { return ended == epochs; };
@@ -117,7 +117,7 @@ class NamingControl : public ControlPlane {
   std::vector<uint64_t> begun ABSL_GUARDED_BY(mutex), ended ABSL_GUARDED_BY(mutex);
 };
 
-// Answers with what the test says.
+// Returns the replies that the test sets.
 class ScriptedData : public DataPlane {
  public:
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {

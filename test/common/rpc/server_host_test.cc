@@ -1,4 +1,4 @@
-// Both planes over a real connection of this process to itself: what goes in comes out.
+// Both planes over a real connection of this process to itself.
 #include "common/rpc/server_host.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ServerHost, DataArrivesByteForByteBothWays) {
+TEST(ServerHost, DataArrivesUnchangedInBothDirections) {
   Loopback loopback;
   const Frame reply = DenseFrame(FrameKind::kPullDense, 3'000'000, true);  // above gRPC's 4 MiB
   const Frame request = DenseFrame(FrameKind::kPushDense, 3'000'000, true);
@@ -26,11 +26,11 @@ TEST(ServerHost, DataArrivesByteForByteBothWays) {
   absl::StatusOr<Frame> pulled =
       loopback.Call(FrameKind::kPullDense, DenseFrame(FrameKind::kPullDense, 3'000'000, false));
   ASSERT_TRUE(pulled.ok()) << pulled.status();
-  EXPECT_TRUE(BytesOf(*pulled) == BytesOf(WithBodyHash(reply)));  // it gets a hash on the way
+  EXPECT_TRUE(BytesOf(*pulled) == BytesOf(WithBodyHash(reply)));  // the host adds the hash
   EXPECT_TRUE(loopback.Call(FrameKind::kPushDense, request).ok());
 }
 
-TEST(ServerHost, EveryKindReachesThePlaneAsItself) {
+TEST(ServerHost, EveryFrameKindReachesThePlaneUnchanged) {
   Loopback loopback;
   for (const FrameKind kind : {FrameKind::kPull, FrameKind::kPush, FrameKind::kPullDense,
                                FrameKind::kPushDense, FrameKind::kScan}) {
@@ -43,7 +43,7 @@ TEST(ServerHost, EveryKindReachesThePlaneAsItself) {
   }
 }
 
-TEST(ServerHost, AnswersMayComeFromAnotherThread) {
+TEST(ServerHost, RepliesMayComeFromAnotherThread) {
   std::thread later;
   Loopback loopback;
   loopback.data.answer = [&](FrameKind, Frame, absl::Duration, DataPlane::Done done) {
@@ -54,7 +54,7 @@ TEST(ServerHost, AnswersMayComeFromAnotherThread) {
   later.join();
 }
 
-TEST(ServerHost, RequestsThatAreNoFramesGetAnAnswer) {
+TEST(ServerHost, RequestsThatAreNotFramesGetAReply) {
   Loopback loopback;
   loopback.data.answer = [](FrameKind kind, Frame got, absl::Duration, DataPlane::Done done) {
     FrameReader reader(got);
@@ -73,7 +73,7 @@ TEST(RemoteServer, CallsHaveADeadline) {
   absl::Notification called, open;
   Loopback loopback(options);
   loopback.data.answer = [&](FrameKind, Frame, absl::Duration timeout, DataPlane::Done done) {
-    EXPECT_LT(timeout, absl::Seconds(10));  // it travels, rounded
+    EXPECT_LT(timeout, absl::Seconds(10));  // the deadline is transferred, rounded
     held = std::move(done);
     called.Notify();
   };
@@ -84,7 +84,7 @@ TEST(RemoteServer, CallsHaveADeadline) {
           .code(),
       absl::StatusCode::kDeadlineExceeded);
   called.WaitForNotification();
-  held(absl::InternalError("too late"));  // nobody hears it
+  held(absl::InternalError("too late"));  // the client no longer waits
 
   loopback.control.hello_gate = &open;
   v1::HelloReply reply;
@@ -92,7 +92,7 @@ TEST(RemoteServer, CallsHaveADeadline) {
   open.Notify();
 }
 
-TEST(RemoteServer, AServerThatIsNotThereIsUnavailable) {
+TEST(RemoteServer, ServerThatIsDownIsUnavailable) {
   Loopback loopback;
   loopback.host->Stop(absl::ZeroDuration());
   v1::HelloReply reply;
@@ -101,7 +101,7 @@ TEST(RemoteServer, AServerThatIsNotThereIsUnavailable) {
             absl::StatusCode::kUnavailable);
 }
 
-TEST(RemoteServer, EveryControlVerbReachesItsOwn) {
+TEST(RemoteServer, EveryControlMethodReachesItsCounterpart) {
   Loopback loopback;
   ControlPlane& server = *loopback.server;
   v1::HelloRequest hello;
@@ -133,7 +133,7 @@ TEST(RemoteServer, EveryControlVerbReachesItsOwn) {
   EXPECT_EQ(server.GetRow({}, &row), absl::NotFoundError("GetRow"));
 }
 
-TEST(ServerHost, ABusyControlVerbHoldsUpNoData) {
+TEST(ServerHost, BusyControlMethodDoesNotDelayDataCalls) {
   absl::Notification open;
   Loopback loopback;
   loopback.control.hello_gate = &open;
@@ -152,7 +152,7 @@ TEST(ServerHost, ABusyControlVerbHoldsUpNoData) {
   busy.join();
 }
 
-TEST(ServerHost, APortThatIsTakenIsRefusedWithWhatToDo) {
+TEST(ServerHost, TakenPortIsRefusedWithAFix) {
   Loopback loopback;
   const absl::Status status =
       ServerHost::Start("127.0.0.1", loopback.host->port(), &loopback.control, &loopback.data)
@@ -163,10 +163,10 @@ TEST(ServerHost, APortThatIsTakenIsRefusedWithWhatToDo) {
       ServerHost::Start("127.0.0.1", 65536, &loopback.control, &loopback.data).status().code(),
       absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ServerHost::Start("192.0.2.1", 0, &loopback.control, &loopback.data).status().code(),
-            absl::StatusCode::kInvalidArgument);  // TEST-NET: no machine has it
+            absl::StatusCode::kInvalidArgument);  // TEST-NET: no machine has this address
 }
 
-TEST(ServerHost, NamesThatStandForSeveralAddressesAreServed) {
+TEST(ServerHost, HostNamesWithSeveralAddressesAreServed) {
   Loopback loopback;
   for (const char* name : {"localhost", "0.0.0.0"}) {
     absl::StatusOr<std::unique_ptr<ServerHost>> host =
@@ -178,7 +178,7 @@ TEST(ServerHost, NamesThatStandForSeveralAddressesAreServed) {
   }
 }
 
-TEST(ServerHost, LongCallsThatWaitHoldUpNoHello) {
+TEST(ServerHost, WaitingLongCallsDoNotDelayHello) {
   absl::Notification open;
   Loopback loopback;
   loopback.control.digest_gate = &open;
@@ -217,7 +217,7 @@ TEST(ServerHost, StopDoesNotWaitForCallsThatDoNotEnd) {
   EXPECT_TRUE(loopback.host->Stop(absl::InfiniteDuration()));
 }
 
-TEST(ServerHost, WhatAHandlerThrowsIsAStatus) {
+TEST(ServerHost, ExceptionOfAHandlerBecomesAStatus) {
   Loopback loopback;
   v1::HelloRequest request;
   request.set_client("throw");
@@ -232,7 +232,7 @@ TEST(ServerHost, WhatAHandlerThrowsIsAStatus) {
             absl::StatusCode::kResourceExhausted);
 }
 
-TEST(ServerHost, HandlersKnowWhoCalls) {
+TEST(ServerHost, HandlersKnowTheirPeer) {
   Loopback loopback;
   v1::HelloRequest request;
   request.set_client("who");
@@ -248,7 +248,7 @@ TEST(ServerHost, HandlersKnowWhoCalls) {
   EXPECT_THAT(peer, HasSubstr("ipv4:127.0.0.1:"));
 }
 
-TEST(HoldTerm, LivesFromAClaimToTheNextOrToTheEndOfTheClient) {
+TEST(HoldTerm, StaysOpenUntilTheNextClaimOrTheEndOfTheClient) {
   Loopback loopback;
   v1::ClaimEpochRequest claim;
   v1::PassReply reply;
@@ -275,7 +275,7 @@ TEST(HoldTerm, EndsOnceWithTheServer) {
   loopback.control.AwaitEnded({7});
 }
 
-TEST(RemoteServer, UsesNoProxyOfTheEnvironment) {
+TEST(RemoteServer, IgnoresProxiesOfTheEnvironment) {
   setenv("http_proxy", "http://127.0.0.1:1", 1);  // nobody listens there
   setenv("grpc_proxy", "http://127.0.0.1:1", 1);
   Loopback loopback;

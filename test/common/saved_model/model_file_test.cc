@@ -1,4 +1,4 @@
-// The files of a saved model: lines in blocks, what is refused, what an error leaves behind.
+// The files of a saved model: lines across blocks, refused files, and what an error leaves behind.
 #include "common/saved_model/model_folder.h"
 
 #include <fcntl.h>
@@ -28,9 +28,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-TEST(ModelFile, LinesCrossBlocksOfAnySize) {
+TEST(ModelFile, LinesMayCrossBlocks) {
   TempFolder folder;
-  // 5 MB in lines of 1 to 200000 bytes: some longer than a block's rest, the writer's blocks cut.
+  // 5 MB in lines of 1 to 200000 bytes: many of them cross a block boundary.
   std::unique_ptr<ModelFileWriter> writer =
       ModelFileWriter::Create(Disk(), folder.path(), "t/part-000").value();
   std::vector<std::string> written;
@@ -55,7 +55,7 @@ TEST(ModelFile, LinesCrossBlocksOfAnySize) {
   EXPECT_EQ(read, written);
 }
 
-TEST(ModelFile, EmptyIsAFileToo) {
+TEST(ModelFile, MayBeEmpty) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000", {});
   EXPECT_EQ(file.rows, 0u);
@@ -64,7 +64,7 @@ TEST(ModelFile, EmptyIsAFileToo) {
   EXPECT_TRUE(ReadWhole(folder.path(), file).ok());
 }
 
-TEST(ModelFile, HasItsNameOnlyWhenItIsWhole) {
+TEST(ModelFile, GetsItsNameOnlyWhenComplete) {
   TempFolder folder;
   {
     std::unique_ptr<ModelFileWriter> writer =
@@ -72,7 +72,7 @@ TEST(ModelFile, HasItsNameOnlyWhenItIsWhole) {
     ASSERT_TRUE(writer->Append("1\n", 1).ok());
     EXPECT_FALSE(fs::exists(folder / "t/part-000"));
   }
-  EXPECT_TRUE(fs::is_empty(folder / "t"));  // a writer that is dropped leaves nothing
+  EXPECT_TRUE(fs::is_empty(folder / "t"));  // a writer without Close leaves nothing
 }
 
 TEST(ModelFile, NameCannotLeadOutOfTheFolder) {
@@ -98,7 +98,7 @@ TEST(ModelFile, LinksAreNotFollowed) {
   EXPECT_THAT(Message(ReadWhole(folder.path(), file)), HasSubstr("symbolic link"));
 }
 
-TEST(ModelFile, PipeOrFolderInItsPlaceIsRefused) {
+TEST(ModelFile, RefusesAPipeOrFolder) {
   TempFolder folder;
   fs::create_directories(folder / "t/part-000");
   ASSERT_EQ(mkfifo((folder / "t/part-001").c_str(), 0600), 0);
@@ -109,8 +109,7 @@ TEST(ModelFile, PipeOrFolderInItsPlaceIsRefused) {
   }
 }
 
-// Every single byte of a small file, flipped, is found.
-TEST(ModelFile, EveryFlippedByteIsFound) {
+TEST(ModelFile, EveryFlippedByteIsDetected) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000", {"1 0.5", "2 0.25"});
   const std::string bytes = ReadBytes(folder / "t/part-000");
@@ -126,7 +125,7 @@ TEST(ModelFile, EveryFlippedByteIsFound) {
   EXPECT_TRUE(ReadWhole(folder.path(), file).ok());
 }
 
-TEST(ModelFile, CutLongerMissingOrMiscountedIsRefused) {
+TEST(ModelFile, RefusesTruncatedLongerMissingOrMiscountedFiles) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000", {"1 0.5", "2 0.25"});
   const std::string bytes = ReadBytes(folder / "t/part-000");
@@ -136,26 +135,27 @@ TEST(ModelFile, CutLongerMissingOrMiscountedIsRefused) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     return Message(status);
   };
-  EXPECT_THAT(message_for(bytes.substr(0, 6), file), HasSubstr("its size is 6 and not 13"));
-  EXPECT_THAT(message_for(bytes + "3 1\n", file), HasSubstr("its size is 17 and not 13"));
-  EXPECT_THAT(message_for(bytes.substr(0, 12) + "x", file), HasSubstr("line 2 has no line end"));
+  EXPECT_THAT(message_for(bytes.substr(0, 6), file), HasSubstr("its size is 6, not 13"));
+  EXPECT_THAT(message_for(bytes + "3 1\n", file), HasSubstr("its size is 17, not 13"));
+  EXPECT_THAT(message_for(bytes.substr(0, 12) + "x", file),
+              HasSubstr("line 2 does not end with a newline"));
   ModelFile miscounted = file;
   miscounted.rows = 3;
-  EXPECT_THAT(message_for(bytes, miscounted), HasSubstr("its number of rows is 2 and not 3"));
+  EXPECT_THAT(message_for(bytes, miscounted), HasSubstr("its number of rows is 2, not 3"));
   fs::remove(folder / "t/part-000");
   const absl::Status status = ReadWhole(folder.path(), file);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(Message(status), HasSubstr(folder / "t/part-000"));
 }
 
-TEST(ModelFile, EndlessLineIsRefusedBeforeItFillsTheMemory) {
+TEST(ModelFile, RefusesAnEndlessLineBeforeItFillsTheMemory) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000", {std::string(3 << 20, '1')});
   EXPECT_THAT(Message(ReadWhole(folder.path(), file)), HasSubstr("line 1 is longer than"));
 }
 
 // 3 MB of records that cross blocks, with and without compression.
-TEST(ModelFile, RecordsComeBackWholeFromAnyForm) {
+TEST(ModelFile, RecordsSurviveARoundTripInEveryForm) {
   TempFolder folder;
   for (const char* name : {"t/part-000.bin", "t/part-001.bin.gz"}) {
     auto writer = ModelFileWriter::Create(Disk(), folder.path(), name).value();
@@ -171,7 +171,7 @@ TEST(ModelFile, RecordsComeBackWholeFromAnyForm) {
     const ModelFile file = writer->Close().value();
     const std::string stored = ReadBytes(folder / name);
     EXPECT_EQ(file.rows, written.size());
-    EXPECT_EQ(file.bytes, stored.size());  // size and hash are those of what is stored
+    EXPECT_EQ(file.bytes, stored.size());  // size and hash are those of the stored bytes
     EXPECT_EQ(file.xxh3, XXH3_64bits(stored.data(), stored.size()));
     const bool compressed = FormOfName(name).gzip();
     EXPECT_EQ(stored == all, !compressed);
@@ -182,7 +182,7 @@ TEST(ModelFile, RecordsComeBackWholeFromAnyForm) {
   }
 }
 
-TEST(ModelFile, CompressedLinesComeBack) {
+TEST(ModelFile, CompressedLinesSurviveARoundTrip) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000.gz", {"1 0.5", "", "2 0.25"});
   EXPECT_EQ(ReadBytes(folder / "t/part-000.gz").substr(0, 2), "\x1f\x8b");
@@ -191,7 +191,7 @@ TEST(ModelFile, CompressedLinesComeBack) {
   EXPECT_THAT(lines, ElementsAre("1 0.5", "", "2 0.25"));
 }
 
-TEST(ModelFile, DamagedRecordsAndStreamsAreRefusedWithTheFile) {
+TEST(ModelFile, ErrorsOfDamagedRecordsAndStreamsNameTheFile) {
   TempFolder folder;
   std::string record;
   AppendDenseRecord(1, {1, 2}, &record);
@@ -205,24 +205,25 @@ TEST(ModelFile, DamagedRecordsAndStreamsAreRefusedWithTheFile) {
   };
   fs::create_directory(folder / "t");
   EXPECT_THAT(message_of("t/a.bin", record + record.substr(0, 9), 2),
-              HasSubstr("record 2 is cut off"));
+              HasSubstr("record 2 is truncated"));
   EXPECT_THAT(message_of("t/a.bin", record + record.substr(0, 2), 2),
-              HasSubstr("record 2 is cut off"));
+              HasSubstr("record 2 is truncated"));
   EXPECT_THAT(message_of("t/a.bin", std::string("\x05\0\0\0\0", 5), 1),
-              HasSubstr("record 1 says that it has 5 bytes"));
+              HasSubstr("record 1 states a length of 5 bytes"));
   EXPECT_THAT(message_of("t/a.bin", std::string("\xff\xff\xff\x7f", 4), 1),
-              HasSubstr("record 1 says that it has 2147483647 bytes"));
-  EXPECT_THAT(message_of("t/a.bin", record + record, 1), HasSubstr("more rows than the 1"));
-  EXPECT_THAT(message_of("t/a.gz", "1 2\n", 1), HasSubstr("no gzip stream"));
+              HasSubstr("record 1 states a length of 2147483647 bytes"));
+  EXPECT_THAT(message_of("t/a.bin", record + record, 1), HasSubstr("more than the 1 rows"));
+  EXPECT_THAT(message_of("t/a.gz", "1 2\n", 1), HasSubstr("not a gzip stream"));
   std::string stream;
   GzipWriter gzip;
   gzip.Append("1 2\n", &stream);
   gzip.Finish(&stream);
-  EXPECT_THAT(message_of("t/a.gz", stream.substr(0, stream.size() - 3), 1), HasSubstr("cut off"));
+  EXPECT_THAT(message_of("t/a.gz", stream.substr(0, stream.size() - 3), 1), HasSubstr("truncated"));
 }
 
-// A few KB that inflate to 100 million lines: the reading ends with the first that was not saved.
-TEST(ModelFile, AFileThatInflatesWithoutEndIsNotReadToIt) {
+// A few KB that decompress to 100 million lines: reading stops at the first line beyond the
+// recorded row count.
+TEST(ModelFile, ReadingADecompressionBombStopsAtTheRecordedRowCount) {
   TempFolder folder;
   std::string stream;
   GzipWriter gzip;
@@ -237,11 +238,11 @@ TEST(ModelFile, AFileThatInflatesWithoutEndIsNotReadToIt) {
     ++rows;
     return absl::OkStatus();
   });
-  EXPECT_THAT(Message(status), HasSubstr("more rows than the 5"));
+  EXPECT_THAT(Message(status), HasSubstr("more than the 5 rows"));
   EXPECT_EQ(rows, 5u);
 }
 
-TEST(ModelFile, AForeignFileHasNoRecordToCheck) {
+TEST(ModelFile, ForeignFileIsReadWithoutARecord) {
   TempFolder folder;
   WriteFile(folder.path(), "000/part-000-00001", {"1", "2"});
   std::vector<std::string> lines;
@@ -258,7 +259,7 @@ TEST(ModelFile, AForeignFileHasNoRecordToCheck) {
             absl::StatusCode::kDataLoss);
 }
 
-TEST(ModelFile, ErrorOfALineGetsFileAndNumber) {
+TEST(ModelFile, ErrorOfALineNamesFileAndLine) {
   TempFolder folder;
   const ModelFile file = WriteFile(folder.path(), "t/part-000", {"1", "2", "3"});
   int seen = 0;
@@ -269,7 +270,7 @@ TEST(ModelFile, ErrorOfALineGetsFileAndNumber) {
   EXPECT_EQ(seen, 2);
 }
 
-// Runs `body` in a child process, since what it sets up belongs to the whole process; returns its
+// Runs `body` in a child process, because it changes settings of the whole process; returns the
 // exit code.
 int RunInChild(const std::function<int()>& body) {
   const pid_t child = fork();
@@ -279,7 +280,7 @@ int RunInChild(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Appends until an error; 0 if it is the one for a full disk and nothing is left behind.
+// Appends until an error; returns 0 if it is the error for a full disk and no file is left behind.
 int FillUntilRefused(const std::string& folder, const char* fix) {
   absl::StatusOr<std::unique_ptr<ModelFileWriter>> writer =
       ModelFileWriter::Create(Disk(), folder, "t/part-000");
@@ -296,7 +297,7 @@ int FillUntilRefused(const std::string& folder, const char* fix) {
   return fs::is_empty(folder + "/t") ? 0 : 7;
 }
 
-TEST(ModelFile, SizeLimitIsAnErrorThatLeavesNothingBehind) {
+TEST(ModelFile, ReachedSizeLimitLeavesNothingBehind) {
   TempFolder folder;
   EXPECT_EQ(RunInChild([&] {
               signal(SIGXFSZ, SIG_IGN);
@@ -307,16 +308,16 @@ TEST(ModelFile, SizeLimitIsAnErrorThatLeavesNothingBehind) {
             0);
 }
 
-TEST(ModelFile, FullDiskIsAnErrorThatLeavesNothingBehind) {
+TEST(ModelFile, FullDiskLeavesNothingBehind) {
   TempFolder folder;
   const int result = RunInChild([&] {
-    // A disk of 2 MiB that only this process sees.
+    // A disk of 2 MiB, visible only to this process.
     if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return 77;
     if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 77;
     if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=2m") != 0) return 77;
     return FillUntilRefused(folder.path(), "free space");
   });
-  if (result == 77) GTEST_SKIP() << "this process may not mount";
+  if (result == 77) GTEST_SKIP() << "this process is not permitted to mount";
   EXPECT_EQ(result, 0);
 }
 

@@ -1,4 +1,4 @@
-// Files of a saved model as tests write and read them.
+// Functions for tests that write and read files of a saved model.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline std::string Message(const absl::Status& status) {
   return std::string(status.message());
 }
 
-// Writes one file of one line a row and returns its record.
+// Writes a file with one line per row and returns its record.
 inline ModelFile WriteFile(const std::string& folder, const std::string& name,
                            const std::vector<std::string>& lines) {
   std::unique_ptr<ModelFileWriter> writer = ModelFileWriter::Create(Disk(), folder, name).value();
@@ -24,7 +24,7 @@ inline ModelFile WriteFile(const std::string& folder, const std::string& name,
   return writer->Close().value();
 }
 
-// Reads a file whole; `lines` gets its lines.
+// Reads a whole file into `lines`.
 inline absl::Status ReadWhole(const std::string& folder, const ModelFile& file,
                               std::vector<std::string>* lines = nullptr) {
   return ReadModelFile(Disk(), folder, file, [&](absl::string_view line) {

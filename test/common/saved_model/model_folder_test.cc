@@ -1,4 +1,4 @@
-// A saved model: its golden json, its way there and back, and everything that is refused.
+// A saved model: its golden JSON, the round trip, and all refusals.
 #include "common/saved_model/model_folder.h"
 
 #include <fcntl.h>
@@ -61,14 +61,14 @@ ModelPart WriteServer(const std::string& folder, uint32_t server) {
   return part;
 }
 
-TEST(ModelFolder, NamesAreThoseOfTheFormat) {
+TEST(ModelFolder, NamesMatchTheFormat) {
   EXPECT_EQ(SparsePartName("deep", 7, 1942), "deep/part-007-01942");
   EXPECT_EQ(DensePartName("dense", 12), "dense/part-012");
   EXPECT_EQ(PartJsonName(0, 15), "part-000-of-015.json");
 }
 
-// Golden: these bytes are the file format. Its hashes agree with xxhsum -H3 0.8.1.
-TEST(ModelFolder, JsonIsThatOfTheFormat) {
+// Golden: these bytes are the file format. The hashes agree with xxhsum -H3 0.8.1.
+TEST(ModelFolder, JsonMatchesTheFormat) {
   TempFolder folder;
   ModelPart part = WriteServer(folder.path(), 1);
   ASSERT_TRUE(WritePart(Disk(), folder.path(), part).ok());
@@ -88,7 +88,7 @@ TEST(ModelFolder, JsonIsThatOfTheFormat) {
 )json");
 }
 
-TEST(ModelFolder, NamesSayTheFormOfTheirRows) {
+TEST(ModelFolder, NamesEncodeTheFormOfTheRows) {
   v1::SaveFormat format;
   format.set_kind(v1::SaveFormat::BINARY);
   EXPECT_EQ(SparsePartName("deep", 7, 1942, format), "deep/part-007-01942.bin");
@@ -106,8 +106,8 @@ TEST(ModelFolder, NamesSayTheFormOfTheirRows) {
   }
 }
 
-// Golden: a save in another mode or format says so, as format 2; the others stay as they are.
-TEST(ModelFolder, JsonOfASaveInAnotherModeIsThatOfTheFormat) {
+// Golden: a save in another mode or format is recorded as format 2; all others are format 1.
+TEST(ModelFolder, JsonOfASaveInAnotherModeMatchesTheFormat) {
   TempFolder folder;
   ModelPart part;
   part.shard_num = 1;
@@ -131,12 +131,12 @@ TEST(ModelFolder, JsonOfASaveInAnotherModeIsThatOfTheFormat) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->mode, v1::DELTA);
   EXPECT_EQ(read->format.SerializeAsString(), part.format.SerializeAsString());
-  // The files must be of the format that is said.
+  // The files must have the stated format.
   part.files[0].name = "deep/part-000-00000";
   EXPECT_EQ(WritePart(Disk(), folder.path(), part).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(ModelFolder, ReadsBackWhatWasWritten) {
+TEST(ModelFolder, PartsSurviveARoundTrip) {
   TempFolder folder;
   const std::vector<ModelPart> written = {WriteServer(folder.path(), 0),
                                           WriteServer(folder.path(), 1)};
@@ -162,7 +162,7 @@ TEST(ModelFolder, ReadsBackWhatWasWritten) {
   EXPECT_THAT(lines, ElementsAre("2 0.5 0 0 0 0 0"));
 }
 
-TEST(ModelFolder, TablesAddUpWhereEveryFileHasADigest) {
+TEST(ModelFolder, TableStatesNeedADigestOfEveryFile) {
   TempFolder folder;
   std::vector<ModelPart> parts = {WriteServer(folder.path(), 0), WriteServer(folder.path(), 1)};
   EXPECT_FALSE(TableStatesOf(parts).has_value());
@@ -183,7 +183,7 @@ TEST(ModelFolder, TablesAddUpWhereEveryFileHasADigest) {
   EXPECT_FALSE(TableStatesOf(parts).has_value());
 }
 
-TEST(ModelFolder, SchemaSurvivesForEveryFloat) {
+TEST(ModelFolder, SchemaSurvivesARoundTripForEveryFloat) {
   uint32_t bits = 1;
   for (int i = 0; i < 3000; ++i, bits = bits * 1664525 + 1013904223) {
     ModelPart part;
@@ -207,7 +207,7 @@ class SavedByTwo : public testing::Test {
     }
   }
 
-  // Replaces the json file of server 1 by that of `part`.
+  // Replaces the JSON file of server 1 with that of `part`.
   void Rewrite(const ModelPart& part) {
     fs::remove(folder_ / "part-001-of-002.json");
     WriteBytes(folder_ / "part-001-of-002.json", FormatPart(part));
@@ -228,7 +228,7 @@ TEST_F(SavedByTwo, IsNeverChanged) {
   const std::string before = ReadBytes(folder_ / "part-001-of-002.json");
   EXPECT_EQ(WritePart(Disk(), folder_.path(), parts_[1]).code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(CheckPartIsNew(Disk(), folder_.path(), 1, 2).code(), absl::StatusCode::kAlreadyExists);
-  // Three servers would make a folder of two saves, which nobody could read.
+  // A save by three servers would make a folder of two saves, which cannot be read.
   EXPECT_EQ(CheckPartIsNew(Disk(), folder_.path(), 2, 3).code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(ReadBytes(folder_ / "part-001-of-002.json"), before);
   fs::remove(folder_ / "part-001-of-002.json");
@@ -244,7 +244,7 @@ TEST_F(SavedByTwo, PartOfAnotherSaveIsNamed) {
   ModelPart other = parts_[1];
   other.pass = 8;
   Rewrite(other);
-  ExpectRefused("not of the same save as part-000-of-002.json: the pass is 7 and 8");
+  ExpectRefused("is from another save than part-000-of-002.json: the pass is 7 versus 8");
   other = parts_[1];
   other.schema.mutable_tables(0)->set_seed(5);
   Rewrite(other);
@@ -252,12 +252,12 @@ TEST_F(SavedByTwo, PartOfAnotherSaveIsNamed) {
   other = parts_[1];
   other.shard_num = 2;
   Rewrite(other);
-  ExpectRefused("shard_num is 3 and 2");
+  ExpectRefused("shard_num is 3 versus 2");
   other = parts_[1];
   other.server_num = 3;
   other.server = 2;
   WriteBytes(folder_ / "part-002-of-003.json", FormatPart(other));
-  ExpectRefused("it holds parts of two saves");
+  ExpectRefused("the folder holds parts of two saves");
 }
 
 TEST_F(SavedByTwo, PartUnderAnotherNameIsRefused) {
@@ -266,7 +266,7 @@ TEST_F(SavedByTwo, PartUnderAnotherNameIsRefused) {
   ExpectRefused("part-001-of-002.json: it holds server 0 of 2");
 }
 
-TEST_F(SavedByTwo, FilesThatAreNotThoseOfTheTablesAreRefused) {
+TEST_F(SavedByTwo, FilesThatDoNotMatchTheTablesAreRefused) {
   const auto refused_with = [&](const std::function<void(ModelPart&)>& change) {
     ModelPart part = parts_[1];
     change(part);
@@ -286,7 +286,7 @@ TEST_F(SavedByTwo, FilesThatAreNotThoseOfTheTablesAreRefused) {
   }
 }
 
-TEST_F(SavedByTwo, DenseTableIsWholeOrNotThere) {
+TEST_F(SavedByTwo, DenseTableIsCompleteOrAbsent) {
   ModelPart part = parts_[1];
   part.files.back().rows = 2;
   Rewrite(part);
@@ -299,16 +299,16 @@ TEST_F(SavedByTwo, DenseTableIsWholeOrNotThere) {
   EXPECT_TRUE(ReadParts(Disk(), folder_.path()).ok());  // never written on any server
 }
 
-TEST_F(SavedByTwo, SchemaThatNoServerTakesIsRefused) {
+TEST_F(SavedByTwo, InvalidSchemaIsRefused) {
   ModelPart part = parts_[1];
   part.schema.mutable_tables(0)->set_dim(0);
   Rewrite(part);
   ExpectRefused("dim is 0");
 }
 
-TEST_F(SavedByTwo, EveryFlippedByteOfTheJsonIsFound) {
+TEST_F(SavedByTwo, EveryFlippedByteOfTheJsonIsDetected) {
   const std::string path = folder_ / "part-001-of-002.json", bytes = ReadBytes(path);
-  for (size_t i = 0; i + 1 < bytes.size(); ++i) {  // the last is the line end, which says nothing
+  for (size_t i = 0; i + 1 < bytes.size(); ++i) {  // the last byte, the newline, does not matter
     std::string flipped = bytes;
     flipped[i] = static_cast<char>(flipped[i] ^ 1);
     WriteBytes(path, flipped);
@@ -317,14 +317,14 @@ TEST_F(SavedByTwo, EveryFlippedByteOfTheJsonIsFound) {
   }
 }
 
-TEST_F(SavedByTwo, JsonThatIsNoneIsRefused) {
+TEST_F(SavedByTwo, MalformedJsonIsRefused) {
   for (const char* text : {"", "{", "[]", "null", "{}", "{\"format\": \"1\"}", "\xff\xfe",
                            "{\"format\": 1, \"self_xxh3\": \"0123\"}"}) {
     WriteBytes(folder_ / "part-001-of-002.json", text);
     ExpectRefused("part-001-of-002.json");
   }
   WriteBytes(folder_ / "part-001-of-002.json", "{\"format\": 3}");
-  ExpectRefused("its format is 3; this version reads formats 1 and 2 only");
+  ExpectRefused("its format is 3; this version reads only formats 1 and 2");
   WriteBytes(folder_ / "part-001-of-002.json", std::string(100000, '['));
   ExpectRefused("part-001-of-002.json");
 }
@@ -336,16 +336,16 @@ TEST_F(SavedByTwo, OtherFilesInTheFolderDoNotMatter) {
   EXPECT_TRUE(ReadParts(Disk(), folder_.path()).ok());
 }
 
-TEST(ModelFolder, NoModelIsNotFound) {
+TEST(ModelFolder, FolderWithoutAModelIsNotFound) {
   TempFolder folder;
   EXPECT_EQ(ReadParts(Disk(), folder / "absent").status().code(), absl::StatusCode::kNotFound);
-  WriteServer(folder.path(), 0);  // files without the json that a save writes last
+  WriteServer(folder.path(), 0);  // files without the JSON file that a save writes last
   const absl::Status status = ReadParts(Disk(), folder.path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(status), HasSubstr("holds no saved model"));
 }
 
-TEST(ModelFolder, PartThatIsNotWholeIsNotWritten) {
+TEST(ModelFolder, IncompletePartIsNotWritten) {
   TempFolder folder;
   ModelPart part = WriteServer(folder.path(), 1);
   part.files.erase(part.files.begin());

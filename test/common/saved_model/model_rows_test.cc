@@ -30,7 +30,7 @@ ValueLayout Layout(uint32_t dim) {
   return ValueLayout::Create(spec).value();
 }
 
-// A row without its line end; a record is whole.
+// Strips the newline from a line; leaves a record unchanged.
 std::string RowOf(const v1::SaveFormat& format, std::string bytes) {
   if (format.kind() == v1::SaveFormat::TEXT) bytes.pop_back();
   return bytes;
@@ -65,7 +65,7 @@ TEST(ModelRows, UpgradingParsersConvert) {
   }
 }
 
-TEST(ModelRows, TheAverageOfD2SumIsAConstantInText) {
+TEST(ModelRows, AverageOfD2SumIsConstantInText) {
   const v1::DenseTableSpec table =
       Dense(v1::DenseRule::ADAM_D2SUM, {"w", "avg_w", "ada_d2sum", "ada_g2sum", "mom_velocity"});
   std::string text, binary;
@@ -90,7 +90,7 @@ TEST(ModelRows, DenseColumnsAreKeptByName) {
   EXPECT_THAT(values, ElementsAre(3, 0, 1, 6, 0, 4));
 }
 
-TEST(ModelRows, SixDigitsAreOfText) {
+TEST(ModelRows, SixDigitsRequireText) {
   EXPECT_TRUE(CheckFormat(Format(v1::SaveFormat::TEXT, true)).ok());
   EXPECT_TRUE(CheckFormat(Format(v1::SaveFormat::BINARY)).ok());
   EXPECT_EQ(CheckFormat(Format(v1::SaveFormat::BINARY, true)).code(),

@@ -1,4 +1,5 @@
-// What one push does to a ctr value; expected numbers are worked out by hand (PSLib's CtrAccessor).
+// The effect of one push on a ctr value; expected numbers are computed by hand (PSLib's
+// CtrAccessor).
 #include "common/value/ctr_accessor.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr Key kKey = 77;
 
-// dim 2, SGD unless said: w -= step * g, so that every effect can be read off.
+// dim 2 and, by default, SGD: w -= step * g, so that every effect is easy to see.
 v1::TableSpec Spec() {
   v1::TableSpec spec;
   spec.set_name("ctr");
@@ -54,7 +55,7 @@ CtrPush Push(float show, float click, float embed_grad, const float* embedx_grad
   return push;
 }
 
-TEST(CtrAccessor, StatisticsGrowAndTheSlotIsKept) {
+TEST(CtrAccessor, StatisticsGrowAndTheSlotIsStored) {
   const float grad[] = {1, 1};
   CtrRow row(Spec());
   row.value[ValueLayout::kUnseenDays] = 9;
@@ -71,8 +72,8 @@ TEST(CtrAccessor, StatisticsGrowAndTheSlotIsKept) {
   EXPECT_EQ(row.value[ValueLayout::kDeltaScore], 3.5f);
 }
 
-// Shows are counted in double: a float stops counting at 2^24.
-TEST(CtrAccessor, ShowsAreCountedBeyondAFloat) {
+// Shows are counted in double: a float cannot count beyond 2^24.
+TEST(CtrAccessor, ShowsAreCountedBeyondTheRangeOfAFloat) {
   const float grad[] = {0, 0};
   CtrRow row(Spec());
   StoreDouble(&row.value[ValueLayout::kShow], 16777216.0);
@@ -124,7 +125,7 @@ TEST(CtrAccessor, ShowScaleDividesBothGradients) {
   EXPECT_FLOAT_EQ(row.embed_w(), -0.1f * 2 / 4);
   EXPECT_FLOAT_EQ(row.embedx()[0], w0 - 0.1f);
   EXPECT_FLOAT_EQ(row.embedx()[1], w1 + 0.2f);
-  EXPECT_EQ(grad[0], 4);  // the caller's gradient is its own
+  EXPECT_EQ(grad[0], 4);  // the caller's gradient is unchanged
 }
 
 TEST(CtrAccessor, NoShowsDoNotDivideByZero) {
@@ -136,7 +137,7 @@ TEST(CtrAccessor, NoShowsDoNotDivideByZero) {
   EXPECT_TRUE(std::isfinite(row.embed_w()));
 }
 
-// With PSLib's AdaGrad, embed_w and embedx each have one sum of their own.
+// With PSLib's AdaGrad, embed_w and embedx have one sum each.
 TEST(CtrAccessor, EmbedAndEmbedxHaveTheirOwnState) {
   v1::TableSpec spec = Spec();
   spec.mutable_rule()->set_kind(v1::UpdateRule::ADAGRAD_SHARED);

@@ -1,4 +1,4 @@
-// The rules for a ctr value after training, against the formulas of the header in double.
+// Compares the lifecycle of a ctr value with the formulas in the header, computed in double.
 #include "common/value/ctr_lifecycle.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ struct CtrRow {
   std::vector<float> value;
 };
 
-TEST(CtrLifecycle, DefaultsArePslibs) {
+TEST(CtrLifecycle, DefaultsAreThoseOfPslib) {
   const CtrBounds bounds{v1::CtrRules()};
   EXPECT_EQ(bounds.base_threshold, 1.5f);
   EXPECT_EQ(bounds.delta_threshold, 0.25f);
@@ -67,11 +67,11 @@ TEST(CtrLifecycle, DefaultsArePslibs) {
   EXPECT_EQ(bounds.delete_threshold, 0.8f);
   EXPECT_EQ(bounds.delete_after_unseen_days, 30.0f);
   v1::CtrRules zeros;
-  zeros.set_base_threshold(0);  // set to 0 is not unset
+  zeros.set_base_threshold(0);  // a field set to 0 is not unset
   EXPECT_EQ(CtrBounds(zeros).base_threshold, 0.0f);
 }
 
-// Score of (3, 0) is 1.5, exactly base_threshold.
+// The score of (3, 0) is 1.5, exactly base_threshold.
 TEST(CtrLifecycle, EachBoundOfADeltaSaveIsExact) {
   EXPECT_TRUE(CtrRow(Spec(), 16, 0.25f, 3, 0).IsSaved(v1::DELTA));
   EXPECT_FALSE(CtrRow(Spec(), 17, 0.25f, 3, 0).IsSaved(v1::DELTA));
@@ -79,31 +79,31 @@ TEST(CtrLifecycle, EachBoundOfADeltaSaveIsExact) {
   EXPECT_FALSE(CtrRow(Spec(), 16, 0.25f, std::nextafter(3.0, 0.0), 0).IsSaved(v1::DELTA));
 }
 
-TEST(CtrLifecycle, ABaseSaveAsksForNoDelta) {
+TEST(CtrLifecycle, BaseSaveIgnoresDeltaScore) {
   EXPECT_TRUE(CtrRow(Spec(), 16, 0, 3, 0).IsSaved(v1::BASE));
   EXPECT_FALSE(CtrRow(Spec(), 16, -0.5f, 3, 0).IsSaved(v1::BASE));
   EXPECT_FALSE(CtrRow(Spec(), 17, 9, 3, 0).IsSaved(v1::BASE));
   EXPECT_FALSE(CtrRow(Spec(), 0, 9, 2.9, 0).IsSaved(v1::BASE));
 }
 
-TEST(CtrLifecycle, OtherSavesHoldEveryValue) {
+TEST(CtrLifecycle, OtherSavesIncludeEveryValue) {
   EXPECT_TRUE(CtrRow(Spec(), 500, 0, 0, 0).IsSaved(v1::ALL));
   EXPECT_TRUE(CtrRow(Spec(), 500, 0, 0, 0).IsSaved(v1::BATCH));
 }
 
-TEST(CtrLifecycle, ASaveResetsTheDeltaOfTheRowsThatItHeld) {
+TEST(CtrLifecycle, SaveResetsTheDeltaScoreOfSavedRows) {
   for (const v1::SaveMode mode : {v1::DELTA, v1::BASE}) {
     CtrRow held(Spec(), 3, 0.5f, 3, 1), other(Spec(), 3, 0.5f, 1, 0);
     EXPECT_TRUE(held.UpdateAfterSave(mode));
     EXPECT_EQ(held.delta(), 0);
     EXPECT_EQ(held.unseen(), 3);
-    EXPECT_FALSE(held.UpdateAfterSave(mode));  // nothing is left to change
+    EXPECT_FALSE(held.UpdateAfterSave(mode));  // already reset
     EXPECT_FALSE(other.UpdateAfterSave(mode));
     EXPECT_EQ(other.delta(), 0.5f);
   }
 }
 
-TEST(CtrLifecycle, ABatchSaveAgesEveryRowAndACheckpointNone) {
+TEST(CtrLifecycle, BatchSaveAgesEveryRowAndACheckpointNone) {
   CtrRow row(Spec(), 3, 0.5f, 0, 0);
   EXPECT_TRUE(row.UpdateAfterSave(v1::BATCH));
   EXPECT_EQ(row.unseen(), 4);
@@ -112,8 +112,9 @@ TEST(CtrLifecycle, ABatchSaveAgesEveryRowAndACheckpointNone) {
   EXPECT_EQ(row.unseen(), 4);
 }
 
-TEST(CtrLifecycle, ShrinkFadesFirstAndThenDecides) {
-  // score 0.5 * show: 1.6 is kept at a threshold of 0.8, but not once it has faded to 1.568.
+TEST(CtrLifecycle, ShrinkDecaysBeforeItDecides) {
+  // The score is 0.5 * show. A show of 1.6 meets the threshold of 0.8, but not once it has decayed
+  // to 1.568.
   CtrRow gone(Spec(), 0, 0, 1.6, 0), kept(Spec(), 0, 0, 1.6 / 0.97, 0);
   EXPECT_FALSE(gone.Shrink());
   EXPECT_TRUE(kept.Shrink());
@@ -126,8 +127,8 @@ TEST(CtrLifecycle, ShrinkFadesFirstAndThenDecides) {
   EXPECT_FALSE(old.Shrink());
 }
 
-TEST(CtrLifecycle, ADayTableFadesWhereItIsReadAndStoresNothing) {
-  // 10 days back: 1.83 * 0.98^10 * 0.5 is just below 0.8 - and 2.0 above it.
+TEST(CtrLifecycle, DayTableDecaysOnReadAndStoresNothing) {
+  // 10 days back: 1.83 * 0.98^10 * 0.5 is just below 0.8; for 2.0 the result is above.
   CtrRow gone(DaySpec(), kToday - 10, 0, 1.83, 0), kept(DaySpec(), kToday - 10, 1, 2.0, 0);
   EXPECT_FALSE(gone.Shrink(kToday));
   EXPECT_TRUE(kept.Shrink(kToday));
@@ -138,16 +139,16 @@ TEST(CtrLifecycle, ADayTableFadesWhereItIsReadAndStoresNothing) {
   CtrRow base(DaySpec(), kToday - 16, 1, 3 / std::pow(0.98f, 16) + 1e-9, 0);
   EXPECT_TRUE(base.IsSaved(v1::BASE, kToday));
   EXPECT_FALSE(base.IsSaved(v1::BASE, kToday + 1));
-  EXPECT_FALSE(base.UpdateAfterSave(v1::BATCH, kToday));  // its days pass by themselves
+  EXPECT_FALSE(base.UpdateAfterSave(v1::BATCH, kToday));  // day numbers need no update
 }
 
-TEST(CtrLifecycle, ADayTableForgetsAfterItsDays) {
+TEST(CtrLifecycle, DayTableDeletesRowsUnseenForTooLong) {
   CtrRow old(DaySpec(), kToday - 30, 0, 1000, 0);
   EXPECT_TRUE(old.Shrink(kToday));
   EXPECT_FALSE(old.Shrink(kToday + 1));
 }
 
-TEST(CtrLifecycle, ADayAfterTodayIsToday) {
+TEST(CtrLifecycle, DayAfterTodayCountsAsToday) {
   CtrRow row(DaySpec(), kToday + 5, 1, 3, 0);
   EXPECT_TRUE(row.Shrink(kToday));
   EXPECT_TRUE(row.IsSaved(v1::DELTA, kToday));
@@ -156,8 +157,8 @@ TEST(CtrLifecycle, ADayAfterTodayIsToday) {
   EXPECT_EQ(row.show(), 3);
 }
 
-// A value of a table that counted has faded up to today; it goes on fading from there.
-TEST(CtrLifecycle, ACountBecomesADayAtTheNextShrink) {
+// A value with a count of days has already decayed up to today and continues from there.
+TEST(CtrLifecycle, CountBecomesADayAtTheNextShrink) {
   CtrRow row(DaySpec(), 5, 1, 8, 4);
   EXPECT_TRUE(row.IsSaved(v1::DELTA, kToday));
   EXPECT_TRUE(row.Shrink(kToday));
@@ -170,7 +171,7 @@ TEST(CtrLifecycle, ACountBecomesADayAtTheNextShrink) {
   EXPECT_NEAR(row.click(), 4 * std::pow(0.98f, 2), 1e-6);
 }
 
-TEST(CtrLifecycle, APushFadesADayTableAndGivesItToday) {
+TEST(CtrLifecycle, PushToADayTableDecaysTheValueAndStoresToday) {
   CtrRow row(DaySpec(), kToday - 3, 1, 100, 50);
   SeeCtrValue(MakeCtrRule(row.layout), kToday, row.value.data());
   EXPECT_EQ(row.unseen(), kToday);
@@ -182,7 +183,7 @@ TEST(CtrLifecycle, APushFadesADayTableAndGivesItToday) {
   EXPECT_EQ(counted.show(), 100);
 }
 
-TEST(CtrLifecycle, WithoutADayAPushResetsTheCount) {
+TEST(CtrLifecycle, PushWithoutADayResetsTheCount) {
   for (const v1::TableSpec& spec : {Spec(), DaySpec()}) {
     CtrRow row(spec, 9, 1, 100, 50);
     SeeCtrValue(MakeCtrRule(row.layout), 0, row.value.data());
@@ -191,7 +192,7 @@ TEST(CtrLifecycle, WithoutADayAPushResetsTheCount) {
   }
 }
 
-TEST(CtrLifecycle, TodayMustBeADayThatIsNoCount) {
+TEST(CtrLifecycle, TodayMustNotLookLikeACount) {
   EXPECT_TRUE(CheckDay(Spec(), 0).ok());
   EXPECT_TRUE(CheckDay(DaySpec(), kToday).ok());
   EXPECT_TRUE(CheckDay(DaySpec(), 33).ok());
@@ -202,7 +203,7 @@ TEST(CtrLifecycle, TodayMustBeADayThatIsNoCount) {
   }
 }
 
-TEST(CtrLifecycle, RulesThatMakeNoSenseAreRefused) {
+TEST(CtrLifecycle, InvalidRulesAreRefused) {
   const auto refused = [](void (*change)(v1::CtrRules*)) {
     v1::TableSpec spec = Spec();
     change(spec.mutable_ctr());

@@ -1,4 +1,4 @@
-// What a row has missed, against steps with a gradient of zero, one after another.
+// Compares deferred updates with single steps that have a zero gradient.
 #include "common/value/deferred_updates.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ struct Row {
   bool operator==(const Row&) const = default;
 };
 
-constexpr uint32_t kDim = 21;  // one block of lanes, and a part of one
+constexpr uint32_t kDim = 21;  // one whole block of lanes and a partial one
 
 RuleParams Rule(RuleKind kind, UpdateType missed) {
   RuleParams rule;
@@ -32,7 +32,7 @@ std::vector<float> SizesOf(const RuleParams& rule, uint64_t steps) {
   return sizes;
 }
 
-// A row after the first `touches` steps, each with a gradient.
+// Returns a row after the first `touches` steps, each with a gradient.
 Row Touched(const RuleParams& rule, const std::vector<float>& sizes, uint64_t touches) {
   std::mt19937 random(7);
   std::normal_distribution<float> normal(0, 0.01f);
@@ -59,7 +59,7 @@ void ApplyDeferred(const RuleParams& rule, const std::vector<float>& sizes, uint
                        row->state.data());
 }
 
-TEST(DeferredUpdates, AdamIsMadeUpToTheBit) {
+TEST(DeferredUpdates, AdamIsBitIdentical) {
   const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 300);
   for (const uint64_t missed : {1, 2, 3, 50, 198}) {
@@ -70,7 +70,7 @@ TEST(DeferredUpdates, AdamIsMadeUpToTheBit) {
   }
 }
 
-TEST(DeferredUpdates, ItDoesNotMatterInHowManyPartsTheyAreMadeUp) {
+TEST(DeferredUpdates, MayBeAppliedInAnyNumberOfParts) {
   const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 300);
   Row once = Touched(rule, sizes, 3), often = once;
@@ -80,8 +80,9 @@ TEST(DeferredUpdates, ItDoesNotMatterInHowManyPartsTheyAreMadeUp) {
   EXPECT_EQ(once, often);
 }
 
-// In double, so that what is left out shows rather than the rounding of thousands of steps.
-TEST(DeferredUpdates, AdamLeavesOutLessThanRounding) {
+// The reference is in double, so that the difference is the omitted remainder and not the rounding
+// of thousands of steps.
+TEST(DeferredUpdates, AdamOmitsLessThanARoundingError) {
   const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   EXPECT_EQ(FadingSteps(rule), 199u);
   const std::vector<float> sizes = SizesOf(rule, 20000);
@@ -105,8 +106,8 @@ TEST(DeferredUpdates, AdamLeavesOutLessThanRounding) {
   }
 }
 
-// beta1 above sqrt(beta2): a move grows against the one before it, so none may be left out.
-TEST(DeferredUpdates, AdamThatDoesNotFadeIsMadeUpWhole) {
+// beta1 above sqrt(beta2): each update is larger than the one before, so none may be omitted.
+TEST(DeferredUpdates, AdamThatDoesNotDecayIsAppliedInFull) {
   RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   rule.beta2 = 0.5f;
   EXPECT_EQ(FadingSteps(rule), 0u);
@@ -117,7 +118,7 @@ TEST(DeferredUpdates, AdamThatDoesNotFadeIsMadeUpWhole) {
   EXPECT_EQ(made_up, stepped);
 }
 
-TEST(DeferredUpdates, AVelocityIsSummedInClosedForm) {
+TEST(DeferredUpdates, VelocityIsSummedInClosedForm) {
   for (const RuleKind kind : {RuleKind::kMomentum, RuleKind::kNesterov}) {
     for (const UpdateType missed : {UpdateType::kGlobal, UpdateType::kLazyGlobal}) {
       const RuleParams rule = Rule(kind, missed);
@@ -135,7 +136,7 @@ TEST(DeferredUpdates, AVelocityIsSummedInClosedForm) {
   }
 }
 
-TEST(DeferredUpdates, AVelocityWithoutMomentumIsStill) {
+TEST(DeferredUpdates, VelocityWithoutMomentumDoesNotMove) {
   RuleParams rule = Rule(RuleKind::kMomentum, UpdateType::kGlobal);
   rule.beta1 = 0;
   const std::vector<float> sizes = SizesOf(rule, 100);
@@ -145,10 +146,10 @@ TEST(DeferredUpdates, AVelocityWithoutMomentumIsStill) {
   EXPECT_EQ(row.weight, before);
 }
 
-// HugeCTR v2.3: at a touch in step t of a row whose last was `prev`, k = t - prev:
-// w -= lr / (1 - b1) * sqrt(1 - b2^prev) / (1 - b1^prev) * (1 - b1^k) * m / (sqrt(v) + eps), the
-// gradient of `prev` included. Here that gradient's own move is made at `prev`.
-TEST(DeferredUpdates, LazyGlobalIsTheFormulaOfHugeCtr) {
+// HugeCTR v2.3, for a touch in step t of a row last touched in step `prev`, with k = t - prev:
+// w -= lr / (1 - b1) * sqrt(1 - b2^prev) / (1 - b1^prev) * (1 - b1^k) * m / (sqrt(v) + eps),
+// including the gradient of `prev`. Here the update of that gradient is applied in step `prev`.
+TEST(DeferredUpdates, LazyGlobalEqualsTheFormulaOfHugeCtr) {
   const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kLazyGlobal);
   constexpr double kRate = 0.02, kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-7f;
   std::vector<float> sizes;
@@ -176,7 +177,7 @@ TEST(DeferredUpdates, LazyGlobalIsTheFormulaOfHugeCtr) {
   }
 }
 
-TEST(DeferredUpdates, ARowThatNoStepHasTouchedStays) {
+TEST(DeferredUpdates, RowThatNoStepHasTouchedDoesNotMove) {
   for (const RuleKind kind : {RuleKind::kAdam, RuleKind::kMomentum, RuleKind::kNesterov}) {
     const RuleParams rule = Rule(kind, UpdateType::kGlobal);
     const std::vector<float> sizes = SizesOf(rule, 50);
@@ -188,8 +189,8 @@ TEST(DeferredUpdates, ARowThatNoStepHasTouchedStays) {
   }
 }
 
-// A saved model keeps its state, and begins again at step 0.
-TEST(DeferredUpdates, ARowThatWasLoadedWithItsStateMoves) {
+// A saved model keeps the state of its rows and restarts at step 0.
+TEST(DeferredUpdates, RowLoadedWithItsStateMoves) {
   const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 100);
   Row made_up = Touched(rule, sizes, 20), stepped = made_up;
@@ -202,7 +203,7 @@ TEST(DeferredUpdates, ARowThatWasLoadedWithItsStateMoves) {
   EXPECT_NE(lazy.weight, before);
 }
 
-TEST(DeferredUpdates, ARowThatIsAheadOfTheStepStays) {
+TEST(DeferredUpdates, RowAheadOfTheStepDoesNotMove) {
   const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 50);
   Row row = Touched(rule, sizes, 20), before = row;
@@ -211,14 +212,14 @@ TEST(DeferredUpdates, ARowThatIsAheadOfTheStepStays) {
   EXPECT_EQ(row, before);
 }
 
-TEST(DeferredUpdates, OnlyTablesThatMakeUpStepsCountThem) {
+TEST(DeferredUpdates, OnlyTheirTablesStoreTheLastStep) {
   EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, UpdateType::kLocal), 8), 16u);
   EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, UpdateType::kGlobal), 8), 17u);
   EXPECT_EQ(RowStateFloats(Rule(RuleKind::kNesterov, UpdateType::kLazyGlobal), 8), 9u);
   EXPECT_EQ(RowStateFloats(Rule(RuleKind::kAdam, UpdateType::kGlobal), 0), 0u);
 }
 
-TEST(DeferredUpdates, PowersAreThoseOfTheNumber) {
+TEST(DeferredUpdates, PowersAreExactToAFloat) {
   EXPECT_EQ(PowerOf(0.5f, 0), 1.0f);
   EXPECT_EQ(PowerOf(0.5f, 10), 0x1p-10f);
   EXPECT_EQ(PowerOf(0.999f, 12345), static_cast<float>(std::pow(double{0.999f}, 12345)));

@@ -1,4 +1,4 @@
-// Identity of schemas, what differs between two, and the names of tables.
+// Identity and comparison of schemas, and the names of tables.
 #include "common/value/schema.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 v1::Schema TwoTables() {
-  // gcc 12 warns, wrongly, where a literal becomes an element of a repeated field (its bug 105651).
+  // gcc 12 warns wrongly if a literal becomes an element of a repeated field (gcc bug 105651).
   const std::string w = "w", m = "m";
   v1::Schema schema;
   v1::TableSpec* deep = schema.add_tables();
@@ -31,18 +31,18 @@ v1::Schema TwoTables() {
   return schema;
 }
 
-TEST(Schema, EmptyHasHashZeroAndNoOtherHas) {
+TEST(Schema, OnlyTheEmptySchemaHasHashZero) {
   EXPECT_EQ(SchemaHash(v1::Schema()), 0u);
   EXPECT_NE(SchemaHash(TwoTables()), 0u);
 }
 
-TEST(Schema, HashSurvivesTheWire) {
+TEST(Schema, HashSurvivesSerialization) {
   v1::Schema copy;
   ASSERT_TRUE(copy.ParseFromString(TwoTables().SerializeAsString()));
   EXPECT_EQ(SchemaHash(copy), SchemaHash(TwoTables()));
 }
 
-TEST(Schema, EveryChangeHasAnotherHashAndIsNamed) {
+TEST(Schema, EveryChangeChangesTheHashAndIsNamed) {
   const struct {
     std::function<void(v1::Schema&)> change;
     const char* difference;
@@ -56,20 +56,21 @@ TEST(Schema, EveryChangeHasAnotherHashAndIsNamed) {
       {[](v1::Schema& s) { s.mutable_tables(0)->mutable_initializer()->set_range(0.1f); },
        "table 'deep': initializer.range is 0.05 here and 0.1 there"},
       {[](v1::Schema& s) { s.mutable_tables(0)->mutable_rule()->set_epsilon(1); },
-       "table 'deep': rule is set there and not here"},
+       "table 'deep': rule is set there but not here"},
       {[](v1::Schema& s) { s.mutable_tables(0)->clear_initializer(); },
-       "table 'deep': initializer is set here and not there"},
+       "table 'deep': initializer is set here but not there"},
       {[](v1::Schema& s) { s.mutable_tables(0)->set_name("deeper"); },
        "table 0 is called 'deep' here and 'deeper' there"},
       {[](v1::Schema& s) { s.mutable_tables()->RemoveLast(); },
-       "table 'wide' is here and not there"},
+       "table 'wide' exists here but not there"},
       {[](v1::Schema& s) { s.add_tables()->set_name("more"); },
-       "table 'more' is there and not here"},
+       "table 'more' exists there but not here"},
       {[](v1::Schema& s) { s.mutable_dense_tables(0)->set_rows(101); },
        "dense table 'dense': rows is 100 here and 101 there"},
       {[](v1::Schema& s) { s.mutable_dense_tables(0)->add_columns(std::string("v")); },
        "dense table 'dense': columns is [\"w\", \"m\"] here and [\"w\", \"m\", \"v\"] there"},
-      {[](v1::Schema& s) { s.clear_dense_tables(); }, "dense table 'dense' is here and not there"},
+      {[](v1::Schema& s) { s.clear_dense_tables(); },
+       "dense table 'dense' exists here but not there"},
   };
   for (const auto& c : cases) {
     v1::Schema changed = TwoTables();
@@ -80,7 +81,7 @@ TEST(Schema, EveryChangeHasAnotherHashAndIsNamed) {
   EXPECT_EQ(SchemaDifference(TwoTables(), TwoTables()), "");
 }
 
-TEST(Schema, RefusesTablesThatCannotBe) {
+TEST(Schema, RefusesInvalidTables) {
   ASSERT_TRUE(CheckSchema(TwoTables()).ok());
   const struct {
     std::function<void(v1::Schema&)> change;
@@ -103,7 +104,7 @@ TEST(Schema, RefusesTablesThatCannotBe) {
   }
 }
 
-TEST(Names, PlainOnesOnly) {
+TEST(Names, MustBePlain) {
   for (const char* name : {"a", "deep", "9", "A.b_c-d", "a..b"}) {
     EXPECT_TRUE(CheckName(name).ok()) << name;
   }
@@ -116,7 +117,7 @@ TEST(Names, PlainOnesOnly) {
   EXPECT_FALSE(CheckName(std::string("a\0b", 3)).ok());
 }
 
-TEST(Schema, ADenseRuleHasItsOwnColumnsAndConstants) {
+TEST(Schema, DenseRuleRequiresItsColumnsAndConstants) {
   const auto schema = [](v1::DenseRule::Kind kind, const std::vector<std::string>& columns) {
     v1::Schema out;
     v1::DenseTableSpec* table = out.add_dense_tables();
@@ -158,8 +159,8 @@ TEST(Schema, ADenseRuleHasItsOwnColumnsAndConstants) {
   EXPECT_FALSE(CheckSchema(unknown).ok());
 }
 
-// Servers create tables for any caller: no product of what they are asked for may wrap.
-TEST(CheckSchema, RefusesDenseTablesThatNoServerCouldHold) {
+// Servers create tables for any caller, so no product of the requested sizes may wrap around.
+TEST(CheckSchema, RefusesDenseTablesThatNoServerCanHold) {
   for (const uint64_t rows :
        {(uint64_t{1} << 63) + 1024, ~uint64_t{0}, uint64_t{1} << 34, kMaxDenseCells / 2 + 1}) {
     v1::Schema schema = TwoTables();
@@ -178,14 +179,14 @@ TEST(CheckSchema, RefusesDenseTablesThatNoServerCouldHold) {
   EXPECT_FALSE(CheckSchema(schema).ok());
 }
 
-TEST(CheckSchema, RefusesTablesWithoutNumberAndNamesWithoutEnd) {
+TEST(CheckSchema, RefusesTooManyTablesAndOverlongNames) {
   v1::Schema schema;
   for (int i = 0; i <= kMaxTables; ++i) {
     v1::TableSpec* table = schema.add_tables();
     table->set_name(absl::StrCat("t", i));
     table->set_dim(1);
   }
-  EXPECT_THAT(std::string(CheckSchema(schema).message()), HasSubstr("at most 1024"));
+  EXPECT_THAT(std::string(CheckSchema(schema).message()), HasSubstr("the limit is 1024"));
   schema.mutable_tables()->RemoveLast();
   EXPECT_EQ(CheckSchema(schema), absl::OkStatus());
   schema = TwoTables();

@@ -1,4 +1,5 @@
-// Keys to shards to servers: the remainder without a division, and spec/003 section 1.6's example.
+// Mapping of keys to shards and servers: the modulus without a division, and the example of
+// spec/003 section 1.6.
 #include "common/value/shard_map.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +52,7 @@ TEST(FastModulus, IsTheRemainderForManyKeys) {
 }
 
 // spec/003 section 1.6: 1950 shards on 15 servers; server 7 holds 130: 7, 22, 37, 52, 67 ...
-TEST(ShardMap, ServerSevenOfFifteenIsThatOfTheSpec) {
+TEST(ShardMap, ServerSevenOfFifteenMatchesTheSpec) {
   const ShardMap map = ShardMap::Create(1950, 15).value();
   EXPECT_EQ(map.local_shard_num(7), 130u);
   const ShardIndex expected[] = {7, 22, 37, 52, 67, 82, 97, 112};
@@ -63,7 +64,7 @@ TEST(ShardMap, ServerSevenOfFifteenIsThatOfTheSpec) {
   EXPECT_EQ(map.local_index(22), 1u);
 }
 
-TEST(ShardMap, EveryShardHasOneServerAndOnePlaceThere) {
+TEST(ShardMap, EveryShardHasOneServerAndOneLocalIndex) {
   for (const uint32_t shard_num : {1u, 2u, 7u, 64u, 100u}) {
     for (uint32_t server_num = 1; server_num <= shard_num; ++server_num) {
       const ShardMap map = ShardMap::Create(shard_num, server_num).value();
@@ -90,7 +91,7 @@ TEST(ShardMap, ShardOfAKeyDoesNotDependOnTheServers) {
   }
 }
 
-TEST(ShardMap, HashTellsMapsApart) {
+TEST(ShardMap, HashDistinguishesMaps) {
   std::set<uint64_t> hashes;
   for (const auto& [shards, servers] :
        {std::pair{64, 1}, {64, 2}, {64, 3}, {128, 2}, {6, 4}, {64, 11}, {641, 1}}) {
@@ -101,7 +102,7 @@ TEST(ShardMap, HashTellsMapsApart) {
   EXPECT_EQ(ShardMap::Create(64, 2)->hash(), ShardMap::Create(64, 2)->hash());
 }
 
-TEST(ShardMap, RefusesWhatCannotBe) {
+TEST(ShardMap, RefusesInvalidNumbers) {
   for (const auto& [shards, servers] : {std::pair{64, 0}, {0, 0}, {0, 1}, {4, 5}, {65537, 1}}) {
     EXPECT_EQ(ShardMap::Create(shards, servers).status().code(), absl::StatusCode::kInvalidArgument)
         << shards << " " << servers;

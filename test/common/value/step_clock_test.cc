@@ -29,7 +29,7 @@ std::vector<float> Sizes(const StepSizes& sizes) {
   return {sizes.sizes(), sizes.sizes() + sizes.step()};
 }
 
-TEST(StepSizes, AreThoseOfTheRuleAndTheSchedule) {
+TEST(StepSizes, FollowTheRuleAndTheSchedule) {
   StepSizes sizes(GlobalAdam());
   sizes.Advance(20, Schedule(0.1), 0.5);
   ASSERT_EQ(sizes.step(), 20u);
@@ -38,7 +38,7 @@ TEST(StepSizes, AreThoseOfTheRuleAndTheSchedule) {
   }
 }
 
-TEST(StepSizes, AreKeptAsTheFewRatesThatTheyFollow) {
+TEST(StepSizes, AreStoredAsTheSchedulesThatTheyFollow) {
   StepSizes sizes(GlobalAdam());
   for (uint64_t t = 1; t <= 30; ++t) sizes.Advance(t, Schedule(0.1), t <= 12 ? 1.0 : 0.1);
   for (uint64_t t = 31; t <= 40; ++t) sizes.Advance(t, Schedule(0.2), 0.1);
@@ -47,7 +47,7 @@ TEST(StepSizes, AreKeptAsTheFewRatesThatTheyFollow) {
   EXPECT_EQ(sizes.history().segments(2).from_step(), 31u);
 }
 
-TEST(StepSizes, ComeBackFromTheirHistory) {
+TEST(StepSizes, AreRestoredFromTheirHistory) {
   StepSizes sizes(GlobalAdam());
   for (uint64_t t = 1; t <= 40; ++t) sizes.Advance(t, Schedule(0.1), t <= 12 ? 1.0 : 0.3);
   StepSizes again(GlobalAdam());
@@ -59,8 +59,8 @@ TEST(StepSizes, ComeBackFromTheirHistory) {
   EXPECT_EQ(again.history().SerializeAsString(), sizes.history().SerializeAsString());
 }
 
-// A run that goes back to an earlier step: what came after it is forgotten.
-TEST(StepSizes, ComeBackUpToAnEarlierStep) {
+// A run that returns to an earlier step forgets the later ones.
+TEST(StepSizes, AreRestoredUpToAnEarlierStep) {
   StepSizes sizes(GlobalAdam());
   for (uint64_t t = 1; t <= 40; ++t) sizes.Advance(t, Schedule(0.1), t <= 12 ? 1.0 : 0.3);
   StepSizes early(GlobalAdam());
@@ -72,14 +72,14 @@ TEST(StepSizes, ComeBackUpToAnEarlierStep) {
   EXPECT_EQ(Sizes(early), first);
 }
 
-TEST(StepSizes, StepsOfAnUnknownRateAreOfSizeZero) {
+TEST(StepSizes, StepsWithAnUnknownRateHaveSizeZero) {
   StepSizes sizes(GlobalAdam());
   sizes.Restore(v1::RateHistory(), 5);
   sizes.Advance(6, Schedule(0.1), 1);
   ASSERT_EQ(sizes.step(), 6u);
   EXPECT_EQ(sizes.sizes()[4], 0.0f);
   EXPECT_GT(sizes.sizes()[5], 0.0f);
-  StepSizes again(GlobalAdam());  // from the history of the one rate that is known
+  StepSizes again(GlobalAdam());  // from the history with the one known rate
   again.Restore(sizes.history(), 6);
   EXPECT_EQ(Sizes(again), Sizes(sizes));
 }
@@ -96,7 +96,7 @@ v1::TableSpec Spec(v1::UpdateRule::Missed missed) {
   return spec;
 }
 
-TEST(RowReader, BringsRowsUpToTheClock) {
+TEST(RowReader, AppliesDeferredUpdatesUpToTheClock) {
   const ValueLayout layout = ValueLayout::Create(Spec(v1::UpdateRule::GLOBAL)).value();
   ASSERT_EQ(layout.full_floats(), 10u);
   EXPECT_EQ(layout.FieldNames(true).back(), "last_step");
@@ -104,7 +104,7 @@ TEST(RowReader, BringsRowsUpToTheClock) {
   sizes.Advance(30, Schedule(0.1), 1);
   v1::StepClock clock;
   clock.set_step(30);
-  clock.add_rates();                     // table 0 asks for nothing
+  clock.add_rates();                     // table 0 has no deferred updates
   *clock.add_rates() = sizes.history();  // table 1
   const std::vector<float> row = {1, 2, 3, 0.1f, 0.2f, -0.1f, 0.01f, 0.02f, 0.03f, 12};
   std::vector<float> value = row, expected = row;
@@ -115,11 +115,11 @@ TEST(RowReader, BringsRowsUpToTheClock) {
   EXPECT_EQ(value, expected);
   EXPECT_NE(value[0], row[0]);
   EXPECT_EQ(value[9], 30.0f);
-  reader.BringUp(value.data());  // nothing is left to make up
+  reader.BringUp(value.data());  // no update is left
   EXPECT_EQ(value, expected);
 }
 
-TEST(RowReader, LeavesRowsOfOtherTablesAlone) {
+TEST(RowReader, DoesNotChangeRowsOfOtherTables) {
   const ValueLayout layout = ValueLayout::Create(Spec(v1::UpdateRule::LOCAL)).value();
   v1::StepClock clock;
   clock.set_step(30);
@@ -131,7 +131,7 @@ TEST(RowReader, LeavesRowsOfOtherTablesAlone) {
   EXPECT_EQ(value, std::vector<float>(layout.full_floats(), 0.5f));
 }
 
-TEST(RowReader, MarksRowsAsOfAStep) {
+TEST(RowReader, MarkRowStoresTheStep) {
   const ValueLayout layout = ValueLayout::Create(Spec(v1::UpdateRule::LAZY_GLOBAL)).value();
   std::vector<float> value(layout.full_floats(), 0.5f);
   MarkRow(layout, 7, value.data());
@@ -139,7 +139,7 @@ TEST(RowReader, MarksRowsAsOfAStep) {
   EXPECT_EQ(value[layout.full_floats() - 2], 0.5f);
 }
 
-TEST(ValueLayout, OnlyRulesWithAMemoryMoveUntouchedRows) {
+TEST(ValueLayout, OnlyRulesWithMomentumMoveUntouchedRows) {
   v1::TableSpec spec = Spec(v1::UpdateRule::GLOBAL);
   spec.mutable_rule()->set_kind(v1::UpdateRule::SGD);
   EXPECT_EQ(ValueLayout::Create(spec).status().code(), absl::StatusCode::kInvalidArgument);
@@ -151,8 +151,8 @@ TEST(ValueLayout, OnlyRulesWithAMemoryMoveUntouchedRows) {
   EXPECT_FALSE(ValueLayout::Create(spec).ok());
 }
 
-// What a clock says becomes memory and time of whoever reads rows by it.
-TEST(CheckStepClock, RefusesClocksThatNoTrainingReaches) {
+// The contents of a clock determine the memory and the time that its readers need.
+TEST(CheckStepClock, RefusesClocksThatNoTrainingProduces) {
   v1::Schema schema;
   schema.add_tables();
   v1::StepClock good;
@@ -162,7 +162,7 @@ TEST(CheckStepClock, RefusesClocksThatNoTrainingReaches) {
   history->add_segments()->set_from_step(50);
   EXPECT_EQ(CheckStepClock(good, schema), absl::OkStatus());
   EXPECT_EQ(CheckStepClock(v1::StepClock(), schema), absl::OkStatus());
-  v1::StepClock went_back = good;  // to its best epoch
+  v1::StepClock went_back = good;  // returned to the best epoch
   went_back.set_step(40);
   went_back.mutable_rates(0)->add_segments()->set_from_step(41);
   EXPECT_EQ(CheckStepClock(went_back, schema), absl::OkStatus());

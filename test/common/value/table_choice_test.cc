@@ -19,7 +19,7 @@ v1::Schema SchemaOf(uint32_t dim, uint64_t dense_rows) {
     v1::DenseTableSpec& table = *schema.add_dense_tables();
     table.set_name(name);
     table.set_rows(name == std::string("dense") ? dense_rows : 6);
-    table.add_columns(std::string("w"));  // gcc 12 warns of a bare literal
+    table.add_columns(std::string("w"));  // gcc 12 warns about a bare literal
   }
   return schema;
 }
@@ -30,14 +30,14 @@ std::vector<std::string> LeftOut(const TableChoice& choice) {
   return names;
 }
 
-TEST(TableChoice, EqualTablesAreAllRead) {
+TEST(TableChoice, AllEqualTablesAreRead) {
   const TableChoice choice = ChooseTables(SchemaOf(4, 9), SchemaOf(4, 9), {}, false);
   EXPECT_EQ(choice.difference, "");
   EXPECT_TRUE(choice.left_out.empty());
   EXPECT_TRUE(choice.Reads("deep") && choice.Reads("dense_state"));
 }
 
-TEST(TableChoice, AnotherDimIsCuredByAnUpgradeThatLeavesTheDenseTableOut) {
+TEST(TableChoice, UpgradeConvertsAnotherDimAndLeavesTheDenseTableOut) {
   const TableChoice strict = ChooseTables(SchemaOf(8, 17), SchemaOf(4, 9), {}, false);
   EXPECT_THAT(strict.difference, HasSubstr("dim is 8 here and 4 there"));
   EXPECT_TRUE(strict.upgrade_cures);
@@ -53,35 +53,35 @@ TEST(TableChoice, OnlyTheNamedTablesCount) {
   v1::Schema there = SchemaOf(4, 9);
   there.mutable_tables(1)->set_name("older");
   const TableChoice all = ChooseTables(SchemaOf(4, 17), there, {}, true);
-  EXPECT_THAT(all.difference, HasSubstr("table 'wide' is here and not there"));
+  EXPECT_THAT(all.difference, HasSubstr("table 'wide' exists here but not there"));
   const TableChoice choice =
       ChooseTables(SchemaOf(4, 17), there, {"dense_state", "deep", "deep"}, false);
   EXPECT_EQ(choice.difference, "");
   EXPECT_EQ(LeftOut(choice), (std::vector<std::string>{"wide", "dense"}));
 }
 
-TEST(TableChoice, ANameThatIsNotThereIsRefusedWithThoseThatAre) {
+TEST(TableChoice, UnknownNameIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(ChooseTables(SchemaOf(4, 9), SchemaOf(4, 9), {"deeep"}, true).difference,
-              HasSubstr("no table 'deeep' is here, only deep, wide, dense, dense_state"));
+              HasSubstr("no table 'deeep' here, only deep, wide, dense, dense_state"));
   v1::Schema there = SchemaOf(4, 9);
   there.mutable_tables()->RemoveLast();
   EXPECT_THAT(ChooseTables(SchemaOf(4, 9), there, {"wide"}, true).difference,
-              HasSubstr("no table 'wide' is there, only deep, dense"));
+              HasSubstr("no table 'wide' there, only deep, dense"));
 }
 
-TEST(TableChoice, ADenseTableThatIsAskedForMustFit) {
+TEST(TableChoice, RequestedDenseTableMustFit) {
   const TableChoice choice = ChooseTables(SchemaOf(4, 17), SchemaOf(4, 9), {"dense"}, true);
   EXPECT_THAT(choice.difference, HasSubstr("17 rows here and 9 there"));
   EXPECT_FALSE(ChooseTables(SchemaOf(4, 17), SchemaOf(4, 9), {"dense"}, false).upgrade_cures);
 }
 
-TEST(TableChoice, AnotherAccessorIsNotCured) {
+TEST(TableChoice, UpgradeDoesNotConvertTheAccessor) {
   v1::Schema here = SchemaOf(4, 9);
   here.mutable_tables(1)->set_accessor(v1::TableSpec::CTR);
   const TableChoice choice = ChooseTables(here, SchemaOf(4, 9), {}, false);
   EXPECT_FALSE(choice.upgrade_cures);
   EXPECT_THAT(ChooseTables(here, SchemaOf(4, 9), {}, true).difference,
-              HasSubstr("table 'wide' has another accessor"));
+              HasSubstr("table 'wide' has a different accessor"));
 }
 
 }  // namespace

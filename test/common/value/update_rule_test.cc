@@ -1,4 +1,4 @@
-// Every update rule against its formula in double precision, and against steps done by hand.
+// Compares every update rule with its formula in double precision and with steps computed by hand.
 #include "common/value/update_rule.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-// One step in double, written from the papers and reference sources, not from update_rule.h.
+// One step in double, derived from the papers and reference sources, not from update_rule.h.
 struct DoubleStep {
   std::vector<double> weight, state;
 };
@@ -31,7 +31,7 @@ DoubleStep Reference(const RuleParams& rule, double lr, uint64_t t, const std::v
         out.state[i] += gi * gi;
         out.weight[i] -= lr * gi / (std::sqrt(g0 + out.state[i]) + eps);
         break;
-      case RuleKind::kAdagradShared:  // PSLib SparseAdaGradSGDRule, the sum before this step
+      case RuleKind::kAdagradShared:  // PSLib SparseAdaGradSGDRule, with the sum before this step
         out.weight[i] -= lr * gi * std::sqrt(g0 / (g0 + state[0]));
         break;
       case RuleKind::kAdagradStd:  // PSLib StdAdaGradSGDRule
@@ -51,7 +51,7 @@ DoubleStep Reference(const RuleParams& rule, double lr, uint64_t t, const std::v
         out.state[i] = b1 * out.state[i] - lr * gi;
         out.weight[i] += out.state[i];
         break;
-      case RuleKind::kNesterov:  // Sutskever et al. 2013, at the point that the gradient is taken
+      case RuleKind::kNesterov:  // Sutskever et al. 2013, at the point of the gradient
         out.state[i] = b1 * state[i] - lr * gi;
         out.weight[i] += -b1 * state[i] + (1 + b1) * out.state[i];
         break;
@@ -97,9 +97,9 @@ TEST_P(EveryRule, FollowsItsFormulaInDouble) {
         const std::vector<float> before = w;
         ApplyRule(rule, StepSize(rule, 0.01, t), n, g.data(), w.data(), state.data());
         for (uint32_t i = 0; i < n; ++i) {
-          // A few roundings of float: of the step, and of the weight.
+          // The tolerance is a few float roundings, of the step and of the weight.
           const double step = std::fabs(expected.weight[i] - before[i]);
-          // A step of Nesterov's is the difference of two velocities.
+          // A Nesterov step is the difference of two velocities.
           const double parts = rule.kind == RuleKind::kNesterov ? 2.4e-7 * std::fabs(state[i]) : 0;
           ASSERT_NEAR(w[i], expected.weight[i],
                       1e-6 * step + 1.2e-7 * std::fabs(before[i]) + parts + 1e-30)
@@ -124,7 +124,7 @@ TEST_P(EveryRule, ZeroGradientOnNewRowKeepsItFinite) {
   EXPECT_EQ(w[1], -0.5f);
 }
 
-TEST_P(EveryRule, NoWeightsMeanNoStateAndNoWork) {
+TEST_P(EveryRule, WithoutWeightsHasNoStateAndDoesNothing) {
   RuleParams rule;
   rule.kind = GetParam();
   EXPECT_EQ(RuleStateFloats(rule.kind, 0), 0u);
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(UpdateRule, EveryRule,
                                          RuleKind::kNesterov),
                          NameOfRule);
 
-// The weight after each gradient of `grads`, one weight beginning at 1.
+// The weight after each gradient of `grads`, for one weight that starts at 1.
 std::vector<float> Steps(RuleParams rule, double lr, const std::vector<float>& grads) {
   std::vector<float> out, state(RuleStateFloats(rule.kind, 1));
   float w = 1;
@@ -155,7 +155,7 @@ std::vector<float> Steps(RuleParams rule, double lr, const std::vector<float>& g
   return out;
 }
 
-// Under a constant gradient both corrected means are exact, so each step is the learning rate.
+// With a constant gradient both corrected means are exact, so each step equals the learning rate.
 TEST(Adam, ConstantGradientStepsByTheLearningRate) {
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
@@ -177,16 +177,16 @@ TEST(Adam, TwoStepsOfTheTextbook) {
   EXPECT_NEAR(w[1], 0.9 + 0.1 * (0.11 / 0.19) / std::sqrt(0.004999 / 0.001999), 2e-6);
 }
 
-// HugeCTR puts epsilon beside the uncorrected root: at t = 1 the step is
+// HugeCTR adds epsilon to the uncorrected root: at t = 1 the step is
 // lr * sqrt(.001) / .1 * .1 g / (sqrt(.001) |g| + eps), so eps = sqrt(.001) |g| halves it.
-TEST(Adam, EpsilonStandsOutsideTheRootAndIsNotCorrected) {
+TEST(Adam, EpsilonIsOutsideTheRootAndNotCorrected) {
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
   rule.epsilon = static_cast<float>(std::sqrt(0.001));
   EXPECT_NEAR(Steps(rule, 0.1, {1})[0], 0.95, 1e-6);
 }
 
-TEST(Adagrad, SumsFirstThenSteps) {
+TEST(Adagrad, UpdatesTheSumBeforeTheStep) {
   RuleParams rule;
   rule.kind = RuleKind::kAdagrad;
   rule.initial_g2sum = 0;
@@ -195,14 +195,14 @@ TEST(Adagrad, SumsFirstThenSteps) {
   EXPECT_NEAR(w[1], 0.9 - 0.1 * 4 / 5, 1e-6);
 }
 
-TEST(Adagrad, SumsBeginWithTheInitialOne) {
+TEST(Adagrad, SumStartsAtTheInitialValue) {
   RuleParams rule;
   rule.kind = RuleKind::kAdagrad;
   rule.initial_g2sum = 7;
   EXPECT_NEAR(Steps(rule, 0.1, {3})[0], 1 - 0.1 * 3 / 4, 1e-6);
 }
 
-TEST(Momentum, KeepsAShareOfTheLastStep) {
+TEST(Momentum, KeepsAFractionOfTheLastStep) {
   RuleParams rule;
   rule.kind = RuleKind::kMomentum;
   rule.beta1 = 0.5f;
@@ -230,10 +230,10 @@ TEST(Ftrl, FollowsAlgorithmOneByHand) {
   EXPECT_NEAR(Steps(rule, 0.1, {2})[0], 15.0 / 35, 1e-6);
   rule.lambda1 = 18.5f;
   EXPECT_EQ(Steps(rule, 0.1, {2})[0], 0.0f) << "|z| does not exceed lambda1";
-  EXPECT_EQ(Steps(rule, 0.0, {2})[0], 1.0f) << "a rate of zero is no step";
+  EXPECT_EQ(Steps(rule, 0.0, {2})[0], 1.0f) << "a learning rate of zero must not move the weight";
 }
 
-// Rounded sums of squares make z, a difference, less exact than the other rules' states.
+// z is a difference of rounded sums of squares and therefore less exact than other rules' states.
 TEST(Ftrl, FollowsItsFormulaInDouble) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
@@ -273,7 +273,7 @@ TEST(AdagradShared, StepsWithTheOldSumAndAddsTheMeanSquare) {
   EXPECT_EQ(state[0], 5.0f);
 }
 
-TEST(AdagradStd, KeepsASumForEachWeight) {
+TEST(AdagradStd, KeepsOneSumPerWeight) {
   RuleParams rule;
   rule.kind = RuleKind::kAdagradStd;
   const std::vector<float> w = Steps(rule, 0.05, {2, 2});
@@ -293,7 +293,7 @@ TEST(StepSize, IsTheLearningRateExceptForAdam) {
   EXPECT_EQ(StepSize(rule, 0.1, 3), 0.1f);
   rule.kind = RuleKind::kAdam;
   EXPECT_NEAR(StepSize(rule, 0.1, 1), 0.1 * std::sqrt(0.001) / 0.1, 1e-6);
-  EXPECT_NEAR(StepSize(rule, 0.1, 1000000), 0.1, 1e-8);  // corrections have faded
+  EXPECT_NEAR(StepSize(rule, 0.1, 1000000), 0.1, 1e-8);  // the corrections have vanished
 }
 
 }  // namespace

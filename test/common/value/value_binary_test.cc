@@ -1,4 +1,4 @@
-// The binary form of rows: its golden bytes, its round trip, and what it refuses.
+// The binary form of rows: golden bytes, the round trip, and refusals.
 #include "common/value/value_binary.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ std::string Hex(const std::string& bytes) {
   return absl::BytesToHexString(bytes);
 }
 
-TEST(ValueBinary, EmbeddingRecordIsThatOfTheFormat) {
+TEST(ValueBinary, EmbeddingRecordMatchesTheFormat) {
   const float value[] = {1.0f, -2.5f};
   std::string record;
   AppendValueRecord(Layout(v1::TableSpec::EMBEDDING, 2, v1::UpdateRule::SGD), 0x1122334455667788,
@@ -41,7 +41,7 @@ TEST(ValueBinary, EmbeddingRecordIsThatOfTheFormat) {
             "0000803f000020c0");
 }
 
-TEST(ValueBinary, CtrRecordEndsBeforeAnEmbedxThatDoesNotExist) {
+TEST(ValueBinary, CtrRecordEndsBeforeAnAbsentEmbedx) {
   const ValueLayout layout = Layout(v1::TableSpec::CTR, 2);
   std::vector<float> value(layout.full_floats());
   layout.Initialize(1, value.data());
@@ -64,7 +64,7 @@ TEST(ValueBinary, CtrRecordEndsBeforeAnEmbedxThatDoesNotExist) {
   EXPECT_EQ(full[0], 4 + 8 + 14 * 4);
 }
 
-TEST(ValueBinary, DenseRecordIsThatOfTheFormat) {
+TEST(ValueBinary, DenseRecordMatchesTheFormat) {
   std::string record;
   AppendDenseRecord(7, {1.0f, 2.0f}, &record);
   EXPECT_EQ(Hex(record), "1400000007000000000000000000803f00000040");
@@ -83,7 +83,7 @@ TEST(ValueBinary, ReadsBackTheSameBits) {
       if (layout.is_ctr()) {
         StoreDouble(&value[ValueLayout::kShow], 1.0 / 3 * row);
         StoreDouble(&value[ValueLayout::kClick], 1e-300);
-        StoreU64(&value[layout.uid_index()], ~uint64_t{0});  // NaN, were it a float
+        StoreU64(&value[layout.uid_index()], ~uint64_t{0});  // would be NaN as a float
       }
       const Key key = random();
       std::string record;
@@ -100,7 +100,7 @@ TEST(ValueBinary, ReadsBackTheSameBits) {
   }
 }
 
-TEST(ValueBinary, RefusesLengthsThatAreNotItsOwn) {
+TEST(ValueBinary, RefusesWrongLengths) {
   const ValueLayout layout = Layout(v1::TableSpec::CTR, 2);
   std::vector<float> value(layout.full_floats(), 1.0f), read(layout.full_floats());
   Key key = 0;
@@ -112,15 +112,15 @@ TEST(ValueBinary, RefusesLengthsThatAreNotItsOwn) {
   };
   std::string record;
   AppendValueRecord(layout, 5, value.data(), true, &record);
-  EXPECT_THAT(parse(record.substr(0, record.size() - 4)), HasSubstr("says that it has 68"));
-  EXPECT_THAT(parse(record + "abcd"), HasSubstr("says that it has 68"));
-  EXPECT_THAT(parse(""), HasSubstr("says that it has 0"));
+  EXPECT_THAT(parse(record.substr(0, record.size() - 4)), HasSubstr("states a length of 68"));
+  EXPECT_THAT(parse(record + "abcd"), HasSubstr("states a length of 68"));
+  EXPECT_THAT(parse(""), HasSubstr("states a length of 0"));
   record.clear();
   AppendDenseRecord(5, {1, 2, 3}, &record);
   EXPECT_THAT(parse(record), HasSubstr("key 5 has 3 cells; a value has 14, or 11 without embedx"));
 }
 
-TEST(ValueBinary, RefusesWhatIsNotFiniteNamingTheCell) {
+TEST(ValueBinary, RefusesNonFiniteCellsByName) {
   const ValueLayout layout = Layout(v1::TableSpec::CTR, 2);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto error = [&](void (*spoil)(float*)) {
@@ -147,14 +147,14 @@ TEST(ValueBinary, RefusesWhatIsNotFiniteNamingTheCell) {
   EXPECT_EQ(values.size(), 1u);
 }
 
-TEST(ValueBinary, DenseRowsComeInOrder) {
+TEST(ValueBinary, DenseRowsMustBeInOrder) {
   std::string record;
   AppendDenseRecord(3, {1, 2}, &record);
   std::vector<float> values;
   EXPECT_TRUE(ParseDenseRecord(record, 3, 2, &values).ok());
   EXPECT_THAT(values, ::testing::ElementsAre(1, 2));
   EXPECT_THAT(std::string(ParseDenseRecord(record, 4, 2, &values).message()),
-              HasSubstr("row 3 is in the place of row 4"));
+              HasSubstr("found row 3 in place of row 4"));
   EXPECT_THAT(std::string(ParseDenseRecord(record, 3, 5, &values).message()),
               HasSubstr("2 cells instead of 5"));
   EXPECT_EQ(values.size(), 2u);

@@ -1,4 +1,4 @@
-// Where the fields of a value lie, and the values that rows begin with.
+// The layout of a value, and the initial values of rows.
 #include "common/value/value_layout.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ v1::TableSpec Spec(v1::TableSpec::Accessor accessor, uint32_t dim, v1::UpdateRul
 }
 
 // spec/003 section 3.2, DownpourCtrFeatureValue: dim(D) = 12 + D and the index functions.
-TEST(ValueLayout, CtrWithSharedAdagradIsTheSpecsTable) {
+TEST(ValueLayout, CtrWithSharedAdagradMatchesTheSpec) {
   for (uint32_t dim : {1u, 8u, 64u}) {
     const ValueLayout layout =
         ValueLayout::Create(Spec(v1::TableSpec::CTR, dim, v1::UpdateRule::ADAGRAD_SHARED)).value();
@@ -56,10 +56,10 @@ TEST(ValueLayout, CtrWithSharedAdagradIsTheSpecsTable) {
   }
 }
 
-TEST(ValueLayout, StateTakesTheFloatsOfItsRule) {
+TEST(ValueLayout, StateHasTheSizeThatItsRuleNeeds) {
   const struct {
     v1::UpdateRule::Kind kind;
-    uint32_t of_one, of_dim;  // floats of state of one weight, and of 4
+    uint32_t of_one, of_dim;  // state floats for one weight, and for 4
   } rules[] = {{v1::UpdateRule::SGD, 0, 0},
                {v1::UpdateRule::ADAGRAD, 1, 4},
                {v1::UpdateRule::ADAGRAD_SHARED, 1, 1},
@@ -93,8 +93,8 @@ TEST(ValueLayout, CtrWithoutEmbedxIsNeverFull) {
   EXPECT_FALSE(layout.Initialize(1, value.data()));
 }
 
-// Golden: first values are part of what a model is. Computed from Philox in Python.
-TEST(ValueLayout, FirstWeightsAreThoseOfEveryVersion) {
+// Golden: initial values must not change between versions. Computed from Philox in Python.
+TEST(ValueLayout, FirstWeightsAreTheSameInEveryVersion) {
   constexpr Key kKey = 0x0123456789abcdef;
   v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 6, v1::UpdateRule::ADAGRAD);
   std::vector<float> value(12, 7.0f);
@@ -163,7 +163,7 @@ TEST(ValueLayout, FirstWeightsFillTheRangeEvenly) {
   EXPECT_GT(high, 0.0499);
 }
 
-// HugeCTR 2.3: U(-l, l), l = sqrt(1 / slot_size). The same draws as UNIFORM's, in another range.
+// HugeCTR 2.3: U(-l, l), l = sqrt(1 / slot_size). The draws equal those of UNIFORM, scaled.
 TEST(ValueLayout, FirstWeightsFollowTheSizeOfTheSlot) {
   v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 7, v1::UpdateRule::SGD);
   spec.mutable_initializer()->set_range(1);
@@ -191,7 +191,7 @@ TEST(ValueLayout, FirstWeightsFollowTheSizeOfTheSlot) {
   }
 }
 
-TEST(ValueLayout, SizesOfSlotsAreChecked) {
+TEST(ValueLayout, SlotSizesAreChecked) {
   const auto message = [](const std::vector<uint64_t>& sizes) {
     v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 2, v1::UpdateRule::SGD);
     spec.mutable_initializer()->set_kind(v1::Initializer::SLOT_UNIFORM);
@@ -205,7 +205,7 @@ TEST(ValueLayout, SizesOfSlotsAreChecked) {
   EXPECT_THAT(message({1, kReservedKey64}), HasSubstr("slot_sizes of the initializer"));
 }
 
-TEST(ValueLayout, CtrValueBeginsShortWithSlotMinusOne) {
+TEST(ValueLayout, NewCtrValueIsShortWithSlotMinusOne) {
   const ValueLayout layout =
       ValueLayout::Create(Spec(v1::TableSpec::CTR, 2, v1::UpdateRule::ADAGRAD_SHARED)).value();
   std::vector<float> value(14, 7.0f);
@@ -213,7 +213,7 @@ TEST(ValueLayout, CtrValueBeginsShortWithSlotMinusOne) {
   EXPECT_THAT(value, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0));
 }
 
-TEST(ValueLayout, CtrWithoutThresholdBeginsFull) {
+TEST(ValueLayout, NewCtrValueWithoutThresholdIsFull) {
   v1::TableSpec spec = Spec(v1::TableSpec::CTR, 2, v1::UpdateRule::ADAGRAD_SHARED);
   spec.mutable_ctr()->set_embedx_threshold(0);
   const ValueLayout layout = ValueLayout::Create(spec).value();
@@ -221,14 +221,14 @@ TEST(ValueLayout, CtrWithoutThresholdBeginsFull) {
   EXPECT_TRUE(layout.Initialize(5, value.data()));
   EXPECT_NE(value[12], 0.0f);
   EXPECT_EQ(value[11], 0.0f);
-  // A value that gains its embedx later gains the same one.
+  // A value that gains its embedx later gets the same weights.
   layout.InitializeEmbedx(5, grown.data());
   EXPECT_EQ(std::vector<float>(grown.begin() + 11, grown.end()),
             std::vector<float>(value.begin() + 11, value.end()));
   EXPECT_THAT(std::vector<float>(grown.begin(), grown.begin() + 11), Each(7.0f));
 }
 
-TEST(ValueLayout, ScoreIsThatOfTheRules) {
+TEST(ValueLayout, ScoreFollowsTheRules) {
   v1::TableSpec spec = Spec(v1::TableSpec::CTR, 2, v1::UpdateRule::SGD);
   spec.mutable_ctr()->set_nonclk_coeff(0.25f);
   spec.mutable_ctr()->set_click_coeff(2.0f);
@@ -257,7 +257,7 @@ TEST(ValueLayout, FieldsHaveNamesInMemoryOrder) {
   EXPECT_THAT(embedding.FieldValues(value.data(), true), ElementsAre(0, 1, 1.5f * 0));
 }
 
-TEST(ValueLayout, RefusesSpecsThatCannotWork) {
+TEST(ValueLayout, RefusesInvalidSpecs) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   using Change = std::function<void(v1::TableSpec&)>;
   const auto rule = [](v1::UpdateRule::Kind kind, const Change& change) -> Change {

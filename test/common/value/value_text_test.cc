@@ -1,4 +1,4 @@
-// The text form of rows: its golden lines, its round trip, and what it refuses.
+// The text form of rows: golden lines, the round trip, and refusals.
 #include "common/value/value_text.h"
 
 #include <gmock/gmock.h>
@@ -38,12 +38,12 @@ ValueLayout EmbeddingLayout(uint32_t dim) {
   return ValueLayout::Create(spec).value();
 }
 
-// The value of spec/003 section 3.2, written by its indexes and not through ValueLayout.
+// The value of spec/003 section 3.2, built with literal indices, not through ValueLayout.
 std::vector<float> SpecValue() {
   std::vector<float> value(12 + 2);
   value[0] = 3;                              // unseen_days
   value[1] = 0.25f;                          // delta_score
-  const double show = 12.1, click = 1e-300;  // doubles that no float holds
+  const double show = 12.1, click = 1e-300;  // doubles that no float can represent
   std::memcpy(&value[2], &show, 8);
   std::memcpy(&value[4], &click, 8);
   value[6] = -0.1f;   // embed_w
@@ -58,7 +58,7 @@ std::vector<float> SpecValue() {
 }
 
 // Golden: these bytes are the file format.
-TEST(ValueText, CtrLineIsThatOfTheFormat) {
+TEST(ValueText, CtrLineMatchesTheFormat) {
   const ValueLayout layout = CtrLayout(2, v1::UpdateRule::ADAGRAD_SHARED);
   std::string text;
   AppendValueLine(layout, 9223372036854775809ull, SpecValue().data(), true, &text);
@@ -69,22 +69,22 @@ TEST(ValueText, CtrLineIsThatOfTheFormat) {
             "0 18446744073709551615 3 0.25 12.1 1e-300 -0.1 1e-45 101\n");
 }
 
-TEST(ValueText, EmbeddingLineIsThatOfTheFormat) {
+TEST(ValueText, EmbeddingLineMatchesTheFormat) {
   const float value[] = {0.1f, -1.0f, 16777216.0f, 1.0f / 3};
   std::string text;
   AppendValueLine(EmbeddingLayout(2), 7, value, true, &text);
   EXPECT_EQ(text, "7 0.1 -1 16777216 0.33333334\n");
 }
 
-TEST(ValueText, DenseLineIsThatOfTheFormat) {
+TEST(ValueText, DenseLineMatchesTheFormat) {
   std::string text;
   AppendDenseLine({1.0f, 0.001f, 1e10f}, &text);
   AppendDenseLine({-2.5f}, &text);
   EXPECT_EQ(text, "1 0.001 1e+10\n-2.5\n");
 }
 
-// std::ostream << of the same floats.
-TEST(ValueText, SixDigitsAreThoseOfAStream) {
+// Expected values: std::ostream << of the same floats.
+TEST(ValueText, SixDigitsMatchAnOutputStream) {
   std::vector<float> value = SpecValue();
   StoreDouble(&value[2], 1234567.8);
   value[6] = 0.123456789f;
@@ -107,7 +107,7 @@ TEST(ValueText, SixDigitsAreThoseOfAStream) {
   EXPECT_EQ(text, "0.333333 2\n");
 }
 
-TEST(ValueText, FieldsThatCameLateMayBeMissing) {
+TEST(ValueText, OptionalFieldsMayBeMissing) {
   const ValueLayout layout = CtrLayout(2, v1::UpdateRule::ADAGRAD_SHARED);
   std::vector<float> value(layout.full_floats());
   Key key = 0;
@@ -124,7 +124,7 @@ TEST(ValueText, FieldsThatCameLateMayBeMissing) {
   EXPECT_EQ(CountFields(" "), 0u);
 }
 
-// Random bit patterns reach subnormals, both zeros and every exponent.
+// Random bit patterns cover subnormals, both zeros and every exponent.
 float AnyFiniteFloat(std::mt19937_64& random) {
   while (true) {
     const uint32_t bits = static_cast<uint32_t>(random());
@@ -173,7 +173,7 @@ TEST(ValueText, AcceptsAnyRunOfBlanks) {
   EXPECT_THAT(value, ::testing::ElementsAre(0.5f, 1.0f, 2.0f, 3.0f));
 }
 
-TEST(ValueText, TooSmallANumberIsItsNearestOne) {
+TEST(ValueText, UnderflowReadsAsTheNearestFloat) {
   float value[4];
   Key key = 0;
   bool full = false;
@@ -210,7 +210,7 @@ TEST(ValueText, RefusesNamingTheField) {
       {"1 2 3 4 5 6 7 8", "field 9 (slot) is missing"},
       {"1 2 3 4 5 6 7 8 9 10", "field 11 (embedx_w[0]) is missing"},
       {"1 2 3 4 5 6 7 8 9 10 11", "field 12 (embedx_w[1]) is missing"},
-      {"1 2 3 4 5 6 7 8 9 10 11 12 13", "more fields than the 12"},
+      {"1 2 3 4 5 6 7 8 9 10 11 12 13", "more fields than the expected 12"},
       {"1,2,3,4,5,6,7,8,9", "field 1 (key) '1,2,3,4,5,6,7,8,9' is not"},
   };
   for (const auto& c : cases) {
@@ -220,11 +220,11 @@ TEST(ValueText, RefusesNamingTheField) {
   }
 }
 
-TEST(ValueText, ShowMayBeADoubleThatNoFloatHolds) {
+TEST(ValueText, ShowMayExceedTheRangeOfAFloat) {
   EXPECT_TRUE(ParseCtr("1 2 3 4 1e300 6 7 8 9").ok());
 }
 
-TEST(ValueText, DenseLineIsAppendedWholeOrNotAtAll) {
+TEST(ValueText, DenseLineIsAppendedCompletelyOrNotAtAll) {
   std::vector<float> values = {9};
   ASSERT_TRUE(ParseDenseLine("1 2.5", 2, &values).ok());
   EXPECT_THAT(values, ::testing::ElementsAre(9, 1, 2.5f));

@@ -71,7 +71,7 @@ Row CtrRow(uint32_t dim, bool full) {
   return row;
 }
 
-TEST(ValueUpgrade, ALargerEmbedxIsFilledAsInANewRow) {
+TEST(ValueUpgrade, LargerEmbedxIsFilledAsInANewRow) {
   Row fresh = NewRow(Ctr(4));
   ValueLayout::Create(Ctr(4)).value().InitializeEmbedx(kKey, fresh.value.data());
   const Row out = Convert(Ctr(2), Ctr(4), CtrRow(2, true));
@@ -83,7 +83,7 @@ TEST(ValueUpgrade, ALargerEmbedxIsFilledAsInANewRow) {
   EXPECT_NE(fresh.value[14], 0.0f);
 }
 
-TEST(ValueUpgrade, ASmallerEmbedxIsCut) {
+TEST(ValueUpgrade, SmallerEmbedxIsTruncated) {
   const Row out = Convert(Ctr(4), Ctr(2), CtrRow(4, true));
   EXPECT_TRUE(out.full);
   EXPECT_EQ(out.value, CtrRow(2, true).value);
@@ -93,13 +93,13 @@ TEST(ValueUpgrade, ASmallerEmbedxIsCut) {
   EXPECT_EQ(none.value[6], 5.0f);
 }
 
-TEST(ValueUpgrade, AnEmbedxThatDoesNotExistStaysAbsent) {
+TEST(ValueUpgrade, AbsentEmbedxStaysAbsent) {
   const Row out = Convert(Ctr(2), Ctr(4), CtrRow(2, false));
   EXPECT_FALSE(out.full);
   EXPECT_EQ(out.value, CtrRow(4, false).value);
 }
 
-TEST(ValueUpgrade, AnEmbedxThatNewRowsHaveAtOnceIsMade) {
+TEST(ValueUpgrade, EmbedxThatNewRowsHaveAtOnceIsCreated) {
   v1::TableSpec at_once = Ctr(2);
   at_once.mutable_ctr()->set_embedx_threshold(0);
   const Row out = Convert(Ctr(2), at_once, CtrRow(2, false));
@@ -116,7 +116,7 @@ TEST(ValueUpgrade, EmbeddingsKeepWeightsAndTheirState) {
   EXPECT_THAT(Convert(Embedding(2), Embedding(1), row).value, ElementsAre(1, 10, 100));
 }
 
-TEST(ValueUpgrade, StateOfAnotherRuleIsThatOfANewRow) {
+TEST(ValueUpgrade, AnotherRuleGivesTheStateOfANewRow) {
   const Row row{{1, 2, 10, 20, 100, 200}, true};
   EXPECT_THAT(Convert(Embedding(2), Embedding(2, v1::UpdateRule::ADAGRAD), row).value,
               ElementsAre(1, 2, 0, 0));
@@ -124,7 +124,7 @@ TEST(ValueUpgrade, StateOfAnotherRuleIsThatOfANewRow) {
               ElementsAre(1, 2));
 }
 
-TEST(ValueUpgrade, AccessorsDoNotMix) {
+TEST(ValueUpgrade, RefusesAnotherAccessor) {
   const absl::Status status = ValueUpgrade::Create(ValueLayout::Create(Ctr(2)).value(),
                                                    ValueLayout::Create(Embedding(2)).value())
                                   .status();
@@ -147,7 +147,7 @@ ParsedRow ParseLegacy(const v1::TableSpec& spec, const std::string& line) {
   return out;
 }
 
-TEST(LegacyRows, LinesOfEveryAgeAreRead) {
+TEST(LegacyRows, LinesOfEveryVersionAreRead) {
   const struct {
     const char* line;
     uint64_t uid;
@@ -173,7 +173,7 @@ TEST(LegacyRows, LinesOfEveryAgeAreRead) {
   }
 }
 
-TEST(LegacyRows, ASmallerDimIsFilled) {
+TEST(LegacyRows, SmallerDimIsFilled) {
   const ParsedRow out = ParseLegacy(Ctr(8), "77 8 1 2 3 4 5 6 7 9 10 11");
   ASSERT_TRUE(out.status.ok()) << out.status;
   EXPECT_EQ(out.row.value, Convert(Ctr(2), Ctr(8), CtrRow(2, true)).value);
@@ -183,10 +183,10 @@ TEST(LegacyRows, EmbeddingsOfAnotherDimAreRead) {
   const ParsedRow out = ParseLegacy(Embedding(1), "77 1 2 10 20 100 200");
   ASSERT_TRUE(out.status.ok()) << out.status;
   EXPECT_THAT(out.row.value, ElementsAre(1, 10, 100));
-  EXPECT_FALSE(ParseLegacy(Embedding(1), "77 1 2 3 4").status.ok());  // no multiple of 3
+  EXPECT_FALSE(ParseLegacy(Embedding(1), "77 1 2 3 4").status.ok());  // not a multiple of 3
 }
 
-TEST(LegacyRows, RowsWithoutEmbedxTellWhatTheyHave) {
+TEST(LegacyRows, RowsWithoutEmbedxRevealTheirOptionalFields) {
   const LegacyRows rows(Ctr(2));
   EXPECT_TRUE(rows.FieldsOfShortLine("77 8 1 2 3 4 5 6 7")->uid);
   EXPECT_FALSE(rows.FieldsOfShortLine("77 1 2 3 4 5 6 7")->uid);
@@ -198,11 +198,11 @@ TEST(LegacyRows, RowsWithoutEmbedxTellWhatTheyHave) {
   EXPECT_FALSE(rows.FieldsOfShortRecord(record)->uid);
 }
 
-// Both at once: dim 4, and no uid. By their number these could be dim 3 with a uid of 1.
-TEST(LegacyRows, RowsOfAnotherDimHaveTheFieldsOfTheOthers) {
+// Both at once: dim 4 and no uid. By the number of fields alone this could be dim 3 with uid 1.
+TEST(LegacyRows, RowsOfAnotherDimHaveTheOptionalFieldsOfTheModel) {
   const char* line = "77 1 2 3 4 5 6 7 9.5 10 11 12 13";
   EXPECT_THAT(std::string(ParseLegacy(Ctr(2), line).status.message()),
-              HasSubstr("its slot would be 9.5, which is no whole number"));
+              HasSubstr("its slot would be 9.5, which is not a whole number"));
   LegacyRows rows(Ctr(2), {false, true});
   Row row;
   row.value.resize(14);
@@ -216,13 +216,13 @@ TEST(LegacyRows, RowsOfAnotherDimHaveTheFieldsOfTheOthers) {
 
 TEST(LegacyRows, OtherLinesAreRefused) {
   EXPECT_THAT(std::string(ParseLegacy(Ctr(2), "77 1 2 3 4 5").status.message()),
-              HasSubstr("a row of 5 fields"));
+              HasSubstr("a row with 5 fields"));
   EXPECT_FALSE(ParseLegacy(Ctr(2), "").status.ok());
   const absl::Status named = ParseLegacy(Ctr(2), "77 1 2 3 x 5 6 7").status;
   EXPECT_THAT(std::string(named.message()), HasSubstr("field 5 (click) 'x' is not a number"));
 }
 
-TEST(LegacyRows, RecordsOfEveryAgeAreRead) {
+TEST(LegacyRows, RecordsOfEveryVersionAreRead) {
   const auto parse = [](std::vector<float> cells) {
     std::string record;
     AppendDenseRecord(kKey, cells, &record);

@@ -111,7 +111,7 @@ TEST(FrameReader, ReadsAcrossPiecesOfEverySize) {
   }
 }
 
-TEST(FrameReader, ConsumesNothingWhereThereAreFewerBytes) {
+TEST(FrameReader, ConsumesNothingIfTooFewBytesAreLeft) {
   const Frame frame = InPieces("abcdef", 2);
   FrameReader reader(frame);
   char out[8];
@@ -121,15 +121,15 @@ TEST(FrameReader, ConsumesNothingWhereThereAreFewerBytes) {
   EXPECT_EQ(std::string(out, 6), "abcdef");
 }
 
-TEST(BodyHash, IsAnotherForEverySecret) {
+TEST(BodyHash, DiffersForEverySecret) {
   const Frame frame = InPieces(std::string(sizeof(FrameHeader) + 1000, 'x'), 100);
   EXPECT_EQ(BodyHash(frame, 0), BodyHash(frame));
   EXPECT_NE(BodyHash(frame, 1), BodyHash(frame));
   EXPECT_NE(BodyHash(frame, 1), BodyHash(frame, 2));
 }
 
-TEST(BodyHash, IsXxh3OfTheBodyHoweverItIsCut) {
-  // The 51 bytes of the body through the program xxhsum -H3.
+TEST(BodyHash, IsXxh3OfTheBodyForAnyPieces) {
+  // Expected value: xxhsum -H3 of the 51 bytes of the body.
   const std::string bytes = BytesOf(PushFrame());
   const uint64_t whole = 0xCAA95E489C861CA6ull;
   for (size_t size : {1, 7, 95, 96, 97, 200}) {
@@ -152,7 +152,7 @@ TEST(ReadHeader, RefusesEveryTruncationAndEveryExtension) {
   EXPECT_FALSE(ReadHeader(reader, FrameKind::kPush, false).ok());
 }
 
-TEST(ReadHeader, RefusesAnotherKindMagicOrStatus) {
+TEST(ReadHeader, RefusesAWrongKindMagicOrStatus) {
   const std::string bytes = BytesOf(PushFrame());
   const auto refused = [](const std::string& with) {
     const Frame frame(with);
@@ -172,8 +172,8 @@ TEST(ReadHeader, RefusesAnotherKindMagicOrStatus) {
   EXPECT_FALSE(ReadHeader(reader, FrameKind::kPull, false).ok());
 }
 
-// Whatever the bytes are, the reader neither crashes nor reads past the end, and what it accepts
-// has exactly the body that its counts ask for.
+// For any bytes, the reader neither crashes nor reads past the end, and every accepted frame has
+// exactly the body size that its counts require.
 TEST(ReadHeader, SurvivesRandomHeaders) {
   std::mt19937_64 random(20240229);
   const std::string bytes = BytesOf(PushFrame());
@@ -193,7 +193,7 @@ TEST(ReadHeader, SurvivesRandomHeaders) {
   EXPECT_LT(accepted, 200'000);
 }
 
-TEST(ReadHeader, BoundsWhatAReplyWouldTake) {
+TEST(ReadHeader, BoundsTheSizeOfTheReply) {
   FrameHeader header;
   header.kind = static_cast<uint16_t>(FrameKind::kPullDense);
   header.count = 0xFFFFFFFF;
@@ -205,7 +205,7 @@ TEST(ReadHeader, BoundsWhatAReplyWouldTake) {
   EXPECT_NE(status.message().find("send fewer"), absl::string_view::npos) << status;
 }
 
-TEST(ReadHeader, KnowsTheBodyOfEveryKind) {
+TEST(ReadHeader, KnowsTheBodySizeOfEveryKind) {
   struct Case {
     FrameKind kind;
     bool reply;
@@ -247,12 +247,12 @@ TEST(ErrorFrame, WithAnUnknownCodeIsMalformed) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(BodyHash, OfAReplyIsCheckedWhereItIsSet) {
+TEST(BodyHash, OfAReplyIsCheckedIfSet) {
   FrameHeader header;
   header.kind = static_cast<uint16_t>(FrameKind::kPullDense);
   Frame plain = StartFrame(header);
   plain.AppendBytes("four", 4);
-  EXPECT_EQ(CheckReplyHash(header, plain), absl::OkStatus());  // 0: of an embedded server
+  EXPECT_EQ(CheckReplyHash(header, plain), absl::OkStatus());  // 0: from an embedded server
 
   const Frame hashed = WithBodyHash(plain);
   ASSERT_EQ(hashed.size(), plain.size());

@@ -1,4 +1,4 @@
-// Both kinds of machine pass: one with a GPU, and one without, where the reason must be readable.
+// Passes on machines with and without a GPU; without one, the reason must be readable.
 #include "cuda/core/device.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(QueryGpus, ListsGpusOrSaysWhyThereIsNone) {
+TEST(QueryGpus, ListsGpusOrGivesTheReason) {
   const DeviceQuery query = QueryGpus();
   if (query.gpus.empty()) {
     EXPECT_GT(query.reason.size(), 10u);
@@ -29,11 +29,11 @@ TEST(QueryGpus, ListsGpusOrSaysWhyThereIsNone) {
   }
 }
 
-TEST(QueryGpus, AnswersTheSameTwice) {
+TEST(QueryGpus, ReturnsTheSameResultTwice) {
   EXPECT_EQ(DescribeGpus(QueryGpus()), DescribeGpus(QueryGpus()));
 }
 
-TEST(TestGpu, PassesOnEveryGpuAndRefusesOthers) {
+TEST(TestGpu, PassesOnEveryGpuAndRejectsOtherIndices) {
   const int count = static_cast<int>(QueryGpus().gpus.size());
   for (int i = 0; i < count; ++i) EXPECT_TRUE(TestGpu(i).ok()) << TestGpu(i);
   for (const int missing : {-1, count}) {
@@ -43,15 +43,15 @@ TEST(TestGpu, PassesOnEveryGpuAndRefusesOthers) {
   }
 }
 
-TEST(DriverTrouble, SaysWhatIsMissing) {
+TEST(DriverTrouble, NamesTheProblem) {
   EXPECT_EQ(DriverTrouble(0, 13000), "this machine has no CUDA driver");
   EXPECT_EQ(DriverTrouble(12040, 13000),
-            "the driver is for CUDA 12.4, and this build needs 13.0: update the driver");
+            "the driver supports CUDA 12.4 but this build needs 13.0: update the driver");
   EXPECT_EQ(DriverTrouble(13000, 13000), "");
   EXPECT_EQ(DriverTrouble(13010, 13000), "");
 }
 
-TEST(CheckGpu, RefusesWhatThisBuildHasNoCodeFor) {
+TEST(CheckGpu, RejectsUnsupportedComputeCapabilities) {
   EXPECT_TRUE(CheckGpu({0, "A100", 1, 8, 0, 108}).ok());
   EXPECT_TRUE(CheckGpu({0, "H200", 1, 9, 0, 132}).ok());
   const absl::Status old = CheckGpu({1, "V100", 1, 7, 0, 80});
@@ -59,7 +59,7 @@ TEST(CheckGpu, RefusesWhatThisBuildHasNoCodeFor) {
   EXPECT_THAT(std::string(old.message()), HasSubstr("GPU 1 (V100) has compute capability 7.0"));
 }
 
-TEST(DescribeGpus, IsOneLineAGpu) {
+TEST(DescribeGpus, PrintsOneLinePerGpu) {
   DeviceQuery query;
   query.gpus.push_back({0, "H100", uint64_t{80} << 30, 9, 0, 132});
   query.gpus.push_back({1, "A100", uint64_t{40} << 30, 8, 0, 108});

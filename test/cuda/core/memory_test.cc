@@ -1,4 +1,4 @@
-// Memory of a device and what is copied to and from it, on every device that is here.
+// Device memory, and copies to and from it, on every available device.
 #include "cuda/core/memory.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class MemoryTest : public testing::TestWithParam<DeviceKind> {
   MemoryPool pool_{GetParam(), 0, kCap};
 };
 
-TEST_P(MemoryTest, CopiesThereAndBack) {
+TEST_P(MemoryTest, CopiesToTheDeviceAndBack) {
   Memory from = Take(MemoryPlace::kPinned, 4000, "from"),
          to = Take(MemoryPlace::kPinned, 4000, "to");
   Memory there = Take(MemoryPlace::kDevice, 4000, "there"),
@@ -51,7 +51,7 @@ TEST_P(MemoryTest, CopiesThereAndBack) {
   for (uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(back[i], i < 10 ? 0 : 7 + i) << i;
 }
 
-TEST_P(MemoryTest, BeginsAsZerosAndIsAligned) {
+TEST_P(MemoryTest, IsZeroedAndAligned) {
   Memory there = Take(MemoryPlace::kDevice, 1000, "there"),
          back = Take(MemoryPlace::kPinned, 1000, "b");
   std::memset(back.data(), 1, 1000);
@@ -62,7 +62,7 @@ TEST_P(MemoryTest, BeginsAsZerosAndIsAligned) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(there.data()) % 256, 0u);
 }
 
-TEST_P(MemoryTest, PoolKeepsItsCapAndSaysWhatHoldsIt) {
+TEST_P(MemoryTest, PoolEnforcesItsCapAndReportsUseByTag) {
   Memory rows = Take(MemoryPlace::kDevice, 600000, "rows");
   const absl::Status refused = pool_.Take(MemoryPlace::kPinned, 600000, "staging").status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
@@ -79,7 +79,7 @@ TEST_P(MemoryTest, PoolKeepsItsCapAndSaysWhatHoldsIt) {
   EXPECT_EQ(uses[1].bytes, 600000u);
 }
 
-TEST_P(MemoryTest, EventsOrderStreamsAndTellTime) {
+TEST_P(MemoryTest, EventsOrderStreamsAndMeasureTime) {
   absl::StatusOr<Event> before = Event::Create(GetParam()), after = Event::Create(GetParam());
   ASSERT_TRUE(before.ok() && after.ok());
   before->Record(stream_);
@@ -92,7 +92,7 @@ TEST_P(MemoryTest, EventsOrderStreamsAndTellTime) {
   EXPECT_TRUE(stream_.Wait().ok()) << stream_.status();
 }
 
-TEST_P(MemoryTest, AnErrorIsNotThatOfTheNextCall) {
+TEST_P(MemoryTest, ErrorsDoNotLeakIntoTheNextCall) {
   const bool on_gpu = GetParam() == DeviceKind::kCuda;
   absl::StatusOr<Event> before = Event::Create(GetParam()), after = Event::Create(GetParam());
   ASSERT_TRUE(before.ok() && after.ok());
@@ -111,13 +111,13 @@ INSTANTIATE_TEST_SUITE_P(Devices, MemoryTest, testing::ValuesIn(op::TestedDevice
                            return tested.param == DeviceKind::kCpu ? "cpu" : "cuda_0";
                          });
 
-TEST(StreamOfGpu, RefusesAGpuThatIsNotThere) {
+TEST(StreamOfGpu, RejectsAMissingGpu) {
   const absl::Status status = Stream::OnGpu(99).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("GPU 99: "));
 }
 
-TEST(StreamOfGpu, WithoutAGpuRecordsWhatAnOpCannotDo) {
+TEST(StreamOfGpu, RecordsUnimplementedWithoutAGpu) {
   Stream stream(DeviceKind::kCuda);
   float x = 1;
   op::Fill(2, &x, 1, stream);

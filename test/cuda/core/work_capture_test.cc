@@ -1,4 +1,4 @@
-// Work that is captured does what work that is enqueued does, on every device that is here.
+// Captured work has the same results as directly enqueued work, on every available device.
 #include "cuda/core/work_capture.h"
 
 #include <gmock/gmock.h>
@@ -26,17 +26,17 @@ class WorkCaptureTest : public testing::TestWithParam<DeviceKind> {
     }
   }
   Stream& stream() { return GetParam() == DeviceKind::kCuda ? op::GpuStream() : cpu_; }
-  // Of the graphs: nothing on the CPU.
+  // The expected number of graphs: 0 on the CPU.
   uint64_t OnGpu(uint64_t count) const { return GetParam() == DeviceKind::kCuda ? count : 0; }
 
   Stream cpu_, side_;
 };
 
-TEST_P(WorkCaptureTest, RunsHaveTheirOwnArguments) {
+TEST_P(WorkCaptureTest, EachRunUsesItsOwnArguments) {
   op::Array<float> x(4, 0.0f), y(4, 0.0f);
   WorkCapture capture;
   for (const float value : {1.0f, 2.0f, 3.0f}) {
-    // What is filled moves with the value; a run does not wait for the one before.
+    // The number of filled elements changes with the value; runs do not wait for each other.
     capture.Run(stream(), [&] {
       op::Fill(value, x.data(), static_cast<size_t>(value), stream());
       op::Fill(10 * value, y.data() + static_cast<size_t>(value), 1, stream());
@@ -44,12 +44,12 @@ TEST_P(WorkCaptureTest, RunsHaveTheirOwnArguments) {
   }
   EXPECT_THAT(x.Read(), ElementsAre(3, 3, 3, 0));
   EXPECT_THAT(y.Read(), ElementsAre(0, 10, 20, 30));
-  EXPECT_EQ(capture.graphs_built(), OnGpu(1));  // the first run is none
+  EXPECT_EQ(capture.graphs_built(), OnGpu(1));  // the first run is direct
   EXPECT_EQ(capture.graphs_launched(), OnGpu(2));
   EXPECT_TRUE(capture.status().ok()) << capture.status();
 }
 
-TEST_P(WorkCaptureTest, OtherWorkIsAnotherGraph) {
+TEST_P(WorkCaptureTest, OtherWorkBuildsAnotherGraph) {
   op::Array<float> x(3, 0.0f);
   WorkCapture capture;
   for (const size_t fills : {1, 1, 2, 2, 3}) {
@@ -62,7 +62,7 @@ TEST_P(WorkCaptureTest, OtherWorkIsAnotherGraph) {
   EXPECT_EQ(capture.graphs_launched(), OnGpu(4));
 }
 
-TEST_P(WorkCaptureTest, TakesInAStreamThatJoins) {
+TEST_P(WorkCaptureTest, CapturesAForkedStream) {
   op::Array<float> x(2, 0.0f);
   op::Array<double> sum(1);
   op::Array<float> scratch(op::SumScratchFloats(2));
@@ -94,7 +94,7 @@ TEST_P(WorkCaptureTest, WorkThatCannotBeCapturedRunsWithoutAGraph) {
     capture.Run(stream(), [&] {
       op::Fill(value, x.data(), 1, stream());
       forked->Record(stream());
-      forked->LetWait(side_);  // and nobody waits for the side
+      forked->LetWait(side_);  // and side_ never joins
       op::Fill(value, x.data(), 1, side_);
     });
     ASSERT_TRUE(side_.Wait().ok()) << side_.status();
@@ -104,17 +104,17 @@ TEST_P(WorkCaptureTest, WorkThatCannotBeCapturedRunsWithoutAGraph) {
   EXPECT_EQ(capture.status().ok(), GetParam() == DeviceKind::kCpu);
 }
 
-TEST_P(WorkCaptureTest, WhatFailsInACaptureAloneRunsWithoutAGraph) {
+TEST_P(WorkCaptureTest, WorkThatFailsOnlyInACaptureRunsWithoutAGraph) {
   op::Array<float> x(1, 0.0f);
   absl::StatusOr<Event> forked = Event::Create(GetParam()), joined = Event::Create(GetParam());
   ASSERT_TRUE(forked.ok() && joined.ok());
-  Stream& main = stream();  // which makes another one where this has an error
+  Stream& main = stream();  // once, because stream() replaces a stream with an error
   WorkCapture capture;
   for (const float value : {1.0f, 2.0f, 3.0f}) {
     const auto enqueue = [&] {
       forked->Record(main);
       forked->LetWait(side_);
-      main.Record(side_.Wait());  // what a library may do, and a capture refuses
+      main.Record(side_.Wait());  // as a library may do; a capture rejects it
       op::Fill(value, x.data(), 1, side_);
       joined->Record(side_);
       joined->LetWait(main);
@@ -128,7 +128,7 @@ TEST_P(WorkCaptureTest, WhatFailsInACaptureAloneRunsWithoutAGraph) {
   EXPECT_EQ(capture.status().ok(), GetParam() == DeviceKind::kCpu);
 }
 
-TEST_P(WorkCaptureTest, AnErrorOfAnOpItselfStays) {
+TEST_P(WorkCaptureTest, ErrorsOfOpsPersist) {
   WorkCapture capture;
   for (const bool fails : {false, true}) {
     capture.Run(side_, [&] {
@@ -138,8 +138,8 @@ TEST_P(WorkCaptureTest, AnErrorOfAnOpItselfStays) {
   EXPECT_EQ(side_.status().message(), "a product of 99 tensors");
 }
 
-// The next pass comes to the device while a step of this one is captured.
-TEST_P(WorkCaptureTest, OtherThreadsTakeMemoryMeanwhile) {
+// The next pass is uploaded to the device while a step of this one is captured.
+TEST_P(WorkCaptureTest, OtherThreadsMayAllocateDuringACapture) {
   op::Array<float> x(1, 0.0f);
   WorkCapture capture;
   for (const float value : {1.0f, 2.0f, 3.0f}) {

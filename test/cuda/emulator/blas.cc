@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-// To the nearest number of so few bits.
+// Rounds to the nearest number of that precision.
 double Rounded(float x, ProductPrecision precision) {
   const int dropped = precision == ProductPrecision::kFloat32 ? 0
                       : precision == ProductPrecision::kTf32  ? 13
@@ -22,7 +22,7 @@ double Rounded(float x, ProductPrecision precision) {
   return static_cast<double>(x);
 }
 
-// What comes of element (i, j) of c behind the product. A bit of the mask an element.
+// Applies the epilogue to element (i, j) of c. The mask has one bit per element.
 double BehindProduct(const BlasProduct& p, double sum, size_t i, size_t j) {
   uint8_t* byte = p.mask == nullptr ? nullptr : p.mask + i * p.mask_stride + j / 8;
   const auto bit = static_cast<uint8_t>(1u << (j % 8));
@@ -32,7 +32,7 @@ double BehindProduct(const BlasProduct& p, double sum, size_t i, size_t j) {
   return sum > 0 ? sum : 0;
 }
 
-// a and b are of type T, c of type C.
+// Elements of a and b have type T, those of c type C.
 template <typename T, typename C>
 void MultiplyNow(const BlasProduct& p) {
   const auto *left = static_cast<const T*>(p.a.data), *right = static_cast<const T*>(p.b.data);
@@ -54,7 +54,7 @@ void MultiplyNow(const BlasProduct& p) {
   }
 }
 
-// As the library may lack some, so that what stands in for them is run, too.
+// Lacks kernels for some shapes, as cuBLASLt may, so that the fallbacks run too.
 bool HasKernel(const BlasProduct& p) {
   switch (p.epilogue) {
     case BlasEpilogue::kBiasRelu:

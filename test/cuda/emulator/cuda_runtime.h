@@ -1,17 +1,17 @@
-// What the kernels of cuda/ use of CUDA, run on the CPU: so that a machine without a GPU can run
-// every kernel, and a sanitizer can watch it. It stands in for the toolkit's header of this name;
-// the host compiler reads the .cu files as C++.
+// The subset of CUDA that the kernels of cuda/ use, run on the CPU, so that every kernel runs on
+// machines without a GPU and under a sanitizer. It replaces the toolkit's header of this name; the
+// host compiler reads the .cu files as C++.
 //
-// A thread of a block is a fiber. It runs until it waits for others (a barrier, a shuffle) or
-// returns; blocks run one after the other, every other one with its threads in reverse order, so
-// that a barrier that is missing shows. Shared memory is filled with NaN before each block. Streams
-// run as late as they may (runtime.cc), and the host cannot touch the device's memory
-// (device_memory.h): a wait or a copy that is missing shows, too. Streams that are captured become
-// graphs (graphs.h), with CUDA's rules of what they may not do then, nor other threads. An error
-// stays until it is asked for, and meets the next call of CUB. With CISTERN_EMULATED_GPUS=N there
-// are several, and a thread must be on that of the stream or event that it uses. With
-// CISTERN_EMULATED_FAULT=N the N-th kernel runs into an illegal address, after which nothing works
-// any more. What it cannot show: races between blocks, and how fast anything is.
+// A thread of a block is a fiber. It runs until it waits for others (at a barrier or a shuffle) or
+// returns. Blocks run one at a time, every other one with its threads in reverse order, which
+// exposes missing barriers. Shared memory is filled with NaN before each block. Streams run as late
+// as CUDA allows (runtime.cc), and the host cannot access device memory (device_memory.h), which
+// exposes missing waits and copies. Captured streams become graphs (graphs.h); CUDA's restrictions
+// during a capture apply to them and to other threads. An error persists until it is read, and the
+// next CUB call returns it. With CISTERN_EMULATED_GPUS=N there are N GPUs, and a thread's current
+// GPU must be that of the stream or event that it uses. With CISTERN_EMULATED_FAULT=N the N-th
+// kernel accesses an illegal address, after which every call fails. The emulator cannot show races
+// between blocks or speed.
 #pragma once
 
 #include <cmath>
@@ -43,7 +43,7 @@ inline float4 make_float4(float x, float y, float z, float w) {
 
 namespace cistern::emulator {
 
-// Of the fiber that runs; threadIdx and its like are its parts.
+// Indices of the running fiber; threadIdx, blockIdx, blockDim and gridDim refer to its members.
 struct Place {
   dim3 thread, block, block_dim, grid_dim;
 };
@@ -51,15 +51,15 @@ extern Place place;
 void* DynamicShared();
 void WaitForBlock();
 
-// Every lane of the warp gives 8 bytes; returns those of `lane`.
+// Each lane of the warp passes 8 bytes; returns those of `lane`.
 uint64_t Exchange(uint64_t mine, unsigned lane);
 unsigned Lane();
 
-// Runs body once for each thread of the grid. Stops the process on what a GPU would refuse, and
-// where threads wait for one that has returned.
+// Runs body once per thread of the grid. Stops the process if a GPU would reject the launch, or if
+// threads wait for a thread that has returned.
 void Run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& body);
 
-// Dynamic shared memory that a kernel was allowed.
+// The limit of dynamic shared memory of a kernel.
 size_t AllowedShared(const void* kernel);
 
 }  // namespace cistern::emulator
@@ -91,7 +91,7 @@ inline unsigned atomicAdd(unsigned* at, unsigned value) {
   return old;
 }
 
-// The runtime's functions, for one device (runtime.cc).
+// The runtime API, implemented in runtime.cc.
 
 enum cudaError_t {
   cudaSuccess = 0,
@@ -171,10 +171,10 @@ namespace cistern::emulator {
 
 cudaStream_t StreamOfThread();
 
-// Keeps an error for cudaGetLastError, and returns it.
+// Stores an error for cudaGetLastError, and returns it.
 cudaError_t Keep(cudaError_t error);
 
-// Enqueues what runs a kernel.
+// Enqueues `run`, which runs a kernel.
 cudaError_t Launch(cudaStream_t stream, std::function<void()> run);
 
 }  // namespace cistern::emulator

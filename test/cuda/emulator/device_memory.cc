@@ -23,21 +23,21 @@ size_t Rounded(size_t bytes, size_t to) {
 
 struct Piece {
   size_t bytes;
-  size_t whole;  // with its guards
+  size_t whole;  // bytes with both guards
   bool pinned;
 };
 
-// All under `mutex`, which is held again by the thread that holds it.
+// All members are guarded by `mutex`, which is recursive.
 struct State {
   std::recursive_mutex mutex;
-  unsigned char* begin = nullptr;  // of the device's addresses
-  size_t used = 0;                 // bytes that were ever taken, from `begin` on
+  unsigned char* begin = nullptr;  // start of the device's address range
+  size_t used = 0;                 // high-water mark in bytes from `begin`
   int open = 0;
-  std::map<size_t, size_t> free;              // offset, bytes; below `used`
-  std::map<const unsigned char*, Piece> all;  // by its first byte
+  std::map<size_t, size_t> free;              // offset to bytes, below `used`
+  std::map<const unsigned char*, Piece> all;  // by first byte
 };
 State& TheState() {
-  static auto* const state = new State;  // what is taken may be given back when the process ends
+  static auto* const state = new State;  // never destroyed: memory may be freed at process exit
   return *state;
 }
 
@@ -49,11 +49,11 @@ bool IsDevice(const void* data) {
 
 void SayWhoLooked(int signal, siginfo_t* info, void*) {
   constexpr char kWhat[] =
-      "the emulated GPU stops: the host looked through a pointer to the device's memory\n";
+      "the emulated GPU stops: the host dereferenced a pointer to device memory\n";
   if (IsDevice(info->si_addr)) (void)!write(STDERR_FILENO, kWhat, sizeof(kWhat) - 1);
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
-  sigaction(signal, &usual, nullptr);  // returning does the same again, and ends the process
+  sigaction(signal, &usual, nullptr);  // the access faults again on return and ends the process
 }
 
 void Reserve(State& state) {
@@ -68,7 +68,7 @@ void Reserve(State& state) {
   sigaction(SIGSEGV, &action, nullptr);
 }
 
-// Opens or closes what was ever taken, or some of it.
+// Sets the protection of a range of the device's memory.
 void Protect(const unsigned char* from, size_t bytes, int protection) {
   if (bytes == 0) return;
   if (mprotect(const_cast<unsigned char*>(from), bytes, protection) != 0) std::abort();
@@ -77,7 +77,7 @@ void ProtectAll(const State& state, int protection) {
   Protect(state.begin, state.used, protection);
 }
 
-// The place of `whole` bytes; null: none.
+// The address of `whole` free bytes; null if there are none.
 unsigned char* Place(State& state, size_t whole) {
   for (auto it = state.free.begin(); it != state.free.end(); ++it) {
     if (it->second < whole) continue;
@@ -161,7 +161,8 @@ bool GiveBack(void* data) {
   if (!piece.pinned) Protect(from, piece.whole, PROT_READ | PROT_WRITE);
   for (size_t i = 0; i < kGuardBytes; ++i) {
     if (from[i] == kGuard && behind[i] == kGuard) continue;
-    std::fprintf(stderr, "the emulated GPU stops: something was written beside %zu bytes\n",
+    std::fprintf(stderr,
+                 "the emulated GPU stops: a write out of bounds of an allocation of %zu bytes\n",
                  piece.bytes);
     std::abort();
   }

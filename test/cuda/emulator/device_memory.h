@@ -1,4 +1,4 @@
-// The memory of the emulated GPU: the host cannot touch it but where a kernel or a copy runs.
+// The memory of the emulated GPU. The host cannot access it except while a kernel or a copy runs.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace cistern::emulator {
 
-inline constexpr size_t kMemoryBytes = size_t{2} << 30;  // that the device has
+inline constexpr size_t kMemoryBytes = size_t{2} << 30;  // the device's memory
 
-// No other thread enqueues, runs or takes anything. One thread may hold several.
+// Excludes other threads from enqueueing, running and allocating. Recursive.
 std::unique_lock<std::recursive_mutex> LockDevice();
 
-// While one lives the device's memory is open. It holds the lock.
+// Makes the device's memory accessible while it exists. Holds the lock.
 class OpenMemory {
  public:
   OpenMemory();
@@ -20,14 +20,14 @@ class OpenMemory {
   OpenMemory& operator=(const OpenMemory&) = delete;
 };
 
-// Null: there is not so much left. Around each piece lie guards of NaN: what reads one shows in the
-// sums, and what writes one stops the process when the memory is given back.
+// Null if there is not enough memory left. Guards of NaN surround each allocation: a read of a
+// guard shows in the sums, and a write to one stops the process when the memory is freed.
 void* TakeDevice(size_t bytes);
 void* TakePinned(size_t bytes);
-// False: nothing that was taken begins there.
+// False if no allocation begins at `data`.
 bool GiveBack(void* data);
 
-// Part of the device's memory, or of memory that was pinned.
+// Whether `data` is in device memory or in pinned memory.
 bool IsDeviceOrPinned(const void* data);
 
 }  // namespace cistern::emulator

@@ -1,4 +1,4 @@
-// The blocks and threads of cuda_runtime.h.
+// Runs the blocks and threads of cuda_runtime.h as fibers.
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -32,15 +32,15 @@ struct Fiber {
   bool done = true;
 };
 
-// One block at a time, in one thread of the host.
+// The state of the grid. One block runs at a time, in one host thread.
 struct Grid {
   std::vector<std::unique_ptr<Fiber>> fibers;
   jmp_buf scheduler;
   Fiber* running = nullptr;
   const std::function<void()>* body = nullptr;
   unsigned threads = 0, done = 0, at_barrier = 0;
-  uint64_t barriers = 0;  // that the block has passed
-  uint64_t progress = 0;  // grows with whatever lets a waiting fiber go on
+  uint64_t barriers = 0;  // passed by the block
+  uint64_t progress = 0;  // grows with every event that can unblock a fiber
   struct Warp {
     uint64_t values[kWarpLanes];
     unsigned given = 0, taken = 0, done = 0;
@@ -54,7 +54,7 @@ void Yield() {
   if (_setjmp(grid.running->at) == 0) _longjmp(grid.scheduler, 1);
 }
 
-// A fiber lives forever: it runs a thread, says that it is done, and waits for the next.
+// A fiber is reused: it runs a thread, marks itself done, and waits for the next thread.
 void FiberMain() {
   for (;;) {
     (*grid.body)();
@@ -74,7 +74,7 @@ void Start(Fiber* fiber) {
   makecontext(&fiber->start, FiberMain, 0);
 }
 
-// Lets a fiber run until it yields.
+// Runs a fiber until it yields.
 void Resume(Fiber* fiber, bool is_new) {
   grid.running = fiber;
   if (_setjmp(grid.scheduler) != 0) return;
@@ -96,7 +96,7 @@ unsigned ThreadNumber() {
   return place.thread.y * place.block_dim.x + place.thread.x;
 }
 
-// A barrier waits for the threads that have not returned.
+// Opens the barrier when all threads that have not returned wait at it.
 void OpenBarrier() {
   if (grid.at_barrier == 0 || grid.at_barrier + grid.done < grid.threads) return;
   grid.at_barrier = 0;
@@ -128,7 +128,7 @@ void RunBlock(bool reversed) {
       const unsigned t = reversed ? grid.threads - 1 - i : i;
       if (is_first_time || !grid.fibers[t]->done) RunThread(t, is_first_time);
     }
-    if (grid.progress == before) Stop("threads wait for one that has returned");
+    if (grid.progress == before) Stop("deadlock: threads wait for a thread that has returned");
   }
 }
 
@@ -152,14 +152,14 @@ void WaitForBlock() {
 uint64_t Exchange(uint64_t mine, unsigned lane) {
   const unsigned number = WarpOf(ThreadNumber()), lanes = LanesOf(number);
   Grid::Warp& warp = grid.warps[number];
-  if (lane >= lanes) Stop("a shuffle reads a lane that is not there");
-  // The last exchange of the warp must have been read by all before this one writes.
+  if (lane >= lanes) Stop("a shuffle reads a lane that does not exist");
+  // All lanes must have read the warp's last exchange before this one writes.
   while (warp.given == lanes) Yield();
   warp.values[Lane()] = mine;
   ++warp.given;
   ++grid.progress;
   while (warp.given < lanes) {
-    if (warp.done > 0) Stop("a shuffle with a lane that has returned");
+    if (warp.done > 0) Stop("a shuffle waits for a lane that has returned");
     Yield();
   }
   const uint64_t theirs = warp.values[lane];
@@ -171,8 +171,10 @@ uint64_t Exchange(uint64_t mine, unsigned lane) {
 void Run(dim3 blocks, dim3 block, size_t shared_bytes, const std::function<void()>& body) {
   constexpr unsigned kMaxThreads = 1024, kMaxGridY = 65535;
   grid.threads = block.x * block.y;
-  if (grid.threads == 0 || grid.threads > kMaxThreads || block.z != 1) Stop("the block's size");
-  if (blocks.x > INT32_MAX || blocks.y > kMaxGridY || blocks.z != 1) Stop("the grid's size");
+  if (grid.threads == 0 || grid.threads > kMaxThreads || block.z != 1)
+    Stop("the block size is invalid");
+  if (blocks.x > INT32_MAX || blocks.y > kMaxGridY || blocks.z != 1)
+    Stop("the grid size is invalid");
   while (grid.fibers.size() < grid.threads) grid.fibers.push_back(std::make_unique<Fiber>());
   grid.body = &body;
   place.block_dim = block;

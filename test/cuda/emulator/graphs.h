@@ -1,7 +1,7 @@
-// Graphs of the emulated GPU: what streams were given while they were captured.
+// Graphs of the emulated GPU: the work captured from streams.
 //
-// A graph runs as late as CUDA allows, as streams do: first the work of the stream that was
-// captured, and that of a stream which joined it where somebody waits for it.
+// A graph runs as late as CUDA allows, like streams: first the work of the stream that began the
+// capture; the work of a forked stream runs where another stream waits for it.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 #include <vector>
 
 struct EmulatedGraph {
-  // Runs the first `until` entries of a line that have not run.
+  // Runs the entries of a line up to `until` that have not run.
   using RunLine = std::function<void(size_t line, size_t until)>;
   struct Entry {
-    std::string kind;  // of the node: what an update of a graph must find again
+    std::string kind;  // kind of node, which a graph update must match
     std::function<void(const RunLine&)> run;
   };
   struct Line {
     std::vector<Entry> entries;
-    size_t joined = 0;  // entries that another line waits for
+    size_t joined = 0;  // number of entries that another line waits for
   };
-  std::vector<Line> lines;  // that of the captured stream first
+  std::vector<Line> lines;  // the line of the origin stream is first
 
   void Run() const;
-  // Every line's work is waited for.
+  // Whether all lines are waited for.
   bool IsJoined() const;
-  // The same nodes in the same order.
+  // Whether both graphs have the same nodes in the same order.
   bool IsLike(const EmulatedGraph& other) const;
 };

@@ -1,9 +1,9 @@
-// Tensor cores of the emulated GPU: what the kernels use of CUDA's <mma.h>. It stands in for the
-// toolkit's header of this name.
+// Tensor cores of the emulated GPU: the subset of CUDA's <mma.h> that the kernels use. It replaces
+// the toolkit's header of this name.
 //
-// A fragment has its whole matrix in every lane, and every lane computes all of it. Nothing here
-// waits for the other lanes, as CUDA promises no order of memory either: a __syncwarp that is
-// missing shows.
+// Every lane holds the whole matrix of a fragment and computes all of it. Nothing here synchronizes
+// the lanes, because CUDA guarantees no memory order either: a missing __syncwarp produces wrong
+// results.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ struct fragment {
 template <typename T>
 void CheckPlace(const T* place, unsigned pitch) {
   if (reinterpret_cast<uintptr_t>(place) % 32 == 0 && pitch * sizeof(T) % 16 == 0) return;
-  std::fprintf(stderr, "a tile of a tensor core must begin at a multiple of 32 bytes, not at %p, ",
+  std::fprintf(stderr, "a tensor core tile must be 32-byte aligned, but begins at %p, ",
                static_cast<const void*>(place));
-  std::fprintf(stderr, "and its rows be a multiple of 16 bytes apart, not of %zu\n",
+  std::fprintf(stderr, "and its row pitch must be a multiple of 16 bytes, but is %zu\n",
                pitch * sizeof(T));
   std::abort();
 }

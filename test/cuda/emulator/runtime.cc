@@ -1,5 +1,5 @@
-// The runtime's functions of cuda_runtime.h. What is enqueued runs as late as CUDA allows: when
-// somebody waits for it. So a wait that is missing shows, in every run.
+// The runtime API of cuda_runtime.h. Enqueued work runs as late as CUDA allows, when a caller waits
+// for it, so a missing wait shows in every run.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -17,16 +17,16 @@
 struct EmulatedStream {
   int gpu = 0;
   std::deque<std::function<void()>> queue;
-  uint64_t enqueued = 0, done = 0;         // entries of the queue, ever
-  std::shared_ptr<EmulatedGraph> capture;  // while it is captured: what its work becomes, and the
-  size_t line = 0;                         // line of it
+  uint64_t enqueued = 0, done = 0;         // total number of entries
+  std::shared_ptr<EmulatedGraph> capture;  // during a capture: the graph, and
+  size_t line = 0;                         // the stream's line in it
 };
 
 struct EmulatedEvent {
   int gpu = 0;
-  EmulatedStream* stream = nullptr;  // where it was recorded last
-  uint64_t after = 0;                // it happens once so many entries of that stream are done
-  std::shared_ptr<EmulatedGraph> capture;  // or of that line of a graph
+  EmulatedStream* stream = nullptr;        // the stream of the last record
+  uint64_t after = 0;                      // completes when `stream` has done this many entries
+  std::shared_ptr<EmulatedGraph> capture;  // or when line `line` of this graph has
   size_t line = 0;
 };
 
@@ -39,7 +39,7 @@ namespace {
 
 constexpr size_t kSharedWithoutAsking = 48 << 10;
 
-// What this machine has, or is to be without.
+// Properties of the emulated machine, from environment variables.
 int FromEnvironment(const char* name, int otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::atoi(text);
@@ -51,14 +51,14 @@ const int driver_version = FromEnvironment("CISTERN_EMULATED_DRIVER", kRuntimeVe
 const int compute_major = FromEnvironment("CISTERN_EMULATED_CAPABILITY", 8);
 const size_t memory_bytes =
     static_cast<size_t>(FromEnvironment("CISTERN_EMULATED_MEMORY_MB", kMemoryBytes >> 20)) << 20;
-const size_t free_bytes =  // when the program begins
+const size_t free_bytes =  // at program start
     static_cast<size_t>(
         FromEnvironment("CISTERN_EMULATED_FREE_MB", static_cast<int>(memory_bytes >> 20)))
     << 20;
 thread_local int gpu_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
-// The kernels that have run, and the one that runs into an illegal address; 0: none does.
+// The number of kernels run so far, and the index of the one that faults; 0: none.
 std::atomic<uint64_t> kernels = 0;
 const uint64_t faulty_kernel = [] {
   const char* text = std::getenv("CISTERN_EMULATED_FAULT");
@@ -71,8 +71,8 @@ bool IsBroken() {
 std::map<const void*, size_t> allowed_shared;
 std::map<EmulatedStream*, std::unique_ptr<EmulatedStream>> streams;
 
-// Runs the stream's entries until `until` are done. An entry that waits for another stream runs
-// that one first.
+// Runs entries of the stream until `until` are done. An entry that waits for another stream first
+// runs that stream.
 void RunUntil(EmulatedStream* stream, uint64_t until) {
   const auto lock = LockDevice();
   if (stream->done >= until) return;
@@ -106,7 +106,7 @@ cudaError_t Enqueue(EmulatedStream* stream, std::function<void()> entry,
         {kind, [entry = std::move(entry)](const EmulatedGraph::RunLine&) { entry(); }});
     return cudaSuccess;
   }
-  if (stream == nullptr) {  // the default stream, whose next copy waits for it
+  if (stream == nullptr) {  // the default stream is synchronous
     const OpenMemory open;
     entry();
     return cudaSuccess;
@@ -146,9 +146,9 @@ cudaError_t Launch(cudaStream_t stream, std::function<void()> run) {
 
 namespace {
 
-// What `stream` is given from now on runs after the captured event.
+// Makes the work enqueued on `stream` from now on wait for the captured event.
 void WaitInGraph(EmulatedStream* stream, const EmulatedEvent& event) {
-  if (stream->capture == nullptr) {  // it joins
+  if (stream->capture == nullptr) {  // the stream joins the capture
     stream->capture = event.capture;
     stream->line = event.capture->lines.size();
     event.capture->lines.emplace_back();
@@ -171,7 +171,7 @@ using cistern::emulator::OpenMemory;
 
 const char* cudaGetErrorString(cudaError_t error) {
   if (error == cudaErrorIllegalAddress) return "an illegal memory access was encountered";
-  return error == cudaSuccess ? "no error" : "the emulated GPU refuses";
+  return error == cudaSuccess ? "no error" : "error of the emulated GPU";
 }
 cudaError_t cudaGetLastError() {
   return std::exchange(cistern::emulator::last_error, cudaSuccess);
@@ -228,7 +228,7 @@ cudaError_t cudaMallocHost(void** data, size_t bytes) {
   return *data == nullptr ? Keep(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 cudaError_t cudaFree(void* data) {
-  cistern::emulator::RunAll();  // as CUDA does
+  cistern::emulator::RunAll();  // cudaFree synchronizes, as in CUDA
   return cistern::emulator::GiveBack(data) ? cudaSuccess : Keep(cudaErrorInvalidValue);
 }
 cudaError_t cudaFreeHost(void* data) {
@@ -248,13 +248,13 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind)
   std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
-// From memory that is not pinned a copy has read when the call returns, and into such memory it is
-// over then.
+// A copy from pageable memory has read its source when the call returns; a copy to pageable memory
+// has completed.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   if (!cistern::emulator::IsDeviceOrPinned(from)) {
     if (stream->capture != nullptr)
-      return Keep(cudaErrorInvalidValue);  // it would be read at a launch
+      return Keep(cudaErrorInvalidValue);  // the graph would read it at launch
     const auto* begin = static_cast<const char*>(from);
     return cistern::emulator::Enqueue(stream, [to, held = std::vector<char>(begin, begin + bytes)] {
       std::memcpy(to, held.data(), held.size());
@@ -284,19 +284,19 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   cistern::emulator::RunUntil(stream, stream->enqueued);
   return cistern::emulator::IsBroken() ? Keep(cudaErrorIllegalAddress) : cudaSuccess;
 }
-// The stream of the event may end before this entry runs: then the event has happened.
+// The event's stream may be destroyed before this entry runs; the event has then completed.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const EmulatedEvent waited = *event;
   if (waited.stream == nullptr) return cudaSuccess;
   if (waited.capture != nullptr) {
     const auto lock = LockDevice();
-    // The capture that the event is of must be going on.
+    // The event's capture must still be active.
     if (waited.stream->capture != waited.capture) return Keep(cudaErrorInvalidValue);
     cistern::emulator::WaitInGraph(stream, waited);
     return cudaSuccess;
   }
   if (stream->capture != nullptr)
-    return Keep(cudaErrorInvalidValue);  // nothing outside may be waited for
+    return Keep(cudaErrorInvalidValue);  // a capture cannot wait for outside work
   return cistern::emulator::Enqueue(stream, [waited] {
     if (cistern::emulator::streams.count(waited.stream) > 0) {
       cistern::emulator::RunUntil(waited.stream, waited.after);
@@ -329,7 +329,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo*) {
   if (!exec->graph->IsLike(*graph)) return Keep(cudaErrorInvalidValue);
-  exec->graph = std::make_shared<EmulatedGraph>(*graph);  // launches before go on with theirs
+  exec->graph = std::make_shared<EmulatedGraph>(*graph);  // earlier launches keep theirs
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
@@ -369,7 +369,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   }
   return cistern::emulator::IsBroken() ? Keep(cudaErrorIllegalAddress) : cudaSuccess;
 }
-// "Not ready" at first, where a GPU would not be; who asks again finds that it has happened.
+// Returns "not ready" on the first call, even where a GPU would be done; the second call finds the
+// event complete.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const auto lock = LockDevice();
   const bool later = event->capture == nullptr &&
@@ -384,7 +385,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
-  constexpr int kSharedAtMost = 99 << 10;  // of sm_86 and sm_89; sm_80 has more
+  constexpr int kSharedAtMost = 99 << 10;  // sm_86 and sm_89; sm_80 has more
   if (value > kSharedAtMost) return Keep(cudaErrorInvalidValue);
   const auto lock = LockDevice();
   cistern::emulator::allowed_shared[kernel] = static_cast<size_t>(value);

@@ -1,4 +1,4 @@
-// The bits of every op that adds are the same on 1, 2 and 4 threads, and from run to run.
+// Every op that sums gives the same bits on 1, 2 and 4 threads, and from run to run.
 #include <omp.h>
 
 #include "cuda/op/dense/batch_norm.h"
@@ -19,12 +19,12 @@
 namespace cistern::op {
 namespace {
 
-// Everything that some op calls wrote.
+// All outputs of some op calls.
 using Written = std::vector<float>;
 
 class DeterminismTest : public OpTest {
  protected:
-  // Runs `ops` on 1, 2, 4 and again 4 threads, and compares.
+  // Runs `ops` on 1, 2, 4 and again 4 threads, and compares the outputs.
   void ExpectSameBits(const std::function<Written()>& ops) {
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
@@ -107,7 +107,7 @@ TEST_P(DeterminismTest, Sums) {
   });
 }
 
-// Row 0 occurs in half of the outputs, the rest once each: the worst balance.
+// Row 0 occurs in half of the outputs, all other rows once: the worst load balance.
 TEST_P(DeterminismTest, CrossesInteractionsAndLabelLosses) {
   const size_t layers = 3, columns = DotInteractionColumns(k(), n());
   const Floats x(Random(b() * n())), dy(Random(b() * n())), parameters(Random(2 * layers * n()));

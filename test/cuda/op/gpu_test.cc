@@ -1,4 +1,4 @@
-// Whether the tests of the ops that are beside this one were run on a GPU too, and on a second one.
+// Reports whether the op tests of this program also ran on a GPU, and on a second one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,16 +12,16 @@
 namespace cistern {
 namespace {
 
-TEST(Gpu, IsThereToTestOn) {
+TEST(Gpu, IsAvailable) {
   const DeviceQuery query = QueryGpus();
   if (!query.gpus.empty()) return;
-  // scripts/gpu_check.sh asks for one: a machine whose GPU is not seen must not pass.
+  // scripts/gpu_check.sh sets CISTERN_REQUIRE_GPU: it must fail if the GPU is not visible.
   ASSERT_EQ(std::getenv("CISTERN_REQUIRE_GPU"), nullptr) << query.reason;
-  GTEST_SKIP() << "no GPU: " << query.reason << "; the tests beside this one ran on the CPU only";
+  GTEST_SKIP() << "no GPU: " << query.reason << "; the other op tests ran on the CPU only";
 }
 
-// A thread begins on GPU 0, whichever the stream is of that it is given.
-TEST(SecondGpu, WorksForEveryThread) {
+// A thread starts on GPU 0, whatever GPU its stream is on.
+TEST(SecondGpu, WorksFromEveryThread) {
   if (QueryGpus().gpus.size() < 2) GTEST_SKIP() << "fewer than two GPUs";
   absl::StatusOr<std::unique_ptr<DeviceContext>> device = DeviceContext::Open(DeviceKind::kCuda, 1);
   ASSERT_TRUE(device.ok()) << device.status();

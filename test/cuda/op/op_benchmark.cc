@@ -1,6 +1,6 @@
-// Rates of the ops that a training step spends its time in, at the shapes of an MLP 400-400-400
-// with batches of 4096: GFLOP/s for products, GB/s (bytes that must move) for the rest, beside the
-// roofs that the same run measures: the library's largest square product and a copy.
+// Rates of the ops that dominate a training step, at the shapes of an MLP 400-400-400 with batches
+// of 4096: GFLOP/s for products and GB/s (minimum memory traffic) for the rest, next to the roofs
+// that the same run measures: the library's largest square product and a copy.
 //
 //   build/release/bin/op_benchmark --benchmark_filter=BatchNorm
 #include <benchmark/benchmark.h>
@@ -93,7 +93,7 @@ void BM_FullyConnectedBackward(benchmark::State& state) {
   SetGflops(state, 4.0 * kBatch * static_cast<double>(k * n));
 }
 
-// One BatchNorm + ReLU + dropout layer; argument: dropout in percent.
+// One BatchNorm + ReLU + dropout layer; argument: dropout rate in percent.
 struct NormLayer {
   std::vector<float> x = Random(kBatch * kWidth), y = x, dy = x, gamma = Random(kWidth);
   std::vector<float> beta = gamma, mean = gamma, inv_std = gamma, running = gamma;
@@ -149,7 +149,7 @@ void BM_ReluDropout(benchmark::State& state) {
   SetGigabytes(state, 2.0 * kBatch * kWidth);
 }
 
-// A batch of one row a slot out of `rows` rows; the segments of the backward pass belong to it.
+// A batch of one row per slot out of `rows` rows, with its segments for the backward pass.
 struct LookupBatch {
   LookupBatch(size_t slots, size_t table_rows) {
     std::mt19937 random(3);

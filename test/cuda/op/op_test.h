@@ -1,4 +1,4 @@
-// What the tests of the ops share: a device and a shape as test parameters, arrays on that device,
+// Shared by the tests of the ops: a device and a shape as test parameters, arrays on that device,
 // and gradients by finite differences.
 //
 // A reference is a formula in double, written in the test. A gradient is compared with central
@@ -23,13 +23,13 @@ namespace cistern::op {
 
 using Doubles = std::vector<double>;
 
-// What each op is run on. The three sizes mean what the op says: b, k, n or b, slots, dim.
+// A test case of an op. The op defines the meaning of the three sizes: b, k, n or b, slots, dim.
 struct OpCase {
   DeviceKind device;
   size_t b, k, n;
 };
 
-// The CPU, and a GPU where there is one (gpu_test.cc says where there is none).
+// The CPU, and a GPU if there is one (gpu_test.cc reports if there is none).
 inline std::vector<DeviceKind> TestedDevices() {
   static const bool has_gpu = !QueryGpus().gpus.empty();
   if (!has_gpu) return {DeviceKind::kCpu};
@@ -39,8 +39,8 @@ inline std::vector<DeviceKind> TestedDevices() {
 inline std::vector<OpCase> OpCases() {
   std::vector<OpCase> cases;
   for (const DeviceKind device : TestedDevices()) {
-    // Sizes around the widths of vectors, blocks and pieces; each size 0 and 1 in each place; and
-    // two that many threads share.
+    // Sizes around the widths of vectors, blocks and pieces; sizes 0 and 1 in each position; and
+    // two shapes that many threads share.
     for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 3, 5},
                                                                     {3, 0, 5},
                                                                     {3, 5, 0},
@@ -63,7 +63,7 @@ inline std::vector<OpCase> OpCases() {
   return cases;
 }
 
-// For tests with shapes of their own.
+// One case per device, for tests with their own shapes.
 inline std::vector<OpCase> OneCaseADevice() {
   std::vector<OpCase> cases;
   for (const DeviceKind device : TestedDevices()) cases.push_back({device, 1, 1, 1});
@@ -76,19 +76,19 @@ inline std::string OpCaseName(const testing::TestParamInfo<OpCase>& info) {
          std::to_string(c.k) + "_" + std::to_string(c.n);
 }
 
-// The device of the test at hand, where arrays are made. Null: the CPU.
+// The device of the current test, on which arrays are allocated. Null: the CPU.
 inline Stream*& StreamOfTest() {
   static Stream* stream = nullptr;
   return stream;
 }
 
-// A GPU's memory for arrays, and a stream of its own for every test after one that broke it.
+// Memory of the GPU for arrays, and a stream that is replaced after a test leaves an error in it.
 inline MemoryPool& GpuPool() {
   static MemoryPool pool(DeviceKind::kCuda, 0, uint64_t{8} << 30);
   return pool;
 }
 inline Stream& GpuStream() {
-  // Not deleted when the process ends: CUDA's libraries may have ended before it.
+  // Never deleted: CUDA's libraries may be unloaded before static destructors run.
   static Stream* stream = nullptr;
   if (stream == nullptr || !stream->status().ok()) {
     absl::StatusOr<Stream> made = Stream::OnGpu(0);
@@ -99,7 +99,7 @@ inline Stream& GpuStream() {
   return *stream;
 }
 
-// An array in the memory of the test's device.
+// An array in memory of the test's device.
 template <typename T>
 class Array {
  public:
@@ -136,13 +136,13 @@ class Array {
     CopyToDevice(values_.data(), memory_.data(), size() * sizeof(T), GpuStream());
   }
 
-  mutable std::vector<T> values_;  // on a GPU: what was there when it was last read
+  mutable std::vector<T> values_;  // on a GPU: the contents at the last Read
   bool on_gpu_ = false;
   Memory memory_;
 };
 using Floats = Array<float>;
 
-// Fixture: one device, one shape, one random sequence.
+// A test fixture with one device, one shape, and one random sequence.
 class OpTest : public testing::TestWithParam<OpCase> {
  protected:
   void SetUp() override {
@@ -159,7 +159,7 @@ class OpTest : public testing::TestWithParam<OpCase> {
   size_t n() const { return GetParam().n; }
   Stream& stream() { return StreamOfTest() != nullptr ? *StreamOfTest() : cpu_; }
 
-  // n numbers in [low, high) that are exact floats.
+  // `count` numbers in [low, high) that are exactly representable as floats.
   Doubles Random(size_t count, double low = -1, double high = 1) {
     std::uniform_real_distribution<float> draw(static_cast<float>(low), static_cast<float>(high));
     Doubles x(count);
@@ -177,7 +177,7 @@ class OpTest : public testing::TestWithParam<OpCase> {
     }
   }
 
-  // Checks gradient = base + d loss / d x at up to 16 places, 6 where a loss takes long.
+  // Checks gradient = base + d loss / d x at up to 16 positions, or 6 if the loss is slow.
   void ExpectGradient(const std::function<double(const Doubles&)>& loss, Doubles x,
                       const Floats& gradient, double tolerance, double base = 0) {
     constexpr double kStep = 1e-5;
@@ -207,9 +207,9 @@ class OpTest : public testing::TestWithParam<OpCase> {
   std::mt19937_64 random_{20240229};
 };
 
-// What an array holds before an op overwrites it, so that a place that was left out shows.
+// The contents of an array before an op overwrites it, so that skipped elements show.
 inline constexpr float kUnset = 1e30f;
-// What an input's gradient holds before an op adds to it.
+// The contents of an input's gradient before an op accumulates into it.
 inline constexpr float kBefore = 0.5f;
 
 inline Floats Gradient(size_t n, Write write) {

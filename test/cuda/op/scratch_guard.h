@@ -1,4 +1,4 @@
-// Scratch of a size in bytes that tells whether an op wrote behind its end.
+// Scratch with a size in bytes that detects writes past its end.
 #pragma once
 
 #include "test/cuda/op/op_test.h"
@@ -15,7 +15,7 @@ class ScratchGuard {
   void ExpectNothingBehind() const {
     const std::vector<uint8_t>& held = held_.Read();
     EXPECT_EQ(std::count(held.end() - kBehind, held.end(), kUntouched), kBehind)
-        << "an op wrote behind its " << bytes_ << " bytes of scratch";
+        << "an op wrote past the end of its " << bytes_ << " bytes of scratch";
   }
 
  private:

@@ -1,5 +1,5 @@
-// Golden: the bytes under test/golden are the formats. A change that fails here needs a new
-// version, and the reader of the old one.
+// Golden: the bytes under test/golden define the formats. A change that fails here needs a new
+// version, and a reader for the old one.
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@ std::string GoldenBytes(const std::string& name) {
   return ReadBytes(absl::StrCat(kGolden, "/", name));
 }
 
-TEST(Golden, RowFileIsWrittenAsTheFormatHasIt) {
+TEST(Golden, WritesTheRowFileOfTheFormat) {
   TempFolder folder;
   ASSERT_TRUE(WriteSample(Disk(), folder.path(), "row_file_v1").ok());
   EXPECT_TRUE(ReadBytes(folder / "row_file_v1") == GoldenBytes("row_file_v1"));
 }
 
-TEST(Golden, RowFileIsRead) {
+TEST(Golden, ReadsTheRowFile) {
   v1::RowFile file;
   file.set_name("row_file_v1");
   EXPECT_TRUE(ReadEverything(Disk(), kGolden, file).ok());
@@ -31,11 +31,11 @@ TEST(Golden, RowFileIsRead) {
             SampleRows(layout, 3, 6));
 }
 
-TEST(Golden, ManifestIsWrittenAsTheFormatHasIt) {
+TEST(Golden, WritesTheManifestOfTheFormat) {
   EXPECT_EQ(FormatManifest(SampleManifest()), GoldenBytes("manifest_v1"));
 }
 
-TEST(Golden, ManifestIsRead) {
+TEST(Golden, ReadsTheManifest) {
   const auto parsed = ParseManifest(GoldenBytes("manifest_v1")).value();
   EXPECT_TRUE(
       google::protobuf::util::MessageDifferencer::Equals(parsed.manifest, SampleManifest()));

@@ -1,7 +1,7 @@
-"""Reads the golden row file and manifest with nothing but the pages on them (docs/formats.md).
+"""Reads the golden row file and manifest from their description alone (docs/formats.md).
 
-What is expected is written here a second time, so that the files, the C++ code and the description
-agree. Hashes are checked where the package xxhash is installed.
+The expected contents are repeated here, so that the files, the C++ code and the description agree.
+Hashes are checked if the package xxhash is installed.
 """
 
 import json
@@ -61,7 +61,7 @@ def footer(data):
 
 
 def sparse_rows(block, floats):
-    """floats: numbers of a row that is short, and of one that is full."""
+    """floats: cells of a row without embedx, and of one with embedx."""
     rows, zero = struct.unpack_from("<II", block, 0)
     keys = struct.unpack_from("<%dQ" % rows, block, 8)
     flags = block[8 + 8 * rows:8 + 9 * rows]
@@ -88,8 +88,8 @@ def check_row_file():
     data = read("row_file_v1")
     assert header(data) == (0, 0x1122334455667788, 0x99AABBCCDDEEFF00, 1, 2, 4, 7, 3)
     sections, blocks = footer(data)
-    # Cells of a short and a full row: deep is w[3] and a sum for each; ctr under SGD is 10 cells, of
-    # which show, click and uid take two each, and 2 of embedx.
+    # Cells of a row without and with embedx. deep: w[3] and one sum each. ctr under SGD: 10 cells,
+    # of which show, click and uid take two each, and 2 of embedx.
     expected = [(0, 1, 5, (6, 6)), (0, 3, 0, (6, 6)), (1, 1, 6, (10, 12)), (1, 3, 6, (10, 12))]
     next_block = 0
     for section, (table, shard, count, floats) in zip(sections, expected):

@@ -1,6 +1,6 @@
-// 200000 changed row files and manifests: none stops the process, none is read as something else.
-// Half of them have bytes changed at random; the others are changed inside and get the hashes of
-// what they became, as a stranger would do it, so that the checks behind the hashes see them too.
+// Reads 200000 mutated row files and manifests: none stops the process, none is read as something
+// else. Half of them have bytes changed at random. The others are changed inside and get matching
+// hashes, as an attacker would do it, so that they reach the checks after the hashes.
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-// Changes 1 to 4 places: bytes flipped, set, put in, taken out, or copied from elsewhere.
+// Changes 1 to 4 places: bytes are flipped, set, inserted, removed, or copied from elsewhere.
 void Mutate(SeededNumbers& numbers, std::string* bytes) {
   const uint64_t places = 1 + numbers.Below(4);
   for (uint64_t i = 0; i < places; ++i) {
@@ -82,7 +82,7 @@ TEST_F(Mutations, OfARowFileAreRefused) {
   EXPECT_EQ(read, 0);
 }
 
-TEST_F(Mutations, OfARowFileWithRightHashesStopNobody) {
+TEST_F(Mutations, OfARowFileWithMatchingHashesNeverCrash) {
   v1::RowFile unnamed;
   unnamed.set_name("x");
   const RowFileParts whole = TakeApart(bytes_);
@@ -102,10 +102,10 @@ TEST_F(Mutations, OfARowFileWithRightHashesStopNobody) {
     }
     const bool ok = Read(bytes, unnamed).ok();
     (ok ? read : refused) += 1;
-    // A manifest knows the file that it means.
+    // A manifest records the hash of the file that it names.
     EXPECT_TRUE(bytes == bytes_ || !Read(bytes, file_).ok());
   }
-  EXPECT_GT(read, 1000);  // e.g. cells that are other numbers
+  EXPECT_GT(read, 1000);  // e.g. cells with other numbers
   EXPECT_GT(refused, 10000);
 }
 
@@ -122,7 +122,7 @@ TEST_F(Mutations, OfAManifestAreRefused) {
   EXPECT_EQ(read, 0);
 }
 
-TEST_F(Mutations, OfAManifestWithTheRightHashAreReadAsWhatTheyAreOrRefused) {
+TEST_F(Mutations, OfAManifestWithAMatchingHashAreReadCorrectlyOrRefused) {
   const std::string text = FormatManifest(SampleManifest());
   const std::string body = text.substr(0, text.find(",\n \"self_xxh3\""));
   int read = 0, refused = 0;

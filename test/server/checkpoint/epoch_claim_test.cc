@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-TEST(EpochClaim, ReadsBackWhatItSays) {
+TEST(EpochClaim, ReadsBackWhatWasFormatted) {
   EpochClaim claim = ParseClaim(7, "");
   claim.commit = 41;
   claim.secret = 0x0f3a5c7e9b1d2f40;
@@ -20,8 +20,8 @@ TEST(EpochClaim, ReadsBackWhatItSays) {
   EXPECT_EQ(read.writer, claim.writer);
 }
 
-// A crash may cut a claim short anywhere: a secret is read whole or not at all.
-TEST(EpochClaim, HasNoSecretWhereTheFileEndsBeforeIt) {
+// A crash may truncate a claim anywhere: a secret is read whole or not at all.
+TEST(EpochClaim, HasNoSecretIfTheFileEndsBeforeIt) {
   EpochClaim claim = ParseClaim(7, "");
   claim.secret = 0x1111111111111111;
   const std::string text = FormatClaim(claim);
@@ -31,7 +31,7 @@ TEST(EpochClaim, HasNoSecretWhereTheFileEndsBeforeIt) {
   }
 }
 
-TEST(EpochClaim, LeavesOutWhatItDoesNotUnderstand) {
+TEST(EpochClaim, SkipsUnknownLines) {
   const EpochClaim read =
       ParseClaim(7, "commit x\nsecret 12\nsecret zzzzzzzzzzzzzzzz\n\nmood good\n");
   EXPECT_EQ(read.commit, 0u);

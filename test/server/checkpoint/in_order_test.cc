@@ -11,14 +11,14 @@ namespace {
 
 using Pieces = InOrder<std::unique_ptr<size_t>>;
 
-// Of no two of the same length, so that later pieces are often made before earlier ones.
+// Pieces of different lengths, so that later pieces are often made before earlier ones.
 std::unique_ptr<size_t> Made(size_t i) {
   volatile size_t work = (i * 7919) % 13 * 1000;
   while (work > 0) work = work - 1;
   return std::make_unique<size_t>(i);
 }
 
-TEST(InOrder, EveryPieceIsTakenOnceAndInOrder) {
+TEST(InOrder, TakesEveryPieceOnceAndInOrder) {
   ThreadPool pool(4);
   for (const size_t window : {size_t{1}, size_t{2}, size_t{8}, size_t{1000}}) {
     std::vector<size_t> taken;
@@ -33,7 +33,7 @@ TEST(InOrder, EveryPieceIsTakenOnceAndInOrder) {
   }
 }
 
-TEST(InOrder, NoMoreThanTheWindowIsThereAtATime) {
+TEST(InOrder, HoldsAtMostAWindowOfPieces) {
   ThreadPool pool(4);
   std::atomic<int> there{0}, most{0};
   Pieces pieces(
@@ -52,7 +52,7 @@ TEST(InOrder, NoMoreThanTheWindowIsThereAtATime) {
   EXPECT_LE(most, 3);
 }
 
-TEST(InOrder, NothingIsTakenAfterAnError) {
+TEST(InOrder, TakesNothingAfterAnError) {
   ThreadPool pool(4);
   size_t last = 0;
   Pieces pieces(4, Made, [&](size_t i, std::unique_ptr<size_t>) {
@@ -63,7 +63,7 @@ TEST(InOrder, NothingIsTakenAfterAnError) {
   EXPECT_EQ(last, 20u);
 }
 
-TEST(InOrder, MemoryThatIsMissingEndsItWhoeverMissesIt) {
+TEST(InOrder, RunningOutOfMemoryEndsTheRunOnAnyThread) {
   ThreadPool pool(4);
   for (const bool taking : {false, true}) {
     const auto fail = [&](bool now) {
@@ -83,7 +83,7 @@ TEST(InOrder, MemoryThatIsMissingEndsItWhoeverMissesIt) {
   }
 }
 
-TEST(InOrder, OfNothingNothingIsTaken) {
+TEST(InOrder, TakesNothingFromZeroPieces) {
   ThreadPool pool(2);
   Pieces pieces(2, Made, [](size_t, std::unique_ptr<size_t>) {
     ADD_FAILURE();

@@ -1,4 +1,4 @@
-// A manifest with a value in every field, as the tests write and read it.
+// A manifest with a value in every field, for the tests that write and read it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The text of a manifest: there and back, and everything that is refused.
+// The text of a manifest: round trips, and everything that is refused.
 #include "server/checkpoint/manifest.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ void ExpectRefused(const std::string& text, const std::string& message) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(message));
 }
 
-// The text with `from` replaced once and the hash of what it became.
+// Replaces `from` once in the text and updates the hash to match.
 std::string Rehashed(std::string text, const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -55,7 +55,7 @@ TEST(Manifest, EndsWithTheHashOfItself) {
   EXPECT_EQ(text.substr(text.size() - 22), absl::StrCat(": \"", Hex(hash), "\"\n}\n").substr(1));
 }
 
-TEST(Manifest, FormatIsThatOfThisVersion) {
+TEST(Manifest, HasTheFormatOfThisVersion) {
   v1::Manifest manifest = SampleManifest();
   manifest.set_format(77);
   EXPECT_EQ(FormatManifest(manifest), FormatManifest(SampleManifest()));
@@ -68,7 +68,7 @@ TEST(Manifest, FirstCommitHasNoPrevious) {
   manifest.set_previous(0);
   EXPECT_TRUE(ParseManifest(FormatManifest(manifest)).ok());
   manifest.set_previous(1);
-  ExpectRefused(FormatManifest(manifest), "\"previous\" is missing or out of its range");
+  ExpectRefused(FormatManifest(manifest), "\"previous\" is missing or out of range");
 }
 
 TEST(Manifest, SchemaSurvivesForEveryFloat) {
@@ -99,7 +99,7 @@ TEST(Manifest, SchemaSurvivesWithAndWithoutOptionalFields) {
   EXPECT_EQ(SchemaHash(parsed.manifest.schema()), SchemaHash(manifest.schema()));
 }
 
-TEST(Manifest, EveryFlippedByteIsFound) {
+TEST(Manifest, DetectsEveryFlippedByte) {
   const std::string text = FormatManifest(SampleManifest());
   for (size_t i = 0; i < text.size(); ++i) {
     for (const int mask : {1 << (i % 8), 0xff}) {
@@ -111,7 +111,7 @@ TEST(Manifest, EveryFlippedByteIsFound) {
   }
 }
 
-TEST(Manifest, EveryTruncationIsFound) {
+TEST(Manifest, DetectsEveryTruncation) {
   const std::string text = FormatManifest(SampleManifest());
   for (size_t size = 0; size < text.size(); ++size) {
     ExpectRefused(text.substr(0, size), "it does not end with its own hash");
@@ -121,7 +121,7 @@ TEST(Manifest, EveryTruncationIsFound) {
   }
 }
 
-TEST(Manifest, OtherTextIsRefused) {
+TEST(Manifest, RefusesOtherText) {
   for (const char* text : {"", "{}", "[]", "null", "\xff\xfe", "{\"self_xxh3\": \"0\"\n}\n"}) {
     ExpectRefused(text, "it does not end with its own hash");
   }
@@ -135,15 +135,15 @@ TEST(Manifest, OtherTextIsRefused) {
   ExpectRefused(Rehashed(text, "\"ads\"", "\"ad\xff\""), "");
 }
 
-TEST(Manifest, LaterFormatIsNamed) {
+TEST(Manifest, NamesALaterFormat) {
   const std::string text = FormatManifest(SampleManifest());
   ExpectRefused(Rehashed(text, "\"format\": 1", "\"format\": 2, \"clusters\": []"),
                 "its format is 2; this version reads format 1 only: use the version that wrote it");
-  ExpectRefused(Rehashed(text, "\"format\": 1", "\"format\": \"1\""), "\"format\" is not there");
-  ExpectRefused(Rehashed(text, "\"format\"", "\"formats\""), "\"format\" is not there");
+  ExpectRefused(Rehashed(text, "\"format\": 1", "\"format\": \"1\""), "\"format\" is missing");
+  ExpectRefused(Rehashed(text, "\"format\"", "\"formats\""), "\"format\" is missing");
 }
 
-TEST(Manifest, FieldsThatAreUnknownOrOfAnotherTypeAreRefused) {
+TEST(Manifest, RefusesFieldsThatAreUnknownOrOfAnotherType) {
   const std::string text = FormatManifest(SampleManifest());
   ExpectRefused(Rehashed(text, "\"created\"", "\"made\""), "made");
   ExpectRefused(Rehashed(text, "\"root\"", "\"roots\""), "roots");
@@ -153,7 +153,7 @@ TEST(Manifest, FieldsThatAreUnknownOrOfAnotherTypeAreRefused) {
   ExpectRefused(Rehashed(text, "\"pass\": \"9\"", "\"pass\": {}"), "");
 }
 
-TEST(Manifest, FieldsThatAreMissingOrOutOfRangeAreRefused) {
+TEST(Manifest, RefusesFieldsThatAreMissingOrOutOfRange) {
   const auto refused = [](const std::function<void(v1::Manifest&)>& change,
                           const std::string& message) {
     v1::Manifest manifest = SampleManifest();
@@ -169,14 +169,14 @@ TEST(Manifest, FieldsThatAreMissingOrOutOfRangeAreRefused) {
   refused([](v1::Manifest& m) { m.clear_schema(); }, "\"schema\" is missing");
   refused([](v1::Manifest& m) { m.mutable_schema()->mutable_tables(0)->set_dim(0); }, "dim is 0");
   refused([](v1::Manifest& m) { m.mutable_tables()->RemoveLast(); },
-          "\"tables\" are not those of \"schema\"");
+          "\"tables\" do not match those of \"schema\"");
   refused([](v1::Manifest& m) { m.mutable_tables(0)->set_name("x"); },
-          "\"tables\" are not those of \"schema\"");
+          "\"tables\" do not match those of \"schema\"");
   refused([](v1::Manifest& m) { m.clear_dense_tables(); },
-          "\"dense_tables\" are not those of \"schema\"");
+          "\"dense_tables\" do not match those of \"schema\"");
 }
 
-TEST(Manifest, FilesThatCannotBeAreRefused) {
+TEST(Manifest, RefusesImpossibleFiles) {
   const auto refused = [](const std::function<void(v1::RowFile&)>& change,
                           const std::string& message) {
     v1::Manifest manifest = SampleManifest();
@@ -199,7 +199,7 @@ TEST(Manifest, FilesThatCannotBeAreRefused) {
   field("root", [](v1::RowFile& f) { f.set_root(0); });
 }
 
-TEST(NumberName, IsTwentyDigitsAndBack) {
+TEST(NumberName, ConvertsToTwentyDigitsAndBack) {
   EXPECT_EQ(NumberName(12), "00000000000000000012");
   EXPECT_EQ(NumberName(UINT64_MAX), "18446744073709551615");
   for (const uint64_t number : {uint64_t{1}, uint64_t{12}, uint64_t{1} << 40, UINT64_MAX}) {

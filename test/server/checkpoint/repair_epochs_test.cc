@@ -1,4 +1,4 @@
-// A fleet that one claim has shut all writers out of, and its way back.
+// A fleet from which one claim has locked out all writers, and its repair.
 #include "server/checkpoint/repair_epochs.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ std::string Claim(Epoch epoch) {
   return absl::StrCat(kState, "/epoch/", NumberName(epoch));
 }
 
-TEST(RepairEpochs, AFleetWithoutAnEpochLeftIsWrittenToAgain) {
+TEST(RepairEpochs, AFleetWithoutATermLeftBecomesWritableAgain) {
   MemoryFileSystem disk;
   const std::vector<uint64_t> digests = MakeSmallState(disk, "/data", 2, 2);
   const Epoch before = StateFolder::OpenToRead(disk, kState).value()->NewestEpoch().value();
@@ -32,7 +32,7 @@ TEST(RepairEpochs, AFleetWithoutAnEpochLeftIsWrittenToAgain) {
     EXPECT_TRUE(absl::IsFailedPrecondition(refused));
     EXPECT_THAT(std::string(refused.message()),
                 testing::HasSubstr("cistern ckpt repair-epochs /data/state"));
-    EXPECT_TRUE(absl::IsFailedPrecondition(RepairEpochs(disk, kState).status()));  // they run
+    EXPECT_TRUE(absl::IsFailedPrecondition(RepairEpochs(disk, kState).status()));  // in use
   }
   const absl::StatusOr<RepairedEpochs> repaired = RepairEpochs(disk, kState);
   ASSERT_EQ(repaired.status(), absl::OkStatus());
@@ -44,7 +44,7 @@ TEST(RepairEpochs, AFleetWithoutAnEpochLeftIsWrittenToAgain) {
   EXPECT_EQ(CommitRound(*client, 3), absl::OkStatus());
 }
 
-TEST(RepairEpochs, AWholeFolderIsLeftAsItIs) {
+TEST(RepairEpochs, AnIntactFolderStaysUnchanged) {
   MemoryFileSystem disk;
   MakeSmallState(disk, "/data", 2, 1);
   const std::vector<std::string> claims = disk.List("/data/state/epoch").value();
@@ -55,8 +55,8 @@ TEST(RepairEpochs, AWholeFolderIsLeftAsItIs) {
   EXPECT_TRUE(absl::IsNotFound(RepairEpochs(disk, "/data").status()));
 }
 
-// What is left of the epoch folder after a crash at any call is repaired by running it again.
-TEST(RepairEpochs, ACrashAtAnyCallLeavesItToBeRunAgain) {
+// After a crash at any call, a repeated run repairs what is left of the epoch folder.
+TEST(RepairEpochs, CanBeRepeatedAfterACrashAtAnyCall) {
   MemoryFileSystem disk;
   MakeSmallState(disk, "/data", 1, 1);
   const Epoch before = StateFolder::OpenToRead(disk, kState).value()->NewestEpoch().value();

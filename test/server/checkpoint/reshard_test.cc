@@ -1,4 +1,4 @@
-// A state in another placement: the same rows, and whole or not at all.
+// A state in another placement: the same rows, completely or not at all.
 #include "server/checkpoint/reshard.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ class ReshardTest : public testing::Test {
     return Reshard(*from, *newest, StateFolderOf(kNew),
                    ShardMap::Create(shard_num, server_num).value(), pool_);
   }
-  // Faults of the newest commit.
+  // The faults of the newest commit.
   std::vector<absl::Status> FaultsOf(const std::string& data_dir) {
     const auto folder = StateFolder::OpenToRead(disk_, StateFolderOf(data_dir)).value();
     return StateVerifier(*folder, pool_).Check(folder->Commits()->back()).faults;
@@ -54,7 +54,7 @@ TEST_F(ReshardTest, RecoversWithEqualDigestsInAnyPlacement) {
   EXPECT_EQ(RecoveredDigests(disk_, kOld, 2, 8), digests);
 }
 
-TEST_F(ReshardTest, TheNewStateGoesOn) {
+TEST_F(ReshardTest, TheNewStateAcceptsCommits) {
   MakeSmallState(disk_, kOld, 2, 2);
   ASSERT_TRUE(Run(disk_, 6, 3).ok());
   ServerOptions options;
@@ -72,7 +72,7 @@ TEST_F(ReshardTest, TheNewStateGoesOn) {
   EXPECT_EQ(DigestsOf(*client), digests);
 }
 
-TEST_F(ReshardTest, AnyFailureLeavesNothingOrAllAndARerunWorks) {
+TEST_F(ReshardTest, AnyFailureLeavesNothingOrAllAndARepeatSucceeds) {
   const std::vector<uint64_t> digests = MakeSmallState(disk_, kOld, 2, 2);
   FaultFileSystem failing(&disk_);
   for (const Fault fault : {Fault::kNoSpace, Fault::kLostReply}) {
@@ -97,7 +97,7 @@ TEST_F(ReshardTest, AnyFailureLeavesNothingOrAllAndARerunWorks) {
   EXPECT_EQ(RecoveredDigests(disk_, kNew, 2, 6), digests);
 }
 
-TEST_F(ReshardTest, ASecondCallFindsTheFirstOnesWork) {
+TEST_F(ReshardTest, ASecondCallFindsTheResultOfTheFirst) {
   MakeSmallState(disk_, kOld, 2, 2);
   ASSERT_TRUE(Run(disk_, 6, 3).ok());
   const auto again = Run(disk_, 6, 3);

@@ -1,5 +1,5 @@
-// A small row file with every kind of section, as the tests write and read it: server 1 of 2 with
-// 4 shards, an embedding table, a ctr table with short and full rows, a dense table.
+// A small row file with every kind of section, for the tests that write and read it: server 1 of 2
+// with 4 shards, an embedding table, a ctr table with and without embedx, a dense table.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace cistern {
 
-using SparseRow = std::tuple<Key, std::vector<float>, bool>;  // value: full_floats, absent ones 0
+using SparseRow = std::tuple<Key, std::vector<float>, bool>;  // value: full_floats, padded with 0
 
 inline v1::Schema SampleSchema() {
   v1::Schema schema;
@@ -138,7 +138,7 @@ inline absl::StatusOr<std::vector<SparseRow>> ReadSparseRows(const RowFileReader
   return rows;
 }
 
-// Reads every row, each section with the layout of its table, as a server that recovers does.
+// Reads every row, each section with the layout of its table, as a recovering server does.
 inline absl::Status ReadEverything(FileSystem& files, const std::string& folder,
                                    const v1::RowFile& expected) {
   CISTERN_ASSIGN_OR_RETURN(const auto reader, RowFileReader::Open(files, folder, expected));
@@ -152,7 +152,7 @@ inline absl::Status ReadEverything(FileSystem& files, const std::string& folder,
   return reader->Verify();
 }
 
-// A row file in parts that a test may change and put together again with the right hashes.
+// The parts of a row file, which a test may change and reassemble with matching hashes.
 struct RowFileParts {
   RowFileFooter footer;
   std::vector<std::string> blocks;
@@ -175,7 +175,7 @@ inline RowFileParts TakeApart(const std::string& bytes) {
   return parts;
 }
 
-// The blocks with a footer of any bytes.
+// The blocks, followed by an arbitrary footer.
 inline std::string PutTogether(const RowFileParts& parts, const std::string& footer) {
   std::string bytes = EncodeRowFileHeader(parts.footer.header);
   for (const std::string& block : parts.blocks) bytes += block;

@@ -1,4 +1,4 @@
-// Row files: there and back, and what a writer leaves behind.
+// Row files: round trips, and what a writer leaves on disk.
 #include "server/checkpoint/row_file.h"
 
 #include <gmock/gmock.h>
@@ -85,8 +85,8 @@ TEST_F(RowFiles, RowsFillManyBlocks) {
   EXPECT_TRUE(reader->Verify().ok());
 }
 
-TEST_F(RowFiles, RowLargerThanABlockHasItsOwn) {
-  constexpr uint32_t kColumns = 40000;  // 160 KB a row
+TEST_F(RowFiles, ARowLargerThanABlockHasItsOwnBlock) {
+  constexpr uint32_t kColumns = 40000;  // 160 KB per row
   const auto writer = RowFileWriter::Create(files_, "data", "base-1", SampleHeader()).value();
   std::vector<float> cells(3 * kColumns);
   for (size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<float>(i);
@@ -99,7 +99,7 @@ TEST_F(RowFiles, RowLargerThanABlockHasItsOwn) {
   EXPECT_EQ(read, cells);
 }
 
-TEST_F(RowFiles, BaseHoldsAllRowsOfItsSections) {
+TEST_F(RowFiles, ABaseHoldsAllRowsOfItsSections) {
   RowFileHeader header = SampleHeader();
   header.base = true;
   const v1::RowFile file = WriteSample(files_, "data", "base-1", header).value();
@@ -114,7 +114,7 @@ TEST_F(RowFiles, BaseHoldsAllRowsOfItsSections) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("data/base-2"));
 }
 
-TEST_F(RowFiles, FileWithoutSectionsIsAFileToo) {
+TEST_F(RowFiles, AFileMayHaveNoSections) {
   const auto writer = RowFileWriter::Create(files_, "data", "delta-1", SampleHeader()).value();
   const v1::RowFile file = writer->Finish().value();
   EXPECT_EQ(file.rows(), 0u);
@@ -123,7 +123,7 @@ TEST_F(RowFiles, FileWithoutSectionsIsAFileToo) {
   EXPECT_TRUE(reader->Verify().ok());
 }
 
-TEST_F(RowFiles, ErrorOfTheVisitorEndsTheRead) {
+TEST_F(RowFiles, AnErrorOfTheVisitorEndsTheRead) {
   const ValueLayout layout = SampleLayout(0);
   const auto writer = RowFileWriter::Create(files_, "data", "base-1", SampleHeader()).value();
   ASSERT_TRUE(WriteSparse(*writer, 0, 1, layout, SampleRows(layout, 1, 20000), 20000).ok());
@@ -158,10 +158,10 @@ TEST_F(RowFiles, NeverReplacesAFile) {
   EXPECT_TRUE(ReadEverything(files_, "data", file).ok());
 }
 
-TEST_F(RowFiles, SectionsThatCannotBeReadBackAreNotWritten) {
+TEST_F(RowFiles, RefusesToWriteSectionsThatCannotBeReadBack) {
   const ValueLayout layout = SampleLayout(0);
   const std::vector<std::pair<ShardIndex, ShardIndex>> wrong = {{1, 1}, {1, 2}, {1, 5}};
-  for (const auto& [first, second] : wrong) {  // twice; of the other server; there is none
+  for (const auto& [first, second] : wrong) {  // twice; of the other server; nonexistent
     const auto writer = RowFileWriter::Create(files_, "data", "delta-1", SampleHeader()).value();
     for (const ShardIndex shard : {first, second}) {
       ASSERT_TRUE(WriteSparse(*writer, 0, shard, layout, SampleRows(layout, shard, 2), 2).ok());
@@ -179,7 +179,7 @@ TEST(RowBlockBuilder, KeysMustAscend) {
   EXPECT_DEATH(builder.Add(5, value.data(), true), "check failed");
 }
 
-// Every call of a write fails once, in every way: no file stays, and the next try succeeds.
+// Every call of a write fails once, in every way: no file remains, and the next attempt succeeds.
 TEST(RowFileFaults, LeaveNothingBehind) {
   for (const Fault fault :
        {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite, Fault::kLostReply}) {
@@ -193,7 +193,7 @@ TEST(RowFileFaults, LeaveNothingBehind) {
       if (files.hits().empty()) break;
       ASSERT_FALSE(file.ok()) << files.hits()[0];
       EXPECT_THAT(std::string(file.status().message()), HasSubstr("data")) << file.status();
-      // Of a creation whose reply was lost nobody knows whose it is.
+      // If the reply to a creation was lost, no process knows that the file is its own.
       if (n > 1 || fault != Fault::kLostReply) {
         EXPECT_TRUE(memory.List("data").value().empty()) << files.hits()[0];
         const absl::StatusOr<v1::RowFile> again = WriteSample(files, "data", "delta-1");
@@ -206,8 +206,8 @@ TEST(RowFileFaults, LeaveNothingBehind) {
   }
 }
 
-// Every call of a read fails once: an error that names the file, and the next try succeeds.
-TEST(RowFileFaults, AreErrorsOfAReadToo) {
+// Every call of a read fails once: the error names the file, and the next attempt succeeds.
+TEST(RowFileFaults, AreReportedByReads) {
   MemoryFileSystem memory;
   ASSERT_TRUE(memory.MakeFolders("data").ok());
   const v1::RowFile file = WriteSample(memory, "data", "delta-1").value();
@@ -223,8 +223,8 @@ TEST(RowFileFaults, AreErrorsOfAReadToo) {
   EXPECT_GT(n, 8u);
 }
 
-// Writes a file, takes the power away after every call in every way, and returns how many of the
-// states after the last call do not hold it whole.
+// Writes a file and cuts the power after every call in every way. Returns how many of the states
+// after the last call do not hold the complete file.
 int LostAfterFinish(MemoryFileSystem& files) {
   EXPECT_TRUE(files.MakeFolders("data").ok());
   const v1::RowFile file = WriteSample(files, "data", "delta-1").value();
@@ -234,7 +234,7 @@ int LostAfterFinish(MemoryFileSystem& files) {
       for (uint64_t seed = 0; seed < 20; ++seed) {
         const auto disk = files.Crash(prefix, loss, seed);
         const absl::Status status = ReadEverything(*disk, "data", file);
-        // A file that is not whole is refused: it never reads as one with fewer rows.
+        // An incomplete file is refused: it never reads as one with fewer rows.
         EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
         if (prefix == files.operation_num()) lost += !status.ok();
       }
@@ -243,12 +243,12 @@ int LostAfterFinish(MemoryFileSystem& files) {
   return lost;
 }
 
-TEST(RowFileCrash, FinishedFileIsOnDisk) {
+TEST(RowFileCrash, AFinishedFileIsOnDisk) {
   MemoryFileSystem files;
   EXPECT_EQ(LostAfterFinish(files), 0);
 }
 
-TEST(RowFileCrash, MissingSyncWouldBeSeen) {
+TEST(RowFileCrash, AMissingSyncIsDetected) {
   MemoryFileSystem no_file_syncs, no_folder_syncs;
   no_file_syncs.IgnoreFileSyncs();
   EXPECT_GT(LostAfterFinish(no_file_syncs), 0);

@@ -1,4 +1,4 @@
-// The state of a fleet that has committed a few passes, as its servers left it on disk.
+// The state on disk of a fleet that has committed a few passes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace cistern {
 
-// Values of `keys` of both sparse tables and of the dense one, which depend on `round`.
+// Values for `keys` of both sparse tables and for the dense table, which depend on `round`.
 inline absl::Status CommitRound(ParameterClient& client, uint64_t round) {
   CISTERN_RETURN_IF_ERROR(client.BeginPass());
   for (const TableId table : {kCtr, kDeep}) {
@@ -52,7 +52,7 @@ inline std::vector<uint64_t> MakeSmallState(FileSystem& files, const std::string
   return DigestsOf(*client);
 }
 
-// Starts servers on a state and returns the digests of what they recovered.
+// Starts servers on a state and returns the digests of the recovered tables.
 inline std::vector<uint64_t> RecoveredDigests(FileSystem& files, const std::string& data_dir,
                                               uint32_t server_num, uint32_t shard_num) {
   ServerOptions options;

@@ -34,7 +34,7 @@ TEST(SortByKey, IsAStableSort) {
       std::vector<Key> keys(count);
       for (Key& key : keys) key = most == ~Key{0} ? random() : random() % (most + 1);
       ExpectStableOrder(keys);
-      for (Key& key : keys) key <<= 40;  // low bytes that are all alike
+      for (Key& key : keys) key <<= 40;  // low bytes that are all equal
       ExpectStableOrder(keys);
       std::sort(keys.begin(), keys.end());
       ExpectStableOrder(keys);

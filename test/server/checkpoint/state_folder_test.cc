@@ -1,4 +1,4 @@
-// File systems that break the promises that a commit stands on are refused before they are used.
+// File systems that break the promises that commits rely on are refused before use.
 #include "server/checkpoint/state_folder.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-// A disk that gives names twice, or does not move them.
+// A disk that lets two files take one name, or does not rename.
 class LaxFileSystem : public MemoryFileSystem {
  public:
   bool creates_twice = false, publishes_twice = false, keeps_the_old_name = false;
@@ -33,17 +33,17 @@ std::string Refusal(LaxFileSystem& disk) {
   return std::string(refused.message());
 }
 
-TEST(StateFolder, AFileSystemThatGivesNamesTwiceIsRefused) {
+TEST(StateFolder, RefusesAFileSystemWithoutExclusiveNames) {
   LaxFileSystem creates, publishes, copies;
   creates.creates_twice = true;
-  EXPECT_THAT(Refusal(creates), testing::HasSubstr("creates a file that is there already"));
+  EXPECT_THAT(Refusal(creates), testing::HasSubstr("creates a file that already exists"));
   publishes.publishes_twice = true;
-  EXPECT_THAT(Refusal(publishes), testing::HasSubstr("gives a name that is taken"));
+  EXPECT_THAT(Refusal(publishes), testing::HasSubstr("renames a file to a name that is taken"));
   copies.keeps_the_old_name = true;
   EXPECT_THAT(Refusal(copies), testing::HasSubstr("does not rename files"));
 }
 
-TEST(StateFolder, TheTrialLeavesNothingAndIsRepeatedAfterACrash) {
+TEST(StateFolder, TheProbeLeavesNothingAndIsRepeatedAfterACrash) {
   MemoryFileSystem memory;
   FaultFileSystem disk(&memory);
   for (uint64_t call = 1, hits = 1; hits > 0; ++call) {
@@ -56,12 +56,12 @@ TEST(StateFolder, TheTrialLeavesNothingAndIsRepeatedAfterACrash) {
             (std::vector<std::string>{"data", "epoch", "lock-0", "manifest"}));
 }
 
-// A copy without them would start empty, and take the files away.
-TEST(StateFolder, WithoutItsManifestsIsNotANewOne) {
+// A copy without manifests would start empty and delete the row files.
+TEST(StateFolder, AFolderWithoutManifestsIsNotTakenForANewOne) {
   MemoryFileSystem disk;
   ASSERT_TRUE(StateFolder::Open(disk, "/data/state", 0).ok());
-  ASSERT_TRUE(disk.Create("/data/state/data/delta-1-1-0").ok());  // of a pass that nobody decided
-  ASSERT_TRUE(disk.Create("/data/state/data/base-7-2-0").ok());   // of a reshard that was killed
+  ASSERT_TRUE(disk.Create("/data/state/data/delta-1-1-0").ok());  // of an undecided pass
+  ASSERT_TRUE(disk.Create("/data/state/data/base-7-2-0").ok());   // of a killed reshard
   EXPECT_TRUE(StateFolder::Open(disk, "/data/state", 0).ok());
   ASSERT_TRUE(disk.Create("/data/state/data/delta-2-1-1").ok());
   absl::Status refused = StateFolder::Open(disk, "/data/state", 0).status();
@@ -80,7 +80,7 @@ constexpr char kManifests[] = "/data/state/manifest/";
 constexpr char kClaims[] = "/data/state/epoch/";
 constexpr char kRows[] = "/data/state/data/";
 
-// A state whose commits are `commits`, as far as names tell.
+// A state with commits `commits`, as far as file names tell.
 std::unique_ptr<MemoryFileSystem> DiskWith(const std::vector<uint64_t>& commits) {
   auto disk = std::make_unique<MemoryFileSystem>();
   EXPECT_TRUE(StateFolder::Open(*disk, "/data/state", 0).ok());
@@ -90,7 +90,7 @@ std::unique_ptr<MemoryFileSystem> DiskWith(const std::vector<uint64_t>& commits)
   return disk;
 }
 
-// A file that holds `bytes`.
+// Writes a file with the contents `bytes`.
 void Leave(FileSystem& disk, const std::string& path, const std::string& bytes) {
   const auto file = disk.Create(path);
   ASSERT_EQ(file.status(), absl::OkStatus());
@@ -104,7 +104,7 @@ std::string DataLossOf(FileSystem& disk) {
   return std::string(refused.message());
 }
 
-TEST(StateFolder, AManifestThatDoesNotFollowIsNamed) {
+TEST(StateFolder, NamesAManifestThatDoesNotFollow) {
   EXPECT_TRUE(StateFolder::Open(*DiskWith({7}), "/data/state", 0).ok());
   EXPECT_TRUE(StateFolder::Open(*DiskWith({5, 6, 7}), "/data/state", 0).ok());
   for (const std::vector<uint64_t>& commits :
@@ -115,8 +115,8 @@ TEST(StateFolder, AManifestThatDoesNotFollowIsNamed) {
   }
 }
 
-// A claim and a merge come after a commit; without its manifest the state would go back unnoticed.
-TEST(StateFolder, ANewestManifestThatWasRemovedIsMissed) {
+// A claim and a merge follow a commit. Without its manifest the state would silently go back.
+TEST(StateFolder, NoticesThatTheNewestManifestWasRemoved) {
   for (const std::string name : {"base-3-1-0.1001", "delta-4-1-0"}) {
     const auto disk = DiskWith({1, 2, 3});
     ASSERT_TRUE(disk->Create(kRows + name).ok());
@@ -127,8 +127,8 @@ TEST(StateFolder, ANewestManifestThatWasRemovedIsMissed) {
   }
   const auto disk = DiskWith({1, 2, 3});
   ASSERT_TRUE(disk->Create(kRows + std::string("base-4-1-0")).ok());  // prepared, not decided
-  Leave(*disk, kClaims + NumberName(3), "");                          // of an older version
-  Leave(*disk, kClaims + NumberName(4), "commit 9");  // cut short by a loss of power
+  Leave(*disk, kClaims + NumberName(3), "");                          // by an older version
+  Leave(*disk, kClaims + NumberName(4), "commit 9");                  // truncated by a power loss
   EXPECT_TRUE(StateFolder::Open(*disk, "/data/state", 0).ok());
   Leave(*disk, kClaims + NumberName(5), "commit 3\n");
   ASSERT_TRUE(disk->Remove(kManifests + NumberName(3)).ok());
@@ -137,14 +137,14 @@ TEST(StateFolder, ANewestManifestThatWasRemovedIsMissed) {
                                                 testing::HasSubstr(kManifests + NumberName(3))));
 }
 
-TEST(StateFolder, AClaimTellsTheNewestCommit) {
+TEST(StateFolder, AClaimRecordsTheNewestCommit) {
   const auto disk = DiskWith({});
   const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
   ASSERT_EQ(state->CreateEpoch(ParseClaim(1, "")), absl::OkStatus());
   EXPECT_EQ(ReadWhole(*disk, kClaims + NumberName(1), 100).value(), "commit 0\n");
 }
 
-TEST(StateFolder, EpochsGoOnWhereClaimsAreLost) {
+TEST(StateFolder, TermsKeepGrowingWhenClaimsAreLost) {
   const auto disk = DiskWith({});
   const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
   ASSERT_TRUE(disk->Create(kRows + std::string("delta-1-12-0")).ok());
@@ -155,7 +155,7 @@ TEST(StateFolder, EpochsGoOnWhereClaimsAreLost) {
   EXPECT_EQ(state->NewestEpoch().value(), 13u);
 }
 
-TEST(StateFolder, EpochsThatWouldLeaveNoneAreRefused) {
+TEST(StateFolder, RefusesTermsThatLeaveNoneToClaim) {
   const auto disk = DiskWith({});
   const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
   for (const Epoch epoch : {StateFolder::kMaxEpoch + 1, Epoch{UINT64_MAX}}) {
@@ -169,7 +169,7 @@ TEST(StateFolder, EpochsThatWouldLeaveNoneAreRefused) {
               testing::HasSubstr("cistern ckpt repair-epochs /data/state"));
 }
 
-TEST(StateFolder, TheHighestAttemptIsOfThisServersFiles) {
+TEST(StateFolder, NewestAttemptCountsThisServersFilesOnly) {
   MemoryFileSystem disk;
   const auto state = StateFolder::Open(disk, "/data/state", 1).value();
   EXPECT_EQ(state->NewestAttempt(1).value(), 0u);

@@ -1,5 +1,5 @@
-// What changes tables in place (clear, shrink, the reset after a save) is committed on every server
-// or on none, whichever server is restarted whenever.
+// Changes in place (clear, shrink, the reset after a save) are committed on all servers or on none,
+// whichever server restarts at whatever moment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class ChangeInPlace : public DurableCommit {
     EXPECT_NE(DigestsOf(*client), Expected(2));
     return DigestsOf(*client);
   }
-  // Restarts `victim`, once, when `verb` comes to server 0: before it, or after its answer.
+  // Restarts `victim` once, when `verb` reaches server 0: before the call, or after its answer.
   static void RestartAt(RestartableFleet& fleet, const char* verb, size_t victim, bool before) {
     auto act = [&fleet, verb, victim, done = false](const char* method) mutable {
       if (done || absl::string_view(method) != verb) return absl::OkStatus();
@@ -52,7 +52,7 @@ class ChangeInPlace : public DurableCommit {
   }
 };
 
-TEST_F(ChangeInPlace, ARestartAtAnyMomentLeavesItOnEveryServer) {
+TEST_F(ChangeInPlace, ARestartAtAnyMomentLeavesTheChangeOnEveryServer) {
   struct Case {
     absl::Status (*change)(ParameterClient&);
     const char* verb;
@@ -83,7 +83,7 @@ TEST_F(ChangeInPlace, ARestartAtAnyMomentLeavesItOnEveryServer) {
   }
 }
 
-TEST_F(ChangeInPlace, AServerThatIsAlwaysRestartedEndsTheTries) {
+TEST_F(ChangeInPlace, AServerThatKeepsRestartingEndsTheRetries) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round : {1, 2}) ASSERT_EQ(Round(*client, round), absl::OkStatus());
@@ -98,7 +98,7 @@ TEST_F(ChangeInPlace, AServerThatIsAlwaysRestartedEndsTheTries) {
   EXPECT_EQ(DigestsOf(*client), Expected(2));
 }
 
-TEST_F(ChangeInPlace, ItIsNotMadeOnTopOfAnotherWritersCommit) {
+TEST_F(ChangeInPlace, IsNotAppliedOnTopOfAnotherWritersCommit) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round : {1, 2}) ASSERT_EQ(Round(*client, round), absl::OkStatus());
@@ -113,8 +113,9 @@ TEST_F(ChangeInPlace, ItIsNotMadeOnTopOfAnotherWritersCommit) {
   EXPECT_EQ(DigestsOf(*client), Expected(3));
 }
 
-TEST_F(ChangeInPlace, APassAfterAClearThatAServerHasLostIsAborted) {
-  // The cleared fleet is at an earlier pass than the one that is restarted, at the same, and later.
+TEST_F(ChangeInPlace, APassIsAbortedIfAServerLostTheClearBeforeIt) {
+  // The cleared fleet is at an earlier pass than the restarted server, at the same one, and at a
+  // later one.
   for (const PassId pass : {0, 2, 7}) {
     for (const char* moment : {"cleared", "open", "pushed", "sealed"}) {
       SCOPED_TRACE(absl::StrCat("pass ", pass, ", ", moment));
@@ -147,7 +148,7 @@ TEST_F(ChangeInPlace, APassAfterAClearThatAServerHasLostIsAborted) {
   }
 }
 
-TEST_F(ChangeInPlace, AClearedFleetThatIsNotCommittedHasItsRowsBackWithTheNextClaim) {
+TEST_F(ChangeInPlace, TheNextClaimRestoresTheRowsOfAnUncommittedClear) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links(), Impatient());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());

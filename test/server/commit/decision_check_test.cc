@@ -1,5 +1,5 @@
-// Manifests that lie: a writer with the right secret asks for the decision of one that is not what
-// the servers have prepared. Each is refused, and the true one is decided afterwards.
+// False manifests: a writer with the right secret requests the decision of a manifest that differs
+// from what the servers have prepared. Each is refused, and the true one is decided afterwards.
 #include "server/commit/decision_check.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using Code = absl::StatusCode;
 
-// Lets a test see and replace what a client sends to Decide.
+// Lets a test inspect and replace what a client sends to Decide.
 class DecideTap : public ControlPlane {
  public:
   explicit DecideTap(ControlPlane* next) : next_(next) {}
@@ -67,7 +67,7 @@ class DecisionCheckTest : public testing::Test {
   std::unique_ptr<ParameterClient> client_;
 };
 
-TEST_F(DecisionCheckTest, RefusesWhatTheServersHaveNotPrepared) {
+TEST_F(DecisionCheckTest, RefusesManifestsThatTheServersHaveNotPrepared) {
   using Change = std::function<void(v1::Manifest&)>;
   const auto new_file = [](v1::Manifest& m, uint32_t server) -> v1::RowFile& {
     return *std::find_if(m.mutable_files()->begin(), m.mutable_files()->end(),
@@ -89,7 +89,7 @@ TEST_F(DecisionCheckTest, RefusesWhatTheServersHaveNotPrepared) {
       {"a name of another file", [&](v1::Manifest& m) { new_file(m, 1).set_name("delta-9-9-9"); }},
       {"a delta that is called a base",
        [&](v1::Manifest& m) { new_file(m, 1).set_base(!new_file(m, 1).base()); }},
-      {"a file of another epoch", [&](v1::Manifest& m) { new_file(m, 1).set_epoch(0); }},
+      {"a file with another term", [&](v1::Manifest& m) { new_file(m, 1).set_epoch(0); }},
       {"an older file left out",
        [](v1::Manifest& m) {
          for (int i = 0; i < m.files_size(); ++i) {
@@ -133,7 +133,7 @@ TEST_F(DecisionCheckTest, RefusesWhatTheServersHaveNotPrepared) {
   EXPECT_EQ(DigestsOf(*client_), digests);
 }
 
-TEST_F(DecisionCheckTest, RefusesADecisionThatNobodyPrepared) {
+TEST_F(DecisionCheckTest, RefusesADecisionWithoutAPrepare) {
   v1::DecideRequest decided;
   tap_.seen = [&](const v1::DecideRequest& truth) { decided = truth; };
   ASSERT_EQ(CommitKeys(*client_, TestKeys(80)), absl::OkStatus());
@@ -147,7 +147,7 @@ TEST_F(DecisionCheckTest, RefusesADecisionThatNobodyPrepared) {
   EXPECT_EQ(CommitKeys(*client_, TestKeys(90)), absl::OkStatus());
 }
 
-TEST_F(DecisionCheckTest, DoesNotTellWhichFilesThereAre) {
+TEST_F(DecisionCheckTest, DoesNotRevealWhichFilesExist) {
   std::vector<std::string> answers;
   tap_.seen = [&](const v1::DecideRequest& truth) {
     for (const char* name : {"../manifest", "../../../../../etc/passwd", "../nothing-there"}) {
@@ -162,7 +162,7 @@ TEST_F(DecisionCheckTest, DoesNotTellWhichFilesThereAre) {
   EXPECT_EQ(CommitKeys(*client_, TestKeys(80)), absl::OkStatus());
 }
 
-// A manifest with the right form whose totals are not those of its files, as an older version would
+// A well-formed manifest whose totals differ from those of its files, as an older version would
 // have decided it.
 TEST_F(DecisionCheckTest, RecoveryRefusesACommitThatDoesNotAddUp) {
   LocalFileSystem disk;

@@ -50,7 +50,7 @@ class DenseRowsTest : public testing::Test {
     return std::string(rows.status().message());
   }
 
-  // The table's rows once `rows` are written.
+  // The table's rows after `rows` are written.
   std::vector<float> Written(const std::vector<DenseRows>& rows) {
     for (const DenseRows& part : rows) {
       CISTERN_CHECK(table_.Write(part.start(), part.count(), part.values()).ok());
@@ -64,7 +64,7 @@ class DenseRowsTest : public testing::Test {
   std::vector<std::unique_ptr<StagedPush>> pushes_;
 };
 
-TEST_F(DenseRowsTest, ValuesOverwriteAndGradientsMove) {
+TEST_F(DenseRowsTest, ValuesOverwriteAndGradientsAreApplied) {
   Push(false, 4, {40, 50});
   Push(true, 1, {0.5f, 0.25f});
   const auto rows = Rows(table_);
@@ -82,8 +82,8 @@ TEST_F(DenseRowsTest, GradientsOfSeveralWorkersAreSummedBeforeTheRule) {
   EXPECT_THAT(Written(*rows), ElementsAre(1, 3, 115, 27, 34, 45));
 }
 
-// In float the order of a sum shows: 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1.
-TEST_F(DenseRowsTest, TheOrderOfTheSumIsThatOfThePushes) {
+// In float the order of a sum matters: 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1.
+TEST_F(DenseRowsTest, SumsGradientsInPushOrder) {
   Push(true, 0, {1e8f, 1e8f});
   Push(true, 0, {1.0f, -1e8f});
   Push(true, 0, {-1e8f, 1.0f});
@@ -92,7 +92,7 @@ TEST_F(DenseRowsTest, TheOrderOfTheSumIsThatOfThePushes) {
   EXPECT_THAT(Written(*rows), ElementsAre(0, 2, 2, 3, 4, 5));
 }
 
-TEST_F(DenseRowsTest, RowsWithoutAGradientAreNotTouched) {
+TEST_F(DenseRowsTest, RowsWithoutAGradientStayUnchanged) {
   Push(true, 0, {1});
   Push(true, 3, {1, 0});
   const auto rows = Rows(table_);
@@ -104,14 +104,14 @@ TEST_F(DenseRowsTest, RowsWithoutAGradientAreNotTouched) {
   EXPECT_EQ((*rows)[1].count(), 2u);
 }
 
-TEST_F(DenseRowsTest, ARowHasAValueOrGradients) {
+TEST_F(DenseRowsTest, RefusesARowWithBothAValueAndAGradient) {
   Push(true, 2, {1, 1});
   Push(false, 3, {7});
   EXPECT_THAT(ErrorOf(table_, Code::kInvalidArgument),
               testing::AllOf(HasSubstr("'mlp'"), HasSubstr("row 3"), HasSubstr("gradient")));
 }
 
-TEST_F(DenseRowsTest, AValueComesOnce) {
+TEST_F(DenseRowsTest, RefusesAValueThatIsPushedTwice) {
   Push(false, 3, {7, 8});
   Push(false, 4, {7});
   EXPECT_THAT(ErrorOf(table_, Code::kInvalidArgument), HasSubstr("row 4 was pushed twice"));
@@ -123,7 +123,7 @@ TEST_F(DenseRowsTest, GradientsNeedValues) {
               HasSubstr("no values yet"));
 }
 
-TEST_F(DenseRowsTest, ARuleThatOverflowsIsRefused) {
+TEST_F(DenseRowsTest, RefusesARuleThatOverflows) {
   Push(true, 1, {1, 3e38f});
   Push(true, 2, {3e38f});
   EXPECT_THAT(ErrorOf(table_, Code::kInvalidArgument), HasSubstr("row 2 becomes NaN or Inf"));

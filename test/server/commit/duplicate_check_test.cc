@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-TEST(FindDuplicateKey, FindsTheOneThatOccursTwice) {
+TEST(FindDuplicateKey, FindsTheKeyThatOccursTwice) {
   ThreadPool pool(2);
   const ShardMap map = Map(7, 1);
   std::vector<Key> a, b;
@@ -20,11 +20,11 @@ TEST(FindDuplicateKey, FindsTheOneThatOccursTwice) {
   b.push_back(a[1234]);  // in two blocks
   EXPECT_EQ(find(), absl::make_optional(a[1234]));
   b.pop_back();
-  a.push_back(a[0]);  // in one
+  a.push_back(a[0]);  // in one block
   EXPECT_EQ(find(), absl::make_optional(a[0]));
 }
 
-TEST(FindDuplicateKey, HasNoneInNothing) {
+TEST(FindDuplicateKey, FindsNoneInEmptyBlocks) {
   ThreadPool pool(1);
   EXPECT_EQ(FindDuplicateKey(Map(3, 1), 3, {}, pool), absl::nullopt);
 }

@@ -1,5 +1,5 @@
-// Durable commits of whole servers and a client: what is committed survives, what is not leaves no
-// trace.
+// Durable commits of complete servers and a client: what is committed survives, what is not leaves
+// no trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST_F(DurableCommit, EveryServerComesBackWithTheNewestCommit) {
+TEST_F(DurableCommit, EveryServerRestartsWithTheNewestCommit) {
   for (uint32_t server_num : {1u, 3u}) {
     TempFolder folder;
     ServerOptions base = Base();
@@ -33,7 +33,7 @@ TEST_F(DurableCommit, EveryServerComesBackWithTheNewestCommit) {
   }
 }
 
-TEST_F(DurableCommit, TheManifestHasTheDigestsThatTheTablesHave) {
+TEST_F(DurableCommit, TheManifestHasTheDigestsOfTheTables) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round = 1; round <= 4; ++round) {
@@ -45,7 +45,7 @@ TEST_F(DurableCommit, TheManifestHasTheDigestsThatTheTablesHave) {
   }
 }
 
-TEST_F(DurableCommit, OtherNumbersOfServersRecoverTheSame) {
+TEST_F(DurableCommit, AnyNumberOfServersRecoversTheSameState) {
   uint64_t round = 0;
   for (uint32_t server_num : {2u, 3u, 1u, 5u, 2u}) {
     RestartableFleet fleet(server_num, Base());
@@ -61,7 +61,7 @@ TEST_F(DurableCommit, OtherNumbersOfServersRecoverTheSame) {
 
 class PreparedPass : public DurableCommit {
  protected:
-  // Round 1 is committed; round 2 is prepared on every server, and nobody decides it.
+  // Round 1 is committed; round 2 is prepared on every server but not decided.
   static void CommitOneAndPrepareTheNext(RestartableFleet& fleet) {
     auto client = Writer(fleet.Links(), Impatient());
     ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -74,7 +74,7 @@ class PreparedPass : public DurableCommit {
   }
 };
 
-TEST_F(PreparedPass, ThatWasNotDecidedLeavesNoTrace) {
+TEST_F(PreparedPass, LeavesNoTraceIfNotDecided) {
   RestartableFleet fleet(2, Base());
   CommitOneAndPrepareTheNext(fleet);
   for (size_t rank : {0, 1}) ASSERT_EQ(fleet.Restart(rank), absl::OkStatus());
@@ -85,10 +85,10 @@ TEST_F(PreparedPass, ThatWasNotDecidedLeavesNoTrace) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(PreparedPass, ThatWasDroppedLeavesNothingForTheNext) {
+TEST_F(PreparedPass, LeavesNothingForTheNextPassIfDropped) {
   RestartableFleet fleet(2, Base());
   CommitOneAndPrepareTheNext(fleet);
-  // The servers live on, and the new rows of round 2 lie in their tables, unseen.
+  // The servers keep running, and the new rows of round 2 are in their tables, unseen.
   auto next = Writer(fleet.Links());
   EXPECT_EQ(DigestsOf(*next), Expected(1));
   ASSERT_EQ(Round(*next, 3), absl::OkStatus());
@@ -102,7 +102,7 @@ TEST_F(PreparedPass, ThatWasDroppedLeavesNothingForTheNext) {
   EXPECT_EQ(DigestsOf(*next), DigestsOf(*plain));
 }
 
-TEST_F(DurableCommit, ADecidedPassIsFinishedWhoeverWasToldOfIt) {
+TEST_F(DurableCommit, ADecidedPassIsFinishedWhicheverServersHeardOfIt) {
   RestartableFleet fleet(3, Base());
   auto client = Writer(fleet.Links(), Impatient());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -120,7 +120,7 @@ TEST_F(DurableCommit, ADecidedPassIsFinishedWhoeverWasToldOfIt) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(DurableCommit, ALostAnswerOfAnyVerbIsAskedForAgain) {
+TEST_F(DurableCommit, ALostAnswerOfAnyCallIsRequestedAgain) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   uint64_t round = 0;
@@ -137,7 +137,7 @@ TEST_F(DurableCommit, ALostAnswerOfAnyVerbIsAskedForAgain) {
   }
 }
 
-TEST_F(DurableCommit, AServerLostBetweenPrepareAndDecideTakesItsFile) {
+TEST_F(DurableCommit, ARestartBetweenPrepareAndDecideAbortsOnlyOnServer0) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -154,7 +154,8 @@ TEST_F(DurableCommit, AServerLostBetweenPrepareAndDecideTakesItsFile) {
       ASSERT_EQ(round, absl::OkStatus());
       continue;
     }
-    // Server 0 decides what it knows to be prepared, and it knows nothing any more.
+    // Server 0 decides only what it knows to be prepared, and after the restart it knows of
+    // nothing.
     ASSERT_EQ(round.code(), absl::StatusCode::kAborted) << round;
     ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
     ASSERT_EQ(Round(*client, 2), absl::OkStatus());
@@ -223,7 +224,7 @@ TEST_F(DurableCommit, ALateBeginAfterARestartDoesNotPrepareAPassThatWasLost) {
   EXPECT_EQ(DigestsOf(*client), Expected(2));
 }
 
-TEST_F(DurableCommit, OfPassesCommittedInMemoryOnlyTheNextDurableOneCarriesAll) {
+TEST_F(DurableCommit, ADurableCommitIncludesEarlierPassesCommittedInMemory) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round = 1; round <= 9; ++round) {
@@ -236,12 +237,12 @@ TEST_F(DurableCommit, OfPassesCommittedInMemoryOnlyTheNextDurableOneCarriesAll) 
   EXPECT_EQ(DigestsOf(*client), Expected(9));
 }
 
-TEST_F(DurableCommit, AClaimRollsBackWhatIsInMemoryOnly) {
+TEST_F(DurableCommit, AClaimRollsBackPassesCommittedInMemory) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
   ASSERT_EQ(Round(*client, 2, false), absl::OkStatus());
-  ASSERT_EQ(fleet.Restart(0), absl::OkStatus());  // it comes back with pass 1
+  ASSERT_EQ(fleet.Restart(0), absl::OkStatus());  // it restarts with pass 1
   auto next = Writer(fleet.Links());
   EXPECT_EQ(next->committed_pass(), 1u);
   EXPECT_EQ(DigestsOf(*next), Expected(1));
@@ -249,7 +250,7 @@ TEST_F(DurableCommit, AClaimRollsBackWhatIsInMemoryOnly) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(DurableCommit, AnOldCoordinatorCannotDecide) {
+TEST_F(DurableCommit, AnOldWriterCannotDecide) {
   RestartableFleet fleet(2, Base());
   auto zombie = Writer(fleet.Links());
   ASSERT_EQ(Round(*zombie, 1), absl::OkStatus());
@@ -268,7 +269,7 @@ TEST_F(DurableCommit, AnOldCoordinatorCannotDecide) {
   EXPECT_EQ(heir->manifest().worker(), "{\"round\": 3}");
 }
 
-TEST_F(DurableCommit, FilesAreMergedIntoBasesAndOldOnesGo) {
+TEST_F(DurableCommit, FilesAreMergedIntoBasesAndOldOnesAreRemoved) {
   RestartableFleet fleet(2, [&] {
     ServerOptions options = Base();
     options.compact_min_bytes = 1;
@@ -285,12 +286,12 @@ TEST_F(DurableCommit, FilesAreMergedIntoBasesAndOldOnesGo) {
   EXPECT_EQ(DigestsOf(*client), expected);
   EXPECT_LT(client->manifest().files_size(), 8);
   LocalFileSystem files;
-  // 3 commits stay, each of two servers' base and a few deltas.
+  // 3 commits are kept, each with a base and a few deltas of two servers.
   EXPECT_LT(files.List(StateFolderOf(folder_.path()) + "/data").value().size(), 24u);
   EXPECT_EQ(files.List(StateFolderOf(folder_.path()) + "/manifest").value().size(), 3u);
 }
 
-TEST_F(DurableCommit, AServerThatIsRestartedMergesAgainUnderAnotherName) {
+TEST_F(DurableCommit, ARestartedServerMergesAgainUnderAnotherName) {
   ServerOptions options = Base();
   options.compact_min_bytes = 1;
   RestartableFleet fleet(1, options);
@@ -320,7 +321,7 @@ TEST_F(DurableCommit, TwoProcessesCannotBeTheSameServer) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process is server 0"));
 }
 
-TEST_F(DurableCommit, TheStateOfAnotherClusterOrShardNumIsRefused) {
+TEST_F(DurableCommit, RefusesTheStateOfAnotherClusterOrShardNum) {
   {
     RestartableFleet fleet(1, Base());
     auto client = Writer(fleet.Links());
@@ -330,7 +331,7 @@ TEST_F(DurableCommit, TheStateOfAnotherClusterOrShardNumIsRefused) {
   options.durable = true;
   options.cluster = "other";
   EXPECT_THAT(std::string(ServerNode::Create(options).status().message()),
-              HasSubstr("is the state of cluster 'cistern' and not of 'other'"));
+              HasSubstr("is the state of cluster 'cistern', not of 'other'"));
   options = Base();
   options.durable = true;
   options.shard_num = 16;
@@ -338,7 +339,7 @@ TEST_F(DurableCommit, TheStateOfAnotherClusterOrShardNumIsRefused) {
               HasSubstr("--shard_num=8"));
 }
 
-TEST_F(DurableCommit, ServersThatDoNotShareAFolderAreToldTo) {
+TEST_F(DurableCommit, ServersThatDoNotShareAFolderGetAnErrorThatSaysSo) {
   TempFolder other;
   std::vector<std::unique_ptr<ServerNode>> nodes;
   std::vector<ServerLink> links;
@@ -358,7 +359,7 @@ TEST_F(DurableCommit, ServersThatDoNotShareAFolderAreToldTo) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("must share one --data_dir"));
 }
 
-TEST_F(DurableCommit, ScrubFindsAByteThatChangedOnDisk) {
+TEST_F(DurableCommit, ScrubFindsAChangedByteOnDisk) {
   RestartableFleet fleet(1, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -376,7 +377,7 @@ TEST_F(DurableCommit, ScrubFindsAByteThatChangedOnDisk) {
   const absl::Status bad = fleet.address(0).Scrub(request, &reply);
   EXPECT_EQ(bad.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(bad.message()), HasSubstr(name));
-  // And a server does not start from it.
+  // A server does not start from it either.
   fleet.Kill(0);
   EXPECT_EQ(fleet.Start(0).code(), absl::StatusCode::kDataLoss);
 }

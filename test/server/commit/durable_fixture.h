@@ -1,4 +1,4 @@
-// Durable servers in a folder of their own, and passes whose outcome is known.
+// Durable servers in their own folder, and passes with a known outcome.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ class DurableCommit : public testing::Test {
     options.retry_limit = absl::Milliseconds(1);
     return options;
   }
-  // A pass that writes values which depend on (key, round) to both sparse tables and the dense one.
+  // Commits a pass that writes values dependent on (key, round) to both sparse tables and the dense
+  // one.
   static absl::Status Round(ParameterClient& client, uint64_t round, bool durable = true) {
     CISTERN_RETURN_IF_ERROR(client.BeginPass());
     CISTERN_RETURN_IF_ERROR(PushRound(client, round));

@@ -1,5 +1,5 @@
-// Every call to the disk fails once, in turn, in each piece of a cluster's life: each time the
-// error is said, what was committed stands, and the same step done again succeeds.
+// Every call to the disk fails once, in turn, in each part of a cluster's life. Each time the error
+// is reported, committed state is intact, and the same step succeeds when repeated.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-// A cluster of two servers on a disk that fails when it is told to.
+// A cluster of two servers on a disk that fails on request.
 class FailingCluster {
  public:
   FailingCluster() : files_(&disk_) {
@@ -37,23 +37,23 @@ class FailingCluster {
   ParameterClient& client() { return *client_; }
   PassId committed() const { return client_->committed_pass(); }
 
-  // Becomes the writer, as a worker does that starts or goes back to the last commit.
+  // Becomes the writer, as a worker does when it starts or returns to the last commit.
   void Join() {
     ClientOptions options;
-    options.retry_limit = absl::ZeroDuration();  // the first error is what this test looks at
+    options.retry_limit = absl::ZeroDuration();  // this test examines the first error
     client_ = Connected(fleet_->Links(), options);
     ASSERT_NE(client_, nullptr);
     ASSERT_EQ(client_->CreateTables(TestSchema()), absl::OkStatus());
     ASSERT_EQ(client_->ClaimEpoch(), absl::OkStatus());
   }
-  // The pass after the committed one: what it writes depends on its number alone.
+  // Writes the pass after the committed one; its values depend only on its number.
   absl::Status Round(bool durable = true) {
     CISTERN_RETURN_IF_ERROR(client_->BeginPass());
     CISTERN_RETURN_IF_ERROR(Push(client_->committed_pass() + 1));
     ParameterClient::CommitOptions commit;
     commit.durable = durable;
     const absl::Status committed = client_->CommitPass(commit);
-    AwaitMerges();  // on threads of their own: calls to the disk keep their order
+    AwaitMerges();  // merges run on other threads; the order of disk calls must not vary
     return committed;
   }
   absl::Status Push(uint64_t pass) {
@@ -83,7 +83,7 @@ std::vector<uint64_t> DigestsAfter(PassId passes) {
   return known[passes] = DigestsOf(cluster.client());
 }
 
-// Runs `step` on fresh clusters with the first, the second ... call failing, until none fails.
+// Runs `step` on fresh clusters with the first, the second ... disk call failing, until none fails.
 void FailEveryCallOf(const std::string& name,
                      const std::function<absl::Status(FailingCluster&)>& step) {
   for (const Fault fault :
@@ -103,7 +103,7 @@ void FailEveryCallOf(const std::string& name,
       ++places;
       const std::string where = absl::StrCat(name, ", fault ", static_cast<int>(fault), " in '",
                                              hits[0], "': ", status.ToString());
-      // Whoever comes next finds a commit, and can go on.
+      // The next writer finds a commit and can continue.
       for (size_t rank = 0; rank < 2; ++rank) {
         if (call % 2 == 1) continue;
         ASSERT_EQ(cluster.fleet().Restart(rank), absl::OkStatus()) << where;

@@ -1,5 +1,5 @@
-// Allocations fail, each in turn, in a commit, a save and a load: the call says so, what was
-// committed stands, and the same step done again succeeds.
+// Each allocation of a commit, a save and a load fails in turn. The call reports it, committed
+// state is intact, and the same step succeeds when repeated.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,10 +17,10 @@
 
 namespace {
 
-// Allocations until one fails; below zero: none will.
+// The number of allocations until one fails; negative: none fails.
 std::atomic<int64_t> left{-1};
 std::atomic<int64_t> counted{0};
-// None fails here: in the client, and in the JSON libraries, which do not survive it.
+// No allocation fails in the client, nor in the JSON libraries, which do not survive it.
 thread_local bool spared = false;
 
 void* Allocate(size_t bytes, size_t alignment) {
@@ -53,10 +53,10 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
-// The linker sends calls of these functions here (--wrap, see CMakeLists.txt): the JSON libraries
-// behind them end the process when memory runs out, nlohmann's because its values allocate in
-// destructors, protobuf's because it is not made for exceptions. Their callers ask for the memory
-// first (common/base/json_memory.h), and that allocation does fail here.
+// The linker redirects calls of these functions here (--wrap, see CMakeLists.txt). The JSON
+// libraries behind them end the process when memory runs out: nlohmann's because its values
+// allocate in destructors, protobuf's because it is not exception-safe. Their callers reserve the
+// memory first (common/base/json_memory.h), and that allocation does fail here.
 namespace cistern {
 #define CISTERN_SPARED(name, symbol, result, argument) \
   result Real##name(argument) asm("__real_" symbol);   \
@@ -90,7 +90,8 @@ class SmallCluster {
     options.shard_num = 2;
     options.files = &disk_;
     fleet_ = std::make_unique<RestartableFleet>(1, options);
-    // This thread is the client's but for its calls of control verbs; all others are the server's.
+    // This thread is the client's, except during its calls to the control plane; all others are the
+    // server's.
     spared = true;
     fleet_->address(0).before = [](const char* method) {
       spared = absl::string_view(method) == "Frame";
@@ -148,8 +149,8 @@ class SmallCluster {
   std::unique_ptr<ParameterClient> client_;
 };
 
-// Counts the allocations of `step`, and runs it with one of them failing, again and again.
-// passes: how many `step` commits.
+// Counts the allocations of `step`, then runs it repeatedly with one of them failing.
+// passes: how many passes `step` commits.
 void FailAllocationsOf(const std::string& name, PassId passes,
                        const std::function<absl::Status(SmallCluster&)>& step) {
   std::vector<std::vector<uint64_t>> digests;  // after pass 2 and 3

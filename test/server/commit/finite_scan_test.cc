@@ -15,7 +15,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-TEST(FiniteScan, FindsTheFirstBadFloatWhereverItIs) {
+TEST(FiniteScan, FindsTheFirstBadFloatAnywhere) {
   const FiniteScan scan(3u);
   for (size_t rows : {1, 2, 341, 342, 1000}) {
     std::vector<float> cells(rows * 3, std::numeric_limits<float>::max());
@@ -32,18 +32,18 @@ TEST(FiniteScan, FindsTheFirstBadFloatWhereverItIs) {
   EXPECT_EQ(scan.FirstBad({}), 0u);
 }
 
-TEST(FiniteScan, LooksAtDoublesAsDoublesAndNotAtUid) {
+TEST(FiniteScan, ReadsDoublesAsDoublesAndIgnoresUid) {
   const ValueLayout layout = Table(CtrSpec(8), Map(1, 1))->layout();
   const FiniteScan scan(layout);
   const size_t rows = 200, stride = layout.full_floats(), row = 150;
   std::vector<float> cells(rows * stride, 1.0f);
   float* value = cells.data() + row * stride;
-  // Bits that are NaN as floats and ordinary as what they are.
+  // Bits that are NaN when read as floats, but valid as doubles or as a uid.
   uint64_t bits = 0x3FF0000000000000ull | 0x7FC00000ull;
   double show;
   std::memcpy(&show, &bits, 8);
   StoreDouble(value + ValueLayout::kShow, show);
-  StoreDouble(value + ValueLayout::kClick, 1e300);  // beyond a float, and finite
+  StoreDouble(value + ValueLayout::kClick, 1e300);  // too large for a float, but finite
   StoreU64(value + layout.uid_index(), 0xFFFFFFFFFFFFFFFFull);
   EXPECT_EQ(scan.FirstBad(cells), cells.size());
 

@@ -27,7 +27,7 @@ class PassStageTest : public testing::Test {
     dense->set_name("mlp");
     dense->set_rows(10);
     for (const char* column : {"weight", "state"}) dense->add_columns(column);
-    *schema.add_dense_tables() = *dense;  // one column that gradients are added to
+    *schema.add_dense_tables() = *dense;  // one column, to which gradients are added
     dense = schema.mutable_dense_tables(1);
     dense->set_name("sums");
     dense->mutable_columns()->DeleteSubrange(1, 1);
@@ -80,7 +80,7 @@ class PassStageTest : public testing::Test {
     return stage_.Commit(pass);
   }
 
-  // Passes 1 .. pass of nothing.
+  // Commits empty passes 1 .. pass.
   void CommitEmptyPasses(PassId pass) {
     for (PassId p = 1; p <= pass; ++p) {
       ASSERT_TRUE(stage_.Begin(p).ok());

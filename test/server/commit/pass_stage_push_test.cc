@@ -1,4 +1,4 @@
-// What a pass takes in: which pushes are refused, repeated, summed, and clash.
+// Pushes to a pass: which are refused, repeated, summed, and in conflict.
 #include <limits>
 #include <thread>
 
@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST_F(PassStageTest, ARepeatWithOtherContentsIsAClash) {
+TEST_F(PassStageTest, RefusesARepeatWithOtherContents) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 0).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({2}, 1)).ok());
@@ -31,7 +31,7 @@ TEST_F(PassStageTest, AcceptsAWindowOfSequencesAheadOfAHole) {
   EXPECT_TRUE(stage_.Push(1, 0, Staging::kWindow, SparsePush({4})).ok());
 }
 
-TEST_F(PassStageTest, PrepareNamesAKeyThatTwoPushesHold) {
+TEST_F(PassStageTest, PrepareNamesAKeyInTwoPushes) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 40})).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({4, 40, 6})).ok());
@@ -45,7 +45,7 @@ TEST_F(PassStageTest, PrepareNamesAKeyThatTwoPushesHold) {
   EXPECT_TRUE(stage_.Abort(1).ok());
 }
 
-TEST_F(PassStageTest, PrepareNamesADenseRowThatTwoPushesHold) {
+TEST_F(PassStageTest, PrepareNamesADenseRowInTwoPushes) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, DensePush(0, 3, 1.0f)).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 1, DensePush(2, 2, 1.0f)).ok());
@@ -56,7 +56,7 @@ TEST_F(PassStageTest, PrepareNamesADenseRowThatTwoPushesHold) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("'mlp'"), HasSubstr("row 2")));
 }
 
-TEST_F(PassStageTest, CommitGivesTheSumOfGradientsToTheRule) {
+TEST_F(PassStageTest, CommitAppliesTheRuleToTheSumOfGradients) {
   StagedPush push = DensePush(0, 6, 1.0f);
   push.table = 1;
   push.values = {0, 1, 2, 3, 4, 5};
@@ -124,7 +124,7 @@ TEST_F(PassStageTest, RefusedPushesLeaveNoTrace) {
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
 
   EXPECT_EQ(stage_.staged_bytes(), 0u);
-  EXPECT_TRUE(stage_.Seal(1, 0, 0).ok());  // nothing came through
+  EXPECT_TRUE(stage_.Seal(1, 0, 0).ok());  // nothing was staged
   EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
 
@@ -146,8 +146,8 @@ TEST_F(PassStageTest, StagesUpToItsByteLimit) {
   EXPECT_EQ(stage_.staged_bytes(), 0u);
 }
 
-// The state is the same whatever the order and the interleaving of pushes.
-TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitWhole) {
+// The state is the same for every order and interleaving of pushes.
+TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitCompletely) {
   constexpr uint32_t kWorkers = 4;
   constexpr uint64_t kPushes = 20;
   constexpr Key kKeys = 50;
@@ -161,7 +161,7 @@ TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitWhole) {
         for (Key k = 0; k < kKeys; ++k) {
           keys.push_back(2 * ((worker * kPushes + sequence) * kKeys + k));
         }
-        // Twice, as a client does that has seen no answer.
+        // Twice, as a client does when the first answer is lost.
         EXPECT_TRUE(stage_.Push(1, worker, sequence, SparsePush(keys)).ok());
         EXPECT_TRUE(stage_.Push(1, worker, sequence, SparsePush(keys)).ok());
       }
@@ -183,7 +183,7 @@ TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitWhole) {
   EXPECT_EQ(table().Digest(), expected->Digest());
 }
 
-TEST_F(PassStageTest, WorkersThatThePassWasNotBegunForAreRefused) {
+TEST_F(PassStageTest, RefusesWorkersBeyondTheNumberThatBeganThePass) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   for (const uint32_t worker : {2u, 9u, ~0u}) {
     EXPECT_CODE(stage_.Push(1, worker, 0, SparsePush({2})), Code::kInvalidArgument);
@@ -195,7 +195,7 @@ TEST_F(PassStageTest, WorkersThatThePassWasNotBegunForAreRefused) {
   EXPECT_CODE(stage_.Begin(2, kMaxWorkers + 1), Code::kInvalidArgument);
 }
 
-TEST_F(PassStageTest, EveryWorkerOfThePassSealsBeforeItIsPrepared) {
+TEST_F(PassStageTest, EveryWorkerSealsBeforeThePassIsPrepared) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());

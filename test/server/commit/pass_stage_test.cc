@@ -1,4 +1,4 @@
-// What each verb of a pass does in each state.
+// The effect of each call about a pass in each state.
 
 #include "test/server/commit/pass_stage_fixture.h"
 
@@ -7,13 +7,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(PassStageTest, CommitMakesStagedValuesTheState) {
+TEST_F(PassStageTest, CommitWritesTheStagedValues) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 4, 8})).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({6, 10})).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 1, SparsePush({6}, 1, 1)).ok());  // the same key, another table
   ASSERT_TRUE(stage_.Push(1, 1, 2, DensePush(0, 6, 0.5f)).ok());
-  EXPECT_TRUE(Row(2).empty());  // nothing before the commit
+  EXPECT_TRUE(Row(2).empty());  // absent before the commit
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   ASSERT_TRUE(stage_.Seal(1, 1, 3).ok());
   uint64_t rows = 0;
@@ -32,11 +32,12 @@ TEST_F(PassStageTest, CommitMakesStagedValuesTheState) {
   EXPECT_EQ(dense, std::vector<float>(12, 0.5f));
 }
 
-TEST_F(PassStageTest, EveryVerbInReadyStateIsRefusedExceptBeginAndAbort) {
+TEST_F(PassStageTest, ReadyStateRefusesAllCallsExceptBeginAndAbort) {
   CommitEmptyPasses(3);
   uint64_t rows = 0;
   for (PassId pass : {0, 1, 2, 3, 4, 5}) {
-    // Of a pass that is to come, staging may have been lost here: its worker starts it again.
+    // This server may have lost the staging of a pass that is still to come; its worker starts the
+    // pass again.
     const Code refused = pass > 3 ? Code::kAborted : Code::kFailedPrecondition;
     EXPECT_CODE(stage_.Push(pass, 0, 0, SparsePush({2})), refused) << pass;
     EXPECT_CODE(stage_.Seal(pass, 0, 0), refused) << pass;
@@ -71,7 +72,7 @@ TEST_F(PassStageTest, OpenPassRefusesOtherPassesAndCommit) {
   EXPECT_FALSE(Row(2).empty());
 }
 
-TEST_F(PassStageTest, VerbsMayBeRepeated) {
+TEST_F(PassStageTest, CallsMayBeRepeated) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   ASSERT_TRUE(stage_.Begin(1).ok());  // drops nothing
@@ -106,10 +107,10 @@ TEST_F(PassStageTest, SealNamesTheFirstMissingPush) {
   EXPECT_THAT(std::string(hole.message()), HasSubstr("push 3 of worker 0"));
   ASSERT_TRUE(stage_.Push(1, 0, 3, SparsePush({106})).ok());
   EXPECT_CODE(stage_.Seal(1, 0, 6), Code::kAborted);
-  EXPECT_CODE(stage_.Seal(1, 0, 4), Code::kOutOfRange);  // more are here
+  EXPECT_CODE(stage_.Seal(1, 0, 4), Code::kOutOfRange);  // more have arrived
   ASSERT_TRUE(stage_.Seal(1, 0, 5).ok());
   EXPECT_CODE(stage_.Push(1, 0, 5, SparsePush({200})), Code::kOutOfRange);
-  EXPECT_TRUE(stage_.Seal(1, 1, 0).ok());  // a worker without rows here
+  EXPECT_TRUE(stage_.Seal(1, 1, 0).ok());  // a worker without rows on this server
   EXPECT_TRUE(PrepareAndCommit(1).ok());
   EXPECT_EQ(table().counts().rows, 5u);
 }
@@ -128,7 +129,7 @@ TEST_F(PassStageTest, PrepareNeedsEverySeal) {
   EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
 
-TEST_F(PassStageTest, APassThatNobodySealedIsLost) {
+TEST_F(PassStageTest, APassWithoutASealIsLost) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   uint64_t rows = 0;
   EXPECT_CODE(stage_.Prepare(1, &rows), Code::kAborted);
@@ -145,7 +146,7 @@ TEST_F(PassStageTest, PreparedPassTakesNoNewPush) {
   EXPECT_EQ(table().counts().rows, 0u);
 }
 
-TEST_F(PassStageTest, AbortLeavesTheStateUntouched) {
+TEST_F(PassStageTest, AbortLeavesCommittedStateUnchanged) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 4}, 1)).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 1, DensePush(0, 6, 1.0f)).ok());
@@ -167,7 +168,7 @@ TEST_F(PassStageTest, AbortLeavesTheStateUntouched) {
     EXPECT_CODE(stage_.Commit(2), Code::kAborted);
   }
   EXPECT_EQ(Digest(), digest);
-  // The pass begins anew, with the same sequences and other contents.
+  // The pass begins again, with the same sequences and other contents.
   ASSERT_TRUE(stage_.Begin(2).ok());
   ASSERT_TRUE(stage_.Push(2, 0, 0, SparsePush({2, 6}, 3)).ok());
   ASSERT_TRUE(stage_.Seal(2, 0, 1).ok());
@@ -175,7 +176,7 @@ TEST_F(PassStageTest, AbortLeavesTheStateUntouched) {
   EXPECT_NE(Digest(), digest);
 }
 
-TEST_F(PassStageTest, ResetMakesThePassOfALoadTheState) {
+TEST_F(PassStageTest, ResetCommitsThePassOfALoad) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   stage_.Reset(41);
@@ -185,9 +186,9 @@ TEST_F(PassStageTest, ResetMakesThePassOfALoadTheState) {
   EXPECT_TRUE(stage_.Begin(42).ok());
 }
 
-// A caller that goes on with a pass from before the restart has lost it, whatever its number: a
-// load or a clear makes passes that have numbers below the one that was recovered.
-TEST_F(PassStageTest, PassesFromBeforeARecoveryAreLostAndNotOver) {
+// A caller that continues a pass from before the restart has lost it, whatever its number: a load
+// or a clear also produces passes with numbers below the recovered one.
+TEST_F(PassStageTest, PassesFromBeforeARecoveryAreLostNotOver) {
   stage_.Recovered(41);
   EXPECT_EQ(stage_.committed(), 41u);
   uint64_t rows = 0;
@@ -197,7 +198,7 @@ TEST_F(PassStageTest, PassesFromBeforeARecoveryAreLostAndNotOver) {
     EXPECT_CODE(stage_.Seal(pass, 0, 1), Code::kAborted);
     EXPECT_CODE(stage_.Prepare(pass, &rows), Code::kAborted);
   }
-  // Passes of its own are over.
+  // Passes of this process are over.
   ASSERT_TRUE(stage_.Begin(42).ok());
   EXPECT_CODE(stage_.Push(41, 0, 0, SparsePush({2})), Code::kAborted);
   ASSERT_TRUE(stage_.Push(42, 0, 0, SparsePush({2})).ok());

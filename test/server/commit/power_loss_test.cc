@@ -1,9 +1,9 @@
-// The power goes away after every single call to the disk, in many ways; whatever is left must
-// recover to a commit, to none older than the last one that was acknowledged, and with the rows
-// that commit had. And it is shown that a missing sync would be seen.
+// Cuts the power after every single call to the disk, in many ways. Whatever is left must recover
+// to a commit that is not older than the last acknowledged one, with the rows of that commit. The
+// test also shows that a missing sync would be detected.
 //
-// CISTERN_CRASH_STATES: how many states to look at (100000; 10000000 in the long form). Those that
-// differ in nothing that a recovery looks at are recovered once.
+// CISTERN_CRASH_STATES: the number of states to check (100000; 10000000 in the long form). States
+// that look the same to a recovery are recovered once.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace cistern {
 namespace {
 
 // The files whose bytes a recovery may read: claims, manifests, and the files that any of them
-// names. Of the others, which a crash may leave in many forms, it sees names.
+// names. Of other files, which a crash may leave in many forms, it sees only the names.
 class FilesToRead {
  public:
   explicit FilesToRead(MemoryFileSystem& disk) {
@@ -47,14 +47,15 @@ class FilesToRead {
   std::string manifests_;  // one after another
 };
 
-// What a disk recovers to; it follows from its names and from what its FilesToRead hold.
+// The commit that a disk recovers to; determined by the names on it and the contents of its
+// FilesToRead.
 struct Recovered {
   std::string error;  // empty: it recovers
   uint64_t commit = 0;
   Epoch epoch = 0;
 };
 
-// Recovers the state of one disk after the other.
+// Recovers disks one at a time.
 class Survivors {
  public:
   explicit Survivors(const Recording& recording)
@@ -70,7 +71,7 @@ class Survivors {
     for (uint32_t rank = 0; rank < kServers && found.error.empty(); ++rank) {
       found.error = RecoverServer(disk, rank, &found, &digests);
     }
-    // Two disks are taken for the same that differ in nothing but such files.
+    // Two disks that differ only in such files count as the same.
     if (!unforeseen.empty()) found.error = "a recovery reads " + unforeseen;
     if (!found.error.empty()) return found;
     const auto expected = recording_.digests().find(found.commit);
@@ -90,7 +91,7 @@ class Survivors {
     options.files = &disk;
     options.folder = StateFolderOf(kDataDir);
     options.cluster = "cistern";
-    // Looking only: a merge would take time, and is another recording's matter.
+    // Reads only: a merge would take time, and another recording covers it.
     options.compact_min_bytes = uint64_t{1} << 40;
     options.compact_max_files = 1 << 30;
     const auto state = DurableState::Open(options, map_, rank, &pool_);
@@ -116,8 +117,8 @@ class Survivors {
   ThreadPool pool_;
 };
 
-// What was found on disks that were looked at. Most states differ in nothing that matters: each
-// content is recovered once.
+// Results by disk content. Most states differ in nothing that matters, so each content is recovered
+// once.
 //
 // Threads: any thread.
 class SeenDisks {
@@ -128,7 +129,7 @@ class SeenDisks {
     if (found == seen_.end()) return std::nullopt;
     return Recovered{"", found->second.first, found->second.second};
   }
-  // Of one that recovers: an error ends the search.
+  // The result of a recovery; an error ends the search.
   void Add(const DiskHash& disk, const Recovered& recovered) {
     absl::MutexLock lock(&mutex_);
     seen_.try_emplace(disk, recovered.commit, recovered.epoch);
@@ -152,8 +153,8 @@ uint64_t StatesWanted() {
   return wanted == nullptr ? 100000 : std::strtoull(wanted, nullptr, 10);
 }
 
-// Runs through every prefix, in every kind of loss, seed after seed, until `limit` states were
-// seen. Returns a broken promise, the first as far as threads allow.
+// Enumerates every prefix, with every kind of loss and seed after seed, until `limit` states were
+// checked. Returns a broken promise, the first one as far as threads allow.
 class Enumeration {
  public:
   Enumeration(const Recording& recording, uint64_t limit) : recording_(recording), limit_(limit) {}
@@ -169,7 +170,7 @@ class Enumeration {
   uint64_t contents() const { return seen_.size(); }
 
  private:
-  // Empty if what is left of the disk keeps every promise; else what is wrong.
+  // Empty if the rest of the disk keeps every promise; else a description of the fault.
   std::string Check(Survivors& survivors, size_t prefix, MemoryFileSystem::Loss loss,
                     uint64_t seed) {
     const auto disk = recording_.disk().Crash(prefix, loss, seed);
@@ -185,10 +186,10 @@ class Enumeration {
     for (const Promise& promise : recording_.promises()) {
       if (promise.operation <= prefix) promised = promise;
     }
-    if (found->epoch < promised.epoch) return "a claimed epoch is forgotten";
+    if (found->epoch < promised.epoch) return "a claimed term is forgotten";
     if (found->commit >= promised.commit) return "";
-    return absl::StrCat("commit ", promised.commit, " was acknowledged and ", found->commit,
-                        " is what is left");
+    return absl::StrCat("commit ", promised.commit, " was acknowledged, but only ", found->commit,
+                        " is left");
   }
   // The states of one prefix with one seed, in turn for all prefixes, then for the next seed.
   void Work() {
@@ -199,7 +200,7 @@ class Enumeration {
       const uint64_t seed = turn / prefixes;
       for (const auto loss : {MemoryFileSystem::Loss::kKill, MemoryFileSystem::Loss::kOrdered,
                               MemoryFileSystem::Loss::kWeak}) {
-        if (loss == MemoryFileSystem::Loss::kKill && seed > 0) continue;  // it has no choice
+        if (loss == MemoryFileSystem::Loss::kKill && seed > 0) continue;  // not random
         if (found_ || states_ >= limit_) return;
         ++states_;
         const std::string wrong = Check(survivors, turn % prefixes, loss, seed);
@@ -219,37 +220,37 @@ class Enumeration {
   SeenDisks seen_;
   std::atomic<uint64_t> next_{0}, states_{0};
   std::atomic<bool> found_{false};
-  std::string failure_;  // of whoever set found_
+  std::string failure_;  // of the thread that set found_
 };
 
-TEST(PowerLoss, EveryStateThatACrashLeavesIsACommitThatKeepsItsPromises) {
+TEST(PowerLoss, EveryCrashRecoversToACommitThatKeepsItsPromises) {
   const Recording recording(NoSyncIsSkipped);
   Enumeration enumeration(recording, StatesWanted());
   EXPECT_EQ(enumeration.Run(), "");
   std::cout << enumeration.states() << " states of " << recording.disk().operation_num()
-            << " operations; what a recovery looks at is one of " << enumeration.contents() << "\n";
+            << " operations; distinct contents for a recovery: " << enumeration.contents() << "\n";
 }
 
-TEST(PowerLoss, EverySyncThatIsLeftOutIsNoticed) {
+TEST(PowerLoss, EveryMissingSyncIsDetected) {
   struct Mutant {
     std::string name, path;
     bool folder, repeat;
   };
-  // The bytes of an epoch's file only tell of manifests that are removed by hand: losing them
+  // The contents of a claim file matter only if manifests are removed by hand, so losing them
   // breaks no promise.
   for (const Mutant& mutant : {Mutant{"bytes of row files", "/data/", false, false},
                                Mutant{"bytes of manifests", "/manifest/", false, false},
                                Mutant{"names of row files", "/data", true, false},
                                Mutant{"names of manifests", "/manifest", true, false},
                                Mutant{"names of manifests that are found", "/manifest", true, true},
-                               Mutant{"names of epochs", "/epoch", true, false}}) {
+                               Mutant{"names of claims", "/epoch", true, false}}) {
     const Recording recording([&](const SyncCall& sync) {
       return sync.folder == mutant.folder && sync.repeat == mutant.repeat &&
              sync.path.find(mutant.path) != std::string::npos;
     });
     Enumeration enumeration(recording, 20000);
     const std::string found = enumeration.Run();
-    EXPECT_NE(found, "") << mutant.name << " unsynced: nothing noticed";
+    EXPECT_NE(found, "") << mutant.name << " unsynced: not detected";
     std::cout << mutant.name << " unsynced: after " << enumeration.states() << " states: " << found
               << "\n";
   }

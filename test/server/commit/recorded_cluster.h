@@ -1,5 +1,5 @@
-// A short life of a cluster, every call to its disk recorded, with syncs that may be left out: what
-// power_loss_test takes apart.
+// A short life of a cluster with every disk call recorded and optional omission of syncs, as input
+// for power_loss_test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,19 +28,19 @@ inline v1::Schema SmallSchema() {
   return schema;
 }
 
-// A sync: of a file, or of the names in a folder. repeat: of a folder of manifests in which nothing
-// was named since the last one, so that it is for a name which another gave.
+// A sync of a file, or of the names in a folder. repeat: a sync of a manifest folder in which
+// nothing was named since the last one, so that it serves a name given by another process.
 struct SyncCall {
   std::string path;
   bool folder = false, repeat = false;
 };
 
-// Passes calls on, except the syncs that a test leaves out, or lets fail.
+// Forwards calls, except the syncs that a test omits or makes fail.
 class SkippingFileSystem : public FileSystem {
  public:
   using Skip = std::function<bool(const SyncCall& sync)>;
   using Opened = std::function<void(const std::string& path)>;
-  // opened: hears of every file that is opened.
+  // opened: called with every file that is opened.
   SkippingFileSystem(FileSystem* files, Skip skip, Opened opened = nullptr)
       : files_(files), skip_(std::move(skip)), opened_(std::move(opened)) {}
 
@@ -78,7 +78,7 @@ class SkippingFileSystem : public FileSystem {
     return files_->Lock(path);
   }
 
-  // The next sync of the names of manifests fails, and does nothing. Not while another call runs.
+  // Makes the next sync of manifest names fail and do nothing. Not while another call runs.
   void FailNextManifestSync(const absl::Status& error) {
     error_ = error;
     failures_ = 1;
@@ -114,7 +114,7 @@ inline bool NoSyncIsSkipped(const SyncCall&) {
   return false;
 }
 
-// What had been promised by some moment of the recording.
+// The promises that hold at some moment of the recording.
 struct Promise {
   size_t operation = 0;  // operations done by then
   uint64_t commit = 0;
@@ -136,17 +136,17 @@ class Recording {
       RestartableFleet fleet(kServers, options);
       auto client = Start(fleet);
       for (uint64_t round = 1; round <= 3; ++round) Commit(fleet, *client, round);
-      // A pass that nobody decides, and another coordinator.
+      // An undecided pass, and then another writer.
       EXPECT_EQ(client->BeginPass(), absl::OkStatus());
       EXPECT_EQ(Push(*client, 99), absl::OkStatus());
       client = Start(fleet);
       Commit(fleet, *client, 4);
-      // A manifest gets its name, and then its server fails: whoever finds it takes it for decided.
+      // A manifest gets its name, then its server fails: a later reader takes it for decided.
       files_.FailNextManifestSync(absl::InternalError("the disk is gone"));
       EXPECT_FALSE(Round(*client, 5, /*durable=*/true).ok());
       client = Start(fleet);
       digests_[client->manifest().commit()] = DigestsOf(*client);
-      // The same, and the decision is asked for again.
+      // The same, and the decision is requested again.
       files_.FailNextManifestSync(absl::UnavailableError("the disk is away"));
       Commit(fleet, *client, 6);
       // In memory first, then on disk.
@@ -159,7 +159,7 @@ class Recording {
       Commit(fleet, *client, 10);
       Commit(fleet, *client, 11);
     }
-    // Another life, which begins with what is there.
+    // Another life, which starts from what is on disk.
     RestartableFleet fleet(kServers, options);
     auto client = Start(fleet);
     Commit(fleet, *client, 12);
@@ -167,7 +167,7 @@ class Recording {
 
   const MemoryFileSystem& disk() const { return disk_; }
   const std::vector<Promise>& promises() const { return promises_; }
-  // Digests of the tables at a commit; of none, empty tables.
+  // The digests of the tables at a commit; those of empty tables at commit 0.
   const std::map<uint64_t, std::vector<uint64_t>>& digests() const { return digests_; }
 
  private:

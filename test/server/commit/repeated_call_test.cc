@@ -1,5 +1,5 @@
-// A call of a commit that arrives again while the first still works: both are answered as if there
-// had been one.
+// A call of a commit is repeated while the first one still runs: both get the answer of a single
+// call.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-// Sends every Prepare and Decide twice at once, and answers with what either call was told.
+// Sends every Prepare and Decide twice at once, and returns the answer of either call.
 class TwiceAtOnce : public ControlPlane {
  public:
   explicit TwiceAtOnce(ControlPlane* next) : next_(next) {}
@@ -40,7 +40,7 @@ class TwiceAtOnce : public ControlPlane {
   size_t turn_ = 0;
 };
 
-TEST(RepeatedCall, PrepareAndDecideMayComeTwiceAtOnce) {
+TEST(RepeatedCall, PrepareAndDecideMayArriveTwiceAtOnce) {
   TempFolder folder;
   ServerOptions options;
   options.durable = true;

@@ -59,11 +59,11 @@ class WatchedDisk : public LocalFileSystem {
 
 class ForeignFolder : public testing::Test {
  protected:
-  // As 2 servers of Paddle leave it: 4 shards, server 0 has 0 and 1; 6 and 4 dense rows, padded
-  // to 6.
+  // As 2 servers of Paddle write it: 4 shards, server 0 has 0 and 1; 6 and 4 dense rows, padded to
+  // 6.
   ForeignFolder() {
     for (uint32_t shard = 0; shard < kShards; ++shard) {
-      // Keys shard and shard + 4; the second one has its embedx.
+      // Keys shard and shard + 4; the second has its embedx.
       Write(absl::StrFormat("001/part-%03d-%05d", shard / 2, shard),
             absl::StrCat(shard, " 0 1 0.5 3 1 0.25 0.125 101\n", shard + 4,
                          " 9 1 0.5 3 1 0.25 0.125 101 0.75 1.5 2.5\n"));
@@ -144,7 +144,7 @@ TEST_F(ForeignFolder, LoadsOntoAnyNumberOfServers) {
   }
 }
 
-TEST_F(ForeignFolder, CompressedFilesAreRead) {
+TEST_F(ForeignFolder, ReadsCompressedFiles) {
   for (const char* name : {"001/part-000-00001", "000/part-001"}) {
     std::string stream;
     GzipWriter gzip;
@@ -159,7 +159,7 @@ TEST_F(ForeignFolder, CompressedFilesAreRead) {
   EXPECT_EQ(totals->rows, 8 + kDenseRows);
 }
 
-TEST_F(ForeignFolder, LinesOfOlderFormsNeedTheOption) {
+TEST_F(ForeignFolder, LinesOfOlderFormsNeedTheUpgradeOption) {
   Write("001/part-000-00001", "1 1 0.5 3 1 0.25 0.125 101 0.75 1.5 2.5\n5 1 0.5 3 1 0.25 0.125\n");
   ExpectRefused(absl::StatusCode::kDataLoss, "cistern load --upgrade");
   const auto store = Server(0, 1);
@@ -175,8 +175,8 @@ TEST_F(ForeignFolder, LinesOfOlderFormsNeedTheOption) {
   EXPECT_EQ(value[8], -1.0f);
 }
 
-// The row without embedx says that there is no uid, before rows of another dim are read.
-TEST_F(ForeignFolder, LinesOfAnOlderFormAndAnotherDimAreRead) {
+// The row without embedx shows that there is no uid, before rows of another dim are read.
+TEST_F(ForeignFolder, ReadsLinesOfAnOlderFormAndAnotherDim) {
   for (uint32_t shard = 0; shard < kShards; ++shard) {
     Write(absl::StrFormat("001/part-%03d-%05d", shard / 2, shard),
           absl::StrCat(shard + 4, " 1 0.5 3 1 0.25 0.125 101 0 1.5 2.5 3.5\n",
@@ -195,7 +195,7 @@ TEST_F(ForeignFolder, LinesOfAnOlderFormAndAnotherDimAreRead) {
   }
 }
 
-TEST_F(ForeignFolder, TheOptionIsNamedOnlyWhereItWouldHelp) {
+TEST_F(ForeignFolder, TheErrorNamesTheOptionOnlyIfItHelps) {
   Write("001/part-000-00001", "1 0 1 0.5 nan 1 0.25 0.125 101\n");
   const auto store = Server(0, 1);
   const std::string message(Load(*store).status().message());
@@ -203,7 +203,7 @@ TEST_F(ForeignFolder, TheOptionIsNamedOnlyWhereItWouldHelp) {
   EXPECT_THAT(message, Not(HasSubstr("--upgrade")));
 }
 
-TEST_F(ForeignFolder, LinesMayEndAsOnWindows) {
+TEST_F(ForeignFolder, LinesMayHaveWindowsEndings) {
   Write("001/part-000-00001", "1 0 1 0.5 3 1 0.25 0.125 101\r\n5 0 1 0.5 3 1 0.25 0.125 101\r\n");
   const auto store = Server(0, 1);
   ASSERT_TRUE(Load(*store).ok());
@@ -214,29 +214,29 @@ TEST_F(ForeignFolder, LinesMayEndAsOnWindows) {
   EXPECT_FALSE(full);
 }
 
-TEST_F(ForeignFolder, WhatIsNoRowIsRefusedWithItsLine) {
+TEST_F(ForeignFolder, RefusesAnInvalidRowWithItsLine) {
   const std::string row = "1 0 1 0.5 3 1 0.25 0.125 101";
   Write("001/part-000-00001", row + "\n\n");
   ExpectRefused(absl::StatusCode::kDataLoss, "line 2: the line is empty", /*upgrade=*/true);
   Write("001/part-000-00001", "# from 2026\n" + row + "\n");
   ExpectRefused(absl::StatusCode::kDataLoss, "line 1: field 1 (key) '#' is not a whole number");
   Write("001/part-000-00001", row);
-  ExpectRefused(absl::StatusCode::kDataLoss, "line 1 has no line end: the file is cut short");
+  ExpectRefused(absl::StatusCode::kDataLoss, "line 1 does not end with a newline");
   Write("001/part-000-00001", row + "\n" + row + "\n");
-  ExpectRefused(absl::StatusCode::kDataLoss, "line 2: key 1 is there for the second time");
+  ExpectRefused(absl::StatusCode::kDataLoss, "line 2: key 1 occurs for the second time");
 }
 
-TEST_F(ForeignFolder, KeysOfAnotherShardAreRefused) {
+TEST_F(ForeignFolder, RefusesKeysOfAnotherShard) {
   Write("001/part-000-00001", "2 0 1 0.5 3 1 0.25 0.125 101\n");
   ExpectRefused(absl::StatusCode::kDataLoss,
-                "001/part-000-00001: line 1: key 2 is of shard 2 and not of shard 1");
+                "001/part-000-00001: line 1: key 2 belongs to shard 2, not to shard 1");
 }
 
-TEST_F(ForeignFolder, FilesThatAreMissingTwiceThereOrNamelessAreRefused) {
+TEST_F(ForeignFolder, RefusesMissingRepeatedAndUnnumberedFiles) {
   fs::rename(folder_ / "001/part-000-00001", folder_ / "001/part-000-00007");
   ExpectRefused(absl::StatusCode::kDataLoss, "001: file number 1 is missing before 2");
   fs::rename(folder_ / "001/part-000-00007", folder_ / "001/part-001-00000");
-  ExpectRefused(absl::StatusCode::kDataLoss, "number 0 comes twice");
+  ExpectRefused(absl::StatusCode::kDataLoss, "number 0 occurs twice");
   fs::rename(folder_ / "001/part-001-00000", folder_ / "001/part-x");
   ExpectRefused(absl::StatusCode::kDataLoss, "001/part-x");
   fs::rename(folder_ / "001/part-x", folder_ / "001/part-000-00001.tmp");
@@ -245,14 +245,14 @@ TEST_F(ForeignFolder, FilesThatAreMissingTwiceThereOrNamelessAreRefused) {
   ExpectRefused(absl::StatusCode::kNotFound, "001");
 }
 
-TEST_F(ForeignFolder, TheNumberOfFilesIsTheNumberOfShards) {
+TEST_F(ForeignFolder, RequiresOneFilePerShard) {
   const auto store = Server(0, 1, PaddleSchema(), 8);
   const absl::Status status = Load(*store).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("start the servers with --shard_num=4"));
 }
 
-TEST_F(ForeignFolder, DenseFilesHaveTheirRows) {
+TEST_F(ForeignFolder, RefusesDenseFilesWithTooFewOrTooManyRows) {
   Write("000/part-001", "6 0 1 2 3\n");
   ExpectRefused(absl::StatusCode::kDataLoss, "000/part-001 ends at row 7");
   Write("000/part-001", "6 0 1 2 3\n7 0 1 2 3\n8 0 1 2 3\n9 0 1 2 3\n");  // without padding
@@ -264,16 +264,16 @@ TEST_F(ForeignFolder, DenseFilesHaveTheirRows) {
   ExpectRefused(absl::StatusCode::kDataLoss, "more rows than a file of this table has");
 }
 
-TEST_F(ForeignFolder, TheTablesMustBeThere) {
+TEST_F(ForeignFolder, RequiresTablesInTheStore) {
   TableStore store(Map(kShards, 1), 0);
   const absl::Status status = Load(store).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("--config"));
 }
 
-// spec/003 section 1.5: 465052 rows in 5 files, 4 servers: server 2 begins at row 232528 and reads
+// spec/003 section 1.5: 465052 rows in 5 files, 4 servers: server 2 starts at row 232528 and reads
 // files 2 and 3.
-TEST(ForeignDense, AServerOpensTheFilesThatHoldItsRows) {
+TEST(ForeignDense, AServerOpensOnlyTheFilesWithItsRows) {
   constexpr uint64_t kRows = 465052, kRowsOfFile = 93011;
   TempFolder folder;
   fs::create_directories(folder / "000");

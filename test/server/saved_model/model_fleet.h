@@ -30,7 +30,7 @@ inline v1::Schema TestSchema() {
   *schema.add_tables() = CtrSpec(3);
   *schema.add_tables() = EmbeddingSpec(2);
   *schema.add_dense_tables() = DenseSpec("dense", 101, 3);
-  *schema.add_dense_tables() = DenseSpec("never", 10, 1);  // nobody writes it
+  *schema.add_dense_tables() = DenseSpec("never", 10, 1);  // never written
   return schema;
 }
 
@@ -49,7 +49,7 @@ inline Key TestKey(Key i) {
   return MixKey(i);
 }
 
-// What key `i` of table `id` holds: floats that only the shortest decimals give back exactly.
+// The value of key `i` of table `id`: floats that only the shortest exact decimals reproduce.
 inline std::vector<float> ValueOf(const ValueLayout& layout, Key i, bool full) {
   std::vector<float> value(layout.full_floats());
   layout.Initialize(TestKey(i), value.data());
@@ -115,7 +115,7 @@ inline SaveTotals SaveAll(const Fleet& fleet, PassId pass, const std::string& fo
   return sum;
 }
 
-// The sums over a fleet do not depend on placement.
+// The digests of a fleet's tables; they do not depend on placement.
 inline std::vector<uint64_t> Digests(const Fleet& fleet) {
   std::vector<uint64_t> sums(4);
   for (const auto& store : fleet) {

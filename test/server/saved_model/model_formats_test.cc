@@ -1,4 +1,4 @@
-// Modes and formats of saved models: which rows are there, in which form, and back.
+// Modes and formats of saved models: which rows a save holds, in which form, and the load of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(ModelFormats, EveryFormatLoadsOntoAnyNumberOfServersWithoutLoss) {
       for (const uint32_t readers : {1u, 3u}) {
         const Fleet loaded = LoadAll(folder / "model", readers);
         EXPECT_EQ(Digests(loaded), Digests(saved));
-        // And back: from the number of servers that they are on now.
+        // And back, from their current number of servers.
         const std::string again = folder / absl::StrCat("again-", readers);
         SaveAll(loaded, 43, again, options);
         EXPECT_EQ(Digests(LoadAll(again, 2)), Digests(saved));
@@ -72,7 +72,7 @@ TEST(ModelFormats, FilesAreNamedAndListed) {
   for (const std::string& name : totals->file_names) EXPECT_TRUE(fs::exists(folder / name));
 }
 
-TEST(ModelFormats, SixDigitsLoseAndSaySo) {
+TEST(ModelFormats, SixDigitsLosePrecisionAndAreRecorded) {
   TempFolder folder;
   const Fleet saved = FullFleet(1);
   SaveOptions options;
@@ -89,7 +89,7 @@ TEST(ModelFormats, SixDigitsLoseAndSaySo) {
   EXPECT_NEAR(value[0], exact[0], std::fabs(exact[0]) * 1e-5);
 }
 
-TEST(ModelFormats, FormatsAndModesThatDoNotExistAreRefused) {
+TEST(ModelFormats, RefusesUnknownFormatsAndModes) {
   TempFolder folder;
   const Fleet saved = FullFleet(1);
   ThreadPool pool(1);
@@ -104,8 +104,8 @@ TEST(ModelFormats, FormatsAndModesThatDoNotExistAreRefused) {
   EXPECT_FALSE(fs::exists(folder / "m"));
 }
 
-// Key i of table ctr: delta_score i / 10, unseen_days i % 20, show 3 * i and no click; so its score
-// is 0.3 * i.
+// Key i of table ctr has delta_score i / 10, unseen_days i % 20, show 3 * i and no clicks, so its
+// score is 0.3 * i.
 std::vector<float> Statistics(const ValueLayout& layout, Key i) {
   std::vector<float> value(layout.full_floats());
   layout.Initialize(i, value.data());
@@ -115,7 +115,7 @@ std::vector<float> Statistics(const ValueLayout& layout, Key i) {
   return value;
 }
 
-TEST(ModelFormats, ModesHoldTheRowsOfTheirFilter) {
+TEST(ModelFormats, ModesSaveTheRowsOfTheirFilter) {
   TempFolder folder;
   Fleet fleet = EmptyFleet(1);
   ASSERT_TRUE(fleet[0]->Create(TestSchema()).ok());
@@ -162,11 +162,11 @@ TEST(ModelFormats, TablesThatKeepDaysNeedToday) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("day_id_decay"));
   options.day = 20778;
   EXPECT_TRUE(SaveStore(Disk(), *fleet[0], 1, folder / "m", pool, options).ok());
-  options = SaveOptions();  // all rows: whatever the day
+  options = SaveOptions();  // all rows, on any day
   EXPECT_TRUE(SaveStore(Disk(), *fleet[0], 1, folder / "n", pool, options).ok());
 }
 
-TEST(ModelFormats, FlippedByteOfACompressedFileIsRefusedWithTheFile) {
+TEST(ModelFormats, RefusesAFlippedByteOfACompressedFileWithTheFile) {
   TempFolder folder;
   SaveOptions options;
   options.format = Format(v1::SaveFormat::TEXT, true);

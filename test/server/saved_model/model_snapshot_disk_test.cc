@@ -1,5 +1,5 @@
-// Saved models on a disk that fails and on one that loses power: a model is there whole or not at
-// all, and the next save succeeds.
+// Saved models on a disk that fails and on one that loses power: a model is complete or absent, and
+// the next save succeeds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class ModelOnDisk : public testing::Test {
     return SaveStore(disk, store_, 9, kFolder, pool_).status();
   }
 
-  // OK if the model is there with every row; kNotFound if there is none.
+  // OK if the model exists with every row; kNotFound if there is none.
   absl::Status Load(FileSystem& disk) {
     TableStore loaded(Map(2, 1), 0);
     CISTERN_RETURN_IF_ERROR(LoadStore(disk, loaded, kFolder, pool_).status());
@@ -50,8 +50,8 @@ class ModelOnDisk : public testing::Test {
     return absl::OkStatus();
   }
 
-  // Saves, takes the power away after every call in every way, and counts the disks on which the
-  // model is broken, or lost after the last call.
+  // Saves, cuts the power after every call in every way, and counts the disks on which the model is
+  // broken, or lost after the last call.
   int BrokenAfterCrash(MemoryFileSystem& files) {
     EXPECT_TRUE(files.MakeFolders("models").ok());
     EXPECT_TRUE(Save(files).ok());
@@ -72,12 +72,12 @@ class ModelOnDisk : public testing::Test {
   ThreadPool pool_{1};
 };
 
-TEST_F(ModelOnDisk, IsWholeOrNotThereAfterAnyCrash) {
+TEST_F(ModelOnDisk, IsCompleteOrAbsentAfterAnyCrash) {
   MemoryFileSystem files;
   EXPECT_EQ(BrokenAfterCrash(files), 0);
 }
 
-TEST_F(ModelOnDisk, MissingSyncWouldBeSeen) {
+TEST_F(ModelOnDisk, AMissingSyncIsDetected) {
   MemoryFileSystem no_file_syncs, no_folder_syncs;
   no_file_syncs.IgnoreFileSyncs();
   EXPECT_GT(BrokenAfterCrash(no_file_syncs), 0);
@@ -85,7 +85,7 @@ TEST_F(ModelOnDisk, MissingSyncWouldBeSeen) {
   EXPECT_GT(BrokenAfterCrash(no_folder_syncs), 0);
 }
 
-TEST_F(ModelOnDisk, AnyFailedCallLeavesNoneAndTheNextSaveSucceeds) {
+TEST_F(ModelOnDisk, AnyFailedCallLeavesNoModelAndTheNextSaveSucceeds) {
   for (const Fault fault :
        {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite, Fault::kLostReply}) {
     uint64_t n = 1;
@@ -97,7 +97,7 @@ TEST_F(ModelOnDisk, AnyFailedCallLeavesNoneAndTheNextSaveSucceeds) {
       const absl::Status saved = Save(files);
       if (files.hits().empty()) break;
       const std::string hit = files.hits()[0];
-      if (saved.ok()) {  // what was not there could not be removed, or listed
+      if (saved.ok()) {  // the failed call only listed or removed what was absent
         EXPECT_THAT(hit, AnyOf(HasSubstr("remove"), HasSubstr("list")));
         EXPECT_TRUE(Load(files).ok()) << hit;
         continue;
@@ -115,7 +115,7 @@ TEST_F(ModelOnDisk, AnyFailedCallLeavesNoneAndTheNextSaveSucceeds) {
   }
 }
 
-TEST_F(ModelOnDisk, AnyFailedCallOfALoadIsAnErrorThatNamesTheFile) {
+TEST_F(ModelOnDisk, AnyFailedCallOfALoadNamesTheFile) {
   MemoryFileSystem memory;
   ASSERT_TRUE(memory.MakeFolders("models").ok());
   ASSERT_TRUE(Save(memory).ok());

@@ -37,7 +37,7 @@ TEST(ModelSnapshot, LoadsOntoAnyNumberOfServers) {
   }
 }
 
-TEST(ModelSnapshot, EveryCellComesBack) {
+TEST(ModelSnapshot, RestoresEveryCell) {
   TempFolder folder;
   SaveAll(FullFleet(2), 1, folder.path());
   ThreadPool pool(2);
@@ -61,8 +61,8 @@ TEST(ModelSnapshot, EveryCellComesBack) {
   for (size_t i = 0; i < dense.size(); ++i) EXPECT_EQ(dense[i], DenseCell(i / 3, i % 3));
 }
 
-// Others had saved another pass: what is there of this one is no part of the model any more.
-TEST(ModelSnapshot, ASaveTakesThePlaceOfTheOneOfThePassThatIsNamed) {
+// The other servers saved another pass, so this server's save is no longer part of a model.
+TEST(ModelSnapshot, ASaveReplacesTheSaveOfTheNamedPass) {
   TempFolder folder;
   ThreadPool pool(2);
   const Fleet fleet = FullFleet(1);
@@ -82,8 +82,9 @@ TEST(ModelSnapshot, ASaveTakesThePlaceOfTheOneOfThePassThatIsNamed) {
   EXPECT_TRUE(LoadStore(Disk(), *loaded[0], folder.path(), pool).ok());
 }
 
-// spec/003 section 1.5: 465052 parameters of 5 columns, 5 files, onto 4 servers; 93011 rows a file
-// and 116264 a server, so that server 2 begins at row 232528, within file 2, and ends in file 3.
+// spec/003 section 1.5: 465052 parameters of 5 columns, from 5 files onto 4 servers; 93011 rows per
+// file and 116264 per server, so that server 2 starts at row 232528, within file 2, and ends in
+// file 3.
 TEST(ModelSnapshot, RepartitionsTheDenseTableOfTheSpec) {
   constexpr uint64_t kRows = 465052;
   v1::Schema schema;
@@ -145,7 +146,8 @@ class SavedModel : public testing::Test {
  protected:
   SavedModel() { SaveAll(saved_, 9, folder_.path()); }
 
-  // A load onto one server that fails with `code` and a message with `what`, and leaves no row.
+  // Expects a load onto one server to fail with `code` and a message that contains `what`, and to
+  // leave no row.
   void ExpectRefused(absl::StatusCode code, const std::string& what,
                      uint32_t shard_num = kShardNum) {
     TableStore store(Map(shard_num, 1), 0);
@@ -174,7 +176,7 @@ class SavedModel : public testing::Test {
   const Fleet saved_ = FullFleet(2);
 };
 
-TEST_F(SavedModel, IsNeverChanged) {
+TEST_F(SavedModel, IsNeverOverwritten) {
   ThreadPool pool(2);
   const std::string before = ReadBytes(folder_ / "ctr/part-000-00000");
   EXPECT_EQ(SaveStore(Disk(), *saved_[0], 10, folder_.path(), pool).status().code(),
@@ -185,7 +187,7 @@ TEST_F(SavedModel, IsNeverChanged) {
   EXPECT_EQ(ReadParts(Disk(), folder_.path()).value()[0].pass, 9u);
 }
 
-TEST_F(SavedModel, FlippedByteIsRefusedWithTheFile) {
+TEST_F(SavedModel, RefusesAFlippedByteWithTheFile) {
   const std::string path = folder_ / "ctr/part-001-00003", bytes = ReadBytes(path);
   std::string flipped = bytes;
   flipped[flipped.find_last_of("12345678")] ^= 1;
@@ -197,40 +199,40 @@ TEST_F(SavedModel, FlippedByteIsRefusedWithTheFile) {
   ExpectRefused(absl::StatusCode::kDataLoss, "ctr/part-001-00003");
 }
 
-TEST_F(SavedModel, BadDenseFileIsRefusedWithTheFile) {
+TEST_F(SavedModel, RefusesABadDenseFileWithTheFile) {
   WriteBytes(folder_ / "dense/part-001", "1 2 3\n");
   ExpectRefused(absl::StatusCode::kDataLoss, "dense/part-001: its size is");
 }
 
-TEST_F(SavedModel, RowOfAnotherShardIsRefusedWithFileAndLine) {
+TEST_F(SavedModel, RefusesARowOfAnotherShardWithFileAndLine) {
   Replace("deep/part-000-00002", "2 0.5 0.5\n9 1 1\n10 1 1\n", 3);
   ExpectRefused(absl::StatusCode::kDataLoss,
-                "deep/part-000-00002: line 3: key 10 is of shard 3 and not of shard 2");
+                "deep/part-000-00002: line 3: key 10 belongs to shard 3, not to shard 2");
 }
 
-TEST_F(SavedModel, KeyThatComesTwiceIsRefusedWithFileAndLine) {
+TEST_F(SavedModel, RefusesARepeatedKeyWithFileAndLine) {
   Replace("deep/part-000-00002", "2 0.5 0.5\n9 1 1\n2 1 1\n", 3);
   ExpectRefused(absl::StatusCode::kDataLoss,
-                "deep/part-000-00002: line 3: key 2 is there for the second time");
+                "deep/part-000-00002: line 3: key 2 occurs for the second time");
 }
 
-TEST_F(SavedModel, ReservedKeyIsRefusedWithFileAndLine) {
-  // 2^63 - 1 = 7 * 1317624576693539401, so it is of shard 0.
+TEST_F(SavedModel, RefusesAReservedKeyWithFileAndLine) {
+  // 2^63 - 1 = 7 * 1317624576693539401, so it belongs to shard 0.
   Replace("deep/part-000-00000", "9223372036854775807 1 1\n", 1);
   ExpectRefused(absl::StatusCode::kDataLoss, "deep/part-000-00000: line 1: table 'deep'");
 }
 
-TEST_F(SavedModel, RowThatCannotBeReadIsRefusedWithFileLineAndField) {
+TEST_F(SavedModel, RefusesAnUnreadableRowWithFileLineAndField) {
   Replace("deep/part-000-00002", "2 0.5 0.5\n9 1 nan\n", 2);
   ExpectRefused(absl::StatusCode::kDataLoss,
                 "deep/part-000-00002: line 2: field 3 (w[1]) 'nan' is not a finite number");
 }
 
-TEST_F(SavedModel, OtherShardNumIsRefused) {
+TEST_F(SavedModel, RefusesAnotherShardNum) {
   ExpectRefused(absl::StatusCode::kFailedPrecondition, "start the servers with --shard_num=7", 8);
 }
 
-TEST_F(SavedModel, OtherSchemaIsRefusedWithTheDifference) {
+TEST_F(SavedModel, RefusesAnotherSchemaWithTheDifference) {
   v1::Schema schema = TestSchema();
   schema.mutable_tables(1)->set_dim(4);
   TableStore store(Map(kShardNum, 1), 0);
@@ -251,7 +253,7 @@ TEST_F(SavedModel, IsNotLoadedOverRows) {
   EXPECT_EQ(Digests(fleet), before);
 }
 
-TEST(ModelSnapshot, NothingToSaveAndNothingToLoadSaySo) {
+TEST(ModelSnapshot, ReportsNothingToSaveAndNothingToLoad) {
   TempFolder folder;
   ThreadPool pool(1);
   TableStore store(Map(4, 1), 0);
@@ -262,8 +264,8 @@ TEST(ModelSnapshot, NothingToSaveAndNothingToLoadSaySo) {
   EXPECT_FALSE(fs::exists(folder / "m"));
 }
 
-// A save that fails half way takes its files away and leaves those of the other servers.
-TEST(ModelSnapshot, FailedSaveTakesItsFilesAway) {
+// A save that fails half way removes its files and leaves those of the other servers.
+TEST(ModelSnapshot, AFailedSaveRemovesItsFiles) {
   TempFolder folder;
   ThreadPool pool(2);
   const Fleet fleet = FullFleet(2);
@@ -283,7 +285,7 @@ TEST(ModelSnapshot, FailedSaveTakesItsFilesAway) {
   EXPECT_TRUE(ReadParts(Disk(), folder.path()).ok());
 }
 
-TEST(ModelSnapshot, EmptyTablesAreAModelToo) {
+TEST(ModelSnapshot, EmptyTablesCanBeSavedAndLoaded) {
   TempFolder folder;
   ThreadPool pool(2);
   TableStore store(Map(4, 1), 0), loaded(Map(4, 1), 0);

@@ -1,4 +1,4 @@
-// Models of tables that have changed since: refused, and with the option of a load converted.
+// Models whose tables have changed since the save: refused, or converted with the load option.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ModelUpgrade,
                          testing::Values(v1::SaveFormat::TEXT, v1::SaveFormat::BINARY),
                          [](const auto& kind) { return v1::SaveFormat::Kind_Name(kind.param); });
 
-TEST_P(ModelUpgrade, WithoutTheOptionTheRefusalNamesIt) {
+TEST_P(ModelUpgrade, WithoutTheOptionTheErrorNamesIt) {
   v1::Schema schema = TestSchema();
   schema.mutable_tables(0)->set_dim(5);
   const absl::Status status = Load(*StoreOf(schema), false);
@@ -92,7 +92,7 @@ TEST_P(ModelUpgrade, DenseColumnsAreKeptByName) {
   }
 }
 
-TEST_P(ModelUpgrade, ADenseTableOfOtherRowsIsLeftOutAndStartsAnew) {
+TEST_P(ModelUpgrade, ADenseTableWithOtherRowsIsLeftOutAndStartsEmpty) {
   v1::Schema schema = TestSchema();
   schema.mutable_tables(1)->set_dim(4);
   schema.mutable_dense_tables(0)->set_rows(103);
@@ -110,7 +110,7 @@ TEST_P(ModelUpgrade, ADenseTableOfOtherRowsIsLeftOutAndStartsAnew) {
   EXPECT_FALSE(store->dense_tables()[0]->written());
 }
 
-TEST_P(ModelUpgrade, OnlyTablesThatAreAskedForAreRead) {
+TEST_P(ModelUpgrade, ReadsOnlyTheRequestedTables) {
   v1::Schema schema = TestSchema();
   schema.mutable_tables(1)->set_name("wide");  // which the files do not have
   ThreadPool pool(2);
@@ -128,7 +128,7 @@ TEST_P(ModelUpgrade, OnlyTablesThatAreAskedForAreRead) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_P(ModelUpgrade, OtherTablesAreRefusedAllTheSame) {
+TEST_P(ModelUpgrade, RefusesOtherTablesEvenWithTheOption) {
   const auto message = [&](void (*change)(v1::Schema*)) {
     v1::Schema schema = TestSchema();
     change(&schema);
@@ -137,16 +137,16 @@ TEST_P(ModelUpgrade, OtherTablesAreRefusedAllTheSame) {
     return std::string(status.message());
   };
   EXPECT_THAT(message([](v1::Schema* schema) { schema->mutable_tables(1)->set_name("wide"); }),
-              HasSubstr("table 'wide' is here and not there"));
+              HasSubstr("table 'wide' exists here but not there"));
   EXPECT_THAT(message([](v1::Schema* schema) { schema->mutable_tables()->RemoveLast(); }),
-              HasSubstr("table 'deep' is there and not here"));
+              HasSubstr("table 'deep' exists there but not here"));
   EXPECT_THAT(message([](v1::Schema* schema) {
                 schema->mutable_tables(1)->set_accessor(v1::TableSpec::CTR);
               }),
-              HasSubstr("another accessor"));
+              HasSubstr("a different accessor"));
 }
 
-TEST_P(ModelUpgrade, EqualTablesComeBackAsTheyAre) {
+TEST_P(ModelUpgrade, RestoresEqualTablesUnchanged) {
   const auto store = StoreOf(TestSchema());
   ASSERT_TRUE(Load(*store, true).ok());
   Fleet fleet;

@@ -1,4 +1,4 @@
-// Claims of an epoch by callers that lie: about the number, about who they are, about their turn.
+// Claims of a term by callers that lie about the number, about their identity, or about their turn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ uint64_t EpochOf(ControlPlane& server) {
   return hello.identity().epoch();
 }
 
-TEST(Claim, OfOneServerIsTheNextNumberAndNoOther) {
+TEST(Claim, OnAFleetOfOneServerMustBeTheNextNumber) {
   EmbeddedFleet fleet(1);
   ControlPlane& server = fleet.node(0).control();
   for (const uint64_t epoch : {uint64_t{2}, uint64_t{1} << 32, kMost}) {
@@ -46,7 +46,7 @@ TEST(Claim, OfOneServerIsTheNextNumberAndNoOther) {
   EXPECT_EQ(EpochOf(server), 1u);
 }
 
-TEST(Claim, OfOneAmongSeveralServersLeavesNoMoreOutThanLostClaimsCan) {
+TEST(Claim, OnAFleetOfSeveralServersSkipsAtMostTheNumbersOfLostClaims) {
   EmbeddedFleet fleet(2);
   ControlPlane& server = fleet.node(1).control();
   EXPECT_EQ(Claim(server, kMost).code(), Code::kFailedPrecondition);
@@ -68,7 +68,7 @@ class DurableClaim : public testing::Test {
   RestartableFleet fleet_;
 };
 
-TEST_F(DurableClaim, OfTheHighestNumberBricksNothing) {
+TEST_F(DurableClaim, OfTheHighestNumberDoesNotBlockTheFleet) {
   auto client = Writer(fleet_.Links());
   for (size_t rank : {0, 1}) {
     EXPECT_FALSE(Claim(fleet_.address(rank), kMost, 1, true).ok());
@@ -80,7 +80,7 @@ TEST_F(DurableClaim, OfTheHighestNumberBricksNothing) {
   EXPECT_EQ(client->ClaimEpoch(), absl::OkStatus());
 }
 
-TEST_F(DurableClaim, IsTakenByOtherServersOnlyAsServer0HasGrantedIt) {
+TEST_F(DurableClaim, IsAcceptedByOtherServersOnlyIfServer0GrantedIt) {
   EXPECT_EQ(Claim(fleet_.address(1), 1, 7).code(), Code::kUnavailable);
   ASSERT_EQ(Claim(fleet_.address(0), 1, 7), absl::OkStatus());
   EXPECT_EQ(Claim(fleet_.address(1), 1, 8, true).code(), Code::kFailedPrecondition);
@@ -98,7 +98,7 @@ TEST_F(DurableClaim, SurvivesARestartOfAServerBetweenPasses) {
               testing::ElementsAre("server 0 (server-0)", "server 1 (server-1)"));
   EXPECT_EQ(CommitKeys(*client, TestKeys(40)), absl::OkStatus());
   EXPECT_THAT(client->TakeRestarted(), testing::IsEmpty());
-  // The name in epoch/ says who; only its owner may read the secret in it.
+  // The claim file in epoch/ names the writer; only its owner may read the secret in it.
   v1::PassRequest begin;
   *begin.mutable_identity() = client->identity();
   begin.mutable_identity()->set_secret(client->identity().secret() + 1);
@@ -116,7 +116,7 @@ TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--take-over"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("process"));
   EXPECT_EQ(CommitKeys(*first, TestKeys(30)), absl::OkStatus());  // it was not fenced
-  EXPECT_EQ(first->ClaimEpoch(), absl::OkStatus());               // its own place
+  EXPECT_EQ(first->ClaimEpoch(), absl::OkStatus());               // it is the writer already
 
   ClientOptions options;
   options.take_over = true;
@@ -126,7 +126,7 @@ TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
   EXPECT_EQ(CommitKeys(*heir, TestKeys(40)), absl::OkStatus());
 }
 
-TEST_F(DurableClaim, OfAStrangerWithoutTheSecretWritesNothing) {
+TEST_F(DurableClaim, WithoutTheSecretAStrangerWritesNothing) {
   auto client = Writer(fleet_.Links());
   ASSERT_EQ(CommitKeys(*client, TestKeys(20)), absl::OkStatus());
   const std::vector<uint64_t> digests = DigestsOf(*client);

@@ -25,7 +25,7 @@ v1::StatsReply StatsOf(ParameterClient& client, bool digest) {
   return reply;
 }
 
-TEST(Stats, CountsWhatWasDone) {
+TEST(Stats, CountsRowsAndCalls) {
   EmbeddedFleet fleet(1);
   auto client = Writer(fleet.Links());
   const std::vector<Key> keys = TestKeys(1000);
@@ -128,7 +128,7 @@ TEST(SaveAndLoad, GoThroughAFolderOfTheDataDir) {
   *load.mutable_identity() = other->identity();
   ASSERT_EQ(other->Clear(0), absl::OkStatus());
   EXPECT_EQ(other->servers()[0].control->Load(load, &loaded).code(), absl::StatusCode::kNotFound);
-  // A load that failed leaves a server that works.
+  // A failed load leaves a server that works.
   EXPECT_TRUE(PullKeys(*other, kDeep, keys).status.ok());
 }
 
@@ -171,7 +171,7 @@ TEST(SaveAndLoad, DoNotFollowALinkOutOfTheDataDir) {
   EXPECT_THAT(std::string(loaded.message()), HasSubstr("link"));
 }
 
-TEST(Shrink, ADryRunCountsBesideAnOpenPass) {
+TEST(Shrink, ADryRunCountsDuringAnOpenPass) {
   EmbeddedFleet fleet(1);
   auto client = Writer(fleet.Links());
   ASSERT_EQ(CommitKeys(*client, TestKeys(100)), absl::OkStatus());
@@ -186,7 +186,7 @@ TEST(Shrink, ADryRunCountsBesideAnOpenPass) {
   EXPECT_EQ(reply.rows(), 100u);
 }
 
-TEST(SaveAndLoad, ModesFormatsAndOptionsGoThrough) {
+TEST(SaveAndLoad, PassOnModesFormatsAndOptions) {
   const TempFolder data_dir;
   ServerOptions options;
   options.data_dir = data_dir.path();
@@ -229,7 +229,7 @@ TEST(SaveAndLoad, ModesFormatsAndOptionsGoThrough) {
   EXPECT_EQ(loaded.rows(), 100u);
 }
 
-TEST(Hello, IsSentAwayWhileTablesAreReplaced) {
+TEST(Hello, IsToldToRetryWhileTablesAreReplaced) {
   LocalFileSystem files;
   NodeState state(ShardMap::Create(8, 1).value(), 0, "cistern", 1, 1 << 20);
   ControlService control(&state, &files, "");
@@ -242,8 +242,8 @@ TEST(Hello, IsSentAwayWhileTablesAreReplaced) {
   EXPECT_EQ(control.Hello({}, &reply).code(), absl::StatusCode::kUnavailable);
 }
 
-// An older writer goes on as fast as it can while a newer one claims and commits: whatever it says
-// after the claim is refused, and nothing of it is in the newer one's pass.
+// An older writer keeps pushing as fast as it can while a newer one claims and commits. All its
+// calls after the claim are refused, and none of its values is in the newer writer's pass.
 TEST(ClaimEpoch, LeavesNothingOfAnOlderWriterBehind) {
   const std::vector<Key> zombie_keys = TestKeys(50, 2'000'000'000), keys = TestKeys(50);
   for (int round = 0; round < 20; ++round) {
@@ -267,8 +267,8 @@ TEST(ClaimEpoch, LeavesNothingOfAnOlderWriterBehind) {
   }
 }
 
-// Readers look while passes commit: every read is of whole rows, and none fails.
-TEST(Pull, RunsBesidePasses) {
+// Readers read while passes commit: every read returns whole rows, and none fails.
+TEST(Pull, RunsDuringCommits) {
   EmbeddedFleet fleet(2);
   auto client = Writer(fleet.Links());
   const std::vector<Key> keys = TestKeys(500);

@@ -88,7 +88,7 @@ TEST_F(DataServiceTest, PullRepliesInPiecesOfWholeRows) {
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->count, 30'000u);
   const size_t pieces = reply->pieces().size();
-  for (size_t i = 1; i + 1 < pieces; ++i) {  // header, values .., full
+  for (size_t i = 1; i + 1 < pieces; ++i) {  // pieces: header, values .., full
     EXPECT_LE(reply->pieces()[i].size, 256u << 10);
     EXPECT_EQ(reply->pieces()[i].size % (kStride * sizeof(float)), 0u);
   }
@@ -101,7 +101,7 @@ TEST_F(DataServiceTest, PullRepliesInPiecesOfWholeRows) {
   }
 }
 
-TEST_F(DataServiceTest, RefusesWhatIsNotTheTables) {
+TEST_F(DataServiceTest, RefusesRequestsThatDoNotFitTheTable) {
   EXPECT_EQ(Code(FrameKind::kPull, PullFrame(Header(FrameKind::kPull, 1, 11), {1})),
             absl::StatusCode::kInvalidArgument);  // stride
   EXPECT_EQ(Code(FrameKind::kPull, PullFrame(Header(FrameKind::kPull, 1), {2})),
@@ -125,7 +125,7 @@ TEST_F(DataServiceTest, RefusesAnotherIdentity) {
   }
 }
 
-TEST_F(DataServiceTest, RefusesBytesThatWereChangedOnTheWay) {
+TEST_F(DataServiceTest, RefusesBytesThatChangedInTransit) {
   const FrameHeader header = Header(FrameKind::kPush, 2);
   const absl::Status status =
       service_.Handle(FrameKind::kPush, PushFrame(header, {1, 3}, false)).status();
@@ -146,7 +146,7 @@ TEST_F(DataServiceTest, ScanAnswersForItsOwnShardsOnly) {
   EXPECT_EQ(Code(FrameKind::kScan, StartFrame(header)), absl::StatusCode::kOk);
 }
 
-TEST_F(DataServiceTest, SurvivesAnyCursorOfAScan) {
+TEST_F(DataServiceTest, SurvivesAnyScanCursor) {
   ASSERT_EQ(Code(FrameKind::kPush, PushFrame(Header(FrameKind::kPush, 2), {1, 9})),
             absl::StatusCode::kOk);
   uint64_t rows = 0;
@@ -163,7 +163,7 @@ TEST_F(DataServiceTest, SurvivesAnyCursorOfAScan) {
   }
 }
 
-TEST_F(DataServiceTest, SendsEveryoneAwayWhileTablesAreReplaced) {
+TEST_F(DataServiceTest, TellsCallersToRetryWhileTablesAreReplaced) {
   {
     absl::MutexLock lock(&state_.tables_mutex);
     state_.replacing = true;

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Throws what the test says, whatever it is asked.
+// Throws what the test chooses, in every call.
 class ThrowingPlane : public ControlPlane {
  public:
   std::function<void()> thrower;
@@ -44,7 +44,7 @@ TEST_F(GuardedPlaneTest, TurnsEveryExceptionIntoAStatus) {
   EXPECT_EQ(state_.refusals.refused(), 3u);
 }
 
-TEST_F(GuardedPlaneTest, EndsWithAMessageWhereTablesInMemoryMayBeHalfWritten) {
+TEST_F(GuardedPlaneTest, EndsTheProcessIfTablesInMemoryMayBeHalfWritten) {
   thrower_.thrower = [] { throw std::bad_alloc(); };
   v1::PassReply reply;
   EXPECT_EXIT((void)plane_.CommitPass({}, &reply), testing::ExitedWithCode(1),

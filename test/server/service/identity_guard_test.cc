@@ -22,7 +22,7 @@ class IdentityGuardTest : public testing::Test {
   const CallIdentity own_ = IdentityOf(guard_.Own(kSchema));
 };
 
-TEST_F(IdentityGuardTest, TakesItsOwnIdentity) {
+TEST_F(IdentityGuardTest, AcceptsItsOwnIdentity) {
   EXPECT_EQ(guard_.Check(own_, kSchema), absl::OkStatus());
 }
 
@@ -32,31 +32,31 @@ TEST_F(IdentityGuardTest, NamesThePartThatDiffers) {
   EXPECT_THAT(Refusal(other), HasSubstr("'ads'"));
   other = own_;
   ++other.shard_map_hash;
-  EXPECT_THAT(Refusal(other), HasSubstr("64 shards lie on 3 servers"));
+  EXPECT_THAT(Refusal(other), HasSubstr("64 shards are on 3 servers"));
   other = own_;
   ++other.schema_hash;
   EXPECT_THAT(Refusal(other), HasSubstr("another model"));
 }
 
-TEST_F(IdentityGuardTest, TellsALostStateFromAnEarlyCaller) {
+TEST_F(IdentityGuardTest, DistinguishesALostStateFromAnEarlyCaller) {
   EXPECT_THAT(Refusal(own_, 0), HasSubstr("has lost its state"));
   CallIdentity early = own_;
   early.schema_hash = 0;
   EXPECT_THAT(Refusal(early), HasSubstr("connect again"));
 }
 
-TEST_F(IdentityGuardTest, FencesOlderEpochsAndKnowsNewerOnes) {
+TEST_F(IdentityGuardTest, FencesOlderTermsAndRecognizesNewerOnes) {
   ASSERT_TRUE(guard_.Claim(5).ok());
   CallIdentity caller = own_;
   caller.epoch = 4;
-  EXPECT_THAT(Refusal(caller), HasSubstr("epoch 4 is fenced"));
+  EXPECT_THAT(Refusal(caller), HasSubstr("term 4 is fenced"));
   caller.epoch = 6;
   EXPECT_THAT(Refusal(caller), HasSubstr("has lost its state"));
   caller.epoch = 5;
   EXPECT_TRUE(guard_.Check(caller, kSchema).ok());
 }
 
-TEST_F(IdentityGuardTest, ClaimsOnlyRise) {
+TEST_F(IdentityGuardTest, ClaimsOnlyIncrease) {
   EXPECT_TRUE(guard_.Claim(5).ok());
   EXPECT_FALSE(guard_.Claim(5).ok());
   EXPECT_FALSE(guard_.Claim(4).ok());

@@ -29,7 +29,7 @@ TEST(RefusalLog, NamesTheCallerTheCallAndTheReason) {
   EXPECT_THAT(line, HasSubstr("another writer is at work"));
 }
 
-TEST(RefusalLog, WhatMayBeTriedAgainIsNoRefusal) {
+TEST(RefusalLog, ARetryableErrorIsNotARefusal) {
   RefusalLog log;
   EXPECT_EQ(LinesOf([&] {
               log.Note("Hello", absl::UnavailableError("loading"));
@@ -40,7 +40,7 @@ TEST(RefusalLog, WhatMayBeTriedAgainIsNoRefusal) {
   EXPECT_EQ(log.refused(), 0u);
 }
 
-TEST(RefusalLog, WritesFewLinesHoweverManyCallsAreRefused) {
+TEST(RefusalLog, WritesFewLinesForManyRefusedCalls) {
   RefusalLog log;
   const std::string lines = LinesOf([&] {
     for (int i = 0; i < 10000; ++i) log.Note("push", absl::InvalidArgumentError("no"));
@@ -50,7 +50,7 @@ TEST(RefusalLog, WritesFewLinesHoweverManyCallsAreRefused) {
   EXPECT_LE(split.size(), size_t{2 * RefusalLog::kLines});
 }
 
-TEST(RefusalLog, NothingThatACallerSendsMakesALineOfItsOwn) {
+TEST(RefusalLog, CallerTextCannotStartALine) {
   RefusalLog log;
   const std::string lines = LinesOf([&] {
     log.Note("Save", absl::InvalidArgumentError("'x\n2026-11-23 info claimed by root' is no name"));

@@ -11,11 +11,11 @@ TEST(RunSecrets, AreFoundUnderTheirAddress) {
   ASSERT_EQ(secrets.Leave("host:7200", 5), absl::OkStatus());
   ASSERT_EQ(secrets.Leave("host:7300", 6), absl::OkStatus());
   EXPECT_EQ(secrets.Find("host:7200"), 5u);
-  ASSERT_EQ(secrets.Leave("host:7200", 7), absl::OkStatus());  // worker 0 was started again
+  ASSERT_EQ(secrets.Leave("host:7200", 7), absl::OkStatus());  // worker 0 was restarted
   EXPECT_EQ(secrets.Find("host:7200"), 7u);
 }
 
-TEST(RunSecrets, TakeNoMoreMemoryThanTheyAreWorth) {
+TEST(RunSecrets, AreLimitedInNumberAndSize) {
   RunSecrets secrets;
   EXPECT_FALSE(secrets.Leave("", 1).ok());
   EXPECT_FALSE(secrets.Leave(std::string(RunSecrets::kMaxAddressBytes + 1, 'a'), 1).ok());

@@ -15,14 +15,14 @@ absl::Status FreeFor(const WriterLease& lease, uint64_t secret) {
   return lease.CheckFree(own);
 }
 
-TEST(WriterLease, ANewFleetHasNoWriterAndAsksForNoSecret) {
+TEST(WriterLease, ANewFleetHasNoWriterAndRequiresNoSecret) {
   const WriterLease lease(absl::Minutes(1));
   EXPECT_EQ(FreeFor(lease, 0), absl::OkStatus());
   EXPECT_EQ(lease.Check(0), absl::OkStatus());
   EXPECT_EQ(lease.WriterAtWork({}), "");
 }
 
-TEST(WriterLease, OnlyTheSecretOfTheClaimWrites) {
+TEST(WriterLease, OnlyTheSecretOfTheClaimMayWrite) {
   WriterLease lease(absl::Minutes(1));
   lease.Take(kMine, "cistern train");
   EXPECT_EQ(lease.Check(kMine), absl::OkStatus());
@@ -31,7 +31,7 @@ TEST(WriterLease, OnlyTheSecretOfTheClaimWrites) {
   }
 }
 
-TEST(WriterLease, AWriterThatWasHeardOfKeepsOthersOut) {
+TEST(WriterLease, AWriterWithARecentCallKeepsOthersOut) {
   WriterLease lease(absl::Minutes(1));
   lease.Take(kMine, "cistern train, process 7 on host-3");
   const absl::Status refused = FreeFor(lease, kOther);
@@ -49,7 +49,7 @@ TEST(WriterLease, WithoutSilenceTheNewestClaimWins) {
   EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
 }
 
-TEST(WriterLease, AWriterWhoseLastConnectionHasEndedIsGone) {
+TEST(WriterLease, AWriterIsGoneWhenItsLastConnectionEnds) {
   WriterLease lease(absl::Minutes(1));
   lease.Take(kMine, "first");
   ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
@@ -60,7 +60,7 @@ TEST(WriterLease, AWriterWhoseLastConnectionHasEndedIsGone) {
   EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
 }
 
-TEST(WriterLease, StrangersNeitherHoldNorEndAHold) {
+TEST(WriterLease, StrangersCannotHoldOrEndAHold) {
   WriterLease lease(absl::Minutes(1));
   EXPECT_FALSE(lease.BeginHold(0).ok());
   lease.Take(kMine, "first");
@@ -80,16 +80,16 @@ TEST(WriterLease, AnOlderWritersConnectionDoesNotEndTheNewersHold) {
   EXPECT_EQ(lease.WriterAtWork({}), "second");
 }
 
-TEST(WriterLease, AfterARestartTheWriterOnDiskGoesOnAndNobodyWaitsForIt) {
+TEST(WriterLease, AfterARestartTheWriterOnDiskContinuesButNoClaimWaitsForIt) {
   WriterLease lease(absl::Minutes(1));
   lease.Restore(kMine, "first");
   EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
   EXPECT_EQ(lease.Check(kOther).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(lease.Check(kMine), absl::OkStatus());
-  EXPECT_FALSE(FreeFor(lease, kOther).ok());  // it was heard of again
+  EXPECT_FALSE(FreeFor(lease, kOther).ok());  // its call counts
 }
 
-TEST(WriterLease, AWriterThatCannotBeReadHasToClaimAgain) {
+TEST(WriterLease, AnUnreadableWriterMustClaimAgain) {
   WriterLease lease(absl::Minutes(1));
   lease.Restore(std::nullopt, "");
   EXPECT_EQ(lease.Check(0).code(), absl::StatusCode::kAborted);

@@ -32,7 +32,7 @@ TEST(Arena, RecordsAreAlignedAndDoNotOverlap) {
   }
 }
 
-TEST(Arena, KeepsWhatIsWrittenWhenPagesBecomeHuge) {
+TEST(Arena, KeepsContentsWhenPagesBecomeHuge) {
   Arena arena;
   std::vector<char*> records;
   for (uint64_t i = 0; i < 200000; ++i) {  // 11 MB
@@ -68,13 +68,13 @@ TEST(Arena, CountsUsedAndResidentBytes) {
   EXPECT_EQ(arena.used_bytes(), 0u);
 }
 
-TEST(Arena, RecordsFillWhatALargePieceLeaves) {
+TEST(Arena, RecordsFillTheRestOfALargePiece) {
   Arena arena;
   char* large = arena.AllocateLarge(1 << 20);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(large) % Arena::kLargeAlignment, 0u);
   char* record = arena.Allocate(56);
   std::memset(record, 7, 56);
-  char* larger = arena.AllocateLarge(5 << 18);  // beside records, as when an index grows
+  char* larger = arena.AllocateLarge(5 << 18);  // next to records, as when an index grows
   std::memset(larger, 1, 5 << 18);
   const size_t resident = arena.resident_bytes();
   arena.ReleaseLarge(large, 1 << 20);
@@ -85,7 +85,7 @@ TEST(Arena, RecordsFillWhatALargePieceLeaves) {
     std::memset(reused, 2, 56);
   }
   EXPECT_EQ(arena.resident_bytes(), resident);
-  char* next = arena.Allocate(56);  // then on, where the block is fresh
+  char* next = arena.Allocate(56);  // then the fresh rest of the block
   EXPECT_TRUE(next >= larger + (5 << 18) || next + 56 <= larger);
   EXPECT_EQ(record[0], 7);
   EXPECT_EQ(larger[0], 1);

@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// Records as the index reads them: they begin with their key.
+// Records as the index reads them: they start with their key.
 std::vector<Key> DenseKeys(size_t n, Key step = 1) {
   std::vector<Key> keys(n);
   for (size_t i = 0; i < n; ++i) keys[i] = i * step;
@@ -59,9 +59,9 @@ TEST(BucketIndex, FindsMillionsOfDenseKeysWhileItGrows) {
   }
 }
 
-TEST(BucketIndex, StaysWithinItsBytesPerRow) {
-  // Records of 56 bytes, as of 12 floats: (48 + 8) * 1.25 = 70 bytes for each and its share of the
-  // index, at every moment, holes that outgrown buckets left included.
+TEST(BucketIndex, StaysWithinItsMemoryPerRow) {
+  // Records of 56 bytes, which hold 12 floats: at every moment, each may take (48 + 8) * 1.25 = 70
+  // bytes with its share of the index and of the holes that outgrown buckets left.
   Arena arena;
   BucketIndex index(&arena);
   for (Key key = 0; key < 1500000; ++key) {
@@ -91,7 +91,7 @@ TEST(BucketIndex, ReplacePointsTheKeyToItsNewRecord) {
   ExpectFinds(index, new_records);
 }
 
-TEST(BucketIndex, PlacesShowEveryRecordOnce) {
+TEST(BucketIndex, PlacesHoldEveryRecordOnce) {
   const std::vector<Key> keys = DenseKeys(12345, 11);
   Arena arena;
   BucketIndex index(&arena);
@@ -108,7 +108,7 @@ TEST(BucketIndex, PlacesShowEveryRecordOnce) {
   EXPECT_EQ(seen, std::multiset<Key>(keys.begin(), keys.end()));
 }
 
-// The inverse of MixKey, to make keys of chosen hashes: each step of splitmix64 undone.
+// The inverse of MixKey, to make keys with chosen hashes: undoes each step of splitmix64.
 Key UnmixKey(uint64_t x) {
   const auto inverse = [](uint64_t a) {  // modulo 2^64, by Newton's iteration
     uint64_t y = a;
@@ -125,9 +125,9 @@ Key UnmixKey(uint64_t x) {
   return unshift(x, 30) - 0x9e3779b97f4a7c15ull;
 }
 
-TEST(BucketIndex, TellsKeysOfOneTagApart) {
-  // 300 keys of one bucket and one tag, the last tag, so that their cluster wraps around; and keys
-  // of tags around it.
+TEST(BucketIndex, DistinguishesKeysWithOneTag) {
+  // 300 keys with one bucket and one tag, the last tag, so that their cluster reaches the end; and
+  // keys with the tags around it.
   std::vector<Key> keys;
   for (uint64_t low = 0; low < 300; ++low) {
     keys.push_back(UnmixKey(uint64_t{5} << 58 | uint64_t{0x7FFFF} << 39 | low));
@@ -142,11 +142,11 @@ TEST(BucketIndex, TellsKeysOfOneTagApart) {
   ExpectFinds(index, keys);
   const Key absent = UnmixKey(uint64_t{5} << 58 | uint64_t{0x7FFFF} << 39 | 1000);
   EXPECT_EQ(index.Find(MixKey(absent), absent), nullptr);
-  EXPECT_FALSE(index.FindTag(MixKey(absent)).empty());  // same tag: only the record can tell
+  EXPECT_FALSE(index.FindTag(MixKey(absent)).empty());  // same tag: only the record differs
 }
 
-// Keys of few tags, so that clusters are long and cross each other, the last tags' included.
-TEST(BucketIndex, InsertAndEraseBehaveAsASet) {
+// Keys with few tags, so that clusters are long and overlap, including those of the last tags.
+TEST(BucketIndex, BehavesAsASetUnderInsertAndErase) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -181,7 +181,7 @@ TEST(BucketIndex, InsertAndEraseBehaveAsASet) {
   }
 }
 
-TEST(BucketIndex, ErasedPlacesShowTheNextSlot) {
+TEST(BucketIndex, ErasedPlacesHoldTheNextSlot) {
   const std::vector<Key> keys = DenseKeys(20000, 7);
   Arena arena;
   BucketIndex index(&arena);

@@ -24,7 +24,7 @@ v1::DenseRule Rule(v1::DenseRule::Kind kind) {
   return rule;
 }
 
-TEST(DenseRule, StepsAreThoseOfTheReference) {
+TEST(DenseRule, StepsMatchTheReference) {
   for (const GoldenRule& golden : kGoldenRules) {
     SCOPED_TRACE(v1::DenseRule::Kind_Name(golden.kind));
     std::vector<float> rows = golden.before;
@@ -38,7 +38,7 @@ TEST(DenseRule, StepsAreThoseOfTheReference) {
   }
 }
 
-TEST(DenseRule, FirstStepOfAdamIsTheLearningRateWhateverTheGradient) {
+TEST(DenseRule, FirstStepOfAdamIsTheLearningRateForAnyGradient) {
   std::vector<float> rows = {1, 0, 0, 0, 1, 0, 0, 0};
   ApplyDenseRule(Rule(v1::DenseRule::ADAM), {1000.0f, -0.001f}, rows.data());
   EXPECT_NEAR(rows[0], 0.99, 1e-6);
@@ -47,7 +47,7 @@ TEST(DenseRule, FirstStepOfAdamIsTheLearningRateWhateverTheGradient) {
   EXPECT_EQ(rows[7], 1);
 }
 
-// One call is one step, however many rows it has: two halves step as the whole does.
+// One call is one step, whatever the number of rows: two halves give the same result as the whole.
 TEST(DenseRule, StepsDoNotDependOnSlices) {
   const std::vector<float> gradients = {1, 2, 3, 4};
   std::vector<float> whole(16, 0.5f), slices(16, 0.5f);
@@ -58,7 +58,7 @@ TEST(DenseRule, StepsDoNotDependOnSlices) {
   EXPECT_EQ(whole, slices);
 }
 
-TEST(DenseRule, D2SumFollowsItsFormulaAndLeavesTheAverageAlone) {
+TEST(DenseRule, D2SumFollowsItsFormulaAndKeepsTheAverage) {
   const double w = 0.25, d2 = 7, g2 = 3, mom = -0.5, g = 0.75;
   std::vector<float> row = {0.25f, 42.0f, 7, 3, -0.5f};
   v1::DenseRule rule = Rule(v1::DenseRule::ADAM_D2SUM);

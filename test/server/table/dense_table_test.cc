@@ -28,8 +28,8 @@ std::vector<float> Cells(uint64_t begin, uint64_t end) {
   return cells;
 }
 
-TEST(DenseRange, IsTheOneOfTheSpecification) {
-  // shared/spec/003 section 1.5: 465052 rows on 4 servers are 116264 a server.
+TEST(DenseRange, MatchesTheSpecification) {
+  // shared/spec/003 section 1.5: 465052 rows on 4 servers are 116264 per server.
   EXPECT_EQ(DenseRangeOf(465052, 2, 4).begin, 232528u);
   EXPECT_EQ(DenseRangeOf(465052, 2, 4).end, 348792u);
   EXPECT_EQ(DenseRangeOf(465052, 3, 4).end, 465052u);
@@ -50,7 +50,7 @@ TEST(DenseRange, CoversEveryRowOnce) {
   }
 }
 
-TEST(DenseTable, ReadsTheRowsThatWereWritten) {
+TEST(DenseTable, ReadsWrittenRows) {
   DenseTable table(Spec(100), 1, 3);  // rows 34 to 67
   const std::vector<float> all = Cells(34, 68);
   ASSERT_TRUE(table.Write(34, 34, all.data()).ok());
@@ -66,7 +66,7 @@ TEST(DenseTable, ReadsTheRowsThatWereWritten) {
   EXPECT_EQ(out[9], 43.0f);
 }
 
-TEST(DenseTable, RefusesRowsOfOthers) {
+TEST(DenseTable, RefusesRowsOfOtherServers) {
   DenseTable table(Spec(100), 1, 3);
   std::vector<float> cells(3 * 100);
   EXPECT_EQ(table.Write(33, 2, cells.data()).code(), absl::StatusCode::kOutOfRange);
@@ -77,7 +77,7 @@ TEST(DenseTable, RefusesRowsOfOthers) {
   EXPECT_EQ(table.Read(0, 1, cells.data()).code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST(DenseTable, IsNotFoundUntilItIsWritten) {
+TEST(DenseTable, IsNotFoundBeforeTheFirstWrite) {
   DenseTable table(Spec(10), 0, 1);
   std::vector<float> cells = Cells(0, 10);
   EXPECT_EQ(table.Read(0, 10, cells.data()).code(), absl::StatusCode::kNotFound);

@@ -31,7 +31,7 @@ void ExpectSame(const RowMap& rows, const Model& model, uint32_t cells) {
   EXPECT_EQ(rows.full_rows(), full_rows);
 }
 
-TEST(RowMap, RemovedRowsAreAbsentAndMayComeBack) {
+TEST(RowMap, RemovedRowsAreAbsentAndCanBeWrittenAgain) {
   const ValueLayout layout = ValueLayout::Create(CtrSpec()).value();
   RowMap rows(&layout);
   std::vector<float> out(layout.full_floats());
@@ -51,12 +51,12 @@ TEST(RowMap, RemovedRowsAreAbsentAndMayComeBack) {
   EXPECT_FALSE(full);
 }
 
-TEST(RowMap, RowsThatWereExpectedCostNoMoreAndAreFound) {
+TEST(RowMap, ExpectedRowsAreFoundAndCostNoMoreMemory) {
   const ValueLayout layout = ValueLayout::Create(EmbeddingSpec(5)).value();
   for (const size_t count : {10u, 1000u, 70000u}) {
     RowMap expected(&layout), others(&layout);
     expected.Expect(count);
-    for (Key key = 0; key < 2 * count; ++key) {  // twice as many as was said
+    for (Key key = 0; key < 2 * count; ++key) {  // twice as many as announced
       const std::vector<float> value = TestValue(layout, key, 1, true);
       expected.Write(key, value.data(), true);
       others.Write(key, value.data(), true);
@@ -73,12 +73,12 @@ TEST(RowMap, RowsThatWereExpectedCostNoMoreAndAreFound) {
       ASSERT_TRUE(expected.Find(key, out.data(), &full));
       ASSERT_EQ(out, TestValue(layout, key, 1, true));
     }
-    expected.Expect(5);  // there are rows: nothing is done
+    expected.Expect(5);  // no effect on a map with rows
     EXPECT_EQ(expected.rows(), 2 * count);
   }
 }
 
-TEST(RowMap, AllAndLocateGiveRowsWhereTheyAreStored) {
+TEST(RowMap, AllAndLocateReturnStoredRows) {
   const ValueLayout layout = ValueLayout::Create(CtrSpec()).value();
   RowMap rows(&layout);
   for (Key key = 0; key < 1000; ++key) {
@@ -102,7 +102,7 @@ TEST(RowMap, AllAndLocateGiveRowsWhereTheyAreStored) {
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(located[i].key, keys[i]);
 }
 
-TEST(RowMap, WritesRemovalsAndSweepsBehaveAsAMap) {
+TEST(RowMap, BehavesAsAMapUnderWritesRemovalsAndSweeps) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -139,7 +139,7 @@ TEST(RowMap, WritesRemovalsAndSweepsBehaveAsAMap) {
   }
 }
 
-// Rows for keys of which some are there; values of `round`.
+// Rows for keys, some of which already exist; values of `round`.
 Rows SomeRows(const ValueLayout& layout, int round, std::mt19937_64* random) {
   std::map<Key, bool> keys;
   for (int i = 0; i < 3000; ++i) keys[(*random)() % 9000 * 64] = (*random)() % 2 == 0;
@@ -151,7 +151,7 @@ Rows SomeRows(const ValueLayout& layout, int round, std::mt19937_64* random) {
   return rows;
 }
 
-TEST(RowMap, PlacedRowsAreUnseenUntilTheyAreWritten) {
+TEST(RowMap, PlacedRowsAreInvisibleUntilWritten) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -171,7 +171,8 @@ TEST(RowMap, PlacedRowsAreUnseenUntilTheyAreWritten) {
       rows.Place(absl::MakeConstSpan(placed.keys).subspan(half),
                  placed.values.data() + half * layout.full_floats(), placed.full.data() + half);
       ExpectSame(rows, model, layout.full_floats());
-      // What was placed, the same dropped before, or others, which must not get its values.
+      // Writes the placed rows, or the same rows after a drop, or other rows, which must not get
+      // the placed values.
       const bool other = round % 3 == 2;
       if (round % 3 == 1) rows.DropPlaced();
       const Rows written = other ? SomeRows(layout, 2 * round + 1, &random) : placed;
@@ -185,7 +186,7 @@ TEST(RowMap, PlacedRowsAreUnseenUntilTheyAreWritten) {
       }
       ExpectSame(rows, model, layout.full_floats());
     }
-    // Records that were dropped hold others now.
+    // The dropped records hold other rows now.
     EXPECT_LE(rows.memory_bytes(), plain.memory_bytes() * 3 / 2);
   }
 }

@@ -15,7 +15,7 @@ Key KeyOf(uint64_t i) {
   return i * kShardNum + kShard;
 }
 
-// Adds `count` rows, every third of them short; a number of batches, and some rows more.
+// Adds `count` rows, every third without embedx: several full batches and a partial one.
 void AddRows(ShardFiller& filler, const ValueLayout& layout, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     const bool full = i % 3 != 0;
@@ -24,7 +24,7 @@ void AddRows(ShardFiller& filler, const ValueLayout& layout, uint64_t count) {
   }
 }
 
-TEST(ShardFiller, EveryRowIsThereAfterFinish) {
+TEST(ShardFiller, FinishStoresEveryRow) {
   const auto table = Table(CtrSpec(), Map(kShardNum, 1));
   ShardFiller filler(*table, kShard);
   AddRows(filler, table->layout(), 2500);
@@ -41,8 +41,8 @@ TEST(ShardFiller, EveryRowIsThereAfterFinish) {
   }
 }
 
-// In a batch of its own, within one batch, and after a batch that was written.
-TEST(ShardFiller, TheFirstRepeatIsToldByItsNumber) {
+// A repeat in a batch of its own, within one batch, and after a written batch.
+TEST(ShardFiller, ReportsTheNumberOfTheFirstRepeat) {
   for (const uint64_t rows : {1ull, 700ull, 1024ull, 2500ull}) {
     const auto table = Table(CtrSpec(), Map(kShardNum, 1));
     ShardFiller filler(*table, kShard);
@@ -62,12 +62,12 @@ TEST(ShardFiller, TheFirstRepeatIsToldByItsNumber) {
   }
 }
 
-TEST(ShardFiller, KeysOfOtherShardsAndReservedOnesAreRefused) {
+TEST(ShardFiller, RefusesReservedKeysAndKeysOfOtherShards) {
   const auto table = Table(CtrSpec(), Map(kShardNum, 1));
   ShardFiller filler(*table, kShard);
   const std::vector<float> value(table->layout().full_floats());
   EXPECT_THAT(filler.Add(6, value.data(), false).ToString(),
-              testing::HasSubstr("key 6 is of shard 2 and not of shard 1"));
+              testing::HasSubstr("key 6 belongs to shard 2, not to shard 1"));
   ShardFiller of_reserved(*table, static_cast<uint32_t>(kReservedKey64 % kShardNum));
   EXPECT_EQ(of_reserved.Add(kReservedKey64, value.data(), false).code(),
             absl::StatusCode::kDataLoss);

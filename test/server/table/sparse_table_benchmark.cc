@@ -1,10 +1,11 @@
-// How fast a server's table reads and writes rows, next to what the machine's memory gives.
+// Measures how fast a server's table reads and writes rows, compared with the memory of the
+// machine.
 //
 //   sparse_table_benchmark --rows=20000000 [--benchmark_filter=...]
 //
-// The roof is random reads of 64 bytes from a buffer on huge pages, as large as the table's
-// records: a pull cannot do better than one for the index slot and one for the record. `keys/s` is
-// of all threads together; `roof` is the share of half the roof of as many threads, measured first.
+// The roof is the rate of random 64-byte reads from a buffer on huge pages, as large as the table's
+// records: a pull needs at least one such read for the index slot and one for the record. `keys/s`
+// sums all threads; `roof` is the share of half the roof with as many threads, measured first.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ struct Fixture {
     Fill();
   }
 
-  // Writes all rows, a million a commit, and prints rate and memory.
+  // Writes all rows, a million per commit, and prints rate and memory.
   void Fill() {
     const double before = ResidentBytes();
     double seconds = 0;

@@ -46,7 +46,7 @@ Rows TestRows(const SparseTable& table, Key begin, Key end, int version, bool fu
   return rows;
 }
 
-TEST(SparseTable, PullReadsWhatWasWritten) {
+TEST(SparseTable, PullReadsWrittenValues) {
   ThreadPool pool(2);
   for (uint32_t shard_num : {1, 7, 64}) {
     auto table = Table(EmbeddingSpec(), Map(shard_num, 1));
@@ -59,7 +59,7 @@ TEST(SparseTable, PullReadsWhatWasWritten) {
   }
 }
 
-TEST(SparseTable, ZeroAndHugeKeysAreOrdinary) {
+TEST(SparseTable, ZeroAndHugeKeysAreOrdinaryKeys) {
   ThreadPool pool(1);
   auto table = Table(EmbeddingSpec(), Map(4, 1));
   Rows rows;
@@ -106,7 +106,7 @@ TEST(SparseTable, GrowingAnEmbedxKeepsTheRowAndFreesTheOldRecord) {
   EXPECT_EQ(table->counts().embedx_rows, 0u);
   EXPECT_EQ(table->counts().value_bytes, 1000u * 11 * 4);
   Pulled pulled = PullAll(*table, small.keys, false);
-  EXPECT_EQ(pulled.values, small.values);  // the cells behind the head are zero
+  EXPECT_EQ(pulled.values, small.values);  // the cells after the head are zero
   EXPECT_EQ(pulled.full, std::vector<uint8_t>(1000, 0));
 
   const Rows grown = TestRows(*table, 0, 500, 1, true);  // the same head
@@ -118,7 +118,7 @@ TEST(SparseTable, GrowingAnEmbedxKeepsTheRowAndFreesTheOldRecord) {
   EXPECT_EQ(pulled.values, grown.values);
   EXPECT_EQ(pulled.full, std::vector<uint8_t>(500, 1));
 
-  // Rows that grow and shrink go into the records that others left.
+  // Rows that grow and shrink reuse the records that other rows left.
   const uint64_t before = table->counts().memory_bytes;
   for (int version = 2; version < 100; ++version) {
     const Rows rows = TestRows(*table, 0, 500, version, version % 2 == 1);
@@ -128,7 +128,7 @@ TEST(SparseTable, GrowingAnEmbedxKeepsTheRowAndFreesTheOldRecord) {
   EXPECT_EQ(table->counts().memory_bytes, before);
 }
 
-TEST(SparseTable, AShortValueMayReplaceAFullOne) {
+TEST(SparseTable, AValueWithoutEmbedxMayReplaceOneWithEmbedx) {
   ThreadPool pool(1);
   auto table = Table(CtrSpec(), Map(1, 1));
   const Rows full = TestRows(*table, 0, 10, 1, true), small = TestRows(*table, 3, 4, 2, false);
@@ -150,7 +150,7 @@ TEST(SparseTable, FindReadsOneValue) {
   EXPECT_EQ(out, value);
   EXPECT_FALSE(full);
   EXPECT_FALSE(table->Find(9, out.data(), &full));
-  EXPECT_FALSE(table->Find(4, out.data(), &full));  // of the other server
+  EXPECT_FALSE(table->Find(4, out.data(), &full));  // owned by the other server
 }
 
 TEST(SparseTable, ScanVisitsEveryRowOnceInPages) {
@@ -169,7 +169,7 @@ TEST(SparseTable, ScanVisitsEveryRowOnceInPages) {
         EXPECT_EQ(key % 3, local);
         EXPECT_EQ(full, key < 1000);
         const std::vector<float> cells(value, value + table->layout().full_floats());
-        EXPECT_TRUE(seen.emplace(key, cells).second) << key << " came twice";
+        EXPECT_TRUE(seen.emplace(key, cells).second) << key << " occurred twice";
       });
       EXPECT_LE(page, 64u);
     } while (cursor != 0);
@@ -195,7 +195,7 @@ TEST(SparseTable, ClearRemovesEverything) {
   EXPECT_EQ(PullAll(*table, rows.keys, true).values, rows.values);
 }
 
-TEST(SparseTable, ChecksWhoOwnsAKeyAndThatItIsNotReserved) {
+TEST(SparseTable, RefusesForeignAndReservedKeys) {
   auto table = Table(EmbeddingSpec(), Map(10, 3), 2);  // shards 2, 5, 8
   EXPECT_TRUE(table->CheckKeys({2, 5, 8, 12, 1000000000000008ull}).ok());
   const absl::Status foreign = table->CheckKeys({2, 13});
@@ -257,14 +257,14 @@ TEST(SparseTable, DigestDependsOnNeitherOrderNorServerNumber) {
   EXPECT_EQ(sum, whole->Digest());
   EXPECT_NE(sum, 0u);
 
-  // One bit of one cell shows.
+  // One bit of one cell changes the digest.
   rows.values[17] = std::nextafter(rows.values[17], 1e9f);
   whole->Write({rows.block()}, pool);
   EXPECT_NE(sum, whole->Digest());
 }
 
-// Versions of a row are whole: a pull sees an old one or a new one, never a mixture.
-TEST(SparseTable, PullsRunWhileWritesCommit) {
+// A pull sees a whole old or new version of a row, never a mixture.
+TEST(SparseTable, PullsRunDuringWrites) {
   ThreadPool pool(2);
   auto table = Table(EmbeddingSpec(16), Map(4, 1));
   const auto version_rows = [&](int version) {
@@ -289,7 +289,7 @@ TEST(SparseTable, PullsRunWhileWritesCommit) {
   });
   for (int version = 2; version < 60 || pulls < 20; ++version) {
     const Rows rows = version_rows(version);
-    Rows fresh = TestRows(*table, 1000 * version, 1000 * version + 500, version);  // growth, too
+    Rows fresh = TestRows(*table, 1000 * version, 1000 * version + 500, version);  // some grow
     table->Write({rows.block(), fresh.block()}, pool);
   }
   stop = true;
@@ -314,7 +314,7 @@ TEST(SparseTable, BehavesAsAnUnorderedMap) {
           const bool full = spec.accessor() != v1::TableSpec::CTR || random() % 2 == 0;
           std::vector<float> value = TestValue(table->layout(), key, round, full);
           rows.Add(key, value, full);
-          model[key] = {value, full};  // within a write, the last one of a key stays
+          model[key] = {value, full};  // within a write, the last value of a key wins
         }
       }
       std::vector<ValueBlock> spans;

@@ -70,7 +70,7 @@ void See(SparseTable& table, Key key, uint32_t day) {
   Insert(table, key, value, full);
 }
 
-// Plays the days of ctr_lifecycle.py, whose numbers are those of another program.
+// Replays the days of ctr_lifecycle.py, whose numbers come from an independent implementation.
 void ExpectDays(const std::vector<GoldenDay>& days, SparseTable& table) {
   ThreadPool pool(2);
   for (size_t n = 0; n < days.size(); ++n) {
@@ -104,7 +104,7 @@ double FirstShow(Key key) {
   return static_cast<double>(key * 7 % 23) + static_cast<double>(key) * 0.25;
 }
 
-// The first state that ctr_lifecycle.py builds.
+// The initial state in ctr_lifecycle.py.
 std::unique_ptr<SparseTable> GoldenTable(const v1::TableSpec& spec, float (*unseen)(Key)) {
   auto table = Table(spec, Map(kShards, 1));
   for (Key key = 0; key < 40; ++key) {
@@ -116,12 +116,12 @@ std::unique_ptr<SparseTable> GoldenTable(const v1::TableSpec& spec, float (*unse
   return table;
 }
 
-TEST(TableLifecycle, ThreeDaysOfCountsAreThoseOfTheReference) {
+TEST(TableLifecycle, ThreeDaysOfCountsMatchTheReference) {
   const auto unseen = [](Key key) { return static_cast<float>(key * 3 % 40); };
   ExpectDays(kGoldenCounts, *GoldenTable(CtrSpec(), unseen));
 }
 
-TEST(TableLifecycle, DaysAreThoseOfTheReference) {
+TEST(TableLifecycle, DaysMatchTheReference) {
   v1::TableSpec spec = CtrSpec();
   spec.mutable_ctr()->set_day_id_decay(true);
   const auto unseen = [](Key key) {
@@ -148,11 +148,11 @@ TEST(TableLifecycle, ADryRunCountsAndChangesNothing) {
   }
 }
 
-TEST(TableLifecycle, ASaveNamesTheRowsThatItChangedAscending) {
+TEST(TableLifecycle, ReturnsTheKeysThatASaveChangedAscending) {
   ThreadPool pool(2);
   auto table = Table(CtrSpec(), Map(2, 1));
   for (const Key key : {40, 8, 4, 2, 5, 3, 7}) {
-    // Key 5 is not saved and 4 has nothing to reset.
+    // Key 5 is not saved, and key 4 has nothing to reset.
     const auto value = CtrValue(table->layout(), 0, key == 4 ? 0.0f : 1.0f, key == 5 ? 1 : 20, 0);
     Insert(*table, key, value, false);
   }
@@ -167,7 +167,7 @@ TEST(TableLifecycle, ASaveNamesTheRowsThatItChangedAscending) {
   EXPECT_THAT(changed, ElementsAre(IsEmpty(), IsEmpty()));
 }
 
-TEST(TableLifecycle, EmbeddingTablesStayAsTheyAre) {
+TEST(TableLifecycle, EmbeddingTablesStayUnchanged) {
   ThreadPool pool(1);
   auto table = Table(EmbeddingSpec(), Map(2, 1));
   Insert(*table, 6, TestValue(table->layout(), 6, 1, true), true);
@@ -183,7 +183,7 @@ TEST(TableLifecycle, EmbeddingTablesStayAsTheyAre) {
   EXPECT_EQ(table->Digest(), digest);
 }
 
-TEST(TableLifecycle, RowsThatComeAfterAShrinkGoIntoTheRecordsThatItFreed) {
+TEST(TableLifecycle, RowsWrittenAfterAShrinkReuseItsRecords) {
   ThreadPool pool(1);
   auto table = Table(CtrSpec(), Map(1, 1));
   const auto write = [&] {

@@ -1,4 +1,4 @@
-// Specs, tables and keys that the tests of the servers share.
+// Specs, tables and keys shared by the tests of the servers.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-// 12 cells a row without state; first weights uniform in [-0.1, 0.1).
+// 12 cells per row without state; initial weights uniform in [-0.1, 0.1).
 inline v1::TableSpec EmbeddingSpec(uint32_t dim = 12, const char* name = "deep") {
   v1::TableSpec spec;
   spec.set_name(name);
@@ -23,7 +23,7 @@ inline v1::TableSpec EmbeddingSpec(uint32_t dim = 12, const char* name = "deep")
   return spec;
 }
 
-// The layout of spec/003 section 3.2: 11 cells short, 12 + dim full.
+// The layout of spec/003 section 3.2: 11 cells without embedx, 12 + dim with embedx.
 inline v1::TableSpec CtrSpec(uint32_t dim = 8, const char* name = "ctr") {
   v1::TableSpec spec = EmbeddingSpec(dim, name);
   spec.set_accessor(v1::TableSpec::CTR);
@@ -62,7 +62,7 @@ struct Rows {
   ValueBlock block() const { return {keys, values.data(), full.data()}; }
 };
 
-// A value that no other (key, version) has, exact in a float; the cells of an absent embedx are 0.
+// A value unique to (key, version) and exact in a float; the cells of an absent embedx are 0.
 inline std::vector<float> TestValue(const ValueLayout& layout, Key key, int version, bool full) {
   std::vector<float> value(layout.full_floats(), 0.0f);
   for (uint32_t i = 0; i < layout.floats(full); ++i) {

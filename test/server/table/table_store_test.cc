@@ -36,7 +36,7 @@ TEST(TableStore, CreatesTheTablesOfASchemaOnce) {
   EXPECT_EQ(store.dense(1).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(TableStore, RefusesAnotherSchemaAndSaysWhatDiffers) {
+TEST(TableStore, RefusesAnotherSchemaAndNamesTheDifference) {
   TableStore store(Map(8, 1), 0);
   ASSERT_TRUE(store.Create(TwoTables()).ok());
   v1::Schema other = TwoTables();

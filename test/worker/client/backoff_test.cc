@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Backoff, DelaysGrowToTwoSecondsWithJitterBelow) {
+TEST(Backoff, DelaysGrowToTwoSecondsWithDownwardJitter) {
   Backoff backoff(absl::InfiniteDuration(), 1);
   const Backoff::Clock::time_point now;
   for (double full_ms : {50., 100., 200., 400., 800., 1600., 2000., 2000., 2000.}) {
@@ -28,7 +28,7 @@ TEST(Backoff, EndsAtTheLimitSinceTheFirstFailure) {
   EXPECT_EQ(last, absl::UnavailableError("no answer for 3s (3 attempts): connection refused"));
 }
 
-TEST(Backoff, BeginsAnewAfterASuccess) {
+TEST(Backoff, StartsOverAfterASuccess) {
   Backoff backoff(absl::Seconds(3), 1);
   const Backoff::Clock::time_point start;
   EXPECT_TRUE(backoff.Next(start).has_value());
@@ -36,7 +36,7 @@ TEST(Backoff, BeginsAnewAfterASuccess) {
   EXPECT_TRUE(backoff.Next(start + milliseconds(10000)).has_value());
 }
 
-TEST(WithRetry, RepeatsWhatMayHealAndNothingElse) {
+TEST(WithRetry, RetriesOnlyRetryableErrors) {
   int calls = 0;
   EXPECT_TRUE(WithRetry(absl::Seconds(60), 0, [&] {
                 return ++calls < 3 ? absl::UnavailableError("gone") : absl::OkStatus();

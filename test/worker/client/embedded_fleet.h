@@ -1,4 +1,4 @@
-// Servers in this process, for tests of the client: real tables and passes, no sockets.
+// A fleet of servers in this process, for client tests: real tables and passes, no sockets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace cistern {
 
-// Servers of one fleet; Links() in an order that is not that of the ranks.
+// The servers of one fleet. Links() returns them out of rank order.
 class EmbeddedFleet {
  public:
   explicit EmbeddedFleet(uint32_t server_num, const ServerOptions& base = {}) {
@@ -32,7 +32,7 @@ class EmbeddedFleet {
     return links;
   }
   ServerNode& node(size_t rank) { return *nodes_[rank]; }
-  // Replaces a server by one that has lost its state.
+  // Replaces a server with an empty one.
   void Restart(size_t rank, ServerOptions options) {
     nodes_[rank] = ServerNode::Create(options).value();
   }
@@ -41,7 +41,7 @@ class EmbeddedFleet {
   std::vector<std::unique_ptr<ServerNode>> nodes_;
 };
 
-// Two sparse tables (ctr with embedx, embedding with Adam) and one dense.
+// Two sparse tables (ctr with embedx, embedding with Adam) and one dense table.
 inline v1::Schema TestSchema() {
   v1::Schema schema;
   v1::TableSpec* ctr = schema.add_tables();
@@ -70,7 +70,7 @@ inline v1::Schema TestSchema() {
 }
 inline constexpr TableId kCtr = 0, kDeep = 1, kMlp = 0;
 
-// What a pass leaves in row `key`: any function that tells keys and cells apart.
+// The value that a test writes to a cell of row `key`; differs between keys and between cells.
 inline float CellOf(Key key, uint32_t cell) {
   return static_cast<float>(key % 1000) + 0.001f * static_cast<float>(cell);
 }
@@ -83,7 +83,7 @@ inline std::vector<float> ValuesOf(absl::Span<const Key> keys, uint32_t stride) 
   return values;
 }
 
-// n distinct keys in an order that is not sorted, spread over all shards.
+// n distinct, unsorted keys, spread over all shards.
 inline std::vector<Key> TestKeys(size_t n, Key first = 1) {
   std::vector<Key> keys(n);
   for (size_t i = 0; i < n; ++i) keys[i] = first + (i * 7919) % n * 1000003;
@@ -98,7 +98,7 @@ inline std::unique_ptr<ParameterClient> Connected(std::vector<ServerLink> links,
   return client.ok() ? *std::move(client) : nullptr;
 }
 
-// Connected, with the tables, as the only writer.
+// A connected client that has created the tables and is the only writer.
 inline std::unique_ptr<ParameterClient> Writer(std::vector<ServerLink> links,
                                                const ClientOptions& options = {}) {
   auto client = Connected(std::move(links), options);
@@ -107,7 +107,7 @@ inline std::unique_ptr<ParameterClient> Writer(std::vector<ServerLink> links,
   return client;
 }
 
-// Pass, push of all cells of `keys` in kDeep, commit.
+// Commits one pass that pushes all cells of `keys` in kDeep.
 inline absl::Status CommitKeys(ParameterClient& client, absl::Span<const Key> keys) {
   const std::vector<float> values = ValuesOf(keys, client.layout(kDeep).full_floats());
   const std::vector<uint8_t> full(keys.size(), 1);

@@ -1,4 +1,4 @@
-// A client and servers that do not belong together: each refusal and its message.
+// Refusals of a client by servers that it does not belong to, and their messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,15 +43,15 @@ TEST(Connect, RefusesAnotherCluster) {
               AllOf(HasSubstr("embedded-0"), HasSubstr("'prod'"), HasSubstr("'cistern'")));
 }
 
-TEST(Connect, RefusesAFleetThatIsNotNamedWhole) {
+TEST(Connect, RefusesAnIncompleteListOfServers) {
   EmbeddedFleet fleet(3);
   std::vector<ServerLink> links = fleet.Links();
   links.pop_back();
   EXPECT_THAT(MessageOf(ConnectError(links)),
-              AllOf(HasSubstr("one of 3 servers"), HasSubstr("2 were named")));
+              AllOf(HasSubstr("one of 3 servers"), HasSubstr("2 were given")));
 }
 
-TEST(Connect, RefusesTwoServersOfOneRank) {
+TEST(Connect, RefusesTwoServersWithTheSameRank) {
   auto a = ServerNode::Create(Options(0, 2)).value(), b = ServerNode::Create(Options(0, 2)).value();
   EXPECT_THAT(MessageOf(ConnectError({a->link("a"), b->link("b")})),
               AllOf(HasSubstr("a and b"), HasSubstr("rank 0")));
@@ -102,7 +102,7 @@ TEST(CreateTables, AcceptsTheSameTablesAgain) {
             PullKeys(*client, kDeep, TestKeys(10)).values);
 }
 
-TEST(Identity, OfAClientThatKnowsNoTablesIsRefusedOnceThereAreSome) {
+TEST(Identity, WithoutTablesIsRefusedOnceTablesExist) {
   EmbeddedFleet fleet(1);
   auto early = Connected(fleet.Links());
   auto writer = Writer(fleet.Links());
@@ -113,7 +113,7 @@ TEST(Identity, OfAClientThatKnowsNoTablesIsRefusedOnceThereAreSome) {
               HasSubstr("connect again"));
 }
 
-TEST(Identity, EachPartIsRefusedByItsName) {
+TEST(Identity, ARefusalNamesTheDifferingPart) {
   EmbeddedFleet fleet(1);
   auto client = Writer(fleet.Links());
   v1::PassRequest good;
@@ -157,7 +157,7 @@ TEST(Epoch, AClaimFencesTheOlderWriterOnBothPlanes) {
   EXPECT_TRUE(CommitKeys(*new_writer, keys).ok());
 }
 
-TEST(Epoch, AClaimDropsWhatWasStaged) {
+TEST(Epoch, AClaimDropsStagedPushes) {
   EmbeddedFleet fleet(1);
   auto old_writer = Writer(fleet.Links());
   const std::vector<Key> keys = TestKeys(100);
@@ -171,11 +171,11 @@ TEST(Epoch, AClaimDropsWhatWasStaged) {
   EXPECT_EQ(PullKeys(*new_writer, kDeep, {keys[0]}, true).full[0], kAbsent);
 }
 
-TEST(Epoch, ARestartedServerIsNamedInMidPass) {
+TEST(Epoch, AServerRestartedDuringAPassIsNamed) {
   EmbeddedFleet fleet(2);
   auto client = Writer(fleet.Links());
   ASSERT_TRUE(client->BeginPass().ok());
-  // The link keeps pointing at the place of the old server, as an address would.
+  // The link still points to the old server's address.
   auto fresh = ServerNode::Create(Options(1, 2)).value();
   v1::PreparePassRequest request;
   *request.mutable_identity() = client->identity();

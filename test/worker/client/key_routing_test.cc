@@ -16,7 +16,7 @@ std::vector<Key> RandomKeys(size_t n, uint64_t seed) {
   return keys;
 }
 
-// The order by its definition: a stable sort by (server, shard).
+// The reference order: a stable sort by (server, shard).
 std::vector<uint32_t> SortedOrder(uint32_t shard_num, uint32_t server_num,
                                   const std::vector<Key>& keys) {
   std::vector<uint32_t> order(keys.size());
@@ -58,7 +58,7 @@ TEST(RouteKeys, ChunksCoverEveryKeyOnceAndNameItsServer) {
   }
 }
 
-TEST(RouteKeys, OfNoKeysIsEmpty) {
+TEST(RouteKeys, IsEmptyForNoKeys) {
   const KeyRouting routing = RouteKeys(ShardMap::Create(64, 2).value(), {}, 10);
   EXPECT_TRUE(routing.order.empty());
   EXPECT_TRUE(routing.chunks.empty());

@@ -1,4 +1,4 @@
-// Calls that fail on the way: repeated until they come through, counted once, given up in time.
+// Calls that fail in transit: retried until they succeed, applied once, abandoned in time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A data plane that loses every `period`-th call: by turns its request, before the server sees it,
-// and its reply, after the server has acted on it.
+// A data plane that loses every `period`-th call: alternately the request, before the server sees
+// it, and the reply, after the server has applied the call.
 class LossyPlane : public DataPlane {
  public:
   LossyPlane(DataPlane* next, int period) : next_(next), period_(period) {}
@@ -66,7 +66,7 @@ TEST(LossyPlane, EveryPeriodGivesTheSameRows) {
   }
 }
 
-// Answers nothing any more, once `dead` is set.
+// Refuses all calls once `dead` is set.
 class DyingPlane : public DataPlane {
  public:
   explicit DyingPlane(DataPlane* next) : next_(next) {}
@@ -97,7 +97,7 @@ TEST(DyingPlane, IsNamedWhenTheRetryLimitIsReached) {
   EXPECT_TRUE(PullKeys(*client, kDeep, TestKeys(100)).status.ok());
 }
 
-// Garbles replies.
+// Corrupts replies.
 class LyingPlane : public DataPlane {
  public:
   explicit LyingPlane(DataPlane* next) : next_(next) {}
@@ -114,7 +114,7 @@ class LyingPlane : public DataPlane {
   DataPlane* const next_;
 };
 
-TEST(LyingPlane, IsRefusedNotRepeated) {
+TEST(LyingPlane, CorruptRepliesAreRefusedWithoutARetry) {
   EmbeddedFleet fleet(1);
   std::vector<ServerLink> links = fleet.Links();
   LyingPlane plane(links[0].data);

@@ -13,14 +13,14 @@ namespace {
 
 using testing::HasSubstr;
 
-// Small chunks, so that a few thousand keys take many calls.
+// Small chunks, so that a few thousand keys need many calls.
 ClientOptions SmallChunks() {
   ClientOptions options;
   options.chunk_bytes = 4096;
   return options;
 }
 
-TEST(ParameterClient, AbsentKeysReadTheirInitialValueWhateverTheNumberOfServers) {
+TEST(ParameterClient, AbsentKeysReadTheirInitialValueForAnyNumberOfServers) {
   const std::vector<Key> keys = TestKeys(3000);
   const ValueLayout layout = ValueLayout::Create(TestSchema().tables(kDeep)).value();
   std::vector<float> expected(keys.size() * layout.full_floats());
@@ -37,7 +37,7 @@ TEST(ParameterClient, AbsentKeysReadTheirInitialValueWhateverTheNumberOfServers)
   }
 }
 
-TEST(ParameterClient, ReadsBackWhatAPassCommitted) {
+TEST(ParameterClient, ReadsBackCommittedValues) {
   const std::vector<Key> keys = TestKeys(3000);
   for (uint32_t server_num : {1u, 2u, 3u}) {
     EmbeddedFleet fleet(server_num);
@@ -82,7 +82,7 @@ TEST(ParameterClient, ShortCtrValuesStayShort) {
   EXPECT_EQ(pulled.values, values);
 }
 
-TEST(ParameterClient, NothingIsSeenBeforeCommitAndNothingAfterAbort) {
+TEST(ParameterClient, PushesAreInvisibleBeforeCommitAndAfterAbort) {
   EmbeddedFleet fleet(3);
   auto client = Writer(fleet.Links());
   const std::vector<Key> keys = TestKeys(100);
@@ -95,7 +95,7 @@ TEST(ParameterClient, NothingIsSeenBeforeCommitAndNothingAfterAbort) {
   ASSERT_TRUE(client->AbortPass().ok());
   EXPECT_EQ(PullKeys(*client, kDeep, keys).values, before.values);
   EXPECT_EQ(client->committed_pass(), 0u);
-  // The next attempt of the same pass begins anew.
+  // The next attempt at the same pass starts over.
   ASSERT_TRUE(CommitKeys(*client, keys).ok());
   EXPECT_EQ(PullKeys(*client, kDeep, keys).values, values);
 }
@@ -115,11 +115,11 @@ TEST(ParameterClient, DenseTablesTravelWhole) {
   }
 }
 
-TEST(ParameterClient, ScanVisitsEveryRowOnceShardAfterShard) {
+TEST(ParameterClient, ScanVisitsEveryRowOnceInShardOrder) {
   for (uint32_t server_num : {1u, 3u}) {
     EmbeddedFleet fleet(server_num);
     auto client = Writer(fleet.Links());
-    const std::vector<Key> keys = TestKeys(50'000);  // several pages a shard would be 9000 rows
+    const std::vector<Key> keys = TestKeys(50'000);  // one page per shard: two would be 9000 rows
     ASSERT_TRUE(CommitKeys(*client, keys).ok());
     std::map<Key, int> seen;
     uint32_t last_shard = 0;
@@ -208,7 +208,7 @@ TEST(ParameterClient, ATableThatDoesNotExistIsNotFound) {
 }
 
 // Two workers push gradients in one pass, in chunks of different sizes; the servers sum them and
-// step once.
+// apply one step.
 TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
   v1::Schema schema = TestSchema();
   v1::DenseTableSpec& spec = *schema.mutable_dense_tables(kMlp);
@@ -232,7 +232,7 @@ TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
     ASSERT_TRUE(a->PushDense(kMlp, rows.data()).ok());
     ASSERT_TRUE(a->CommitPass().ok());
 
-    auto b = ParameterClient::Connect(fleet.Links(), second).value();  // the same epoch
+    auto b = ParameterClient::Connect(fleet.Links(), second).value();  // the same term
     const std::vector<float> up(spec.rows(), -1.0f), down(spec.rows(), 3.0f);
     b->Follow(a->writer());
     ASSERT_TRUE(a->BeginPass(2).ok());
@@ -244,7 +244,7 @@ TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
     seal.set_pass(2);
     seal.set_worker(1);
     seal.set_push_count(0);
-    for (const ServerLink& link : fleet.Links()) {  // what b sent here, whatever its chunks
+    for (const ServerLink& link : fleet.Links()) {  // finds the number of b's pushes here
       v1::PassReply reply;
       absl::Status status = absl::OutOfRangeError("");
       for (uint64_t n = 1; n < 20 && !status.ok(); ++n) {
@@ -258,7 +258,7 @@ TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
     std::vector<float> after(rows.size());
     ASSERT_TRUE(a->PullDense(kMlp, after.data()).ok());
     for (size_t row = 0; row < spec.rows(); ++row) {
-      // The first step of Adam is the learning rate, down as the sum of 2 says.
+      // Adam's first step has the size of the learning rate; the sum 2 makes it a decrease.
       ASSERT_NEAR(after[4 * row], static_cast<float>(row) - 0.5f, 1e-4);
       ASSERT_NEAR(after[4 * row + 1], 0.1f * 2, 1e-6);
       ASSERT_EQ(after[4 * row + 3], 1.0f);

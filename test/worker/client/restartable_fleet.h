@@ -1,4 +1,4 @@
-// Durable servers in this process that can be killed and started again under the same address.
+// Durable servers in this process that can be killed and restarted at the same address.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@
 
 namespace cistern {
 
-// The address of one server: calls go to whatever process is there now, or to nobody.
+// The address of one server: forwards calls to the current server process, if any.
 //
-// A test may stand in the way of control calls: `before` is asked first, `after` when the server
-// has answered, each by the method's name; an error is what the caller sees.
+// A test can intercept control calls: `before` runs before the call, `after` once the server has
+// answered, each with the method's name; the caller gets the error that they return.
 class Address : public ControlPlane, public DataPlane {
  public:
-  // Calls that are under way are waited for.
+  // Waits for calls in flight.
   void Connect(ServerNode* node) {
     absl::MutexLock lock(&mutex_);
     node_ = node;
@@ -55,7 +55,7 @@ class Address : public ControlPlane, public DataPlane {
     return who == nullptr ? absl::OkStatus() : who(method);
   }
   static absl::Status Nobody() {
-    return absl::UnavailableError("nobody listens there");
+    return absl::UnavailableError("no server listens there");
   }
 
   absl::Mutex mutex_;
@@ -82,7 +82,7 @@ class RestartableFleet {
     addresses_[rank]->Connect(nodes_[rank].get());
     return absl::OkStatus();
   }
-  // Memory is gone; what is on disk stays.
+  // Loses the server's memory; its disk stays.
   void Kill(size_t rank) {
     addresses_[rank]->Connect(nullptr);
     nodes_[rank].reset();
@@ -110,7 +110,7 @@ class RestartableFleet {
   std::vector<std::unique_ptr<Address>> addresses_;
 };
 
-// Digests of all tables over the fleet, sparse ones first, from every row.
+// Digests of all tables over the fleet, sparse tables first, computed from every row.
 inline std::vector<uint64_t> DigestsOf(ParameterClient& client) {
   std::vector<uint64_t> digests;
   const auto add = [&](size_t at, uint64_t digest) {

@@ -1,5 +1,4 @@
-// Samples in a list, their passes, and passes turned back into samples: what the tests of passes
-// compare with.
+// Makes lists of samples, passes from them, and samples from passes, for tests that compare passes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@ namespace cistern {
 
 inline const std::vector<uint32_t> kSlots = {3, 1};
 
-// One sample: its label is its number, which tells samples apart.
+// One sample. Its label is its number, so that all samples differ.
 struct Sample {
   float label = 0;
   std::vector<float> dense;
@@ -74,7 +73,7 @@ inline PassOptions SmallPasses(size_t batchsize) {
   return options;
 }
 
-// keys: who collects them; null: the host.
+// All passes of a source over `samples`. keys: collects the keys; null: the host does.
 inline std::vector<Pass> AllPasses(const PassOptions& options, const std::vector<Sample>& samples,
                                    size_t step = 1000, const PassCursor& start = {},
                                    std::unique_ptr<KeyCollector> keys = nullptr) {
@@ -89,7 +88,7 @@ inline std::vector<Pass> AllPasses(const PassOptions& options, const std::vector
   }
 }
 
-// The samples of a batch, its rows turned back into keys by key_of(input, row).
+// The samples of a batch; key_of(input, row) turns rows back into keys.
 template <typename KeyOf>
 std::vector<Sample> SamplesOf(const Batch& batch, const KeyOf& key_of) {
   std::vector<Sample> samples(batch.size);

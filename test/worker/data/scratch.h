@@ -1,4 +1,4 @@
-// A folder for the files of one test, gone with it; and the bytes of Norm files, made without the
+// A temporary folder for one test, and functions that build the bytes of Norm files without the
 // code under test.
 #pragma once
 
@@ -14,6 +14,7 @@
 
 namespace cistern {
 
+// A temporary folder; the destructor removes it.
 class Scratch {
  public:
   Scratch() {
@@ -24,7 +25,7 @@ class Scratch {
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
   std::string Write(const std::string& name, const std::string& bytes) const {
     std::filesystem::create_directories((folder_ / name).parent_path());
-    // A new file, since ext4 waits for the disk when an old one is written over.
+    // Creates a new file, because ext4 waits for the disk when a file is overwritten.
     std::filesystem::remove(Path(name));
     std::ofstream(Path(name), std::ios::binary) << bytes;
     return Path(name);
@@ -66,7 +67,7 @@ inline std::string NormSampleBytes(bool wide, const std::vector<float>& floats,
   return bytes;
 }
 
-// A record as it stands in the file.
+// The record of `payload` in a file.
 inline std::string NormRecordBytes(bool sum, const std::string& payload) {
   if (!sum) return payload;
   int total = 0;

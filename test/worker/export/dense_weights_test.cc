@@ -1,4 +1,4 @@
-// HugeCTR's dense files: statistics as text that keeps every bit, and what is refused.
+// HugeCTR's dense files: exact round trips of statistics as text, and refused files.
 #include "worker/export/dense_weights.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ LayerSummary Layer(const std::string& name, size_t parameters, size_t running = 
   return layer;
 }
 
-TEST(DenseWeights, StatisticsReadBackToTheBit) {
+TEST(DenseWeights, StatisticsReadBackBitForBit) {
   std::mt19937 random(1);
   std::vector<LayerSummary> layers = {Layer("bn1", 200, 200), Layer("fc", 7),
                                       Layer("bn2", 1800, 1800)};
@@ -42,11 +42,11 @@ TEST(DenseWeights, StatisticsReadBackToTheBit) {
   EXPECT_EQ(*read, running);
 }
 
-TEST(DenseWeights, StatisticsAreTheJsonOfHugeCtr) {
+TEST(DenseWeights, StatisticsHaveHugeCtrsJsonForm) {
   EXPECT_EQ(FormatNtp({Layer("bn", 4, 4)}, {0.5f, -1, 2, 0.25f}),
             "{\n  \"layers\": [\n    {\n      \"type\": \"BatchNorm\",\n"
             "      \"mean\": [0.5, -1],\n      \"var\": [2, 0.25]\n    }\n  ]\n}\n");
-  // As HugeCTR writes it, with six decimals.
+  // HugeCTR's own form, with six decimals.
   const auto read = ParseNtp(
       R"({"layers":[{"type":"BatchNorm","mean":[0.500000,-1.000000],"var":[2.000000,0.250000]}]})",
       "x.json", {Layer("bn", 4, 4)});
@@ -62,7 +62,7 @@ TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
     absl::StatusCode code;
     const char* part;
   } cases[] = {
-      {"{", absl::StatusCode::kDataLoss, "no JSON object"},
+      {"{", absl::StatusCode::kDataLoss, "not a JSON object"},
       {R"({"layers":[]})", absl::StatusCode::kInvalidArgument, "layer 'bn' (layers[9])"},
       {R"({"layers":[{"type":"BatchNorm","mean":[1]}]})", absl::StatusCode::kDataLoss,
        "no array \"var\""},
@@ -86,7 +86,7 @@ TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
   }
 }
 
-TEST(DenseWeights, AnotherSizeNamesTheLayerThatItEndsIn) {
+TEST(DenseWeights, AWrongSizeNamesTheLayerWhereTheFileEnds) {
   MemoryFileSystem files;
   const std::vector<LayerSummary> layers = {Layer("fc1", 6), Layer("relu", 0), Layer("fc2", 4)};
   std::vector<float> cells(20, 0.5f);
@@ -94,8 +94,8 @@ TEST(DenseWeights, AnotherSizeNamesTheLayerThatItEndsIn) {
   EXPECT_EQ(ReadFloats(files, "out/opt", layers, 2).value(), cells);
   const absl::Status more = ReadFloats(files, "out/opt", layers, 1).status();
   EXPECT_EQ(more.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(more.message()), HasSubstr("80 bytes; the model's layers make 40"));
-  EXPECT_THAT(std::string(more.message()), HasSubstr("behind the last layer for 40 bytes"));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("80 bytes; the model's layers need 40"));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("after the last layer for 40 bytes"));
   cells.resize(7);
   cells[6] = NAN;
   ASSERT_TRUE(WriteFloats(files, "out/w", cells).ok());
@@ -107,7 +107,7 @@ TEST(DenseWeights, AnotherSizeNamesTheLayerThatItEndsIn) {
   const absl::Status bad = ReadFloats(files, "out/w", layers, 1).status();
   EXPECT_EQ(bad.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(bad.message()),
-              HasSubstr("number 6 is not finite; it is of layer 'fc2'"));
+              HasSubstr("number 6 is not finite; it belongs to layer 'fc2'"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// HugeCTR's files on a disk that fails: each is there whole or as it was, and the next attempt
-// succeeds. Read by a disk or into servers that fail: nothing is committed.
+// HugeCTR's files on a failing disk. Export: each file is complete or unchanged, and the next
+// attempt succeeds. Import from a failing disk or into failing servers: nothing is committed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ class HugectrDisk : public testing::Test {
  protected:
   HugectrDisk() : config_(ParseOrDie()) {}
 
-  // Servers at pass `passes`, where every cell of a row is the pass.
+  // Servers at pass `passes`; every cell of a row holds the number of the pass.
   std::unique_ptr<ParameterClient> Fleet(EmbeddedFleet& fleet, int passes) {
     auto client = ParameterClient::Connect(fleet.Links(), {}).value();
     DeviceContext device;
@@ -43,7 +43,7 @@ class HugectrDisk : public testing::Test {
   const ModelConfig config_;
 };
 
-// All bytes of a model, if it is whole; each file then is of one pass.
+// All bytes of a model if it is complete, else ""; checks that each file belongs to one pass.
 std::string Whole(FileSystem& files, const HugectrPlace& place) {
   std::string bytes;
   std::vector<std::string> paths = {place.dense(), place.sparse(0)};
@@ -115,7 +115,7 @@ TEST_F(HugectrDisk, AFileThatCannotBeReadCommitsNothing) {
       EXPECT_EQ(client->committed_pass(), 1u);
       break;
     }
-    // (That a folder cannot be opened as a file is no error.)
+    // (The failure to open a folder as a file is not an error.)
     EXPECT_EQ(read.ok(), files.hits()[0] == "open out/a0_sparse_7.model") << files.hits()[0];
     EXPECT_EQ(client->committed_pass(), read.ok() ? 1u : 0u);
     if (read.ok()) continue;
@@ -125,7 +125,7 @@ TEST_F(HugectrDisk, AFileThatCannotBeReadCommitsNothing) {
   EXPECT_GT(n, 10u);
 }
 
-TEST_F(HugectrDisk, ServersThatHoldSomethingAreRefused) {
+TEST_F(HugectrDisk, ServersWithACommittedPassAreRefused) {
   EmbeddedFleet fleet(1);
   const auto client = Fleet(fleet, 1);
   MemoryFileSystem files;

@@ -1,4 +1,4 @@
-// The slot of a key: from sizes, from the training data, from the file that a run started from.
+// The slot of a key: from slot sizes, from the training data, or from the run's initial model file.
 #include "worker/export/key_slots.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ std::string MessageOf(KeySlots& slots, Key key) {
   return std::string(status.message());
 }
 
-TEST(KeySlots, FollowFromSizesOfAllInputs) {
+TEST(KeySlots, FollowFromTheSizesOfAllInputs) {
   const ModelConfig config =
       ParseOrDie({"layers.data.format=Raw", "layers.data.check=None",
                   R"(layers.data.sparse=[{"top":"w","slot_num":1},{"top":"data1","slot_num":2}])",
@@ -69,7 +69,7 @@ class KeySlotsInData : public testing::Test {
   LocalFileSystem files_;
 };
 
-TEST_F(KeySlotsInData, AreTheLowestThatAKeyOccursIn) {
+TEST_F(KeySlotsInData, AreTheLowestSlotsOfEachKey) {
   const ModelConfig config = Config(path_);
   KeySlots slots(config, files_, 0);
   EXPECT_EQ(*slots.Of(5), 1u);
@@ -78,7 +78,7 @@ TEST_F(KeySlotsInData, AreTheLowestThatAKeyOccursIn) {
   EXPECT_THAT(MessageOf(slots, 7), HasSubstr("key 7 of embedding 'deep' occurs in no slot of"));
 }
 
-TEST_F(KeySlotsInData, OutsideTheSizesOfAHashTableAreTold) {
+TEST_F(KeySlotsInData, CoverKeysOutsideTheSizesOfAHashTable) {
   const std::vector<std::string> sized = {
       "layers.data.source=" + path_, "layers.deep.sparse_embedding_hparam.slot_size_array=[4, 4]",
       "layers.deep.type=LocalizedSlotSparseEmbeddingHash"};
@@ -86,15 +86,15 @@ TEST_F(KeySlotsInData, OutsideTheSizesOfAHashTableAreTold) {
   KeySlots slots(hash, files_, 0);
   EXPECT_EQ(*slots.Of(3), 0u);
   EXPECT_EQ(*slots.Of(5), 1u);
-  EXPECT_EQ(*slots.Of(9), 0u);  // the data says so
+  EXPECT_EQ(*slots.Of(9), 0u);  // from the data
   EXPECT_THAT(MessageOf(slots, 10), HasSubstr("occurs in no slot"));
   const ModelConfig one_hot =
       ParseOrDie({sized[0], sized[1], "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot"});
   KeySlots bound(one_hot, files_, 0);
-  EXPECT_THAT(MessageOf(bound, 9), HasSubstr("outside the keys that slot_size_array gives"));
+  EXPECT_THAT(MessageOf(bound, 9), HasSubstr("outside the key ranges of slot_size_array"));
 }
 
-TEST_F(KeySlotsInData, OfRowsOfAnotherDayAreThoseOfTheirFile) {
+TEST_F(KeySlotsInData, OfKeysAbsentFromTheDataComeFromTheModelFile) {
   const std::string file = folder_ / "key_slots.model";
   const ModelConfig config = Config(path_, file);
   const SparseShape shape = SparseShapeOf(config, 0).value();
@@ -105,12 +105,12 @@ TEST_F(KeySlotsInData, OfRowsOfAnotherDayAreThoseOfTheirFile) {
   EXPECT_TRUE(writer->Close().ok());
   KeySlots slots(config, files_, 0);
   EXPECT_EQ(*slots.Of(7), 1u);
-  EXPECT_EQ(*slots.Of(5), 1u);  // the data says so
+  EXPECT_EQ(*slots.Of(5), 1u);  // from the data
   EXPECT_THAT(MessageOf(slots, 6), HasSubstr("occurs in no slot"));
 }
 
-// Nobody may have trained so far; what comes before it counts.
-TEST_F(KeySlotsInData, OfDataWithABadRecordAreThoseBeforeIt) {
+// Training may not have reached the bad record; the records before it count.
+TEST_F(KeySlotsInData, StopAtABadRecord) {
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
   const ModelConfig config = Config(path_);
   KeySlots slots(config, files_, 0);
@@ -123,7 +123,7 @@ TEST_F(KeySlotsInData, NeedTheData) {
   KeySlots slots(config, files_, 0);
   const std::string message = MessageOf(slots, 5);
   EXPECT_THAT(message, HasSubstr("/nowhere/train.txt"));
-  EXPECT_THAT(message, HasSubstr("give slot_size_array"));
+  EXPECT_THAT(message, HasSubstr("set slot_size_array"));
 }
 
 }  // namespace

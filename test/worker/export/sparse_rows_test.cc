@@ -1,4 +1,4 @@
-// Bytes of HugeCTR's sparse files, and what is refused.
+// The bytes of HugeCTR's sparse files, and refused files.
 #include "worker/export/sparse_rows.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ SparseShape Shape(uint32_t dim, bool wide, bool slots,
   return {wide, slots, 3, ValueLayout::Create(spec).value()};
 }
 
-// Rows {key, slot}, with cells 1, 2, 3 ... (w, then state).
+// Writes rows {key, slot} with the cells 1, 2, 3, ... (w, then state).
 void Write(FileSystem& files, HugectrForm form, const SparseShape& shape,
            const std::vector<std::pair<Key, uint64_t>>& rows) {
   auto writer = SparseWriter::Create(files, kPath, form, shape);
@@ -55,7 +55,7 @@ std::string Hex(const std::string& bytes) {
   return hex;
 }
 
-TEST(SparseRows, RecordsAreThoseOfHugeCtr23) {
+TEST(SparseRows, RecordsHaveHugeCtr23sBytes) {
   MemoryFileSystem files;
   Write(files, HugectrForm::kV2, Shape(2, false, false), {{258, 0}});
   EXPECT_EQ(Hex(Bytes(files, kPath)),
@@ -70,7 +70,7 @@ TEST(SparseRows, RecordsAreThoseOfHugeCtr23) {
   EXPECT_EQ(files.List("out").value(), std::vector<std::string>{"rows.model"});
 }
 
-TEST(SparseRows, FoldersAreThoseOfHugeCtr3) {
+TEST(SparseRows, FoldersHaveHugeCtr3sBytes) {
   MemoryFileSystem files;
   Write(files, HugectrForm::kV3, Shape(1, false, true), {{7, 2}, {8, 0}});
   EXPECT_THAT(files.List(kPath).value(),
@@ -94,7 +94,7 @@ TEST(SparseRows, FoldersAreThoseOfHugeCtr3) {
   EXPECT_EQ(files.List("out").value(), std::vector<std::string>{"rows.model"});
 }
 
-TEST(SparseRows, BothFormsReadBackToTheBit) {
+TEST(SparseRows, BothFormsReadBackBitForBit) {
   for (int rule = v1::UpdateRule::Kind_MIN; rule <= v1::UpdateRule::Kind_MAX; ++rule) {
     for (const HugectrForm form : {HugectrForm::kV2, HugectrForm::kV3}) {
       MemoryFileSystem files;
@@ -118,7 +118,7 @@ TEST(SparseRows, BothFormsReadBackToTheBit) {
   }
 }
 
-TEST(SparseRows, AKeyThatFourBytesDoNotHoldIsRefused) {
+TEST(SparseRows, AKeyThatExceedsFourBytesIsRefused) {
   MemoryFileSystem files;
   auto writer =
       SparseWriter::Create(files, kPath, HugectrForm::kV2, Shape(1, false, false)).value();
@@ -146,13 +146,14 @@ void ExpectRefused(const absl::Status& status, absl::StatusCode code, const std:
   EXPECT_THAT(std::string(status.message()), HasSubstr(kPath));
 }
 
-TEST(SparseRows, WhatDoesNotFitIsRefused) {
+TEST(SparseRows, MismatchedFilesAreRefused) {
   const SparseShape shape = Shape(1, false, true);
   MemoryFileSystem files;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument, kLoss = absl::StatusCode::kDataLoss;
-  ExpectRefused(StatusOfReading(files, shape), kInvalid, "there is no such file");
+  ExpectRefused(StatusOfReading(files, shape), kInvalid, "no such file");
   files.Put(kPath, std::string(17, '\0'));
-  ExpectRefused(StatusOfReading(files, shape), kInvalid, "17 bytes are no whole number of rows");
+  ExpectRefused(StatusOfReading(files, shape), kInvalid,
+                "17 bytes are not a multiple of the row size");
   files.Put(kPath, std::string("\1\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0", 16));
   ExpectRefused(StatusOfReading(files, shape), kLoss, "record 0 (key 1): slot 3");
   files.Put(kPath, std::string("\1\0\0\0\2\0\0\0\0\0\0\0\0\0\x80\x7f", 16));
@@ -161,16 +162,16 @@ TEST(SparseRows, WhatDoesNotFitIsRefused) {
   ExpectRefused(StatusOfReading(files, shape), kLoss, "this key is reserved");
 }
 
-// Rows of 3 floats (16 bytes), read as rows of 1 and of 7: the sizes fit.
-TEST(SparseRows, AFileOfAnotherWidthIsRefusedWhereItsKeysAreReadAsWeights) {
+// Rows of 3 floats (16 bytes), read as rows of 1 and of 7 floats: the file size fits both.
+TEST(SparseRows, AFileWhoseKeysAreReadAsWeightsIsRefused) {
   MemoryFileSystem files;
   std::vector<std::pair<Key, uint64_t>> rows;
   for (Key key = 1; key <= 100; ++key) rows.push_back({key * 31, 0});
   Write(files, HugectrForm::kV2, Shape(3, false, false), rows);
   EXPECT_TRUE(StatusOfReading(files, Shape(3, false, false)).ok());
   ExpectRefused(StatusOfReading(files, Shape(7, false, false)), absl::StatusCode::kDataLoss,
-                "record 0, as 50 of 50 there, has a weight below 1.2e-38");
-  // A key of one float's width stands where a key does: this cannot be known.
+                "record 0, like 50 of 50 rows read, has a weight below 1.2e-38");
+  // With one float per row, no key is read as a weight: this cannot be detected.
   EXPECT_TRUE(StatusOfReading(files, Shape(1, false, false)).ok());
   Write(files, HugectrForm::kV2, Shape(2, true, false), rows);
   ExpectRefused(StatusOfReading(files, Shape(6, true, false)), absl::StatusCode::kDataLoss,
@@ -183,18 +184,18 @@ TEST(SparseRows, ColumnsOfDifferentLengthsAreRefused) {
   const std::string path = kPath;
   files.Put(path + "/key", std::string(15, '\0'));
   ExpectRefused(StatusOfReading(files, shape), absl::StatusCode::kInvalidArgument,
-                "15 bytes are no whole number of keys");
+                "15 bytes are not a multiple of the key size");
   files.Put(path + "/key", std::string(16, '\0'));
   ExpectRefused(StatusOfReading(files, shape), absl::StatusCode::kInvalidArgument,
-                "emb_vector: is missing");
+                "emb_vector: missing");
   files.Put(path + "/emb_vector", std::string(12, '\0'));
   ExpectRefused(StatusOfReading(files, shape), absl::StatusCode::kInvalidArgument,
-                "emb_vector: 12 bytes; the 2 keys");
+                "emb_vector: 12 bytes; the folder's 2 keys");
   files.Put(path + "/emb_vector", std::string(8, '\0'));
   EXPECT_TRUE(StatusOfReading(files, shape).ok());
   files.Put(path + "/Adam.m", std::string(8, '\0'));
   ExpectRefused(StatusOfReading(files, shape), absl::StatusCode::kInvalidArgument,
-                "Adam.v: is missing");
+                "Adam.v: missing");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Workers of a group as threads of the test.
+// Runs the workers of a process group as threads of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace cistern {
 
-// Runs `work` as each of `size` workers, and returns how they ended.
+// Runs `work` on each of `size` workers, and returns their final statuses.
 inline std::vector<absl::Status> RunGroup(uint32_t size,
                                           const std::function<absl::Status(ProcessGroup&)>& work) {
   std::string address;

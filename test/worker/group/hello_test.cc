@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-// By hand, from the comment in hello.h.
+// Written by hand, from the layout in hello.h.
 constexpr absl::string_view kBytes(
     "CISTPEE2"
     "\x08\x07\x06\x05\x04\x03\x02\x01"
@@ -14,7 +14,7 @@ constexpr absl::string_view kBytes(
     "\x16\x1e\x00\x00",
     28);
 
-TEST(Hello, IsTheBytesThatItsHeaderTells) {
+TEST(Hello, HasTheDocumentedBytes) {
   EXPECT_EQ(FormatHello({0x0102030405060708, 5, 256, 7702}), kBytes);
   const absl::StatusOr<Hello> hello = ParseHello(kBytes);
   ASSERT_TRUE(hello.ok()) << hello.status();
@@ -24,7 +24,7 @@ TEST(Hello, IsTheBytesThatItsHeaderTells) {
   EXPECT_EQ(hello->port, 7702);
 }
 
-TEST(Hello, OfAnotherLengthMagicOrPortIsRefused) {
+TEST(Hello, WithAnotherLengthMagicOrPortIsRefused) {
   for (size_t length = 0; length < kBytes.size(); ++length) {
     EXPECT_EQ(ParseHello(kBytes.substr(0, length)).status().code(),
               absl::StatusCode::kInvalidArgument)
@@ -49,7 +49,7 @@ TEST(Hello, MayHaveAnyRankAndSize) {
   EXPECT_EQ(hello->rank, ~0u);
 }
 
-TEST(Hello, ASecretIsTheSameOnlyWithAllItsBits) {
+TEST(Hello, SecretsMatchOnlyInAllBits) {
   constexpr uint64_t kSecret = 0x0123456789abcdef;
   EXPECT_TRUE(SameSecret(kSecret, kSecret));
   for (int bit = 0; bit < 64; ++bit) {

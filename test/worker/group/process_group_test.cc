@@ -17,7 +17,7 @@ std::string Words(uint32_t from, uint32_t to) {
   return std::string(1000 * from + 7 * to, static_cast<char>('a' + from)) + absl::StrCat(to);
 }
 
-TEST(ProcessGroup, EveryoneGetsWhatEveryoneSends) {
+TEST(ProcessGroup, ExchangeDeliversEveryMessage) {
   for (const uint32_t size : {1u, 2u, 4u}) {
     ExpectAllWell(RunGroup(size, [size](ProcessGroup& group) -> absl::Status {
       for (int round = 0; round < 3; ++round) {
@@ -34,7 +34,7 @@ TEST(ProcessGroup, EveryoneGetsWhatEveryoneSends) {
   }
 }
 
-TEST(ProcessGroup, WhatTheLeaderSaysAndWhatAllSayIsTheSameForAll) {
+TEST(ProcessGroup, FromLeaderAndGatherReturnTheSameToAll) {
   ExpectAllWell(RunGroup(3, [](ProcessGroup& group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(const std::string said,
                              group.FromLeader(absl::StrCat("I am ", group.rank())));
@@ -48,7 +48,7 @@ TEST(ProcessGroup, WhatTheLeaderSaysAndWhatAllSayIsTheSameForAll) {
   }));
 }
 
-TEST(ProcessGroup, AnErrorOfOneIsThatOfAllWithItsCodeAndName) {
+TEST(ProcessGroup, AgreeGivesAllTheErrorOfOneWithItsCodeAndName) {
   const auto ends = RunGroup(3, [](ProcessGroup& group) {
     return group.Agree(group.rank() == 1 ? absl::DataLossError("a.norm: record 7")
                                          : absl::OkStatus());
@@ -58,7 +58,7 @@ TEST(ProcessGroup, AnErrorOfOneIsThatOfAllWithItsCodeAndName) {
   EXPECT_EQ(ends[1].message(), "a.norm: record 7");
 }
 
-TEST(ProcessGroup, TheLeaderWorksAloneAndItsErrorIsThatOfAll) {
+TEST(ProcessGroup, LeadRunsOnTheLeaderAndGivesAllItsError) {
   std::atomic<int> done = 0;
   ExpectAllWell(RunGroup(3, [&done](ProcessGroup& group) -> absl::Status {
     CISTERN_RETURN_IF_ERROR(group.Lead([&done] {
@@ -72,7 +72,7 @@ TEST(ProcessGroup, TheLeaderWorksAloneAndItsErrorIsThatOfAll) {
   }));
 }
 
-TEST(ProcessGroup, WhoGivesUpIsHeardWithItsReasonWhereverTheOthersWait) {
+TEST(ProcessGroup, GiveUpSendsItsReasonToWaitingWorkers) {
   const auto ends = RunGroup(3, [](ProcessGroup& group) -> absl::Status {
     CISTERN_RETURN_IF_ERROR(group.Agree(absl::OkStatus()));
     if (group.rank() == 2) {
@@ -88,7 +88,7 @@ TEST(ProcessGroup, WhoGivesUpIsHeardWithItsReasonWhereverTheOthersWait) {
   EXPECT_THAT(ends[0].message(), HasSubstr("worker 2"));
 }
 
-TEST(ProcessGroup, AThreadThatWaitsForOthersCanBeInterrupted) {
+TEST(ProcessGroup, AWaitingThreadCanBeInterrupted) {
   const auto ends = RunGroup(2, [](ProcessGroup& group) -> absl::Status {
     if (group.rank() == 0) return group.Agree(absl::OkStatus());
     group.Interrupt(absl::UnavailableError("server 1 is gone"));
@@ -115,18 +115,18 @@ TEST(ProcessGroup, AnotherGroupHasItsOwnCalls) {
   }));
 }
 
-TEST(ProcessGroup, AWorkerThatIsMissingIsNamed) {
+TEST(ProcessGroup, AMissingWorkerIsNamed) {
   absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
   ASSERT_TRUE(free.ok());
   const std::string address = absl::StrCat("127.0.0.1:", free->port());
   *free = Listener();
   const auto group = ProcessGroup::Form({0, 2, address, {4711}}, std::chrono::milliseconds(200));
   EXPECT_EQ(group.status().code(), absl::StatusCode::kDeadlineExceeded) << group.status();
-  EXPECT_THAT(group.status().message(), HasSubstr("worker 1 did not come"));
+  EXPECT_THAT(group.status().message(), HasSubstr("worker 1 did not join"));
 }
 
-// Worker 1 is a process that knows the secret and sends what no worker would: `length` to worker 0
-// as that of its message, then `message`. Returns what worker 0 makes of it.
+// Worker 1 knows the secret but misbehaves: it announces a message of `length` bytes to worker 0,
+// then sends `message`. Returns worker 0's status.
 absl::Status LeaderOf(const std::function<absl::Status(ProcessGroup&)>& leader, uint64_t length,
                       const std::string& message) {
   absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
@@ -161,7 +161,7 @@ absl::Status LeaderOf(const std::function<absl::Status(ProcessGroup&)>& leader, 
   return end;
 }
 
-TEST(ProcessGroup, AMessageOfAnImpossibleLengthIsAnErrorOfItsWorker) {
+TEST(ProcessGroup, AMessageOfAnImpossibleLengthIsBlamedOnItsSender) {
   const auto exchange = [](ProcessGroup& group) { return group.Exchange({"", ""}).status(); };
   for (const uint64_t length :
        {ProcessGroup::kMaxMessageBytes + 1, uint64_t{1} << 62, ~uint64_t{0}}) {
@@ -172,19 +172,19 @@ TEST(ProcessGroup, AMessageOfAnImpossibleLengthIsAnErrorOfItsWorker) {
   }
 }
 
-TEST(ProcessGroup, AnErrorCodeThatIsNoneIsAnErrorOfItsWorker) {
+TEST(ProcessGroup, AnInvalidErrorCodeIsBlamedOnItsSender) {
   const auto agree = [](ProcessGroup& group) { return group.Agree(absl::OkStatus()); };
   for (const std::string message : {"\x11why", "\x7fwhy", "\x80why", "\xffwhy"}) {
     const absl::Status end = LeaderOf(agree, message.size(), message);
     EXPECT_EQ(end.code(), absl::StatusCode::kInternal) << end;
     EXPECT_THAT(end.message(), HasSubstr("worker 1 sent an unknown error code"));
   }
-  EXPECT_THAT(LeaderOf(agree, 0, "").message(), HasSubstr("worker 1 said nothing"));
+  EXPECT_THAT(LeaderOf(agree, 0, "").message(), HasSubstr("worker 1 sent no status"));
   const std::string long_reason = "\x3" + std::string(1 << 20, 'x');
   EXPECT_LT(LeaderOf(agree, long_reason.size(), long_reason).message().size(), 5000u);
 }
 
-TEST(ProcessGroup, StepsOnTheCpuSumInTheOrderOfWorkers) {
+TEST(ProcessGroup, StepsOnTheCpuSumInRankOrder) {
   ExpectAllWell(RunGroup(3, [](ProcessGroup& group) -> absl::Status {
     DeviceContext device;
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> steps, group.OnDevice(device));

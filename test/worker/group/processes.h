@@ -1,4 +1,4 @@
-// Real processes for the tests of what processes compute together.
+// Runs the ranks of a process group as real processes, for tests of communicators.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace cistern {
 
-// Memory that the processes of a test share with it.
+// Memory that a test shares with its processes.
 template <typename T>
 class Shared {
  public:
@@ -41,7 +41,7 @@ class Shared {
   T* data_;
 };
 
-// How a process ended: the status that it returned, or the signal that killed it.
+// The end of a process: the status that it returned, or the signal that killed it.
 struct Ending {
   int code = 0;  // absl::StatusCode
   char message[1024] = {};
@@ -54,9 +54,9 @@ struct Ending {
 
 using Body = std::function<absl::Status(GroupOptions group)>;
 
-// Runs `body` in `size` processes, each with its place in a group, and returns how they ended.
-// `started` < size: only ranks below it. Those for which is_stopped says so are killed once all
-// others have ended.
+// Runs `body` in `size` processes, one per rank of a group, and returns how they ended.
+// started < size: starts only the ranks below `started`. Ranks for which is_stopped returns true
+// are killed once all others have ended.
 inline std::vector<Ending> RunGroup(int size, std::chrono::milliseconds deadline, const Body& body,
                                     int started = -1,
                                     const std::function<bool(int)>& is_stopped = nullptr) {
@@ -85,7 +85,7 @@ inline std::vector<Ending> RunGroup(int size, std::chrono::milliseconds deadline
     ending.code = static_cast<int>(status.code());
     _exit(0);
   }
-  *listener = Listener();  // a port that the test held open would look like a process that waits
+  *listener = Listener();  // a port held open by the test would look like a waiting process
   const auto wait = [&](int rank) {
     int how = 0;
     waitpid(processes[static_cast<size_t>(rank)], &how, 0);

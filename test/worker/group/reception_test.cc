@@ -25,7 +25,7 @@ class ReceptionTest : public testing::Test {
   std::string RightHello(uint32_t rank = 1) const { return FormatHello({kSecret, rank, 2, 9}); }
   Socket Stranger(const std::string& bytes) { return StrangerAt(listener_.port(), bytes); }
 
-  // A guest of `rank` comes last, and is let in.
+  // Connects a guest of `rank` last, and expects its admission.
   void ExpectGuest(Reception& reception, uint32_t rank) {
     const Socket guest = Stranger(RightHello(rank));
     const absl::StatusOr<Reception::Guest> next = reception.Next(In(kLong));
@@ -36,7 +36,7 @@ class ReceptionTest : public testing::Test {
   Listener listener_;
 };
 
-TEST_F(ReceptionTest, LetsInWhoKnowsTheSecretAndCountsTheOthers) {
+TEST_F(ReceptionTest, AdmitsConnectionsWithTheSecretAndCountsTheOthers) {
   Reception reception(listener_, kSecret);
   EXPECT_EQ(reception.Dropped(), "");
   const Socket one = SilencedStrangerAt(listener_.port(), RightHello().substr(0, 20));
@@ -46,7 +46,7 @@ TEST_F(ReceptionTest, LetsInWhoKnowsTheSecretAndCountsTheOthers) {
   const Socket five = Stranger(FormatHello({kSecret + 1, 1, 2, 9}));
   const Socket six = Stranger(FormatHello({0, 1, 2, 9}));
   const Socket seven = Stranger(FormatHello({kSecret ^ (uint64_t{1} << 63), 7, 3, 9}));
-  // They were accepted before it, and are read, each to its end, in the round that reads it.
+  // They were accepted before the guest; the round that reads the guest also reads them completely.
   ExpectGuest(reception, 1);
   EXPECT_TRUE(absl::IsDeadlineExceeded(reception.Next(In(milliseconds(0))).status()));
   EXPECT_EQ(reception.Dropped(),
@@ -58,7 +58,7 @@ TEST_F(ReceptionTest, LetsInWhoKnowsTheSecretAndCountsTheOthers) {
   }
 }
 
-TEST_F(ReceptionTest, ReadsAHelloThatComesInPiecesBesideOthers) {
+TEST_F(ReceptionTest, ReadsAHelloInPiecesWhileOthersWait) {
   Reception reception(listener_, kSecret);
   const std::string hello = RightHello(3);
   const Socket slow = Stranger(hello.substr(0, 1));
@@ -72,7 +72,7 @@ TEST_F(ReceptionTest, ReadsAHelloThatComesInPiecesBesideOthers) {
   EXPECT_EQ(reception.Dropped(), "");
 }
 
-TEST_F(ReceptionTest, LeavesWhatFollowsAHelloForItsReader) {
+TEST_F(ReceptionTest, LeavesBytesAfterAHelloUnread) {
   Reception reception(listener_, kSecret);
   const Socket guest = Stranger(RightHello() + "more");
   const absl::StatusOr<Reception::Guest> next = reception.Next(In(kLong));
@@ -90,7 +90,7 @@ TEST_F(ReceptionTest, SilentConnectionsCostNothingAndMakeRoom) {
   EXPECT_THAT(reception.Dropped(), HasSubstr("41 closed to make room"));
 }
 
-TEST_F(ReceptionTest, ConnectionsThatStaySilentAreDropped) {
+TEST_F(ReceptionTest, DropsConnectionsThatStaySilent) {
   Reception reception(listener_, kSecret, milliseconds(20));
   const Socket silent = Stranger(""), half = Stranger(RightHello().substr(0, 27));
   while (!absl::StrContains(reception.Dropped(), "2 silent")) {
@@ -99,8 +99,8 @@ TEST_F(ReceptionTest, ConnectionsThatStaySilentAreDropped) {
   EXPECT_EQ(reception.Dropped(), "dropped 2 connections that are not of this run: 2 silent");
 }
 
-// With no descriptor left the oldest connection is closed, and who comes after it is let in.
-TEST_F(ReceptionTest, RunsOutOfDescriptorsAndGoesOn) {
+// Without free descriptors the oldest connection is closed, and the next one is admitted.
+TEST_F(ReceptionTest, SurvivesRunningOutOfDescriptors) {
   Reception reception(listener_, kSecret);
   const Socket silent = Stranger("");
   EXPECT_TRUE(absl::IsDeadlineExceeded(reception.Next(In(milliseconds(0))).status()));

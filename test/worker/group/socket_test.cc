@@ -15,7 +15,7 @@ int Option(const Socket& socket, int level, int name) {
   return value;
 }
 
-TEST(Socket, AsksAnIdlePeerWithinAMinuteWhetherItIsThere) {
+TEST(Socket, ProbesAnIdleConnectionWithinAMinute) {
   const absl::StatusOr<Listener> listener = Listener::Open(0, true);
   ASSERT_TRUE(listener.ok()) << listener.status();
   const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);

@@ -1,4 +1,4 @@
-// Connections that a test makes to a port by hand.
+// Raw connections of a test to a port.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ inline Deadline In(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 
-// One that has sent `bytes`, and is kept open.
+// A connection that has sent `bytes` and stays open.
 inline Socket StrangerAt(uint16_t port, const std::string& bytes) {
   absl::StatusOr<Socket> socket =
       ConnectTo({"127.0.0.1", port}, In(std::chrono::milliseconds(60000)));
@@ -25,7 +25,7 @@ inline Socket StrangerAt(uint16_t port, const std::string& bytes) {
   return *std::move(socket);
 }
 
-// One that says no more, but still listens.
+// The same, with the sending side closed; it can still receive.
 inline Socket SilencedStrangerAt(uint16_t port, const std::string& bytes) {
   Socket socket = StrangerAt(port, bytes);
   EXPECT_EQ(shutdown(socket.descriptor(), SHUT_WR), 0);

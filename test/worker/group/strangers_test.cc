@@ -1,4 +1,4 @@
-// Groups that gather while others knock, as they would: by hand, at the port of rank 0.
+// Process groups that form while strangers connect to the port of rank 0.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr uint64_t kSecret = 0x5ec2e7;
 constexpr milliseconds kLong{60000};
 
-// A group of two or three whose port is open before anyone gathers.
+// A group of two or three ranks whose port is open before any rank joins.
 class StrangersTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -36,7 +36,7 @@ class StrangersTest : public testing::Test {
     if (rank == 0) group.listener = std::move(listener_);
     return group;
   }
-  // Runs ranks, and returns how they ended: gathered, and of one sum.
+  // Runs the ranks: each joins and takes part in a sum. Returns their final statuses.
   std::vector<absl::Status> Run(std::vector<GroupOptions> groups) {
     std::vector<absl::Status> ends(groups.size());
     std::vector<std::thread> threads;
@@ -68,7 +68,7 @@ class StrangersTest : public testing::Test {
   uint16_t port_ = 0;
 };
 
-// Each of these ended the group, or stood in the place of rank 1.
+// Hellos that would end the group, or take the place of rank 1, if they had the secret.
 TEST_F(StrangersTest, HellosWithoutTheSecretChangeNothing) {
   const std::vector<Hello> hellos = {
       {kSecret + 1, 1, 2, 9}, {kSecret - 1, 0, 2, 9},  {0, 1, 2, 9}, {1, ~0u, ~0u, 9},
@@ -80,19 +80,19 @@ TEST_F(StrangersTest, HellosWithoutTheSecretChangeNothing) {
   ExpectGathers(2);
 }
 
-TEST_F(StrangersTest, SilentOnesCostNothing) {
+TEST_F(StrangersTest, SilentConnectionsCostNothing) {
   std::vector<Socket> strangers;
   for (int i = 0; i < 100; ++i) strangers.push_back(Stranger(i % 2 == 0 ? "" : "CIST"));
   ExpectGathers(3);
 }
 
-TEST_F(StrangersTest, ALeaderWhoseOnlyGuestIsAStrangerNamesWhoIsMissing) {
+TEST_F(StrangersTest, ALeaderVisitedOnlyByAStrangerNamesTheMissingWorker) {
   const Socket stranger = Stranger(FormatHello({kSecret + 1, 1, 2, 9}));
   std::vector<GroupOptions> leader;
   leader.push_back(Group(0, 2, milliseconds(300)));
   const absl::Status end = Run(std::move(leader))[0];
   EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded) << end;
-  EXPECT_THAT(end.message(), HasSubstr("worker 1 did not come"));
+  EXPECT_THAT(end.message(), HasSubstr("worker 1 did not join"));
 }
 
 TEST_F(StrangersTest, AProcessWhoseConnectionIsDeadIsReplaced) {
@@ -100,28 +100,28 @@ TEST_F(StrangersTest, AProcessWhoseConnectionIsDeadIsReplaced) {
   ExpectGathers(2);
 }
 
-TEST_F(StrangersTest, TwoThatLiveWithOneRankAreAnErrorOfTheGroup) {
+TEST_F(StrangersTest, TwoLiveProcessesWithOneRankFailTheGroup) {
   const Socket other = Stranger(FormatHello({kSecret, 1, 3, 9}));
   std::vector<GroupOptions> groups;
   groups.push_back(Group(0, 3));
   groups.push_back(Group(1, 3));
   for (const absl::Status& end : Run(std::move(groups))) {
     EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
-    EXPECT_THAT(end.message(), HasSubstr("two processes say that they are worker 1"));
+    EXPECT_THAT(end.message(), HasSubstr("two processes were started as worker 1"));
   }
 }
 
-TEST_F(StrangersTest, RanksThatCannotBeAreAnErrorOfTheGroupWithTheSecret) {
+TEST_F(StrangersTest, AnInvalidRankWithTheSecretFailsTheGroup) {
   const Socket other = Stranger(FormatHello({kSecret, ~0u, 2, 9}));
   std::vector<GroupOptions> leader;
   leader.push_back(Group(0, 2));
   const absl::Status end = Run(std::move(leader))[0];
   EXPECT_EQ(end.code(), absl::StatusCode::kInvalidArgument) << end;
-  EXPECT_THAT(end.message(), HasSubstr("worker 4294967295 came to worker 0"));
+  EXPECT_THAT(end.message(), HasSubstr("unexpected connection from worker 4294967295"));
 }
 
-// Rank 0 has a new secret, as after a restart: the other asks again until it has that one.
-TEST_F(StrangersTest, AnOldSecretIsAskedForAgain) {
+// Rank 0 has a new secret, as after a restart: the other rank fetches until it gets that secret.
+TEST_F(StrangersTest, AnOutdatedSecretIsFetchedAgain) {
   std::atomic<uint64_t> left = kSecret - 1;
   std::atomic<int> asked = 0;
   std::vector<GroupOptions> groups;
@@ -137,7 +137,7 @@ TEST_F(StrangersTest, AnOldSecretIsAskedForAgain) {
   EXPECT_EQ(asked, 4);
 }
 
-TEST_F(StrangersTest, TheSecretIsLeftOnceRankZeroListensAndAgainWhileItGathers) {
+TEST_F(StrangersTest, RankZeroPublishesTheSecretRepeatedlyWhileItWaits) {
   std::atomic<int> times = 0;
   std::atomic<uint64_t> left = 0;
   std::vector<GroupOptions> groups;
@@ -154,7 +154,7 @@ TEST_F(StrangersTest, TheSecretIsLeftOnceRankZeroListensAndAgainWhileItGathers) 
   for (const absl::Status& end : Run(std::move(groups))) EXPECT_TRUE(end.ok()) << end;
 }
 
-TEST_F(StrangersTest, WhyASecretCannotBeHadIsSaidAtTheDeadline) {
+TEST_F(StrangersTest, TheDeadlineErrorSaysWhyTheSecretIsUnavailable) {
   std::vector<GroupOptions> groups;
   groups.push_back(Group(0, 2, milliseconds(300)));
   groups.push_back(Group(1, 2, milliseconds(300)));
@@ -163,18 +163,18 @@ TEST_F(StrangersTest, WhyASecretCannotBeHadIsSaidAtTheDeadline) {
                         return absl::NotFoundError("nothing was left");
                       }};
   const std::vector<absl::Status> ends = Run(std::move(groups));
-  EXPECT_THAT(ends[0].message(), HasSubstr("could not be left for them: server 0 is down"));
+  EXPECT_THAT(ends[0].message(), HasSubstr("could not be published for them: server 0 is down"));
   EXPECT_THAT(ends[1].message(), HasSubstr("worker 0: nothing was left"));
 }
 
-TEST_F(StrangersTest, AnErrorThatWillNotGoAwayEndsTheGathering) {
+TEST_F(StrangersTest, APermanentErrorEndsTheRendezvous) {
   std::vector<GroupOptions> leader;
   leader.push_back(Group(0, 2));
   leader[0].secret.leave = [](uint64_t) { return absl::FailedPreconditionError("cluster ads"); };
   EXPECT_EQ(Run(std::move(leader))[0].code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// Who listens at rank 0's port is another program.
+// Another program listens at rank 0's port.
 TEST_F(StrangersTest, AnAnswerOfAnotherProgramIsAnError) {
   for (const std::string& answer :
        {std::string("HTTP/1.1 400 Bad Request\r\n"), std::string("T\xff\xff\xff\xff", 5),
@@ -193,7 +193,7 @@ TEST_F(StrangersTest, AnAnswerOfAnotherProgramIsAnError) {
     const absl::Status end = Run(std::move(other))[0];
     server.join();
     EXPECT_EQ(end.code(), absl::StatusCode::kFailedPrecondition) << end;
-    EXPECT_THAT(end.message(), HasSubstr("is not this program"));
+    EXPECT_THAT(end.message(), HasSubstr("another program answers there"));
   }
 }
 

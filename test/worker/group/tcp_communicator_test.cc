@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr milliseconds kLong{60000};
 
-// Numbers of rank r, whole ones where the type is.
+// The numbers of rank r; integers for integer types.
 std::vector<double> Numbers(int rank, size_t count) {
   std::mt19937_64 random(static_cast<uint64_t>(rank) + 17);
   std::uniform_int_distribution<int> draw(-4000000, 4000000);
@@ -54,7 +54,7 @@ double Decode(const char* at, ElementType type) {
   return static_cast<double>(get(int64_t{0}));
 }
 
-// The largest error of a sum of `size` numbers that is rounded once.
+// The largest error of a sum that is rounded once.
 double Tolerance(double sum, ElementType type) {
   const double share = type == ElementType::kFloat      ? 0x1p-24
                        : type == ElementType::kHalf     ? 0x1p-11
@@ -69,7 +69,7 @@ class GroupTest : public testing::TestWithParam<int> {
   int size() const { return GetParam(); }
 };
 
-TEST_P(GroupTest, SumsAreThoseOfADoubleReferenceAndTheSameEverywhereAndEveryTime) {
+TEST_P(GroupTest, SumsMatchADoubleReferenceAndAreIdenticalOnAllRanks) {
   for (const ElementType type : {ElementType::kFloat, ElementType::kHalf, ElementType::kBfloat16,
                                  ElementType::kDouble, ElementType::kInt64}) {
     const std::vector<size_t> counts = {0, 1, 3, 1000, 100003};
@@ -110,7 +110,7 @@ TEST_P(GroupTest, SumsAreThoseOfADoubleReferenceAndTheSameEverywhereAndEveryTime
 }
 
 // Rank r sends (r + 1) * (to + 2) % 5 numbers to rank `to`.
-TEST_P(GroupTest, EachRankGetsItsPartOfEveryOther) {
+TEST_P(GroupTest, AllToAllDeliversEachRanksPart) {
   const auto count = [](size_t from, size_t to) { return (from + 1) * (to + 2) % 5 * 10000; };
   ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
@@ -135,7 +135,7 @@ TEST_P(GroupTest, EachRankGetsItsPartOfEveryOther) {
   }));
 }
 
-TEST_P(GroupTest, BroadcastIsTheRootsBytesEverywhere) {
+TEST_P(GroupTest, BroadcastDeliversTheRootsBytes) {
   ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
@@ -152,7 +152,7 @@ TEST_P(GroupTest, BroadcastIsTheRootsBytesEverywhere) {
   }));
 }
 
-TEST_P(GroupTest, NobodyLeavesABarrierBeforeAllHaveCome) {
+TEST_P(GroupTest, NoRankLeavesABarrierBeforeAllHaveEnteredIt) {
   const Shared<int> came(static_cast<size_t>(size()));
   ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
@@ -172,7 +172,7 @@ TEST_P(GroupTest, NobodyLeavesABarrierBeforeAllHaveCome) {
 
 INSTANTIATE_TEST_SUITE_P(Processes, GroupTest, testing::Values(1, 2, 4));
 
-TEST(Communicator, APeerThatIsKilledIsNamed) {
+TEST(Communicator, AKilledRankIsNamed) {
   const std::vector<Ending> endings = RunGroup(4, kLong, [](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
@@ -191,7 +191,7 @@ TEST(Communicator, APeerThatIsKilledIsNamed) {
   }
 }
 
-TEST(Communicator, APeerThatHangsIsNamedAfterTheDeadline) {
+TEST(Communicator, AHangingRankIsNamedAfterTheDeadline) {
   const std::vector<Ending> endings = RunGroup(
       3, milliseconds(3000),
       [](GroupOptions group) -> absl::Status {
@@ -230,7 +230,7 @@ TEST(Communicator, UnequalSizesAndCallsAreErrors) {
   }
 }
 
-TEST(Communicator, PartsOfOtherSizesThanExpectedAreAnError) {
+TEST(Communicator, PartsOfUnexpectedSizesAreAnError) {
   const std::vector<Ending> endings = RunGroup(2, kLong, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
@@ -244,7 +244,7 @@ TEST(Communicator, PartsOfOtherSizesThanExpectedAreAnError) {
   EXPECT_THAT(endings[0].text(), HasSubstr("expects 8 bytes"));
 }
 
-TEST(Communicator, WhoDoesNotComeIsNamedToAll) {
+TEST(Communicator, MissingRanksAreNamed) {
   const std::vector<Ending> endings = RunGroup(
       4, milliseconds(500),
       [](GroupOptions group) -> absl::Status { return ConnectOverTcp(std::move(group)).status(); },
@@ -254,7 +254,7 @@ TEST(Communicator, WhoDoesNotComeIsNamedToAll) {
     EXPECT_FALSE(ending.ok());
     EXPECT_THAT(ending.text(), HasSubstr("worker"));
   }
-  EXPECT_THAT(endings[0].text(), HasSubstr("worker 2, 3 did not come"));
+  EXPECT_THAT(endings[0].text(), HasSubstr("worker 2, 3 did not join"));
 }
 
 TEST(Communicator, GroupsThatDisagreeAreRefused) {
@@ -266,7 +266,8 @@ TEST(Communicator, GroupsThatDisagreeAreRefused) {
   for (const Ending& ending : sizes) {
     EXPECT_EQ(ending.status(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(ending.text(),
-                HasSubstr("worker 1 says that the group has 3 workers, worker 0 says 2"));
+                HasSubstr("worker 1 was started in a group of 3 workers, worker 0 in a group of "
+                          "2"));
   }
   const std::vector<Ending> runs =
       RunGroup(2, milliseconds(1000), [](GroupOptions group) -> absl::Status {
@@ -279,7 +280,7 @@ TEST(Communicator, GroupsThatDisagreeAreRefused) {
   EXPECT_THAT(runs[1].text(), HasSubstr("belongs to another run"));
 }
 
-TEST(Communicator, AGroupThatCannotBeIsInvalid) {
+TEST(Communicator, AnImpossibleGroupIsRefused) {
   const auto status_of = [](int rank, int size, const char* address) {
     GroupOptions group;
     group.rank = rank;
@@ -299,7 +300,7 @@ TEST(Communicator, AGroupThatCannotBeIsInvalid) {
               HasSubstr("without a secret"));
 }
 
-TEST(Communicator, ACallOfTheCpuRefusesAGpusStream) {
+TEST(Communicator, ACpuCommunicatorRefusesAGpuStream) {
   absl::StatusOr<std::unique_ptr<Communicator>> alone = ConnectOverTcp(GroupOptions());
   ASSERT_TRUE(alone.ok());
   Stream stream(DeviceKind::kCuda);
@@ -313,8 +314,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> OnGpuAlone(Stream& stream) {
   return Communicator::OnGpu(std::move(peers), std::chrono::seconds(60), stream);
 }
 
-// A group of one on a GPU: the library is loaded, joined, and sums.
-TEST(GpuCommunicator, ASumOverOneRankIsTheRanksOwn) {
+// A group of one rank on a GPU: loads the library, joins, and sums.
+TEST(GpuCommunicator, ASumOverOneRankIsItsInput) {
   if (QueryGpus().gpus.empty()) GTEST_SKIP() << "no GPU: " << QueryGpus().reason;
   absl::StatusOr<Stream> stream = Stream::OnGpu(0);
   ASSERT_TRUE(stream.ok()) << stream.status();
@@ -334,7 +335,7 @@ TEST(GpuCommunicator, ASumOverOneRankIsTheRanksOwn) {
   EXPECT_EQ(summed, own);
 }
 
-TEST(GpuCommunicator, WithoutAGpuItSaysWhy) {
+TEST(GpuCommunicator, AnErrorExplainsAMissingGpu) {
   Stream stream(DeviceKind::kCuda);
   EXPECT_FALSE(OnGpuAlone(stream).ok());
 }

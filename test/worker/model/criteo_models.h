@@ -1,5 +1,5 @@
-// Model files of Criteo's shape by name, as benchmarks train them: 13 dense features and 26 one-hot
-// slots, AdaGrad.
+// The model files that benchmarks train, by name. They have the shape of the Criteo data: 13 dense
+// features and 26 one-hot slots. The optimizer is AdaGrad.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ inline std::string Layers(const std::vector<std::string>& layers) {
   return absl::StrJoin(layers, ", ");
 }
 
-// Fully connected layers with ReLU between `bottom` and `top`; the last without ReLU if `linear`.
+// Fully connected layers with ReLU from `bottom` to `top`; the last one has no ReLU if `linear`.
 inline std::string Tower(const std::string& name, std::string bottom,
                          const std::vector<int>& widths, const std::string& top,
                          bool linear = false) {
@@ -64,7 +64,7 @@ inline std::string Dcn() {
                  Concat({"cross", "deep"}, "both"), FullyConnected("both", "logit", 1)});
 }
 
-// x' = x0 (W x + b) + x, three times, beside a tower.
+// Three crosses x' = x0 (W x + b) + x, in parallel to a tower.
 inline std::string Dcn2() {
   std::vector<std::string> layers = {Embedding("emb", "data1", 16, "0"), Flat(16),
                                      Concat({"flat", "dense"}, "cross0")};

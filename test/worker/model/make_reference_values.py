@@ -1,12 +1,12 @@
-"""Makes reference_values.json: small models computed by another program, in double.
+"""Writes reference_values.json: small models computed by another program, in double.
 
     python3 -m venv venv && venv/bin/pip install numpy autograd
     venv/bin/python test/worker/model/make_reference_values.py > test/worker/model/reference_values.json
 
-For each model: the model file, weights, a batch, and what NumPy says of them: predictions, the loss
-of a training step, and its derivatives, which autograd takes from the forward pass. Nothing here
-knows Cistern but the names and the order of weights in HugeCTR 2.3's layers. Dropout is left out: its
-draws are Cistern's own.
+Each case has a model file, weights, a batch, and the results of NumPy: predictions, the loss of a
+training step, and its derivatives, which autograd derives from the forward pass. The program shares
+nothing with Cistern except the names of HugeCTR 2.3's layers and the order of their weights. Dropout is
+left out, because its random draws are specific to Cistern.
 """
 
 import json
@@ -123,7 +123,7 @@ def bce(logit, label):
 
 
 def loss_of(one, logit, label):
-    """The loss without regularizer, and the predictions."""
+    """Returns the loss without regularizer, and the predictions."""
     if one["type"] == "CrossEntropyLoss":
         p = np.exp(logit) / np.sum(np.exp(logit), axis=1, keepdims=True)
         chosen = np.where(label[:, 0] < 0.5, p[:, 0], p[:, 1])
@@ -136,7 +136,7 @@ def loss_of(one, logit, label):
 
 
 def forward(case, flat, tables, batch):
-    """Loss with regularizer, predictions, dense parameters used."""
+    """Returns the loss with regularizer, the predictions, and the number of dense parameters used."""
     tensors = {"label": np.array(batch["label"]), "dense": np.array(batch["dense"])}
     weights, loss, predictions = Weights(flat), None, None
     embeddings = [one for one in case["layers"] if "sparse_embedding_hparam" in one]
@@ -243,12 +243,12 @@ def make_batch(draw, labels, masked):
 
 
 def float32(x):
-    """Doubles that a float holds exactly, so that both programs begin with the same numbers."""
+    """Rounds to doubles that a float holds exactly, so that both programs start from the same numbers."""
     return x.astype("float32").astype("float64")
 
 
 def rounded(x):
-    """9 digits: more than the comparison needs, fewer than a double has."""
+    """Rounds to 9 digits: more than the comparison needs, fewer than a double has."""
     return [float(f"{v:.9g}") for v in np.ravel(x)]
 
 

@@ -1,5 +1,5 @@
-// A model on the bench: batches with what the pass builder would have staged, and tables that hold
-// the first values of their keys.
+// A fixture for model tests: a model, random batches as a pass would stage them, and tables with
+// the initial values of their keys.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,7 @@ inline void MakeSegments(SparseBatch* batch) {
   }
 }
 
-// `size` random samples of the shape that `data` declares; a slot holds 0 to max_nnz of `rows`
-// rows.
+// Makes `size` random samples of the shape of `data`. A slot holds 0 to max_nnz of the `rows` rows.
 inline Batch MakeBatch(const DataConfig& data, size_t size, size_t rows, size_t max_nnz,
                        uint32_t seed, bool masked = false) {
   std::mt19937 random(seed);
@@ -43,7 +42,7 @@ inline Batch MakeBatch(const DataConfig& data, size_t size, size_t rows, size_t 
   batch.size = size;
   for (size_t i = 0; i < size * data.label_dim; ++i) {
     batch.label.push_back(static_cast<float>(random() % 2));
-    // Some of several labels are masked: only MultiCrossEntropyLoss takes them out.
+    // Masks some labels; only MultiCrossEntropyLoss supports masked labels.
     if (masked && random() % 4 == 0) batch.label.back() = -1;
   }
   for (size_t i = 0; i < size * data.dense_dim; ++i) batch.dense.push_back(uniform(random));
@@ -63,7 +62,7 @@ inline Batch MakeBatch(const DataConfig& data, size_t size, size_t rows, size_t 
   return batch;
 }
 
-// What a pass table holds, where the host can read and write it.
+// A copy of a pass table in host memory.
 struct HostTable {
   size_t stride = 0;
   std::vector<float> values;
@@ -74,7 +73,7 @@ struct HostTable {
 };
 
 struct ModelBench {
-  // rows: of every table; row r holds the first value of key r.
+  // rows: number of rows of each table; row r holds the initial value of key r.
   ModelBench(const std::string& text, const std::vector<std::string>& overrides, size_t rows) {
     absl::StatusOr<ModelConfig> parsed = ParseModelConfig(text, "model.json", overrides);
     EXPECT_TRUE(parsed.ok()) << parsed.status();
@@ -144,13 +143,13 @@ struct ModelBench {
     EXPECT_TRUE(status.ok()) << status;
     return predictions;
   }
-  // A dense table, as the servers hold it.
+  // A dense table as the servers store it.
   std::vector<float> Dense(size_t i) const {
     absl::StatusOr<std::vector<float>> values = model->ReadDense(i);
     EXPECT_TRUE(values.ok()) << values.status();
     return values.ok() ? *std::move(values) : std::vector<float>();
   }
-  // Columns of the dense table: 0 the weights.
+  // One column of the table "dense"; column 0 is the weights.
   std::vector<double> DenseColumn(size_t column) const {
     const v1::DenseTableSpec& table = model->schema().dense_tables(0);
     const std::vector<float> values = Dense(0);
@@ -160,7 +159,7 @@ struct ModelBench {
     }
     return out;
   }
-  // The weights of a table of the embedding accessor: [rows, vec_size].
+  // The weights of a table with the embedding accessor: [rows, vec_size].
   std::vector<double> Weights(size_t i) const {
     std::vector<double> out;
     const HostTable host = Read(i);
@@ -170,7 +169,7 @@ struct ModelBench {
     }
     return out;
   }
-  // The same model in double, at the weights of now.
+  // The same model in double, with the current weights.
   ReferenceModel Reference() const {
     ReferenceModel reference(config);
     for (int i = 0; i < model->schema().dense_tables_size(); ++i) {

@@ -1,18 +1,18 @@
-// Training steps of whole models on one device: time, samples a second, and the share of distinct
-// rows, as JSON on standard output.
+// Measures training steps of whole models on one device: time, samples per second, and the share of
+// distinct rows. Prints JSON to standard output.
 //
 //   model_benchmark [--device cpu|cuda] [--batch 65536] [--rows 26000000] [--steps 30]
 //                   [--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [NAME ...]
 //
-// With the machine's roofs (gpu_benchmark; of products in TFLOP/s) each line has the least time of
-// such a step (model_roof.h), and which share of it was reached.
-// Models of Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128, dcn2
-// (crosses by matrices), dcn (by vectors), deepfm, wdl. Rows lie in one pass table of --rows rows,
-// shared among the slots as Criteo's are (three quarters in five slots), keys of a slot by a power
-// law. test/benchmark/torch_models.py does the same with PyTorch, on the same batches: --batches
-// writes them down.
-// On a GPU also, of each model: the cycle of a pass with so many rows (in from pinned memory, their
-// index, the steps, out again), and whether two runs of a few steps end with the same bits.
+// With --roofs, the machine's peak rates (from gpu_benchmark; products in TFLOP/s), each line also
+// has the lower bound of the step time (model_roof.h) and the share of it that was reached.
+// The models have Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128,
+// dcn2 (crosses with matrices), dcn (with vectors), deepfm, wdl. One pass table of --rows rows is
+// divided among the slots as in the Criteo data (three quarters in five slots); keys of a slot
+// follow a power law. test/benchmark/torch_models.py measures the same models with PyTorch on the
+// same batches, which --batches writes to a file.
+// On a GPU the program also times the cycle of a pass (rows in from pinned memory, their index, the
+// steps, rows out), and checks that two runs of a few steps end with the same bits.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -38,7 +38,7 @@
 namespace cistern {
 namespace {
 
-// Criteo's slots in the order of the files, in millionths of all keys.
+// The share of keys in each of Criteo's slots, in file order, in millionths of all keys.
 constexpr double kSlotShares[kSlots] = {213000, 208,    92,     40,     108,  1,  38, 8, 1,
                                         205800, 15800,  2150,   1,      12,   64, 1,  1, 5,
                                         1,      213500, 137000, 211900, 3130, 69, 1,  1};
@@ -47,11 +47,11 @@ struct Flags {
   DeviceKind device = DeviceKind::kCpu;
   size_t batch = 65536, rows = 26000000, steps = 30;
   Roofs roofs;
-  std::string batches;  // a file that they are written to
+  std::string batches;  // the file to which batches are written; empty: none
   std::vector<std::string> models = CriteoModels();
 };
 
-// One row a slot: rank r of n rows with a density that falls as 1 / r^1.05.
+// Makes a batch with one row per slot, whose rank r follows a density proportional to 1 / r^1.05.
 Batch RandomBatch(const Flags& flags, uint32_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> draw(0, 1);
@@ -70,7 +70,7 @@ Batch RandomBatch(const Flags& flags, uint32_t seed) {
     double first = 0;
     for (const double share : kSlotShares) {
       const double rows = std::max(1.0, std::floor(static_cast<double>(flags.rows) * share / all));
-      constexpr double kAlpha = -0.05;  // of the inverse of the distribution
+      constexpr double kAlpha = -0.05;  // exponent in the inverse of the distribution
       const double most = std::pow(rows, kAlpha);
       const double rank = std::pow(1 - draw(random) * (1 - most), 1 / kAlpha) - 1;
       const double row = std::min(first + std::floor(rank), static_cast<double>(flags.rows - 1));
@@ -83,11 +83,11 @@ Batch RandomBatch(const Flags& flags, uint32_t seed) {
   return batch;
 }
 
-// Times of steps, each begun while the one before runs, as in training; and the last loss.
+// Times of steps, each launched while the previous one runs, as in training; and the last loss.
 struct Times {
   std::vector<double> ms;  // ascending
   double loss = 0;
-  double gib = 0;  // of the device's memory
+  double gib = 0;  // device memory in use
   double median() const { return ms[ms.size() / 2]; }
 };
 
@@ -111,7 +111,7 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
     times.loss = result.loss;
     const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double, std::milli> took = now - std::exchange(last, now);
-    // The last one has no step behind it.
+    // The last step is left out, because no other step runs after it.
     if (++finished > kWarmUp && finished < steps) times.ms.push_back(took.count());
   }
   CISTERN_RETURN_IF_ERROR(device.stream().Wait());
@@ -120,7 +120,7 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
   return times;
 }
 
-// In which arithmetic, and how a GPU is given a step.
+// The arithmetic of a step, and whether a GPU runs it as a CUDA graph.
 struct Way {
   const char* name;
   std::vector<std::string> settings;
@@ -136,7 +136,7 @@ std::vector<Way> WaysOn(DeviceKind device) {
           {"bf16, no graph", {halves, "solver.cuda_graph=false"}, 2, &Roofs::bf16_tflop_s}};
 }
 
-// What the roofs say of a step that took so long; empty where they are not known.
+// The JSON fields that compare `ms` with the lower bound; empty if the roofs are not known.
 std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& flags,
                         double distinct, double ms) {
   const double tflop_s = flags.roofs.*way.products;
@@ -146,7 +146,7 @@ std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& fl
   return absl::StrFormat(R"(, "roof_ms": %.3f, "share_of_roof": %.3f)", least, least / ms);
 }
 
-// *ms: of a step in the fastest way until now; 0: there was none.
+// *ms: the step time of the fastest way so far; 0: none.
 absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, const Flags& flags,
                                        const std::vector<Batch>& batches, PassTable* table,
                                        DeviceContext& device, double* ms) {
@@ -170,7 +170,7 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The index of as many keys as the table has rows, made on the device from pinned memory: seconds.
+// Returns the seconds to build the index of `count` keys on the device, from pinned memory.
 absl::StatusOr<double> TimeIndex(size_t count, DeviceContext& device) {
   MemoryPool& pool = device.pool();
   CISTERN_ASSIGN_OR_RETURN(Memory host, pool.Take(MemoryPlace::kPinned, 8 * count, "keys"));
@@ -188,14 +188,14 @@ absl::StatusOr<double> TimeIndex(size_t count, DeviceContext& device) {
   return SecondsSince(start);
 }
 
-// A pass as the device sees it, without what the host does with the rows. step_ms: of one step.
+// Measures the device's part of a pass, without the host's work on rows. step_ms: time per step.
 absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms,
                                          const Flags& flags, PassTable* table,
                                          DeviceContext& device) {
   RowStage stage(device);
   const auto take = [](size_t, size_t, const float*, const uint8_t*) { return absl::OkStatus(); };
   const auto fill = [](size_t, size_t, float*, uint8_t*) { return absl::OkStatus(); };
-  CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));  // chunks are taken
+  CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));  // allocates the chunks
   auto start = std::chrono::steady_clock::now();
   CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));
   const double read = SecondsSince(start);
@@ -213,7 +213,7 @@ absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms
       gb / read, gb / write);
 }
 
-// Rows of a pass with their first values.
+// Fills the table with the initial values of its rows.
 absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* table) {
   CISTERN_RETURN_IF_ERROR(table->Resize(flags.rows));
   const ValueLayout& layout = table->layout();
@@ -227,7 +227,7 @@ absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* tab
   return RowStage(device).Write(first_values, *table);
 }
 
-// All that a run leaves behind: its rows and its last loss.
+// Returns a digest of the results of a run: its rows and its last loss.
 absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& flags,
                                      const std::vector<Batch>& batches, PassTable* table,
                                      DeviceContext& device) {
@@ -242,7 +242,7 @@ absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& fla
   return digest;
 }
 
-// Two runs of a few steps in bfloat16, from the same rows.
+// Compares two runs of a few bfloat16 steps from the same rows.
 absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
                                         const std::vector<Batch>& batches, PassTable* table,
                                         DeviceContext& device) {
@@ -255,7 +255,7 @@ absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
     CISTERN_ASSIGN_OR_RETURN(digest, DigestOfRun(config, flags, batches, table, device));
   }
   if (digests[0] != digests[1]) {
-    return absl::InternalError("two runs of the same steps ended with other bits");
+    return absl::InternalError("two runs of the same steps ended with different bits");
   }
   return absl::StrFormat(
       R"(    {"model": "%s", "way": "determinism", "runs": 2, "same_bits": true, )"
@@ -263,18 +263,18 @@ absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
       name, digests[0]);
 }
 
-// What is measured of a model: steps in each way and, on a GPU, all else.
+// The measurements of a model: steps in each way; on a GPU also pass cycle and determinism.
 std::vector<std::string> PartsOf(const std::string& name, DeviceKind device) {
   std::vector<std::string> parts;
   for (const Way& way : WaysOn(device)) parts.push_back(way.name);
   if (device == DeviceKind::kCpu) return parts;
   parts.push_back("pass cycle");
-  if (ShapeOf(name).dim == 16) parts.push_back("determinism");  // larger tables take their time
+  if (ShapeOf(name).dim == 16) parts.push_back("determinism");  // too slow for larger tables
   return parts;
 }
 
-// A line for each of `parts` from *part on, until one fails: after an error a device's stream is of
-// no use.
+// Appends a line for each of `parts` from *part on. Stops at the first failure, because the
+// device's stream is unusable after an error.
 absl::Status MeasureParts(const std::string& name, const Flags& flags,
                           const std::vector<Batch>& batches, const std::vector<std::string>& parts,
                           size_t* part, std::vector<std::string>* lines) {
@@ -303,7 +303,8 @@ absl::Status MeasureParts(const std::string& name, const Flags& flags,
   return absl::OkStatus();
 }
 
-// The same, where an error is a line, and what is behind it is measured anew. Returns how many.
+// Measures all parts of a model. A failed part becomes an error line, and the next part starts on a
+// fresh device. Returns the number of errors.
 size_t Measure(const std::string& name, const Flags& flags, const std::vector<Batch>& batches,
                std::vector<std::string>* lines) {
   const std::vector<std::string> parts = PartsOf(name, flags.device);
@@ -320,7 +321,7 @@ size_t Measure(const std::string& name, const Flags& flags, const std::vector<Ba
   return errors;
 }
 
-// Labels, dense features and rows of each batch: floats, floats, 32-bit integers.
+// Writes the labels (floats), dense features (floats) and rows (32-bit integers) of each batch.
 absl::Status WriteBatches(const std::vector<Batch>& batches, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   const auto write = [&file](const auto& values) {
@@ -334,7 +335,7 @@ absl::Status WriteBatches(const std::vector<Batch>& batches, const std::string& 
   }
   file.close();
   return file ? absl::OkStatus()
-              : absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+              : absl::UnavailableError(absl::StrCat(path, ": cannot write the file"));
 }
 
 absl::Status Run(const Flags& flags) {
@@ -348,7 +349,7 @@ absl::Status Run(const Flags& flags) {
   std::printf("{\n  \"rows\": %zu,\n  \"models\": [\n%s\n  ]\n}\n", flags.rows,
               absl::StrJoin(lines, ",\n").c_str());
   if (errors == 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(errors, " lines are errors"));
+  return absl::InternalError(absl::StrCat(errors, " measurements failed; see the error lines"));
 }
 
 bool Parse(int argc, char** argv, Flags* flags) {

@@ -1,4 +1,4 @@
-// The errors that changes of the small model file cause when the model is built.
+// Errors from building variants of the small model file.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-// The file parses, and the model is refused with kInvalidArgument and this message.
+// Returns the message of the kInvalidArgument that building the model returns. The file must parse.
 inline std::string BuildError(const std::vector<std::string>& overrides,
                               const std::string& text = SmallModelText()) {
   const absl::StatusOr<std::unique_ptr<Model>> model =
@@ -19,7 +19,7 @@ inline std::string BuildError(const std::vector<std::string>& overrides,
   return std::string(model.status().message());
 }
 
-// The override that puts another layer in the place of "relu1": bottom fc1 [b, 5], top relu1.
+// Returns an override that replaces "relu1" by another layer with bottom fc1 [b, 5] and top relu1.
 inline std::string InsteadOfRelu(const std::string& type, const std::string& more = "") {
   return R"(layers.relu1={"name":"x","type":")" + type + R"(","bottom":"fc1","top":"relu1")" +
          (more.empty() ? "" : "," + more) + "}";

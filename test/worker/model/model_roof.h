@@ -1,9 +1,10 @@
-// The least time that a training step of a model of Criteo's shape can take on a GPU: what each
-// layer must compute and move over what this machine does of either at best. Nothing overlaps.
+// A lower bound on the time of a training step on a GPU, for models of Criteo's shape (roofline):
+// the operations and bytes that each layer needs, divided by the machine's peak rates. Layers do
+// not overlap.
 //
-// Of a fully connected layer the larger of the two counts, with ReLU and bias in its products; of
-// all else the bytes, each array read and written once, repeated rows from the cache. The optimizer
-// is AdaGrad.
+// The time of a fully connected layer is the larger of its compute and memory time, with ReLU and
+// bias fused into the products. All other layers count memory time: each array is read and written
+// once, and repeated rows come from the cache. The optimizer is AdaGrad.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +15,15 @@
 
 namespace cistern {
 
-// What the machine does at best, as gpu_benchmark measures it; 0: not known.
+// The machine's peak rates as measured by gpu_benchmark; 0: not known.
 struct Roofs {
   double copy_gb_s = 0, fp32_tflop_s = 0, tf32_tflop_s = 0, bf16_tflop_s = 0;
 };
 
 struct ModelShape {
   double dim = 16, slots = 26;
-  std::vector<std::pair<double, double>> products;  // inputs and outputs of each
-  double others = 0;  // floats of other layers a sample that are read or written, both ways
+  std::vector<std::pair<double, double>> products;  // inputs and outputs of each product
+  double others = 0;  // floats per sample that other layers read or write, forward and backward
 };
 
 inline ModelShape ShapeOf(const std::string& name) {
@@ -42,7 +43,7 @@ inline ModelShape ShapeOf(const std::string& name) {
   } else if (name == "dcn2") {
     shape.products = {{all, all},   {all, all},   {all, all},     {all, 1024},
                       {1024, 1024}, {1024, 1024}, {all + 1024, 1}};
-    shape.others = 3 * 8 * all;  // of each cross x0, its product, x and the next; and back
+    shape.others = 3 * 8 * all;  // per cross: x0, its product, x and the next x; and backward
   } else if (name == "deepfm") {
     shape.products = {{all, 400}, {400, 400}, {400, 400}, {400, 1}};
     shape.others = 3 * shape.slots * shape.dim;  // the factorization machine
@@ -52,20 +53,23 @@ inline ModelShape ShapeOf(const std::string& name) {
   return shape;
 }
 
-// Milliseconds. element_bytes: of an activation. tflop_s: of products in their arithmetic.
-// distinct: rows of the batch, of batch * slots lookups.
+// Returns the lower bound in milliseconds.
+//
+// distinct: distinct rows among the batch * slots lookups.
+// element_bytes: size of an activation.
+// tflop_s: peak rate of products in their arithmetic.
 inline double LeastStepMs(const ModelShape& shape, double batch, double distinct,
                           double element_bytes, double copy_gb_s, double tflop_s) {
   const double bytes_a_ms = copy_gb_s * 1e6, flops_a_ms = tflop_s * 1e9;
   double ms = 0;
   for (const auto& [k, n] : shape.products) {
-    // Forward, and two products back of which one makes a gradient of floats.
+    // One product forward, and two backward, one of which writes a float gradient.
     const double flops = 6 * batch * k * n;
     const double bytes = element_bytes * (3 * batch * (k + n) + 2 * k * n) + 4 * k * n;
     ms += std::max(flops / flops_a_ms, bytes / bytes_a_ms);
   }
   const double lookups = batch * shape.slots;
-  const double pooled = element_bytes * lookups * shape.dim;  // out, and its gradient back
+  const double pooled = element_bytes * lookups * shape.dim;  // the output, or its gradient
   const double rows = 4 * distinct * shape.dim;
   const double embedding = rows + 4 * lookups + pooled                        // forward
                            + pooled + 8 * lookups + 8 * distinct + 4 * rows;  // weights and state

@@ -1,4 +1,4 @@
-// Model files of the shapes that people train: a DNN, DeepFM, and one that needs every layer.
+// Small model files of common architectures: DNN, DeepFM, DLRM, DCN, and one with a tangled graph.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cistern {
 
-// Puts solver (batchsize 16) and SGD with learning rate 1 around layers: then a step moves a weight
-// by exactly its gradient.
+// Adds a solver (batchsize 16) and SGD with learning rate 1 to the layers, so that a step moves
+// each weight by exactly its gradient.
 inline std::string WithSgd(const std::string& data, const std::string& layers) {
   return R"({"solver": {"max_iter": 1, "batchsize": 16, "seed": 5},
     "optimizer": {"type": "SGD", "sgd_hparam": {"learning_rate": 1.0}},
@@ -38,7 +38,7 @@ inline std::string FullyConnected(const std::string& bottom, const std::string& 
          "}}";
 }
 
-// A layer without parameters of its own, or with those in `more`.
+// A layer with one bottom and one top; `more`: further keys.
 inline std::string Simple(const std::string& type, const std::string& bottom,
                           const std::string& top, const std::string& more = "") {
   return R"({"type": ")" + type + R"(", "name": ")" + top + R"(", "bottom": ")" + bottom +
@@ -59,7 +59,7 @@ inline std::string DnnText() {
                      FullyConnected("drop2", "logit", 1));
 }
 
-// HugeCTR's samples/deepfm, smaller: dimension 0 changes, Slice splits and duplicates.
+// HugeCTR's samples/deepfm, smaller. Dimension 0 changes; Slice splits and duplicates.
 inline std::string DeepFmText() {
   return WithSgd(
       OneSparse(),
@@ -89,8 +89,8 @@ inline std::string DeepFmText() {
                "top": "logit"})");
 }
 
-// Wide and deep over one sparse input; tensors with several readers, overlapping slices, a dropout
-// alone, a layer that leads nowhere.
+// Wide and deep over one sparse input, with tensors that have several readers, overlapping slices,
+// an unfused dropout, and a dead layer.
 inline std::string TangledText() {
   return WithSgd(
       OneSparse(),
@@ -113,14 +113,14 @@ inline std::string TangledText() {
                "top": "logit"})");
 }
 
-// A layer of several bottoms.
+// A layer with several bottoms.
 inline std::string Joining(const std::string& type, const std::vector<std::string>& bottoms,
                            const std::string& top) {
   return R"({"type": ")" + type + R"(", "name": ")" + top + R"(", "bottom": [")" +
          absl::StrJoin(bottoms, R"(", ")") + R"("], "top": ")" + top + R"("})";
 }
 
-// HugeCTR's samples/dlrm, smaller: fused layers, the interaction of an MLP with all slots.
+// HugeCTR's samples/dlrm, smaller, with fused layers and the interaction of an MLP with all slots.
 inline std::string DlrmText() {
   return WithSgd(
       OneSparse(),
@@ -134,8 +134,8 @@ inline std::string DlrmText() {
           FullyConnected("top3", "logit", 1));
 }
 
-// HugeCTR's samples/dcn, smaller, without the Slice that duplicates: MultiCross beside an MLP; then
-// the rest of the layers, on tensors that several of them read.
+// HugeCTR's samples/dcn, smaller and without the Slice that duplicates: MultiCross in parallel to
+// an MLP. The remaining layer types follow, on tensors with several readers.
 inline std::string DcnText() {
   return WithSgd(OneSparse(),
                  Embedding("emb", "data1", 5, "1") + "," + Simple("Reshape", "emb", "flat") + "," +
@@ -152,7 +152,7 @@ inline std::string DcnText() {
                      Joining("Add", {"deep", "picked_sum"}, "logit"));
 }
 
-// `text` with `logits` outputs for `labels` labels, and `loss` in the place of its loss.
+// Returns `text` with `logits` outputs, `labels` labels, and `loss` instead of its loss.
 inline std::string WithLoss(const std::string& text, int labels, int logits,
                             const std::string& loss) {
   const std::string binary = R"("type": "BinaryCrossEntropyLoss")";

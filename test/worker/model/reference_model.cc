@@ -28,7 +28,7 @@ Matrix InnerProduct(const Matrix& x, const double* w, const double* bias, size_t
   return y;
 }
 
-// running: mean[n] then variance[n], read where `predicting`.
+// running: mean[n], then variance[n]; read if `predicting`.
 Matrix BatchNorm(const Matrix& x, const double* gamma, const double* beta, double eps,
                  bool predicting, const double* running) {
   Matrix y = x;
@@ -52,7 +52,7 @@ Matrix BatchNorm(const Matrix& x, const double* gamma, const double* beta, doubl
   return y;
 }
 
-// The draw that cuda/op/dense/dropout.h describes.
+// The random draw of cuda/op/dense/dropout.h.
 bool IsKept(double rate, uint64_t seed, uint64_t sequence, size_t row, size_t column, size_t n) {
   const PhiloxBlock bits = Philox(seed, row * ((n + 7) / 8) + column / 8, sequence);
   const uint32_t word = bits.word[column % 8 / 2];
@@ -102,7 +102,7 @@ Matrix Multiply(const Matrix& x, const double* w, size_t dim) {
   return y;
 }
 
-// The pairs of slots, one by one: the definition, not the trick.
+// The sum over pairs of slots, by definition instead of the factored formula.
 Matrix FmOrder2(const Matrix& x, size_t dim) {
   Matrix y = MakeMatrix(x.rows(), dim);
   const size_t slots = x.columns / dim;
@@ -170,7 +170,7 @@ Matrix Gather(const Matrix& x, const std::vector<uint32_t>& selected, size_t dim
   return y;
 }
 
-// Straight from the definitions, before any stable form. labels: [rows, labels of a sample].
+// The losses by definition, not in a numerically stable form. labels: [rows, labels per sample].
 double LossOf(const LayerConfig& layer, const Matrix& logit, const Matrix& label) {
   double loss = 0;
   const auto log_sigmoid = [](double x) { return std::log(1 / (1 + std::exp(-x))); };

@@ -1,6 +1,6 @@
-// A model file computed the slow and plain way, in double: what the tests compare layers with.
+// A simple and slow implementation of a model file in double, with which the tests compare layers.
 //
-// Only the forward pass exists. Derivatives come from differences of its loss, so no backward
+// It has only a forward pass. Derivatives are finite differences of the loss, so that no backward
 // formula is shared with the code under test.
 #pragma once
 
@@ -23,14 +23,14 @@ struct ReferenceTensor {
 
 class ReferenceModel {
  public:
-  // Weights in the order of the dense table; one table of [rows, vec_size] an embedding.
+  // weights: in the order of the dense table. tables: one [rows, vec_size] per embedding.
   explicit ReferenceModel(const ModelConfig& config) : config_(config) {}
   std::vector<double> weights;
   std::vector<std::vector<double>> tables;
-  std::vector<double> running;  // BatchNorm's statistics: mean, variance, layer after layer
+  std::vector<double> running;  // BatchNorm's statistics: mean and variance of each layer in order
 
-  // Loss of a training step, regularizers included; step 0: prediction (no dropout, running
-  // statistics).
+  // The loss of a training step, regularizers included. Step 0 computes a prediction instead
+  // (no dropout, running statistics).
   double Loss(const Batch& batch, uint64_t step);
   // The probability of each label.
   std::vector<double> Predict(const Batch& batch);
@@ -42,7 +42,7 @@ class ReferenceModel {
   void Embed(const Batch& batch);
   void Compute(const LayerConfig& layer, size_t index, size_t batch);
   size_t VectorSize(const std::string& embedding) const;
-  double* Take(size_t count);  // the next weights, in layer order
+  double* Take(size_t count);  // the next `count` weights, in layer order
 
   const ModelConfig config_;
   std::map<std::string, ReferenceTensor> tensors_;

@@ -1,4 +1,4 @@
-// The device that the tests of models compute on.
+// The device on which the model tests run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 namespace cistern {
 
-// The device that CISTERN_TEST_DEVICE names: cpu (default) or cuda. Made once: what is on it is
-// given back before the process ends, and a test leaves no error behind.
+// Returns the device named by CISTERN_TEST_DEVICE: cpu (default) or cuda. All tests share it. Each
+// test must free its memory on the device and must leave no error there.
 inline DeviceContext& TestDevice() {
   static DeviceContext* const device = [] {
     const char* name = std::getenv("CISTERN_TEST_DEVICE");
@@ -23,7 +23,7 @@ inline DeviceContext& TestDevice() {
   return *device;
 }
 
-// An array of that device, where the test can read it.
+// Copies an array of the test device to the host.
 template <typename T>
 std::vector<T> Here(const T* there, size_t count) {
   std::vector<T> here(count);

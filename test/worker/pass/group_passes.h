@@ -1,4 +1,4 @@
-// Passes that the workers of a group make side by side as threads of the test, and what they hold.
+// Makes the passes of a process group, with workers as threads of the test, and inspects them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@
 
 namespace cistern {
 
-// By worker.
+// Passes by worker.
 using GroupPasses = std::vector<std::vector<Pass>>;
 
-// Who collects the keys of a worker; none: the host.
+// Creates the key collector of a worker; null: the host collects.
 using MakeCollector = std::function<absl::StatusOr<std::unique_ptr<KeyCollector>>()>;
 
-// Of input 1 the batches keep their keys. Of input 0 clicks are counted where the host collects.
+// Batches keep the keys of input 1. Clicks of input 0 are counted if the host collects keys.
 inline GroupPasses MakeGroupPasses(uint32_t size, const PassOptions& options,
                                    const std::vector<Sample>& samples, const PassCursor& start = {},
                                    const MakeCollector& collector = nullptr) {
@@ -54,7 +54,7 @@ inline size_t Sum(const std::vector<uint32_t>& numbers, size_t count) {
                          size_t{0});
 }
 
-// The key of row `row` of an input in worker w's batch: found where its owner keeps it.
+// The key of row `row` of an input in worker w's batch, looked up at its owner.
 inline Key KeyBehind(const GroupPasses& passes, size_t w, size_t pass, size_t batch, size_t input,
                      size_t row) {
   const std::vector<uint32_t>& taken = passes[w][pass].batches[batch].exchanged[input].taken;
@@ -66,7 +66,7 @@ inline Key KeyBehind(const GroupPasses& passes, size_t w, size_t pass, size_t ba
   return there.keys[input].keys()[rows.served.rows[Sum(rows.given, w) + row]];
 }
 
-// All samples of a batch, worker after worker.
+// All samples of a batch, in worker order.
 inline std::vector<Sample> SamplesOfAll(const GroupPasses& passes, size_t pass, size_t batch) {
   std::vector<Sample> all;
   for (size_t w = 0; w < passes.size(); ++w) {

@@ -1,4 +1,4 @@
-// Passes of several workers whose keys the device collects, beside those of the host.
+// Compares shared passes whose keys the device collects with passes whose keys the host collects.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -21,24 +21,24 @@ GroupPasses OnDevice(uint32_t size, const PassOptions& options, const std::vecto
   return MakeGroupPasses(size, options, samples, start, Collector);
 }
 
-TEST(SharedDeviceKeys, WorkersHaveTheSamplesOfOneInItsOrder) {
+TEST(SharedDeviceKeys, WorkersShareTheSamplesOfASingleWorkerInOrder) {
   const std::vector<Sample> samples = MakeSamples(103);
   for (const uint32_t size : {1u, 2u, 3u}) {
     PassOptions options = SmallPasses(10);
     options.num_epochs = 2;
     ExpectSamePasses(OnDevice(size, options, samples), AllPasses(options, samples));
-    options.max_batches = 25;  // batches over the end of an epoch
+    options.max_batches = 25;  // batches that span the end of an epoch
     options.segments = false;
     ExpectSamePasses(OnDevice(size, options, samples), AllPasses(options, samples));
   }
 }
 
-TEST(SharedDeviceKeys, MoreWorkersThanSamplesOfTheLastBatch) {
+TEST(SharedDeviceKeys, TheLastBatchMayHaveFewerSamplesThanWorkers) {
   const std::vector<Sample> samples = MakeSamples(9);
   ExpectSamePasses(OnDevice(4, SmallPasses(4), samples), AllPasses(SmallPasses(4), samples));
 }
 
-TEST(SharedDeviceKeys, GoOnFromACursorAsOneWorkerWould) {
+TEST(SharedDeviceKeys, ContinueFromACursorLikeASingleWorker) {
   const std::vector<Sample> samples = MakeSamples(100);
   const PassOptions options = SmallPasses(10);
   const PassCursor inside = AllPasses(options, samples)[0].CursorAfter(4);
@@ -46,8 +46,8 @@ TEST(SharedDeviceKeys, GoOnFromACursorAsOneWorkerWould) {
                    AllPasses(options, samples, 1000, inside));
 }
 
-// Cut by what keys and batches take, and shuffled.
-TEST(SharedDeviceKeys, PassesAreThoseOfTheHost) {
+// Passes are shuffled, and cut by the memory of keys and batches.
+TEST(SharedDeviceKeys, PassesMatchThoseOfTheHost) {
   const std::vector<Sample> samples = MakeSamples(400, 100000);
   PassOptions options = SmallPasses(20);
   options.shuffle = true;
@@ -77,9 +77,8 @@ TEST(SharedDeviceKeys, PassesAreThoseOfTheHost) {
   }
 }
 
-// What a worker passes on of a batch are the keys that it adds, and those of one that was dropped
-// come again.
-TEST(SharedDeviceKeys, ABatchAddsWhatNoneBeforeItHad) {
+// A worker forwards only the keys that a batch adds; keys of a dropped batch are added again.
+TEST(SharedDeviceKeys, ABatchAddsOnlyNewKeys) {
   const auto block = [](const std::vector<Key>& keys) {
     SampleBlock samples;
     samples.Reset(1);
@@ -110,10 +109,10 @@ TEST(SharedDeviceKeys, ABatchAddsWhatNoneBeforeItHad) {
   ASSERT_EQ(pass.collected.size(), 1u);
   EXPECT_EQ(std::multiset<Key>(pass.collected[0].keys.begin(), pass.collected[0].keys.end()),
             (std::multiset<Key>{5, 7}));
-  EXPECT_EQ(add({9, 5}), (std::multiset<Key>{5, 9}));  // of another pass
+  EXPECT_EQ(add({9, 5}), (std::multiset<Key>{5, 9}));  // a new pass
 }
 
-TEST(SharedDeviceKeys, OneBatchThatDoesNotFitIsRefusedToAll) {
+TEST(SharedDeviceKeys, ABatchThatDoesNotFitFailsAllWorkers) {
   const std::vector<Sample> samples = MakeSamples(30);
   const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
     PassOptions options = SmallPasses(20);
@@ -144,7 +143,7 @@ void ExpectSegmentsThere(const SparseView& there, SparseBatch here) {
   EXPECT_EQ(Here(there.segment_outputs, here.segment_outputs.size()), here.segment_outputs);
 }
 
-TEST(SharedDeviceKeys, SegmentsAreMadeWhereABatchIsBrought) {
+TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "the host makes those of a CPU";
   const GroupPasses passes = OnDevice(3, SmallPasses(30), MakeSamples(100));
   for (const std::vector<Pass>& own : passes) {
@@ -169,13 +168,13 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhereABatchIsBrought) {
   }
 }
 
-// A step takes memory only where the communicator can wait with a deadline.
-TEST(SharedDeviceKeys, RoomForABatchCountsWhatIsMadeOfIt) {
+// A step may allocate memory only where the communicator can wait with a deadline.
+TEST(SharedDeviceKeys, RoomForABatchIncludesItsSegments) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "a CPU takes no memory";
   const Batch batch = std::move(OnDevice(1, SmallPasses(30), MakeSamples(60))[0][0].batches[0]);
   BatchStage stage(TestDevice());
   EXPECT_FALSE(stage.HasRoom(batch));
-  for (int place = 0; place < 2; ++place) {  // evaluated: nothing is made
+  for (int place = 0; place < 2; ++place) {  // evaluation makes no segments
     ASSERT_TRUE(stage.View(batch, BatchStage::Use::kPredict).ok());
     stage.Release();
   }

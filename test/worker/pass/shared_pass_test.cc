@@ -1,4 +1,4 @@
-// Passes that several workers make side by side, against those of one.
+// Compares passes that several workers share with those of a single worker.
 #include "worker/pass/shared_pass.h"
 
 #include <gmock/gmock.h>
@@ -18,26 +18,26 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(SharedPass, WorkersHaveTheSamplesOfOneInItsOrder) {
+TEST(SharedPass, WorkersShareTheSamplesOfASingleWorkerInOrder) {
   const std::vector<Sample> samples = MakeSamples(103);
   for (const uint32_t size : {1u, 2u, 3u}) {
     PassOptions options = SmallPasses(10);
     options.num_epochs = 2;
     ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
-    options.max_batches = 25;  // batches over the end of an epoch
+    options.max_batches = 25;  // batches that span the end of an epoch
     ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
     options.segments = false;
     ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
   }
 }
 
-TEST(SharedPass, MoreWorkersThanSamplesOfTheLastBatch) {
+TEST(SharedPass, TheLastBatchMayHaveFewerSamplesThanWorkers) {
   const std::vector<Sample> samples = MakeSamples(9);
   const PassOptions options = SmallPasses(4);
   ExpectSamePasses(MakeGroupPasses(4, options, samples), AllPasses(options, samples));
 }
 
-TEST(SharedPass, GoesOnFromACursorAsOneWorkerWould) {
+TEST(SharedPass, ContinuesFromACursorLikeASingleWorker) {
   const std::vector<Sample> samples = MakeSamples(100);
   const PassOptions options = SmallPasses(10);
   const std::vector<Pass> whole = AllPasses(options, samples);
@@ -62,8 +62,8 @@ TEST(SharedPass, EveryKeyHasOneOwner) {
   }
 }
 
-// What the owner's segments say of a batch: places of the rows that it gives, by row.
-TEST(SharedPass, SegmentsOfServedRowsAreTheirPlacesByRow) {
+// The owner's segments for a batch: the places of the rows that it gives, grouped by row.
+TEST(SharedPass, SegmentsOfServedRowsHoldTheirPlacesByRow) {
   const GroupPasses passes = MakeGroupPasses(3, SmallPasses(50), MakeSamples(200, 40));
   for (const auto& own : passes) {
     for (const Batch& batch : own[0].batches) {
@@ -108,10 +108,10 @@ TEST(SharedPass, OccurrencesAreCountedWithTheirSlotAndLabel) {
       }
     }
   }
-  EXPECT_EQ(counted, expected);  // in the order of the data, too
+  EXPECT_EQ(counted, expected);  // also in the order of the data
 }
 
-TEST(SharedPass, KeysOfBatchesAreKeptWhereTheyAreWanted) {
+TEST(SharedPass, KeysOfBatchesAreKeptOnRequest) {
   const std::vector<Sample> samples = MakeSamples(50);
   const GroupPasses passes = MakeGroupPasses(2, SmallPasses(50), samples);
   std::vector<Key> expected, kept;
@@ -126,7 +126,7 @@ TEST(SharedPass, KeysOfBatchesAreKeptWhereTheyAreWanted) {
   EXPECT_EQ(kept, expected);
 }
 
-TEST(SharedPass, PassesEndForAllWithTheSameBatch) {
+TEST(SharedPass, PassesEndAtTheSameBatchOnAllWorkers) {
   const std::vector<Sample> samples = MakeSamples(400, 100000);
   PassOptions options = SmallPasses(20);
   options.byte_budget = 30000;
@@ -146,7 +146,7 @@ TEST(SharedPass, PassesEndForAllWithTheSameBatch) {
   EXPECT_EQ(all, samples);
 }
 
-// How many batches each pass has if no worker may own more than `most` keys, of all inputs.
+// The number of batches of each pass if a worker may own at most `most` keys over all inputs.
 std::vector<size_t> CutsByOwnedKeys(const std::vector<Sample>& samples, size_t batchsize,
                                     uint32_t workers, size_t most) {
   std::vector<std::set<std::pair<size_t, Key>>> owned(workers);
@@ -173,10 +173,10 @@ std::vector<size_t> CutsByOwnedKeys(const std::vector<Sample>& samples, size_t b
   return batches;
 }
 
-// A value takes so much that nothing else counts.
-TEST(SharedPass, APassIsCutWhereAnOwnerHasNoRoomForItsKeys) {
+// Values are so large that only they count towards the memory limit.
+TEST(SharedPass, APassIsCutWhenAnOwnerHasNoRoomForItsKeys) {
   constexpr size_t kValue = 1000000, kMost = 60;
-  // Many keys, of which a batch brings new ones always, and few, which soon all workers have named.
+  // With many keys every batch has new ones; with few, all keys are soon known.
   for (const uint64_t keys : {2000, 110}) {
     const std::vector<Sample> samples = MakeSamples(300, keys);
     for (const uint32_t size : {1u, 2u, 3u}) {
@@ -223,7 +223,7 @@ TEST(SharedPass, TheWorkerWithTheSmallestBudgetDecides) {
   EXPECT_GT(cuts[0].size(), CutsByOwnedKeys(samples, 4, 2, 1000).size());
 }
 
-TEST(SharedPass, AnErrorOfOneReaderIsThatOfAll) {
+TEST(SharedPass, AnErrorOfOneReaderFailsAllWorkers) {
   const std::vector<Sample> samples = MakeSamples(100);
   class BadReader : public ListReader {
    public:
@@ -251,7 +251,7 @@ TEST(SharedPass, AnErrorOfOneReaderIsThatOfAll) {
   }
 }
 
-TEST(SharedPass, OtherDataIsNoticed) {
+TEST(SharedPass, DifferentDataIsDetected) {
   const std::vector<Sample> samples = MakeSamples(100), fewer = MakeSamples(99);
   const auto ends = RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
     PassOptions options = SmallPasses(10);
@@ -269,8 +269,8 @@ TEST(SharedPass, OtherDataIsNoticed) {
   }
 }
 
-// A worker that owns key 7 gives one batch to worker 1, which says `asks` of the rows that it
-// takes. Returns what the owner makes of it.
+// Worker 0 owns key 7 and gives a row of one batch to worker 1, which sends `asks` as its request.
+// Returns the owner's status.
 absl::Status OwnerTold(const std::vector<uint32_t>& asks) {
   Pass pass;
   pass.keys.resize(1);
@@ -292,7 +292,7 @@ absl::Status OwnerTold(const std::vector<uint32_t>& asks) {
   return ends[0];
 }
 
-TEST(SharedPass, RowsAndOccurrencesThatCannotBeAreErrorsOfTheirWorker) {
+TEST(SharedPass, InvalidRowsAndOccurrencesAreBlamedOnTheirSender) {
   EXPECT_TRUE(OwnerTold({0}).ok());
   EXPECT_TRUE(OwnerTold({1, 0, 2, 0, 1}).ok());
   const std::vector<std::pair<std::vector<uint32_t>, const char*>> wrong = {
@@ -305,7 +305,7 @@ TEST(SharedPass, RowsAndOccurrencesThatCannotBeAreErrorsOfTheirWorker) {
       {{1, 0, 0}, "asks for a row that its batch does not hold"},
       {{1, 0, 1, 2}, "counts occurrence 2 of 2"},
       {{1, 0, ~0u, 0}, "sent too little"},
-      {{0, 0}, "asks for rows of more batches than there are"},
+      {{0, 0}, "asks for rows of more batches than exist"},
   };
   for (const auto& [asks, error] : wrong) {
     const absl::Status told = OwnerTold(asks);

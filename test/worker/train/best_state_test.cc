@@ -1,4 +1,4 @@
-// The best epoch's state on disk: whole or not there, beside the one before until that may go.
+// The best epoch's state on disk: complete or absent, next to the previous one until its removal.
 #include "worker/train/best_state.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ class BestStateTest : public testing::Test {
     options.shard_num = 4;
     return options;
   }
-  // Commits rows that tell the pass, and keeps them.
+  // Commits rows that encode the pass, and saves them as the best state.
   void CommitAndSave(PassId pass) {
     const std::vector<Key> keys = TestKeys(10, pass * 100000000);
     const std::vector<float> values = ValuesOf(keys, client_->layout(kDeep).full_floats());
@@ -54,7 +54,7 @@ class BestStateTest : public testing::Test {
   BestState best_{disk_, "/out"};
 };
 
-TEST_F(BestStateTest, ComesBackWithTheRowsAndThePositionOfItsPass) {
+TEST_F(BestStateTest, RestoresTheRowsAndThePositionOfItsPass) {
   CommitAndSave(1);
   const uint64_t rows = Rows();
   CommitAndSave(2);
@@ -66,7 +66,7 @@ TEST_F(BestStateTest, ComesBackWithTheRowsAndThePositionOfItsPass) {
   EXPECT_EQ(client_->committed_pass(), 1u);
 }
 
-TEST_F(BestStateTest, OlderOnesStayUntilTheyMayGo) {
+TEST_F(BestStateTest, OlderStatesStayUntilKeepOnlyRemovesThem) {
   CommitAndSave(1);
   CommitAndSave(2);
   EXPECT_THAT(disk_.List("/out/best").value(), ElementsAre("pass-1", "pass-2"));
@@ -76,7 +76,7 @@ TEST_F(BestStateTest, OlderOnesStayUntilTheyMayGo) {
   EXPECT_FALSE(disk_.Exists("/out/best").value());
 }
 
-TEST_F(BestStateTest, OneThatIsNotThereIsNamedWithTheWayOut) {
+TEST_F(BestStateTest, AMissingStateIsNamedWithTheFix) {
   CommitAndSave(1);
   const absl::Status status = best_.PositionOf(7).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -97,8 +97,8 @@ TEST_F(BestStateTest, AModelIsCopiedWithoutTouchingTheServers) {
   EXPECT_EQ(Rows(), rows);
 }
 
-// After a loss of power in the middle of Save either there is no state or the whole of it.
-TEST_F(BestStateTest, IsWholeOrNotThereAfterALossOfPower) {
+// After a loss of power during Save, the state is either absent or complete.
+TEST_F(BestStateTest, IsCompleteOrAbsentAfterALossOfPower) {
   CommitAndSave(1);
   for (size_t prefix = 0; prefix <= disk_.operation_num(); ++prefix) {
     for (uint64_t seed = 0; seed < 6; ++seed) {

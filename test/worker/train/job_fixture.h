@@ -1,5 +1,5 @@
-// What the tests of the jobs share: a planted data set, a small model with everything that is
-// random or has state (dropout, batch normalization, Adam), and servers in this process.
+// The fixture of job tests: a synthetic data set, a small model with all kinds of randomness and
+// state (dropout, batch normalization, Adam), and servers in this process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace cistern {
 
 inline constexpr uint32_t kSlots = 4;
 
-// A key says by itself whether it clicks, so that a model can learn it: even keys do.
+// Writes synthetic samples that a model can learn: even keys click.
 inline void WriteSamples(const std::string& path, size_t samples, uint64_t key_range,
                          unsigned seed) {
   NormWriterOptions options;
@@ -118,7 +118,7 @@ class JobFixture : public testing::Test {
     return text.str();
   }
 
-  // Trains on `servers` fresh servers and returns the predictions of the test file.
+  // Trains on `servers` new servers and returns the predictions for the test file.
   std::string TrainAndPredict(const ModelConfig& config, uint32_t servers,
                               const std::string& name) {
     EmbeddedFleet fleet(servers);

@@ -17,7 +17,7 @@
 namespace cistern {
 namespace {
 
-TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
+TEST(MetricsLog, WritesOneJsonObjectPerLineAndForwardsEvents) {
   const TempFolder above;
   const std::string folder = above / "metrics/deep";
   int seen = 0;
@@ -57,7 +57,7 @@ TEST(MetricsLog, WritesOneJsonObjectALineAndHandsEventsOn) {
   EXPECT_EQ(seen, 1);
 }
 
-// A run with an evaluation inside its second pass and behind it, which is the end of an epoch.
+// A run with evaluations during its second pass and after it, at the end of an epoch.
 const std::vector<std::tuple<std::string, uint64_t, uint64_t>> kRun = {
     {"train", 5, 0}, {"train", 10, 0}, {"pass", 10, 1}, {"train", 15, 1},
     {"eval", 15, 1}, {"train", 20, 1}, {"eval", 20, 1}, {"pass", 20, 2},
@@ -104,7 +104,7 @@ class MetricsFile : public testing::Test {
   const std::string folder_ = temp_folder_ / "run";
 };
 
-TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
+TEST_F(MetricsFile, ContinuesAfterTheLineOfTheCommit) {
   for (const auto& [pass, kept] : std::map<PassId, size_t>{{0, 0}, {1, 3}, {2, 8}, {3, 11}}) {
     WriteRun();
     auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
@@ -115,7 +115,7 @@ TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
     std::vector<std::string> lines = First(kept);
     lines.push_back(absl::StrCat("resume ", pass * 10, " ", pass));
     EXPECT_EQ(Lines(), lines);
-    // A second time: how the run came back stays, what else came after goes.
+    // A second time: the lines of the resume stay, later lines are removed.
     Write(*log, "train", pass * 10 + 5, pass);
     log = MetricsLog::Create(Disk(), folder_, nullptr).value();
     ASSERT_TRUE(log->StartAt({pass * 10, pass * 100, pass}).ok());
@@ -124,9 +124,9 @@ TEST_F(MetricsFile, GoesOnBehindTheLineOfTheCommit) {
   }
 }
 
-TEST_F(MetricsFile, SaysWhetherTheCommitHasItsLine) {
+TEST_F(MetricsFile, ReportsWhetherTheCommitHasItsLine) {
   WriteRun();
-  // The process ended between the commit of pass 2 and its line, while it wrote something.
+  // The process ended after the commit of pass 2, while it wrote the commit's line.
   std::filesystem::path path = folder_ + "/metrics.jsonl";
   std::string text;
   std::ifstream file(path);
@@ -141,7 +141,7 @@ TEST_F(MetricsFile, SaysWhetherTheCommitHasItsLine) {
   EXPECT_EQ(Lines(), First(7));
 }
 
-TEST_F(MetricsFile, ARunThatIsOverLosesOnlyItsLastLine) {
+TEST_F(MetricsFile, AFinishedRunLosesOnlyItsLastLine) {
   WriteRun();
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
   auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
@@ -149,7 +149,7 @@ TEST_F(MetricsFile, ARunThatIsOverLosesOnlyItsLastLine) {
   EXPECT_EQ(Lines(), First(kRun.size() - 1));
 }
 
-TEST_F(MetricsFile, RatesAndTimesCountFromWhereTheRunGoesOn) {
+TEST_F(MetricsFile, RatesAndTimesCountFromTheResume) {
   WriteRun();
   double rate = -1;
   auto log = MetricsLog::Create(Disk(), folder_, [&](const Progress& p) {
@@ -157,18 +157,18 @@ TEST_F(MetricsFile, RatesAndTimesCountFromWhereTheRunGoesOn) {
              }).value();
   ASSERT_TRUE(log->StartAt({20, 200, 2}).ok());
   Write(*log, "train", 20, 2);
-  EXPECT_EQ(rate, 0);  // no sample since
+  EXPECT_EQ(rate, 0);  // no samples since the resume
 }
 
-TEST(MetricsLog, AnOutputFolderThatCannotBeMadeIsRefusedWithItsName) {
+TEST(MetricsLog, AnErrorNamesAnOutputFolderThatCannotBeCreated) {
   const auto log = MetricsLog::Create(Disk(), "/proc/no/such", nullptr);
   ASSERT_FALSE(log.ok());
   EXPECT_NE(std::string(log.status().message()).find("/proc/no/such"), std::string::npos);
 }
 
-// Each call of the disk fails once: the run is told before its first line, or goes on without
-// lines.
-TEST(MetricsLog, ADiskThatFailsDoesNotEndTheRun) {
+// Each file system call fails once: either the log reports the error before its first line, or the
+// run continues without lines.
+TEST(MetricsLog, AFailingDiskDoesNotEndTheRun) {
   for (const Fault fault : {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite}) {
     for (uint64_t call = 1, hits = 1; hits > 0; ++call) {
       SCOPED_TRACE(call);

@@ -1,5 +1,5 @@
-// Models that a worker writes, on a disk that fails and on one that loses power: while one replaces
-// another, there is a whole model at every moment.
+// Model folders on a failing disk and on a disk that loses power: while one model replaces another,
+// a complete model exists at all times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using Loss = MemoryFileSystem::Loss;
 
 constexpr char kModel[] = "out/model";
 
-// The pass of the model in `folder`, every byte of which was read; 0 if it is not whole.
+// The pass of the model in `folder`, after reading every byte of it; 0 if it is incomplete.
 PassId WholePass(FileSystem& files, const std::string& folder) {
   const auto parts = ReadParts(files, folder);
   if (!parts.ok()) return 0;
@@ -67,7 +67,7 @@ class ReplacedModel : public testing::Test {
   std::unique_ptr<MemoryFileSystem> old_disk_;
 };
 
-TEST_F(ReplacedModel, IsThereWholeAfterAnyCrash) {
+TEST_F(ReplacedModel, IsCompleteAfterAnyCrash) {
   const auto files = OldDisk();
   ASSERT_TRUE(SaveModel(*files, *client_, kModel).ok());
   for (const Loss loss : {Loss::kKill, Loss::kOrdered, Loss::kWeak}) {
@@ -85,7 +85,7 @@ TEST_F(ReplacedModel, IsThereWholeAfterAnyCrash) {
   }
 }
 
-TEST_F(ReplacedModel, AnyFailedCallLeavesOneAndTheNextSaveSucceeds) {
+TEST_F(ReplacedModel, AnyFailedCallLeavesACompleteModelAndTheNextSaveSucceeds) {
   for (const Fault fault : {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite}) {
     uint64_t n = 1;
     for (;; ++n) {

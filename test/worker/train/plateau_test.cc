@@ -19,19 +19,19 @@ TEST(Plateau, FirstEpochIsTheBest) {
   EXPECT_EQ(plateau.scale(), 1.0);
 }
 
-TEST(Plateau, NoGainLowersTheLearningRateAndTwoInARowStop) {
+TEST(Plateau, NoGainLowersTheLearningRateAndTwoInARowStopTraining) {
   Plateau plateau(PublishedRule());
   EXPECT_TRUE(plateau.Observe(0.80));
   EXPECT_FALSE(plateau.Observe(0.79));
   EXPECT_DOUBLE_EQ(plateau.scale(), 0.1);
   EXPECT_FALSE(plateau.should_stop());
-  EXPECT_FALSE(plateau.Observe(0.80));  // equal is no gain
+  EXPECT_FALSE(plateau.Observe(0.80));  // an equal value is not a gain
   EXPECT_DOUBLE_EQ(plateau.scale(), 0.01);
   EXPECT_TRUE(plateau.should_stop());
   EXPECT_EQ(plateau.best(), 0.80);
 }
 
-TEST(Plateau, AGainStartsTheCountAgainAndKeepsTheLoweredRate) {
+TEST(Plateau, AGainResetsTheCountAndKeepsTheLoweredRate) {
   Plateau plateau(PublishedRule());
   plateau.Observe(0.80);
   plateau.Observe(0.79);

@@ -1,4 +1,4 @@
-// A position as text and back, and what a run that goes on may change.
+// Formatting and parsing of positions, and the settings that a resumed run may change.
 #include "worker/train/position.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
-// Every field has a value of its own.
+// A position whose fields all have distinct values.
 Position FullPosition() {
   Position p;
   p.steps_before = 1;
@@ -47,7 +47,7 @@ Position FullPosition() {
   return p;
 }
 
-TEST(Position, ComesBackAsItWas) {
+TEST(Position, SurvivesARoundTrip) {
   for (const Position& position : {Position(), FullPosition()}) {
     const auto parsed = ParsePosition(FormatPosition(position));
     ASSERT_TRUE(parsed.ok()) << parsed.status();
@@ -80,19 +80,19 @@ std::string ErrorOfText(const std::string& text) {
   return std::string(parsed.status().message());
 }
 
-TEST(Position, RefusesWhatIsNoPosition) {
+TEST(Position, RefusesTextThatIsNotAPosition) {
   EXPECT_THAT(ErrorOfText(""), HasSubstr("not a JSON object"));
   EXPECT_THAT(ErrorOfText("[1]"), HasSubstr("not a JSON object"));
-  EXPECT_THAT(ErrorOfText("{}"), HasSubstr("'format' is not there"));
+  EXPECT_THAT(ErrorOfText("{}"), HasSubstr("'format' is not present"));
   EXPECT_THAT(ErrorOfText("{\"format\": 2}"),
               HasSubstr("has format 2; this version reads format 1"));
 }
 
-// Removes, replaces and adds fields, in the object and in those below it.
+// Removes, replaces and adds fields, in the object and in its nested objects.
 TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
   const Json whole = Json::parse(FormatPosition(FullPosition()));
   const Json::json_pointer kMetrics("/score/metrics");
-  // Than the format: absent where there is nothing to say.
+  // Fields added after the format: omitted when empty.
   const std::set<std::string> kYounger = {"metrics", "skipped_steps", "loss_scale", "good_steps"};
   int fields = 0;
   const std::function<void(const Json::json_pointer&)> spoil = [&](const Json::json_pointer& at) {
@@ -103,7 +103,7 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
       if (at != Json::json_pointer("/config") && !may_be_absent) {
         Json cut = whole;
         cut[at].erase(item.key());
-        EXPECT_THAT(ErrorOfText(cut.dump()), HasSubstr(item.key() + "' is not there"));
+        EXPECT_THAT(ErrorOfText(cut.dump()), HasSubstr(item.key() + "' is not present"));
       }
       for (const Json& other : {Json(-1), Json("x"), Json::array(), Json(true)}) {
         Json changed = whole;
@@ -126,8 +126,8 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
   EXPECT_GT(fields, 40);
 }
 
-// What an older version wrote, which knew no other metrics, and what it can read.
-TEST(Position, HoldsOtherMetricsOnlyWhereThereAreSome) {
+// Older versions know no other metrics; their positions can be read, and they can read this one.
+TEST(Position, HoldsOtherMetricsOnlyIfAnyExist) {
   Position position = FullPosition();
   EXPECT_NE(FormatPosition(position).find("\"metrics\":{\"ne\":0.5,\"copc\":null,"),
             std::string::npos);
@@ -144,7 +144,7 @@ std::string Difference(const std::vector<std::string>& overrides) {
   return std::string(status.message());
 }
 
-TEST(Position, GoesOnUnderOtherLimitsAndReports) {
+TEST(Position, AllowsAResumeWithOtherLimitsAndReports) {
   EXPECT_EQ(Difference({}), "");
   EXPECT_EQ(Difference({"solver.max_iter=12345", "solver.display=3", "solver.eval_interval=77",
                         "solver.snapshot=5", "layers.0.eval_source=elsewhere",
@@ -154,9 +154,9 @@ TEST(Position, GoesOnUnderOtherLimitsAndReports) {
             "");
 }
 
-TEST(Position, NamesWhatIsNotTheSameTraining) {
+TEST(Position, NamesTheFirstDifferenceInTraining) {
   EXPECT_THAT(Difference({"solver.batchsize=99"}),
-              HasSubstr("model.json: solver.batchsize is 99, but the run to go on from has 8"));
+              HasSubstr("model.json: solver.batchsize is 99, but the run to resume has 8"));
   EXPECT_THAT(Difference({"solver.seed=8"}), HasSubstr("solver.seed is 8"));
   EXPECT_THAT(Difference({"layers.0.source=other.txt"}), HasSubstr("\"other.txt\""));
   EXPECT_THAT(Difference({"layers.fc1.fc_param.num_output=3"}),
@@ -166,7 +166,7 @@ TEST(Position, NamesWhatIsNotTheSameTraining) {
               HasSubstr("learning_rate is 0.5"));
 }
 
-TEST(RunLimits, SayWhetherARunThatEndedGoesOn) {
+TEST(RunLimits, DecideWhetherAFinishedRunContinues) {
   const RunLimits epochs{0, 5, 2, 1.0};
   EXPECT_FALSE(epochs.AllowsMoreThan(epochs));
   EXPECT_FALSE((RunLimits{0, 4, 2, 1.0}).AllowsMoreThan(epochs));

@@ -1,4 +1,4 @@
-// What a job does when its servers are lost, and when it gives up.
+// A job's recovery from lost servers, and when it gives up.
 #include <gmock/gmock.h>
 
 #include "test/worker/train/resume_fixture.h"
@@ -10,12 +10,12 @@ using testing::HasSubstr;
 
 class Replay : public Resume {};
 
-TEST_F(Replay, ALossBeforeItsFirstCommitTakesARunBackToItsOwnBeginning) {
+TEST_F(Replay, ALossBeforeTheFirstCommitRestartsTheRunFromItsStart) {
   const ModelConfig config = CutConfig({"solver.num_epochs=1", "solver.snapshot=0"});
   Scene scene(folder_ + "/run"), calm(folder_ + "/calm");
   auto client = scene.Client(), calm_client = calm.Client();
   for (int run = 0; run < 2; ++run) {
-    // The second run begins on the rows of the first.
+    // The second run starts with the rows of the first.
     ASSERT_TRUE(Train(config, *calm_client, calm.Options()).ok());
     if (run == 1) {
       scene.trouble.At(20, [&](size_t, uint64_t since) {
@@ -29,7 +29,7 @@ TEST_F(Replay, ALossBeforeItsFirstCommitTakesARunBackToItsOwnBeginning) {
   EXPECT_EQ(DigestsOf(*client), DigestsOf(*calm_client));
 }
 
-TEST_F(Replay, AnotherWriterIsNotFought) {
+TEST_F(Replay, TheJobYieldsToAnotherWriter) {
   const ModelConfig config = CutConfig({"solver.num_epochs=3"});
   Scene scene(folder_ + "/run");
   auto client = scene.Client();
@@ -47,7 +47,7 @@ TEST_F(Replay, AnotherWriterIsNotFought) {
   EXPECT_TRUE(taken);
 }
 
-TEST_F(Replay, ServersThatStayAwayEndTheJobAfterTheLimit) {
+TEST_F(Replay, ServersThatStayDownEndTheJobAfterTheLimit) {
   Scene scene(folder_ + "/run");
   auto client = scene.Client();
   scene.trouble.At(60, [](size_t, uint64_t) { return absl::UnavailableError("dead"); });
@@ -58,7 +58,7 @@ TEST_F(Replay, ServersThatStayAwayEndTheJobAfterTheLimit) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the servers did not come back"));
 }
 
-TEST_F(Replay, TheLogSaysWhatWasLostAndFromWhereTheRunWentOn) {
+TEST_F(Replay, TheLogReportsTheLossAndThePassOfTheResume) {
   Scene scene(folder_ + "/run");
   auto client = scene.Client();
   std::vector<std::string> events;
@@ -66,7 +66,7 @@ TEST_F(Replay, TheLogSaysWhatWasLostAndFromWhereTheRunWentOn) {
   options.progress = [&](const Progress& p) {
     if (!p.message.empty()) events.push_back(absl::StrCat(p.event, ": ", p.message));
   };
-  // While the third pass is pushed.
+  // The loss occurs while the third pass is pushed.
   bool armed = false, lost = false;
   for (size_t rank = 0; rank < 2; ++rank) {
     scene.fleet->address(rank).before = [&, rank](const char* method) -> absl::Status {
@@ -80,7 +80,7 @@ TEST_F(Replay, TheLogSaysWhatWasLostAndFromWhereTheRunWentOn) {
   EXPECT_EQ(summary->recoveries, 1u);
   ASSERT_EQ(events.size(), 2u);
   EXPECT_THAT(events[0], HasSubstr("lost: pass 3: server 1"));
-  EXPECT_THAT(events[1], HasSubstr("recover: trains again from pass 3"));
+  EXPECT_THAT(events[1], HasSubstr("recover: training again from pass 3"));
   std::istringstream file(ReadWhole(*scene.disk, scene.out + "/metrics.jsonl", 1 << 20).value());
   std::vector<std::string> recovers;
   for (std::string text; std::getline(file, text);) {

@@ -1,4 +1,4 @@
-// Runs that something happens to, on durable servers in this process and a disk in memory.
+// Runs with injected failures, on durable servers in this process and a disk in memory.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace cistern {
 
-// Everything that a run leaves behind, but for times.
+// All results of a run except times.
 struct Outcome {
   std::vector<uint64_t> digests;   // of all tables
   std::vector<std::string> lines;  // of metrics.jsonl
@@ -27,10 +27,10 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-// Something that happens to the servers of a fleet at their n-th call, from any client.
+// Injects a failure into the servers of a fleet at their n-th call from any client.
 class Trouble {
  public:
-  // happen: what the call of `rank` gets; called at the n-th call and all that follow.
+  // happen: returns the status of a call of `rank`; runs for the n-th and all later calls.
   using Happen = std::function<absl::Status(size_t rank, uint64_t calls_since)>;
 
   void Watch(RestartableFleet& fleet) {
@@ -55,7 +55,7 @@ class Trouble {
   Happen happen_;
 };
 
-// Servers, the disk of servers and worker, and the folder OUT of a run.
+// The servers of a run, the disk of servers and worker, and the run's output folder.
 struct Scene {
   explicit Scene(const std::string& out_dir, std::unique_ptr<MemoryFileSystem> found = nullptr)
       : out(out_dir),
@@ -92,11 +92,11 @@ class Resume : public JobFixture {
  protected:
   void SetUp() override {
     JobFixture::SetUp();
-    WriteSamples(folder_ + "/train.norm", 1000, 100, 1);  // 15 batches and a short one
+    WriteSamples(folder_ + "/train.norm", 1000, 100, 1);  // 15 full batches and a short one
     WriteSamples(folder_ + "/test.norm", 300, 100, 2);
   }
 
-  // Passes of 5 batches, and what ends an epoch; a snapshot after some.
+  // Passes of 5 batches, the last of an epoch shorter; a snapshot after some of them.
   ModelConfig CutConfig(std::vector<std::string> more = {}) {
     std::vector<std::string> overrides = {"solver.batchsize=64", "solver.snapshot=5",
                                           "solver.snapshot_prefix=" + folder_ + "/files/a",
@@ -105,7 +105,7 @@ class Resume : public JobFixture {
     return Config(overrides);
   }
 
-  // Lines as a run has them that nothing happened to.
+  // The log lines of a run without those of failures and without times.
   static std::vector<std::string> LinesOf(const Scene& scene) {
     std::vector<std::string> lines;
     std::istringstream file(
@@ -142,7 +142,7 @@ class Resume : public JobFixture {
             client.committed_pass()};
   }
 
-  // A run that nothing happens to; `calls`: how many its servers got.
+  // A run without failures. calls: receives the number of calls to its servers.
   Outcome Undisturbed(const ModelConfig& config, uint64_t* calls = nullptr) {
     Scene scene(folder_ + "/undisturbed", DiskWithFiles());
     auto client = scene.Client();
@@ -152,7 +152,7 @@ class Resume : public JobFixture {
     return summary.ok() ? OutcomeOf(config, *client, scene, *summary) : Outcome();
   }
 
-  // The worker dies at its n-th call; another one resumes.
+  // The worker dies at its n-th call; a new one resumes.
   void ExpectResumes(const ModelConfig& config, const Outcome& expected, uint64_t call) {
     SCOPED_TRACE(absl::StrCat("the worker dies at call ", call));
     Scene scene(folder_ + "/killed", DiskWithFiles());
@@ -170,7 +170,7 @@ class Resume : public JobFixture {
     resumed_ += summary->resumed_from ? 1 : 0;
   }
 
-  // A server loses its memory at the n-th call, and is away for the next `away` ones.
+  // A server loses its memory at the n-th call, and is down for the next `away` calls.
   void ExpectRecovers(const ModelConfig& config, const Outcome& expected, uint64_t call,
                       uint64_t away) {
     SCOPED_TRACE(absl::StrCat("a server dies at call ", call, ", for ", away, " calls"));
@@ -192,19 +192,19 @@ class Resume : public JobFixture {
     recoveries_ += summary->recoveries;
   }
 
-  // Both, at every `step`-th call of the run.
+  // Tests both failures at every `step`-th call of the run.
   void ExpectGoesOnFromAnywhere(const ModelConfig& config, uint64_t step) {
     uint64_t calls = 0;
     const Outcome expected = Undisturbed(config, &calls);
     ASSERT_GT(calls, 50u);
-    // The first calls say hello, and the last ones may come too late to matter.
+    // The first calls are Hello, and the last ones may be too late to matter.
     for (uint64_t call = 10; call + 20 < calls; call += step) {
       ExpectResumes(config, expected, call);
       ExpectRecovers(config, expected, call, call % 3 == 0 ? 5 : 0);
       if (HasFailure()) return;
     }
-    // A server that dies between passes is not missed, and a worker that dies in its first pass has
-    // nothing to go on from.
+    // A server that dies between passes needs no recovery, and a worker that dies in its first pass
+    // has no commit to resume from.
     EXPECT_GT(resumed_, 3u);
     EXPECT_GT(recoveries_, 3u);
   }
@@ -219,7 +219,7 @@ class Resume : public JobFixture {
   uint64_t resumed_ = 0, recoveries_ = 0;
 };
 
-// A rate that is too large: the fifth epoch is the best, and after the seventh patience ends.
+// The learning rate is too large: the fifth epoch is the best, and patience ends after the seventh.
 inline const std::vector<std::string> kBestOfSeven = {"solver.num_epochs=10",
                                                       "solver.snapshot=0",
                                                       "cistern.eval_every_epoch=true",

@@ -1,4 +1,4 @@
-// When a run goes on: interrupts, limits, other settings, nothing to go on from.
+// Rules of resuming: after interrupts, under other limits or settings, and without a commit.
 #include <gmock/gmock.h>
 
 #include "test/worker/train/resume_fixture.h"
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 class ResumeRules : public Resume {};
 
-TEST_F(ResumeRules, ARunThatIsInterruptedAgainAndAgainIsTheRunThatItWouldHaveBeen) {
+TEST_F(ResumeRules, RepeatedInterruptsDoNotChangeTheResultOfARun) {
   for (const char* shuffle : {"cistern.shuffle=false", "cistern.shuffle=true"}) {
     const ModelConfig config = CutConfig({"solver.num_epochs=2", "solver.snapshot=0", shuffle});
     Outcome expected = Undisturbed(config);
@@ -64,7 +64,7 @@ TEST_F(ResumeRules, AnInterruptLeavesTheBestEpochInTheModelAndTheLastStepOnTheSe
   EXPECT_EQ(outcome.names, expected.names);
 }
 
-TEST_F(ResumeRules, ARunThatIsOverGoesOnUnderALargerLimitOnly) {
+TEST_F(ResumeRules, AFinishedRunContinuesOnlyUnderALargerLimit) {
   for (const bool best : {false, true}) {
     const std::vector<std::string> more =
         best ? std::vector<std::string>{"cistern.eval_every_epoch=true", "cistern.keep_best=true",
@@ -76,7 +76,8 @@ TEST_F(ResumeRules, ARunThatIsOverGoesOnUnderALargerLimitOnly) {
       return CutConfig(overrides);
     };
     const Outcome four = Undisturbed(config(4)), six = Undisturbed(config(6));
-    EXPECT_EQ(four.pass < 16, best);  // an epoch is four passes: it came back to an earlier one
+    EXPECT_EQ(four.pass < 16,
+              best);  // an epoch has four passes: the run returned to an earlier one
     Scene scene(folder_ + "/over");
     auto client = scene.Client();
     ASSERT_TRUE(Train(config(4), *client, scene.Options()).ok());
@@ -95,7 +96,7 @@ TEST_F(ResumeRules, ARunThatIsOverGoesOnUnderALargerLimitOnly) {
   }
 }
 
-TEST_F(ResumeRules, RefusesAnotherTrainingAndSaysWhatDiffers) {
+TEST_F(ResumeRules, AnotherTrainingIsRefusedWithTheDifference) {
   Scene scene(folder_ + "/run");
   auto client = scene.Client();
   ASSERT_TRUE(Train(CutConfig({"solver.num_epochs=1"}), *client, scene.Options()).ok());
@@ -108,7 +109,7 @@ TEST_F(ResumeRules, RefusesAnotherTrainingAndSaysWhatDiffers) {
   EXPECT_EQ(LinesOf(scene), lines);
 }
 
-TEST_F(ResumeRules, BeginsAtTheBeginningWhereNothingIsCommitted) {
+TEST_F(ResumeRules, ARunWithoutACommitStartsFromTheBeginning) {
   const ModelConfig config = CutConfig({"solver.num_epochs=1"});
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/run");
@@ -122,11 +123,11 @@ TEST_F(ResumeRules, BeginsAtTheBeginningWhereNothingIsCommitted) {
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_FALSE(summary->resumed_from.has_value());
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_THAT(said[0], HasSubstr("begins at the beginning"));
+  EXPECT_THAT(said[0], HasSubstr("starting from the beginning"));
   EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
 }
 
-TEST_F(ResumeRules, NeedsServersThatKeepTheirCommits) {
+TEST_F(ResumeRules, ResumeRequiresDurableServers) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
   JobOptions options = Options("memory");
@@ -136,7 +137,7 @@ TEST_F(ResumeRules, NeedsServersThatKeepTheirCommits) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("nothing to resume"));
 }
 
-TEST_F(ResumeRules, WithoutItARunStartsItsDataAnewAndItsStepsCountOn) {
+TEST_F(ResumeRules, WithoutResumeDataRestartsAndStepsContinue) {
   const ModelConfig config = CutConfig({"solver.num_epochs=1"});
   Scene scene(folder_ + "/run");
   auto client = scene.Client();

@@ -1,5 +1,5 @@
-// Runs that are killed, or lose a server or the power anywhere, and go on: what comes out is the
-// same, bit for bit, as of a run that nothing happened to.
+// Runs that are killed, or lose a server or power at any point, and resume: their results are
+// bitwise identical to those of an undisturbed run.
 #include <gmock/gmock.h>
 
 #include "test/worker/train/resume_fixture.h"
@@ -7,24 +7,24 @@
 namespace cistern {
 namespace {
 
-TEST_F(Resume, GoesOnFromAnywhere) {
+TEST_F(Resume, WorksFromAnyPoint) {
   ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=2"}), 7);
 }
 
-TEST_F(Resume, GoesOnFromAnywhereShuffledAroundTheData) {
+TEST_F(Resume, WorksFromAnyPointOfShuffledEndlessData) {
   ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=0", "solver.max_iter=37",
                                       "cistern.shuffle=true", "solver.eval_interval=7"}),
                            11);
 }
 
-TEST_F(Resume, GoesOnFromAnywhereWithFewerCommits) {
-  // An epoch is a pass here, and snapshots would be commits.
+TEST_F(Resume, WorksFromAnyPointWithFewerCommits) {
+  // Here an epoch is one pass. Snapshots are off, because they would force commits.
   ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=8", "solver.snapshot=0",
                                       "cistern.commit_every=3", "cistern.shuffle=true"}),
                            7);
 }
 
-TEST_F(Resume, GoesOnFromAnywhereToTheBestEpoch) {
+TEST_F(Resume, WorksFromAnyPointToTheBestEpoch) {
   const ModelConfig config = CutConfig(kBestOfSeven);
   const Outcome outcome = Undisturbed(config);
   EXPECT_EQ(outcome.iterations, 7u * 16);
@@ -32,22 +32,22 @@ TEST_F(Resume, GoesOnFromAnywhereToTheBestEpoch) {
   ExpectGoesOnFromAnywhere(config, 3);
 }
 
-// Rows that have missed steps when the run is cut, with a learning rate that changes; the best
-// epoch is saved with what its rows missed made up.
-TEST_F(Resume, GoesOnFromAnywhereWithGlobalUpdates) {
+// Rows have deferred updates when the run is interrupted, and the learning rate changes; the best
+// epoch is saved with its deferred updates applied.
+TEST_F(Resume, WorksFromAnyPointWithGlobalUpdates) {
   std::vector<std::string> overrides = kBestOfSeven;
   overrides.push_back("optimizer.update_type=Global");
   overrides.push_back("cistern.plateau_factor=0.5");
   ExpectGoesOnFromAnywhere(CutConfig(overrides), 13);
 }
 
-TEST_F(Resume, GoesOnFromAnywhereWithLazyGlobalUpdates) {
+TEST_F(Resume, WorksFromAnyPointWithLazyGlobalUpdates) {
   ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=2", "optimizer.update_type=LazyGlobal"}),
                            17);
 }
 
-// Server 0 has taken the first claims, and was restarted without tables since; server 1 has not.
-TEST_F(Resume, GoesOnAfterAFirstClaimThatWasCutOff) {
+// Server 0 grants the first claims and then restarts without tables; server 1 grants none of them.
+TEST_F(Resume, WorksAfterAnInterruptedFirstClaim) {
   const ModelConfig config = CutConfig();
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/cut", DiskWithFiles());
@@ -64,9 +64,8 @@ TEST_F(Resume, GoesOnAfterAFirstClaimThatWasCutOff) {
   EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
 }
 
-// Servers and worker lose their power at once. (Lines of metrics.jsonl that were written just
-// before may be gone with it.)
-TEST_F(Resume, GoesOnAfterALossOfPower) {
+// Servers and worker lose power at the same time. (The last lines of metrics.jsonl may be lost.)
+TEST_F(Resume, WorksAfterALossOfPower) {
   using Loss = MemoryFileSystem::Loss;
   const ModelConfig config = CutConfig(kBestOfSeven);
   const Outcome expected = Undisturbed(config);
@@ -87,8 +86,8 @@ TEST_F(Resume, GoesOnAfterALossOfPower) {
   }
 }
 
-// Their rows are a commit of their own, which is there once or not at all.
-TEST_F(Resume, StartsFromModelFilesOnceWhateverHappens) {
+// The rows of the model files are a commit of their own, made at most once.
+TEST_F(Resume, ImportsModelFilesAtMostOnce) {
   Scene source(folder_ + "/source");
   auto client = source.Client();
   const std::vector<std::string> by_iterations = {"solver.num_epochs=0", "solver.max_iter=10"};

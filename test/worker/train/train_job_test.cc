@@ -1,4 +1,4 @@
-// The jobs end to end, on servers in this process.
+// End-to-end tests of the jobs, on servers in this process.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class TrainJob : public JobFixture {};
 
-TEST_F(TrainJob, LearnsARuleThatTheKeysTell) {
+TEST_F(TrainJob, LearnsARuleThatKeysDetermine) {
   EmbeddedFleet fleet(2);
   auto client = Connect(fleet);
   const auto summary = Train(Config({"solver.num_epochs=12"}), *client, Options("learn"));
@@ -40,7 +40,7 @@ TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
   auto client = Connect(fleet);
   const auto whole = Train(config, *client, Options("whole"));
   ASSERT_TRUE(whole.ok());
-  EXPECT_EQ(whole->passes, 3u);  // one an epoch
+  EXPECT_EQ(whole->passes, 3u);  // one per epoch
   const std::string expected = Predictions(config, *client, "whole");
 
   WriteSamples(folder_ + "/train.norm", 40000, 30000, 3);
@@ -55,12 +55,12 @@ TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
   EXPECT_NE(large, expected);
 }
 
-TEST_F(TrainJob, RowsThatMakeUpStepsCountOnOverASecondRun) {
+TEST_F(TrainJob, DeferredUpdatesContinueInASecondRun) {
   const ModelConfig config =
       Config({"optimizer.update_type=Global", "solver.num_epochs=0", "solver.max_iter=20"});
   EmbeddedFleet fleet(2);
   for (const uint64_t steps : {20u, 40u}) {
-    auto client = Connect(fleet);  // another process: it learns from the servers
+    auto client = Connect(fleet);  // like a new process: reads the clock from the servers
     const auto summary = Train(config, *client, Options("run"));
     ASSERT_TRUE(summary.ok()) << summary.status();
     EXPECT_EQ(summary->iterations, 20u);
@@ -83,7 +83,7 @@ TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
   }
 }
 
-TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
+TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedWithTheDifference) {
   TrainAndPredict(Config(), 1, "small");
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
@@ -94,7 +94,7 @@ TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedByName) {
   EXPECT_NE(std::string(status.message()).find("dim"), std::string::npos) << status;
 }
 
-// What a file of a saved model becomes whose lines are `change`d, with sizes and hashes to match.
+// Changes the lines of a file of a saved model, and updates sizes and hashes to match.
 using Lines = std::vector<std::string>;
 absl::Status Rewrite(const std::string& model, const std::function<void(Lines*)>& change) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(Disk(), model));
@@ -116,7 +116,7 @@ absl::Status Rewrite(const std::string& model, const std::function<void(Lines*)>
   return WritePart(Disk(), model, part);
 }
 
-TEST_F(TrainJob, ARowThatIsWrongInASavedModelIsNamed) {
+TEST_F(TrainJob, AWrongRowInASavedModelIsNamed) {
   TrainAndPredict(Config(), 1, "saved");
   const std::string model = folder_ + "/saved/model";
   std::string key;
@@ -132,15 +132,15 @@ TEST_F(TrainJob, ARowThatIsWrongInASavedModelIsNamed) {
     lines->push_back(lines->front());
   });
   EXPECT_THAT(twice, HasSubstr(absl::StrCat(model, "/deep/part-000-00007: line ")));
-  EXPECT_THAT(twice, HasSubstr(absl::StrCat("key ", key, " is there for the second time")));
+  EXPECT_THAT(twice, HasSubstr(absl::StrCat("key ", key, " occurs for the second time")));
   const std::string elsewhere = refusal([](Lines* lines) {
     lines->pop_back();
     lines->front() = absl::StrCat("8", lines->front().substr(lines->front().find(' ')));
   });
-  EXPECT_THAT(elsewhere, HasSubstr("line 1: key 8 is of shard 8 and the file of 7"));
+  EXPECT_THAT(elsewhere, HasSubstr("line 1: key 8 belongs to shard 8, but the file to 7"));
 }
 
-TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {
+TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedOnRequest) {
   const std::string trained = TrainAndPredict(Config(), 2, "adam");
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
@@ -153,8 +153,8 @@ TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedWhereThatIsAskedFor) {
   EXPECT_EQ(trained, Predictions(other, *client, "sgd"));
 }
 
-// The first dense layer grows with the embedding, so the dense parameters of the files do not fit.
-TEST_F(TrainJob, AModelOfAnotherDimKeepsItsRowsAndStartsItsDenseParametersAnew) {
+// The first dense layer depends on dim, so the dense parameters of the files do not fit.
+TEST_F(TrainJob, AModelOfAnotherDimKeepsItsRowsAndResetsItsDenseParameters) {
   TrainAndPredict(Config(), 2, "narrow");
   const std::string model = folder_ + "/narrow/model";
   const ModelConfig wide = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
@@ -174,7 +174,7 @@ TEST_F(TrainJob, AModelOfAnotherDimKeepsItsRowsAndStartsItsDenseParametersAnew) 
   EXPECT_TRUE(client->PullDense(0, dense.data()).ok());
 }
 
-TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {
+TEST_F(TrainJob, EvaluationDuringAPassSeesTheRowsInTraining) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
   const ModelConfig config =
@@ -187,7 +187,7 @@ TEST_F(TrainJob, EvaluationInTheMiddleOfAPassSeesTheRowsInTraining) {
               1e-12);
 }
 
-// Evaluation data of several passes; the file is taken away after the first evaluation.
+// Evaluation data of several passes; the test removes the file after the first evaluation.
 TEST_F(TrainJob, CachedEvaluationDataIsReadOnce) {
   WriteSamples(folder_ + "/large.norm", 6000, 5000, 3);
   for (const bool cached : {false, true}) {
@@ -231,7 +231,7 @@ TEST_F(TrainJob, AFewCachedBatchesChangeNoScore) {
   EXPECT_EQ(scores[2], scores[0]);
 }
 
-TEST_F(TrainJob, KeysThatNobodyTrainedReadTheDefaultRowAndAreCounted) {
+TEST_F(TrainJob, UntrainedKeysReadTheDefaultRowAndAreCounted) {
   EmbeddedFleet fleet(2);
   auto client = Connect(fleet);
   const ModelConfig config = Config();
@@ -243,10 +243,10 @@ TEST_F(TrainJob, KeysThatNobodyTrainedReadTheDefaultRowAndAreCounted) {
   EXPECT_EQ(summary->samples, 50u);
 }
 
-TEST_F(TrainJob, TheBestEpochIsWhatStays) {
+TEST_F(TrainJob, KeepsTheBestEpoch) {
   EmbeddedFleet fleet(2);
   auto client = Connect(fleet);
-  // A learning rate that is far too large makes later epochs worse than some earlier one.
+  // A far too large learning rate makes later epochs worse than an earlier one.
   const ModelConfig config =
       Config({"solver.num_epochs=40", "optimizer.adam_hparam.learning_rate=0.05",
               "cistern.eval_every_epoch=true", "cistern.keep_best=true", "cistern.patience=2"});
@@ -262,7 +262,7 @@ TEST_F(TrainJob, TheBestEpochIsWhatStays) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/best/best"));
 }
 
-TEST_F(TrainJob, AnInterruptCommitsWhatWasTrained) {
+TEST_F(TrainJob, AnInterruptCommitsTheTrainingSoFar) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
   std::atomic<bool> interrupted{false};
@@ -276,7 +276,7 @@ TEST_F(TrainJob, AnInterruptCommitsWhatWasTrained) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/interrupt/model"));
 }
 
-TEST_F(TrainJob, MaxIterGoesAroundTheDataAndAucStops) {
+TEST_F(TrainJob, MaxIterRepeatsTheDataAndAucStops) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
   const auto summary =

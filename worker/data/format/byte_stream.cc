@@ -22,11 +22,11 @@ absl::StatusOr<std::unique_ptr<ByteStream>> ByteStream::Open(const std::string& 
   CISTERN_ASSIGN_OR_RETURN(OpenedFile file, OpenFile(path));
   std::unique_ptr<ByteStream> stream(new ByteStream(path, std::move(file.fd)));
   const int fd = stream->file_.get();
-  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // the kernel reads ahead while we parse
+  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // so that the kernel reads ahead
   return stream;
 }
 
-// By steps: a corrupt count may ask for much more than the source has.
+// Grows in steps, because a corrupt count can request far more bytes than the source has.
 void ByteStream::Grow(size_t most) {
   buffer_.resize(std::min(most, std::max(4 * buffer_.size(), kFirstBytes)));
 }

@@ -1,4 +1,4 @@
-// A file or standard input, read forward through one bounded buffer.
+// Reads a file or standard input sequentially through one bounded buffer.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace cistern {
 
-// Bytes [offset(), offset() + available()) of the source lie contiguously at data(). Fill asks for
-// more of them, Consume drops those at the front. The buffer grows only as far as a caller's Fill
-// asks and the source gives, so a caller that bounds its records bounds the memory.
+// Bytes [offset(), offset() + available()) of the source are contiguous at data(). Fill reads more
+// bytes, Consume drops bytes at the front. The buffer grows only as far as a Fill requests and the
+// source provides, so a caller that bounds its records bounds the memory.
 //
 // Threads: one at a time.
 class ByteStream {
  public:
   static constexpr size_t kBufferBytes = size_t{1} << 20;
 
-  // path: a regular file, or "-" for standard input, which may be anything. kNotFound,
-  // kPermissionDenied and the like name it; kInvalidArgument: another kind of file.
+  // path: a regular file, or "-" for standard input of any kind. kNotFound, kPermissionDenied and
+  // similar errors name the path; kInvalidArgument: not a regular file.
   static absl::StatusOr<std::unique_ptr<ByteStream>> Open(const std::string& path);
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  // Makes at least `n` bytes available, or all that are left where the source has fewer.
+  // Makes at least `n` bytes available, or all remaining bytes if the source has fewer.
   absl::Status Fill(size_t n);
   void Consume(size_t n) {
     begin_ += n;
@@ -36,7 +36,7 @@ class ByteStream {
   const char* data() const { return buffer_.data() + begin_; }
   size_t available() const { return end_ - begin_; }
   uint64_t offset() const { return offset_; }
-  // Nothing lies behind the available bytes. Known only after a Fill that found the end.
+  // Whether no bytes follow the available ones. Known only after a Fill that reached the end.
   bool at_end() const { return at_end_; }
   const std::string& path() const { return path_; }
 
@@ -44,14 +44,14 @@ class ByteStream {
   ByteStream(std::string path, FileDescriptor file)
       : path_(std::move(path)), file_(std::move(file)) {}
 
-  // To `most` bytes at most.
+  // Grows the buffer, to at most `most` bytes.
   void Grow(size_t most);
 
   std::string path_;
-  FileDescriptor file_;         // not open: standard input
-  std::vector<char> buffer_;    // small at first: many files are small, or opened for a look
-  size_t begin_ = 0, end_ = 0;  // of the available bytes inside buffer_
-  bool filled_ = false;         // the last reading found as much as the buffer took
+  FileDescriptor file_;         // not open for standard input
+  std::vector<char> buffer_;    // small at first: many files are small or only probed
+  size_t begin_ = 0, end_ = 0;  // of the available bytes in buffer_
+  bool filled_ = false;         // the last Fill filled the whole buffer
   uint64_t offset_ = 0;
   bool at_end_ = false;
 };

@@ -1,4 +1,4 @@
-// What a data set's samples have to hold beyond their format, checked as they are read.
+// A reader that checks conditions beyond the file format on every sample.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace cistern {
 
-// Another reader's samples, up to the first that FindBad names: that one is kOutOfRange, with its
-// file and record, and no part of it is appended.
+// Passes on another reader's samples. The first sample that FindBad returns is kOutOfRange, with
+// its file and record, and no part of it is appended.
 //
 // Threads: one at a time.
 class CheckedReader : public SampleReader {
@@ -38,17 +38,17 @@ class CheckedReader : public SampleReader {
 
  protected:
   struct BadSample {
-    size_t sample;    // of the block
-    std::string why;  // what it holds, and the cure
+    size_t sample;    // index in the block
+    std::string why;  // the bad value and the fix
   };
 
   explicit CheckedReader(std::unique_ptr<SampleReader> reader) : reader_(std::move(reader)) {}
-  // The first bad one of the block's samples from `begin` on.
+  // The first bad sample of the block, starting at `begin`.
   virtual std::optional<BadSample> FindBad(const SampleBlock& block, size_t begin) const = 0;
 
  private:
   const std::unique_ptr<SampleReader> reader_;
-  uint64_t samples_ = 0;  // before the next one
+  uint64_t samples_ = 0;  // read or skipped so far
 };
 
 }  // namespace cistern

@@ -14,20 +14,20 @@ enum class DataFormat { kNorm, kRaw, kParquet };
 
 // As in a model's Data layer.
 const char* FormatName(DataFormat format);
-// The format of that name, in whichever case; kNorm for any other word.
+// The format with this name, ignoring case; kNorm for any other word.
 DataFormat FormatOfName(absl::string_view name);
 
-// What a label may be.
+// The values that a label may have.
 enum class LabelRule {
   kAny,                // a finite number
   kProbability,        // in [0, 1]
-  kProbabilityOrNone,  // or below -0.5: there is none
+  kProbabilityOrNone,  // in [0, 1], or below -0.5 for a missing label
 };
 
-// What a model says about its data. Fields that a format does not know are not looked at.
+// The data options of a model. Fields that do not apply to the format are ignored.
 struct DataSetOptions {
   DataFormat format = DataFormat::kNorm;
-  std::string source;  // a file list or a data file, or several of either with commas
+  std::string source;  // a file list, a data file, or several of either, comma-separated
   SampleShape shape;
   NormCheck check = NormCheck::kNone;         // Norm
   bool wide_keys = false;                     // Norm
@@ -35,12 +35,12 @@ struct DataSetOptions {
   bool float_label_dense = false;             // Raw
   uint64_t num_samples = 0;                   // Raw; 0: all
   std::vector<uint64_t> slot_sizes;           // Raw, Parquet
-  // Keyset files (keyset.h) that must hold every key between them; none: nobody looks.
+  // Keyset files (keyset.h) that must hold every key between them; empty: no check.
   std::vector<std::string> keysets;
   LabelRule labels = LabelRule::kAny;
 };
 
-// Errors are those of OpenNorm, OpenRaw and OpenParquet, of OpenWithKeyset and OpenWithLabels.
+// Errors: as OpenNorm, OpenRaw, OpenParquet, OpenWithKeyset and OpenWithLabels.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options);
 
 }  // namespace cistern

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors' UTF-8
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors write it
 
 constexpr size_t kListBytesMax = size_t{64} << 20;
 
@@ -27,8 +27,8 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// A list is text that begins with a number. Data files have zero bytes among their first (Norm,
-// Raw) or begin with letters (Parquet).
+// A list is text that begins with a number. Data files have zero bytes near the start (Norm, Raw)
+// or begin with letters (Parquet).
 bool LooksLikeList(absl::string_view begin) {
   absl::ConsumePrefix(&begin, kByteOrderMark);
   if (begin.find('\0') != absl::string_view::npos) return false;
@@ -36,7 +36,7 @@ bool LooksLikeList(absl::string_view begin) {
   return !begin.empty() && absl::ascii_isdigit(begin[0]);
 }
 
-// Where `name`, found in the list of `folder`, stands; empty if nowhere.
+// The path of `name` from a list in `folder`; empty if no such file exists.
 std::string Resolve(const fs::path& folder, const std::string& name) {
   const fs::path path(name);
   if (path.is_absolute()) return Exists(path) ? name : "";
@@ -65,18 +65,18 @@ absl::Status AppendList(const std::string& list, absl::string_view text,
     std::string path = Resolve(fs::path(list).parent_path(), name);
     if (path.empty()) {
       const absl::Status opened = OpenFile(name).status();
-      if (absl::IsInvalidArgument(opened)) {  // it is more than not there: too long, for one
+      if (absl::IsInvalidArgument(opened)) {  // not only missing: the name is too long, or so
         return AddContext(opened, absl::StrCat(list, ": line ", i + 1));
       }
       return absl::NotFoundError(
           absl::StrCat(list, ": line ", i + 1, ": no file '", name,
-                       "', neither from the current directory nor from the list's folder"));
+                       "' in the current directory or in the list's folder"));
     }
     paths->push_back(std::move(path));
   }
   if (found == count) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(list, ": line 1 says ", count, " files, but ", found,
-                                          " paths follow: make them agree"));
+  return absl::DataLossError(absl::StrCat(list, ": line 1 declares ", count, " files, but ", found,
+                                          " paths follow: correct the number"));
 }
 
 absl::Status AppendSource(const std::string& source, std::vector<std::string>* paths) {
@@ -92,7 +92,7 @@ absl::Status AppendSource(const std::string& source, std::vector<std::string>* p
   }
   CISTERN_RETURN_IF_ERROR(stream->Fill(kListBytesMax));
   if (!stream->at_end()) {
-    return absl::DataLossError(absl::StrCat(source, ": longer than a file list may be (64 MiB)"));
+    return absl::DataLossError(absl::StrCat(source, ": too long for a file list (64 MiB)"));
   }
   return AppendList(source, {stream->data(), stream->available()}, paths);
 }
@@ -101,14 +101,14 @@ absl::Status AppendSource(const std::string& source, std::vector<std::string>* p
 
 absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source) {
   std::vector<std::string> paths;
-  // A comma may also be part of a name.
+  // A file name can contain a comma.
   const std::vector<std::string> sources =
       Exists(source) ? std::vector<std::string>{source} : absl::StrSplit(source, ',');
   for (const std::string& one : sources) {
     const std::string name(absl::StripAsciiWhitespace(one));
     if (name.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("data source '", source, "' holds an empty name"));
+          absl::StrCat("data source '", source, "' contains an empty name"));
     }
     CISTERN_RETURN_IF_ERROR(AppendSource(name, &paths));
   }
@@ -127,16 +127,16 @@ std::string BinaryHint(absl::string_view begin) {
   const auto begins_with = [&](absl::string_view bytes) {
     return begin.substr(0, bytes.size()) == bytes;
   };
-  if (begins_with("\x1f\x8b")) return "; it is packed by gzip: unpack it";
-  if (begins_with("\x28\xb5\x2f\xfd")) return "; it is packed by zstd: unpack it";
+  if (begins_with("\x1f\x8b")) return "; it is compressed with gzip: decompress it";
+  if (begins_with("\x28\xb5\x2f\xfd")) return "; it is compressed with zstd: decompress it";
   if (begins_with("\xfd"
                   "7zXZ"))
-    return "; it is packed by xz: unpack it";
-  if (begins_with("BZh")) return "; it is packed by bzip2: unpack it";
+    return "; it is compressed with xz: decompress it";
+  if (begins_with("BZh")) return "; it is compressed with bzip2: decompress it";
   if (begins_with("PK\x03\x04")) return "; it is a zip archive: unpack it";
   if (begins_with("PAR1")) return "; it is a Parquet file: set \"format\": \"Parquet\"";
   if (begins_with("\xff\xfe") || begins_with("\xfe\xff")) {
-    return "; it may be text of UTF-16: save it as UTF-8";
+    return "; it may be UTF-16 text: save it as UTF-8";
   }
   return "";
 }
@@ -149,9 +149,9 @@ std::string KindHint(absl::string_view begin) {
            absl::ascii_isspace(static_cast<unsigned char>(c));
   });
   if (!is_text) return "";
-  return "; it is text: line 1 of a file list is the number of files, and cistern data convert "
+  return "; it is text: line 1 of a file list is the number of files; cistern data convert "
          "reads "
-         "csv, tsv, libsvm and Criteo's lines";
+         "csv, tsv, libsvm and Criteo text";
 }
 
 absl::Status WriteFileList(FileSystem& files, const std::string& path,

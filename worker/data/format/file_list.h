@@ -1,4 +1,4 @@
-// HugeCTR's file list: line 1 is the number of files, then one path a line.
+// HugeCTR's file list: line 1 is the number of files, then one path per line.
 #pragma once
 
 #include <string>
@@ -10,29 +10,29 @@
 
 namespace cistern {
 
-// Names the data files of `source`, in order. A source is a file list or a data file, or several of
+// Returns the data files of `source`, in order. A source is a file list, a data file, or several of
 // either, separated by commas.
 //
-// A relative path of a list counts from the current directory, as in HugeCTR, and where nothing
-// stands there, from the list's folder. A bare name counts from the list's folder first, so that a
-// folder with its list can be moved.
+// A relative path in a list is resolved against the current directory, as in HugeCTR, and if no
+// file exists there, against the list's folder. A bare name is resolved against the list's folder
+// first, so that a folder can be moved together with its list.
 //
-// kNotFound: no such list, or no such file (with list and line); kDataLoss: a count that does not
-// agree with the paths that follow; kInvalidArgument: an empty source.
+// kNotFound: the list or a file in it does not exist (names list and line); kDataLoss: the count
+// differs from the number of paths that follow; kInvalidArgument: an empty source.
 absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source);
 
-// `source` and what its lists name: the files that a reader of it opens. Errors are left to that
-// reader.
+// Returns all files that a reader of `source` opens: the source itself, and the files in its lists.
+// Ignores errors; the reader reports them.
 std::vector<std::string> FilesOfSource(const std::string& source);
 
-// What a file that is no data file may be, from its first bytes: "; it is packed by gzip: unpack
-// it", to be put behind an error; "" where they say nothing.
+// Guesses from its first bytes what a file is that is not a data file: "; it is compressed with
+// gzip: decompress it", to append to an error message; "" if the bytes give no hint.
 std::string KindHint(absl::string_view begin);
-// The same for what is not even text of one byte a character.
+// The same for binary files and UTF-16 text only.
 std::string BinaryHint(absl::string_view begin);
 
-// Writes a list of `names`, usually bare names of files beside it, at `path`; complete or not at
-// all.
+// Writes a file list of `names` to `path`, atomically. Names are usually bare names of files in the
+// same folder.
 absl::Status WriteFileList(FileSystem& files, const std::string& path,
                            const std::vector<std::string>& names);
 

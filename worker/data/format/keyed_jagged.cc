@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-// Fills what follows from keys, stride and lengths.
+// Computes the offsets and per-key fields from keys, stride and lengths.
 void FillOffsets(KeyedJagged* batch) {
   batch->offsets.assign(1, 0);
   batch->length_per_key.clear();
@@ -65,11 +65,12 @@ KeyedJagged MakeKeyedJagged(const SampleBlock& block) {
 absl::StatusOr<MultiHot> MultiHot::Create(const MultiHotOptions& options,
                                           std::vector<uint64_t> num_embeddings) {
   if (options.size == 0) {
-    return absl::InvalidArgumentError("multi_hot_size is 0: a value becomes at least itself");
+    return absl::InvalidArgumentError("multi_hot_size is 0: it must be at least 1");
   }
   for (size_t feature = 0; feature < num_embeddings.size(); ++feature) {
     if (num_embeddings[feature] > 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("feature ", feature, " has a table of no rows"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("feature ", feature, " has a table without rows"));
   }
   return MultiHot(options, std::move(num_embeddings));
 }

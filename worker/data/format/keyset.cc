@@ -18,13 +18,13 @@ namespace {
 
 constexpr size_t kSamplesPerBlock = 4096;
 
-// Where a key stands in the data.
+// The position of a key in the data.
 struct Place {
   uint64_t sample = 0;
   size_t input = 0, slot = 0;
 };
 
-// Calls visit(key, place) for every key of the inputs that count, and returns the samples.
+// Calls visit(key, place) for every key of the selected inputs. Returns the number of samples.
 absl::StatusOr<uint64_t> VisitKeys(const KeysetOptions& options,
                                    const std::function<absl::Status(Key, const Place&)>& visit) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(options.data));
@@ -51,7 +51,7 @@ absl::StatusOr<uint64_t> VisitKeys(const KeysetOptions& options,
 
 constexpr size_t kKeysAtFirst = size_t{1} << 20;
 
-// Keys of a keyset file, and whether the data have them.
+// The keys of a keyset file, and whether each occurs in the data.
 using Keyset = absl::flat_hash_map<Key, bool>;
 
 absl::StatusOr<Keyset> ReadKeyset(const std::string& path, bool wide, KeysetSummary* summary) {
@@ -64,15 +64,15 @@ absl::StatusOr<Keyset> ReadKeyset(const std::string& path, bool wide, KeysetSumm
                      "-byte keys: it is cut short, or its keys have another width (--key-bits)"));
   }
   Keyset keys;
-  // A file may be long and say little (holes read as key 0): the table grows with its keys.
+  // A long file can hold few keys (holes read as key 0), so the table grows with the keys.
   keys.reserve(std::min(size / width, kKeysAtFirst));
   for (size_t at = 0; at < size; at += width) {
     Key key = 0;
     std::memcpy(&key, file->bytes().data() + at, width);
     if (key >= reserved) {
-      return absl::DataLossError(
-          absl::StrCat(path, ": key ", at / width, " is ", static_cast<int64_t>(key),
-                       ", the reserved key or a negative one: is the width of keys right?"));
+      return absl::DataLossError(absl::StrCat(
+          path, ": key ", at / width, " is ", static_cast<int64_t>(key),
+          ", the reserved key or a negative number: check the key width (--key-bits)"));
     }
     if (!keys.emplace(key, false).second) ++summary->duplicates;
   }
@@ -106,10 +106,9 @@ class KeysetReader : public CheckedReader {
 
  private:
   std::string Refusal(Key key, size_t input, size_t slot) const {
-    return absl::StrCat(
-        "slot ", slot, " of input ", input, ": key ", key, " is not in the keyset ",
-        absl::StrJoin(data_.keysets, ", "),
-        ": write it anew from these data (cistern data keyset), or train without it");
+    return absl::StrCat("slot ", slot, " of input ", input, ": key ", key, " is not in the keyset ",
+                        absl::StrJoin(data_.keysets, ", "),
+                        ": rewrite it from this data (cistern data keyset), or train without it");
   }
 
   const DataSetOptions data_;
@@ -141,9 +140,9 @@ absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions
           seen.emplace(key, true);
           return absl::OkStatus();
         }
-        return absl::OutOfRangeError(
-            absl::StrCat("sample ", place.sample, ", slot ", place.slot, " of input ", place.input,
-                         ": key ", key, " does not fit 4 bytes: write 8 (--key-bits 64)"));
+        return absl::OutOfRangeError(absl::StrCat(
+            "sample ", place.sample, ", slot ", place.slot, " of input ", place.input, ": key ",
+            key, " does not fit 4 bytes: write 8-byte keys (--key-bits 64)"));
       }));
   std::vector<Key> keys;
   keys.reserve(seen.size());
@@ -166,10 +165,10 @@ absl::StatusOr<KeysetSummary> CheckKeyset(const KeysetOptions& options, const st
       summary.samples, VisitKeys(options, [&](Key key, const Place& place) {
         const auto it = keys.find(key);
         if (it == keys.end()) {
-          return absl::OutOfRangeError(
-              absl::StrCat(path, " misses key ", key, ", which sample ", place.sample, " of ",
-                           options.data.source, " has in slot ", place.slot, " of input ",
-                           place.input, ": write the keyset anew from these data"));
+          return absl::OutOfRangeError(absl::StrCat(
+              path, " lacks key ", key, ", which sample ", place.sample, " of ",
+              options.data.source, " has in slot ", place.slot, " of input ", place.input,
+              ": rewrite the keyset from this data (cistern data keyset)"));
         }
         summary.keys += !it->second;
         it->second = true;

@@ -30,10 +30,10 @@ class LabelReader : public CheckedReader {
 
   std::string Refusal(float label, size_t number) const {
     return absl::StrCat(
-        "label ", number, " is ", label, ", and a cross entropy takes labels in [0, 1]",
-        may_be_missing_ ? ", and -1 for none" : "",
-        ": make it 0 or 1 (cistern data convert --label-threshold does), or see whether the "
-        "model's label_dim, dense_dim and float_label_dense are those of the data");
+        "label ", number, " is ", label, ", but a cross entropy takes labels in [0, 1]",
+        may_be_missing_ ? ", or -1 for none" : "",
+        ": make it 0 or 1 (cistern data convert --label-threshold), or check that the model's "
+        "label_dim, dense_dim and float_label_dense match the data");
   }
 
   const size_t label_dim_;

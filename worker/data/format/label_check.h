@@ -1,4 +1,4 @@
-// What labels may be, for the losses that ask for it.
+// Checks labels against the range that the model's losses require.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace cistern {
 
-// Labels below this are none at all, where labels may be missing (HugeCTR's MultiCrossEntropyLoss).
+// Where labels may be missing (HugeCTR's MultiCrossEntropyLoss), a value below this means no label.
 inline constexpr float kNoLabelBelow = -0.5f;
 
-// `reader`, but refusing a label that data.labels does not allow: kOutOfRange with file, record,
-// label and cure. A cross entropy takes a label for the probability of a click: with 2 or 5 (stars,
-// counts, an id in the label's place) it has no least value, and trains without a word to weights
-// that mean nothing.
+// Wraps `reader` and refuses labels that data.labels does not allow: kOutOfRange names file,
+// record, label and the fix. A cross entropy treats a label as the probability of a click. With a
+// label of 2 or 5 (stars, counts, an id in the wrong column) the loss has no minimum, and training
+// silently produces meaningless weights.
 std::unique_ptr<SampleReader> OpenWithLabels(std::unique_ptr<SampleReader> reader,
                                              const DataSetOptions& data);
 

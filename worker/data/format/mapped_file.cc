@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
   if (begin == MAP_FAILED) return ErrnoStatus(errno, "map", path);
   file->begin_ = static_cast<const char*>(begin);
   file->size_ = opened.bytes;
-  madvise(begin, file->size_, MADV_SEQUENTIAL);  // a hint: it may be refused
+  madvise(begin, file->size_, MADV_SEQUENTIAL);  // a hint; errors do not matter
   return file;
 }
 

@@ -1,4 +1,4 @@
-// A file as memory.
+// A read-only memory mapping of a file.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,13 @@
 
 namespace cistern {
 
-// The pages are read by the system when they are touched. A file that shrinks while it is mapped
-// would stop the process at the first touch of what is gone, so readers ask StillWhole now and
-// then.
+// The system reads the pages on first access. If the file shrinks while it is mapped, an access
+// beyond its new end kills the process (SIGBUS), so readers call StillWhole now and then.
 //
 // Threads: any.
 class MappedFile {
  public:
-  // kNotFound and the like name the path; kInvalidArgument: not a regular file.
+  // kNotFound and similar errors name the path; kInvalidArgument: not a regular file.
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -27,7 +26,7 @@ class MappedFile {
 
   absl::string_view bytes() const { return {begin_, size_}; }
   const std::string& path() const { return path_; }
-  // kDataLoss if the file has become shorter since Open.
+  // kDataLoss if the file has shrunk since Open.
   absl::Status StillWhole() const;
 
  private:

@@ -20,12 +20,12 @@ const char* Name(NormCheck check) {
   return check == NormCheck::kSum ? "Sum" : "None";
 }
 
-// Exponent bits all set: NaN or infinite.
+// NaN and infinity have all exponent bits set.
 bool IsFinite(const char* bytes) {
   return (Load<uint32_t>(bytes) & 0x7F800000u) != 0x7F800000u;
 }
 
-// Position of the first of `count` floats that is NaN or infinite; `count` if none is.
+// Index of the first NaN or infinity among `count` floats; `count` if all are finite.
 size_t FindNotFinite(const char* bytes, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!IsFinite(bytes + i * sizeof(float))) return i;
@@ -71,7 +71,7 @@ absl::StatusOr<NormFile::Begin> NormFile::ReadBegin(ByteStream& stream) {
   std::memcpy(&begin.header, stream.data() + (sum ? 4 : 0), kSize);
   if (sum && ByteSum(stream.data() + 4, kSize) != static_cast<uint8_t>(stream.data()[4 + kSize])) {
     return absl::DataLossError(absl::StrCat(
-        stream.path(), ": the header does not have its check sum: the file is corrupt"));
+        stream.path(), ": the checksum of the header does not match: the file is corrupt"));
   }
   if (begin.header.error_check != (sum ? 1 : 0) || !IsPlausible(begin.header)) {
     return absl::DataLossError(absl::StrCat(
@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<NormFile>> NormFile::Open(const std::string& path
 absl::Status NormFile::CheckHeader(const Begin& begin) const {
   if (begin.check != options_.check) {
     return absl::InvalidArgumentError(absl::StrCat(
-        stream_->path(), " is written with check ", Name(begin.check), ", but the data layer says ",
+        stream_->path(), " has check ", Name(begin.check), ", but the data layer specifies ",
         Name(options_.check), ": set \"check\": \"", Name(begin.check), "\" there"));
   }
   const SampleShape& shape = options_.shape;
@@ -123,7 +123,7 @@ absl::Status NormFile::CheckHeader(const Begin& begin) const {
       stream_->path(), " holds samples of ",
       ShapeText(header_.label_dim, header_.dense_dim, header_.slot_num), ", but the model expects ",
       ShapeText(shape.label_dim, shape.dense_dim, static_cast<int64_t>(slot_num_)),
-      ": in the data layer, mend ", keys.substr(2)));
+      ": in the data layer, correct ", keys.substr(2)));
 }
 
 absl::StatusOr<size_t> NormFile::Read(size_t max_samples, SampleBlock* block) {
@@ -182,7 +182,7 @@ absl::Status NormFile::ReadPlain(SampleBlock* block) {
     if (stream_->at_end()) {
       return absl::DataLossError(absl::StrCat(
           "the file is cut short: it ends at byte ", stream_->offset() + stream_->available(),
-          ", inside ", place_, "; its header promises ", header_.number_of_records, " records"));
+          ", inside ", place_, "; its header declares ", header_.number_of_records, " records"));
     }
     CutBack(block->size, keys_before_, block);
     want = wanted_;
@@ -193,7 +193,7 @@ absl::Status NormFile::ReadSummed(SampleBlock* block) {
   const auto cut_short = [this](absl::string_view where) {
     return absl::DataLossError(absl::StrCat(
         "the file is cut short: it ends at byte ", stream_->offset() + stream_->available(), ", ",
-        where, "; its header promises ", header_.number_of_records, " records"));
+        where, "; its header declares ", header_.number_of_records, " records"));
   };
   CISTERN_RETURN_IF_ERROR(stream_->Fill(4));
   if (stream_->available() < 4) return cut_short("before the record's length");
@@ -211,7 +211,7 @@ absl::Status NormFile::ReadSummed(SampleBlock* block) {
   const char* payload = stream_->data() + 4;
   const int sum = ByteSum(payload, size), promised = static_cast<uint8_t>(payload[size]);
   if (sum != promised) {
-    return absl::DataLossError(absl::StrCat("its bytes sum up to ", sum, ", its check byte says ",
+    return absl::DataLossError(absl::StrCat("its bytes sum to ", sum, ", but its check byte is ",
                                             promised, ": the file is corrupt"));
   }
   const char* next = payload;
@@ -298,7 +298,7 @@ NormFile::Step NormFile::ParseColumn(size_t input, const char** place, const cha
         bad_ = absl::OutOfRangeError(absl::StrCat(
             "slot ", slot, " of input ", input, ": key ", k, " is ",
             key == kReserved ? "the reserved key " : "negative: ", static_cast<int64_t>(key),
-            "; keys lie in [0, ", kReserved - 1, "]"));
+            "; keys must be in [0, ", kReserved - 1, "]"));
         return Step::kBad;
       }
       column->keys.push_back(key);
@@ -319,11 +319,12 @@ NormFile::Step NormFile::Refuse(size_t input, size_t slot, int32_t nnz, uint32_t
   } else if (max_keys == 0) {
     why = ", more than a record can hold";
   } else {
-    why = absl::StrCat(", but of the ", max_keys, " a sample may hold in this input ", left,
-                       " are left: raise sparse[", input, "].max_feature_num_per_sample");
+    why = absl::StrCat(", but only ", left, " of the ", max_keys,
+                       " that a sample may hold in this input are left: raise sparse[", input,
+                       "].max_feature_num_per_sample");
   }
   bad_ = absl::OutOfRangeError(
-      absl::StrCat("slot ", slot, " of input ", input, " says ", nnz, " keys", why));
+      absl::StrCat("slot ", slot, " of input ", input, " declares ", nnz, " keys", why));
   return Step::kBad;
 }
 
@@ -342,7 +343,7 @@ absl::Status NormFile::CheckEnd() {
   if (stream_->available() == 0) return absl::OkStatus();
   return AddContext(absl::DataLossError(absl::StrCat(
                         "bytes follow the last of the ", header_.number_of_records,
-                        " records that the header promises, at byte ", stream_->offset(),
+                        " records that the header declares, at byte ", stream_->offset(),
                         ": the file is corrupt or does not fit the model", WidthHint())),
                     stream_->path());
 }
@@ -363,7 +364,7 @@ std::string NormFile::WidthHint() const {
   SampleBlock block;
   block.Reset(options_.shape.slot_nums.size());
   if (!(*file)->Read(kRecords, &block).ok()) return "";
-  return absl::StrCat(" (its records make sense with ", other.wide_keys ? 8 : 4,
+  return absl::StrCat(" (its records are valid with ", other.wide_keys ? 8 : 4,
                       "-byte keys: is solver.input_key_type ", other.wide_keys ? "I64" : "I32",
                       "?)");
 }

@@ -1,4 +1,4 @@
-// One Norm file, read record by record and refused where it is not what it says.
+// Reads one Norm file record by record and checks every field.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,21 @@ namespace cistern {
 // Threads: one at a time.
 class NormFile {
  public:
-  // Opens `path` and checks its header against options.check and options.shape; options.source is
-  // not used. Errors are those of OpenNorm.
+  // Opens `path` and checks its header against options.check and options.shape; ignores
+  // options.source. Errors: as OpenNorm.
   static absl::StatusOr<std::unique_ptr<NormFile>> Open(const std::string& path,
                                                         const NormOptions& options);
 
-  // Reads the header of a file of either check, without comparing it with anything. kDataLoss if
-  // it is not a Norm file's.
+  // Reads the header of a file with either check, without comparing it with a shape. kDataLoss if
+  // this is not a Norm header.
   struct Begin {
     NormCheck check = NormCheck::kNone;
     NormHeader header;
   };
   static absl::StatusOr<Begin> ReadBegin(ByteStream& stream);
 
-  // Appends up to `max_samples` samples to `block`; 0 at the end of the file, which must come right
-  // after the last record. Errors are those of SampleReader::Read.
+  // Appends up to `max_samples` samples to `block`; 0 at the end of the file. kDataLoss if bytes
+  // follow the last record. Other errors: as SampleReader::Read.
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block);
 
   const NormHeader& header() const { return header_; }
@@ -39,12 +39,12 @@ class NormFile {
   NormFile(std::unique_ptr<ByteStream> stream, const NormOptions& options);
   absl::Status CheckHeader(const Begin& begin) const;
 
-  // Appends one record to `block`, whole or not at all.
+  // Appends one record to `block`, or on error nothing.
   absl::Status ReadRecord(SampleBlock* block);
   absl::Status ReadPlain(SampleBlock* block);
   absl::Status ReadSummed(SampleBlock* block);
-  // Parses a sample that begins at `begin`; `next` is set to what follows it. kNeedMore: the bytes
-  // end inside the sample; wanted_ says how many there must be, place_ where. kBad: bad_ says why.
+  // Parses the sample at `begin` and sets `next` to the byte after it. kNeedMore: the bytes end
+  // inside the sample, in the part place_; it needs at least wanted_ bytes. kBad: see bad_.
   template <bool kWide>
   Step Parse(const char* begin, const char* end, SampleBlock* block, const char** next);
   Step ParseSample(const char* begin, const char* end, SampleBlock* block, const char** next);
@@ -56,8 +56,8 @@ class NormFile {
   void CutBack(size_t size, const std::vector<size_t>& keys, SampleBlock* block) const;
 
   absl::Status CheckEnd();
-  // Puts file and record before `status`, and a hint behind it where the bytes make sense with keys
-  // of the other width.
+  // Prefixes `status` with file and record, and appends a hint if the bytes are valid with keys of
+  // the other width.
   absl::Status Explain(const absl::Status& status) const;
   std::string WidthHint() const;
 
@@ -65,8 +65,8 @@ class NormFile {
   NormOptions options_;
   NormHeader header_;
   size_t slot_num_ = 0;
-  size_t record_min_ = 0, record_max_ = 0;  // bytes a sample may take
-  int64_t record_ = 0;                      // the next one, from 0
+  size_t record_min_ = 0, record_max_ = 0;  // bounds of a sample's size in bytes
+  int64_t record_ = 0;                      // the next record, from 0
   bool hints_ = true;
 
   const char* parse_begin_ = nullptr;

@@ -6,10 +6,10 @@
 //   sample  = float label[label_dim], float dense[dense_dim], then for each slot
 //             int32 nnz, nnz keys (uint32, or int64 where input_key_type is I64)
 //
-// Under check None both lie there as they are. Under check Sum each of them, the header too, is
-// wrapped: int32 length of the payload, payload, one byte that is the sum of the payload's bytes
-// modulo 256. slot_num is the sum over all sparse inputs; slots follow in the inputs' order. The
-// width of keys is not written anywhere.
+// With check None, header and samples are stored as they are. With check Sum, the header and every
+// sample are wrapped: int32 length of the payload, the payload, and one byte that is the sum of the
+// payload's bytes modulo 256. slot_num is the sum over all sparse inputs; slots follow in the order
+// of the inputs. The file does not record the width of its keys.
 #pragma once
 
 #include <bit>
@@ -32,7 +32,7 @@ struct NormHeader {
 };
 static_assert(sizeof(NormHeader) == 64);
 
-// Larger records are refused, so that a corrupt length cannot ask for all memory.
+// Larger records are refused, so that a corrupt length cannot exhaust memory.
 inline constexpr size_t kNormRecordBytesMax = size_t{64} << 20;
 
 // Sum of bytes modulo 256.
@@ -43,7 +43,7 @@ inline uint8_t ByteSum(const char* bytes, size_t size) {
   return sum;
 }
 
-// Slots of all inputs.
+// Number of slots over all inputs.
 inline uint64_t SlotNum(const SampleShape& shape) {
   uint64_t slots = 0;
   for (uint32_t slot_num : shape.slot_nums) slots += slot_num;

@@ -1,4 +1,4 @@
-// OpenNorm: the files of a source, one after the other.
+// OpenNorm: reads the files of a source in order.
 #include <algorithm>
 
 #include "common/base/check.h"
@@ -9,12 +9,12 @@
 namespace cistern {
 namespace {
 
-// How many samples the default Skip reads at once.
+// Number of samples that the default Skip reads at once.
 constexpr uint64_t kSkipSamples = 4096;
 
 class NormReader : public SampleReader {
  public:
-  // A file of the data set, and the samples that its header promises.
+  // A file of the data set, and the number of samples in its header.
   struct File {
     std::string path;
     uint64_t samples = 0;
@@ -38,7 +38,7 @@ class NormReader : public SampleReader {
 
   std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
 
-  // Whole files are not opened: their headers were read when the data set was.
+  // Skips whole files without opening them: OpenNorm has read their headers.
   absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
     uint64_t done = 0;
     while (file_ == nullptr && next_ < files_.size() &&
@@ -52,7 +52,7 @@ class NormReader : public SampleReader {
  private:
   const NormOptions options_;
   const std::vector<File> files_;
-  size_t next_ = 0;  // of files_
+  size_t next_ = 0;  // index in files_
   std::unique_ptr<NormFile> file_;
 };
 

@@ -31,7 +31,7 @@ absl::Status NormSetWriter::AppendAll(absl::Span<const SampleBlock> blocks, Thre
   std::vector<Records> records(blocks.size());
   pool.ParallelFor(blocks.size(), [&](size_t i) { records[i] = Encode(blocks[i]); });
   for (size_t i = 0; i < blocks.size(); ++i) {
-    // Written record by record, what is wrong is told with its file and place.
+    // On error, appends record by record: that error names file and record.
     CISTERN_RETURN_IF_ERROR(records[i].status.ok() ? AppendRecords(records[i]) : Append(blocks[i]));
   }
   return absl::OkStatus();

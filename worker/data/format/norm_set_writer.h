@@ -12,8 +12,8 @@
 
 namespace cistern {
 
-// Makes <folder>/part-00000.norm, part-00001.norm, ... and, at Close, <folder>/file_list.txt. There
-// is at least one file, so that an empty set can be read too.
+// Writes <folder>/part-00000.norm, part-00001.norm, ... and, at Close, <folder>/file_list.txt.
+// Writes at least one file, so that an empty set is readable too.
 //
 // Threads: one at a time.
 class NormSetWriter {
@@ -22,9 +22,9 @@ class NormSetWriter {
   NormSetWriter(FileSystem& files, std::string folder, const NormWriterOptions& options,
                 uint64_t samples_per_file);
 
-  // Errors are those of NormWriter::Append.
+  // Errors: as NormWriter::Append.
   absl::Status Append(const SampleBlock& block);
-  // The same for several blocks, one after the other, with records made on the pool's threads.
+  // The same for several blocks, in order; encodes the records on the pool's threads.
   absl::Status AppendAll(absl::Span<const SampleBlock> blocks, ThreadPool& pool);
   absl::Status Close();
 
@@ -32,7 +32,7 @@ class NormSetWriter {
   uint64_t bytes() const { return bytes_; }  // of closed files
 
  private:
-  // Records of a block, back to back, and where each ends.
+  // The encoded records of a block, back to back, and the end offset of each.
   struct Records {
     absl::Status status;
     std::string bytes;
@@ -40,7 +40,8 @@ class NormSetWriter {
   };
   Records Encode(const SampleBlock& block) const;
   absl::Status AppendRecords(const Records& records);
-  // How many of `wanted` records the open file takes; opens the next one first where it is full.
+  // Returns how many of `wanted` records the open file has room for; opens the next file if it is
+  // full.
   absl::StatusOr<size_t> RoomFor(size_t wanted);
   absl::Status OpenFile();
   absl::Status CloseFile();

@@ -88,7 +88,7 @@ absl::Status NormEncoder::AppendColumn(const SampleBlock& block, size_t sample, 
       const Key key = column.keys[k];
       if (key >= reserved) {
         return absl::OutOfRangeError(absl::StrCat("slot ", slot, " of input ", input, ": key ", key,
-                                                  " does not lie in [0, ", reserved - 1, "]"));
+                                                  " is not in [0, ", reserved - 1, "]"));
       }
       if (options_.wide_keys) {
         AppendBytes(key, bytes);

@@ -17,32 +17,33 @@ struct NormWriterOptions {
   SampleShape shape;
 };
 
-// Records as they lie in a file, made of samples.
+// Encodes samples as records of a file.
 //
 // Threads: any.
 class NormEncoder {
  public:
   explicit NormEncoder(const NormWriterOptions& options);
 
-  // Appends the record of one sample to `bytes`. Refuses what no reader would take: kOutOfRange for
-  // a key that does not fit the width or is the reserved one, or for more keys than shape.max_keys;
-  // kDataLoss for a label or dense feature that is not finite. `bytes` ends in part of it then.
+  // Appends the record of one sample to `bytes`. Refuses samples that readers would refuse:
+  // kOutOfRange for a key that does not fit the key width or is the reserved key, or for more keys
+  // than shape.max_keys; kDataLoss for a label or dense feature that is not finite. After an error,
+  // `bytes` ends in an incomplete record.
   absl::Status Append(const SampleBlock& block, size_t sample, std::string* bytes) const;
-  // Appends `header` as it lies in the file.
+  // Appends the encoded header.
   void AppendHeader(const NormHeader& header, std::string* bytes) const;
 
  private:
   absl::Status AppendPayload(const SampleBlock& block, size_t sample, std::string* bytes) const;
   absl::Status AppendColumn(const SampleBlock& block, size_t sample, size_t input,
                             std::string* bytes) const;
-  // The length and check sum around what `bytes` holds from `begin` on, behind room for the length.
+  // Adds length and checksum around the payload at `begin`; space for the length precedes it.
   void Wrap(size_t begin, std::string* bytes) const;
   size_t BeginRecord(std::string* bytes) const;
 
   NormWriterOptions options_;
 };
 
-// The file appears under its name at Close, with the number of records in its header.
+// Close writes the number of records into the header and renames the file to its name.
 //
 // Threads: one at a time.
 class NormWriter {
@@ -51,10 +52,10 @@ class NormWriter {
                                                             const std::string& path,
                                                             const NormWriterOptions& options);
 
-  // Appends samples [first, first + count) of `block`. Errors are those of NormEncoder, with file
-  // and record.
+  // Appends samples [first, first + count) of `block`. Errors: as NormEncoder, with file and
+  // record.
   absl::Status Append(const SampleBlock& block, size_t first, size_t count);
-  // Appends `records` records that a NormEncoder of the same options made.
+  // Appends `records` records that a NormEncoder with the same options encoded.
   absl::Status AppendRecords(absl::string_view bytes, uint64_t records);
   absl::Status Append(const SampleBlock& block) { return Append(block, 0, block.size); }
   absl::Status Close();

@@ -19,16 +19,16 @@ absl::Status OutputFile::Check(const std::string& path, const std::vector<std::s
     return absl::InvalidArgumentError(absl::StrCat(path, why));
   };
   if (fs::is_directory(path, ignored)) return invalid(" is a folder: name a file in it");
-  if (fs::is_other(path, ignored)) {  // /dev/null, which would be a file from then on
-    return invalid(" is a device or a pipe, and would be replaced: name a file");
+  if (fs::is_other(path, ignored)) {  // such as /dev/null: the rename would turn it into a file
+    return invalid(" is a device or a pipe and would be replaced: name a file");
   }
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored)) {
-    return invalid(absl::StrCat(": there is no folder ", folder.string(), ": make it first"));
+    return invalid(absl::StrCat(": there is no folder ", folder.string(), ": create it first"));
   }
   for (const std::string& other : read) {
     if (fs::equivalent(path, other, ignored)) {
-      return invalid(" is read here, and would be replaced: name another file");
+      return invalid(" is an input file and would be replaced: name another file");
     }
   }
   return absl::OkStatus();
@@ -37,7 +37,7 @@ absl::Status OutputFile::Check(const std::string& path, const std::vector<std::s
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(FileSystem& files,
                                                                const std::string& path) {
   const std::string temporary = path + ".tmp";
-  // What a run that was killed left there. If it cannot be removed, Create says why.
+  // Removes the leftover of a killed run. If that fails, Create below returns the reason.
   files.Remove(temporary).IgnoreError();
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> out, files.Create(temporary));
   out->WillBeRead();

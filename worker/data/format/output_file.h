@@ -1,4 +1,4 @@
-// A file that appears under its name only when it is complete.
+// An output file that appears under its name only when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace cistern {
 
-// Bytes go to "<path>.tmp" through a buffer; Close has them on disk and then gives the file its
-// name. An output that is dropped before Close leaves nothing behind. A full disk is
-// kResourceExhausted. The first error makes the file dead: every further call returns it again.
+// Buffers bytes and writes them to "<path>.tmp"; Close syncs the file and renames it. Without
+// Close, the destructor removes the temporary file. A full disk is kResourceExhausted. After the
+// first error, every further call returns that error.
 //
 // Threads: one at a time.
 class OutputFile {
  public:
-  // kInvalidArgument, before any work: `path` is a folder or a device, lies in no folder, or is
-  // one of the files `read`, which it would replace.
+  // Checks `path` before any work. kInvalidArgument: it is a folder or a device, its parent folder
+  // does not exist, or it is one of the input files `read`, which it would replace.
   static absl::Status Check(const std::string& path, const std::vector<std::string>& read);
-  // Replaces what stands at `path` at Close, in one step. files: outlives this.
+  // Close replaces an existing file at `path` atomically. files: outlives this.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(FileSystem& files,
                                                             const std::string& path);
   ~OutputFile();
@@ -30,7 +30,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   absl::Status Append(absl::string_view bytes);
-  // Overwrites bytes that were appended before, such as a header with a count.
+  // Overwrites bytes appended before, such as a header with a count.
   absl::Status WriteAt(uint64_t offset, absl::string_view bytes);
   absl::Status Close();
 
@@ -46,7 +46,7 @@ class OutputFile {
 
   FileSystem& files_;
   const std::string path_;
-  std::unique_ptr<WritableFile> out_;  // null once it has its name
+  std::unique_ptr<WritableFile> out_;  // null after the rename
   std::string buffer_;
   uint64_t written_ = 0;
   absl::Status status_;  // the first error

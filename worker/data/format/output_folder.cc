@@ -54,7 +54,7 @@ absl::Status OutputFolder::CheckSpares(const std::string& path,
       above = above.parent_path();
       if (!fs::equivalent(above, path, ignored)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(file, " lies in ", path, ", which would be replaced: name another folder"));
+          absl::StrCat(file, " is in ", path, ", which would be replaced: name another folder"));
     }
   }
   return absl::OkStatus();
@@ -69,13 +69,13 @@ absl::StatusOr<std::unique_ptr<OutputFolder>> OutputFolder::Create(FileSystem& f
   return folder;
 }
 
-// A process that was killed left its files here, and no lock.
+// A killed process leaves files but no lock.
 absl::Status OutputFolder::Take() {
   CISTERN_RETURN_IF_ERROR(files_.MakeFolders(temporary_));
   absl::StatusOr<std::unique_ptr<FileLock>> lock =
       files_.Lock(absl::StrCat(temporary_, "/", kLock));
   if (absl::IsFailedPrecondition(lock.status())) {
-    return absl::InvalidArgumentError(absl::StrCat("another process works in ", temporary_,
+    return absl::InvalidArgumentError(absl::StrCat("another process is working in ", temporary_,
                                                    ": wait for it, or name another folder"));
   }
   CISTERN_RETURN_IF_ERROR(lock.status());
@@ -89,7 +89,7 @@ absl::Status OutputFolder::Take() {
 }
 
 OutputFolder::~OutputFolder() {
-  // The error that led here counts.
+  // Ignores errors: the caller reports the error that led here.
   if (lock_ != nullptr) RemoveTree(files_, temporary_).IgnoreError();
 }
 
@@ -110,11 +110,11 @@ absl::Status OutputFolder::Publish() {
   if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
   const absl::Status placed = files_.Replace(temporary_, path_);
   if (!placed.ok()) {
-    if (moved.ok()) files_.Replace(old, path_).IgnoreError();  // the error is the one to report
+    if (moved.ok()) files_.Replace(old, path_).IgnoreError();  // `placed` is the error to report
     return placed;
   }
   lock_.reset();
-  RemoveTree(files_, old).IgnoreError();  // a leftover folder is no failure
+  RemoveTree(files_, old).IgnoreError();  // a leftover folder is not an error
   return files_.SyncFolder(ParentFolder(path_));
 }
 

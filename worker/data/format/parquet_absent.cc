@@ -1,4 +1,4 @@
-// Parquet of a build without Arrow.
+// Stubs of the Parquet functions for a build without Arrow.
 #include "worker/data/format/parquet_reader.h"
 #include "worker/data/format/sample_set_writer.h"
 
@@ -9,7 +9,7 @@ absl::Status Absent(const std::string& what) {
   return absl::UnimplementedError(absl::StrCat(
       what,
       ": this program was built without Parquet, because no Arrow library was found: run "
-      "scripts/install_deps.sh, which gets one from pip, and build again; or use Norm or Raw "
+      "scripts/install_deps.sh, which installs one from pip, and rebuild; or use Norm or Raw "
       "files"));
 }
 

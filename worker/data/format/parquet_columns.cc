@@ -16,17 +16,17 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kMaxMetadataBytes = uint64_t{64} << 20;
 
-// The model's shape and the file's are two.
+// For a file whose columns do not match the model's shape.
 absl::Status Unfit(const std::string& text) {
   return absl::InvalidArgumentError(text);
 }
 
-// A _metadata.json that is none, or that its own Parquet file contradicts.
+// For a _metadata.json that is malformed or contradicts its Parquet file.
 absl::Status Bad(const std::string& text) {
   return absl::DataLossError(text);
 }
 
-// The position that `entry` gives a column, checked against the file.
+// Returns the column index of `entry`, checked against the file.
 absl::StatusOr<int> PositionOf(const Json& entry, const std::string& at,
                                const ParquetOutline& file) {
   if (!entry.is_object() || !entry.contains("index") || !entry["index"].is_number_integer()) {
@@ -35,17 +35,15 @@ absl::StatusOr<int> PositionOf(const Json& entry, const std::string& at,
   const int64_t index = entry["index"].get<int64_t>();
   if (index < 0 || index >= static_cast<int64_t>(file.names.size())) {
     return Bad(absl::StrCat(at, ".index is ", index, ", but ", file.path, " has ",
-                            file.names.size(),
-                            " columns: write the positions of its columns, from 0"));
+                            file.names.size(), " columns: count the columns of the file from 0"));
   }
   if (!entry.contains("col_name") || !entry["col_name"].is_string()) {
     return static_cast<int>(index);
   }
   const std::string name = entry["col_name"].get<std::string>();
   if (name == file.names[index]) return static_cast<int>(index);
-  return Bad(absl::StrCat(at, " says that column ", index, " is '", name, "', but in ", file.path,
-                          " it is '", file.names[index],
-                          "': write the positions that the file's columns have"));
+  return Bad(absl::StrCat(at, " names column ", index, " '", name, "', but in ", file.path,
+                          " it is '", file.names[index], "': use the column indices of the file"));
 }
 
 absl::StatusOr<std::vector<int>> PositionsOf(const Json& root, const char* key, uint64_t expected,
@@ -66,8 +64,8 @@ absl::StatusOr<std::vector<int>> PositionsOf(const Json& root, const char* key, 
   return positions;
 }
 
-// The number of rows that file_stats promises for the file is the number that it has; a list of
-// other files only is no list of this data set.
+// Checks that file_stats lists the file with its number of rows. A non-empty file_stats without the
+// file belongs to another data set.
 absl::Status CheckRows(const Json& root, const std::string& path, const ParquetOutline& file) {
   const Json stats = root.value("file_stats", Json::array());
   if (!stats.is_array()) return Bad(absl::StrCat(path, ": file_stats: expected a list"));
@@ -81,18 +79,18 @@ absl::Status CheckRows(const Json& root, const std::string& path, const ParquetO
     if (std::filesystem::path(entry["file_name"].get<std::string>()).filename() != name) continue;
     const int64_t rows = entry["num_rows"].get<int64_t>();
     if (rows == file.rows) return absl::OkStatus();
-    return Bad(absl::StrCat(path, ": file_stats says that ", name, " has ", rows,
-                            " rows, but it has ", file.rows,
+    return Bad(absl::StrCat(path, ": file_stats lists ", name, " with ", rows,
+                            " rows, but the file has ", file.rows,
                             ": one of the two is from another data set"));
   }
   if (stats.empty()) return absl::OkStatus();
-  return Bad(absl::StrCat(path, ": file_stats has no ", name,
-                          ", which lies beside it: it is of another data set, or was not "
-                          "written anew when the file was added"));
+  return Bad(absl::StrCat(path, ": file_stats does not list ", name,
+                          ", which is in the same folder: the list belongs to another data set, "
+                          "or was not updated when the file was added"));
 }
 
-// No column has two uses: a copied line of a list would train one feature twice and another not
-// at all.
+// Checks that no column is used twice: after a copy-and-paste error in a list, the model would
+// train one feature twice and another not at all.
 absl::Status CheckDistinct(const ParquetColumns& columns, const std::string& path,
                            const ParquetOutline& file) {
   const std::pair<const char*, const std::vector<int>*> lists[] = {
@@ -106,8 +104,8 @@ absl::Status CheckDistinct(const ParquetColumns& columns, const std::string& pat
         return Bad(absl::StrCat(
             path, ": ", here, " names column ", position, " ('", file.names[position], "') of ",
             file.path, ", which ", used[position],
-            " names already: write another column's index, or write the column twice into the "
-            "file where both shall read it"));
+            " already names: use the index of another column, or duplicate the column in the "
+            "file if both need it"));
       }
       used[position] = here;
     }
@@ -121,7 +119,7 @@ absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
                                                         const std::string& text,
                                                         const ParquetOutline& file,
                                                         const SampleShape& shape) {
-  const bool is_deep = JsonDepth(text) > kMaxJsonDepth;  // of no use, and unsafe to copy
+  const bool is_deep = JsonDepth(text) > kMaxJsonDepth;  // useless, and unsafe to copy
   const Json root = is_deep ? Json() : Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return Bad(absl::StrCat(path, ": is not a JSON object"));
   CISTERN_RETURN_IF_ERROR(CheckRows(root, path, file));
@@ -147,11 +145,11 @@ absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
   }
   const size_t expected = size_t{shape.label_dim} + shape.dense_dim + SlotNum(shape);
   if (file.names.size() != expected) {
-    return Unfit(absl::StrCat(
-        file.path, " has ", file.names.size(), " columns (", absl::StrJoin(file.names, ", "),
-        "), but the model has ", shape.label_dim, " labels, ", shape.dense_dim,
-        " dense features and ", SlotNum(shape),
-        " slots: write a _metadata.json beside the file that says which columns are which"));
+    return Unfit(absl::StrCat(file.path, " has ", file.names.size(), " columns (",
+                              absl::StrJoin(file.names, ", "), "), but the model has ",
+                              shape.label_dim, " labels, ", shape.dense_dim, " dense features and ",
+                              SlotNum(shape),
+                              " slots: list the columns in a _metadata.json in the same folder"));
   }
   ParquetColumns columns;
   int next = 0;

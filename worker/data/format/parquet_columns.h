@@ -1,4 +1,4 @@
-// Which columns of a Parquet file hold labels, dense features and slots.
+// Finds the columns of a Parquet file that hold labels, dense features and slots.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,30 @@
 
 namespace cistern {
 
-// Positions among the file's columns, in the order in which the model has them.
+// Column indices in the file, in the order of the model.
 struct ParquetColumns {
   std::vector<int> labels, dense;
-  std::vector<int> slots;  // of all inputs, one after the other
+  std::vector<int> slots;  // of all inputs, in order
 };
 
-// What is known of a file before its columns are read.
+// What the footer of a file tells about it.
 struct ParquetOutline {
   std::string path;
   std::vector<std::string> names;  // of the columns
   int64_t rows = 0;
 };
 
-// Where a file _metadata.json stands beside the file, as NVTabular writes it, its labels, conts and
-// cats say which columns these are, each by its index, in the order of the list. Where there is
-// none, the columns are labels, dense features and slots in this order, and nothing else.
+// If the file's folder holds a _metadata.json as NVTabular writes it, its lists labels, conts and
+// cats give the column indices, in order. Otherwise the file must hold exactly the labels, the
+// dense features and the slots, in this order.
 //
-// kDataLoss names file, column and cure: a _metadata.json that is not what it should be, that
-// contradicts the file (a column of another name or number, another number of rows), or that gives
-// a column two uses. kInvalidArgument: another number of columns, in it or without one, than the
-// shape has.
+// kDataLoss (names file, column and fix): the _metadata.json is malformed, contradicts the file
+// (another column name, index or number of rows), or uses a column twice. kInvalidArgument: the
+// number of columns, in the _metadata.json or without it in the file, differs from the shape.
 absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
                                                   const SampleShape& shape);
 
-// The same from `text`, the contents of the _metadata.json at `path`.
+// The same, with `text` as the contents of the _metadata.json at `path`.
 absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
                                                         const std::string& text,
                                                         const ParquetOutline& file,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kRowsPerRead = 4096;
 
-// The footer's strings and lists are no longer than the file, whatever they say themselves.
+// Limits the footer's strings and lists to the file size, whatever lengths they declare.
 parquet::ReaderProperties PropertiesFor(int64_t file_bytes, ParquetMemory* memory) {
   parquet::ReaderProperties properties(memory);
   properties.enable_buffered_stream();  // a column chunk may be large
@@ -63,7 +63,7 @@ std::string TypeName(const parquet::ColumnDescriptor& column) {
 
 }  // namespace
 
-// Arrow reports through exceptions; none leaves this file.
+// Arrow reports errors as exceptions; none leaves this file.
 template <typename Work>
 absl::Status ParquetFile::Guarded(const Work& work) const {
   try {
@@ -71,9 +71,9 @@ absl::Status ParquetFile::Guarded(const Work& work) const {
   } catch (const std::exception& error) {
     if (memory_ != nullptr && memory_->refused() > 0) {
       return absl::DataLossError(
-          absl::StrCat(path_, " is corrupt: one of its pages asks for ", memory_->refused(),
-                       " bytes, where all that is open of a file of this size takes at most ",
-                       memory_->limit(), " (64 MiB and 1024 times the file)"));
+          absl::StrCat(path_, " is corrupt: one of its pages requests ", memory_->refused(),
+                       " bytes of memory, but a file of this size needs at most ", memory_->limit(),
+                       " (64 MiB plus 1024 times the file size)"));
     }
     if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
       return absl::ResourceExhaustedError(absl::StrCat(path_, ": not enough memory to read it"));
@@ -86,7 +86,7 @@ absl::Status ParquetFile::Guarded(const Work& work) const {
 absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string& path,
                                                                const SampleShape& shape,
                                                                const SlotSizes& sizes) {
-  CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // Arrow would wait for a FIFO
+  CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // on a FIFO, Arrow would block
   std::unique_ptr<ParquetFile> file(new ParquetFile(path, shape, sizes));
   CISTERN_RETURN_IF_ERROR(file->Guarded([&] { return file->OpenFooter(); }));
   return file;
@@ -107,8 +107,8 @@ absl::Status ParquetFile::OpenFooter() {
     rows += more;
   }
   if (rows != footer.num_rows()) {
-    return absl::DataLossError(absl::StrCat(path_, ": its footer says ", footer.num_rows(),
-                                            " rows, its row groups hold ", rows,
+    return absl::DataLossError(absl::StrCat(path_, ": the footer declares ", footer.num_rows(),
+                                            " rows, but the row groups hold ", rows,
                                             ": the file is corrupt"));
   }
   rows_ = static_cast<uint64_t>(rows);
@@ -142,8 +142,8 @@ absl::Status ParquetFile::CheckType(int position, bool is_slot) const {
       ", but ",
       is_slot ? "a slot takes whole numbers: cast it to int64"
               : "a label or dense feature takes numbers: cast it to float",
-      "; or the columns are in another order than the model's, and a _metadata.json has to say "
-      "which are which"));
+      "; if the columns are not in the order of the model, list them in a _metadata.json in the "
+      "same folder"));
 }
 
 absl::StatusOr<size_t> ParquetFile::Read(size_t max_samples, SampleBlock* block) {
@@ -208,7 +208,7 @@ void ParquetFile::EndGroup() {
 
 absl::Status ParquetFile::AppendRows(size_t count, SampleBlock* block) {
   if (group_reader_ == nullptr) OpenGroup();
-  // Filled beside the block, so that a bad value leaves it as it was.
+  // A temporary block, so that a bad value leaves `block` unchanged.
   SampleBlock rows;
   rows.Reset(shape_.slot_nums.size());
   rows.size = count;
@@ -261,7 +261,7 @@ absl::Status ParquetFile::ReadKeys(Column* column, size_t count, size_t slot, Ke
   size_t bad = count;
   int64_t bad_key = 0;
   VisitValues(*column, count, [&](size_t row, auto value) {
-    // A negative number becomes one above every size.
+    // The cast turns a negative number into one above every size.
     const Key key = static_cast<Key>(static_cast<int64_t>(value));
     if (key >= size && row < bad) {
       bad = row;

@@ -1,4 +1,4 @@
-// One Parquet file, read column by column into samples. Included where Arrow's headers are found.
+// Reads one Parquet file column by column into samples. Include only where Arrow is available.
 #pragma once
 
 #include <parquet/api/reader.h>
@@ -17,32 +17,31 @@ namespace cistern {
 // Threads: one at a time.
 class ParquetFile {
  public:
-  // sizes: outlives this. Errors are those of OpenParquet.
-  //
-  // A file that wants more memory than it could need (parquet_memory.h) is corrupt.
+  // sizes: outlives this. Errors: as OpenParquet. A file that requests more memory than it could
+  // need (parquet_memory.h) is corrupt.
   static absl::StatusOr<std::unique_ptr<ParquetFile>> Open(const std::string& path,
                                                            const SampleShape& shape,
                                                            const SlotSizes& sizes);
 
   uint64_t rows() const { return rows_; }
 
-  // Appends up to `max_samples` samples to `block`; 0 at the end of the file. After an error
-  // every later call fails likewise.
+  // Appends up to `max_samples` samples to `block`; 0 at the end of the file. After an error, every
+  // later call returns the same error.
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block);
-  // Passes over up to `max_samples` samples and returns how many.
+  // Skips up to `max_samples` samples and returns how many.
   absl::StatusOr<uint64_t> Skip(uint64_t max_samples);
 
  private:
-  // One column of the row group being read.
+  // One column of the current row group.
   struct Column {
-    int position = 0;  // among the file's columns
+    int position = 0;  // column index in the file
     std::shared_ptr<parquet::ColumnReader> reader;
   };
 
   ParquetFile(std::string path, const SampleShape& shape, const SlotSizes& sizes)
       : path_(std::move(path)), shape_(shape), sizes_(sizes) {}
 
-  // What `work` returns; an exception of Arrow becomes an error that names the file.
+  // Returns the result of `work`; turns an exception of Arrow into an error that names the file.
   template <typename Work>
   absl::Status Guarded(const Work& work) const;
 
@@ -51,12 +50,12 @@ class ParquetFile {
   absl::Status CheckType(int position, bool is_slot) const;
 
   uint64_t group_rows() const;
-  // Readers for the columns of the current row group.
+  // Opens readers for the columns of the current row group.
   void OpenGroup();
   void EndGroup();
   // Appends the next `count` rows of the row group.
   absl::Status AppendRows(size_t count, SampleBlock* block);
-  // The next `count` values of a column, every `stride`-th place of `out`.
+  // Reads the next `count` values of a column into out[0], out[stride], out[2 * stride], ...
   absl::Status ReadFloats(Column* column, size_t count, const char* what, float* out,
                           size_t stride);
   absl::Status ReadKeys(Column* column, size_t count, size_t slot, Key* out, size_t stride);
@@ -73,15 +72,15 @@ class ParquetFile {
   const std::string path_;
   const SampleShape shape_;
   const SlotSizes& sizes_;
-  std::unique_ptr<ParquetMemory> memory_;  // outlives what takes from it
+  std::unique_ptr<ParquetMemory> memory_;  // outlives its users below
   std::unique_ptr<parquet::ParquetFileReader> file_;
   ParquetColumns columns_;
   uint64_t rows_ = 0;
-  int group_ = 0;           // the row group to read from
-  uint64_t group_row_ = 0;  // of it, the next row
+  int group_ = 0;           // the current row group
+  uint64_t group_row_ = 0;  // its next row
   std::shared_ptr<parquet::RowGroupReader> group_reader_;
-  std::vector<Column> label_, dense_, slot_;  // empty: the row group is not open
-  std::vector<uint64_t> scratch_;             // values of a column, packed in its own type
+  std::vector<Column> label_, dense_, slot_;  // empty until the row group is open
+  std::vector<uint64_t> scratch_;             // values of a column, packed in the column's type
   std::vector<int16_t> levels_;
   absl::Status error_;
 };

@@ -1,4 +1,4 @@
-// What Arrow may take for one Parquet file. Included where Arrow's headers are found.
+// Limits Arrow's memory for one Parquet file. Include only where Arrow is available.
 #pragma once
 
 #include <arrow/memory_pool.h>
@@ -9,13 +9,13 @@
 
 namespace cistern {
 
-// Arrow takes what the head of a page says that the page needs, before it reads the page: three
-// flipped bits in a file of 3 KB ask for 2 GB. This pool hands out no more than the file could
-// need at once, and remembers what it refused, so that the error can say it.
+// A memory pool with a limit. Before Arrow reads a page, it allocates the size that the page header
+// declares: three flipped bits in a file of 3 KB request 2 GB. This pool allocates at most what the
+// file could need at once, and records the first refusal for the error message.
 //
-// What a file could need: a page and a dictionary of each column, unpacked. gzip packs at most
-// 1032 to 1, and where zstd packs better (a column of one value) pages are those of pyarrow,
-// parquet-mr and cuDF, 1 MB unless somebody asks for more. Hence 64 MiB and 1024 times the file.
+// A file needs at most one page and one dictionary of each column, uncompressed. gzip compresses at
+// most 1032 to 1. zstd can do better (a column of one value), but pyarrow, parquet-mr and cuDF
+// write pages of 1 MB by default. Hence the limit of 64 MiB plus 1024 times the file.
 //
 // Threads: all methods may be called from any thread.
 class ParquetMemory : public arrow::MemoryPool {
@@ -26,13 +26,13 @@ class ParquetMemory : public arrow::MemoryPool {
   explicit ParquetMemory(int64_t file_bytes);
 
   int64_t limit() const { return limit_; }
-  // The size of the first request that was refused; 0: none was.
+  // The size of the first refused request; 0 if none was refused.
   int64_t refused() const { return refused_; }
 
   using arrow::MemoryPool::Allocate;
   using arrow::MemoryPool::Free;
   using arrow::MemoryPool::Reallocate;
-  // OutOfMemory: `size` is more than the file could need, or than the system has.
+  // OutOfMemory: `size` exceeds what the file could need, or what the system has.
   arrow::Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override;
   arrow::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment,
                            uint8_t** bytes) override;
@@ -46,7 +46,7 @@ class ParquetMemory : public arrow::MemoryPool {
   std::string backend_name() const override { return under_.backend_name(); }
 
  private:
-  // Counts `more` bytes in; OutOfMemory, counting nothing, where that is too much.
+  // Reserves `more` bytes; OutOfMemory, reserving nothing, if that exceeds the limit.
   arrow::Status Take(int64_t more);
 
   arrow::MemoryPool& under_;

@@ -11,14 +11,14 @@ namespace {
 
 class ParquetReader : public SampleReader {
  public:
-  // A file of the data set, and the samples that its footer promises.
+  // A file of the data set, and the number of samples in its footer.
   struct File {
     std::string path;
     uint64_t samples = 0;
   };
   ParquetReader(const SampleShape& shape, const SlotSizes& sizes) : shape_(shape), sizes_(sizes) {}
 
-  // Reads the footers; the first file stays open, so that a data set of one file opens it once.
+  // Reads the footers. Keeps the first file open, so that a data set of one file opens it once.
   absl::Status OpenAll(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ParquetFile> file,
@@ -72,8 +72,8 @@ class ParquetReader : public SampleReader {
   const SampleShape shape_;
   const SlotSizes sizes_;
   std::vector<File> files_;
-  size_t next_ = 0;                            // of files_
-  std::unique_ptr<ParquetFile> file_, first_;  // the one being read; files_[0] until its turn
+  size_t next_ = 0;                            // index in files_
+  std::unique_ptr<ParquetFile> file_, first_;  // the current file; files_[0] until it is read
 };
 
 }  // namespace

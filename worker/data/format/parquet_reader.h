@@ -1,4 +1,4 @@
-// Parquet files, as HugeCTR's data loader takes them: one column a label, dense feature and slot.
+// Reads Parquet files in HugeCTR's layout: one column for each label, dense feature and slot.
 #pragma once
 
 #include <memory>
@@ -11,26 +11,26 @@
 namespace cistern {
 
 struct ParquetOptions {
-  std::string source;  // a file list, or one .parquet file, or several of either with commas
+  std::string source;  // a file list, a .parquet file, or several of either, comma-separated
   SampleShape shape;
-  std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys stay as they are
+  std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys are not offset
 };
 
-// Opens Parquet files of any encoding and compression; which columns they are read from:
-// parquet_columns.h. Labels and dense features are float, double, whole or boolean columns, slots
-// whole ones; each value of a slot is one key, to which the slot's offset is added. Footers are
-// read and checked now, columns by Read, a few thousand rows at a time. Skip passes over whole
-// files and row groups unread.
+// Opens Parquet files of any encoding and compression. parquet_columns.h finds their columns.
+// Labels and dense features are float, double, integer or boolean columns, slots are integer
+// columns. Each value of a slot is one key, to which the reader adds the slot's offset. Footers are
+// read and checked at once; Read decodes the columns, a few thousand rows at a time. Skip skips
+// whole files and row groups without reading them.
 //
-// kInvalidArgument (file, column, cure): a column of another type, a nested column, and what
-// FindParquetColumns refuses; kNotFound: no such file; kDataLoss: not a Parquet file, or a corrupt
+// kInvalidArgument (names file, column and fix): a column of another type, a nested column, or an
+// error of FindParquetColumns; kNotFound: no such file; kDataLoss: not a Parquet file, or a corrupt
 // one; kUnimplemented: this program was built without Parquet.
 //
-// Read refuses (file, row group, row in it, column): a null, a label or dense feature that is
-// not a finite number (kDataLoss), a key outside its slot's size (kOutOfRange).
+// Errors of Read (name file, row group, row in it, column): kDataLoss: a null, or a label or dense
+// feature that is not a finite number; kOutOfRange: a key outside its slot's size.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options);
 
-// The library that reads Parquet, "Arrow 26.0.1"; empty: this program was built without.
+// The library that reads Parquet, such as "Arrow 26.0.1"; empty if built without Parquet.
 std::string ParquetLibrary();
 
 }  // namespace cistern

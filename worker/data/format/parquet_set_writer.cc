@@ -1,5 +1,5 @@
-// Parquet files with a _metadata.json, as parquet_reader.h takes them: float columns label, I1, I2,
-// ... and int64 columns C1, C2, ..., all required, compressed with snappy.
+// Writes Parquet files with a _metadata.json for parquet_reader.h: float columns label, I1, I2, ...
+// and int64 columns C1, C2, ..., all required, compressed with snappy.
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
 #include <parquet/api/writer.h>
@@ -24,8 +24,8 @@ using parquet::Repetition;
 using parquet::schema::GroupNode;
 using parquet::schema::PrimitiveNode;
 
-// What Arrow writes, through the file system that everything else goes through. The error of a call
-// is kept in `status`, which outlives this: Arrow has other words for it.
+// Passes Arrow's output to the FileSystem. Keeps the original error of a failed call in `status`,
+// which outlives this, because Arrow only keeps its text.
 class ParquetSink : public arrow::io::OutputStream {
  public:
   ParquetSink(std::unique_ptr<OutputFile> file, absl::Status* status)
@@ -42,7 +42,7 @@ class ParquetSink : public arrow::io::OutputStream {
     closed_ = true;
     return Keep(file_->Close());
   }
-  // Dropped without a name: what is in it is not a whole file.
+  // The file is incomplete and is dropped without a rename.
   arrow::Status Abort() override {
     closed_ = true;
     return arrow::Status::OK();
@@ -104,7 +104,7 @@ class ParquetSet : public SampleSetWriter {
   std::string source() const override { return "file_list.txt"; }
 
  private:
-  // Arrow reports through exceptions; none leaves this file.
+  // Arrow reports errors as exceptions; none leaves this file.
   template <typename Work>
   absl::Status Guarded(const Work& work) const {
     try {
@@ -113,7 +113,7 @@ class ParquetSet : public SampleSetWriter {
     } catch (const std::exception& error) {
       if (!sink_status_.ok()) return sink_status_;
       return absl::InternalError(
-          absl::StrCat("Parquet files in ", folder_, " cannot be written: ", error.what()));
+          absl::StrCat("cannot write Parquet files in ", folder_, ": ", error.what()));
     }
   }
 
@@ -147,7 +147,7 @@ class ParquetSet : public SampleSetWriter {
       const SparseColumn& column = rows_.sparse[i];
       for (size_t k = 0; k < column.offsets.size(); ++k) {
         if (column.offsets[k] == k) continue;
-        return absl::OutOfRangeError("a slot of a Parquet file holds one key, no more and no less");
+        return absl::OutOfRangeError("a slot of a Parquet file must hold exactly one key");
       }
     }
     if (writer_ == nullptr) CISTERN_RETURN_IF_ERROR(OpenFile());
@@ -221,12 +221,12 @@ class ParquetSet : public SampleSetWriter {
   const SampleShape shape_;
   const uint64_t samples_per_file_;
   std::vector<std::string> names_;                       // of the columns
-  std::vector<std::pair<std::string, uint64_t>> files_;  // and their rows
+  std::vector<std::pair<std::string, uint64_t>> files_;  // names and numbers of rows
   absl::Status sink_status_;                             // the first error of a sink
-  // Of files_.back(). The writer's end is written into the sink, so that goes first.
+  // For files_.back(). The writer writes the footer to the sink, so the sink must outlive it.
   std::shared_ptr<ParquetSink> sink_;
   std::unique_ptr<parquet::ParquetFileWriter> writer_;
-  uint64_t file_rows_ = 0;  // written to it
+  uint64_t file_rows_ = 0;  // written to the current file
   SampleBlock rows_;        // of the next row group
 };
 

@@ -26,14 +26,14 @@ class RawReader : public SampleReader {
     std::string path;
     uint64_t samples = 0;
   };
-  // Reads the first `samples` of all files together.
+  // Reads the first `samples` samples, counted over all files.
   RawReader(const RawOptions& options, SlotSizes sizes, std::vector<File> files, uint64_t samples)
       : options_(options),
         sizes_(std::move(sizes)),
         sample_bytes_(RawSampleBytes(options.shape)),
         files_(std::move(files)),
         left_(samples) {
-    Advance(0);  // past files of no samples
+    Advance(0);  // past empty files
   }
 
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
@@ -64,7 +64,7 @@ class RawReader : public SampleReader {
   std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
 
  private:
-  // Moves on by `count` samples, from file to file.
+  // Moves forward by `count` samples, across files.
   void Advance(uint64_t count) {
     record_ += count;
     while (at_ < files_.size() && record_ >= files_[at_].samples) {
@@ -73,7 +73,7 @@ class RawReader : public SampleReader {
     }
   }
 
-  // The file is what it was when the data set was opened.
+  // kDataLoss if the current file has shrunk since the data set was opened.
   absl::Status CheckSize() const {
     CISTERN_RETURN_IF_ERROR(file_->StillWhole());
     if (file_->bytes().size() / sample_bytes_ >= files_[at_].samples) return absl::OkStatus();
@@ -81,7 +81,7 @@ class RawReader : public SampleReader {
         absl::StrCat(file_->path(), " has become shorter while it was being read"));
   }
 
-  // Appends `count` samples from record_ on, those before a bad one too.
+  // Appends `count` samples, starting at record_; on error, the samples before the bad one.
   absl::Status AppendSamples(uint64_t count, SampleBlock* block) {
     const char* sample = file_->bytes().data() + record_ * sample_bytes_;
     for (uint64_t i = 0; i < count; ++i, sample += sample_bytes_) {
@@ -125,7 +125,7 @@ class RawReader : public SampleReader {
     return absl::OkStatus();
   }
 
-  // Takes away what was appended of a sample that is not whole.
+  // Removes the appended part of an incomplete sample.
   void CutBack(SampleBlock* block) const {
     const SampleShape& shape = options_.shape;
     block->label.resize(block->size * shape.label_dim);
@@ -140,13 +140,13 @@ class RawReader : public SampleReader {
   absl::Status BadNumber(const char* what, uint32_t place, const char* bytes) const {
     if (options_.float_label_dense) {
       return absl::DataLossError(absl::StrCat(what, " ", place, " is not a finite number",
-                                              " (are these whole numbers? then float_label_dense "
-                                              "is false)"));
+                                              " (if the file holds integers, set float_label_dense "
+                                              "to false)"));
     }
     return absl::DataLossError(
         absl::StrCat(what, " ", place, " is ", Load<int>(bytes),
-                     ", which log(x + 1) has no value for: whole dense features are 0 or more; "
-                     "shift the column, or write floats and set float_label_dense"));
+                     ", but log(x + 1) needs an integer of 0 or more: shift the column, or write "
+                     "floats and set float_label_dense"));
   }
 
   absl::Status BadKey(size_t input, uint32_t slot, size_t slot_of_all, uint32_t key) const {
@@ -154,7 +154,7 @@ class RawReader : public SampleReader {
     if (key == kReservedKey32 && sizes_.size(slot_of_all) > key) {
       return absl::OutOfRangeError(absl::StrCat(at, "key ", key, " is the reserved key"));
     }
-    // What a program wrote as an int is said as an int.
+    // Shows the key as a signed number: many programs write int32.
     return absl::OutOfRangeError(
         absl::StrCat(at, sizes_.Refusal(slot_of_all, static_cast<int32_t>(key))));
   }
@@ -163,8 +163,8 @@ class RawReader : public SampleReader {
   const SlotSizes sizes_;
   const size_t sample_bytes_;
   const std::vector<File> files_;
-  size_t at_ = 0;        // the file to read from
-  uint64_t record_ = 0;  // of it, from 0: the next one
+  size_t at_ = 0;        // index of the current file
+  uint64_t record_ = 0;  // next record in it, from 0
   uint64_t left_;        // samples to read
   std::unique_ptr<MappedFile> file_;
 };
@@ -177,7 +177,7 @@ absl::StatusOr<RawReader::File> LookAt(const std::string& path, const SampleShap
       path, ": its ", size, " bytes are not a whole number of samples: label_dim ", shape.label_dim,
       ", dense_dim ", shape.dense_dim, " and ", SlotNum(shape), " slots make samples of ", sample,
       " bytes, and ", size % sample,
-      " are left over: the file is cut short, or the model's shape is not the file's"));
+      " are left over: the file is cut short, or the model's shape does not match it"));
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options)
     return absl::InvalidArgumentError(
         absl::StrCat("num_samples is ", options.num_samples, ", but ", options.source, " holds ",
                      samples, " samples of ", RawSampleBytes(options.shape),
-                     " bytes: give that number, or leave it out to read them all"));
+                     " bytes: set it to that number, or omit it to read all samples"));
   }
   if (options.num_samples > 0) samples = options.num_samples;
   return std::make_unique<RawReader>(options, std::move(sizes), std::move(files), samples);

@@ -3,8 +3,8 @@
 //   file    = samples, back to back: no header, nothing between them
 //   sample  = int32 label[label_dim], int32 dense[dense_dim], uint32 key[slots of all inputs]
 //
-// A label is its number as a float, and a dense feature x is log(x + 1). With float_label_dense
-// both are floats and stay as they are. Every slot holds one key.
+// The reader converts labels to floats and a dense feature x to log(x + 1). With float_label_dense,
+// both are stored as floats and are not transformed. Every slot holds one key.
 #pragma once
 
 #include <memory>
@@ -17,23 +17,23 @@
 namespace cistern {
 
 struct RawOptions {
-  std::string source;  // one file, a file list, or several of either with commas
+  std::string source;  // a file list, a data file, or several of either, comma-separated
   SampleShape shape;
-  std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys stay as they are, unchecked
+  std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys are neither offset nor checked
   bool float_label_dense = false;
-  uint64_t num_samples = 0;  // reads the first ones only; 0: all
+  uint64_t num_samples = 0;  // reads only the first ones; 0: all
 };
 
 // Bytes of one sample.
 size_t RawSampleBytes(const SampleShape& shape);
 
-// Opens Raw files; they are mapped, so the samples are where the system's page cache has them.
-// kInvalidArgument: fewer samples than num_samples, or slot sizes that do not fit the shape;
-// kNotFound: no such file; kDataLoss: a size that is not a whole number of samples.
+// Opens Raw files. They are memory-mapped, so Read takes samples from the system's page cache.
+// kInvalidArgument: fewer samples than num_samples, or slot sizes that do not match the shape;
+// kNotFound: no such file; kDataLoss: the file size is not a multiple of the sample size.
 //
-// Read refuses (file, record from 0, place): a key outside its slot's size or the reserved key
-// (kOutOfRange), a label or dense feature that is not a finite number, a whole dense feature below
-// 0, whose logarithm is none (kDataLoss).
+// Errors of Read (name file, record from 0, slot or column): kOutOfRange: a key outside its slot's
+// size, or the reserved key; kDataLoss: a label or dense feature that is not a finite number, or an
+// integer dense feature below 0, for which log(x + 1) is not finite.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options);
 
 }  // namespace cistern

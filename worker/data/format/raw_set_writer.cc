@@ -1,4 +1,4 @@
-// Raw files, as raw_reader.h describes them: all samples of a set in data.bin.
+// Writes Raw files (format: raw_reader.h), all samples of a set in data.bin.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -91,7 +91,7 @@ class RawSet : public SampleSetWriter {
       if (offsets[slot + 1] - offsets[slot] != 1) {
         return absl::OutOfRangeError(absl::StrCat("slot ", slot, " of input ", input, " has ",
                                                   offsets[slot + 1] - offsets[slot],
-                                                  " keys; in a Raw file each has one"));
+                                                  " keys, but a Raw file holds one key per slot"));
       }
       const Key key = column.keys[offsets[slot]];
       if (key >= kReservedKey32) {

@@ -1,4 +1,4 @@
-// Samples in columns: what a reader makes and the pass builder consumes.
+// Samples in columns, as readers produce and the pass builder consumes them.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace cistern {
 
-// What a data set looks like: from the model's Data layer or from a file's header.
+// The shape of a data set's samples, from the model's Data layer or a file's header.
 struct SampleShape {
   uint32_t label_dim = 1;
   uint32_t dense_dim = 0;
-  // Slots of each sparse input, in the order in which their keys follow each other in a sample.
+  // Number of slots of each sparse input, in the order of the inputs in a sample.
   std::vector<uint32_t> slot_nums;
-  // Keys one sample may hold in each input; 0 = no bound but the format's own.
+  // Maximum number of keys per sample in each input; 0: only the format's own limit.
   std::vector<uint32_t> max_keys;
   bool operator==(const SampleShape&) const = default;
 };
@@ -33,7 +33,7 @@ struct SampleBlock {
   std::vector<float> dense;          // [size, dense_dim]
   std::vector<SparseColumn> sparse;  // by input
 
-  // Empties the block and gives it `inputs` columns; capacity is kept.
+  // Empties the block and gives it `inputs` columns; keeps the capacity.
   void Reset(size_t inputs) {
     size = 0;
     label.clear();

@@ -12,31 +12,33 @@
 
 namespace cistern {
 
-// Files in a folder that exists, and file_list.txt with their names. The folder is to appear as a
-// whole (output_folder.h): what is written before Close makes no data set.
+// Writes the files of a data set and their file_list.txt to an existing folder. Before Close the
+// folder is not a valid data set, so use one that appears as a whole (output_folder.h).
 //
 // Threads: one at a time.
 class SampleSetWriter {
  public:
   virtual ~SampleSetWriter() = default;
-  // Appends samples of the shape. Raw and Parquet: one key a slot, numbered from 0 in each slot;
-  // Norm: keys as they are to lie in the file. kOutOfRange, kDataLoss: what no reader would take.
+  // Appends samples of the shape. Raw and Parquet: one key per slot, numbered from 0 in each slot;
+  // Norm: keys as they are stored in the file. kOutOfRange, kDataLoss: samples that readers would
+  // refuse.
   virtual absl::Status Append(const SampleBlock& block) = 0;
-  // The same for several blocks, one after the other; Norm and Raw make their bytes on the pool's
-  // threads, which changes none of them.
+  // The same for several blocks, in order. Norm and Raw encode them on the pool's threads; the
+  // bytes do not depend on the number of threads.
   virtual absl::Status AppendAll(absl::Span<const SampleBlock> blocks, ThreadPool& pool);
   virtual absl::Status Close() = 0;
-  // What a model's Data layer names, inside the folder: file_list.txt, or the one file of Raw.
+  // The `source` for a model's Data layer, relative to the folder: file_list.txt or Raw's file.
   virtual std::string source() const = 0;
 };
 
-// files: outlives the writer. options: format and shape, and what the format has beside them;
-// source is not used. samples_per_file: Norm, Parquet. kUnimplemented: Parquet in a build without.
+// Creates a writer for options.format. files: outlives the writer. options: format, shape and the
+// fields of the format; source is ignored. samples_per_file: Norm and Parquet only. kUnimplemented:
+// Parquet in a build without it.
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
     FileSystem& files, const std::string& folder, const DataSetOptions& options,
     uint64_t samples_per_file);
 
-// The same for one format.
+// Writers of single formats.
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(FileSystem& files,
                                                                     const std::string& folder,
                                                                     const DataSetOptions& options);

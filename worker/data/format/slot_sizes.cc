@@ -22,7 +22,7 @@ absl::StatusOr<SlotSizes> SlotSizes::Create(const SampleShape& shape,
     }
     if (sizes[slot] > kReservedKey64 - start) {
       return absl::InvalidArgumentError(
-          absl::StrCat("slot_size_array[", slot, "]: the sizes sum up to more than 2^63 - 1 keys"));
+          absl::StrCat("slot_size_array[", slot, "]: the sizes sum to more than 2^63 - 1 keys"));
     }
     result.starts_.push_back(start + sizes[slot]);
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kColumnsMax = 100000;
 
-// Parts "C12" into "C" and 12.
+// Splits "C12" into "C" and 12.
 bool SplitNumber(absl::string_view name, absl::string_view* stem, uint32_t* number) {
   size_t digits = 0;
   while (digits < name.size() && absl::ascii_isdigit(name[name.size() - 1 - digits])) ++digits;
@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::st
         !SplitNumber(text.substr(dots + 2), &last_stem, &last) || first_stem != last_stem ||
         first > last || last - first >= kColumnsMax) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", item, "' is not a range of columns: one looks like C1..C26"));
+          absl::StrCat("'", item, "' is not a range of columns: write it as C1..C26"));
     }
     for (uint32_t i = first; i <= last; ++i) names.push_back(absl::StrCat(first_stem, i));
   }

@@ -1,4 +1,4 @@
-// Lists of column names as people type them.
+// Parses lists of column names from flags.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cistern {
 
-// Expands ranges: {"id", "C1..C3"} becomes {"id", "C1", "C2", "C3"}. kInvalidArgument for a range
-// whose ends do not share the text before their numbers, or run backwards.
+// Expands ranges: {"id", "C1..C3"} becomes {"id", "C1", "C2", "C3"}. kInvalidArgument: the ends of
+// a range have different text before their numbers, or the range is descending.
 absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::string>& items);
 
 }  // namespace cistern

@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-// The lists of the options, ranges expanded, as positions in the table.
+// Turns the lists of the options, with ranges expanded, into column indices.
 class Planner {
  public:
   Planner(const ConvertOptions& options, const std::vector<std::string>& columns)
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<size_t>> Planner::Find(const char* flag,
   return found;
 }
 
-// Names what is there, and the mistake that it looks like.
+// An error that lists the columns and hints at the likely mistake.
 absl::Status Planner::NoColumn(const char* flag, const std::string& name) const {
   constexpr size_t kNamesMost = 60, kNameBytesMost = 40;
   std::vector<std::string> shown;
@@ -62,7 +62,7 @@ absl::Status Planner::NoColumn(const char* flag, const std::string& name) const 
     double ignored = 0;
     holds_number |= absl::SimpleAtod(column, &ignored);
     if (absl::StripAsciiWhitespace(column) == name) {
-      cure = absl::StrCat(": '", column, "' has a blank, which is part of its name");
+      cure = absl::StrCat(": '", column, "' contains a space, which is part of the name");
     }
     if (shown.size() < kNamesMost) {
       const bool is_text = std::none_of(column.begin(), column.end(), [](char c) {
@@ -72,8 +72,8 @@ absl::Status Planner::NoColumn(const char* flag, const std::string& name) const 
       shown.push_back(is_text ? begin : absl::CHexEscape(begin));
     }
   }
-  if (columns_.size() == 1) cure = ": is --delimiter right?";
-  if (holds_number) cure = ": of a file without a header line, --columns names them";
+  if (columns_.size() == 1) cure = ": check --delimiter";
+  if (holds_number) cure = ": if the file has no header line, name the columns with --columns";
   if (shown.size() < columns_.size()) shown.push_back("...");
   return absl::InvalidArgumentError(absl::StrCat(
       "--", flag, ": no column '", name, "'; the columns are ", absl::StrJoin(shown, ", "), cure));
@@ -103,7 +103,7 @@ absl::Status Planner::FindAll() {
   return absl::OkStatus();
 }
 
-// Criteo's numeric columns are dense unless they were given another part.
+// Criteo's numeric columns are dense unless the options give them another role.
 void Planner::DefaultDense() {
   if (options_.format != TextFormat::kCriteo || !options_.dense.empty()) return;
   for (size_t i = 1; i <= 13; ++i) {
@@ -124,13 +124,13 @@ absl::Status Planner::ChooseSlots() {
       if (columns_[column].empty()) {
         return absl::InvalidArgumentError(
             absl::StrCat("column ", column + 1,
-                         " has no name in the header line, as row numbers have, or where "
-                         "lines end in the delimiter: --ignore '' passes over it"));
+                         " has no name in the header line (row numbers, or lines that end in "
+                         "the delimiter): skip it with --ignore ''"));
       }
       sparse_.push_back(column);
     } else if (!ignore_rest_) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "column ", Name(column), " has no part: add it to --dense, --sparse or --ignore"));
+          "column ", Name(column), " has no role: add it to --dense, --sparse or --ignore"));
     }
   }
   return absl::OkStatus();
@@ -143,7 +143,7 @@ absl::Status Planner::CheckLabels() const {
   for (size_t column : label_) {
     if (features.count(column) > 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("column ", Name(column), " is the label and a feature at once"));
+          absl::StrCat("column ", Name(column), " is both a label and a feature"));
     }
   }
   return absl::OkStatus();
@@ -157,8 +157,8 @@ absl::Status Planner::MarkSlots(ColumnPlan* plan) const {
   for (const auto& [flag, columns] : {std::pair("bucket", bucket_), std::pair("multi", multi_)}) {
     for (size_t column : columns) {
       if (slots.count(column) > 0) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", flag, ": column ", Name(column), " is no slot: add it to --sparse"));
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": column ", Name(column),
+                                                     " is not a slot: add it to --sparse"));
     }
   }
   return absl::OkStatus();

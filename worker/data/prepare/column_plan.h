@@ -1,4 +1,4 @@
-// What each column of a text table is for.
+// Assigns a role to each column of a text table.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cistern {
 
-// Positions of columns in the table.
+// Column indices in the table, by role.
 struct ColumnPlan {
   struct Slot {
     size_t column = 0;
@@ -23,8 +23,8 @@ struct ColumnPlan {
 // The columns of Criteo's TSV: label, I1..I13, C1..C26.
 std::vector<std::string> CriteoColumns();
 
-// Gives every column of `columns` its part. kInvalidArgument: a name that no column has, a column
-// with two parts that exclude each other, or, where slots are listed, a column with none.
+// Assigns a role to every column of `columns`. kInvalidArgument: an unknown column name, a column
+// with two conflicting roles, or, if options.sparse is set, a column without a role.
 absl::StatusOr<ColumnPlan> PlanColumns(const ConvertOptions& options,
                                        const std::vector<std::string>& columns);
 

@@ -26,7 +26,7 @@ KeyMode KeysOf(const ConvertOptions& options) {
   return options.format == TextFormat::kLibsvm ? KeyMode::kRaw : KeyMode::kHash;
 }
 
-// Replaces what the format and the defaults decide.
+// Fills in the values that depend on the format.
 absl::StatusOr<ConvertOptions> Resolved(ConvertOptions options) {
   const bool libsvm = options.format == TextFormat::kLibsvm;
   const bool criteo = options.format == TextFormat::kCriteo;
@@ -52,7 +52,7 @@ bool WantsVocabulary(const ConvertOptions& options) {
          !options.vocab_out.empty();
 }
 
-// Flags that a format of fixed columns would pass over without a word.
+// Refuses flags that a format with fixed columns would silently ignore.
 absl::Status CheckFormat(const ConvertOptions& options) {
   const bool libsvm = options.format == TextFormat::kLibsvm;
   if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
@@ -62,26 +62,26 @@ absl::Status CheckFormat(const ConvertOptions& options) {
                                                                                 : "";
   if (*flag == '\0') return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " says nothing to --format=", libsvm ? "libsvm" : "criteo",
-                   ", which has its own: leave it out, or use --format=csv or tsv"));
+      absl::StrCat(flag, " does not apply to --format=", libsvm ? "libsvm" : "criteo",
+                   ", which has its own: omit it, or use --format=csv or tsv"));
 }
 
 absl::Status CheckNumbers(const ConvertOptions& options) {
   if (!(std::abs(options.dense_missing) <= std::numeric_limits<float>::max())) {
-    return absl::InvalidArgumentError("--dense-missing is a number that a float can hold");
+    return absl::InvalidArgumentError("--dense-missing must be a number that fits a float");
   }
   if (options.label_threshold.has_value() && std::isnan(*options.label_threshold)) {
-    return absl::InvalidArgumentError("--label-threshold is a number that labels can be above");
+    return absl::InvalidArgumentError("--label-threshold must be a number, not NaN");
   }
   for (const char part : {options.delimiter, options.separator}) {
     if (part != '"' && part != '\n' && part != '\r') continue;
     return absl::InvalidArgumentError(
-        "--delimiter and --separator are neither a quote nor a line end");
+        "--delimiter and --separator must be neither a quote nor a line end");
   }
   return absl::OkStatus();
 }
 
-// What the conversion would replace is none of what it reads.
+// Checks that the conversion does not overwrite its own input.
 absl::Status CheckFiles(const ConvertOptions& options) {
   std::vector<std::string> read;
   for (const std::string& input : options.input) {
@@ -97,15 +97,15 @@ absl::Status CheckFiles(const ConvertOptions& options) {
 absl::Status Check(const ConvertOptions& options) {
   const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
   const bool raw = KeysOf(options) == KeyMode::kRaw;
-  if (options.input.empty()) return invalid("no input was named: use --input=FILE");
-  if (options.key_bits != 32 && options.key_bits != 64) return invalid("--key-bits is 32 or 64");
+  if (options.input.empty()) return invalid("no input: use --input=FILE");
+  if (options.key_bits != 32 && options.key_bits != 64) return invalid("use --key-bits 32 or 64");
   if (options.samples_per_file == 0) return invalid("--samples-per-file must be at least 1");
   CISTERN_RETURN_IF_ERROR(CheckFormat(options));
   CISTERN_RETURN_IF_ERROR(CheckNumbers(options));
   CISTERN_RETURN_IF_ERROR(CheckFiles(options));
   if (raw && !options.bucket.empty()) return invalid("--bucket makes text: it needs --keys=hash");
   if (raw && options.missing == StandIn::kKey) {
-    return invalid("--missing=key makes a hashed key: it needs --keys=hash");
+    return invalid("--missing=key creates a hashed key: it needs --keys=hash");
   }
   if (!WantsVocabulary(options)) return absl::OkStatus();
   if (raw && options.rare == StandIn::kKey) {
@@ -113,7 +113,7 @@ absl::Status Check(const ConvertOptions& options) {
         "rare values become a hashed key: use --keys=hash, or drop them with --rare=none");
   }
   if (!options.vocab_in.empty() && (!options.vocab_out.empty() || options.fit_rows > 0)) {
-    return invalid("--vocab-in replaces counting: it goes with neither --vocab-out nor --fit-rows");
+    return invalid("--vocab-in replaces counting: it excludes --vocab-out and --fit-rows");
   }
   for (const std::string& input : options.input) {
     if (input == "-" && options.vocab_in.empty()) {
@@ -135,9 +135,9 @@ class Conversion {
   using OnRow = std::function<absl::Status(const TextRow&)>;
 
   absl::StatusOr<std::unique_ptr<TextTable>> OpenTable(const std::string& path) const;
-  // Prepares for the columns of the first input.
+  // Creates the encoder for the columns of the first input.
   absl::Status Plan(const std::vector<std::string>& columns);
-  // Calls on_row for the rows that the options choose, at most `limit` (0: all) of them.
+  // Calls on_row for the rows that the options select, up to `limit` (0: all).
   absl::Status ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row);
   absl::Status Report(const char* stage, uint64_t bytes) const;
   absl::Status FillVocabulary();
@@ -151,7 +151,7 @@ class Conversion {
   std::vector<std::string> columns_;
   std::unique_ptr<Vocabulary> vocabulary_;
   std::unique_ptr<RowEncoder> encoder_;
-  uint64_t rows_ = 0;  // chosen ones, of the current stage
+  uint64_t rows_ = 0;  // selected rows in the current stage
 };
 
 absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::string& path) const {
@@ -262,9 +262,9 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
   if (summary.samples == 0) {
     return absl::DataLossError(absl::StrCat(
         absl::StrJoin(options_.input, ", "), ": no row to convert: ",
-        options_.skip_rows > 0     ? "--skip-rows passes over all of them"
+        options_.skip_rows > 0     ? "--skip-rows skips all of them"
         : options_.columns.empty() ? "no line follows the header line (lines end in LF or CR LF)"
-                                   : "there is no line"));
+                                   : "the input has no lines"));
   }
   if (vocabulary_ != nullptr) summary.vocabulary = vocabulary_->size();
   if (!options_.vocab_out.empty()) {

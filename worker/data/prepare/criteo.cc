@@ -31,7 +31,7 @@ constexpr size_t kPartsMost = 512;
 // Streams of the random generator.
 enum Stream : uint64_t { kPart, kOrder };
 
-// Threads: one at a time; it has threads of its own.
+// Threads: one at a time; uses its own thread pool.
 class Preparation {
  public:
   Preparation(FileSystem& files, const CriteoOptions& options,
@@ -55,7 +55,7 @@ class Preparation {
 
   absl::StatusOr<CriteoSummary> Run() {
     CISTERN_RETURN_IF_ERROR(OpenDays());
-    // A row of text is not much smaller than one of ours.
+    // A row of text is not much smaller than an encoded row.
     if (options_.shuffle) {
       parts_ = std::min<uint64_t>(kPartsMost, 1 + 2 * days_.bytes / (options_.memory_mb << 20));
     }
@@ -103,7 +103,7 @@ class Preparation {
     });
   }
 
-  // Adds up what the blocks counted, and where each one's rows and values stand among all.
+  // Sums the counts of the blocks, and numbers their rows and values over all blocks.
   absl::Status CountBlocks() {
     std::vector<uint64_t> next_id(columns(), 0);
     std::vector<std::pair<float, float>> ranges(kCriteoDense, {HUGE_VALF, -HUGE_VALF});
@@ -132,7 +132,7 @@ class Preparation {
     std::vector<std::string> values;
     for (size_t i = 0; i < days_.blocks.size(); ++i) values.push_back(PathOf("values", i));
     sizes_.resize(columns());
-    // The memory is for all columns that are at work at once.
+    // Splits the memory among the columns that are processed at the same time.
     const auto at_once = std::min<uint64_t>(static_cast<uint64_t>(pool_.thread_num()), columns());
     CISTERN_RETURN_IF_ERROR(OnThreads(pool_, columns(), [&](size_t c) -> absl::Status {
       CISTERN_RETURN_IF_ERROR(Tick(0));
@@ -194,7 +194,7 @@ class Preparation {
     ticks_ += rows;
     if (progress_ == nullptr || progress_(ticks_)) return absl::OkStatus();
     return absl::CancelledError(absl::StrCat(
-        "interrupted: nothing was written; the same command goes on from what is done, in ",
+        "interrupted: nothing was written; run the same command again to continue from ",
         work_->path()));
   }
 
@@ -239,7 +239,7 @@ class Preparation {
     return absl::OkStatus();
   }
 
-  // One part of the training data: its rows of every block, in a drawn order.
+  // Writes one part of the training data: its rows from all blocks, shuffled.
   absl::Status WriteShuffled(const std::vector<size_t>& blocks, uint64_t part,
                              SampleSetWriter* writer) {
     std::string rows;
@@ -262,7 +262,7 @@ class Preparation {
     return WriteRows(rows, order, writer);
   }
 
-  // order: which row comes when; empty: as they are.
+  // order: row order[i] is written as row i; empty: no change.
   absl::Status WriteRows(absl::string_view rows, const std::vector<uint32_t>& order,
                          SampleSetWriter* writer) {
     CISTERN_RETURN_IF_ERROR(Tick(0));
@@ -273,7 +273,7 @@ class Preparation {
     for (size_t done = 0; done < count; done += at_once) {
       blocks.resize(std::min(at_once, count - done));
       const auto take = [&](size_t i) { samples.Take(rows, order, done + i, &blocks[i]); };
-      if (counts_frequencies()) {  // in one place
+      if (counts_frequencies()) {  // MultiHot is then not thread-safe
         for (size_t i = 0; i < blocks.size(); ++i) take(i);
       } else {
         pool_.ParallelFor(blocks.size(), take);
@@ -312,7 +312,7 @@ class Preparation {
     return file->Close();
   }
 
-  // What data to come have to be scaled with.
+  // Saves the ranges, which are needed to scale further data.
   absl::Status SaveRanges(OutputFolder& out) const {
     if (dealing_.ranges.empty()) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(""));

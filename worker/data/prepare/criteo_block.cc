@@ -39,7 +39,7 @@ class BlockReader {
 
   absl::Status Take(absl::string_view text) {
     if (text.size() > LineReader::kLineBytesMax) {
-      return absl::DataLossError("is longer than 16 MiB: is this the right file?");
+      return absl::DataLossError("is longer than 16 MiB: check that this is the right file");
     }
     if (text.find('\0') != absl::string_view::npos) {
       return absl::DataLossError("holds a zero byte: this is not a text file");
@@ -103,7 +103,7 @@ class BlockReader {
 absl::Status ReadLines(const MappedFile& day, const CriteoBlock& block, BlockReader* reader) {
   const absl::string_view text = day.bytes();
   size_t place = block.begin;
-  // A line that began before belongs to the block before.
+  // A line that starts before this block belongs to the previous block.
   if (place > 0) place = text.find('\n', place - 1);
   if (block.begin > 0) place = place == absl::string_view::npos ? text.size() : place + 1;
   while (place < block.end) {
@@ -155,8 +155,8 @@ absl::StatusOr<std::unique_ptr<BlockValuesFile>> BlockValuesFile::Open(const std
   auto made = std::make_unique<BlockValuesFile>();
   CISTERN_ASSIGN_OR_RETURN(made->file_, MappedFile::Open(path));
   const absl::string_view bytes = made->file_->bytes();
-  const absl::Status broken = absl::DataLossError(
-      absl::StrCat(path, " is damaged: remove the folder that it is in, and start again"));
+  const absl::Status broken =
+      absl::DataLossError(absl::StrCat(path, " is damaged: remove its folder and start again"));
   uint64_t place = sizeof(BlockValues::Counts);
   if (bytes.size() < place + sizeof(uint32_t)) return broken;
   made->counts_ = ReadAt<BlockValues::Counts>(bytes, 0);

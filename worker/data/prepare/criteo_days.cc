@@ -20,10 +20,10 @@ constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint6
 constexpr uint64_t kBlocksWanted = 1024;
 constexpr uint32_t kMultiHotMost = 1000;  // DLRM-v2 has 100
 constexpr size_t kGzipBytesAtOnce = size_t{4} << 20;
-constexpr uint64_t kInflatedBytesLeast = uint64_t{1} << 20;  // small files may be of one character
+constexpr uint64_t kInflatedBytesLeast = uint64_t{1} << 20;  // small files can be one character
 constexpr char kGzipMagic[] = "\x1f\x8b";
 
-// A few KB of gzip unpack to a few MB, and terabytes to petabytes: what a day becomes is bounded.
+// Bounds the decompressed size of a day: gzip can expand its input a thousandfold.
 class Inflated {
  public:
   Inflated(const CriteoOptions& options, uint64_t packed_bytes, OutputFile& text)
@@ -51,8 +51,7 @@ class Inflated {
 
  private:
   absl::Status Refuse(const std::string& why) const {
-    return absl::DataLossError(
-        absl::StrCat("it has unpacked to ", bytes_, " bytes so far, which is ", why));
+    return absl::DataLossError(absl::StrCat("it decompressed to ", bytes_, " bytes so far, ", why));
   }
 
   const uint64_t ratio_, mb_, packed_bytes_, ratio_bytes_, most_bytes_;
@@ -80,17 +79,18 @@ absl::Status Inflate(FileSystem& files, const CriteoOptions& options, const Mapp
 absl::Status CheckCriteoOptions(const CriteoOptions& options) {
   if (options.days.size() < 2) {
     return absl::InvalidArgumentError(
-        "name at least two files: days to train with, and one more, the last, to test with");
+        "name at least two files: one or more training days, and last the test day");
   }
   if (options.multi_hot.has_value() && options.format != DataFormat::kNorm) {
     return absl::InvalidArgumentError(absl::StrCat("a slot of a ", FormatName(options.format),
                                                    " file holds one key; multi-hot needs Norm"));
   }
   if (options.multi_hot.has_value() && options.multi_hot->size > kMultiHotMost) {
-    return absl::InvalidArgumentError(absl::StrCat("--multi-hot-size goes up to ", kMultiHotMost));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--multi-hot-size must be at most ", kMultiHotMost));
   }
   if (options.memory_mb == 0 || options.samples_per_file == 0) {
-    return absl::InvalidArgumentError("memory and samples of a file are at least 1");
+    return absl::InvalidArgumentError("--memory-mb and --samples-per-file must be at least 1");
   }
   for (const auto& [a, b] : options.crosses) {
     if (a < kCriteoSparse && b < kCriteoSparse && a != b) continue;

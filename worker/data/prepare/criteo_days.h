@@ -1,4 +1,4 @@
-// The days that are prepared: their text, cut into blocks for any number of threads.
+// The input days: their text, cut into blocks for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,21 @@ struct CriteoDays {
   bool is_test(const CriteoBlock& block) const { return block.day + 1 == texts.size(); }
 };
 
-// kInvalidArgument: options that do not fit each other, or a file that is not there.
+// kInvalidArgument: options that contradict each other, or a missing file.
 absl::Status CheckCriteoOptions(const CriteoOptions& options);
 
-// All that decides what the files of the work folder hold. Files that change keep no promise.
+// The plan of a WorkFolder: everything that determines the contents of its files. It includes the
+// size and modification time of each day, so a changed day starts over.
 std::string CriteoPlan(const CriteoOptions& options);
 
-// Where the text of `day` is: the file itself, or, of one in gzip's format, a file of `work` that
-// is made where an earlier run has not left it whole. step: called every few MB; its error ends
-// the making. kDataLoss: the file is cut short or corrupt.
+// Returns the path of the text of `day`: the file itself, or for a gzip file, a decompressed copy
+// in `work`, which is created unless an earlier run left a complete one. step: called every few MB;
+// its error stops the decompression. kDataLoss: the file is cut short or corrupt.
 absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& options, size_t day,
                                       const WorkFolder& work,
                                       const std::function<absl::Status()>& step);
 
-// texts: of the days, in their order.
+// texts: paths of the days' text, in order.
 absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options,
                                           const std::vector<std::string>& texts);
 

@@ -18,15 +18,15 @@ namespace {
 
 constexpr uint64_t kBytesOfValue = 64;
 constexpr size_t kSample = 1024;
-constexpr uint64_t kRankWords = 8;  // words of the bit set between two known ranks
+constexpr uint64_t kRankWords = 8;  // words of the bit set between two stored ranks
 
-// A set of places, and how many of them lie before one.
+// A set of places that returns the rank of a place: the number of members before it.
 class RankedPlaces {
  public:
   explicit RankedPlaces(uint64_t places) : words_((places + 63) / 64) {}
   void Insert(uint64_t place) { words_[place / 64] |= uint64_t{1} << (place % 64); }
   bool Has(uint64_t place) const { return (words_[place / 64] >> (place % 64) & 1) != 0; }
-  // Comes after the last Insert and before Rank.
+  // Call after the last Insert and before Rank.
   uint64_t Count() {
     uint64_t count = 0;
     before_.clear();
@@ -50,7 +50,8 @@ class RankedPlaces {
   std::vector<uint64_t> words_, before_;
 };
 
-// A place is the number of a (block, value of it), over all blocks.
+// Assigns the ids of one column. A place is the index of a (block, value of the block) pair,
+// counted over all blocks.
 //
 // Threads: one at a time.
 class ColumnIds {
@@ -71,7 +72,7 @@ class ColumnIds {
     const uint64_t kept = first.Count();
     if (kept > UINT32_MAX - kFirstCriteoId) {
       return absl::ResourceExhaustedError(absl::StrCat(
-          "column ", column_ + 1, " has more values than 32 bits count: raise --min-count"));
+          "column ", column_ + 1, " has more values than 32-bit ids: raise --min-count"));
     }
     for (uint64_t portion = 0; portion < portions_; ++portion) {
       if (portions_ > 1) CISTERN_RETURN_IF_ERROR(FillTable(portion));
@@ -83,7 +84,7 @@ class ColumnIds {
 
  private:
   struct Seen {
-    uint64_t first;  // place
+    uint64_t first;  // place of the first occurrence
     uint64_t times;
   };
   using Block = std::function<absl::Status(const BlockValuesFile&, uint64_t first_place)>;
@@ -99,8 +100,8 @@ class ColumnIds {
     return absl::OkStatus();
   }
 
-  // How many portions of values the memory asks for: by the number of distinct ones, estimated from
-  // the smallest hashes (Bar-Yossef et al., 2002).
+  // Sets the number of portions that the memory requires, from the number of distinct values. That
+  // is estimated from the smallest hashes (Bar-Yossef et al., 2002).
   absl::Status CutPortions() {
     std::set<uint64_t> smallest;
     CISTERN_RETURN_IF_ERROR(EachBlock([&](const BlockValuesFile& block, uint64_t) {
@@ -139,8 +140,8 @@ class ColumnIds {
     });
   }
 
-  // The ids of a portion's values, and those of the portions before it, which stand in the file
-  // that this one replaces.
+  // Writes the ids of a portion's values. Copies the ids of earlier portions from the existing
+  // file, which it replaces.
   absl::Status WritePortion(uint64_t portion, const RankedPlaces& first,
                             const std::string& map_path) const {
     std::unique_ptr<ReadableFile> before;

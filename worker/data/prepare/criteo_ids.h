@@ -1,5 +1,5 @@
-// The second step of preparing Criteo's logs: the values of a column, over all blocks, get their
-// ids.
+// The second step of preparing Criteo's logs: assigns ids to the values of a column, over all
+// blocks.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@ namespace cistern {
 inline constexpr uint32_t kRareCriteoId = 1, kFirstCriteoId = 2;
 
 struct CriteoIdOptions {
-  uint64_t min_count = 1;  // values of fewer rows share kRareCriteoId
+  uint64_t min_count = 1;  // values in fewer rows share kRareCriteoId
   uint64_t memory_bytes = uint64_t{64} << 20;
-  bool is_cross = false;  // values are pairs, for values_path
+  bool is_cross = false;  // values are pairs; for the text in values_path
 };
 
-// Values become 2, 3, 4 ... in the order in which they first occur: in blocks, and in the rows of
-// one. Writes the values that have an id of their own, one a line in the order of their ids, to
-// values_path, and to map_path 32-bit ids: for each block in its order, that of its value 0, 1, ...
-// Returns the ids: one above the largest.
+// Assigns ids 2, 3, 4 ... in the order of first occurrence: by block, then by row. Writes two
+// files. values_path: the values with an id of their own, one per line, ordered by id. map_path:
+// 32-bit ids; for each block in order, the ids of its values 0, 1, ... Returns the number of ids:
+// the largest id plus one.
 //
-// Memory: memory_bytes for a table of distinct values, about 64 bytes each (the values are taken in
-// as many portions, by their hash, as that needs; the portions change no id), and 2 bits for each
-// distinct value of each block. Files are read three times a portion, in order.
+// Memory: memory_bytes for a hash table of distinct values, about 64 bytes each, plus 2 bits for
+// each distinct value of each block. If the values need more than memory_bytes, they are processed
+// in portions, split by hash; portions do not change the ids. Reads the files sequentially, three
+// times per portion.
 absl::StatusOr<uint64_t> MakeCriteoIds(FileSystem& files, size_t column,
                                        const std::vector<std::string>& block_values,
                                        const CriteoIdOptions& options, const std::string& map_path,

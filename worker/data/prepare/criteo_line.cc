@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-// Empty stands for 0; false: something else than a number.
+// Parses a number; empty text is 0. false: not a number.
 template <typename Number>
 bool ParseNumber(absl::string_view text, int base, Number* number) {
   *number = 0;
@@ -29,7 +29,7 @@ absl::Status ParseField(absl::string_view text, size_t field, CriteoLine* line) 
   if (ParseNumber(text, 10, field == 0 ? &line->label : &line->dense[field - 1])) {
     if (field > 0 || line->label == 0 || line->label == 1) return absl::OkStatus();
     return absl::DataLossError(
-        absl::StrCat("the label is ", line->label, "; a row of Criteo begins with 0 or 1"));
+        absl::StrCat("the label is ", line->label, "; a Criteo row begins with 0 or 1"));
   }
   const std::string name = field == 0 ? "the label" : absl::StrCat("column I", field);
   return absl::DataLossError(
@@ -42,7 +42,7 @@ absl::Status ParseCriteoLine(absl::string_view text, CriteoLine* line) {
   size_t place = 0;
   for (size_t field = 0; field < kCriteoFields; ++field) {
     if (place > text.size()) {
-      return absl::DataLossError(absl::StrCat("has ", field, " fields; a row of Criteo has ",
+      return absl::DataLossError(absl::StrCat("has ", field, " fields; a Criteo row has ",
                                               kCriteoFields, ", separated by tabs"));
     }
     const size_t end = std::min(text.find('\t', place), text.size());
@@ -51,7 +51,7 @@ absl::Status ParseCriteoLine(absl::string_view text, CriteoLine* line) {
   }
   if (place <= text.size()) {
     return absl::DataLossError(
-        absl::StrCat("has more fields than the ", kCriteoFields, " of a row of Criteo"));
+        absl::StrCat("has more fields than the ", kCriteoFields, " of a Criteo row"));
   }
   return absl::OkStatus();
 }

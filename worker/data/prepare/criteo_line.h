@@ -1,4 +1,4 @@
-// A line of Criteo's logs.
+// Parses a line of Criteo's logs.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ struct CriteoLine {
   std::array<uint64_t, kCriteoSparse> values;
 };
 
-// text: without its line end. kDataLoss: too few or too many fields, or one that is no number, with
-// its column.
+// text: without the line end. kDataLoss: too few or too many fields, or a field that is not a
+// number, with its column.
 absl::Status ParseCriteoLine(absl::string_view text, CriteoLine* line);
 
 }  // namespace cistern

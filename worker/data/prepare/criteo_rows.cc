@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-// Gives dense numbers their place in their range; the number of those outside.
+// Scales dense numbers to [0, 1] by their range. Returns the count of numbers outside their range.
 uint64_t ScaleDense(const std::vector<std::pair<float, float>>& ranges, uint32_t* row) {
   uint64_t clipped = 0;
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -38,7 +38,7 @@ absl::Status DealBlock(FileSystem& files, const CriteoDealing& dealing, const De
   const size_t words = CriteoRowWords(dealing.maps.size());
   const size_t row_bytes = words * sizeof(uint32_t);
   const uint64_t rows = file->bytes().size() / row_bytes;
-  // Numbers of rows, then, by counting, where each goes.
+  // A counting sort: first the rows per part, then the position of each row.
   std::vector<uint64_t> header(block.parts + 2, 0);
   std::vector<uint32_t> part(rows, 0);
   for (uint64_t i = 0; block.parts > 1 && i < rows; ++i) {
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<DealtFile>> DealtFile::Open(const std::string& pa
   const uint64_t header = (parts + 2) * sizeof(uint64_t), size = made->file_->bytes().size();
   if (size < header || size != header + made->Number(parts) * made->row_bytes_) {
     return absl::DataLossError(
-        absl::StrCat(path, " is damaged: remove the folder that it is in, and start again"));
+        absl::StrCat(path, " is damaged: remove its folder and start again"));
   }
   return made;
 }

@@ -1,5 +1,5 @@
-// The third step of preparing Criteo's logs: rows of a block get the ids of their values and are
-// dealt to the parts that they are shuffled in.
+// The third step of preparing Criteo's logs: replaces the values in the rows of a block by their
+// ids and deals the rows to the parts in which they are shuffled.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,31 @@
 
 namespace cistern {
 
-// What all blocks share. Threads: any.
+// The inputs that all blocks share.
+//
+// Threads: any.
 struct CriteoDealing {
   std::vector<std::unique_ptr<MappedFile>> maps;  // by column (criteo_ids.h)
   // With kMinMax: the range of each dense number.
   std::vector<std::pair<float, float>> ranges;
-  // Of a row of the training data, by its number there; below the block's parts.
+  // The part of row number `row` of the training data; below the block's `parts`.
   std::function<uint64_t(uint64_t row)> part_of;
 };
 
-// One block's. parts: those of the training data, or 1. first_ids: [columns]: place of its first
-// value in each map. first_row: number of its first row.
+// The inputs of one block. first_ids: [columns], the index of its first value in each map.
+// first_row: the number of its first row. parts: those of the training data, or 1.
 struct DealtBlock {
   std::vector<uint64_t> first_ids;
   uint64_t first_row = 0, parts = 1;
 };
 
-// Reads the rows at rows_path and writes them to dealt_path, those of part 0 first, in their order
-// within a part. The file: [parts + 2] 64-bit numbers, the rows before each part, their number, and
-// how many dense numbers were outside their range; then the rows.
+// Reads the rows at rows_path and writes them to dealt_path, grouped by part; rows of a part keep
+// their order. The file has [parts + 2] 64-bit numbers, then the rows. The numbers are the count of
+// rows before each part, the count of all rows, and the count of dense numbers outside their range.
 absl::Status DealBlock(FileSystem& files, const CriteoDealing& dealing, const DealtBlock& block,
                        const std::string& rows_path, const std::string& dealt_path);
 
-// The rows of one part in a dealt file, [rows, words].
+// A dealt file, by part. The rows of a part are [rows, words].
 //
 // Threads: any.
 class DealtFile {

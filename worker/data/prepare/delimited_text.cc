@@ -1,4 +1,4 @@
-// CSV and TSV.
+// Reads CSV and TSV.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -29,7 +29,7 @@ class DelimitedText : public TextTable {
   std::unique_ptr<LineReader> lines_;
   const DelimitedOptions options_;
   std::vector<std::string> columns_;
-  // Of a line with quotes: the fields' text, one after the other, and where each ends.
+  // For a line with quotes: the text of its fields, back to back, and the end offset of each.
   std::string text_;
   std::vector<size_t> ends_;
 };
@@ -57,9 +57,9 @@ absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
   CISTERN_ASSIGN_OR_RETURN(const bool found, NextFields(&row->fields));
   row->line = lines_->line();
   if (!found || row->fields.size() == columns_.size()) return found;
-  return lines_->DataLoss(absl::StrCat("has ", row->fields.size(), " fields, but there are ",
-                                       columns_.size(),
-                                       " columns: is the delimiter right, and the line whole?"));
+  return lines_->DataLoss(
+      absl::StrCat("has ", row->fields.size(), " fields, but there are ", columns_.size(),
+                   " columns: check --delimiter, and that the line is complete"));
 }
 
 absl::StatusOr<bool> DelimitedText::NextFields(std::vector<absl::string_view>* fields) {
@@ -111,8 +111,8 @@ absl::Status DelimitedText::SplitQuoted(absl::string_view line,
   return absl::OkStatus();
 }
 
-// Takes the field whose opening quote stands at `place`, and leaves `place` behind its closing one.
-// Line ends inside it are part of it, so `line` may become longer.
+// Reads the field with its opening quote at `place`, and sets `place` to the byte after its closing
+// quote. A quoted field can contain line ends, so `line` can grow.
 absl::Status DelimitedText::TakeQuoted(absl::string_view* line, size_t* place) {
   ++*place;
   while (true) {
@@ -130,9 +130,9 @@ absl::Status DelimitedText::TakeQuoted(absl::string_view* line, size_t* place) {
     const bool ends = *place == line->size() || (*line)[*place] == options_.delimiter;
     if (ends) return absl::OkStatus();
     if ((*line)[*place] != '"') {
-      return lines_->DataLoss(absl::StrCat("has text behind the closing quote of field ",
+      return lines_->DataLoss(absl::StrCat("has text after the closing quote of field ",
                                            ends_.size() + 1,
-                                           ": a quote inside quotes is written twice"));
+                                           ": write a quote inside quotes twice"));
     }
     text_ += '"';
     ++*place;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kSamplesPerBlock = 1024;
 
-// Streams of the random generator, one a purpose.
+// Streams of the random generator, one per purpose.
 enum Stream : uint64_t {
   kLabel = uint64_t{1} << 40,      // + label
   kDense = uint64_t{2} << 40,      // + feature
@@ -28,7 +28,7 @@ double Uniform(const PhiloxBlock& block) {
   return static_cast<double>((uint64_t{block.word[0]} << 32 | block.word[1]) >> 11) * 0x1p-53;
 }
 
-// Draws samples with keys numbered from 0 in each slot.
+// Draws samples. Keys are numbered from 0 in each slot.
 class Generator {
  public:
   explicit Generator(const GenerateOptions& options)
@@ -96,7 +96,7 @@ class Generator {
   const double bias_;
 };
 
-// The largest key fits what the format has for it: keys of Norm files count on from slot to slot.
+// Checks that the largest key fits the format. Keys of Norm files are numbered over all slots.
 absl::Status CheckWidth(const DataSetOptions& data) {
   const bool is_norm = data.format == DataFormat::kNorm;
   if (data.format == DataFormat::kParquet || (is_norm && data.wide_keys)) return absl::OkStatus();
@@ -119,21 +119,21 @@ absl::Status Check(const GenerateOptions& options) {
   const auto invalid = [](const std::string& why) { return absl::InvalidArgumentError(why); };
   const SampleShape& shape = options.data.shape;
   if (options.train_samples == 0 || options.test_samples == 0) {
-    return invalid("generated data has at least one sample to train with and one to test with");
+    return invalid("generated data needs at least one sample for training and one for the test");
   }
   if (shape.label_dim == 0 || SlotNum(shape) == 0) {
-    return invalid("generated data has at least one label and one slot");
+    return invalid("generated data needs at least one label and one slot");
   }
-  if (options.data.slot_sizes.empty()) return invalid("the number of keys of each slot is missing");
+  if (options.data.slot_sizes.empty()) return invalid("name the keys of each slot: --slot-sizes");
   CISTERN_RETURN_IF_ERROR(SlotSizes::Create(shape, options.data.slot_sizes).status());
   CISTERN_RETURN_IF_ERROR(CheckWidth(options.data));
   if (!(options.alpha > 0)) return invalid("alpha must be above 0");
   if (!(options.click_rate > 0 && options.click_rate < 1)) {
-    return invalid("the click rate must lie between 0 and 1");
+    return invalid("the click rate must be between 0 and 1");
   }
   if (!(options.signal >= 0)) return invalid("signal must be 0 or more");
-  if (options.samples_per_file == 0) return invalid("a file holds at least one sample");
-  if (options.max_nnz == 0) return invalid("a slot holds at least one key");
+  if (options.samples_per_file == 0) return invalid("a file must hold at least one sample");
+  if (options.max_nnz == 0) return invalid("a slot must hold at least one key");
   if (options.max_nnz > 1 && options.data.format != DataFormat::kNorm) {
     return invalid(absl::StrCat("a slot of a ", FormatName(options.data.format),
                                 " file holds one key; only Norm files hold more"));
@@ -141,8 +141,8 @@ absl::Status Check(const GenerateOptions& options) {
   return absl::OkStatus();
 }
 
-// In Norm files keys lie as the model is to see them: behind those of the slots before, of all
-// inputs, or where an input's own slots begin.
+// Norm files store keys as the model sees them: offset by the sizes of all slots before, over all
+// inputs, or by slot_starts if the input has them.
 void AddOffsets(const SlotSizes& sizes, const DataSetOptions& data, SampleBlock* block) {
   const SampleShape& shape = data.shape;
   size_t first_slot = 0;
@@ -160,7 +160,7 @@ void AddOffsets(const SlotSizes& sizes, const DataSetOptions& data, SampleBlock*
   }
 }
 
-// Writes samples [first, first + count) and returns the source inside `folder`.
+// Writes samples [first, first + count). Returns the source relative to `folder`.
 absl::StatusOr<std::string> WriteSamples(FileSystem& files, const GenerateOptions& options,
                                          const std::function<bool(uint64_t)>& progress,
                                          const std::string& folder, uint64_t first, uint64_t count,

@@ -26,12 +26,12 @@ absl::StatusOr<bool> GuessWide(const std::string& path, const NormOptions& optio
   if (wide.ok()) return true;
   const absl::Status narrow = TryWidth(path, options, false);
   if (narrow.ok()) return false;
-  return absl::DataLossError(absl::StrCat("makes sense neither with 8-byte keys (", wide.message(),
+  return absl::DataLossError(absl::StrCat("is valid neither with 8-byte keys (", wide.message(),
                                           ") nor with 4-byte keys (", narrow.message(), ")"));
 }
 
 void AddNumber(float x, uint64_t samples_before, NormSummary::Number* number) {
-  number->mean += x;  // a sum until the end
+  number->mean += x;  // the sum, until Finish divides it
   number->min = samples_before == 0 ? x : std::min<double>(number->min, x);
   number->max = samples_before == 0 ? x : std::max<double>(number->max, x);
   number->zeros += x == 0;
@@ -57,7 +57,7 @@ std::string SampleText(const SampleBlock& block, size_t sample, const SampleShap
   return text;
 }
 
-// Adds samples to a summary.
+// Accumulates samples into a summary.
 class Inspection {
  public:
   explicit Inspection(NormSummary* summary)
@@ -113,7 +113,7 @@ class Inspection {
   std::vector<KeyCounter> counters_;
 };
 
-// The options under which a file with this header is read.
+// The options to read a file with this header.
 NormOptions OptionsFor(const NormFile::Begin& begin) {
   NormOptions options;
   options.check = begin.check;
@@ -127,10 +127,10 @@ NormOptions OptionsFor(const NormFile::Begin& begin) {
 
 absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options) {
   if (options.key_bits != 0 && options.key_bits != 32 && options.key_bits != 64) {
-    return absl::InvalidArgumentError("--key-bits is 32 or 64");
+    return absl::InvalidArgumentError("use --key-bits 32 or 64");
   }
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
-  if (paths.empty()) return absl::DataLossError(absl::StrCat(options.source, " names no file"));
+  if (paths.empty()) return absl::DataLossError(absl::StrCat(options.source, " lists no files"));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(paths[0]));
   CISTERN_ASSIGN_OR_RETURN(const NormFile::Begin begin, NormFile::ReadBegin(*stream));
   NormOptions norm = OptionsFor(begin);

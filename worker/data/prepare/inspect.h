@@ -1,4 +1,4 @@
-// What a data set holds: for people before they train, and for finding out why training fails.
+// Summarizes a data set, to check it before training or to find out why training fails.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace cistern {
 
 struct InspectOptions {
-  std::string source;        // file list, Norm file, or several with commas
-  int key_bits = 0;          // 32 or 64; 0: found out by trying both
-  uint64_t max_samples = 0;  // looks at the first ones only; 0: all
-  uint64_t print = 0;        // samples to write out
-  size_t top = 5;            // most frequent keys of a slot to name
+  std::string source;        // a file list, a Norm file, or several, comma-separated
+  int key_bits = 0;          // 32 or 64; 0: tries both
+  uint64_t max_samples = 0;  // inspects only the first ones; 0: all
+  uint64_t print = 0;        // number of samples to print
+  size_t top = 5;            // number of most frequent keys to list per slot
 };
 
 struct NormSummary {
@@ -25,38 +25,38 @@ struct NormSummary {
     uint64_t zeros = 0;
   };
   struct Slot {
-    uint64_t keys = 0;      // of all samples
-    uint64_t empty = 0;     // samples without a key here
-    uint32_t max_keys = 0;  // of a sample
+    uint64_t keys = 0;      // over all samples
+    uint64_t empty = 0;     // samples without a key in this slot
+    uint32_t max_keys = 0;  // maximum per sample
     uint64_t distinct = 0;
-    bool distinct_exact = true;                 // else estimated, within about 2 %
-    std::vector<std::pair<Key, uint64_t>> top;  // key, times seen
+    bool distinct_exact = true;                 // false: estimated within about 2 %
+    std::vector<std::pair<Key, uint64_t>> top;  // key, count
   };
   DataFormat format = DataFormat::kNorm;
   NormCheck check = NormCheck::kNone;  // Norm
   int key_bits = 64;                   // Norm
   bool key_bits_guessed = false;
   uint64_t files = 0;
-  uint64_t records = 0;  // in the files; Norm: that the headers promise
-  uint64_t samples = 0;  // that were looked at
+  uint64_t records = 0;  // in the files; Norm: sum of the headers
+  uint64_t samples = 0;  // inspected
   SampleShape shape;     // one sparse input with all slots
   std::vector<Number> label, dense;
   std::vector<Slot> slots;
-  uint32_t max_keys = 0;           // of a sample, all slots
+  uint32_t max_keys = 0;           // maximum per sample, all slots
   std::vector<std::string> first;  // samples as text: "label 1 | dense 0.5 | 0: 7 8 | 1: | ..."
 };
 
-// Reads the whole source, checking it as training would. kDataLoss, kOutOfRange: as OpenNorm; a
-// file that makes sense with keys of neither width is kDataLoss.
+// Reads the whole source with the checks of training. kDataLoss, kOutOfRange: as OpenNorm; a file
+// that is valid with neither key width is kDataLoss.
 absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options);
 
-// The same for Raw and Parquet files, which do not say themselves how they are read: `data` says
-// it. Its source and options.key_bits are not used. Errors are those of OpenDataSet.
+// The same for Raw and Parquet files, which do not describe their own layout: `data` does. Ignores
+// data.source and options.key_bits. Errors: as OpenDataSet.
 absl::StatusOr<NormSummary> InspectDataSet(const InspectOptions& options, DataSetOptions data);
 
-// The summary for a terminal: a table of lines.
+// Formats the summary as a table for a terminal.
 std::string InspectionText(const NormSummary& summary);
-// The same as one JSON object, fields named as above.
+// Formats the summary as one JSON object with the field names above.
 std::string InspectionJson(const NormSummary& summary);
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// The summary of worker/data/prepare/inspect.h as text and as JSON.
+// Formats the summary of inspect.h as text and as JSON.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
@@ -62,9 +62,9 @@ std::string InspectionText(const NormSummary& summary) {
   if (summary.format == DataFormat::kNorm)
     text = absl::StrFormat(
         "Norm, check %s, %d-bit keys%s (\"check\": \"%s\", \"input_key_type\": \"%s\")\n",
-        CheckName(summary.check), summary.key_bits, summary.key_bits_guessed ? " by the looks" : "",
+        CheckName(summary.check), summary.key_bits, summary.key_bits_guessed ? " (guessed)" : "",
         CheckName(summary.check), summary.key_bits == 64 ? "I64" : "I32");
-  absl::StrAppendFormat(&text, "%d files, %d records, %d looked at\n", summary.files,
+  absl::StrAppendFormat(&text, "%d files, %d records, %d inspected\n", summary.files,
                         summary.records, summary.samples);
   absl::StrAppendFormat(
       &text, "label_dim %d, dense_dim %d, slot_num %d, max_feature_num_per_sample at least %d\n",

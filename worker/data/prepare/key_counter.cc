@@ -31,7 +31,7 @@ void KeyCounter::Add(Key key) {
 
 void KeyCounter::Register(Key key) {
   const uint64_t hash = MixKey(key);
-  // The low bits choose the register; the place of the first one among the others goes into it.
+  // The low bits select the register. It stores the position of the first 1 among the other bits.
   const uint8_t rank = static_cast<uint8_t>(std::countl_zero(hash | (kRegisters - 1)) + 1);
   uint8_t& largest = registers_[hash & (kRegisters - 1)];
   largest = std::max(largest, rank);

@@ -1,4 +1,4 @@
-// How many distinct keys a stream holds, and which are frequent, in bounded memory.
+// Counts the distinct keys of a stream and finds the frequent ones, in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace cistern {
 
-// Exact up to `exact_max` distinct keys; beyond it the number is estimated by HyperLogLog (Flajolet
-// et al. 2007; 2^14 registers, standard error 0.8 %), and only keys that were already met are
-// counted, which the frequent ones were.
+// Exact up to `exact_max` distinct keys. Beyond that, HyperLogLog estimates the number (Flajolet et
+// al. 2007; 2^14 registers, standard error 0.8 %), and only the keys met before are counted.
+// Frequent keys usually are among these.
 //
 // Threads: one at a time.
 class KeyCounter {
@@ -23,7 +23,7 @@ class KeyCounter {
 
   bool exact() const { return registers_.empty(); }
   uint64_t Distinct() const;
-  // The `n` most frequent keys with their counts, most frequent first; equal counts by key.
+  // The `n` most frequent keys and their counts, most frequent first; ties by key.
   std::vector<std::pair<Key, uint64_t>> Top(size_t n) const;
 
  private:

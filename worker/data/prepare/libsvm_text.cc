@@ -1,4 +1,4 @@
-// libsvm and libfm lines.
+// Reads libsvm and libfm lines.
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "worker/data/prepare/line_reader.h"
@@ -12,7 +12,7 @@ class LibsvmText : public TextTable {
   LibsvmText(std::unique_ptr<LineReader> lines, const LibsvmOptions& options)
       : lines_(std::move(lines)), options_(options) {}
 
-  // Reads the first line, which says how many slots there are.
+  // Reads the first line, which determines the number of slots.
   absl::Status ReadFirst();
   const std::vector<std::string>& columns() const override { return columns_; }
   absl::StatusOr<bool> Next(TextRow* row) override;
@@ -28,8 +28,8 @@ class LibsvmText : public TextTable {
   std::vector<std::string> columns_;
   bool first_pending_ = false;
   absl::string_view label_;
-  std::vector<absl::string_view> indices_;  // empty text where a value of 0 dropped one
-  std::string joined_;                      // indices_ with spaces between, for a single slot
+  std::vector<absl::string_view> indices_;  // empty text if a value of 0 dropped the index
+  std::string joined_;                      // indices_ joined by spaces, for a single slot
 };
 
 absl::Status LibsvmText::ReadFirst() {
@@ -61,7 +61,8 @@ absl::StatusOr<bool> LibsvmText::Next(TextRow* row) {
   if (indices_.size() + 1 != columns_.size()) {
     return lines_->DataLoss(absl::StrCat(
         "has ", indices_.size(), " features, but the first line has ", columns_.size() - 1,
-        ": with one slot a position every line has as many; else use --libsvm-slots=single"));
+        ": with a slot per position, all lines need the same number; else use "
+        "--libsvm-slots=single"));
   }
   row->fields.insert(row->fields.end(), indices_.begin(), indices_.end());
   return true;
@@ -93,7 +94,7 @@ absl::Status LibsvmText::TakeIndex(absl::string_view token) {
   if (value != 1 && !options_.any_value) {
     return lines_->DataLoss(
         absl::StrCat("feature ", indices_.size(), " is '", token.substr(0, 40),
-                     "': a key has no value but 1; --any-value drops the values"));
+                     "': the value of a key must be 1; --any-value drops the values"));
   }
   indices_.push_back(value == 0 ? absl::string_view() : token.substr(0, colon));
   return absl::OkStatus();

@@ -56,11 +56,11 @@ absl::StatusOr<bool> LineReader::TakeLine() {
     }
     if ((end > 0 ? end : available) > kLineBytesMax) {
       first_line_ = taken_ > 0 ? first_line_ : last_line_ + 1;
-      return DataLoss("is longer than 16 MiB: is this the right file, and are all quotes closed?");
+      return DataLoss("is longer than 16 MiB: check the file and its quotes");
     }
     if (end > 0) break;
     scanned = available;
-    // Doubling keeps a long line linear.
+    // Doubling keeps the cost of a long line linear.
     CISTERN_RETURN_IF_ERROR(
         stream_->Fill(available < ByteStream::kBufferBytes ? available + 1 : 2 * available));
   }

@@ -1,4 +1,4 @@
-// The lines of a text file.
+// Reads the lines of a text file.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,28 @@ namespace cistern {
 // Threads: one at a time.
 class LineReader {
  public:
-  // Longer lines are refused, so that a file without line ends cannot ask for all memory.
+  // Longer lines are refused, so that a file without line ends cannot exhaust memory.
   static constexpr size_t kLineBytesMax = size_t{16} << 20;
 
-  // kDataLoss: a packed or binary file, by its first bytes, with the cure.
+  // kDataLoss: by its first bytes, a compressed or binary file; the message has the fix.
   static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path);
 
   // Reads the next line into `line`, without its line end (LF or CR LF) and, in line 1, without a
-  // byte order mark; false at the end. The view is valid until the next call. kDataLoss: a line
-  // that is too long or holds a zero byte.
+  // byte order mark; false at the end. `line` is valid until the next call. kDataLoss: a line that
+  // is too long or contains a zero byte.
   absl::StatusOr<bool> Next(absl::string_view* line);
-  // Makes `line` reach over one more line, the line end between them included; false at the end.
+  // Extends `line` by the next line, including the line end between them; false at the end.
   absl::StatusOr<bool> Extend(absl::string_view* line);
 
   const std::string& path() const { return stream_->path(); }
-  uint64_t line() const { return first_line_; }  // where the current one began, from 1
+  uint64_t line() const { return first_line_; }  // first line of the current text, from 1
   uint64_t bytes_read() const { return stream_->offset() + taken_; }
   // "file: line 12: what".
   absl::Status DataLoss(absl::string_view what) const;
 
  private:
   explicit LineReader(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
-  // Lets the current line end where the next physical line does; false if there is none.
+  // Extends the current text by the next physical line; false at the end of the file.
   absl::StatusOr<bool> TakeLine();
   absl::string_view Current() const;
 

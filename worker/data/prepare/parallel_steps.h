@@ -1,4 +1,4 @@
-// Steps of one job on several threads, which end as one thread would have ended them.
+// Runs the steps of a job on several threads, with the result of a single thread.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace cistern {
 
-// Calls one(i) for i in [0, n) on the pool's threads, lower numbers first. After an error no more
-// are begun; of several the one with the lowest number is returned, as one thread would.
+// Calls one(i) for i in [0, n) on the pool's threads, in ascending order. After an error, no
+// further calls start. Of several errors, returns the one with the lowest i, as one thread would.
 template <typename One>
 absl::Status OnThreads(ThreadPool& pool, size_t n, const One& one) {
   absl::Mutex mutex;

@@ -13,8 +13,8 @@
 namespace cistern {
 namespace {
 
-// Reads the whole of `text`, blanks around it aside, as a number; one that no double holds becomes
-// 0 or infinite, as it is too small or too large.
+// Parses all of `text`, except for surrounding whitespace, as a number. A number outside the range
+// of a double becomes 0 or infinity.
 bool ParseNumber(absl::string_view text, double* value) {
   text = absl::StripAsciiWhitespace(text);
   if (!text.empty() && text[0] == '+') text.remove_prefix(1);
@@ -35,8 +35,7 @@ bool FitsFloat(double value) {
 }
 
 absl::Status BeyondFloat(absl::string_view text) {
-  return absl::OutOfRangeError(
-      absl::StrCat("'", text.substr(0, 40), "' is beyond what a float can hold"));
+  return absl::OutOfRangeError(absl::StrCat("'", text.substr(0, 40), "' does not fit a float"));
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ RowEncoder::RowEncoder(const ConvertOptions& options, const ColumnPlan& plan,
     slot.repeated = repeated;
     slot.prefix = name + "=";
     slot.missing_key = HashedKey(slot.prefix, "");
-    // No value's text is without the "=".
+    // Cannot equal the text of a value, which contains "=".
     slot.rare_key = HashedKey(name, "<rare>");
     if (vocabulary != nullptr) slot.known = vocabulary->Column(name);
     slot.summary.column = name;
@@ -213,16 +212,16 @@ absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
   const auto [stop, error] = std::from_chars(text.data(), end, key);
   if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) {
     return absl::DataLossError(absl::StrCat("'", absl::CHexEscape(value.substr(0, 40)),
-                                            "' is not an integer from 0: for text use "
-                                            "--keys=hash"));
+                                            "' is not an integer of 0 or more: for text "
+                                            "use --keys=hash"));
   }
   if (error == std::errc() && key < reserved) return key;
   return absl::OutOfRangeError(
-      absl::StrCat("key ", text.substr(0, 40), " does not lie in [0, ", reserved - 1, "]: use ",
+      absl::StrCat("key ", text.substr(0, 40), " is not in [0, ", reserved - 1, "]: use ",
                    options_.key_bits == 32 ? "--key-bits=64 or " : "", "--keys=hash"));
 }
 
-// The bucket of a count, as in the winning entry of Criteo's contest: fine where counts are small.
+// The bucket of a count, as in the winning entry of Criteo's contest: finer for small counts.
 absl::Status RowEncoder::BucketText(absl::string_view value) {
   double x = 0;
   if (!ParseNumber(value, &x)) return NotANumber(value);
@@ -242,7 +241,7 @@ Key RowEncoder::HashedKey(absl::string_view prefix, absl::string_view value) {
   uint64_t hash = HashBytes(text_);
   const bool wide = options_.key_bits == 64;
   hash = wide ? hash & kReservedKey64 : (hash ^ (hash >> 32)) & kReservedKey32;
-  // The reserved key's place goes to its neighbour.
+  // Maps the reserved key to the key below it.
   return hash == (wide ? kReservedKey64 : kReservedKey32) ? hash - 1 : hash;
 }
 

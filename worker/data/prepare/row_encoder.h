@@ -1,4 +1,4 @@
-// Turns a row of text into a sample.
+// Encodes rows of text as samples.
 #pragma once
 
 #include <memory>
@@ -17,20 +17,20 @@ namespace cistern {
 // Threads: one at a time.
 class RowEncoder {
  public:
-  // options: with every kAuto resolved. vocabulary: null, or what Count fills and Encode looks
-  // into; outlives this.
+  // options: without kAuto values. vocabulary: Count fills it, Encode looks values up in it;
+  // outlives this; null: all values are kept.
   RowEncoder(const ConvertOptions& options, const ColumnPlan& plan,
              const std::vector<std::string>& columns, Vocabulary* vocabulary);
 
-  // One sparse input with all slots.
+  // The shape of the samples: one sparse input with all slots.
   SampleShape shape() const;
 
-  // Counts the row's values in the vocabulary. Errors name the column.
+  // Adds the row's values to the vocabulary. Errors name the column.
   absl::Status Count(const TextRow& row);
-  // Appends the row's sample to `block`, which is of no use after an error. Errors name the column.
+  // Appends the row's sample to `block`. Errors name the column and leave `block` invalid.
   absl::Status Encode(const TextRow& row, SampleBlock* block);
 
-  // Fills what the encoded rows were like: positives, dense, slots, max_keys.
+  // Fills the statistics of the encoded rows: positives, dense, slots, max_keys.
   void Summarize(ConvertSummary* summary) const;
 
  private:
@@ -38,8 +38,8 @@ class RowEncoder {
     ColumnPlan::Slot plan;
     bool repeated = false;                // an earlier slot has the same column
     std::string prefix;                   // "column="
-    Key missing_key = 0, rare_key = 0;    // stand-ins
-    Vocabulary::Counts* known = nullptr;  // null: every value is
+    Key missing_key = 0, rare_key = 0;    // keys that replace missing and rare values
+    Vocabulary::Counts* known = nullptr;  // the known values; null: all
     KeyCounter keys;
     ConvertSummary::Slot summary;
   };
@@ -65,7 +65,7 @@ class RowEncoder {
   std::vector<uint64_t> dense_missing_;
   uint64_t positives_ = 0;
   uint32_t max_keys_ = 0;
-  std::string text_, bucket_;  // room to build a value's name
+  std::string text_, bucket_;  // buffers to build the text of a value
 };
 
 }  // namespace cistern

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kSamplesPerBlock = 1024;
 
-// Streams of the random generator, one a purpose; test samples count on from the train samples.
+// Streams of the random generator, one per purpose. Test samples are numbered after training ones.
 enum Stream : uint64_t {
   kLabel,
   kDenseWeight,
@@ -36,7 +36,7 @@ class SyntheticModel {
     }
   }
 
-  // Appends sample `number` to `block` and returns its probability.
+  // Appends sample `number` to `block`. Returns the probability of label 1.
   double Append(uint64_t number, SampleBlock* block) const;
 
  private:
@@ -103,8 +103,8 @@ struct Outcome {
   bool positive = false;
 };
 
-// Area under the curve of the probabilities, ties counted half, where a sample is a positive to the
-// part `weight(outcome)`. Sorts `outcomes`.
+// Area under the ROC curve of the probabilities; ties count half. A sample counts as positive with
+// weight `weight(outcome)` and as negative with the rest. Sorts `outcomes`.
 template <typename Weight>
 double Area(std::vector<Outcome>* outcomes, const Weight& weight) {
   std::sort(outcomes->begin(), outcomes->end(),
@@ -128,16 +128,16 @@ double Area(std::vector<Outcome>* outcomes, const Weight& weight) {
 absl::Status Check(const SyntheticOptions& options) {
   const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
   if (options.train_samples == 0 || options.test_samples == 0) {
-    return invalid("a synthetic data set needs at least one train and one test sample");
+    return invalid("a synthetic data set needs at least one training and one test sample");
   }
   if (options.slots == 0 || options.keys_per_slot == 0) {
-    return invalid("a synthetic data set needs at least one slot and one key a slot");
+    return invalid("a synthetic data set needs at least one slot and one key per slot");
   }
   if (!(options.alpha > 0) || options.alpha == 1) return invalid("alpha must be above 0 and not 1");
   if (options.samples_per_file == 0) return invalid("samples_per_file must be at least 1");
   const Key reserved = options.wide_keys ? kReservedKey64 : kReservedKey32;
   if (options.keys_per_slot > reserved / options.slots) {
-    return invalid("the keys of all slots do not fit the width of keys");
+    return invalid("the keys of all slots do not fit the key width");
   }
   return absl::OkStatus();
 }

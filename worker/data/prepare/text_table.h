@@ -1,4 +1,4 @@
-// A text file as a table: named columns, one row after the other.
+// A text file as a table with named columns, read row by row.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace cistern {
 
 struct TextRow {
-  std::vector<absl::string_view> fields;  // one a column; valid until the next row is read
-  uint64_t line = 0;                      // where the row begins, from 1
+  std::vector<absl::string_view> fields;  // one per column; valid until the next row is read
+  uint64_t line = 0;                      // first line of the row, from 1
 };
 
 // Threads: one at a time.
@@ -23,25 +23,25 @@ class TextTable {
   virtual const std::vector<std::string>& columns() const = 0;
   // Reads the next row; false at the end. kDataLoss names file and line.
   virtual absl::StatusOr<bool> Next(TextRow* row) = 0;
-  // Of the file, so far.
+  // Bytes of the file read so far.
   virtual uint64_t bytes_read() const = 0;
 };
 
 struct DelimitedOptions {
   char delimiter = ',';
-  bool quotes = true;                // fields may stand in double quotes (RFC 4180)
+  bool quotes = true;                // fields can be in double quotes (RFC 4180)
   std::vector<std::string> columns;  // empty: the first line names them
 };
-// Empty lines are passed over. kDataLoss: an empty file, a name that occurs twice.
+// Skips empty lines. kDataLoss: an empty file, or a duplicate column name.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path,
                                                          const DelimitedOptions& options);
 
 struct LibsvmOptions {
-  bool single_slot = false;  // one column "features", whose values are parted by spaces
-  bool any_value = false;    // accepts and drops values other than 1; a value of 0 drops the index
+  bool single_slot = false;  // one column "features" with values separated by spaces
+  bool any_value = false;    // ignores values other than 1; a value of 0 drops the index
 };
 // Lines "label index:value index:value ...", with an optional "# comment". Columns are "label" and
-// "0", "1", ..., as many as the first line has tokens; a field is the text of the index.
+// "0", "1", ..., one per feature in the first line; a field is the text of the index.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
                                                       const LibsvmOptions& options);
 

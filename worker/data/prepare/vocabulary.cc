@@ -49,7 +49,7 @@ absl::Status Vocabulary::Read(const std::string& path) {
   absl::string_view kind = line;
   if (!found || !absl::ConsumePrefix(&kind, kFirstWords)) {
     return absl::DataLossError(absl::StrCat(
-        path, " is not a vocabulary: its first line should begin with '", kFirstWords, "'"));
+        path, " is not a vocabulary: its first line must begin with '", kFirstWords, "'"));
   }
   if (kind != kind_) {
     return absl::InvalidArgumentError(
@@ -59,7 +59,7 @@ absl::Status Vocabulary::Read(const std::string& path) {
   while (true) {
     CISTERN_ASSIGN_OR_RETURN(found, lines->Next(&line));
     if (!found) return absl::OkStatus();
-    // A column's name may hold a tab, the numbers do not.
+    // Searches from the right: a column name can contain a tab, the numbers cannot.
     const size_t second = line.rfind('\t');
     const size_t first = second == 0 || second == absl::string_view::npos
                              ? absl::string_view::npos

@@ -1,9 +1,9 @@
-// The keys of each column that are frequent enough to stand for themselves.
+// The vocabulary: for each column, the keys that are frequent enough to be kept.
 //
-// As a file, so that test data use the vocabulary of the training data:
+// File format, so that test data can use the vocabulary of the training data:
 //
 //   cistern vocabulary 1 hash 64        version, key mode (raw, hash), bits of a key
-//   C1<TAB>1234567890<TAB>17            column, key, times seen; sorted by column, then key
+//   C1<TAB>1234567890<TAB>17            column, key, count; sorted by column, then key
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@
 
 namespace cistern {
 
-// Threads: Contains from any thread while nobody changes it.
+// Threads: const methods and lookups in Counts from any thread while no thread changes it.
 class Vocabulary {
  public:
-  // Keys of a column and how often each was seen.
+  // The keys of a column and their counts.
   using Counts = absl::flat_hash_map<Key, uint32_t>;
 
-  // `kind`: "hash 64" and the like; a file of another kind is refused.
+  // kind: key mode and width, such as "hash 64"; Read refuses files of another kind.
   explicit Vocabulary(std::string kind) : kind_(std::move(kind)) {}
 
-  // The counts of a column, made where there are none yet; the pointer stays good.
+  // Returns the counts of a column, creating them if needed. The pointer remains valid.
   Counts* Column(const std::string& name) { return &columns_[name]; }
-  // Forgets keys that were seen fewer than `min_count` times.
+  // Removes keys with a count below `min_count`.
   void Keep(uint64_t min_count);
   uint64_t size() const;
 
   absl::Status Write(FileSystem& files, const std::string& path) const;
-  // kDataLoss names file and line; kInvalidArgument: another kind.
+  // kDataLoss names file and line; kInvalidArgument: a file of another kind.
   absl::Status Read(const std::string& path);
 
  private:

@@ -8,7 +8,7 @@ namespace {
 constexpr char kLock[] = "lock", kPlan[] = "plan";
 constexpr uint64_t kMaxPlanBytes = uint64_t{16} << 20;
 
-// All but the lock.
+// Removes all files except for the lock.
 absl::Status Empty(FileSystem& files, const std::string& folder) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(folder));
   for (const std::string& name : names) {
@@ -29,8 +29,8 @@ absl::StatusOr<std::unique_ptr<WorkFolder>> WorkFolder::Open(FileSystem& files,
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(folder));
   absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(folder, "/", kLock));
   if (absl::IsFailedPrecondition(lock.status())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("another process works in ", folder, ": wait for it, or name another folder"));
+    return absl::InvalidArgumentError(absl::StrCat("another process is working in ", folder,
+                                                   ": wait for it, or name another folder"));
   }
   CISTERN_RETURN_IF_ERROR(lock.status());
   std::unique_ptr<WorkFolder> made(new WorkFolder(files, folder, *std::move(lock)));
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<WorkFolder>> WorkFolder::Open(FileSystem& files,
 }
 
 void WorkFolder::Remove() {
-  RemoveTree(files_, path_).IgnoreError();  // a leftover folder is no failure
+  RemoveTree(files_, path_).IgnoreError();  // a leftover folder is not an error
 }
 
 }  // namespace cistern

@@ -1,5 +1,4 @@
-// Where a long job keeps what it has done so far, so that a run that was killed can be gone on
-// with.
+// A folder for the intermediate files of a long job, so that a killed run can be resumed.
 #pragma once
 
 #include <memory>
@@ -10,28 +9,29 @@
 
 namespace cistern {
 
-// "<path>.partial", beside what the job makes, with the job's plan in it: whoever opens it with the
-// same plan finds the files that an earlier run left, and must take only those that are whole (that
-// have their name: output_file.h). With another plan, or none, the folder is emptied first.
+// The folder is "<path>.partial", next to the job's result, and stores the job's plan. Opened with
+// the same plan, it still holds the files of the earlier run; use only complete ones, which are
+// those with their final name (output_file.h). Without the same plan, the folder is emptied.
 //
 // One process at a time: the folder is locked until this is destroyed.
 //
-// Threads: any; but Remove, which comes last.
+// Threads: any, except for Remove, which must be the last call.
 class WorkFolder {
  public:
-  // path: of the job's result. plan: all that decides what its files hold. files:
-  // outlives this. kInvalidArgument: another process works there.
+  // path: the job's result. plan: everything that determines the contents of the files. files:
+  // outlives this. kInvalidArgument: another process holds the lock.
   static absl::StatusOr<std::unique_ptr<WorkFolder>> Open(FileSystem& files,
                                                           const std::string& path,
                                                           const std::string& plan);
-  // What was not removed stays, for the next run.
+  // Keeps the files for the next run, unless Remove was called.
   ~WorkFolder() = default;
   WorkFolder(const WorkFolder&) = delete;
   WorkFolder& operator=(const WorkFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  // Of a file in it.
+  // The path of a file in the folder.
   std::string Path(const std::string& name) const { return path_ + "/" + name; }
+  // Whether the folder continues the work of an earlier run.
   bool goes_on() const { return goes_on_; }
   void Remove();
 

@@ -1,5 +1,5 @@
-// A batch as the device sees it: rows of the pass table instead of keys. Everything that the train
-// loop would otherwise have to search or sort was done while staging.
+// A batch as the device sees it: rows of the pass table instead of keys. Staging has done all
+// searching and sorting, so the train loop does neither.
 #pragma once
 
 #include <cstddef>
@@ -18,81 +18,82 @@ class DeviceKeys;  // worker/model/batch/device_keys.h
 // One embedding input of a batch.
 struct SparseBatch {
   uint32_t slot_num = 0;
-  std::vector<uint32_t> offsets;  // [size * slot_num + 1], occurrences of (sample, slot)
+  std::vector<uint32_t> offsets;  // [size * slot_num + 1], into rows, by (sample, slot)
   std::vector<Row> rows;          // [offsets.back()]
-  // Where a GPU finds rows: keys [offsets.back()] instead, and who finds them. Then the segments
-  // are made on the GPU, too, when the batch comes there.
+  // If a GPU looks up the rows: keys [offsets.back()] instead of `rows`, and the object that looks
+  // them up. The GPU then also builds the segments when the batch arrives there.
   std::vector<Key> keys;
   std::shared_ptr<const DeviceKeys> finder;
-  // The same of a batch that brings rows: a GPU makes the segments when it comes there.
+  // For a batch with `rows`: a GPU builds the segments when the batch arrives there.
   bool segments_there = false;
-  // The same occurrences sorted by row, for a backward pass that adds in a fixed order: distinct
-  // row segment_rows[i] occurs in outputs segment_outputs[segment_offsets[i] ..
-  // segment_offsets[i + 1]), ascending; an output is sample * slot_num + slot.
+  // The occurrences sorted by row, so that the backward pass adds in a fixed order. Distinct row
+  // segment_rows[i] occurs in the outputs
+  // segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), ascending. An output is
+  // sample * slot_num + slot.
   std::vector<Row> segment_rows;          // [distinct], ascending
   std::vector<uint32_t> segment_offsets;  // [distinct + 1]
   std::vector<uint32_t> segment_outputs;  // [offsets.back()]
 };
 
-// Where several workers train, each holds a share of a pass's rows, and of every batch reads what
-// the others hold. What of one input goes where is known before the batch is trained
-// (worker/pass/shared_pass.h). By worker; its own rows go the same way.
+// The rows of one input that workers exchange for a batch. Each of several workers owns a share of
+// a pass's rows, and its samples also read rows of other owners. The exchange is planned before the
+// batch is trained (worker/pass/shared_pass.h). A worker's own rows take the same path.
 struct ExchangedRows {
-  // Rows that each gives to this one. They lie one behind the other, and SparseBatch::rows and
-  // segment_rows count in them.
+  // By worker: the number of rows that it sends to this one. Received rows are stored back to back;
+  // SparseBatch::rows and segment_rows index into them.
   std::vector<uint32_t> taken;
-  std::vector<uint32_t> given;  // rows of the pass table that this one gives to each
-  // The rows that are given: output i is rows[i] alone. Its segments say which rows of the pass
-  // table the batch, of all workers, reads, and which of the given ones each of them is.
+  std::vector<uint32_t> given;  // by worker: the number of rows that it gets from this one
+  // The rows to send: output i is rows[i] alone. Its segments list the rows of the pass table that
+  // the samples of all workers read, and the positions of each among the rows to send.
   SparseBatch served;
-  // Ctr: what of these segments CtrUpdate has to know of the samples of all workers, each
-  // occurrence as click * slot_num + slot: segment i is occurrences[occurrence_offsets[i] ..
-  // occurrence_offsets[i + 1]).
+  // Ctr: what CtrUpdate needs about the samples of all workers. Segment i of `served` has
+  // occurrences[occurrence_offsets[i] .. occurrence_offsets[i + 1]), each encoded as
+  // click * slot_num + slot.
   std::vector<uint32_t> occurrence_offsets, occurrences;
 };
 
 struct Batch {
-  size_t size = 0;
-  // With the samples of other workers, and how many of them come before these.
+  size_t size = 0;  // samples of this worker
+  // all: samples of all workers; first: how many of them come before this worker's samples.
   size_t all = 0, first = 0;
   std::vector<float> label;              // [size, label_dim]
   std::vector<float> dense;              // [size, dense_dim]
   std::vector<SparseBatch> sparse;       // by input
-  std::vector<ExchangedRows> exchanged;  // by input; empty where this worker is alone
+  std::vector<ExchangedRows> exchanged;  // by input; empty for a single worker
 };
 
-// Distinct keys of one input of a pass that one of several workers owns.
+// The distinct keys of one input of a pass that this worker owns, one of several.
 struct OwnedKeys {
   KeyIndex keys;
-  // By worker: the rows here of the keys that its part of the pass has, in the order in which it
-  // came upon them.
+  // By worker: the rows (in `keys`) of the keys in its part of the pass, in the order in which that
+  // worker first met them.
   std::vector<std::vector<Row>> asked;
 };
 
-// Distinct keys of one input of a pass that a GPU has collected for one of several workers. Until
-// the workers have exchanged their rows, the rows of a batch count in its segment_rows, and these
-// are places among all keys here, ordered by mixed key (common/base/hash.h). So the keys of each
-// owner lie side by side.
+// The distinct keys of one input of a pass that a GPU has collected for one of several workers.
+// Until the workers have exchanged rows, the rows of a batch are indices into its segment_rows,
+// which in turn are places among all keys here in the order of mixed keys (common/base/hash.h). In
+// that order, the keys of each owner are adjacent.
 struct CollectedKeys {
   std::vector<Key> keys;    // in the order in which their owners learned of them
-  std::vector<Row> places;  // of each of them
+  std::vector<Row> places;  // of each key
 };
 
 // A pass: its batches, and the distinct keys whose rows they index.
 struct Pass {
   size_t samples = 0;          // of all workers
-  uint32_t epoch = 0;          // 0, 1, ...: of the data, of the first sample
-  bool ends_epoch = false;     // the last batch is the last of its epoch
+  uint32_t epoch = 0;          // data epoch of the first sample: 0, 1, ...
+  bool ends_epoch = false;     // the last batch is also the last of its epoch
   bool is_last = false;        // no pass follows
   std::vector<PassKeys> keys;  // by input: row r of the pass table holds the value of keys()[r]
-  // By input, of several workers, until they exchange rows; the second where a GPU has collected,
-  // and then `keys` are empty so long.
+  // By input, with several workers, until they exchange rows. `collected` is for keys that a GPU
+  // has collected; `keys` is then empty until the exchange.
   std::vector<OwnedKeys> owned;
   std::vector<CollectedKeys> collected;
   std::vector<Batch> batches;
-  PassCursor begin, end;  // where it was made from, and what is to follow it
+  PassCursor begin, end;  // the cursor before this pass, and the one after it
 
-  // Where a run stands that has trained the first `trained` batches of this pass.
+  // The cursor of a run that has trained the first `trained` batches of this pass.
   PassCursor CursorAfter(size_t trained) const {
     if (trained == batches.size()) return end;
     PassCursor inside = begin;

@@ -11,7 +11,7 @@
 namespace cistern {
 namespace {
 
-// Places 0 .. count - 1 in random order (Fisher and Yates).
+// A random permutation of 0 .. count - 1 (Fisher-Yates).
 std::vector<size_t> Permutation(uint64_t seed, uint64_t stream, size_t count) {
   std::vector<size_t> places(count);
   std::iota(places.begin(), places.end(), size_t{0});
@@ -35,14 +35,14 @@ void AppendSample(const SparseBatch& from, size_t sample, SparseBatch* to) {
     to->offsets.push_back(base + offsets[slot] - offsets[0]);
   }
   const auto append = [&](const auto& values, auto* made) {
-    if (values.empty()) return;  // a batch has rows or keys
+    if (values.empty()) return;  // a batch has either rows or keys
     made->insert(made->end(), values.begin() + offsets[0], values.begin() + offsets[from.slot_num]);
   };
   append(from.rows, &to->rows);
   append(from.keys, &to->keys);
 }
 
-// An empty batch with `shape`'s inputs and room for its samples.
+// An empty batch with the inputs of `shape` and capacity for its samples.
 Batch EmptyLike(const Batch& shape) {
   Batch batch;
   batch.all = shape.all;
@@ -70,7 +70,7 @@ void AppendSample(const Batch& from, size_t sample, Batch* to) {
 }  // namespace
 
 size_t BatchBytes(const SampleBlock& block, bool segments) {
-  // An occurrence takes a row; with segments, an output too and at most a segment's row and offset.
+  // 4 bytes for the row; with segments, also an output and at most a segment's row and offset.
   const size_t occurrence_bytes = segments ? 16 : 4;
   size_t bytes = sizeof(float) * (block.label.size() + block.dense.size());
   for (const SparseColumn& column : block.sparse) {
@@ -152,8 +152,8 @@ void SegmentBuilder::Build(SparseBatch* sparse) {
   sparse->segment_offsets.push_back(static_cast<uint32_t>(count));
 }
 
-// Least significant digit first by the bits of the row alone: sorting is stable, and occurrences
-// come in the order of their outputs.
+// A radix sort (least significant digit first) on the bits of the row only. The sort is stable and
+// its input is in the order of outputs, so outputs stay ascending within a row.
 void SegmentBuilder::Sort(Row row_max) {
   constexpr int kDigitBits = 11;
   constexpr size_t kDigits = size_t{1} << kDigitBits;

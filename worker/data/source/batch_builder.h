@@ -1,5 +1,5 @@
-// The steps from samples to the batches of a pass: keys become rows, samples change places,
-// occurrences are sorted for the backward pass.
+// The steps from samples to the batches of a pass: makes batches, shuffles samples, and sorts
+// occurrences for the backward pass.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace cistern {
 
-// Bytes that `block` takes as a batch, at most; `segments`: with its segment arrays. (One with keys
-// in their place takes less; both count the same, so that passes are cut alike on all devices.)
+// Upper bound of the bytes of `block` as a batch; segments: includes the segment arrays. A batch
+// that holds keys instead takes less, but counts the same, so that all devices cut the same passes.
 size_t BatchBytes(const SampleBlock& block, bool segments);
 
-// Makes a batch of `block`, whose memory it takes, without rows or keys. (One of no sample does not
-// know its slots.)
+// Turns `block` into a batch without rows or keys; reuses its memory. A batch without samples has
+// slot_num 0.
 Batch MakeBatch(SampleBlock&& block);
 
-// Puts the samples of all batches into an order that is a pure function of (seed, stream); sizes of
-// batches stay. All batches but the last have the same size.
+// Shuffles the samples of all batches, as a pure function of (seed, stream). Batches keep their
+// sizes. All batches but the last have the same size.
 void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<Batch>* batches);
 
 // Fills the segment arrays of batches.
@@ -34,7 +34,7 @@ class SegmentBuilder {
  private:
   void Sort(Row row_max);
 
-  // (row << 32 | output) of each occurrence, and room to sort.
+  // (row << 32 | output) of each occurrence, and a buffer for the sort.
   std::vector<uint64_t> occurrences_, scratch_;
 };
 

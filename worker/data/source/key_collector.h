@@ -1,4 +1,4 @@
-// The distinct keys of a pass, collected batch by batch while it is cut.
+// Collects the distinct keys of a pass, batch by batch, while the pass is cut.
 #pragma once
 
 #include <memory>
@@ -12,31 +12,31 @@
 
 namespace cistern {
 
-// The order of calls: Add, then Drop or Take; and Finish.
+// Order of calls: for each batch, Add and then Drop or Take; at the end of the pass, Finish.
 //
 // Threads: one at a time.
 class KeyCollector {
  public:
-  // On the host: keys become rows as they come.
+  // Creates a collector on the host. It turns keys into rows as they are added.
   static std::unique_ptr<KeyCollector> OnHost(size_t inputs);
   virtual ~KeyCollector() = default;
 
   // Adds the keys of a batch.
   virtual absl::Status Add(const SampleBlock& samples) = 0;
-  // Distinct keys of an input, with those of the batch that was added last.
+  // Number of distinct keys of an input, including the last added batch.
   virtual size_t size(size_t input) const = 0;
-  // Keys of an input that none of the pass before the batch that was added last had, each once, for
-  // PassCoordinator; empty of a collector that is for one worker alone.
+  // For PassCoordinator: the distinct keys of an input that are new in the last added batch. Empty
+  // if the collector is for a single worker.
   virtual absl::Span<const Key> added(size_t input) const = 0;
-  // Forgets the batch that was added last.
+  // Removes the last added batch.
   virtual void Drop() = 0;
-  // Makes a batch of the one that was added last.
+  // Turns the last added samples into a batch.
   virtual Batch Take(SampleBlock&& samples) = 0;
-  // Ends the pass, which has its batches: gives it its keys, and the batches what finds their rows.
-  // What is added next is of another pass.
+  // Ends the pass, which already has its batches: sets its keys, and in the batches the object that
+  // looks up their rows. The next Add starts another pass.
   virtual absl::Status Finish(Pass* pass) = 0;
 
-  // The host makes the segments of a batch.
+  // Whether the host builds the segments of a batch.
   virtual bool wants_segments() const = 0;
 };
 

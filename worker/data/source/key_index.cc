@@ -10,8 +10,8 @@ namespace cistern {
 namespace {
 
 constexpr size_t kSlotsMin = 64;
-// Keys whose memory is fetched ahead of their use. Below it, nothing is gained; far above it, the
-// first lines are gone again.
+// Number of keys to prefetch at once. Fewer gain nothing; with many more, the first cache lines are
+// evicted before use.
 constexpr size_t kAhead = 32;
 
 }  // namespace
@@ -44,8 +44,8 @@ Row KeyIndex::Find(Key key) const {
   return slots_.empty() ? kNone : slots_[Locate(key)];
 }
 
-// Probing is linear, and a key stands behind every key of its chain that came before it, so taking
-// keys away newest first leaves what was there before they came.
+// Probing is linear, and a key is stored after all earlier keys of its chain. Removing the newest
+// keys first therefore restores the previous table.
 void KeyIndex::Truncate(size_t size) {
   CISTERN_CHECK(size <= keys_.size());
   while (keys_.size() > size) {

@@ -1,4 +1,4 @@
-// The distinct keys of a pass, and the row of each: row r belongs to the r-th key that was added.
+// Maps the distinct keys of a pass to rows: row r is the r-th distinct key added, from 0.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,29 @@
 
 namespace cistern {
 
-// Open addressing on 32-bit rows; keys are checked in the key array.
+// A hash table with open addressing. Its entries are 32-bit rows; keys are compared in keys_.
 //
-// Threads: Find from any thread while nobody adds.
+// Threads: Find may be called from any thread while no other method runs.
 class KeyIndex {
  public:
-  // Returns the row of `key`, adding it if it is new.
+  // Returns the row of `key`. Adds the key if it is new.
   Row Add(Key key);
-  // The same for many keys, with their memory fetched ahead: rows[i] is the row of keys[i].
+  // The same for many keys, with prefetching: sets rows[i] to the row of keys[i].
   void Add(absl::Span<const Key> keys, Row* rows);
   // Returns the row of `key`, or kNone.
   Row Find(Key key) const;
   static constexpr Row kNone = ~Row{0};
 
-  // Forgets the keys that were added last, so that `size` remain.
+  // Removes the last added keys, so that `size` remain.
   void Truncate(size_t size);
 
   size_t size() const { return keys_.size(); }
   absl::Span<const Key> keys() const { return keys_; }
 
  private:
-  // Makes room for `more` keys without another rehash.
+  // Ensures that `more` keys can be added without a rehash.
   void Reserve(size_t more);
-  // Where `key` stands in slots_, or the empty place where it would.
+  // The index of `key` in slots_, or of the empty entry for it.
   size_t Locate(Key key) const;
 
   std::vector<Key> keys_;

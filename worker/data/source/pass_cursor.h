@@ -1,4 +1,4 @@
-// Where a run stands in its data.
+// The position of a run in its data.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,23 @@ namespace cistern {
 // The next sample to read.
 struct DataPlace {
   uint32_t epoch = 0;   // 0, 1, ...
-  uint64_t sample = 0;  // of that epoch's samples: how many come before it
+  uint64_t sample = 0;  // number of samples before it in the epoch
   bool operator==(const DataPlace&) const = default;
 };
 
-// Everything that decides which samples the passes from here on hold and in which order, beside the
-// options of the PassSource: the place, and what its counters say. (The shuffle has no state: it is
-// a function of the seed and these numbers.)
+// The place and the counters that, together with the options of the PassSource, determine the
+// samples of all later passes and their order. The shuffle has no state: it is a function of the
+// seed and these numbers.
 //
-// A cursor stands between two passes, or inside one: then it is the one before that pass, with the
-// number of its batches, because a pass that is made again has to be cut and shuffled as it was.
+// A cursor is between two passes or inside one. Inside a pass, it is the cursor before that pass
+// plus the number of its batches, because a rebuilt pass must be cut and shuffled as before.
 struct PassCursor {
   DataPlace next;
-  uint64_t batches = 0;  // made before `next`
+  uint64_t batches = 0;  // number of batches made before `next`
   uint32_t shuffle_epoch = 0,
-           shuffle_place = 0;  // of the next pass's shuffle, while it begins there
-  uint64_t pass_batches = 0;   // inside a pass: how many batches it has; 0: between passes
-  uint64_t batches_done = 0;   // inside a pass: how many of them are trained
+           shuffle_place = 0;  // passes shuffled so far that begin in shuffle_epoch
+  uint64_t pass_batches = 0;   // inside a pass: the number of its batches; 0: between passes
+  uint64_t batches_done = 0;   // inside a pass: the number of trained batches
   bool operator==(const PassCursor&) const = default;
 };
 

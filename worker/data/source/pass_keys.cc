@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-// The first place at or behind `begin` whose mixed key is not below `mixed`: by steps that double,
-// so that a place nearby costs little.
+// Returns the first place at or after `begin` whose mixed key is at least `mixed`. A galloping
+// search with doubling steps, so that near places are cheap to find.
 size_t Gallop(absl::Span<const Key> keys, size_t begin, uint64_t mixed) {
   size_t step = 1, end = begin;
   while (end < keys.size() && MixKey(keys[end]) < mixed) {

@@ -1,4 +1,4 @@
-// The distinct keys of one input of a pass, and the row of each.
+// The distinct keys of one input of a pass, and their rows.
 #pragma once
 
 #include <utility>
@@ -10,9 +10,9 @@
 
 namespace cistern {
 
-// Row r of the pass table holds the value of keys()[r]. Rows go by the order in which keys came
-// where the host found them (KeyIndex), by the order of mixed keys (common/base/hash.h) where the
-// device did (DeviceKeys).
+// Row r of the pass table holds the value of keys()[r]. If the host collected the keys (KeyIndex),
+// rows are in the order of first occurrence. If the device did (DeviceKeys), rows are in the order
+// of mixed keys (common/base/hash.h).
 //
 // Threads: any.
 class PassKeys {
@@ -21,14 +21,14 @@ class PassKeys {
 
   PassKeys() = default;
   explicit PassKeys(KeyIndex index) : index_(std::move(index)) {}
-  // keys: ascending by their mixed keys, none twice.
+  // keys: distinct, ascending by mixed key.
   static PassKeys Ordered(std::vector<Key> keys);
 
   size_t size() const { return keys().size(); }
   absl::Span<const Key> keys() const { return is_ordered_ ? ordered_ : index_.keys(); }
 
-  // rows[i] = the row of wanted[i], or kNone. In ordered keys those that come in the same order are
-  // found by walking along.
+  // Sets rows[i] to the row of wanted[i], or kNone. Fast for Ordered keys if `wanted` is in the
+  // same order: the search then only moves forward.
   void Find(absl::Span<const Key> wanted, Row* rows) const;
 
  private:
@@ -37,7 +37,7 @@ class PassKeys {
   std::vector<Key> ordered_;
 };
 
-// Rows of `keys` that `others` holds too, and there; and the rows of `keys` that it does not.
+// The rows of keys in both `keys` (here) and `others` (there), and the rows of keys only in `keys`.
 struct SharedRows {
   std::vector<Row> here, there, missing;
 };

@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-// What others take of this worker's rows, and the places of rows that others hold, an occurrence of
-// a key: of a batch with coordinator (worker/pass/shared_pass.h).
+// With a coordinator (worker/pass/shared_pass.h), the bytes of the exchange per occurrence of a
+// key: rows that other workers take from this one, and places of rows that other workers hold.
 constexpr size_t kExchangeBytes = 24;
 
 size_t PartBegin(size_t batchsize, uint64_t part, uint64_t parts) {
@@ -43,18 +43,18 @@ struct PassSource::State {
         batches_done(start.batches_done) {}
 
   absl::StatusOr<std::unique_ptr<Pass>> MakePass();
-  // Reads the next batch where none is pending, and adds its keys.
+  // Reads the next batch if none is pending, and adds its keys.
   absl::StatusOr<PassCoordinator::Claim> Claim();
-  // The same, as all workers see it.
+  // The claim on which all workers agree.
   absl::StatusOr<PassCoordinator::Claim> AgreedClaim();
-  // Adds the pending samples to `pass` as a batch; false, and nothing is changed, if that is over
-  // the budget.
+  // Adds the pending samples to `pass` as a batch; false, with no change to `pass`, if the batch
+  // exceeds the budget.
   bool Stage(const PassCoordinator::Claim& claim, Pass* pass);
-  // Where the pass that would be made now begins.
+  // The cursor at the start of the next pass.
   PassCursor Cursor() const;
   bool Ends(const Pass& pass) const;
   absl::Status Finish(Pass* pass);
-  // Leaves out the batches that are trained already.
+  // Removes the batches that are already trained.
   void DropDone(Pass* pass);
   size_t KeyBytes() const;
   size_t PendingBytes() const;  // of the pending samples as a batch
@@ -69,14 +69,14 @@ struct PassSource::State {
   const std::unique_ptr<PassCoordinator> coordinator;
   const std::unique_ptr<KeyCollector> keys;
   SampleCursor cursor;
-  BatchSamples samples;  // of the next batch, where pending
+  BatchSamples samples;  // of the next batch, if pending
   bool pending = false;
-  DataPlace pending_place;  // where it begins
+  DataPlace pending_place;  // where the pending batch begins
   uint64_t batches_made;
-  size_t batch_bytes = 0;                 // of the pass being made
-  size_t wanted_bytes = 0, budget = 0;    // of the batch that did not fit
-  uint32_t shuffle_epoch, shuffle_place;  // the next pass's place among those that begin in it
-  uint64_t forced_batches, batches_done;  // of a first pass that the start stands inside; or 0
+  size_t batch_bytes = 0;                 // batches of the current pass
+  size_t wanted_bytes = 0, budget = 0;    // of the last staged or refused batch
+  uint32_t shuffle_epoch, shuffle_place;  // an epoch; passes shuffled so far that begin in it
+  uint64_t forced_batches, batches_done;  // of the first pass if the start is inside it; else 0
   SegmentBuilder segments;
   absl::Status error;
 };
@@ -199,7 +199,7 @@ absl::Status PassSource::State::Finish(Pass* pass) {
   CISTERN_RETURN_IF_ERROR(keys->Finish(pass));
   if (coordinator != nullptr) pass->owned = coordinator->Take();
   if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
-  if (coordinator != nullptr) return absl::OkStatus();  // rows are still to get their places
+  if (coordinator != nullptr) return absl::OkStatus();  // rows have no places yet
   for (Batch& batch : pass->batches) segments.Build(&batch);
   return absl::OkStatus();
 }
@@ -210,7 +210,7 @@ void PassSource::State::DropDone(Pass* pass) {
   pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
 }
 
-// With coordinator the values are at the owners, who count them, and what is here is a key's index.
+// With a coordinator, the owners hold and count the values; this worker counts only the index.
 size_t PassSource::State::KeyBytes() const {
   size_t bytes = 0;
   for (size_t i = 0; i < options.value_bytes.size(); ++i) {
@@ -222,8 +222,9 @@ size_t PassSource::State::KeyBytes() const {
 
 absl::Status PassSource::State::CutShort(size_t batches) const {
   return absl::DataLossError(absl::StrCat("the run stopped inside a pass of ", forced_batches,
-                                          " batches, and now only ", batches,
-                                          " are left in the data: it is not the data that it was"));
+                                          " batches, but only ", batches,
+                                          " of them are left in the data: the data changed since "
+                                          "the run stopped; restore it, or train from the start"));
 }
 
 absl::Status PassSource::State::TooLarge() const {
@@ -231,16 +232,16 @@ absl::Status PassSource::State::TooLarge() const {
   if (forced_batches > 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the run stopped inside a pass of ", forced_batches,
-                     " batches, which has to be made again as it was; it takes more than ",
-                     wanted_bytes, " bytes, and a pass may take ", budget,
-                     ": give cistern.pass_memory_mb the value that it had"));
+                     " batches, which must be rebuilt with the same batches; it takes ",
+                     wanted_bytes, " bytes or more, but the limit of a pass is ", budget,
+                     ": set cistern.pass_memory_mb to the value that it had"));
   }
   const std::string what =
       absl::StrCat("one batch of ", samples.all, " samples takes ", wanted_bytes,
-                   " bytes with the rows of its keys, and a pass may take ", budget);
+                   " bytes with the rows of its keys, but the limit of a pass is ", budget);
   if (options.device_bound) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        what, ", a quarter of what the GPU has left beside the model: lower solver.batchsize"));
+        what, ", a quarter of the GPU memory left by the model: lower solver.batchsize"));
   }
   return absl::ResourceExhaustedError(
       absl::StrCat(what, ": raise cistern.pass_memory_mb to at least ",

@@ -34,7 +34,7 @@ absl::StatusOr<size_t> SampleCursor::Take(BatchSamples* out) {
   if (at == options_.batchsize) {
     CISTERN_ASSIGN_OR_RETURN(const size_t got, reader_->Read(1, &ahead_));
     has_ahead_ = got > 0;
-    // It begins a batch, which another worker may take.
+    // It begins a batch; another worker takes it unless this worker's part begins at 0.
     if (begin > 0 || end == 0) ahead_.Reset(options_.inputs);
     return got;
   }
@@ -70,9 +70,10 @@ absl::Status SampleCursor::SkipToStart() {
   scratch.Reset(options_.inputs);
   CISTERN_ASSIGN_OR_RETURN(const uint64_t skipped, reader->Skip(skip_, &scratch));
   if (skipped < skip_) {
-    return absl::DataLossError(
-        absl::StrCat("the data holds ", skipped, " samples, but ", skip_,
-                     " of them were trained already: it is not the data that it was"));
+    return absl::DataLossError(absl::StrCat(
+        "the data holds ", skipped, " samples, but ", skip_,
+        " of them are already trained: the data changed since the run stopped; restore it, or "
+        "train from the start"));
   }
   reader_ = std::move(reader);
   ++opened_;

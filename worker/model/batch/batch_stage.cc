@@ -9,10 +9,9 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kAlignment = 16;  // of each array: what the widest load of a kernel wants
+constexpr size_t kAlignment = 16;  // of each array: that of the widest load in a kernel
 
-// The arrays of a batch one after the other: `visit(values, view)` for each vector of it and the
-// pointer to it in `view`.
+// Calls visit(values, pointer) for each vector of the batch and the pointer to it in `view`.
 template <typename Visit>
 void ForEachArray(const Batch& batch, BatchView* view, const Visit& visit) {
   visit(batch.label, &view->label);
@@ -61,7 +60,7 @@ size_t RoundedBytes(const std::vector<T>& values) {
   return Rounded(values.size() * sizeof(T));
 }
 
-// Of all arrays.
+// The size of all arrays, each rounded up to kAlignment.
 size_t BytesOf(const Batch& batch) {
   BatchView view = SizesOf(batch);
   size_t bytes = 0;
@@ -70,7 +69,8 @@ size_t BytesOf(const Batch& batch) {
   return bytes;
 }
 
-// What the host has left to the device of one input, or of rows that others take of it.
+// The arrays that the device computes for one input, or for the rows that other workers take from
+// it.
 struct MadeArrays {
   size_t occurrences = 0;
   bool rows = false, segments = false;
@@ -83,7 +83,7 @@ struct MadeArrays {
   }
 };
 
-// Calls visit(arrays, sparse, view of it) for each input, then for the rows that others take.
+// Calls visit(arrays, sparse, view) for each input, then for the rows that other workers take.
 template <typename Visit>
 void ForEachMade(const Batch& batch, BatchStage::Use use, BatchView* view, const Visit& visit) {
   const auto visit_one = [&](const SparseBatch& sparse, SparseView* to) {
@@ -100,7 +100,7 @@ void ForEachMade(const Batch& batch, BatchStage::Use use, BatchView* view, const
   }
 }
 
-// Room that they take.
+// The memory that the computed arrays of a batch need.
 struct MadeSizes {
   size_t bytes = 0, scratch = 0, numbers = 0;
 };
@@ -116,7 +116,7 @@ MadeSizes SizesOfMade(const Batch& batch, BatchStage::Use use, Stream& stream) {
   return sizes;
 }
 
-// A large batch has tens of megabytes, and is wanted within a step of a few milliseconds.
+// Copies with all cores: a large batch has tens of megabytes, and a step takes a few milliseconds.
 void CopyOnAllCores(const void* from, void* to, size_t bytes) {
   constexpr size_t kPiece = size_t{1} << 20;
   const size_t pieces = (bytes + kPiece - 1) / kPiece;
@@ -135,7 +135,7 @@ BatchView ViewOnHost(const Batch& batch) {
 
 }  // namespace
 
-// What is still on its way uses the memory of the places.
+// Waits, because copies in flight use the memory of the places.
 BatchStage::~BatchStage() {
   for (Stream& copies : copies_) copies.Wait().IgnoreError();
   if (!copies_.empty()) device_.stream().Wait().IgnoreError();
@@ -169,7 +169,7 @@ absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, 
   if (memory->bytes() >= bytes) return absl::OkStatus();
   for (Event& event : place->events) CISTERN_RETURN_IF_ERROR(event.Wait());
   *memory = Memory();
-  // Batches differ by a little.
+  // The margin avoids reallocation: batches differ a little in size.
   CISTERN_ASSIGN_OR_RETURN(*memory, device_.pool().Take(kind, bytes + bytes / 4, "batches"));
   return absl::OkStatus();
 }
@@ -181,7 +181,7 @@ absl::Status BatchStage::Begin(const Batch& batch, Use use) {
   place.begun = nullptr;
   BatchView view = SizesOf(batch);
   const size_t bytes = BytesOf(batch);
-  CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // the host writes there
+  CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // before the host overwrites `pinned`
   CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kPinned, bytes, &place, &place.pinned));
   CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kDevice, bytes, &place, &place.there));
   size_t end = 0;
@@ -249,8 +249,8 @@ absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, Use use) {
   Place& place = places_[viewed_];
   place.begun = nullptr;
   place.events[kCopied].LetWait(device_.stream());
-  // Where segments are made only the device knows how many. It was given them a step ago, behind
-  // nothing but the step that had this place before.
+  // The host must learn the number of segments that the device made. The wait is short: the work
+  // was enqueued one step ago and had to wait only for the previous user of this place.
   bool any = false;
   ForEachMade(batch, use, &place.view,
               [&any](const MadeArrays& made, const SparseBatch&, SparseView*) {

@@ -1,4 +1,4 @@
-// Brings batches into the memory of the device, one ahead of the step that computes.
+// Copies batches to the device, one batch ahead of the step that is being computed.
 #pragma once
 
 #include <array>
@@ -13,38 +13,39 @@
 
 namespace cistern {
 
-// The arrays of a SparseBatch where ops can read them.
+// The arrays of a SparseBatch in memory that ops can read.
 struct SparseView {
   const uint32_t* offsets = nullptr;
   const Row* rows = nullptr;
-  const Key* keys = nullptr;  // where rows were found on the device
+  const Key* keys = nullptr;  // set if the device finds the rows
   const Row* segment_rows = nullptr;
   const uint32_t* segment_offsets = nullptr;
   const uint32_t* segment_outputs = nullptr;
-  size_t distinct = 0;  // segment_rows
+  size_t distinct = 0;  // number of segment_rows
 };
 
-// The arrays of ExchangedRows where ops can read them; the numbers of rows stay with the host.
+// The arrays of ExchangedRows in memory that ops can read; the row counts stay in host memory.
 struct ExchangeView {
-  absl::Span<const uint32_t> taken, given;  // by worker
+  absl::Span<const uint32_t> taken, given;  // by worker; host memory
   SparseView served;
   const uint32_t* occurrence_offsets = nullptr;
   const uint32_t* occurrences = nullptr;
 };
 
-// The arrays of a Batch where ops can read them.
+// The arrays of a Batch in memory that ops can read.
 struct BatchView {
   size_t size = 0, label_dim = 0;
-  size_t all = 0, first = 0;
+  size_t all = 0, first = 0;  // samples of all workers; the first of these among them
   const float* label = nullptr;
   const float* dense = nullptr;
   std::vector<SparseView> sparse;  // by input
   std::vector<ExchangeView> exchanged;
 };
 
-// On the CPU a view points into the batch itself. On a GPU a batch is packed into pinned memory and
-// copied at once, on a stream of its own, where rows and segments are made that the host has left
-// to it; there are two places, so that the next batch comes while this one is computed.
+// Makes a batch readable for ops. On the CPU a view points into the batch itself. On a GPU the
+// stage packs the batch into pinned memory and copies it in one transfer, on a separate stream. The
+// same stream then computes the rows and segments that the host has left to the device. Two places
+// alternate, so that the next batch is copied while the current one is computed.
 //
 // Threads: one at a time.
 class BatchStage {
@@ -54,41 +55,40 @@ class BatchStage {
   BatchStage& operator=(const BatchStage&) = delete;
   ~BatchStage();
 
-  // kPredict: nobody reads the segments.
+  // kPredict: the segments are not needed.
   enum class Use { kTrain, kPredict };
-  // Starts to bring `batch`, which must not change before View asks for it.
+  // Starts copying `batch`, which must not change until View returns it.
   absl::Status Begin(const Batch& batch, Use use = Use::kTrain);
-  // Begin would take no memory, for which it waits for the step before last.
+  // True if Begin would not allocate. An allocation makes Begin wait for the step before last.
   bool HasRoom(const Batch& batch) const;
-  // Where `batch` is for what the device's stream is given from now on, until Release. Brings it
-  // now unless it was the last that was begun.
+  // Returns the view of `batch` for work that is enqueued on the device's stream until Release.
+  // Copies the batch now unless the last Begin was for it.
   absl::StatusOr<BatchView> View(const Batch& batch, Use use = Use::kTrain);
-  // The step that was given the last view is enqueued.
+  // Call it when all work that reads the last view is enqueued.
   void Release();
 
  private:
   struct Place {
     const Batch* begun = nullptr;  // not viewed yet
     BatchView view;
-    Memory pinned, there;
-    Memory made;                // on the device: rows, segments, and their numbers
-    Memory distinct;            // pinned: how many distinct rows each has
+    Memory pinned, there;       // the packed batch: on the host, on the device
+    Memory made;                // on the device: rows and segments computed there, and their counts
+    Memory distinct;            // pinned: the number of distinct rows of each input
     std::vector<Event> events;  // kCopied, kUsed
   };
   enum { kCopied, kUsed };
 
   absl::Status MakeStreams();
-  // Room for `bytes`, taken where the memory has less. What a place held before is not used any
-  // more.
+  // Grows *memory to at least `bytes`. Waits until the place's previous batch is no longer in use.
   absl::Status MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory);
-  // Enqueues what makes the rows and segments that the host has left to the device.
+  // Enqueues the ops that compute the rows and segments that the host has left to the device.
   absl::Status Make(const Batch& batch, Use use, Place* place);
 
   DeviceContext& device_;
   std::vector<Stream> copies_;  // one on a GPU
-  Memory scratch_;              // of what makes segments
+  Memory scratch_;              // for op::MakeSegments
   std::array<Place, 2> places_;
-  size_t next_ = 0;    // the place that Begin takes
+  size_t next_ = 0;    // the place for the next Begin
   size_t viewed_ = 0;  // the place of the last view
 };
 

@@ -15,7 +15,7 @@ absl::StatusOr<Memory> TakeKeys(MemoryPool& pool, size_t bytes) {
 
 class GpuKeys : public KeyCollector {
  public:
-  // shared: for one of several workers.
+  // shared: this is one of several workers.
   GpuKeys(DeviceContext& device, Stream stream, size_t inputs, bool shared)
       : device_(device), stream_(std::move(stream)), shared_(shared), inputs_(inputs) {}
   ~GpuKeys() override { stream_.Wait().IgnoreError(); }
@@ -35,16 +35,16 @@ class GpuKeys : public KeyCollector {
   bool wants_segments() const override { return false; }
 
  private:
-  // Of one input: the distinct keys so far, mixed and ordered, without and with the last batch.
+  // The distinct keys of one input so far, mixed and sorted, without and with the last batch.
   struct Input {
     Memory held, merged;
     size_t held_count = 0, merged_count = 0;
-    std::vector<Key> named, added;  // shared: what merged and held have each, as it came
+    std::vector<Key> named, added;  // shared: the keys of `held`; those that `merged` adds to it
   };
 
   absl::Status Add(const std::vector<Key>& keys, Input* input);
   absl::Status CopyAdded(Input* input);
-  // The keys that are held, with their index.
+  // Builds the index of the keys in `held`.
   absl::StatusOr<std::shared_ptr<const DeviceKeys>> IndexOf(const Input& input);
   absl::Status FinishAlone(size_t i, Pass* pass);
   absl::Status FinishShared(size_t i, Pass* pass);
@@ -56,7 +56,7 @@ class GpuKeys : public KeyCollector {
   Stream stream_;
   const bool shared_;
   std::vector<Input> inputs_;
-  Memory keys_, added_, scratch_;  // of the input that is added
+  Memory keys_, added_, scratch_;  // for the input that Add is processing
   Memory count_, host_count_;      // a uint64_t on the device, and pinned
   RowFinder finder_{device_, stream_};
 };

@@ -1,4 +1,4 @@
-// Keys in the memory of a GPU: those of a pass, which rows of a batch are found by.
+// The keys of a pass in GPU memory, with which the GPU finds the rows of a batch.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,19 @@
 
 namespace cistern {
 
-// The distinct keys of one input of a pass with their index (cuda/op/key/key_index.h): built once,
-// read-only.
+// The distinct keys of one input of a pass and their index (cuda/op/key/key_index.h). Immutable
+// after Build.
 //
-// Threads: any, each with a stream of its own.
+// Threads: any, each with its own stream.
 class DeviceKeys {
  public:
-  // mixed: [count] mixed keys, ascending, none twice. On return the index is there.
+  // Builds the index, and waits for it.
+  //
+  // mixed: [count] mixed keys, ascending, distinct.
   static absl::StatusOr<std::shared_ptr<const DeviceKeys>> Build(Memory mixed, size_t count,
                                                                  DeviceContext& device,
                                                                  Stream& stream);
-  // rows[i] = the row of keys[i]; both in the device's memory, [count].
+  // rows[i] = the row of keys[i]. keys, rows: [count], in device memory.
   void Find(const Key* keys, size_t count, Row* rows, Stream& stream) const;
 
  private:
@@ -30,12 +32,12 @@ class DeviceKeys {
   size_t count_;
 };
 
-// Collectors that work on the GPU of `device`, on a stream of their own. For one worker alone
-// batches keep their keys, and rows and segments are made when a batch comes to the device
-// (BatchStage).
+// Creates a collector for a single worker that runs on the GPU of `device`, on its own stream.
+// Batches keep their keys; BatchStage computes rows and segments when it copies a batch to the
+// device.
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectKeysOn(DeviceContext& device, size_t inputs);
-// For one of several workers (Pass::collected): a pass gets its rows when it ends, as the host has
-// to tell the others of them; segments are still made where a batch comes.
+// Creates a collector for one of several workers (Pass::collected). Rows are computed at the end of
+// the pass, because the host sends them to the other workers; BatchStage still makes the segments.
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
                                                                   size_t inputs);
 

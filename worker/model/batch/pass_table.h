@@ -1,4 +1,4 @@
-// The rows of a pass on the device: whole values, weights and optimizer state together.
+// The rows of a pass in device memory: whole values, with weights and optimizer state.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@
 
 namespace cistern {
 
-// Row r is the value of the r-th key of the pass: layout.full_floats() cells from values() + r *
-// stride(). Memory of the device: the host comes to it through a RowStage.
+// Row r is the value of the r-th key of the pass: layout.full_floats() floats starting at
+// values() + r * stride(). The memory belongs to the device; the host accesses it through a
+// RowStage.
 //
-// Threads: one at a time; the next pass fills another table.
+// Threads: one at a time. The next pass uses another table.
 class PassTable {
  public:
   PassTable(const ValueLayout& layout, DeviceContext& device) : layout_(layout), device_(device) {}
 
-  // Makes room for `rows`, all zero. kResourceExhausted as MemoryPool::Take. Not while the device
-  // works on the rows there were.
+  // Replaces the contents with `rows` rows of zeros. The device must have finished its work on the
+  // previous rows. kResourceExhausted as MemoryPool::Take.
   absl::Status Resize(size_t rows) {
     rows_ = 0;
     values_ = Memory();
@@ -36,13 +37,14 @@ class PassTable {
   size_t stride() const { return layout_.full_floats(); }
   float* values() { return static_cast<float*>(values_.data()); }
   const float* values() const { return static_cast<const float*>(values_.data()); }
-  uint8_t* full() { return static_cast<uint8_t*>(full_.data()); }  // [rows]: it holds its embedx
+  uint8_t* full() { return static_cast<uint8_t*>(full_.data()); }  // [rows]: 1 if it has embedx
   const uint8_t* full() const { return static_cast<const uint8_t*>(full_.data()); }
 
-  // The keys, by row. Borrowed.
+  // The key of each row: [rows]. Borrowed.
   void set_keys(absl::Span<const Key> keys) { keys_ = keys; }
   absl::Span<const Key> keys() const { return keys_; }
-  // Ctr tables: where the rule that creates embedx can read them, once BringKeys did.
+  // Ctr tables: the keys in device memory, valid after BringKeys. The rule that creates embedx
+  // reads them.
   const Key* device_keys() const {
     return device_.kind() == DeviceKind::kCpu ? keys_.data()
                                               : static_cast<const Key*>(key_memory_.data());
@@ -64,7 +66,7 @@ class PassTable {
   size_t rows_ = 0;
   Memory values_, full_;
   absl::Span<const Key> keys_;
-  Memory key_memory_;  // keys_, on a GPU
+  Memory key_memory_;  // copy of keys_ on a GPU
 };
 
 }  // namespace cistern

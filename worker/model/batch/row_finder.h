@@ -1,4 +1,4 @@
-// Rows that a GPU finds and the host reads.
+// Finds rows on the GPU for use on the host.
 #pragma once
 
 #include <vector>
@@ -10,24 +10,24 @@
 
 namespace cistern {
 
-// Where several workers share the keys of a pass, the host tells the others which rows each batch
-// takes (worker/pass/shared_pass.h), long before the batch comes to the device. It touches every
-// distinct row of a batch once, and no occurrence.
+// With several workers, the host announces the rows of each batch to their owners
+// (worker/pass/shared_pass.h) long before the batch is copied to the device. With a RowFinder the
+// host handles each distinct row of a batch once, and no occurrences.
 //
 // Threads: one at a time.
 class RowFinder {
  public:
-  // Both outlive it. Calls wait for the stream.
+  // Both must outlive the finder. Calls wait for the stream.
   RowFinder(DeviceContext& device, Stream& stream) : device_(device), stream_(stream) {}
 
-  // The places of `wanted` in `keys`.
+  // Returns the row of each key of `wanted` in `keys`.
   absl::StatusOr<std::vector<Row>> Find(const DeviceKeys& keys, absl::Span<const Key> wanted);
-  // segment_rows of a batch that has keys = their places in `keys`, ascending, each once;
-  // rows = where in there each key of the batch is.
+  // Sets batch->segment_rows to the distinct rows of batch->keys, ascending, and batch->rows to the
+  // index of each key's row in segment_rows.
   absl::Status FindRows(const DeviceKeys& keys, SparseBatch* batch);
 
  private:
-  // Rows of a part of them, which stay in rows_.
+  // Finds the rows of `wanted` into rows_ on the device.
   absl::Status FindOnDevice(const DeviceKeys& keys, absl::Span<const Key> wanted);
 
   DeviceContext& device_;
@@ -35,8 +35,7 @@ class RowFinder {
   Memory keys_, rows_, distinct_rows_, distinct_, scratch_;
 };
 
-// Room in the device's memory for so many bytes, for what makes passes. What used it before must be
-// over.
+// Grows *memory to at least `bytes` of device memory. Its previous contents must not be in use.
 absl::Status MakeKeyRoom(size_t bytes, DeviceContext& device, Memory* memory);
 
 }  // namespace cistern

@@ -16,7 +16,7 @@ size_t Rounded(size_t bytes) {
 }  // namespace
 
 RowStage::~RowStage() {
-  for (Stream& stream : streams_) stream.Wait().IgnoreError();  // it uses the chunks
+  for (Stream& stream : streams_) stream.Wait().IgnoreError();  // copies in flight use the chunks
 }
 
 absl::Status RowStage::TakeChunk(MemoryPlace place, size_t row_floats, Chunk* chunk) {
@@ -42,7 +42,7 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
     CISTERN_ASSIGN_OR_RETURN(Stream stream, device_.NewStream());
     streams_.push_back(std::move(stream));
   }
-  // Pinning is slow: a table of a few rows takes chunks of so few.
+  // Pinning is slow, therefore a small table gets small chunks.
   const size_t row_bytes = table.stride() * sizeof(float) + 2 * sizeof(Row) + 1;
   const size_t most = std::max<size_t>(1, kChunkBytes / row_bytes);
   const size_t wanted = std::min(most, std::max<size_t>(1, table.rows()));
@@ -73,7 +73,7 @@ absl::Status RowStage::Write(absl::Span<const Row> rows, const Fill& fill, PassT
   return WriteInChunks(rows, rows.size(), fill, table);
 }
 
-// rows: where they go; empty: rows 0 .. count - 1.
+// rows: the destination rows; empty: rows 0 .. count - 1.
 absl::Status RowStage::WriteInChunks(absl::Span<const Row> rows, size_t count, const Fill& fill,
                                      PassTable& table) {
   CISTERN_RETURN_IF_ERROR(MakeRoom(table));

@@ -1,4 +1,4 @@
-// Rows on their way between the host and the pass tables of a device.
+// Copies rows between the host and the pass tables of a device.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace cistern {
 
-// On the CPU the host works in the table itself where it can. On a GPU rows go in chunks through
-// two pinned buffers, on a stream of the stage's own: the host fills or empties one while the other
-// is copied.
+// On the CPU the host accesses the table itself where possible. On a GPU rows pass in chunks
+// through two pinned buffers, on the stage's own stream: the host fills or empties one buffer while
+// the other is copied.
 //
-// Threads: one at a time; stages of several threads work beside each other on other tables.
+// Threads: one at a time. Several threads can each use their own stage, on different tables.
 class RowStage {
  public:
-  // Of a chunk, at most; on a GPU it takes kChunks.
+  // The maximum size of a chunk; on a GPU the stage allocates kChunks.
   static constexpr size_t kChunkBytes = size_t{16} << 20, kChunks = 3;
 
   explicit RowStage(DeviceContext& device) : device_(device) {}
@@ -32,22 +32,23 @@ class RowStage {
   // Writes values [count, stride] and full [count] of rows first .. first + count.
   using Fill =
       std::function<absl::Status(size_t first, size_t count, float* values, uint8_t* full)>;
-  // All rows of `table`, and its keys. On return they are there.
+  // Writes all rows of `table`, and its keys. Waits until they are copied.
   absl::Status Write(const Fill& fill, PassTable& table);
-  // The i-th value that `fill` gives is that of rows[i]; no row twice.
+  // Writes the i-th value from `fill` to row rows[i]. rows: distinct.
   absl::Status Write(absl::Span<const Row> rows, const Fill& fill, PassTable& table);
 
   using Take = std::function<absl::Status(size_t first, size_t count, const float* values,
                                           const uint8_t* full)>;
-  // Gives all rows of `table`, in order. The device must be done with them.
+  // Passes all rows of `table` to `take`, in order. The device must have finished updating them.
   absl::Status Read(const PassTable& table, const Take& take);
 
-  // Row to_rows[i] of `to` = row from_rows[i] of `from`, which the device must be done with.
+  // Copies row from_rows[i] of `from` to row to_rows[i] of `to`. The device must have finished
+  // updating `from`.
   absl::Status Carry(const PassTable& from, absl::Span<const Row> from_rows,
                      absl::Span<const Row> to_rows, PassTable& to);
 
  private:
-  // A chunk of rows in memory of either side.
+  // A chunk of rows in host or device memory.
   struct Chunk {
     Memory memory;
     float* values = nullptr;
@@ -55,7 +56,7 @@ class RowStage {
     uint8_t* full = nullptr;
   };
 
-  // Streams, events, and chunks for rows of this table.
+  // Creates the stream, the events, and chunks for the rows of this table.
   absl::Status MakeRoom(const PassTable& table);
   absl::Status TakeChunk(MemoryPlace place, size_t row_floats, Chunk* chunk);
   absl::Status WriteInChunks(absl::Span<const Row> rows, size_t count, const Fill& fill,
@@ -63,10 +64,10 @@ class RowStage {
 
   DeviceContext& device_;
   std::vector<Stream> streams_;  // one
-  std::vector<Event> events_;    // of each pinned chunk: its copy is over
+  std::vector<Event> events_;    // by pinned chunk: its copy is complete
   size_t chunk_rows_ = 0, chunk_floats_ = 0;
   std::array<Chunk, 2> pinned_;
-  Chunk there_;  // on a GPU
+  Chunk there_;  // in device memory; only on a GPU
 };
 
 }  // namespace cistern

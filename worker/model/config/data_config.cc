@@ -1,4 +1,4 @@
-// The Data layer.
+// Reader of the Data layer.
 #include <algorithm>
 #include <initializer_list>
 #include <set>
@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-// The least of the bounds that are given; 0: none is.
+// The smallest of the bounds that are not 0, or 0 if all are.
 uint64_t LeastBound(std::initializer_list<uint64_t> bounds) {
   uint64_t least = 0;
   for (const uint64_t bound : bounds) {
@@ -34,7 +34,8 @@ absl::StatusOr<SparseInputConfig> ReadSparse(const Json& json, const std::string
     for (const uint64_t one : nnz) of_slots += one;
     if (nnz.size() == 1) of_slots *= input.slot_num;
   }
-  // HugeCTR 2.3 bounds a sample by both: min(max_nnz * slot_num, max_feature_num_per_sample).
+  // HugeCTR 2.3 applies both bounds to a sample:
+  // min(max_nnz * slot_num, max_feature_num_per_sample).
   const uint64_t bound =
       LeastBound({json.at("max_feature_num_per_sample").get<uint64_t>(),
                   json.at("max_nnz").get<uint64_t>() * input.slot_num, of_slots});
@@ -48,15 +49,15 @@ absl::Status CheckTops(const DataConfig& data, const std::string& path) {
   if (!data.dense_top.empty()) all.push_back(data.dense_top);
   for (const SparseInputConfig& input : data.sparse) all.push_back(input.top);
   for (const std::string& top : all) {
-    if (top.empty()) return ConfigError(path, "a top is the empty string");
+    if (top.empty()) return ConfigError(path, "a top is an empty string");
     if (!tops.insert(top).second) {
-      return ConfigError(path, absl::StrCat("two tops are called '", top, "'"));
+      return ConfigError(path, absl::StrCat("two tops are named '", top, "'"));
     }
   }
   return absl::OkStatus();
 }
 
-// Keys that only some formats know.
+// Reads keys that only some formats use.
 void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data, Notes* notes) {
   const auto ignored = [&](const char* key, bool read) {
     if (read || !json.contains(key)) return;
@@ -68,7 +69,7 @@ void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data,
     ignored(key, raw);
   }
   ignored("slot_size_array", data->format != DataFormat::kNorm);
-  // HugeCTR wants the key in every format and looks at it in one.
+  // HugeCTR requires the key in every format but uses it only in Norm.
   if (data->check != NormCheck::kNone && data->format != DataFormat::kNorm) {
     notes->push_back(absl::StrCat(path, ".check: ignored: ", FormatName(data->format),
                                   " files carry no checksums"));
@@ -84,23 +85,21 @@ void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data,
   }
 }
 
-// Formats of one key a slot.
+// Checks the bounds of the formats that hold one key per slot.
 absl::Status CheckOneHot(const DataConfig& data, const std::string& path) {
   if (data.format == DataFormat::kNorm) return absl::OkStatus();
   for (size_t i = 0; i < data.sparse.size(); ++i) {
     const SparseInputConfig& input = data.sparse[i];
     if (input.max_feature_num == 0 || input.max_feature_num >= input.slot_num) continue;
     return ConfigError(absl::StrCat(path, ".sparse[", i, "].max_feature_num_per_sample"),
-                       absl::StrCat("a sample may hold ", input.max_feature_num,
-                                    " keys, but each "
-                                    "of the ",
-                                    input.slot_num, " slots of a ", FormatName(data.format),
-                                    " file holds one: raise it to ", input.slot_num));
+                       absl::StrCat("is ", input.max_feature_num, ", but a sample of a ",
+                                    FormatName(data.format), " file holds one key in each of the ",
+                                    input.slot_num, " slots: raise it to ", input.slot_num));
   }
   return AddContext(SlotSizes::Create(ShapeOf(data), data.slot_sizes).status(), path);
 }
 
-// A number of batches; all of them where it is true.
+// The number of batches to cache; `true` means all of them.
 uint64_t ReadCachedBatches(const Json& json) {
   if (!json.contains("cache_eval_data")) return 0;
   const Json& value = json.at("cache_eval_data");

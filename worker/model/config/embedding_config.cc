@@ -1,4 +1,4 @@
-// Embedding layers: what the model sees, and the table that the servers create for it.
+// Reader of embedding layers: the model's view and the spec of the table that the servers create.
 #include "absl/strings/match.h"
 #include "common/base/hash.h"
 #include "common/base/names.h"
@@ -13,7 +13,7 @@ namespace {
 absl::Status FindInput(const Json& json, const std::string& path, const DataConfig& data,
                        EmbeddingConfig* embedding) {
   if (json.at("bottom").size() != 1 || json.at("top").size() != 1) {
-    return ConfigError(path, "an embedding has one bottom and one top");
+    return ConfigError(path, "an embedding must have one bottom and one top");
   }
   embedding->bottom = json.at("bottom")[0];
   embedding->top = json.at("top")[0];
@@ -25,11 +25,11 @@ absl::Status FindInput(const Json& json, const std::string& path, const DataConf
     return absl::OkStatus();
   }
   return ConfigError(path + ".bottom",
-                     absl::StrCat("'", embedding->bottom, "' is no sparse input of the Data layer",
+                     absl::StrCat("the Data layer has no sparse input '", embedding->bottom, "'",
                                   Suggest(embedding->bottom, inputs)));
 }
 
-// Constants that the rule does not read stay unset, so that they are no part of the schema's hash.
+// Constants that the rule does not read stay unset, which keeps them out of the schema hash.
 v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
   v1::UpdateRule out;
   out.set_kind(static_cast<v1::UpdateRule::Kind>(rule.kind));
@@ -52,8 +52,8 @@ v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
   return out;
 }
 
-// HugeCTR's: U(-0.05, 0.05), and by the size of its slot where a Localized embedding has sizes of
-// its own.
+// The default is HugeCTR's: U(-0.05, 0.05), or a range that depends on the slot size if a Localized
+// embedding has its own slot_size_array.
 v1::Initializer ReadInitializer(const Json* extras, bool sized, const KeySpace& space) {
   v1::Initializer initializer;
   initializer.set_kind(v1::Initializer::UNIFORM);
@@ -74,7 +74,7 @@ v1::Initializer ReadInitializer(const Json* extras, bool sized, const KeySpace& 
   return initializer;
 }
 
-// Rules that are not given stay unset, so that they are no part of the schema's hash.
+// Rules that the file does not give stay unset, which keeps them out of the schema hash.
 void ReadLifecycle(const Json& extras, v1::CtrRules* rules) {
   const auto read = [&](const char* key, void (v1::CtrRules::*set)(float)) {
     if (extras.contains(key)) (rules->*set)(extras.at(key).get<float>());
@@ -124,7 +124,7 @@ absl::StatusOr<OptimizerConfig> ChooseOptimizer(const Json& json, const std::str
   return ReadOptimizer(json.at("optimizer"), path + ".optimizer", &top_level, notes);
 }
 
-// The Data layer's sizes, which are added to keys, before the embedding's own.
+// The Data layer's sizes, which are added to keys, take precedence over the embedding's own.
 absl::Status ReadKeySpace(const Json& hparam, const std::string& path, const DataConfig& data,
                           EmbeddingConfig* embedding) {
   KeySpace& space = embedding->key_space;
@@ -185,7 +185,7 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
     embedding.optimizer.rule.update_type = UpdateType::kLocal;
     notes->push_back(absl::StrCat(path,
                                   ": the ctr accessor treats every update_type as Local: a "
-                                  "step moves the rows of its batch"));
+                                  "step updates only the rows of its batch"));
   }
   embedding.spec.set_name(embedding.name);
   embedding.spec.set_seed(MixKey(seed ^ HashBytes(embedding.name)));

@@ -1,4 +1,4 @@
-// The keys of the file, of its solver and of the "cistern" object.
+// The grammar of the file's top level, of "solver" and of "cistern".
 #include "worker/model/config/grammar.h"
 
 #include "worker/model/config/grammar_keys.h"
@@ -11,86 +11,88 @@ using namespace grammar;
 ObjectGrammar SolverGrammar() {
   return {
       "solver",
-      {Word("lr_policy", {"fixed"}, "HugeCTR knows one policy; the schedule is in the optimizer")
+      {Word("lr_policy", {"fixed"}, "HugeCTR's only policy; the schedule is set in the optimizer")
            .Default("\"fixed\""),
-       Count("display", "iterations between two lines of progress; 0: none").Default("200"),
-       Count("max_iter", "iterations to train; 0: by num_epochs").Default("0").AtMost(kAnySize),
-       Count("num_epochs", "times to go through the data; excludes max_iter")
-           .Otherwise("1 where max_iter is 0 too"),
+       Count("display", "iterations between progress lines; 0: none").Default("200"),
+       Count("max_iter", "iterations to train; 0: num_epochs decides")
+           .Default("0")
+           .AtMost(kAnySize),
+       Count("num_epochs", "epochs to train; excludes max_iter").Otherwise("1 if max_iter is 0"),
        Count("snapshot",
-             "iterations between two checkpoints: OUT/snapshot-N and, with max_iter, HugeCTR's "
-             "model files; 0: never")
+             "iterations between checkpoints: OUT/snapshot-N and, with max_iter, HugeCTR's model "
+             "files; 0: never")
            .Default("0")
            .AtMost(kAnySize),
        String("snapshot_prefix",
-              "put before the names of HugeCTR's model files; counts from the current folder")
+              "prefix of the paths of HugeCTR's model files, relative to the current folder")
            .Default("\"./\""),
-       Count("batchsize", "samples of a training step").Required().AtLeast(1),
-       Count("batchsize_eval", "samples of an evaluation step; 0: batchsize").Default("0"),
-       Count("eval_interval", "iterations between two evaluations; 0: never")
+       Count("batchsize", "samples per training step").Required().AtLeast(1),
+       Count("batchsize_eval", "samples per evaluation step; 0: batchsize").Default("0"),
+       Count("eval_interval", "iterations between evaluations; 0: never")
            .Default("0")
            .AtMost(kAnySize),
-       Count("eval_batches", "batches of an evaluation; 0: all of the evaluation data")
+       Count("eval_batches", "batches per evaluation; 0: all of the evaluation data")
            .Default("0")
            .AtMost(kAnySize),
        Strings("eval_metrics",
-               "what an evaluation says beside AUC and log loss: `AUC:0.8025` (training stops once "
-               "it is reached), `AverageLoss`, `LogLoss`, `NE`, `COPC`, `PCOC`, `BucketError`, "
-               "`ActualCTR`, `PredictedCTR`, `MAE`, `RMSE`, `GAUC` (needs cistern.gauc_slot)")
+               "metrics that an evaluation reports in addition to AUC and log loss: `AUC:0.8025` "
+               "(training stops at this AUC), `AverageLoss`, `LogLoss`, `NE`, `COPC`, `PCOC`, "
+               "`BucketError`, `ActualCTR`, `PredictedCTR`, `MAE`, `RMSE`, `GAUC` (needs "
+               "cistern.gauc_slot)")
            .Default("[\"AUC\"]"),
        Word("input_key_type", {"I32", "I64"}, "bytes of a key in Norm files: 4 or 8")
            .Default("\"I32\""),
-       Count("seed", "of every random number of a run; 0: a fixed one")
+       Count("seed", "seed of all random numbers of a run; 0: a fixed seed")
            .Default("0")
            .AtMost(kAnySize),
        Word("mixed_precision", {"128", "256", "512", "1024"},
-            "activations are float16, and this is the loss scale (cistern.activations, "
-            "cistern.loss_scale)")
+            "float16 activations with this loss scale (cistern.activations, cistern.loss_scale)")
            .Otherwise("single precision"),
        Strings("dense_model_file",
-               "dense weights that a fresh run starts from, a file of HugeCTR's; the `.ntp.json` "
-               "beside it is read if there")
-           .Otherwise("from new weights"),
-       Strings("dense model_file", "the same, as HugeCTR's guide spells it")
-           .Otherwise("from new weights")
+               "HugeCTR file with the dense weights that a new run starts from; its `.ntp.json` is "
+               "read if it exists")
+           .Otherwise("new weights"),
+       Strings("dense model_file", "dense_model_file as HugeCTR's guide spells it")
+           .Otherwise("new weights")
            .Note("read as dense_model_file"),
        Strings("sparse_model_file",
-               "rows that a fresh run starts from, a file or folder of HugeCTR's for each "
-               "embedding; \"\", or too few: the others start from new weights")
-           .Otherwise("from new weights"),
-       Strings("dense_opt_states_file", "3.x: the optimizer's state of the dense weights")
+               "HugeCTR files or folders with the rows that a new run starts from, one per "
+               "embedding; an embedding with \"\" or without an entry starts from new weights")
+           .Otherwise("new weights"),
+       Strings("dense_opt_states_file", "3.x: optimizer state of the dense weights")
            .Otherwise("zero"),
        Anything("sparse_opt_states_file",
-                "ignored: HugeCTR 3.x dumps it in the order of a GPU's memory; the state of rows "
-                "is read from the folder that sparse_model_file names, where it holds any"),
-       Anything("gpu", "ignored: --device of cistern train says where it trains"),
-       Bool("algorithm_search", "a choice of GPU kernels; no effect").Default("true"),
-       Count("max_eval_batches", "3.x: eval_batches").Otherwise("nothing").AtMost(kAnySize),
-       Count("max_eval_samples", "3.x: eval_batches, counted in samples and rounded up to batches")
-           .Otherwise("nothing")
+                "ignored: HugeCTR 3.x dumps it in the order of GPU memory; row state is read from "
+                "the folder that sparse_model_file names, if that folder holds any"),
+       Anything("gpu", "ignored: `cistern train --device` selects the device"),
+       Bool("algorithm_search", "selects GPU kernels in HugeCTR; no effect").Default("true"),
+       Count("max_eval_batches", "3.x name of eval_batches").Otherwise("unset").AtMost(kAnySize),
+       Count("max_eval_samples", "3.x: eval_batches in samples, rounded up to whole batches")
+           .Otherwise("unset")
            .AtMost(kAnySize),
-       Number("auc_threshold", "3.x: as `AUC:x` in eval_metrics: training stops once it is reached")
+       Number("auc_threshold", "3.x: like `AUC:x` in eval_metrics: training stops at this AUC")
            .Otherwise("never")
            .Above(0)
            .AtMost(1),
-       String("export_predictions_prefix", "3.x: a file of predictions for each evaluation")
+       String("export_predictions_prefix",
+              "3.x: prefix of the prediction files, one per evaluation")
            .Otherwise("none")
            .Note("ignored: `cistern predict` writes predictions"),
-       Bool(
-           "enable_tf32_compute",
-           "3.x: matrix products on a GPU may round their inputs to 11 bits (cistern.gpu_products)")
+       Bool("enable_tf32_compute",
+            "3.x: matrix products on a GPU may round their inputs to 11 bits (see "
+            "cistern.gpu_products)")
            .Default("false"),
-       Anything("enable_overlap", "ignored: a choice of GPU streams (3.x)"),
-       Anything("holistic_cuda_graph", "ignored: a way to launch GPU kernels (3.x)"),
-       Anything("device_layout", "ignored: a placement on GPUs (3.x)"),
-       Bool("cuda_graph", "a GPU is given the kernels of a step at once, as a CUDA graph")
+       Anything("enable_overlap", "ignored: selects GPU streams in HugeCTR 3.x"),
+       Anything("holistic_cuda_graph", "ignored: selects how HugeCTR 3.x launches GPU kernels"),
+       Anything("device_layout", "ignored: selects the placement on GPUs in HugeCTR 3.x"),
+       Bool("cuda_graph", "launch the GPU kernels of a step together, as a CUDA graph")
            .Default("true")}};
 }
 
 const ObjectGrammar& InitializerGrammar() {
   static const ObjectGrammar grammar{
       "cistern.embeddings.NAME.initializer",
-      {Word("type", {"Uniform", "Normal", "Zero"}, "distribution of the first weights of a row")
+      {Word("type", {"Uniform", "Normal", "Zero"}, "distribution of the initial weights of a row")
            .Required(),
        Number("range", "Uniform: between -range and range; Normal: the standard deviation")
            .Default("0.05")}};
@@ -101,16 +103,16 @@ const ObjectGrammar& RowRuleGrammar() {
   static const ObjectGrammar grammar{
       "cistern.embeddings.NAME.optimizer",
       Keys{Word("type", {"SGD", "Adam", "AdaGrad", "AdaGradShared", "AdaGradStd"},
-                "rule of the rows; AdaGradShared keeps one sum a row, AdaGradStd one a weight with "
-                "the same formula (PSLib)")
+                "update rule of the rows; AdaGradShared keeps one sum per row, AdaGradStd one per "
+                "weight, with the same formula (PSLib)")
                .Required(),
-           Number("learning_rate", "rate after the warm-up")
+           Number("learning_rate", "learning rate after the warm-up")
                .Otherwise("as in the top-level optimizer")} +
           AdamConstantKeys() +
           Keys{Number("initial_g2sum", "G0 of sqrt(G0 / (G0 + sum)) (AdaGradShared, AdaGradStd)")
                    .Default("3")
                    .Above(0),
-               Number("weight_bound", "weights are kept within +-this; 0: no bound").Default("0")} +
+               Number("weight_bound", "weights are clamped to [-x, x]; 0: no bound").Default("0")} +
           ScheduleKeys()};
   return grammar;
 }
@@ -118,32 +120,39 @@ const ObjectGrammar& RowRuleGrammar() {
 const ObjectGrammar& EmbeddingExtrasGrammar() {
   static const ObjectGrammar grammar{
       "cistern.embeddings.NAME",
-      {Object("initializer", JsonKind::kObject, InitializerGrammar(), "first weights of a new row")
+      {Object("initializer", JsonKind::kObject, InitializerGrammar(),
+              "initial weights of a new row")
            .Otherwise("Uniform, 0.05"),
-       Object("optimizer", JsonKind::kObject, RowRuleGrammar(), "rule of the rows")
-           .Otherwise("the layer's optimizer, else the top-level one"),
+       Object("optimizer", JsonKind::kObject, RowRuleGrammar(), "update rule of the rows")
+           .Otherwise("the layer's optimizer if set, else the top-level one"),
        Word("accessor", {"embedding", "ctr"},
-            "ctr: a row keeps its shows and clicks, holds embed_w and, once its score reaches "
-            "embedx_threshold, embedx_w; embedding_vec_size is 1 + the length of embedx_w")
+            "ctr: a row stores its shows, its clicks and embed_w, and gets embedx_w once its score "
+            "reaches embedx_threshold; embedding_vec_size is 1 + the length of embedx_w")
            .Default("\"embedding\""),
-       Number("embedx_threshold", "ctr: score at which embedx_w appears; 0: at once").Default("10"),
-       Number("nonclk_coeff", "ctr: weight of a show without click in the score").Default("0.1"),
+       Number("embedx_threshold", "ctr: score at which a row gets embedx_w; 0: at once")
+           .Default("10"),
+       Number("nonclk_coeff", "ctr: weight of a show without a click in the score").Default("0.1"),
        Number("click_coeff", "ctr: weight of a click in the score").Default("1"),
-       Bool("show_scale", "ctr: gradients are divided by the shows of the batch").Default("true"),
-       Number("base_threshold", "ctr, save delta and base: least score").Otherwise("1.5"),
-       Number("delta_threshold", "ctr, save delta: least growth of the score since the last one")
+       Bool("show_scale", "ctr: divide gradients by the shows of the batch").Default("true"),
+       Number("base_threshold", "ctr, save delta and base: minimum score of a saved row")
+           .Otherwise("1.5"),
+       Number("delta_threshold",
+              "ctr, save delta: minimum growth of the score since the row was last saved")
            .Otherwise("0.25"),
-       Number("delta_keep_days", "ctr, save delta and base: most days unseen").Otherwise("16"),
-       Number("show_click_decay_rate", "ctr, shrink: shows and clicks are multiplied by this")
+       Number("delta_keep_days", "ctr, save delta and base: maximum unseen days of a saved row")
+           .Otherwise("16"),
+       Number("show_click_decay_rate", "ctr, shrink: factor applied to shows and clicks")
            .Otherwise("0.98")
            .Above(0)
            .AtMost(1),
-       Number("delete_threshold", "ctr, shrink: rows below this score go").Otherwise("0.8"),
-       Number("delete_after_unseen_days", "ctr, shrink: rows unseen for longer go").Otherwise("30"),
+       Number("delete_threshold", "ctr, shrink: rows with a lower score are deleted")
+           .Otherwise("0.8"),
+       Number("delete_after_unseen_days", "ctr, shrink: rows unseen for more days are deleted")
+           .Otherwise("30"),
        Bool("day_id_decay",
-            "ctr: a row keeps the day it was seen last, and its shows and clicks fade with every "
-            "day since; needs cistern.day")
-           .Otherwise("a row counts the days it was not seen, and fades at each shrink")}};
+            "ctr: a row stores the day on which it was last seen, and its shows and clicks decay "
+            "with every day since; needs cistern.day")
+           .Otherwise("a row counts its unseen days and decays at each shrink")}};
   return grammar;
 }
 
@@ -151,7 +160,7 @@ const ObjectGrammar& GroupSlotGrammar() {
   static const ObjectGrammar grammar{
       "cistern.gauc_slot",
       {String("input", "top of a sparse input of the Data layer").Required(),
-       Count("slot", "number of the slot in it, from 0; a sample has one key there at most")
+       Count("slot", "index of the slot in that input, from 0; a sample has at most one key in it")
            .Required()}};
   return grammar;
 }
@@ -159,65 +168,64 @@ const ObjectGrammar& GroupSlotGrammar() {
 const ObjectGrammar& CisternGrammar() {
   static const ObjectGrammar grammar{
       "cistern",
-      {Number("embedding_l2", "lambda of (lambda / 2) * |w|^2, for each distinct row of a batch")
+      {Number("embedding_l2",
+              "lambda of the penalty (lambda / 2) * |w|^2 on each distinct row of a batch")
            .Default("0"),
        Number("clip_norm", "gradients are scaled down to this global norm; 0: never").Default("0"),
        Word("not_finite", {"stop", "skip"},
-            "a step whose loss or gradient is not a finite number, or too large to be squared: the "
-            "run ends before it, or goes "
-            "on without it and counts it (skipped_steps)")
+            "a step whose loss or gradient is not finite, or too large to be squared: stop ends "
+            "the run before that step, skip leaves the step out and counts it (skipped_steps)")
            .Default("\"stop\""),
        Bool("eval_every_epoch", "evaluate at the end of each epoch").Default("false"),
-       Number("plateau_factor",
-              "the learning rate is multiplied by this after an epoch without gain; 0: never")
+       Number("plateau_factor", "factor on the learning rate after an epoch without gain; 0: never")
            .Default("0")
            .Below(1),
-       Number("plateau_min_lr", "the plateau does not take the rate below this").Default("0"),
-       Number("plateau_min_gain", "growth of the AUC that counts as gain").Default("1e-6"),
-       Count("patience", "stop after this many epochs in a row without gain; 0: never")
+       Number("plateau_min_lr", "lower bound of the learning rate that plateau_factor reduces")
            .Default("0"),
-       Bool("keep_best", "the state of the best epoch is the final one").Default("false"),
+       Number("plateau_min_gain", "AUC increase that counts as a gain").Default("1e-6"),
+       Count("patience", "stop after this many consecutive epochs without gain; 0: never")
+           .Default("0"),
+       Bool("keep_best", "end with the state of the best epoch").Default("false"),
        Bool("shuffle", "train on the samples of a pass in a random order").Default("false"),
-       Count("pass_memory_mb", "MiB that the rows and batches of a pass may take")
+       Count("pass_memory_mb", "memory for the rows and batches of a pass, in MiB")
            .Default("1024")
            .AtLeast(1)
            .AtMost(1e9),
        Count("commit_every",
-             "passes between two commits that survive a crash; those between are in memory only")
+             "passes between durable commits, which survive a crash; the commits in between are in "
+             "memory only")
            .Default("1")
            .AtLeast(1)
            .AtMost(1e9),
        Object("gauc_slot", JsonKind::kObject, GroupSlotGrammar(),
-              "the slot whose key tells the groups of GAUC apart, e.g. the user"),
+              "the slot whose key is the group of a sample for GAUC, e.g. the user"),
        Word("snapshot_form", {"v2", "v3"},
-            "HugeCTR's model files that a snapshot writes: those of 2.3, or those of 3.x, which "
-            "have room for the optimizer's state")
+            "format of HugeCTR's model files in a snapshot: that of 2.3, or that of 3.x, which can "
+            "hold optimizer state")
            .Default("\"v2\""),
        Word("gpu_products", {"float32", "tf32", "bfloat16"},
-            "what matrix products on a GPU may round their inputs to: 24, 11 or 8 bits, sums are "
-            "float32; the CPU computes in float32")
+            "precision to which matrix products on a GPU may round their inputs: 24, 11 or 8 bits; "
+            "sums are float32; the CPU computes in float32")
            .Otherwise("float32, or tf32 with enable_tf32_compute"),
-       Word(
-           "activations", {"float32", "float16", "bfloat16"},
-           "what flows between layers, forward and back; weights, optimizer state and all sums are "
-           "float32")
+       Word("activations", {"float32", "float16", "bfloat16"},
+            "type of the activations and their gradients; weights, optimizer state and all sums "
+            "are float32")
            .Otherwise("float32, or float16 with mixed_precision"),
-       Word(
-           "loss_scale",
-           {"dynamic", "1", "128", "256", "512", "1024", "2048", "4096", "8192", "16384", "32768",
-            "65536"},
-           "what gradients of float16 are multiplied by, so that small ones are not lost; dynamic: "
-           "65536 at first, half after a step that overflows, twice after 2000 that do not. A step "
-           "that overflows is left out and counted (skipped_steps)")
+       Word("loss_scale",
+            {"dynamic", "1", "128", "256", "512", "1024", "2048", "4096", "8192", "16384", "32768",
+             "65536"},
+            "factor that keeps small float16 gradients from underflowing; dynamic: 65536 at first, "
+            "halved after a step that overflows, doubled after 2000 consecutive steps that do not. "
+            "A step that overflows is skipped and counted (skipped_steps)")
            .Otherwise("mixed_precision, or dynamic"),
        Word("init_scheme", {"hugectr", "exact"},
-            "XavierNorm with HugeCTR's factor 1/0.87962566, or without it")
+            "hugectr: XavierNorm includes HugeCTR's factor 1/0.87962566; exact: it does not")
            .Default("\"hugectr\""),
-       Count("day", "number of the day that is trained, for embeddings with day_id_decay")
+       Count("day", "day number of the training data, for embeddings with day_id_decay")
            .Default("0")
            .AtMost(1 << 24),
        Object("embeddings", JsonKind::kNamedObjects, EmbeddingExtrasGrammar(),
-              "by the name of the embedding layer: what HugeCTR has no word for")}};
+              "settings of each embedding layer, by its name, that HugeCTR has no key for")}};
   return grammar;
 }
 
@@ -233,14 +241,15 @@ const ObjectGrammar& FileGrammar() {
   static const ObjectGrammar solver = SolverGrammar();
   static const ObjectGrammar grammar{
       "the file",
-      {Object("solver", JsonKind::kObject, solver, "how long, how much at a time, how often")
+      {Object("solver", JsonKind::kObject, solver, "length of training, batch sizes, intervals")
            .Required(),
-       Object("optimizer", JsonKind::kObject, OptimizerGrammar(), "how weights follow gradients")
+       Object("optimizer", JsonKind::kObject, OptimizerGrammar(), "update rule and learning rate")
            .Required(),
        MakeKey("layers", JsonKind::kLayers,
                "the Data layer, then embeddings, dense layers and one loss")
            .Required(),
-       Object("cistern", JsonKind::kObject, CisternGrammar(), "what HugeCTR has no word for")
+       Object("cistern", JsonKind::kObject, CisternGrammar(),
+              "settings that HugeCTR has no key for")
            .Default("{}")}};
   return grammar;
 }

@@ -1,8 +1,8 @@
-// The grammar of a model file as data: every key of every object, once. The check
-// (grammar_check.h), the defaults and docs/configuration.md all come from these lists.
+// The grammar of a model file as data: every key of every object, listed once. The check
+// (grammar_check.h), the defaults and docs/configuration.md are all derived from these lists.
 //
 // Source: HugeCTR v2.3 (src/parsers/solver_parser.cpp, src/parser.cpp,
-// src/parsers/learning_rate_scheduler_parser.cpp); the "cistern" object is ours.
+// src/parsers/learning_rate_scheduler_parser.cpp); the "cistern" object is Cistern's own.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ enum class JsonKind {
   kCount,  // an integer; 12.0 counts as one
   kNumber,
   kString,
-  kWord,           // one of `words`; a number is compared as text and becomes it
+  kWord,           // one of `words`; a number is compared as text and becomes that text
   kStrings,        // a string or an array of strings; becomes an array
   kCounts,         // an array of integers
   kNumbers,        // an array of numbers
   kRanges,         // an array of [lo, hi)
   kObject,         // `object`
   kObjects,        // an array of `object`
-  kNamedObjects,   // an object of `object`s under names of the user's
-  kLayers,         // an array of layers; LayerGrammars() by their "type"
+  kNamedObjects,   // an object whose members are `object`s under names that the user chooses
+  kLayers,         // an array of layers; "type" selects one of LayerGrammars()
   kBoolOrCount,    // true, false or an integer
   kCountOrCounts,  // an integer or an array of them; becomes an array
   kAnything,       // accepted and not read
@@ -38,12 +38,12 @@ struct KeyGrammar {
   JsonKind kind;
   std::string meaning;
   bool required = false;
-  std::string fallback;                // JSON that an absent key gets; empty: it stays absent
+  std::string fallback;                // JSON default of an absent key; empty: it stays absent
   std::string otherwise;               // for people: what an absent key without fallback means
-  std::string note;                    // for people: said whenever the key occurs
+  std::string note;                    // for people: reported whenever the key occurs
   double min = 0, max = 4294967295.0;  // kCount, kCounts, kNumber
-  bool below_max = false;              // max itself is outside
-  bool above_min = false;              // min itself is outside
+  bool below_max = false;              // max itself is out of bounds
+  bool above_min = false;              // min itself is out of bounds
   std::vector<std::string> words;
   const ObjectGrammar* object = nullptr;
 
@@ -98,17 +98,18 @@ struct LayerGrammar {
   std::string type;
   LayerRole role;
   ObjectGrammar object;
-  std::string note;  // for people: said once for a file that has such a layer
+  std::string note;  // for people: reported once for a file that has such a layer
 };
 
 // Every layer type of HugeCTR 2.3.
 const std::vector<LayerGrammar>& LayerGrammars();
-// Null for a type that does not exist.
+// Returns null for a type that does not exist.
 const LayerGrammar* FindLayerGrammar(const std::string& type);
 std::vector<std::string> LayerTypes();
 bool IsLoss(const std::string& type);
 
-// What a value may be, for messages and documentation: "integer >= 1", "Norm | Raw | Parquet".
+// Describes the values a key accepts, for messages and documentation: "integer >= 1",
+// "Norm | Raw | Parquet".
 std::string DescribeKind(const KeyGrammar& key);
 
 // The tables of docs/configuration.md.

@@ -14,7 +14,7 @@ absl::Status Invalid(const std::string& path, const std::string& what) {
 }
 
 absl::Status Unexpected(const KeyGrammar& key, const std::string& path, const Json& value) {
-  // Tables leave out a bound that is only the size of a number.
+  // DescribeKind leaves out a bound that is only the size of the number type.
   const bool too_large = value.is_number() && key.kind != JsonKind::kBool &&
                          key.max == 4294967295.0 && value.get<double>() > key.max && !key.below_max;
   return Invalid(
@@ -34,7 +34,7 @@ bool IsCount(const KeyGrammar& key, const Json& value) {
   return std::floor(x) == x && WithinBounds(key, x);
 }
 
-// 1e5 is an integer to people; let it be one to the readers.
+// Users write 1e5 for an integer; the readers need an integer type.
 void MakeInteger(Json* value) {
   if (value->is_number_float()) *value = static_cast<uint64_t>(value->get<double>());
 }
@@ -202,7 +202,7 @@ class FileCheck {
         return Invalid(at, "expected an object, found " + DescribeJson(layer));
       const auto type = layer.find("type");
       if (type == layer.end()) {
-        return Invalid(at + ".type", "missing; it must be the type of the layer");
+        return Invalid(at + ".type", "missing; it must be the layer type");
       }
       if (!type->is_string()) {
         return Invalid(at + ".type", "expected string, found " + DescribeJson(*type));
@@ -225,15 +225,14 @@ class FileCheck {
       absl::StrAppend(&types, types.empty() ? "" : ", ", known);
     }
     const std::string nearest = NearestName(type, LayerTypes());
-    return Invalid(
-        at + ".type",
-        absl::StrCat("unknown type of layer '", type, "'",
-                     nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
-                     nearest.empty() ? "; types of layer: " : " Types of layer: ", types));
+    return Invalid(at + ".type",
+                   absl::StrCat("unknown layer type '", type, "'",
+                                nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
+                                nearest.empty() ? "; layer types: " : " Layer types: ", types));
   }
 
   std::vector<std::string>* notes_;
-  std::vector<const LayerGrammar*> noted_;  // types whose note was said
+  std::vector<const LayerGrammar*> noted_;  // types whose note has been reported
 };
 
 }  // namespace

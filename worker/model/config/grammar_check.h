@@ -1,5 +1,5 @@
-// Checks a model file against its grammar and gives absent keys their defaults, so that the readers
-// that follow find every key that has one, of the right type and within its bounds.
+// Checks a model file against its grammar and gives absent keys their defaults. After the check,
+// every key with a default is present, and every value has the right type and is within its bounds.
 #pragma once
 
 #include <string>
@@ -11,8 +11,10 @@
 
 namespace cistern {
 
-// Checks and completes the whole file. notes: gets a line for every key that is accepted without
-// effect. kInvalidArgument, path first:
+// Checks and completes the whole file.
+//
+// notes: receives one line for every key that is accepted without effect.
+// kInvalidArgument, starting with the path:
 //   solver.batchsiz: unknown key; did you mean 'batchsize'?
 //   solver.batchsize: expected integer >= 1, found the string "many"
 //   layers[4].fc_param.num_output: missing; it must be integer >= 1

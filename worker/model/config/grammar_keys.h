@@ -1,4 +1,4 @@
-// The words in which grammar*.cc write their tables.
+// Builders for the entries of the grammar tables in grammar*.cc.
 #pragma once
 
 #include <limits>
@@ -58,7 +58,7 @@ inline Keys operator+(Keys a, const Keys& b) {
   return a;
 }
 
-// Objects that more than one table refers to.
+// Objects and keys that several tables share.
 const ObjectGrammar& OptimizerGrammar();
 Keys AdamConstantKeys();
 Keys ScheduleKeys();

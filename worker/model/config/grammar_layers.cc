@@ -1,4 +1,4 @@
-// The keys of each type of layer.
+// The grammar of each layer type.
 #include "worker/model/config/grammar_keys.h"
 
 namespace cistern {
@@ -13,8 +13,8 @@ KeyGrammar Init(std::string name, std::string meaning, std::string otherwise) {
 }
 
 Keys LayerKeys() {
-  return {String("name", "for messages and overrides").Otherwise("top"),
-          String("type", "the type of layer").Required()};
+  return {String("name", "name of the layer in messages and overrides").Otherwise("top"),
+          String("type", "layer type").Required()};
 }
 Keys GraphKeys() {
   return LayerKeys() + Keys{Strings("bottom", "input tensors").Required(),
@@ -25,14 +25,14 @@ const ObjectGrammar& LabelGrammar() {
   static const ObjectGrammar grammar{
       "label",
       {String("top", "name of the tensor").Required(),
-       Count("label_dim", "labels of a sample").Required().AtLeast(1).AtMost(1024)}};
+       Count("label_dim", "labels per sample").Required().AtLeast(1).AtMost(1024)}};
   return grammar;
 }
 const ObjectGrammar& DenseGrammar() {
   static const ObjectGrammar grammar{
       "dense",
       {String("top", "name of the tensor").Required(),
-       Count("dense_dim", "dense features of a sample; may be 0").Required().AtMost(1 << 20)}};
+       Count("dense_dim", "dense features per sample; may be 0").Required().AtMost(1 << 20)}};
   return grammar;
 }
 const ObjectGrammar& SparseGrammar() {
@@ -40,7 +40,7 @@ const ObjectGrammar& SparseGrammar() {
       "sparse",
       {String("top", "name of the input").Required(),
        Word("type", {"DistributedSlot", "LocalizedSlot"},
-            "where HugeCTR puts the rows; here they live on the servers, whatever the type")
+            "where HugeCTR places the rows; here both types keep them on the servers")
            .Default("\"DistributedSlot\""),
        Count("slot_num", "slots of this input").Required().AtLeast(1).AtMost(1 << 20),
        Count("max_feature_num_per_sample",
@@ -48,103 +48,108 @@ const ObjectGrammar& SparseGrammar() {
            .Default("0"),
        Count("max_nnz", "keys that one slot may hold; 0: no bound").Default("0"),
        MakeKey("nnz_per_slot", JsonKind::kCountOrCounts,
-               "3.x: the same, one number for all slots or one for each")
+               "3.x form of max_nnz: one number for all slots, or one per slot")
            .Otherwise("no bound")
            .AtLeast(1),
-       Bool("is_fixed_length", "3.x: every slot holds as many keys; no effect")
-           .Otherwise("any number")
-           .Note("no effect: a slot holds the keys that its sample has")}};
+       Bool("is_fixed_length", "3.x: every slot of the input holds the same number of keys")
+           .Otherwise("unset")
+           .Note("no effect: a slot holds as many keys as the sample has")}};
   return grammar;
 }
 
 ObjectGrammar DataLayerGrammar() {
-  return {"Data",
-          LayerKeys() +
-              Keys{Word("format", {"Norm", "Raw", "Parquet"}, "of the files: docs/formats.md")
-                       .Default("\"Norm\""),
-                   String("source", "training data: a file list, or one data file").Required(),
-                   String("eval_source", "evaluation data, likewise").Otherwise("no evaluation"),
-                   Strings("keyset",
-                           "3.x: keyset files of the training data, whose keys they must hold "
-                           "between them; not needed: the keys are found while the data are read")
-                       .Otherwise("nobody looks"),
-                   Word("check", {"None", "Sum"}, "Norm: whether records carry a checksum")
-                       .Default("\"None\""),
-                   Object("label", JsonKind::kObject, LabelGrammar(), "the labels").Required(),
-                   Object("dense", JsonKind::kObject, DenseGrammar(), "the dense features")
-                       .Otherwise("none"),
-                   Object("sparse", JsonKind::kObjects, SparseGrammar(),
-                          "the sparse inputs, in the order of the files")
-                       .Required(),
-                   MakeKey("cache_eval_data", JsonKind::kBoolOrCount,
-                           "evaluation data is read once and stays in memory: all of it, or so "
-                           "many batches")
-                       .Otherwise("what fits one pass stays"),
-                   Count("num_samples", "Raw: samples of the training data that are used")
-                       .Otherwise("all")
-                       .AtLeast(1)
-                       .AtMost(kAnySize),
-                   Count("eval_num_samples", "Raw: samples of the evaluation data that are used")
-                       .Otherwise("all")
-                       .AtLeast(1)
-                       .AtMost(kAnySize),
-                   Bool("float_label_dense",
-                        "Raw: labels and dense features are floats; false: integers, and a dense "
-                        "feature x becomes log(x + 1)")
-                       .Otherwise("false"),
-                   MakeKey("slot_size_array", JsonKind::kCounts,
-                           "Raw, Parquet: keys of each slot, all inputs one after the other; the "
-                           "sizes before a slot are added to its keys")
-                       .Otherwise("keys stay as they are")
-                       .AtLeast(1)
-                       .AtMost(kAnySize)}};
+  return {
+      "Data",
+      LayerKeys() +
+          Keys{Word("format", {"Norm", "Raw", "Parquet"}, "format of the files: docs/formats.md")
+                   .Default("\"Norm\""),
+               String("source", "training data: a file list, or one data file").Required(),
+               String("eval_source", "evaluation data: a file list, or one data file")
+                   .Otherwise("no evaluation"),
+               Strings("keyset",
+                       "3.x: keyset files that together must hold all keys of the training data; "
+                       "optional, because keys are collected while the data is read")
+                   .Otherwise("not checked"),
+               Word("check", {"None", "Sum"}, "Norm: whether records carry a checksum")
+                   .Default("\"None\""),
+               Object("label", JsonKind::kObject, LabelGrammar(), "the labels").Required(),
+               Object("dense", JsonKind::kObject, DenseGrammar(), "the dense features")
+                   .Otherwise("none"),
+               Object("sparse", JsonKind::kObjects, SparseGrammar(),
+                      "the sparse inputs, in the order of the files")
+                   .Required(),
+               MakeKey("cache_eval_data", JsonKind::kBoolOrCount,
+                       "evaluation data is read once and kept in memory: all of it, or this many "
+                       "batches")
+                   .Otherwise("what fits in one pass is kept"),
+               Count("num_samples", "Raw: number of training samples to use")
+                   .Otherwise("all")
+                   .AtLeast(1)
+                   .AtMost(kAnySize),
+               Count("eval_num_samples", "Raw: number of evaluation samples to use")
+                   .Otherwise("all")
+                   .AtLeast(1)
+                   .AtMost(kAnySize),
+               Bool("float_label_dense",
+                    "Raw: labels and dense features are floats; false: integers, and a dense "
+                    "feature x becomes log(x + 1)")
+                   .Otherwise("false"),
+               MakeKey("slot_size_array", JsonKind::kCounts,
+                       "Raw, Parquet: number of keys of each slot, over all inputs in order; the "
+                       "sum of the sizes before a slot is added to its keys")
+                   .Otherwise("keys are unchanged")
+                   .AtLeast(1)
+                   .AtMost(kAnySize)}};
 }
 
 const ObjectGrammar& EmbeddingParameterGrammar() {
   static const ObjectGrammar grammar{
       "sparse_embedding_hparam",
-      {Count("embedding_vec_size", "floats that a slot becomes").Required().AtLeast(1).AtMost(4096),
-       Word("combiner", {"0", "1", "sum", "mean"}, "of the rows of a slot: 0 sum, 1 mean")
+      {Count("embedding_vec_size", "floats per slot").Required().AtLeast(1).AtMost(4096),
+       Word("combiner", {"0", "1", "sum", "mean"},
+            "how the rows of a slot are combined: 0 sum, 1 mean")
            .Required(),
        Count("max_vocabulary_size_per_gpu",
              "no effect on training: tables grow on the servers; `cistern plan` reads it")
-           .Otherwise("nothing")
+           .Otherwise("unset")
            .AtMost(kAnySize),
-       Count("workspace_size_per_gpu_in_mb", "3.x: memory of a GPU for the rows; no effect")
-           .Otherwise("nothing")
+       Count("workspace_size_per_gpu_in_mb", "3.x: GPU memory for the rows; no effect")
+           .Otherwise("unset")
            .Note("ignored: tables grow on the servers"),
-       MakeKey(
-           "slot_size_array", JsonKind::kCounts,
-           "keys of each slot: the first weights of a Localized embedding's rows are within 1 / "
-           "sqrt(size of the slot), and HugeCTR's model files tell the slot by it; a one-hot "
-           "embedding's keys lie within it; tables grow on the servers whatever it says; `cistern "
-           "plan` reads it")
-           .Otherwise("nothing")
+       MakeKey("slot_size_array", JsonKind::kCounts,
+               "number of keys of each slot: the initial weights of a Localized embedding's rows "
+               "are within 1 / sqrt(size of the slot), HugeCTR's model files derive the slot of a "
+               "key from the sizes, and a one-hot embedding refuses keys outside them; tables grow "
+               "on the servers regardless; `cistern plan` reads the sizes")
+           .Otherwise("unset")
            .AtMost(kAnySize)}};
   return grammar;
 }
 
 ObjectGrammar EmbeddingGrammar(const std::string& type) {
-  return {type, GraphKeys() + Keys{Object("sparse_embedding_hparam", JsonKind::kObject,
-                                          EmbeddingParameterGrammar(), "sizes of the embedding")
-                                       .Required(),
-                                   Object("optimizer", JsonKind::kObject, OptimizerGrammar(),
-                                          "rule of this embedding's rows")
-                                       .Otherwise("the top-level one"),
-                                   Anything("plan_file1",
-                                            "ignored: HugeCTR's own test models hold it, and "
-                                            "HugeCTR does not read it"),
-                                   Anything("plan_file",
-                                            "ignored: rows are exchanged with the servers, not "
-                                            "between GPUs")}};
+  return {
+      type,
+      GraphKeys() +
+          Keys{Object("sparse_embedding_hparam", JsonKind::kObject, EmbeddingParameterGrammar(),
+                      "sizes of the embedding")
+                   .Required(),
+               Object("optimizer", JsonKind::kObject, OptimizerGrammar(),
+                      "update rule of this embedding's rows")
+                   .Otherwise("the top-level one"),
+               Anything(
+                   "plan_file1",
+                   "ignored: HugeCTR's own test models contain it, but HugeCTR does not read it"),
+               Anything("plan_file",
+                        "ignored: rows are exchanged with the servers, not "
+                        "between GPUs")}};
 }
 
 const ObjectGrammar& FullyConnectedGrammar() {
   static const ObjectGrammar grammar{
       "fc_param",
       {Count("num_output", "columns of the output").Required().AtLeast(1).AtMost(1 << 20),
-       Init("weight_init", "first weights", "XavierNorm"),
-       Init("bias_init", "first biases", "normal, deviation sqrt(1 / num_output)")}};
+       Init("weight_init", "initial weights", "XavierNorm"),
+       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)")}};
   return grammar;
 }
 const ObjectGrammar& BatchNormGrammar() {
@@ -154,7 +159,7 @@ const ObjectGrammar& BatchNormGrammar() {
            .Default("0.1")
            .AtMost(1),
        Number("eps", "added to the variance").Default("1e-5").Above(0),
-       Init("gamma_init", "first scales", "1"), Init("beta_init", "first shifts", "0")}};
+       Init("gamma_init", "initial scales", "1"), Init("beta_init", "initial shifts", "0")}};
   return grammar;
 }
 
@@ -166,9 +171,9 @@ const ObjectGrammar& EluGrammar() {
 const ObjectGrammar& MultiCrossGrammar() {
   static const ObjectGrammar grammar{
       "mc_param",
-      {Count("num_layers", "crosses").Required().AtLeast(1).AtMost(1024),
-       Init("weight_init", "first weights", "XavierUniform"),
-       Init("bias_init", "first biases", "0")}};
+      {Count("num_layers", "number of crosses").Required().AtLeast(1).AtMost(1024),
+       Init("weight_init", "initial weights", "XavierUniform"),
+       Init("bias_init", "initial biases", "0")}};
   return grammar;
 }
 
@@ -177,7 +182,7 @@ LayerGrammar Dense(const std::string& type, Keys keys, std::string note = "") {
 }
 
 Keys FullyConnectedKeys() {
-  return {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "sizes and first weights")
+  return {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "size and initial weights")
               .Required()};
 }
 
@@ -188,7 +193,8 @@ LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys
                      Keys{Strings("bottom", inputs).Required(),
                           Strings("top", "name of the loss").Default("[\"loss\"]")} +
                      keys +
-                     Keys{Word("regularizer", {"L1", "L2"}, "of all dense weights; needs lambda")
+                     Keys{Word("regularizer", {"L1", "L2"},
+                               "regularizer of all dense weights; needs lambda")
                               .Otherwise("none"),
                           Number("lambda",
                                  "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
@@ -208,7 +214,7 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
       {one_hot, LayerRole::kEmbedding, EmbeddingGrammar(one_hot), ""},
       Dense("Reshape", {Count("leading_dim", "columns of the output; excludes selected")
                             .AtLeast(1)
-                            .Otherwise("elements of a sample"),
+                            .Otherwise("elements per sample"),
                         MakeKey("selected", JsonKind::kCounts, "slots to gather from an embedding")
                             .Otherwise("all of them")}),
       Dense("Concat", {}),
@@ -216,29 +222,30 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
             {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()}),
       Dense("InnerProduct", FullyConnectedKeys()),
       Dense("FusedInnerProduct", FullyConnectedKeys(),
-            "FusedInnerProduct is InnerProduct and ReLU, of any size and in any precision"),
+            "FusedInnerProduct is InnerProduct followed by ReLU, of any size and in any precision"),
       Dense("BatchNorm",
             {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")}),
       Dense("ReLU", {}),
       Dense("ELU", {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()}),
-      Dense("Dropout", {Number("rate", "share of the elements that training sets to zero")
+      Dense("Dropout", {Number("rate", "fraction of the elements that training sets to zero")
                             .Default("0.5")
                             .Below(1)}),
       Dense("Multiply",
             {MakeKey("weight_dims", JsonKind::kCounts, "[S, E]: x[S] becomes S * E columns")
                  .Required()
                  .AtLeast(1),
-             Init("weight_init", "first weights", "XavierUniform")}),
-      Dense("FmOrder2", {Count("out_dim", "floats of a factor").Required().AtLeast(1)}),
-      Dense("ReduceSum", {Count("axis", "the dimension that becomes 1").Required().AtMost(2)}),
+             Init("weight_init", "initial weights", "XavierUniform")}),
+      Dense("FmOrder2", {Count("out_dim", "floats per factor").Required().AtLeast(1)}),
+      Dense(
+          "ReduceSum",
+          {Count("axis", "the dimension that is summed; its size becomes 1").Required().AtMost(2)}),
       Dense("Add", {}),
       Dense("DotProduct", {}),
       Dense("MultiCross",
-            {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and first weights")
+            {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and initial weights")
                  .Required()}),
       Dense("Interaction", {}),
-      Dense("Cast", {},
-            "Cast changes nothing: the precision of activations is that of the whole model"),
+      Dense("Cast", {}, "Cast has no effect: all activations of a model have the same precision"),
       Loss("BinaryCrossEntropyLoss", "logit, label", {}),
       Loss("CrossEntropyLoss", "logits of two classes, label", {}),
       Loss(

@@ -1,4 +1,4 @@
-// The grammar in words: kinds for messages, tables for docs/configuration.md.
+// Text from the grammar: kinds of values for messages, tables for docs/configuration.md.
 #include <cmath>
 #include <set>
 
@@ -10,13 +10,13 @@
 namespace cistern {
 namespace {
 
-// Whole numbers with all their digits.
+// Formats a number; whole numbers keep all their digits.
 std::string Digits(double x) {
   return std::floor(x) == x && std::fabs(x) < 1e15 ? absl::StrCat(static_cast<int64_t>(x))
                                                    : absl::StrCat(x);
 }
 
-// " >= 1 and < 2"; a largest value is left out where it is only the size of a number.
+// " >= 1 and < 2". A maximum that is only the size of the number type is left out.
 std::string DescribeBounds(const KeyGrammar& key) {
   std::string text;
   absl::StrAppend(&text, key.above_min ? " > " : " >= ", Digits(key.min));

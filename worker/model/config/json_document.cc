@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// Notices keys that occur twice, while the library builds the tree.
+// Finds keys that occur twice in one object while the library builds the tree.
 class DuplicateKeys {
  public:
   bool operator()(Json::parse_event_t event, Json& parsed) {
@@ -42,7 +42,7 @@ bool IsUtf8(const std::string& text) {
 // "[json.exception.parse_error.101] parse error at line 2, column 3: X" becomes
 // "line 2, column 3: X".
 std::string CleanMessage(std::string message) {
-  // The bytes that were read last may be no text.
+  // The bytes that the parser quotes may not be valid UTF-8.
   if (!IsUtf8(message)) message = message.substr(0, message.find("; last read"));
   const size_t at = message.find("line ");
   if (at != std::string::npos) return message.substr(at);
@@ -50,17 +50,18 @@ std::string CleanMessage(std::string message) {
   return bracket == std::string::npos ? message : message.substr(bracket + 2);
 }
 
-// What people write into such files that JSON does not know.
+// A hint for common mistakes that JSON does not allow.
 std::string SyntaxHint(const std::string& text) {
   const auto has = [&](const char* words) { return absl::StrContains(text, words); };
   if (text.empty()) return " (the file is empty)";
-  if (text.find('\0') != std::string::npos) return " (save it as UTF-8: it has bytes of UTF-16)";
+  if (text.find('\0') != std::string::npos)
+    return " (the file looks like UTF-16: save it as UTF-8)";
   if (has("//") || has("/*") || text[0] == '#') return " (JSON has no comments)";
-  if (has("NaN") || has("Infinity")) return " (JSON has no NaN and no Infinity)";
+  if (has("NaN") || has("Infinity")) return " (JSON has no NaN or Infinity)";
   return "";
 }
 
-// Where `key` leads from an array, or nullptr.
+// The element of an array that `key` addresses, or nullptr.
 Json* FindElement(Json& array, const std::string& key) {
   size_t index = 0;
   if (absl::SimpleAtoi(key, &index)) return index < array.size() ? &array[index] : nullptr;
@@ -119,7 +120,7 @@ absl::StatusOr<Json> ParseJson(const std::string& text) {
   const size_t depth = JsonDepth(text);
   if (depth > kMaxJsonDepth) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is nested ", depth, " levels deep; a model file takes ", kMaxJsonDepth));
+        absl::StrCat("is nested ", depth, " levels deep; the maximum is ", kMaxJsonDepth));
   }
   DuplicateKeys duplicates;
   try {
@@ -139,7 +140,7 @@ absl::StatusOr<Json> ParseJson(const std::string& text) {
 absl::Status ApplyOverride(const std::string& override_text, Json* root) {
   const std::string context = absl::StrCat("override '", override_text, "'");
   if (!IsUtf8(override_text)) {
-    return absl::InvalidArgumentError(absl::StrCat(context, ": is not UTF-8, as a model file is"));
+    return absl::InvalidArgumentError(absl::StrCat(context, ": is not UTF-8; write it in UTF-8"));
   }
   const size_t equals = override_text.find('=');
   if (equals == std::string::npos || equals == 0) {

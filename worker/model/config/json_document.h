@@ -1,7 +1,8 @@
-// JSON text to a tree, with messages that say where; and overrides from a command line on that
-// tree.
+// Parses JSON text into a tree, with errors that give line and column, and applies command-line
+// overrides to that tree.
 //
-// Included by the .cc files of this folder only: the JSON library is slow to compile.
+// Only the .cc files of this folder include this header, because the JSON library is slow to
+// compile.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,23 +14,25 @@
 
 namespace cistern {
 
-// Keeps the order of the file, so that messages come in it.
+// Keeps keys in file order, so that messages follow that order.
 using Json = nlohmann::ordered_json;
 
-// Parses a text. kInvalidArgument: "line 3, column 5: ..." for a syntax error, and for a key that
-// one object holds twice (JSON libraries take either, silently).
+// Parses a text. kInvalidArgument: "line 3, column 5: ..." for a syntax error; also for a key that
+// occurs twice in one object, which JSON libraries accept silently.
 absl::StatusOr<Json> ParseJson(const std::string& text);
 
-// Applies "a.b.c=value" to the tree: objects on the way are created, elements of arrays are named
-// by position or by their "name" or "top". value: JSON, or a bare word, which is a string.
-// kInvalidArgument names the part of the path that does not lead on.
+// Applies "a.b.c=value" to the tree. Missing objects on the path are created; an array element is
+// addressed by its position or by its "name" or "top". value: JSON, or a bare word, which is a
+// string.
+// kInvalidArgument names the part of the path that does not exist.
 absl::Status ApplyOverride(const std::string& override_text, Json* root);
 
-// Every value of the tree by its path, in order: {"layers[3].fc_param.num_output", "200"}. An array
-// without objects is one value. A number has one text, however it was written.
+// Returns every value of the tree with its path, in order: {"layers[3].fc_param.num_output",
+// "200"}. An array without objects is one value. Equal numbers have equal text, however they were
+// written.
 std::vector<std::pair<std::string, std::string>> FlattenJson(const Json& root);
 
-// "string \"abc\"", "integer 12", "array": what a value is, for messages.
+// Describes a value for messages: "the string \"abc\"", "the number 12", "an array".
 std::string DescribeJson(const Json& value);
 
 }  // namespace cistern

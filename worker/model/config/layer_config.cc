@@ -1,4 +1,4 @@
-// Dense layers and the loss.
+// Reader of the dense layers and the loss.
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/grammar.h"
 
@@ -18,7 +18,7 @@ absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig*
   layer->leading_dim = json.value("leading_dim", 0u);
   if (!json.contains("selected")) return absl::OkStatus();
   layer->selected = json.at("selected").get<std::vector<uint32_t>>();
-  if (layer->selected.empty()) return ConfigError(path + ".selected", "names no slot");
+  if (layer->selected.empty()) return ConfigError(path + ".selected", "lists no slot");
   if (layer->leading_dim == 0) return absl::OkStatus();
   return ConfigError(path, "leading_dim and selected exclude each other");
 }
@@ -45,7 +45,7 @@ absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig
                      absl::StrCat("expected [S, E], found ", json.at("weight_dims").dump()));
 }
 
-// "weight_init" and "bias_init" of an object of constants.
+// Reads "weight_init" and "bias_init", and returns the object that holds them.
 const Json& ReadInits(const Json& constants, LayerConfig* layer) {
   layer->weight_init = ReadInit(constants, "weight_init");
   layer->bias_init = ReadInit(constants, "bias_init");
@@ -59,7 +59,7 @@ void ReadBatchNorm(const Json& constants, LayerConfig* layer) {
   layer->beta_init = ReadInit(constants, "beta_init");
 }
 
-// The parameters of the types that have them.
+// Reads the parameters that are specific to the layer's type.
 absl::Status ReadParameters(const Json& json, const std::string& path, LayerConfig* layer) {
   const std::string& type = layer->type;
   if (type == "Reshape") return ReadReshape(json, path, layer);
@@ -96,7 +96,7 @@ absl::StatusOr<LayerConfig> ReadLayer(const Json& json, const std::string& path,
   layer.tops = json.at("top").get<std::vector<std::string>>();
   CISTERN_RETURN_IF_ERROR(ReadParameters(json, path, &layer));
   if (json.contains("lambda") && layer.regularizer.empty()) {
-    notes->push_back(path + ".lambda: ignored: no regularizer is named");
+    notes->push_back(path + ".lambda: ignored: no regularizer is set");
   }
   return layer;
 }

@@ -13,10 +13,10 @@
 namespace cistern {
 namespace {
 
-// A model of 100,000 layers has 20 MB.
+// A model of 100,000 layers takes about 20 MB.
 constexpr uint64_t kMaxModelFileBytes = uint64_t{64} << 20;
 
-// What "cistern": {"embeddings": {...}} says about `name`; null: nothing.
+// The object cistern.embeddings.`name`, or null if there is none.
 const Json* ExtrasOf(const Json& root, const std::string& name) {
   const Json& cistern = root.at("cistern");
   if (!cistern.contains("embeddings")) return nullptr;
@@ -28,12 +28,11 @@ absl::Status CheckEmbeddingNames(const Json& root, const std::vector<EmbeddingCo
   std::vector<std::string> names;
   for (const EmbeddingConfig& embedding : embeddings) {
     if (embedding.name == "dense" || embedding.name == "dense_state") {
-      return ConfigError("layers", absl::StrCat("an embedding cannot be called '", embedding.name,
+      return ConfigError("layers", absl::StrCat("an embedding cannot be named '", embedding.name,
                                                 "': the dense parameters' table has that name"));
     }
     if (std::find(names.begin(), names.end(), embedding.name) != names.end()) {
-      return ConfigError("layers",
-                         absl::StrCat("two embeddings are called '", embedding.name, "'"));
+      return ConfigError("layers", absl::StrCat("two embeddings are named '", embedding.name, "'"));
     }
     names.push_back(embedding.name);
   }
@@ -58,13 +57,13 @@ void NoteUnusedInputs(ModelConfig* config) {
   }
 }
 
-// An embedding whose rows keep days has to know today's.
+// An embedding whose rows store days needs the current day.
 absl::Status TakeDay(uint32_t day, EmbeddingConfig* embedding) {
   embedding->day = day;
   return AddContext(CheckDay(embedding->spec, day), "cistern.day");
 }
 
-// GAUC and the slot of its groups: neither means anything alone.
+// GAUC and the slot of its groups: each requires the other.
 absl::Status TakeGroupSlot(const Json& cistern, ModelConfig* config) {
   const std::vector<std::string>& metrics = config->solver.eval_metrics;
   const auto gauc = std::find(metrics.begin(), metrics.end(), "GAUC");
@@ -72,15 +71,16 @@ absl::Status TakeGroupSlot(const Json& cistern, ModelConfig* config) {
     absl::StatusOr<GroupSlot> group = ReadGroupSlot(cistern.at("gauc_slot"), config->data);
     if (!group.ok()) return group.status();
     if (gauc == metrics.end()) {
-      config->notes.push_back("cistern.gauc_slot: no effect: solver.eval_metrics asks for no GAUC");
+      config->notes.push_back(
+          "cistern.gauc_slot: no effect: solver.eval_metrics does not contain GAUC");
     } else {
       config->cistern.gauc_slot = *group;
     }
   } else if (gauc != metrics.end()) {
     return ConfigError(
         absl::StrCat("solver.eval_metrics[", gauc - metrics.begin(), "]"),
-        "GAUC is of the groups that a slot tells apart: name it with cistern.gauc_slot, "
-        "{\"input\": \"data1\", \"slot\": 0}");
+        "GAUC needs the slot whose key is the group of a sample: set cistern.gauc_slot, for "
+        "example {\"input\": \"data1\", \"slot\": 0}");
   }
   return absl::OkStatus();
 }
@@ -95,7 +95,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
     const std::string path = absl::StrCat("layers[", i, "]");
     const LayerGrammar& grammar = *FindLayerGrammar(layers[i].at("type"));
     if (grammar.role == LayerRole::kData) {
-      if (i > 0) return ConfigError(path, "a second Data layer; a model has one");
+      if (i > 0) return ConfigError(path, "is a second Data layer; a model has one");
       absl::StatusOr<DataConfig> data = ReadData(layers[i], path, &config->notes);
       if (!data.ok()) return data.status();
       config->data = *std::move(data);
@@ -118,7 +118,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
   return absl::OkStatus();
 }
 
-// HugeCTR's model files know weights and optimizer state, but no statistics of a row.
+// HugeCTR's model files hold weights and optimizer state, but not the statistics of a row.
 absl::Status CheckModelFiles(ModelConfig* config) {
   const SolverConfig& solver = config->solver;
   const std::vector<std::string>& named = solver.sparse_model_files;
@@ -134,13 +134,13 @@ absl::Status CheckModelFiles(ModelConfig* config) {
       return ConfigError(absl::StrCat("solver.sparse_model_file[", i, "]"),
                          absl::StrCat("embedding '", embedding.name,
                                       "' has the accessor ctr, whose rows such a file cannot hold: "
-                                      "give \"\" for it, and bring saved rows with cistern load"));
+                                      "use \"\" here, and load saved rows with cistern load"));
     }
     if (solver.snapshot > 0 && solver.snapshot <= solver.max_iter) {
-      config->notes.push_back(absl::StrCat(
-          "solver.snapshot: no files at snapshot_prefix, because HugeCTR's cannot hold "
-          "the rows of '",
-          embedding.name, "' (accessor ctr); OUT/snapshot-N is written"));
+      config->notes.push_back(
+          absl::StrCat("solver.snapshot: writes OUT/snapshot-N but no files at snapshot_prefix, "
+                       "because HugeCTR's model files cannot hold the rows of '",
+                       embedding.name, "' (accessor ctr)"));
     }
   }
   return absl::OkStatus();

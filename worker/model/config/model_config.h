@@ -1,8 +1,8 @@
-// A model file, read and checked: HugeCTR 2.3's JSON (solver, optimizer, layers) and the "cistern"
-// object for what HugeCTR has no word for.
+// The configuration of a model, parsed and checked: HugeCTR 2.3's JSON (solver, optimizer, layers)
+// and the "cistern" object for settings that HugeCTR has no key for.
 //
-// Grammar and defaults: reference of HugeCTR 2.3; every key that is accepted is listed in
-// docs/configuration.md, and any other is an error that names its path and the nearest known key.
+// Grammar and defaults follow HugeCTR 2.3. docs/configuration.md lists every accepted key. Any
+// other key is an error that names its path and the nearest known key.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,19 @@
 namespace cistern {
 
 struct OptimizerConfig {
-  RuleParams rule;  // AdaGradShared and AdaGradStd for embeddings only, by the cistern object
+  RuleParams rule;  // only the cistern object sets AdaGradShared, AdaGradStd; embeddings only
   LearningRateSchedule schedule;
 };
 
 struct SolverConfig {
   uint64_t display = 200;
-  uint64_t max_iter = 0;    // 0: by epochs
-  uint32_t num_epochs = 0;  // 0: by iterations
+  uint64_t max_iter = 0;    // 0: num_epochs decides
+  uint32_t num_epochs = 0;  // 0: max_iter decides
   uint64_t snapshot = 0;    // 0: never
   std::string snapshot_prefix = "./";
-  // HugeCTR's model files that a fresh run starts from (worker/export/hugectr_model.h). By
-  // embedding, in order; empty, or too few: from first weights.
+  // HugeCTR's model files that a new run starts from (worker/export/hugectr_model.h).
+  // sparse_model_files has one entry per embedding, in order; an embedding with an empty entry or
+  // without one starts from new weights.
   std::string dense_model_file, dense_opt_states_file;
   std::vector<std::string> sparse_model_files;
   uint64_t batchsize = 0;
@@ -39,10 +40,10 @@ struct SolverConfig {
   uint64_t eval_interval = 0;  // 0: never
   uint64_t eval_batches = 0;   // 0: all of the evaluation data
   double auc_threshold = 1.0;  // training stops once AUC >= this; 1 or more: never
-  std::vector<std::string> eval_metrics = {"AUC"};  // of MetricNames(), without thresholds
+  std::vector<std::string> eval_metrics = {"AUC"};  // from MetricNames(), without thresholds
   bool wide_keys = false;                           // input_key_type I64
   bool enable_tf32 = false;                         // enable_tf32_compute
-  bool cuda_graph = true;                           // a GPU is given a step at once
+  bool cuda_graph = true;                           // launch a GPU step as one CUDA graph
   uint64_t seed = 0;
 };
 
@@ -62,41 +63,41 @@ struct DataConfig {
   std::vector<SparseInputConfig> sparse;
   uint64_t num_samples = 0, eval_num_samples = 0;  // Raw; 0: all
   bool float_label_dense = false;                  // Raw
-  std::vector<std::string> keysets;                // of the training data
+  std::vector<std::string> keysets;                // keyset files of the training data
   std::vector<uint64_t> slot_sizes;                // Raw, Parquet: slot_size_array, or empty
   uint64_t cache_eval_batches = 0;                 // batches of evaluation data to keep in memory
 };
 
 enum class Combiner { kSum, kMean };
 
-// Keys of each slot where a slot_size_array says so: those of slot s of the input lie behind the
-// keys of all sizes before sizes[first + s].
+// The key ranges of an input's slots, from a slot_size_array: the keys of slot s start at the sum
+// of all sizes before sizes[first + s].
 struct KeySpace {
-  std::vector<uint64_t> sizes;  // empty: nothing says so
-  uint32_t first = 0;           // the input's first slot among the sizes
+  std::vector<uint64_t> sizes;  // empty: no slot_size_array
+  uint32_t first = 0;           // index of the input's first slot in sizes
 };
 
 struct EmbeddingConfig {
-  std::string name, bottom, top;  // name: layer name, or top where it has none; names the table
+  std::string name, bottom, top;  // name: layer name, or top if it has none; also the table's name
   size_t input = 0;               // index into DataConfig.sparse
   uint32_t vec_size = 0;
   Combiner combiner = Combiner::kSum;
-  bool one_hot = false;    // a ...OneHot type: a slot's keys are those that its sizes give it
-  bool localized = false;  // a Localized... type: HugeCTR's files name the slot of each key
+  bool one_hot = false;    // a ...OneHot type: key_space bounds the keys of each slot
+  bool localized = false;  // a Localized... type: HugeCTR's files hold the slot of each key
   KeySpace key_space;
   OptimizerConfig optimizer;
-  v1::TableSpec spec;  // complete: what the servers create
-  uint32_t day = 0;    // today, where spec.ctr.day_id_decay (common/value/ctr_lifecycle.h)
+  v1::TableSpec spec;  // complete: the servers create the table from it
+  uint32_t day = 0;    // today, if spec.ctr.day_id_decay (common/value/ctr_lifecycle.h)
 };
 
-// Weights of a dense layer before training.
+// Initial weights of a dense layer.
 enum class InitKind { kDefault, kUniform, kXavierNorm, kXavierUniform, kZero };
 
 struct LayerConfig {
   std::string name, type;
-  std::string path;  // "layers[7]", for messages
+  std::string path;  // for messages: "layers[7]"
   std::vector<std::string> bottoms, tops;
-  // Parameters of the types that have them; unused ones keep their defaults.
+  // Parameters of particular layer types; the others keep their defaults.
   uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
   double rate = 0.5;                // Dropout
@@ -110,12 +111,12 @@ struct LayerConfig {
   std::vector<uint32_t> weight_dims;                  // Multiply
   uint32_t out_dim = 0;                               // FmOrder2
   uint32_t axis = 0;                                  // ReduceSum
-  std::vector<float> target_weight;                   // MultiCrossEntropyLoss: by label
+  std::vector<float> target_weight;                   // MultiCrossEntropyLoss: [label_dim]
   std::string regularizer;                            // loss: "", L1, L2
   double lambda = 0;
 };
 
-// The slot whose key says which group a sample belongs to, for GAUC.
+// The slot whose key is the group of a sample, for GAUC.
 struct GroupSlot {
   size_t input = 0;  // index into DataConfig.sparse
   uint32_t slot = 0;
@@ -124,35 +125,35 @@ struct GroupSlot {
 // The "cistern" object.
 struct CisternConfig {
   double embedding_l2 = 0;  // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
-  // A step whose loss or gradient is not a finite number is counted and left out; else the run
-  // ends.
+  // True: a step whose loss or gradient is not finite is skipped and counted. False: the run ends.
   bool skips_not_finite = false;
   double clip_norm = 0;  // gradients are scaled down to this global norm; 0: off
   bool eval_every_epoch = false;
-  double plateau_factor = 0;  // learning rate *= this when an epoch brings no gain; 0: off
+  double plateau_factor = 0;  // learning rate *= this after an epoch without gain; 0: off
   double plateau_min_lr = 0;
   double plateau_min_gain = 1e-6;
-  uint32_t patience = 0;   // stop after this many epochs in a row without gain; 0: never
+  uint32_t patience = 0;   // stop after this many consecutive epochs without gain; 0: never
   bool keep_best = false;  // the best epoch's state is the final one
   bool shuffle = false;
   uint64_t pass_memory_mb = 1024;
   uint32_t day = 0;                    // today, for embeddings with day_id_decay
-  uint64_t commit_every = 1;           // passes: durable commits; those between are in memory only
-  std::optional<GroupSlot> gauc_slot;  // there if solver.eval_metrics asks for GAUC
-  std::string snapshot_form = "v2";    // of HugeCTR's model files; or "v3"
-  std::string gpu_products;  // float32, tf32 or bfloat16; empty: as solver.enable_tf32 says
+  uint64_t commit_every = 1;           // passes per durable commit; the others are in memory only
+  std::optional<GroupSlot> gauc_slot;  // set if solver.eval_metrics contains GAUC
+  std::string snapshot_form = "v2";    // format of HugeCTR's model files; or "v3"
+  std::string gpu_products;  // float32, tf32 or bfloat16; empty: solver.enable_tf32 decides
   std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
 };
 
-// What flows between layers: solver.mixed_precision, cistern.activations, cistern.loss_scale.
+// Type of the tensors between layers: solver.mixed_precision, cistern.activations,
+// cistern.loss_scale.
 enum class Activations { kFloat32, kFloat16, kBfloat16 };
 struct PrecisionConfig {
   Activations activations = Activations::kFloat32;
-  double loss_scale = 0;  // of kFloat16; 0: dynamic
+  double loss_scale = 0;  // for kFloat16; 0: dynamic
 };
 
 struct ModelConfig {
-  std::string path;  // of the file, for messages
+  std::string path;  // the file's path, for messages
   PrecisionConfig precision;
   SolverConfig solver;
   OptimizerConfig optimizer;  // dense parameters; default of the embeddings
@@ -160,24 +161,27 @@ struct ModelConfig {
   std::vector<EmbeddingConfig> embeddings;
   std::vector<LayerConfig> layers;  // dense layers and the loss, in file order
   CisternConfig cistern;
-  // All of the above as it was read, with overrides and defaults: {"solver.batchsize", "4096"}, in
-  // the order of the file. For comparing with another run's.
+  // Every value of the file with overrides and defaults applied, in file order:
+  // {"solver.batchsize", "4096"}. Used to compare the configurations of two runs.
   std::vector<std::pair<std::string, std::string>> values;
-  std::vector<std::string> notes;  // oddities that were accepted, for the user
+  std::vector<std::string> notes;  // for the user: accepted settings without effect, and the like
 };
 
-// Reads and checks a model file. overrides: "solver.batchsize=4096", values as JSON (a bare word is
-// a string); layers by position or name: "layers.fc1.fc_param.num_output=200".
+// Reads and checks a model file.
+//
+// overrides: "solver.batchsize=4096". A value is JSON, or a bare word, which is a string. Layers
+// are addressed by position or name: "layers.fc1.fc_param.num_output=200".
+//
 // kInvalidArgument: "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?".
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides);
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
                                              const std::vector<std::string>& overrides);
 
-// What the reader has to expect.
+// The shape of a sample that the data readers check against.
 SampleShape ShapeOf(const DataConfig& data);
 
-// How `source` is read, all of it; source is not the model's own.
+// Options for reading all of `source`, which replaces the model's own data sources.
 DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source);
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// Optimizers: the rule, and the learning rate of each step.
+// Reader of optimizers: the update rule and the learning rate schedule.
 #include "worker/model/config/config_readers.h"
 
 namespace cistern {
@@ -19,7 +19,7 @@ void ReadAdamConstants(const Json& json, RuleParams* rule) {
   rule->epsilon = json.at("epsilon");
 }
 
-// HugeCTR's optimizers, and the object that holds the constants of each.
+// HugeCTR's optimizers with the object that holds the constants of each.
 struct OptimizerKind {
   const char* type;
   const char* hparam;
@@ -65,8 +65,8 @@ RuleKind RuleKindOf(const std::string& type) {
   return RuleKind::kSgd;
 }
 
-// What a step does to rows that are not in its batch: of rules without a memory, nothing in any
-// case.
+// How a step treats rows outside its batch. Only Adam, momentum and Nesterov move a row whose
+// gradient is zero; the other rules leave such a row unchanged with every update_type.
 UpdateType UpdateTypeOf(const Json& json, RuleKind rule) {
   const bool remembers =
       rule == RuleKind::kAdam || rule == RuleKind::kMomentum || rule == RuleKind::kNesterov;

@@ -30,19 +30,19 @@ absl::StatusOr<PrecisionConfig> ReadPrecision(const Json& solver, const Json& ci
     precision.activations = ActivationsNamed(cistern.at("activations"));
     if (mixed && precision.activations != Activations::kFloat16) {
       return ConfigError("cistern.activations",
-                         "solver.mixed_precision says float16: leave one of them out");
+                         "solver.mixed_precision requires float16: leave one of them out");
     }
   }
   if (!cistern.contains("loss_scale")) return precision;
   if (mixed) {
     return ConfigError("cistern.loss_scale",
-                       "is solver.mixed_precision once more: leave one of them out (\"float16\" in "
-                       "cistern.activations stands for mixed_precision without its number)");
+                       "solver.mixed_precision sets the loss scale too: leave one of them out (to "
+                       "keep this one, set cistern.activations to \"float16\")");
   }
   if (precision.activations != Activations::kFloat16) {
     return ConfigError("cistern.loss_scale",
-                       "is of float16 alone: float32 and bfloat16 hold small gradients as they are "
-                       "(cistern.activations)");
+                       "requires float16 in cistern.activations: float32 and bfloat16 represent "
+                       "small gradients without a scale");
   }
   precision.loss_scale = ScaleNamed(cistern.at("loss_scale"));
   return precision;

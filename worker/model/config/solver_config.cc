@@ -1,4 +1,4 @@
-// solver and cistern: objects whose keys are members.
+// Readers of the solver and cistern objects.
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "common/base/nearest_name.h"
@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-// Names of metrics; AUC may have a threshold: "AUC:0.8025".
+// Reads metric names; AUC can have a threshold: "AUC:0.8025".
 absl::Status ReadMetrics(const Json& metrics, SolverConfig* solver) {
   solver->eval_metrics.clear();
   for (size_t i = 0; i < metrics.size(); ++i) {
@@ -32,17 +32,17 @@ absl::Status ReadMetrics(const Json& metrics, SolverConfig* solver) {
   return absl::OkStatus();
 }
 
-// One file, under either of two keys; other_key may be null.
+// Reads the name of one file, given under either of two keys; other_key may be null.
 absl::StatusOr<std::string> ReadFile(const Json& json, const char* key, const char* other_key) {
   std::string file;
   for (const char* name : {key, other_key}) {
     if (name == nullptr || !json.contains(name) || json.at(name).empty()) continue;
     if (json.at(name).size() > 1) {
-      return ConfigError(absl::StrCat("solver.", name), "names one file, not several");
+      return ConfigError(absl::StrCat("solver.", name), "takes one file, not several");
     }
     if (!file.empty()) {
       return ConfigError(absl::StrCat("solver.", name),
-                         absl::StrCat("is solver.", key, " once more: leave one of them out"));
+                         absl::StrCat("repeats solver.", key, ": leave one of them out"));
     }
     file = json.at(name)[0];
   }
@@ -56,7 +56,7 @@ absl::Status ReadModelFiles(const Json& json, SolverConfig* solver) {
                            ReadFile(json, "dense_opt_states_file", nullptr));
   if (!solver->dense_opt_states_file.empty() && solver->dense_model_file.empty()) {
     return ConfigError("solver.dense_opt_states_file",
-                       "the state of weights that solver.dense_model_file has to name");
+                       "requires solver.dense_model_file, the weights that the state belongs to");
   }
   if (!json.contains("sparse_model_file")) return absl::OkStatus();
   solver->sparse_model_files = json.at("sparse_model_file").get<std::vector<std::string>>();
@@ -85,14 +85,14 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
   if (json.contains("max_eval_batches")) {
     if (solver.eval_batches > 0) {
       return ConfigError("solver.max_eval_batches",
-                         "is solver.eval_batches once more: leave one of them out");
+                         "repeats solver.eval_batches: leave one of them out");
     }
     solver.eval_batches = json.at("max_eval_batches");
   }
   if (json.contains("max_eval_samples")) {
     if (solver.eval_batches > 0) {
       return ConfigError("solver.max_eval_samples",
-                         "is the number of eval_batches once more: leave one of them out");
+                         "repeats solver.eval_batches: leave one of them out");
     }
     const uint64_t samples = json.at("max_eval_samples");
     solver.eval_batches = samples / solver.batchsize_eval + (samples % solver.batchsize_eval > 0);
@@ -103,15 +103,14 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
   solver.seed = json.at("seed");
   if (solver.seed == 0) {
     solver.seed = kDefaultSeed;
-    notes->push_back(absl::StrCat("solver.seed: 0 or absent stands for ", kDefaultSeed,
-                                  ", so that a run can be repeated (HugeCTR draws one)"));
+    notes->push_back(absl::StrCat("solver.seed: 0 or absent means ", kDefaultSeed,
+                                  ", so that a run can be repeated (HugeCTR draws a seed)"));
   }
   CISTERN_RETURN_IF_ERROR(ReadMetrics(json.at("eval_metrics"), &solver));
   if (json.contains("auc_threshold")) {
     if (solver.auc_threshold < 1) {
-      return ConfigError(
-          "solver.auc_threshold",
-          "is the threshold of solver.eval_metrics once more: leave one of them out");
+      return ConfigError("solver.auc_threshold",
+                         "repeats the threshold in solver.eval_metrics: leave one of them out");
     }
     solver.auc_threshold = json.at("auc_threshold");
   }
@@ -150,7 +149,7 @@ absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data
   if (group.input == tops.size()) {
     return ConfigError(
         "cistern.gauc_slot.input",
-        absl::StrCat("no sparse input of layers[0] is called '", name, "'", Suggest(name, tops)));
+        absl::StrCat("no sparse input of layers[0] is named '", name, "'", Suggest(name, tops)));
   }
   group.slot = json.at("slot");
   const uint32_t slots = data.sparse[group.input].slot_num;

@@ -6,7 +6,7 @@
 namespace cistern {
 namespace {
 
-// Who reads each tensor.
+// The readers of each tensor.
 class Readers {
  public:
   explicit Readers(const std::vector<LayerConfig>& layers) : layers_(layers) {
@@ -28,8 +28,8 @@ class Readers {
     return reader.type == type && simple ? found->second.last : -1;
   }
 
-  // The ReLU that an InnerProduct computes. One with a Dropout behind it computes that: the product
-  // cannot.
+  // The ReLU that InnerProduct `i` absorbs, or -1. A ReLU followed by a Dropout stays a layer and
+  // absorbs the Dropout, which an InnerProduct cannot compute.
   int ReluBehindProduct(size_t i) const {
     const int relu = Only(layers_[i].tops[0], "ReLU");
     if (relu < 0 || Only(layers_[relu].tops[0], "Dropout") >= 0) return -1;

@@ -1,4 +1,5 @@
-// Which layers are computed in the sweep of another: fewer trips through memory, the same bits.
+// Layer fusion: which layers are computed within an earlier one. Fusion saves memory traffic and
+// gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@ namespace cistern {
 
 struct FusionPlan {
   std::vector<Epilogue> epilogues;  // by layer
-  std::vector<bool> absorbed;       // by layer: computed by an earlier one
+  std::vector<bool> absorbed;       // by layer: computed by an earlier layer
 };
 
-// BatchNorm takes the ReLU behind it, either takes the Dropout behind that, and InnerProduct takes
-// a ReLU without one, where nobody else reads the tensor between.
+// Plans the fusion of layers. BatchNorm absorbs a following ReLU; BatchNorm with a ReLU, and ReLU,
+// absorb a following Dropout; InnerProduct absorbs a following ReLU that has no Dropout after it.
+// A layer is absorbed only if it is the only reader of the tensor in between.
 FusionPlan PlanFusion(const std::vector<LayerConfig>& layers);
 
 }  // namespace cistern

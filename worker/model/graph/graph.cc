@@ -40,7 +40,7 @@ LayerOr MakeLayer(const LayerSite& site) {
   for (const LayerMaker& maker : kMakers) {
     if (site.config().type == maker.type) return maker.make(site);
   }
-  return site.Error("this type of layer is not of this release");
+  return site.Error("this release does not support this layer type");
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
   return absl::OkStatus();
 }
 
-// shaped_as: tensors that have the shapes of the layer's tops.
+// shaped_as: names of tensors with the shapes of the layer's tops.
 void Graph::SummarizeLayer(const LayerConfig& layer, const std::vector<std::string>& shaped_as,
                            size_t parameters) {
   LayerSummary summary = {layer.name, layer.type, layer.path, layer.bottoms, layer.tops, {}};
@@ -130,14 +130,14 @@ absl::Status Graph::AddLoss(const LayerConfig& loss) {
   const auto error = [&loss](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(DescribeSite(loss), ": ", what));
   };
-  if (loss.bottoms.size() != 2) return error("its bottoms are [logit, label]");
+  if (loss.bottoms.size() != 2) return error("its bottoms must be [logit, label]");
   Tensor* logit = tensors_.Find(loss.bottoms[0]);
   Tensor* label = tensors_.Find(loss.bottoms[1]);
   if (label->storage != label_->storage) {
     return error(absl::StrCat("its second bottom must be the label '", label_->name, "', not '",
                               label->name, "'"));
   }
-  if (logit->storage->external) return error("its logit is an input: no layer computes it");
+  if (logit->storage->external) return error("its logit is an input, not computed by any layer");
   CISTERN_ASSIGN_OR_RETURN(loss_, Loss::Create(loss, *logit, *label));
   logit_ = logit;
   loss_config_ = &loss;
@@ -182,8 +182,8 @@ void Graph::MarkDeadLayers(const std::set<const Storage*>& needed) {
   }
 }
 
-// Which layers have a backward pass, which inputs get a gradient, whose comes first, and where a
-// ReLU is undone by the layer behind it.
+// Decides which layers have a backward pass, which inputs get a gradient, which of several readers
+// writes the gradient first, and which ReLUs the next layer undoes.
 void Graph::AssignGradients() {
   for (Layer* layer : live_) {
     bool differentiable = layer->has_parameters();

@@ -1,4 +1,4 @@
-// Layers in the order of computation, over memory that is planned once.
+// The graph of layers, in the order of computation, and its memory, which is planned once.
 #pragma once
 
 #include <map>
@@ -19,47 +19,49 @@
 
 namespace cistern {
 
-// The graph of a model, up to its logit. What does not lead to the loss is shaped and keeps its
-// parameters, but is not computed: its gradient is zero.
+// The graph of a model, from its inputs to its logit and loss. A layer that does not lead to the
+// loss is dead: its shapes are checked and it keeps its parameters, but it is not computed, and its
+// gradient is zero.
 //
 // Threads: one at a time.
 class Graph {
  public:
-  // Builds layers and registers parameters. Errors: graph_check.h, and each layer's about its
-  // shapes. config must outlive the graph.
+  // Builds the layers and registers their parameters. config must outlive the graph.
+  // Errors: those of graph_check.h, and those of each layer about its shapes.
   static absl::StatusOr<std::unique_ptr<Graph>> Create(const ModelConfig& config,
                                                        Parameters* parameters);
 
-  // Takes memory for batches of up to batchsize samples in training and planned_batch() at all.
+  // Allocates memory for training batches of up to batchsize samples, and for other batches of up
+  // to planned_batch() samples.
   absl::Status Allocate(DeviceContext& device);
   size_t planned_batch() const { return planned_batch_; }
-  // What Allocate takes, or would.
+  // The memory that Allocate needs.
   StepMemory memory() const;
 
   void Forward(const Step& step);
   void Infer(const Step& step);
-  // From the gradient that was written to logit().grad. Embeddings' backward passes may still run
-  // on the step's side.
+  // Computes all gradients from logit().grad. On return the backward passes of embeddings may still
+  // run on the step's side stream.
   void Backward(const Step& step);
 
-  // The same in parts and without the embeddings, for a step of several workers, whose rows come
-  // and whose gradients go beside the first and the last of them.
+  // The same in parts and without the embeddings, for a step of several workers. Rows are exchanged
+  // during the first part, and gradients of rows during the last.
   void ForwardAhead(const Step& step);    // layers before the first that reads an embedding
-  void ForwardRest(const Step& step);     // the others
+  void ForwardRest(const Step& step);     // the other layers
   void BackwardToRows(const Step& step);  // until the gradients of all embeddings are complete
   void BackwardRest(const Step& step);
-  // The first and the last part are some layers.
+  // Whether the first and the last part contain any layers.
   bool works_ahead() const { return first_reader_ > live_embeddings_.size(); }
   bool works_behind() const { return rows_complete_ + 1 < complete_after_.size(); }
 
   const Tensor& logit() const { return *logit_; }
   Loss& loss() { return *loss_; }
   const LayerConfig& loss_config() const { return *loss_config_; }
-  // Those whose rows are moved, in the order of config.embeddings.
+  // The embeddings that lead to the loss, in the order of config.embeddings.
   const std::vector<EmbeddingLayer*>& live_embeddings() const { return live_embeddings_; }
-  // All of them, by config.embeddings.
+  // All embeddings, in the order of config.embeddings.
   const std::vector<std::unique_ptr<EmbeddingLayer>>& embeddings() const { return embeddings_; }
-  // Some parameters belong to a layer that is not computed.
+  // True if some parameters belong to a dead layer.
   bool has_dead_parameters() const { return has_dead_parameters_; }
   float* scratch() { return scratch_.data(); }
   // The layers of the file, embeddings first.
@@ -76,7 +78,7 @@ class Graph {
   void DropDeadLayers();
   void MarkDeadLayers(const std::set<const Storage*>& needed);
   void AssignGradients();
-  // Where each storage lies.
+  // The memory plan, and the buffer of each storage.
   struct Placement {
     MemoryPlan plan;
     std::map<Storage*, size_t> buffers;  // index into plan.offsets
@@ -87,10 +89,10 @@ class Graph {
   void PlanOverlap();
   void Compute(const Step& step, void (Layer::*direction)(const Step&));
   void Bind(const Step& step);
-  // Layers first .. end of live_ forward, and of backward_ back.
+  // Compute layers first .. end of live_ forward, and of backward_ backward.
   void ForwardLayers(const Step& step, size_t first, size_t end);
   void BackwardLayers(const Step& step, size_t first, size_t end);
-  // The dense features of the batch are floats, and the activations are not.
+  // True if the dense features must be converted from float to the type of the activations.
   bool converts_dense() const {
     return dense_ != nullptr && dense_->storage->type != ElementType::kFloat;
   }
@@ -106,16 +108,16 @@ class Graph {
   std::vector<std::unique_ptr<Layer>> dense_layers_;
   std::vector<Layer*> live_;      // in the order of computation, embeddings first
   std::vector<Layer*> backward_;  // in the order of the backward pass, embeddings last
-  size_t first_reader_ = 0;       // in live_: of an embedding
-  // Embeddings whose gradient is complete after the first i layers of backward_.
+  size_t first_reader_ = 0;       // index in live_ of the first layer that reads an embedding
+  // By i: the embeddings whose gradient is complete after the first i layers of backward_.
   std::vector<std::vector<EmbeddingLayer*>> complete_after_;
-  size_t rows_complete_ = 0;  // after so many those of all are
+  size_t rows_complete_ = 0;  // number of layers of backward_ after which all are complete
   std::vector<EmbeddingLayer*> live_embeddings_;
   bool has_dead_parameters_ = false;
   size_t planned_batch_ = 0;
   DeviceFloats values_, gradients_, scratch_;
   std::vector<LayerSummary> summaries_;
-  std::vector<std::vector<const Storage*>> summarized_;  // by summary: what the layer writes
+  std::vector<std::vector<const Storage*>> summarized_;  // by summary: storages the layer writes
 };
 
 }  // namespace cistern

@@ -20,7 +20,7 @@ absl::Status Error(const LayerConfig& layer, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(DescribeSite(layer), ": ", what));
 }
 
-// The tensors that are defined so far, in their order.
+// The names of the tensors defined so far, in order of definition.
 class Defined {
  public:
   bool Contains(const std::string& name) const { return set_.count(name) > 0; }
@@ -35,10 +35,12 @@ class Defined {
   std::unordered_set<std::string> set_;
 };
 
-// Whether `layer` needs one of `tops`, itself or through the layers that it reads; then `way` ends
-// in the names of the tensors between, the nearest to `layer` first.
+// Returns whether `layer` depends on one of `tops`, directly or through the layers whose tops it
+// reads. If so, appends the names of the tensors on the path to `way`, the nearest to `layer`
+// first.
 //
-// A stack of its own: a model may be as deep as it has layers.
+// The search uses its own stack instead of recursion, because the path can be as long as the number
+// of layers.
 bool Needs(const ModelConfig& config, const LayerConfig& layer,
            const std::vector<std::string>& tops, std::vector<std::string>* way) {
   std::unordered_map<std::string, const LayerConfig*> makers;
@@ -47,7 +49,7 @@ bool Needs(const ModelConfig& config, const LayerConfig& layer,
   }
   struct Place {
     const LayerConfig* layer;
-    size_t next = 0;  // of its bottoms
+    size_t next = 0;  // index of its next bottom
   };
   std::vector<Place> places = {{&layer}};
   std::unordered_set<const LayerConfig*> seen = {&layer};
@@ -69,7 +71,7 @@ bool Needs(const ModelConfig& config, const LayerConfig& layer,
   return false;
 }
 
-// Why `bottom`, which `later` makes, is not defined where `layer` reads it.
+// Explains why `layer` cannot read `bottom`, which the layer `later` defines.
 std::string DefinedLater(const ModelConfig& config, const std::string& bottom,
                          const LayerConfig& later, const LayerConfig& layer) {
   std::vector<std::string> way = {bottom};
@@ -77,16 +79,16 @@ std::string DefinedLater(const ModelConfig& config, const std::string& bottom,
     return absl::StrCat("bottom '", bottom, "' closes a cycle: ", absl::StrJoin(way, " <- "),
                         " <- ", bottom);
   }
-  return absl::StrCat("bottom '", bottom, "' is defined further down, by ", DescribeSite(later),
-                      "; layers are computed in the order of the file");
+  return absl::StrCat("bottom '", bottom, "' is defined later, by ", DescribeSite(later),
+                      "; layers are computed in the order of the file: move that layer up");
 }
 
-// Why `bottom` is not defined where `layer` reads it.
+// Explains why `bottom` is not defined when `layer` reads it.
 std::string Undefined(const ModelConfig& config, const LayerConfig& layer,
                       const std::string& bottom, const Defined& defined) {
   for (const SparseInputConfig& input : config.data.sparse) {
     if (input.top != bottom) continue;
-    return absl::StrCat("bottom '", bottom, "' is a sparse input: only an embedding reads it");
+    return absl::StrCat("bottom '", bottom, "' is a sparse input: only an embedding can read it");
   }
   for (const LayerConfig& later : config.layers) {
     if (Contains(later.tops, bottom)) return DefinedLater(config, bottom, later, layer);
@@ -99,15 +101,15 @@ absl::Status CheckLayer(const ModelConfig& config, const LayerConfig& layer, Def
     if (Contains(layer.tops, bottom)) {
       return Error(layer, absl::StrCat("'", bottom,
                                        "' is both its bottom and its top; give the top "
-                                       "a name of its own"));
+                                       "another name"));
     }
     if (!defined->Contains(bottom)) return Error(layer, Undefined(config, layer, bottom, *defined));
   }
-  if (layer.tops.empty()) return Error(layer, "it has no top; give it one");
+  if (layer.tops.empty()) return Error(layer, "has no top; add one");
   for (const std::string& top : layer.tops) {
-    if (top.empty()) return Error(layer, "a top is the empty string; give it a name");
+    if (top.empty()) return Error(layer, "a top is an empty string; give it a name");
     if (defined->Contains(top)) {
-      return Error(layer, absl::StrCat("top '", top, "' is defined by an earlier layer too"));
+      return Error(layer, absl::StrCat("top '", top, "' is already defined by an earlier layer"));
     }
     defined->Add(top);
   }
@@ -123,12 +125,12 @@ absl::Status CheckGraph(const ModelConfig& config) {
   for (const EmbeddingConfig& embedding : config.embeddings) {
     if (embedding.top.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "embedding '", embedding.name, "': its top is the empty string; give it a name"));
+          "embedding '", embedding.name, "': its top is an empty string; give it a name"));
     }
     if (defined.Contains(embedding.top)) {
       return absl::InvalidArgumentError(absl::StrCat("embedding '", embedding.name, "': top '",
                                                      embedding.top,
-                                                     "' is defined by an earlier layer too"));
+                                                     "' is already defined by an earlier layer"));
     }
     defined.Add(embedding.top);
   }
@@ -137,13 +139,13 @@ absl::Status CheckGraph(const ModelConfig& config) {
     CISTERN_RETURN_IF_ERROR(CheckLayer(config, layer, &defined));
     if (!IsLoss(layer.type)) continue;
     if (loss != nullptr) {
-      return Error(layer, absl::StrCat("a second loss; the first is ", DescribeSite(*loss)));
+      return Error(layer, absl::StrCat("is a second loss; the first is ", DescribeSite(*loss)));
     }
     loss = &layer;
   }
   if (loss != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "layers: no loss; a model ends in one, such as a BinaryCrossEntropyLoss of [logit, label]");
+      "layers: no loss; add one, such as BinaryCrossEntropyLoss with the bottoms [logit, label]");
 }
 
 }  // namespace cistern

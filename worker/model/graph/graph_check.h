@@ -1,4 +1,4 @@
-// What can be wrong with the names of a graph, before any shape is known.
+// Checks the names of a graph, before any shape is known.
 #pragma once
 
 #include "common/base/status.h"
@@ -6,9 +6,10 @@
 
 namespace cistern {
 
-// OK if every bottom is the top of an earlier layer, no name is defined twice, no layer reads its
-// own top, and the model has exactly one loss. kInvalidArgument names the layer, its path and, for
-// an undefined bottom, the nearest defined tensor.
+// Returns OK if every bottom is the top of an earlier layer, no name is defined twice, no layer
+// reads its own top, and the model has exactly one loss.
+// kInvalidArgument names the layer, its path and, for an undefined bottom, the nearest defined
+// tensor.
 absl::Status CheckGraph(const ModelConfig& config);
 
 }  // namespace cistern

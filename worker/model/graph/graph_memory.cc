@@ -1,4 +1,4 @@
-// The memory of a graph: values, gradients, scratch.
+// The memory of a graph: values, gradients and scratch.
 #include <algorithm>
 #include <map>
 
@@ -9,7 +9,7 @@ namespace cistern {
 
 namespace {
 
-// Floats that hold the values of `samples` samples.
+// The number of floats that hold the values of `samples` samples.
 size_t FloatsOf(const Storage& storage, size_t samples) {
   return (storage.size * samples * BytesOf(storage.type) + sizeof(float) - 1) / sizeof(float);
 }
@@ -43,8 +43,8 @@ size_t Graph::ScratchFloats() const {
   return scratch;
 }
 
-// Values live from forward to backward, so each storage has a place of its own, but for layers that
-// write over an input that nobody reads again.
+// Values live from the forward to the backward pass, therefore each storage has its own buffer. The
+// exception is a layer that overwrites its input because the input is not read again.
 Graph::Placement Graph::PlaceValues() const {
   std::map<const Storage*, Layer*> producer;
   for (Layer* layer : live_) {
@@ -72,8 +72,8 @@ Graph::Placement Graph::PlaceValues() const {
   return {PlanMemory(buffers), std::move(place)};
 }
 
-// A gradient lives from its first writer, in the order of the backward pass, to its storage's
-// producer. An elementwise layer computes in place, and then both storages share a buffer.
+// In the order of the backward pass, a gradient lives from its first writer to the layer that
+// produces its storage. An elementwise layer computes in place; then both storages share a buffer.
 Graph::Placement Graph::PlaceGradients() const {
   std::vector<Lifetime> buffers;
   std::map<Storage*, size_t> place;

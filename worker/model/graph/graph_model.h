@@ -1,4 +1,5 @@
-// The one kind of model there is: a graph of layers with its parameters, its steps and its peers.
+// The implementation of Model: a graph of layers with its parameters and its steps, for one worker
+// or a process group.
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@
 
 namespace cistern {
 
-// model.cc makes it and predicts with it; model_step.cc trains, shared_step.cc with other workers.
+// model.cc builds the model and predicts, model_step.cc trains, and shared_step.cc trains with
+// several workers.
 //
 // Threads: one at a time.
 class GraphModel : public Model {
@@ -45,7 +47,7 @@ class GraphModel : public Model {
   }
 
  private:
-  // The sums of a step, in one array: sums() of them, in the order of op::UpdateGradientScaler.
+  // The sums of a step, in one array of sums() doubles, in the order of op::UpdateGradientScaler.
   enum Sum { kLoss, kDensePenalty, kDenseSquares, kOfEmbeddings };
   double* sum(size_t i) { return sums_.data() + i; }
   size_t sums() const { return kOfEmbeddings + 2 * graph_->live_embeddings().size(); }
@@ -53,14 +55,14 @@ class GraphModel : public Model {
   absl::Status Allocate();
   absl::Status CheckMemory() const;
   absl::Status CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const;
-  // With peers: what is enqueued for `batch`, and to bring `next`, waits for nothing.
+  // With peers: true if enqueueing the step of `batch` and the copy of `next` would not wait.
   bool HasRoom(const BatchView& batch, const Batch* next) const;
-  // Parts of a step that a GPU is given as one CUDA graph each: without peers one is all of it.
-  // With peers: see shared_step.cc.
+  // The parts of a step, each launched on a GPU as one CUDA graph. Without peers kAll is the whole
+  // step. With peers: see shared_step.cc.
   enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };
-  // Enqueues `part` on `stream`, captured where the model says so.
+  // Enqueues `part` on `stream`, as a CUDA graph if solver.cuda_graph.
   void Give(Part part, Stream& stream, const std::function<void()>& enqueue);
-  // Enqueues all of a step; `scaler`: where the host reads its verdict.
+  // Enqueues a whole step. scaler: pinned memory that receives the gradient scaler for the host.
   void Compute(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void BeginStep(const Step& step);
@@ -68,7 +70,7 @@ class GraphModel : public Model {
   void ShareStatistics(const Step& step);
   void SumOverPeers(void* data, size_t count, ElementType type);
   void FinishEmbeddings(const Step& step);
-  // What follows once all sums are there.
+  // Updates the scaler, then rows and parameters. All sums must be complete.
   void UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void FinishDense(const Step& step);
   void UpdateScaler(const Step& step, op::GradientScaler* scaler);
@@ -84,15 +86,15 @@ class GraphModel : public Model {
   std::unique_ptr<Graph> graph_;
   std::optional<SideStream> side_;  // set by Allocate
   std::optional<StepPeers> peers_;
-  std::vector<Event> exchanged_;  // one, set by Allocate: gradients of rows are where they belong
+  std::vector<Event> exchanged_;  // one, set by Allocate: the owners have the gradients of rows
   std::array<WorkCapture, kParts> captures_;
-  DeviceFloats scratch_;       // of the loss and of sums over the parameters
+  DeviceFloats scratch_;       // for the loss and for sums over the parameters
   DeviceFloats predictions_;   // [planned_batch, label_dim]
-  DeviceBuffer<double> sums_;  // by Sum; then of each live embedding |w|^2 and its squares
-  DeviceFloats logits_;        // of Predict, where the graph's are not floats
+  DeviceBuffer<double> sums_;  // by Sum; for each live embedding |w|^2 and its squared gradients
+  DeviceFloats logits_;        // for Predict, if the graph's logits are not floats
   DeviceBuffer<op::GradientScaler> scaler_;
-  op::GradientScaler last_scaler_;  // of the last step that was finished
-  // Steps that are not finished: what their gates held, for the host.
+  op::GradientScaler last_scaler_;  // of the last finished step
+  // A step that is launched and not finished, with the host's copy of its gradient scaler.
   struct InFlight {
     uint64_t number = 0;
     Memory scaler;  // a GradientScaler, pinned

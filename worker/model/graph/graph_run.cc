@@ -1,9 +1,10 @@
-// A pass through a graph: which layer works when, and on which stream.
+// Runs the forward and backward pass of a graph: the order of the layers and their streams.
 //
-// Embeddings come first in the order of computation and last in that of the backward pass, and wait
-// for memory more than they compute. So they work on the side: forward until the first layer reads
-// one of them, backward from where the gradient of theirs is complete. The memory plan follows the
-// order without a side, in which all that they read and write lives longer.
+// Embeddings are first in the forward order and last in the backward order, and they are limited by
+// memory bandwidth, not by computation. Therefore they run on the side stream: in the forward pass
+// until the first layer reads one of them, in the backward pass as soon as their gradient is
+// complete. The memory plan assumes the order of a single stream, in which every buffer that they
+// use lives at least as long.
 #include <algorithm>
 #include <set>
 
@@ -23,7 +24,7 @@ void Graph::PlanOverlap() {
   while (first_reader_ < live_.size() && !reads(live_[first_reader_])) ++first_reader_;
   complete_after_.resize(backward_.size() - live_embeddings_.size() + 1);
   for (EmbeddingLayer* layer : live_embeddings_) {
-    size_t last = 0;  // of its readers, counted from 1; 0: the loss alone
+    size_t last = 0;  // its last reader in backward_, counted from 1; 0: only the loss reads it
     for (size_t i = 0; i + 1 < complete_after_.size(); ++i) {
       for (const Input& in : backward_[i]->inputs()) {
         if (in.tensor->storage == layer->output_storage()) last = i + 1;
@@ -88,8 +89,8 @@ void Graph::BackwardLayers(const Step& step, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) backward_[i]->Backward(step);
 }
 
-// Layers never write to their inputs' values, and the plan never puts an output there. Dense
-// features are converted here, once.
+// The const_cast is safe: layers do not write to external inputs, and the memory plan does not
+// place outputs there. Dense features are converted once, here.
 void Graph::Bind(const Step& step) {
   label_->storage->value =
       const_cast<float*>(step.batch.label) + step.first * config_.data.label_dim;

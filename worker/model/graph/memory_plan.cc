@@ -23,19 +23,20 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& buffers) {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&buffers](size_t a, size_t b) { return buffers[a].first < buffers[b].first; });
-  std::vector<size_t> placed;  // that live on, by offset
-  bool has_gaps = false;       // between them: only where one ended
+  std::vector<size_t> placed;  // the living buffers, by offset
+  bool has_gaps = false;       // between living buffers; only an ended buffer leaves a gap
   for (size_t i : order) {
-    // Later buffers begin no earlier, so one that has ended is in nobody's way again.
+    // Later buffers do not begin earlier, therefore an ended buffer cannot overlap them.
     const auto living = std::remove_if(placed.begin(), placed.end(), [&](size_t other) {
       return buffers[other].last < buffers[i].first;
     });
     has_gaps |= living != placed.end();
     placed.erase(living, placed.end());
-    // Without gaps the end is the place: most values of a graph live through all of a step.
+    // Without gaps the buffer goes to the end. This is the usual case: most values of a graph live
+    // through the whole step.
     size_t offset = has_gaps ? 0 : plan.floats;
     for (size_t other : has_gaps ? absl::MakeConstSpan(placed) : absl::Span<const size_t>()) {
-      if (plan.offsets[other] >= offset + buffers[i].floats) break;  // the gap before it is enough
+      if (plan.offsets[other] >= offset + buffers[i].floats) break;  // fits in the gap before it
       offset = std::max(offset, plan.offsets[other] + RoundUp(buffers[other].floats));
     }
     plan.offsets[i] = offset;

@@ -1,4 +1,4 @@
-// Where buffers lie that are not all needed at the same time.
+// Packs buffers with limited lifetimes into one block of memory.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace cistern {
 
-// A buffer, and the first and last step that needs it.
+// The size of a buffer, and the first and last point in time at which it is needed.
 struct Lifetime {
   size_t floats = 0;
   size_t first = 0, last = 0;
@@ -14,11 +14,11 @@ struct Lifetime {
 
 struct MemoryPlan {
   std::vector<size_t> offsets;  // by buffer, multiples of 16 floats
-  size_t floats = 0;            // of all
+  size_t floats = 0;            // size of the whole block
 };
 
-// Gives each buffer the lowest place that none with an overlapping lifetime occupies, in the order
-// in which they begin.
+// Places the buffers in the order of their first use, each at the lowest offset that no buffer with
+// an overlapping lifetime occupies.
 MemoryPlan PlanMemory(const std::vector<Lifetime>& buffers);
 
 }  // namespace cistern

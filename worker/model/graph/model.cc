@@ -66,7 +66,8 @@ absl::Status GraphModel::Allocate() {
   return ResetScaler();
 }
 
-// A batch size with a zero too many would otherwise end the process, or the machine's patience.
+// Reports a batch size that is far too large, for example a typo, before the allocation fails or
+// the machine starts to swap.
 absl::Status GraphModel::CheckMemory() const {
   constexpr double kMiB = 1 << 20;
   const StepMemory step = graph_->memory();
@@ -76,9 +77,9 @@ absl::Status GraphModel::CheckMemory() const {
   const double there = static_cast<double>(device_.pool().cap_bytes()) / kMiB;
   if (wanted <= there) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "%s: a step of %d samples takes %.1f MiB, and this %s has %.1f MiB: lower "
-      "solver.batchsize or solver.batchsize_eval (cistern train --dry-run shows what takes how "
-      "much)",
+      "%s: a step of %d samples needs %.1f MiB, but this %s has %.1f MiB: lower "
+      "solver.batchsize or solver.batchsize_eval (cistern train --dry-run shows the memory of a "
+      "step)",
       config_.path, graph_->planned_batch(), wanted,
       device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
 }
@@ -179,17 +180,17 @@ absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* co
   if (batch.label.size() != batch.size * data.label_dim ||
       batch.dense.size() != batch.size * data.dense_dim ||
       batch.sparse.size() != data.sparse.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a batch of ", batch.size, " samples holds ", batch.label.size(), " labels, ",
-                     batch.dense.size(), " dense features and ", batch.sparse.size(),
-                     " sparse inputs; the model reads ", data.label_dim, " and ", data.dense_dim,
-                     " a sample, and ", data.sparse.size(), " inputs"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", batch.size, " samples holds ", batch.label.size(), " labels, ",
+        batch.dense.size(), " dense features and ", batch.sparse.size(),
+        " sparse inputs; the model needs ", data.label_dim, " labels and ", data.dense_dim,
+        " dense features per sample, and ", data.sparse.size(), " sparse inputs"));
   }
   for (size_t i = 0; i < data.sparse.size(); ++i) {
     if (batch.sparse[i].slot_num == data.sparse[i].slot_num) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "sparse input '", data.sparse[i].top, "' of a batch has ", batch.sparse[i].slot_num,
-        " slots; the model reads ", data.sparse[i].slot_num));
+        " slots; the model needs ", data.sparse[i].slot_num));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// A training step: what is enqueued for it, and how it ended.
+// A training step of one worker: enqueueing it and finishing it.
 #include <algorithm>
 
 #include "common/base/check.h"
@@ -14,15 +14,15 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
                                 uint64_t number, double lr_scale, const Batch* next) {
   CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
-  stream_.set_product_precision(ProductsOf(config_));  // models may share a device
+  stream_.set_product_precision(ProductsOf(config_));  // models can share a device
   if ((batch.size == 0 && !peers_) || batch.size > config_.solver.batchsize) {
-    return absl::InvalidArgumentError(absl::StrCat("a training batch of ", batch.size,
+    return absl::InvalidArgumentError(absl::StrCat("a training batch has ", batch.size,
                                                    " samples; solver.batchsize is ",
                                                    config_.solver.batchsize));
   }
   CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
-  // Memory that is taken waits for the steps that run, and if a peer is gone they never end: the
-  // communicator waits with a deadline.
+  // An allocation waits for the running steps, which never end if a peer has died. The communicator
+  // waits with a deadline instead.
   if (peers_ && in_flight_num_ > 0 && !HasRoom(view, next)) {
     CISTERN_RETURN_IF_ERROR(peers_->communicator.Wait(stream_));
   }
@@ -110,7 +110,8 @@ void GraphModel::UpdateScalerAndRows(const Step& step, double lr_scale,
   Update(step, lr_scale);
 }
 
-// What the sums say goes to the host; the updates follow it.
+// Updates the gradient scaler from the sums and copies it to the host. The updates of rows and
+// parameters come after it.
 void GraphModel::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
   const LayerConfig& config = graph_->loss_config();
   const double lambda = config.lambda / static_cast<double>(step.all());
@@ -132,21 +133,22 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
   first_in_flight_ = (first_in_flight_ + 1) % kStepsInFlight;
   --in_flight_num_;
   Event& done = step.done.front();
-  // A peer that is gone leaves work behind that never ends: the communicator knows.
+  // Work that waits for a dead peer never ends; the communicator waits with a deadline.
   CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(done, stream_) : done.Wait());
   CISTERN_RETURN_IF_ERROR(stream_.status());
   const auto scaler = *static_cast<const op::GradientScaler*>(step.scaler.data());
   last_scaler_ = scaler;
   StepResult result = {scaler.loss, scaler.grad_norm, scaler.updates_allowed == 0};
   if (!result.skipped || scaler.overflowed != 0 || config_.cistern.skips_not_finite) return result;
-  in_flight_num_ = 0;  // the others have done nothing, either
+  in_flight_num_ = 0;  // the later steps have not updated anything either
   CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(stream_) : stream_.Wait());
   CISTERN_RETURN_IF_ERROR(ResetScaler());
   return NotFinite(config_, scaler, step.number);
 }
 
-// Regularizers, and the squares of all gradients of the step, which are taken at every step,
-// clipped or not: they are also what keeps a gradient that is not finite away from the tables.
+// Adds the regularizers and sums the squares of the gradients. The squares are needed at every
+// step, with or without clipping, because they also detect gradients that are not finite and must
+// not reach the tables.
 void GraphModel::FinishEmbeddings(const Step& step) {
   const auto l2 = static_cast<float>(config_.cistern.embedding_l2);
   for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {

@@ -39,8 +39,9 @@ LossScale LossScaleOf(const op::GradientScaler& scaler, op::LossScaling scaling)
 absl::StatusOr<op::GradientScaler> ScalerWith(const LossScale& at) {
   if (!std::has_single_bit(at.scale) || at.scale > static_cast<uint64_t>(op::kLargestLossScale) ||
       at.good_steps >= op::kStepsToDoubleScale) {
-    return absl::DataLossError(absl::StrCat("a loss scale of ", at.scale, " after ", at.good_steps,
-                                            " steps is none that a run comes to"));
+    return absl::DataLossError(absl::StrCat("invalid loss scale ", at.scale, " after ",
+                                            at.good_steps,
+                                            " steps without overflow: no run reaches this state"));
   }
   op::GradientScaler scaler;
   scaler.loss_scale = static_cast<float>(at.scale);
@@ -66,14 +67,13 @@ absl::Status NotFinite(const ModelConfig& config, const op::GradientScaler& scal
       is_loss || !std::isfinite(scaler.grad_norm)
           ? " is not a finite number"
           : absl::StrCat(" has a norm of ", scaler.grad_norm, ", too large to be squared"),
-      ", so nothing was updated; a lower learning rate, a warm-up or cistern.clip_norm may help, "
-      "or "
-      "the dense features hold such a number",
+      ", so nothing was updated; try a lower learning rate, a warm-up or cistern.clip_norm, and "
+      "check the dense features for such numbers",
       config.precision.activations == Activations::kFloat16
-          ? ", or an activation is beyond 65504, where float16 ends (bfloat16 has the range of "
+          ? "; an activation may exceed 65504, the float16 maximum (bfloat16 has the range of "
             "float32)"
           : "",
-      "; cistern.not_finite=\"skip\" leaves such steps out"));
+      "; cistern.not_finite=\"skip\" skips such steps"));
 }
 
 }  // namespace cistern

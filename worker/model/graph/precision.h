@@ -1,4 +1,4 @@
-// What a model file says of precision, in the words of the ops.
+// Converts the precision settings of a model file to the types of the ops.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,29 @@
 
 namespace cistern {
 
-// What products on a GPU may round their inputs to.
+// The precision to which matrix products on a GPU may round their inputs.
 ProductPrecision ProductsOf(const ModelConfig& config);
 
 ElementType ActivationsOf(const ModelConfig& config);
 
 op::LossScaling ScalingOf(const ModelConfig& config);
 
-// How far a dynamic loss scale is (op::GradientScaler). A scale of 0: none, or a constant one.
+// The state of a dynamic loss scale (op::GradientScaler). scale is 0 if there is no loss scale or a
+// constant one.
 struct LossScale {
   uint64_t scale = 0;
   uint64_t good_steps = 0;
   bool operator==(const LossScale&) const = default;
 };
 
-// Of a scaler, where the scale is dynamic.
+// Returns the scaler's loss scale, or a LossScale of 0 if it is not dynamic.
 LossScale LossScaleOf(const op::GradientScaler& scaler, op::LossScaling scaling);
-// A scaler with it. kDataLoss: no run comes to such a scale.
+// Returns a scaler with this state. kDataLoss if no run can reach it.
 absl::StatusOr<op::GradientScaler> ScalerWith(const LossScale& at);
-// Of the first step.
+// The scaler of the first step.
 op::GradientScaler FirstScaler(const ModelConfig& config);
 
-// Why step `number` has closed the scaler for good, and what may help.
+// The error of step `number`, whose loss or gradient is not finite: the cause and possible fixes.
 absl::Status NotFinite(const ModelConfig& config, const op::GradientScaler& scaler,
                        uint64_t number);
 

@@ -1,28 +1,28 @@
-// A training step of several workers: one worker's step (model_step.cc), cut where something is
-// exchanged.
+// A training step of several workers: one worker's step (model_step.cc), divided at the exchanges.
 //
 //   main stream                               side stream
 //   ----------------------------------------- fork -------------------------------------------
 //   [layers that read no embedding]           rows are gathered, exchanged (AllToAll) and pooled
 //   ----------------------------------------- join -------------------------------------------
-//   [the other layers, the loss, and back
+//   [the other layers, the loss, and backward
 //    until embeddings have their gradients]
 //   ----------------------------------------- fork -------------------------------------------
-//   [the rest of the way back]                gradients of rows are exchanged (AllToAll)
+//   [the rest of the backward pass]           gradients of rows are exchanged (AllToAll)
 //   <---------------------------------------- exchanged_
 //   dense gradients are summed (AllReduce)    [those of rows are summed, regularized, squared]
 //   ----------------------------------------- join -------------------------------------------
 //   the sums are summed (AllReduce)
-//   [the verdict and the updates]
+//   [the gradient scaler and the updates]
 //
-// What stands in brackets is a CUDA graph each (Give). Exchanges lie outside of graphs: their
-// sizes, which NCCL reads on the host, differ from batch to batch, by way of the host they wait for
-// the stream, and neither may happen in a capture.
+// Each part in brackets is one CUDA graph (Give). Exchanges are outside of the graphs for two
+// reasons: NCCL reads their sizes on the host, and the sizes differ from batch to batch; and an
+// exchange through the host waits for the stream. Neither is possible during a capture.
 //
-// NCCL's calls, on either stream, run one after the other and on every worker in the order in which
-// they stand here: the join lets those of the way back follow those of the way there, exchanged_
-// the dense gradients those of rows, and the fork of a step all of the step before. So one
-// communicator is enough, and no two of its calls wait for each other.
+// NCCL calls, on either stream, are serialized, and every worker makes them in the order shown
+// here: the join orders the backward exchanges after the forward exchange, exchanged_ orders the
+// sum of dense gradients after the exchange of row gradients, and the fork of a step orders it
+// after the previous step. Therefore one communicator is enough, and no two of its calls wait for
+// each other.
 #include "cuda/op/dense/elementwise.h"
 #include "worker/model/graph/graph_model.h"
 
@@ -30,7 +30,7 @@ namespace cistern {
 
 void GraphModel::ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   const Step beside = step.Beside();
-  const bool some = step.size > 0;  // or other workers have all of the batch
+  const bool some = step.size > 0;  // false: other workers have all samples of the batch
   const auto ahead = [&] {
     BeginStep(step);
     if (some) graph_->ForwardAhead(step);
@@ -79,7 +79,8 @@ void GraphModel::ComputeShared(const Step& step, double lr_scale, op::GradientSc
     SumOverPeers(parameters_.next_running({0, running}), running, ElementType::kFloat);
   }
   side_->Join(stream_);
-  // With places that are not written yet, and that FinishDense writes for all workers alike.
+  // This includes the dense sums, which are not set yet: FinishDense overwrites them, with the same
+  // values on all workers.
   SumOverPeers(sums_.data(), sums(), ElementType::kDouble);
   Give(kUpdates, stream_, [&] {
     FinishDense(step);
@@ -94,7 +95,7 @@ bool GraphModel::HasRoom(const BatchView& batch, const Batch* next) const {
   return next == nullptr || stage_.HasRoom(*next);
 }
 
-// This worker's part of the running statistics' mean over all samples.
+// Scales the running statistics to this worker's share of the mean over all samples.
 void GraphModel::ShareStatistics(const Step& step) {
   const size_t running = parameters_.running_count();
   if (running == 0) return;

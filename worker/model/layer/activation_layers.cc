@@ -1,4 +1,4 @@
-// ReLU, with the Dropout that follows it, Dropout alone, and ELU.
+// ReLU with an optional fused Dropout, Dropout alone, and ELU.
 #include <cstdint>
 
 #include "cuda/op/dense/copy_columns.h"

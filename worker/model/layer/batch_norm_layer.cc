@@ -1,4 +1,4 @@
-// BatchNorm, with the ReLU and the Dropout that follow it.
+// BatchNorm with an optional fused ReLU and Dropout.
 #include "cuda/op/dense/batch_norm.h"
 
 #include "worker/model/layer/dropout_draw.h"

@@ -28,8 +28,8 @@ absl::Status CtrEmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) 
   return l2_scratch_.Grow(op::AddCtrL2ScratchFloats(distinct), device, "embedding gradients");
 }
 
-// The two parts of a value do not lie side by side, so each is pooled alone: every (sample, slot)
-// is a row of a matrix [b * slots, vec_size].
+// embed_w and embedx_w are not adjacent in a value, therefore each is pooled separately. The output
+// is a matrix [b * slots, vec_size] with one row per (sample, slot).
 void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, size_t first,
                                  size_t size, size_t slots, op::Pool pool, op::Values out,
                                  Stream& stream) const {
@@ -67,7 +67,7 @@ void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
     occurrences.segment_outputs = in.segment_outputs;
     occurrences.labels = step.batch.label;
     occurrences.label_stride = step.batch.label_dim;
-  } else {  // as if there were two samples, one of them clicked
+  } else {  // the outputs refer to two virtual samples, without and with a click
     occurrences.segment_offsets = exchanged(step).occurrence_offsets;
     occurrences.segment_outputs = exchanged(step).occurrences;
     occurrences.labels = clicks_.data();

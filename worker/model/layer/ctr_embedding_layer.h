@@ -1,4 +1,4 @@
-// An embedding whose rows are ctr values: shows and clicks, embed_w, and embedx_w once it exists.
+// An embedding whose rows are ctr values: shows, clicks, embed_w, and embedx_w once a row has it.
 #pragma once
 
 #include "common/value/first_weights.h"
@@ -6,10 +6,10 @@
 
 namespace cistern {
 
-// A slot's vector is [embed_w, embedx_w[D]]; an embedx that does not exist reads as zero (its cells
-// are zero in a pass table) and takes no gradient. Each distinct row of a batch is updated by
-// op::CtrUpdate: show = occurrences, click = occurrences in samples whose first label is above 0,
-// slot = that of the first occurrence, within its input.
+// A slot's vector is [embed_w, embedx_w[D]]. An absent embedx reads as zero (its floats are zero in
+// a pass table) and receives no gradient. op::CtrUpdate updates each distinct row of a batch with
+// show = its occurrences, click = its occurrences in samples whose first label is above 0, and slot
+// = the slot of its first occurrence, counted within its input.
 class CtrEmbeddingLayer : public EmbeddingLayer {
  public:
   using EmbeddingLayer::EmbeddingLayer;
@@ -25,10 +25,10 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   void GradientsMade(const Step& step) override;
 
  private:
-  FirstWeights first_weights_;  // of the table; the sizes of slots lie in slot_sizes_
+  FirstWeights first_weights_;  // of the table; its slot sizes are in slot_sizes_
   DeviceBuffer<uint64_t> slot_sizes_;
   DeviceFloats l2_scratch_;
-  DeviceFloats clicks_;  // {0, 1}: the label of a sample that was not clicked, and of one that was
+  DeviceFloats clicks_;  // {0, 1}: the labels of a sample without and with a click
 };
 
 }  // namespace cistern

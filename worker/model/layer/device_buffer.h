@@ -1,4 +1,4 @@
-// An array in the memory of the device that ops run on.
+// An array in the memory of the device on which ops run.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace cistern {
 
-// Grows and never shrinks, so that a step takes memory only when it is larger than every step
+// Grows and never shrinks, so that a step allocates memory only if it is larger than every step
 // before it.
 //
 // Threads: one at a time.
 template <typename T>
 class DeviceBuffer {
  public:
-  // Makes room for `size` elements; if it has to grow, the contents are zero afterwards, and it
-  // waits for the stream, which may be using them. kResourceExhausted as MemoryPool::Take.
+  // Makes room for `size` elements. If it must grow, it waits for the stream, which may be using
+  // the contents, and the contents are zero afterwards. kResourceExhausted as MemoryPool::Take.
   absl::Status Grow(size_t size, DeviceContext& device, absl::string_view tag) {
     if (size <= size_) return absl::OkStatus();
     if (size_ > 0) CISTERN_RETURN_IF_ERROR(device.stream().Wait());
     size_ = 0;
-    memory_ = Memory();  // before more is taken
+    memory_ = Memory();  // frees the old memory before allocating more
     CISTERN_ASSIGN_OR_RETURN(memory_,
                              device.pool().Take(MemoryPlace::kDevice, size * sizeof(T), tag));
     size_ = size;

@@ -1,4 +1,4 @@
-// The random draws of one Dropout layer, step after step.
+// The random draws of one Dropout layer in each step.
 #pragma once
 
 #include "common/base/hash.h"
@@ -7,12 +7,11 @@
 
 namespace cistern {
 
-// A pure function of (solver.seed, position of the Dropout layer, step): whether the layer is
-// computed alone or within another makes no difference, nor whether other workers have the rest of
-// the batch.
+// A pure function of (solver.seed, position of the Dropout layer, step). The draws do not depend on
+// whether the layer is fused into another one, or on how workers split the batch.
 class DropoutSeries {
  public:
-  // The Dropout of the site's epilogue (rate 0 where there is none), or the site itself.
+  // The site's own Dropout, or the Dropout of its epilogue (rate 0 if there is none).
   explicit DropoutSeries(const LayerSite& site)
       : seed_(MixKey(site.model().solver.seed)),
         index_(site.config().type == "Dropout" ? site.index() : site.epilogue().dropout_index) {
@@ -23,7 +22,7 @@ class DropoutSeries {
   }
 
   float rate() const { return rate_; }
-  // rows: of the matrix, a sample.
+  // rows: rows of the matrix per sample.
   op::DropoutDraw At(const Step& step, size_t rows) const {
     return {rate_, seed_, step.number << 16 | index_, step.first_of_all() * rows};
   }

@@ -1,4 +1,4 @@
-// An embedding: rows of a pass table, pooled by slot, and the gradients that come back to them.
+// An embedding: rows of a pass table pooled by slot, and the gradients of these rows.
 #pragma once
 
 #include <memory>
@@ -10,37 +10,40 @@
 
 namespace cistern {
 
-// Forward: [b, slots, vec_size]. Backward: one gradient for each distinct row of the batch, in the
-// order of its segments. What follows the backward pass (regularizer, norm, clipping, update) works
-// on those.
+// Forward computes [b, slots, vec_size]. Backward computes one gradient for each distinct row of
+// the batch, in the order of its segments. The regularizer, norm, clipping and update that follow
+// work on these gradients.
 //
-// With other workers (Step::peers) the rows of a batch come from those that hold them, before the
-// forward pass (TakeRows), and their gradients go back there (GiveGradients), where those of all
-// workers are summed, worker by worker (SumGradients). From there on each moves the rows that it
-// holds.
+// With several workers (Step::peers), each row has an owner. Before the forward pass the workers
+// receive the rows of their samples from the owners (TakeRows). After the backward pass they return
+// the gradients (GiveGradients), and each owner sums the gradients of all workers in worker order
+// (SumGradients). From there on each worker updates the rows that it owns.
 //
 // Threads: one at a time.
 class EmbeddingLayer : public Layer {
  public:
-  // index: of the table in Step.tables. slots: of the input.
+  // index: index of the table in Step::tables. slots: number of slots of the input.
   EmbeddingLayer(const EmbeddingConfig& config, size_t index, size_t slots, Tensor* out);
 
-  // What the rows of a training batch have missed, before the step reads them; nothing where the
-  // table makes nothing up. (A step whose number is not the next one makes up the gap, too.)
+  // Applies the deferred updates of the rows of a training batch, before the step reads them. Does
+  // nothing if the table does not defer updates. If step numbers were skipped, the updates of the
+  // gap are applied too.
   absl::Status ApplyDeferred(const Step& step, double lr_scale, DeviceContext& device);
-  // The same for all rows of a table that is only read: up to the last step.
+  // Applies the deferred updates of all rows of a table up to the last step, for reading only.
   absl::Status BringUp(PassTable& rows, DeviceContext& device);
-  // The steps so far and their sizes, advanced by Update, which rows make up what they missed with.
+  // The number of steps so far and their step sizes, from which deferred updates are computed.
+  // Update advances them.
   const StepSizes& step_sizes() const { return step_sizes_; }
+  // Restores step_sizes() from a checkpoint.
   void SetClock(const v1::RateHistory& rates, uint64_t step);
   bool defers_updates() const { return config_.optimizer.rule.update_type != UpdateType::kLocal; }
 
-  // With peers: the two below take no memory, for which they would wait, and nor does
-  // ApplyDeferred.
+  // With peers: true if ReserveExchange, Reserve and ApplyDeferred would not allocate. An
+  // allocation waits for the stream.
   bool HasRoom(const BatchView& batch) const;
-  // Takes memory for what a step of this batch exchanges; nothing where the worker is alone.
+  // Allocates memory for the rows that a step of this batch exchanges; nothing for a single worker.
   absl::Status ReserveExchange(const BatchView& batch, DeviceContext& device);
-  // Takes memory for the backward pass of a training batch in which `distinct` rows move.
+  // Allocates memory for the backward pass of a training batch that updates `distinct` rows.
   virtual absl::Status Reserve(size_t distinct, DeviceContext& device);
   void TakeRows(const Step& step);
   void GiveGradients(const Step& step);
@@ -49,12 +52,11 @@ class EmbeddingLayer : public Layer {
   void Backward(const Step& step) override;
   bool has_parameters() const override { return true; }
 
-  // Adds l2 * w to the gradients; *square_sum = the sum of w^2, over the distinct rows of the
-  // batch.
+  // Adds l2 * w to the gradients. *square_sum = the sum of w^2 over the distinct rows of the batch.
   virtual void AddL2(float l2, double* square_sum, const Step& step);
-  // *sum = the sum over all gradients, squared. Both are doubles of the device.
+  // *sum = the sum of squares of all gradients. sum, like square_sum, is a double in device memory.
   void SumOfSquares(double* sum, const Step& step);
-  // Moves the rows. lr_scale: of the learning rate of this step.
+  // Updates the rows. lr_scale: factor on the learning rate of this step.
   void Update(const Step& step, double lr_scale);
 
   const EmbeddingConfig& config() const { return config_; }
@@ -62,18 +64,18 @@ class EmbeddingLayer : public Layer {
   const Storage* output_storage() const { return output().storage; }
 
  protected:
-  // step_size: StepSize of the rule.
+  // Updates the rows. step_size: StepSize of the rule.
   virtual void MoveRows(float step_size, const Step& step);
-  // Pools rows of the table: `size` samples of `in` from `first` on, of so many slots.
+  // Pools rows of the table for samples first .. first + size of `in`, each with `slots` slots.
   virtual void PoolRows(const PassTable& rows, const SparseView& in, size_t first, size_t size,
                         size_t slots, op::Pool pool, op::Values out, Stream& stream) const;
-  // The gradients of all rows that move have been summed.
+  // Called when the gradients of all rows to update have been summed.
   virtual void GradientsMade(const Step& step) {}
   const SparseView& sparse(const Step& step) const { return step.batch.sparse[config_.input]; }
   const ExchangeView& exchanged(const Step& step) const {
     return step.batch.exchanged[config_.input];
   }
-  // Whose segments say which rows of the table move.
+  // The view whose segments list the rows to update.
   const SparseView& moved(const Step& step) const {
     return step.peers == nullptr ? sparse(step) : exchanged(step).served;
   }
@@ -85,22 +87,23 @@ class EmbeddingLayer : public Layer {
   }
 
  private:
-  // Sends `from`, rows [sum of send, vec_size] by worker, and receives `to` likewise.
+  // Sends send[i] rows of `from` to worker i, and receives receive[i] rows from it into `to`.
+  // from: [sum of send, vec_size]. to: [sum of receive, vec_size]. Both are in worker order.
   void Exchange(const float* from, absl::Span<const uint32_t> send, float* to,
                 absl::Span<const uint32_t> receive, const Step& step) const;
-  // step_sizes_.sizes() where ops can read them.
+  // step_sizes_.sizes() in memory that ops can read.
   absl::StatusOr<const float*> SizesOn(DeviceContext& device);
 
   const EmbeddingConfig config_;
   const size_t index_, slots_;
   StepSizes step_sizes_;
-  DeviceFloats sizes_;  // on a GPU: those of the first sizes_brought_ steps
+  DeviceFloats sizes_;  // on a GPU: the sizes of the first sizes_brought_ steps
   size_t sizes_brought_ = 0;
   DeviceFloats gradients_, scratch_;
-  DeviceFloats taken_, given_;  // with peers: rows from and for each of them, then their gradients
+  DeviceFloats taken_, given_;  // with peers: rows from and for each worker, then their gradients
 };
 
-// The layer that the accessor of the table asks for.
+// Creates the layer for the accessor of the table.
 std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,
                                                    size_t slots, Tensor* out);
 

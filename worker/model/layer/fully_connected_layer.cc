@@ -1,10 +1,11 @@
-// InnerProduct: y = x W + b; FusedInnerProduct, and an InnerProduct with the ReLU behind it:
+// InnerProduct: y = x W + b. FusedInnerProduct, or an InnerProduct with a fused ReLU:
 // y = ReLU(x W + b).
 //
-// Between two of these layers of halves the second one undoes the ReLU of the first: its product
-// with the weights gives the gradient of what the ReLU was given (Tensor::grad_behind_relu). For
-// other types cuBLASLt has no fast kernels that do (of bfloat16 those of sm_80), and the ReLU is
-// undone in the sweep that sums the bias's gradient.
+// If two such layers of float16 follow each other, the second one also applies the backward pass of
+// the first one's ReLU: its product with the weights gives the gradient of the ReLU's input
+// (Tensor::grad_behind_relu). For other types cuBLASLt has no fast kernels with this epilogue (for
+// bfloat16 only those of sm_80); there the sweep that sums the bias gradient applies the backward
+// pass of the ReLU.
 #include "cuda/op/dense/fully_connected.h"
 
 #include <algorithm>
@@ -53,7 +54,8 @@ class FullyConnectedLayer : public Layer {
     Compute(step, &none);
   }
 
-  // All readers of the output have written its gradient by now, and nobody else reads it.
+  // All readers of the output have written its gradient by now, and no other layer reads it;
+  // therefore BiasGradient can change it in place.
   void Backward(const Step& step) override {
     Parameters& parameters = step.parameters;
     const size_t rows = RowsOf(output(), step);

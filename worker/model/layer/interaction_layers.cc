@@ -1,4 +1,4 @@
-// Multiply, FmOrder2, Interaction and MultiCross: features meet features.
+// Feature interactions: Multiply, FmOrder2, Interaction and MultiCross.
 #include <algorithm>
 
 #include "cuda/op/dense/dot_interaction.h"
@@ -84,7 +84,7 @@ class InteractionLayer : public Layer {
 
 class MultiCrossLayer : public Layer {
  public:
-  // parameters: weight and bias of each cross in turn.
+  // parameters: weight and bias of each cross, in order.
   MultiCrossLayer(Tensor* in, Tensor* out, Parameter parameters, size_t layers)
       : Layer({in}, {out}),
         parameters_(parameters),

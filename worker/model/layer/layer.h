@@ -1,7 +1,8 @@
-// A layer: what it reads, what it writes, and the two directions of a step.
+// The layer interface: inputs, outputs, and the forward and backward pass of a step.
 //
-// Layers call ops (cuda/op) and nothing else that computes, so they know no device. They neither
-// allocate in a step nor own what flows between them: the graph plans that memory (graph.h).
+// Layers compute only through ops (cuda/op), therefore they do not depend on the device. They do
+// not allocate during a step and do not own their inputs and outputs: the graph plans that memory
+// (graph.h).
 #pragma once
 
 #include <vector>
@@ -21,77 +22,81 @@
 
 namespace cistern {
 
-// The other workers of a run, in a step. Layers return nothing, so an error stays here, and nothing
-// more is exchanged after it.
+// The process group, as a step sees it. Layers return no status, therefore the first communication
+// error is kept here, and the step exchanges nothing after it.
 struct StepPeers {
   Communicator& communicator;
   absl::Status status;
 };
 
-// What a step works on: samples first .. first + size of a batch.
+// The context of a step on samples first .. first + size of a batch.
 struct Step {
   const BatchView& batch;
   size_t first = 0, size = 0;
   absl::Span<PassTable* const> tables;  // by embedding
   uint64_t number = 0;                  // 1, 2, ... in training
   Parameters& parameters;
-  float* scratch = nullptr;                    // as much as the greediest layer asked for
-  const op::GradientScaler* scaler = nullptr;  // of a training step
-  // What the gradients of the step are multiplied by, on the device; null: 1.
+  float* scratch = nullptr;                    // the maximum of ScratchFloats over the layers
+  const op::GradientScaler* scaler = nullptr;  // in a training step
+  // The factor on the gradients of the step, in device memory; null: 1.
   const float* loss_scale = nullptr;
   Stream& stream;
-  SideStream& side;            // where embeddings work beside the other layers
-  StepPeers* peers = nullptr;  // null: this worker is alone
+  SideStream& side;            // for embeddings, concurrent with the other layers
+  StepPeers* peers = nullptr;  // null: single worker
 
-  // The same for what works on the side; scratch is not its own there.
+  // The same step on the side stream, without scratch, which the main stream uses.
   Step Beside() const {
     return {batch,   first,  size,       tables,        number, parameters,
             nullptr, scaler, loss_scale, side.stream(), side,   peers};
   }
-  // Samples of the batch with those of other workers, and how many of them come before these.
+  // The number of samples in the batches of all workers, and how many of them precede this step's.
   size_t all() const { return batch.all; }
   size_t first_of_all() const { return batch.first + first; }
 };
 
-// A tensor as one layer reads it. The graph decides who of several readers writes the gradient
-// first.
+// A tensor as the input of one layer. If several layers read the tensor, the graph decides which of
+// them writes the gradient first; the others accumulate.
 struct Input {
   Tensor* tensor = nullptr;
   bool wants_grad = false;
   op::Write write = op::Write::kOverwrite;
 
   op::ConstValues value() const { return tensor->value(); }
-  // Null: nobody needs the derivative by this input.
+  // Null if the gradient of this input is not needed.
   op::Values grad() const { return wants_grad ? tensor->grad() : op::Values(nullptr); }
 };
 
+// One layer of a graph.
+//
 // Threads: one at a time.
 class Layer {
  public:
   Layer(std::vector<Tensor*> inputs, std::vector<Tensor*> outputs);
   virtual ~Layer() = default;
 
-  // Outputs from inputs, as training does it.
+  // Computes the outputs from the inputs, for training.
   virtual void Forward(const Step& step) = 0;
-  // Outputs from inputs, as prediction does it. Changes nothing but outputs.
+  // Computes the outputs from the inputs, for prediction. Changes only the outputs.
   virtual void Infer(const Step& step) { Forward(step); }
-  // Gradients of parameters and of the inputs that want one, from those of the outputs.
+  // Computes the gradients of the parameters, and of the inputs that want one, from the gradients
+  // of the outputs.
   virtual void Backward(const Step& step) = 0;
 
-  // Scratch that a step of `batch` samples needs, in floats.
+  // The scratch memory, in floats, that a step of `batch` samples needs.
   virtual size_t ScratchFloats(size_t batch) const { return 0; }
-  // Takes memory for what the layer keeps from forward to backward.
+  // Allocates memory for state that the layer keeps from forward to backward.
   virtual absl::Status Allocate(size_t batch, DeviceContext& device) { return absl::OkStatus(); }
 
-  // For the memory plan.
+  // Properties for the memory plan.
   virtual bool has_parameters() const { return false; }
-  // Backward reads the values of the outputs: nobody may write over them.
+  // Backward reads the values of the outputs; they must not be overwritten.
   virtual bool reads_outputs() const { return false; }
-  // The output may take the place of the input, in value; backward does not read that input.
+  // The output value can be stored in the memory of the input value; backward does not read the
+  // input.
   virtual bool can_replace_input() const { return false; }
-  // An input that ends in a ReLU may get the gradient of what that was given.
+  // If the input ends in a ReLU, the layer can compute the gradient of the ReLU's input directly.
   virtual bool can_undo_relu() const { return false; }
-  // The gradient of the input may take the place of that of the output.
+  // The input gradient can be stored in the memory of the output gradient.
   virtual bool can_replace_grad() const { return false; }
 
   std::vector<Input>& inputs() { return inputs_; }
@@ -100,7 +105,7 @@ class Layer {
  protected:
   const Input& input(size_t i = 0) const { return inputs_[i]; }
   const Tensor& output(size_t i = 0) const { return *outputs_[i]; }
-  // The parts of a step's matrix: rows of output i in a batch of `size` samples.
+  // The number of rows of the tensor's matrix in this step.
   static size_t RowsOf(const Tensor& tensor, const Step& step) {
     return tensor.shape.rows * step.size;
   }

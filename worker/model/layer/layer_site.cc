@@ -73,10 +73,10 @@ absl::Status LayerSite::CheckArity(size_t bottoms_min, size_t bottoms_max, size_
   const size_t bottoms = config_.bottoms.size(), tops = config_.tops.size();
   if (bottoms < bottoms_min || bottoms > bottoms_max) {
     return Error(
-        absl::StrCat("it has ", bottoms, " bottoms; it takes ", Range(bottoms_min, bottoms_max)));
+        absl::StrCat("has ", bottoms, " bottoms; must have ", Range(bottoms_min, bottoms_max)));
   }
   if (tops < tops_min || tops > tops_max) {
-    return Error(absl::StrCat("it has ", tops, " tops; it makes ", Range(tops_min, tops_max)));
+    return Error(absl::StrCat("has ", tops, " tops; must have ", Range(tops_min, tops_max)));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// The place of a layer in a graph that is being built: its configuration, its inputs, and the verbs
-// with which it declares outputs and parameters.
+// The context in which a layer is built: its configuration, its inputs, and functions to declare
+// its outputs and parameters.
 #pragma once
 
 #include <deque>
@@ -14,13 +14,13 @@
 
 namespace cistern {
 
-// Owns tensors and their storage; addresses hold.
+// Owns tensors and their storage. Addresses stay valid.
 class TensorSet {
  public:
-  // activations: the type of what is defined.
+  // activations: the element type of the tensors that Define creates.
   explicit TensorSet(ElementType activations) : activations_(activations) {}
   Tensor* Define(const std::string& name, const TensorShape& shape);
-  // Another name and shape for the storage of `of`; as many floats.
+  // Defines another name and shape for the storage of `of`, with the same number of elements.
   Tensor* DefineView(const std::string& name, const TensorShape& shape, const Tensor& of);
   Tensor* Find(const std::string& name);
   std::deque<Storage>& storages() { return storages_; }
@@ -34,13 +34,14 @@ class TensorSet {
   std::deque<Storage> storages_;
 };
 
-// ReLU and Dropout that a layer computes in the same sweep as itself.
+// The ReLU and Dropout layers that are fused into a layer.
 struct Epilogue {
   const LayerConfig* relu = nullptr;
   const LayerConfig* dropout = nullptr;
-  uint32_t dropout_index = 0;  // position of the Dropout layer: tells its random draws from others'
+  uint32_t dropout_index = 0;  // position of the Dropout layer, which selects its random draws
 };
 
+// The place of one layer in the graph that is being built.
 class LayerSite {
  public:
   LayerSite(const ModelConfig& model, uint32_t index, const Epilogue& epilogue,
@@ -54,20 +55,21 @@ class LayerSite {
   const TensorShape& shape(size_t i = 0) const { return bottoms_[i]->shape; }
   Parameters& parameters() const { return parameters_; }
 
-  // Output i: the layer's top, or that of the last layer in its epilogue.
+  // Define output i under the name of the layer's top, or of the top of the last layer in its
+  // epilogue. DefineView makes it a view of bottom 0.
   Tensor* Define(const TensorShape& shape, size_t i = 0) const;
-  Tensor* DefineView(const TensorShape& shape, size_t i = 0) const;  // of bottom 0
+  Tensor* DefineView(const TensorShape& shape, size_t i = 0) const;
 
   bool exact_init() const { return model_.cistern.init_scheme == "exact"; }
 
-  // kInvalidArgument: "layer 'fc1' (layers[4], InnerProduct): what".
+  // Returns kInvalidArgument: "layer 'fc1' (layers[4], InnerProduct): what".
   absl::Status Error(const std::string& what) const;
-  // Error unless the numbers of bottoms and tops are within these.
+  // Returns an error unless the numbers of bottoms and tops are within these bounds.
   absl::Status CheckArity(size_t bottoms_min, size_t bottoms_max, size_t tops_min,
                           size_t tops_max) const;
-  // Error unless bottom i has `rank` dimensions.
+  // Returns an error unless bottom i has `rank` dimensions.
   absl::Status CheckRank(size_t rank, size_t i = 0) const;
-  // Error unless all bottoms have one shape.
+  // Returns an error unless all bottoms have the same shape.
   absl::Status CheckSameShapes() const;
 
  private:
@@ -85,10 +87,11 @@ class LayerSite {
 // "layer 'fc1' (layers[4], InnerProduct)".
 std::string DescribeSite(const LayerConfig& layer);
 
-// A null layer: the outputs are views, there is nothing to compute.
+// A null layer has views as outputs and nothing to compute.
 using LayerOr = absl::StatusOr<std::unique_ptr<Layer>>;
 
-// What one of these makes is said in the file of its name.
+// Factories of the layers. Each layer is documented in its .cc file, which has the layer's name
+// unless stated.
 LayerOr MakeFullyConnectedLayer(const LayerSite& site);  // InnerProduct, FusedInnerProduct
 LayerOr MakeBatchNormLayer(const LayerSite& site);
 LayerOr MakeReluLayer(const LayerSite& site);  // activation_layers.cc

@@ -62,7 +62,7 @@ class MultiLabelLoss : public BinaryLoss {
 
  private:
   const std::vector<float> target_weight_;
-  DeviceFloats weights_;  // target_weight_, on the device
+  DeviceFloats weights_;  // target_weight_ in device memory
 };
 
 absl::Status Error(const LayerConfig& config, const std::string& what) {
@@ -81,13 +81,13 @@ absl::StatusOr<std::unique_ptr<Loss>> Loss::Create(const LayerConfig& config, co
   if (config.type == "CrossEntropyLoss") {
     if (logit.shape != TensorShape{1, {2}} || label.shape.columns() != 1) {
       return Error(config, DescribeInputs(logit, label) +
-                               "; two classes need [b, 2] and [b, 1]: for a single logit take "
+                               "; two classes need [b, 2] and [b, 1]: for a single logit use "
                                "BinaryCrossEntropyLoss");
     }
     return std::make_unique<TwoClassLoss>();
   }
   if (logit.shape != label.shape) {
-    return Error(config, DescribeInputs(logit, label) + "; they must have one shape");
+    return Error(config, DescribeInputs(logit, label) + "; they must have the same shape");
   }
   const size_t labels = label.shape.columns();
   if (config.type == "BinaryCrossEntropyLoss") return std::make_unique<BinaryLoss>(labels);

@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-// Names of a parameter's columns: the weight, then what the rule keeps for it.
+// The column names of the dense table: the weight, then the rule's state.
 std::vector<const char*> ColumnsOf(RuleKind kind) {
   switch (kind) {
     case RuleKind::kSgd:

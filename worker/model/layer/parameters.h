@@ -15,26 +15,26 @@
 
 namespace cistern {
 
-// A run of the flat buffers.
+// A contiguous range of the flat buffers.
 struct Parameter {
   size_t offset = 0, count = 0;
 };
 
-// Trainable parameters with gradient and optimizer state, and running statistics, which no gradient
-// moves. Layers register what they need while the graph is built; then Allocate.
+// Holds trainable parameters with their gradients and optimizer state, and running statistics,
+// which have no gradient. Layers register what they need while the graph is built; then Allocate.
 //
-// Where activations are of 16 bits, the products read a copy of the weights that is rounded to
-// their type: what moves, and what is kept, are the floats.
+// With 16-bit activations, matrix products read a copy of the weights that is rounded to that type.
+// The optimizer updates, and checkpoints store, the float weights.
 //
-// Running statistics have two copies: a training step writes the next one, and Advance makes it the
-// current one if the step is good.
+// Running statistics have two copies. A training step writes the next one, and Advance makes it the
+// current one if the gradient scaler allows updates.
 //
 // Threads: one at a time.
 class Parameters {
  public:
   Parameter Add(size_t count, const WeightInit& init);
   Parameter AddRunning(size_t count, float first);
-  // activations: of the layers.
+  // activations: the element type of the layers' tensors.
   absl::Status Allocate(const RuleParams& rule, uint64_t seed, ElementType activations,
                         DeviceContext& device);
 
@@ -45,7 +45,7 @@ class Parameters {
   float* weight(Parameter p) { return weights_.data() + p.offset; }
   float* grad(Parameter p) { return grads_.data() + p.offset; }
   float* weights() { return weights_.data(); }
-  // In the type of the activations, as of the last Round.
+  // The weights in the type of the activations, as of the last Round.
   op::ConstValues rounded(Parameter p) const;
   void Round(Stream& stream);
   float* grads() { return grads_.data(); }
@@ -53,12 +53,12 @@ class Parameters {
 
   const float* running(Parameter p) const { return running_.data() + p.offset; }
   float* next_running(Parameter p) { return next_running_.data() + p.offset; }
-  void StartStep(Stream& stream);  // the next running statistics start as the current ones
+  void StartStep(Stream& stream);  // copies the current running statistics to the next ones
   void Advance(const op::GradientScaler* scaler, Stream& stream);
 
   // The tables "dense" (if there are parameters) and "dense_state" (if there are statistics).
   std::vector<v1::DenseTableSpec> tables() const;
-  // [rows, columns] of tables()[i]. Both wait for the stream.
+  // The values of tables()[i]: [rows, columns]. Both functions wait for the stream.
   absl::StatusOr<std::vector<float>> Read(size_t i, Stream& stream) const;
   absl::Status Write(size_t i, absl::Span<const float> values, Stream& stream);
 
@@ -75,7 +75,7 @@ class Parameters {
   std::vector<Block> blocks_, running_blocks_;
   ElementType activations_ = ElementType::kFloat;
   DeviceFloats weights_, grads_, states_;
-  DeviceBuffer<uint16_t> rounded_;  // empty where activations are floats
+  DeviceBuffer<uint16_t> rounded_;  // empty if activations are floats
   DeviceFloats running_, next_running_;
 };
 

@@ -1,4 +1,4 @@
-// Reshape, Concat, Slice and Cast: where values lie, not what they are.
+// Reshape, Concat, Slice and Cast: layers that move values without computing on them.
 #include <algorithm>
 
 #include "cuda/op/dense/copy_columns.h"
@@ -8,18 +8,18 @@
 namespace cistern {
 namespace {
 
-// A block of columns of a wide matrix and the same block of a packed one.
+// A block of columns in a wide matrix and its position in a packed one.
 struct ColumnBlock {
   size_t wide = 0;    // first column
   size_t packed = 0;  // first column
   size_t count = 0;
 };
 
-// Copies the blocks of columns of input 0 to the outputs. Slice: one block an output. Gather (a
-// Reshape with `selected`): several blocks, one output.
+// Copies blocks of columns of input 0 to the outputs. A Slice has one block per output. A gather (a
+// Reshape with `selected`) has several blocks and one output.
 class SelectColumnsLayer : public Layer {
  public:
-  // blocks[i]: of output i.
+  // blocks[i]: the blocks of output i.
   SelectColumnsLayer(Tensor* in, size_t columns, std::vector<Tensor*> outs,
                      std::vector<std::vector<ColumnBlock>> blocks)
       : Layer({in}, std::move(outs)), columns_(columns), blocks_(std::move(blocks)) {}
@@ -35,13 +35,13 @@ class SelectColumnsLayer : public Layer {
     }
   }
 
-  // Blocks may overlap and may leave columns out, so the sum starts from zero.
+  // Blocks can overlap and can leave columns out, therefore the sum starts from zero.
   void Backward(const Step& step) override {
     const op::Values grad = input().grad();
     const size_t rows = RowsOf(output(), step);
     if (input().write == op::Write::kOverwrite) op::Fill(0, grad, rows * columns_, step.stream);
     for (size_t i = 0; i < outputs().size(); ++i) {
-      if (output(i).grad() == nullptr) continue;  // an output that leads nowhere
+      if (output(i).grad() == nullptr) continue;  // the output has no reader
       const size_t width = output(i).shape.columns();
       for (const ColumnBlock& block : blocks_[i]) {
         op::CopyColumns(output(i).grad() + block.packed, width, op::Write::kAccumulate,
@@ -51,7 +51,7 @@ class SelectColumnsLayer : public Layer {
   }
 
  private:
-  const size_t columns_;  // of the input, as a matrix with the outputs' number of rows
+  const size_t columns_;  // columns of the input as a matrix with as many rows as the outputs
   const std::vector<std::vector<ColumnBlock>> blocks_;
 };
 
@@ -94,9 +94,9 @@ LayerOr MakeGather(const LayerSite& site) {
   std::vector<ColumnBlock> blocks;
   for (size_t slot : site.config().selected) {
     if (slot >= slots) {
-      return site.Error(absl::StrCat("selected names slot ", slot, "; bottom '",
+      return site.Error(absl::StrCat("selected contains slot ", slot, ", but bottom '",
                                      site.bottoms()[0]->name, "' is ", in.ToString(),
-                                     ", its slots are 0 to ", slots - 1));
+                                     ", with slots 0 to ", slots - 1));
     }
     blocks.push_back({slot * width, blocks.size() * width, width});
   }
@@ -131,7 +131,8 @@ LayerOr MakeReshapeLayer(const LayerSite& site) {
   return nullptr;
 }
 
-// HugeCTR's conversion to half precision; here all tensors have one type and Cast is another name.
+// HugeCTR's conversion to half precision. Here all tensors have the same type, and the output of
+// Cast is a view.
 LayerOr MakeCastLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   site.DefineView(site.shape());
@@ -164,19 +165,19 @@ LayerOr MakeSliceLayer(const LayerSite& site) {
   const size_t columns = site.shape().columns();
   if (ranges.size() != site.config().tops.size()) {
     return site.Error(
-        absl::StrCat("it has ", ranges.size(), " ranges and ", site.config().tops.size(), " tops"));
+        absl::StrCat("has ", ranges.size(), " ranges but ", site.config().tops.size(), " tops"));
   }
   std::vector<Tensor*> outs;
   std::vector<std::vector<ColumnBlock>> blocks;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const auto [lo, hi] = ranges[i];
     if (hi > columns) {
-      return site.Error(absl::StrCat("range [", lo, ", ", hi, ") reaches beyond bottom '",
+      return site.Error(absl::StrCat("range [", lo, ", ", hi, ") exceeds bottom '",
                                      site.bottoms()[0]->name, "', which is ",
                                      site.shape().ToString()));
     }
     const TensorShape shape = {site.shape().rows, {size_t{hi} - lo}};
-    if (shape == site.shape()) {  // all of it: HugeCTR's way to say that two layers read it
+    if (shape == site.shape()) {  // the whole bottom: HugeCTR's way to let two layers read it
       site.DefineView(shape, i);
       continue;
     }

@@ -1,4 +1,4 @@
-// ReduceSum over a dimension; Add and DotProduct of several tensors, element by element.
+// ReduceSum over one dimension; elementwise Add and DotProduct of several tensors.
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/product.h"
@@ -10,7 +10,7 @@ namespace {
 
 class ReduceSumLayer : public Layer {
  public:
-  // The tensor as [outer * batch, count, inner].
+  // Treats the tensor as [outer * batch, count, inner].
   ReduceSumLayer(Tensor* in, Tensor* out, size_t outer, size_t count, size_t inner)
       : Layer({in}, {out}), outer_(outer), count_(count), inner_(inner) {}
 
@@ -50,7 +50,7 @@ class AddLayer : public Layer {
   }
 };
 
-// HugeCTR's DotProduct, which multiplies element by element.
+// HugeCTR's DotProduct, which multiplies elementwise.
 class ProductLayer : public Layer {
  public:
   ProductLayer(std::vector<Tensor*> ins, Tensor* out) : Layer(std::move(ins), {out}) {
@@ -71,7 +71,7 @@ class ProductLayer : public Layer {
   }
 
  private:
-  // Where the inputs lie in this step.
+  // The addresses of the inputs in this step.
   const op::ConstValues* Factors() {
     for (size_t i = 0; i < factors_.size(); ++i) factors_[i] = input(i).value();
     return factors_.data();
@@ -87,11 +87,11 @@ LayerOr MakeReduceSumLayer(const LayerSite& site) {
   const TensorShape& in = site.shape();
   const size_t axis = site.config().axis;
   if (axis == 0 || axis >= in.rank()) {
-    return site.Error(absl::StrCat("axis is ", axis, " and bottom '", site.bottoms()[0]->name,
-                                   "' is ", in.ToString(),
-                                   axis == 0 ? ": a sum over the samples of a batch leaves none of "
-                                               "them a logit of its own"
-                                             : absl::StrCat(": the last axis is ", in.rank() - 1)));
+    return site.Error(absl::StrCat(
+        "axis is ", axis, " and bottom '", site.bottoms()[0]->name, "' is ", in.ToString(),
+        axis == 0 ? ": a sum over the samples of a batch leaves no logit "
+                    "per sample; use axis 1 or higher"
+                  : absl::StrCat(": the last axis is ", in.rank() - 1)));
   }
   TensorShape out = in;
   out.dims[axis - 1] = 1;

@@ -1,4 +1,4 @@
-// The values that flow between layers: named, shaped views of storage.
+// Tensors: named views of storage, with a shape, that connect layers.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 
 namespace cistern {
 
-// Dimension 0 is `rows` times the batch, so that a graph is shaped once for every batch size: an
-// embedding of 26 slots is [b, 26, 11], and reshaped to its vectors [26b, 11].
+// The shape of a tensor. Dimension 0 is `rows` times the batch size, so that one shape serves every
+// batch size: an embedding of 26 slots is [b, 26, 11]; reshaped to one row per vector it is
+// [26b, 11].
 struct TensorShape {
   size_t rows = 1;
-  std::vector<size_t> dims;  // those behind dimension 0
+  std::vector<size_t> dims;  // the dimensions after dimension 0
 
   size_t rank() const { return dims.size() + 1; }
   size_t columns() const;                           // product of dims
@@ -23,25 +24,27 @@ struct TensorShape {
   bool operator==(const TensorShape&) const = default;
 };
 
-// Memory that one layer writes and others read, under one or several names and shapes: a Reshape is
-// another view of the same storage, not a copy.
+// Memory that one layer writes and others read. Several tensors can name it with different shapes:
+// a Reshape is a view of the same storage, not a copy.
 struct Storage {
   size_t size = 0;  // elements of one sample
   ElementType type = ElementType::kFloat;
   bool external = false;        // belongs to the batch: bound at each step, never written
-  bool differentiable = false;  // some parameter stands behind it
-  int readers = 0;              // inputs of live layers
+  bool differentiable = false;  // depends on a parameter
+  int readers = 0;              // number of inputs of live layers that use it
   void* value = nullptr;        // [batch, size]
-  void* grad = nullptr;         // [batch, size]; null where nobody wants it
+  void* grad = nullptr;         // [batch, size]; null if no layer needs it
 };
 
+// A name and shape for a storage.
 struct Tensor {
   std::string name;
   TensorShape shape;
   Storage* storage = nullptr;
-  // The layer that makes it ends with a ReLU, and what the graph then makes of it: the one layer
-  // that reads it gives the gradient of what the ReLU was given. (Of another name of the storage
-  // none of this is said.)
+  // ends_in_relu: the layer that writes this tensor ends with a ReLU. grad_behind_relu: the graph
+  // has decided that the tensor's only reader computes the gradient of the ReLU's input instead of
+  // its output. Only the tensor that the layer defines has these flags, not other names of its
+  // storage.
   bool ends_in_relu = false, grad_behind_relu = false;
   op::ReluMask relu_mask = {};
 

@@ -1,4 +1,4 @@
-// First weights of dense layers (HugeCTR 2.3 src/layer.cpp, include/data_simulator.hpp).
+// Initial weights of dense layers (HugeCTR 2.3 src/layer.cpp, include/data_simulator.hpp).
 #pragma once
 
 #include <cstddef>
@@ -8,21 +8,23 @@
 
 namespace cistern {
 
-// A distribution of first weights: a constant, uniform around 0, or normal around 0.
+// A distribution of initial weights: a constant, uniform around 0, or normal around 0.
 struct WeightInit {
   enum class Kind { kConstant, kUniform, kNormal };
   Kind kind = Kind::kConstant;
   double size = 0;  // the constant, half the width, or the standard deviation
 };
 
-// The distribution of `kind` for a weight between `in` and `out` units (for a bias in = 0).
-// fallback: for kDefault. exact: XavierNorm without HugeCTR's factor 1 / 0.87962566, the deviation
-// of a truncated normal, which HugeCTR divides by although it does not truncate.
+// Returns the distribution of `kind` for a weight between `in` and `out` units (for a bias in = 0).
+//
+// fallback: the distribution for kDefault.
+// exact: XavierNorm without HugeCTR's factor 1 / 0.87962566. That number is the standard deviation
+// of a truncated normal; HugeCTR divides by it although it does not truncate.
 WeightInit MakeWeightInit(InitKind kind, size_t in, size_t out, const WeightInit& fallback,
                           bool exact);
 
-// Writes weights first .. first + count of the flat parameters: each a pure function of (seed, its
-// position).
+// Writes weights first .. first + count of the flat parameters to `out`. Each weight is a pure
+// function of (seed, its position).
 void FillWeights(const WeightInit& init, uint64_t seed, size_t first, size_t count, float* out);
 
 }  // namespace cistern

@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-// How many scores from `begin` on are `score`; moves `begin` behind them.
+// Counts the scores equal to `score` from `begin` on, and moves `begin` past them.
 uint64_t TakeTied(absl::Span<const float> scores, float score, size_t* begin) {
   const size_t first = *begin;
   while (*begin < scores.size() && scores[*begin] == score) ++*begin;

@@ -1,4 +1,4 @@
-// The area under the ROC curve, exact.
+// The exact area under the ROC curve.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace cistern {
 
-// Pairs of a positive and a negative: the Mann-Whitney statistic (Hanley and McNeil, 1982), in
-// 64-bit and wider integers, so that nothing is lost to rounding before the last division. Scores
-// come in ascending order, those that tie together.
+// Counts pairs of a positive and a negative sample: the Mann-Whitney statistic (Hanley and McNeil,
+// 1982). The counts are integers of 64 and 128 bits, so that only the final division rounds. Add
+// scores in ascending order, all samples with the same score in one call.
 //
 // Threads: one at a time.
 class PairCount {
@@ -23,20 +23,22 @@ class PairCount {
   bool has_both_classes() const { return positives_ > 0 && negatives_ > 0; }
   uint64_t positives() const { return positives_; }
   uint64_t count() const { return positives_ + negatives_; }
-  // The probability that a positive scores above a negative, ties counting one half. Both classes
-  // must be there.
+  // The probability that a positive scores above a negative; a tie counts one half. Requires both
+  // classes.
   double Area() const {
     return static_cast<double>(twice_pairs_) /
            (2.0 * static_cast<double>(positives_) * static_cast<double>(negatives_));
   }
 
  private:
-  unsigned __int128 twice_pairs_ = 0;  // pairs in the right order, a tie being one half of one
+  unsigned __int128 twice_pairs_ = 0;  // 2 * (pairs in the right order + ties / 2)
   uint64_t positives_ = 0, negatives_ = 0;
 };
 
-// scores: sorted. kFailedPrecondition if one class is missing: the area is undefined then, and the
-// message says so.
+// Returns the AUC.
+//
+// scores: sorted.
+// kFailedPrecondition if one class is missing, because the area is undefined then.
 absl::StatusOr<double> Auc(const RankedScores& scores);
 
 }  // namespace cistern

@@ -16,7 +16,7 @@ size_t BucketOf(float score) {
   return std::min(static_cast<size_t>(place), kBuckets - 1);
 }
 
-// How many scores from `begin` on are in `bucket`; moves `begin` behind them.
+// Counts the scores in `bucket` from `begin` on, and moves `begin` past them.
 double TakeBucket(absl::Span<const float> scores, size_t bucket, size_t* begin) {
   const size_t first = *begin;
   while (*begin < scores.size() && BucketOf(scores[*begin]) <= bucket) ++*begin;

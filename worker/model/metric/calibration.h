@@ -1,4 +1,4 @@
-// Whether predictions add up to what happened.
+// Calibration: predicted against actual click-through rate.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace cistern {
 
-// Sums over predictions, and what rankers watch of them.
+// Sums over labels and predictions, and the calibration metrics computed from them.
 //
 // Threads: one at a time.
 class Calibration {
@@ -30,13 +30,13 @@ class Calibration {
   }
 
   uint64_t count() const { return count_; }
-  // The figures below are of at least one prediction.
+  // The metrics below require count() > 0.
   double actual_ctr() const { return Mean(labels_); }
   double predicted_ctr() const { return Mean(predictions_); }
   double mean_absolute_error() const { return Mean(absolute_errors_); }
   double root_mean_squared_error() const { return std::sqrt(Mean(squared_errors_)); }
-  // Of the label, in nats; 0 where all labels are the same. The log loss of a model that predicts
-  // the base rate.
+  // The entropy of the labels in nats: the log loss of a model that predicts the base rate. 0 if
+  // all labels are the same.
   double entropy() const {
     const double p = actual_ctr();
     return p > 0 && p < 1 ? -p * std::log(p) - (1 - p) * std::log1p(-p) : 0.0;

@@ -1,4 +1,4 @@
-// A sum of numbers that does not depend on their order.
+// A sum of floating-point numbers that does not depend on their order.
 #pragma once
 
 #include <algorithm>
@@ -6,9 +6,10 @@
 
 namespace cistern {
 
-// Sums in fixed point: each number counts as a multiple of 2^-64, and integers add exactly, so that
-// numbers in any order, or sums of parts of them, give the same bits. A number loses less than
-// 2^-64; beyond +-2^40 it counts as that, so that 2^23 of the largest fit.
+// Sums in fixed point: each number is truncated to a multiple of 2^-64, and the integers add
+// exactly. Therefore any order, and any split into partial sums, gives the same bits. Truncation
+// loses less than 2^-64 per number. Numbers are clamped to [-2^40, 2^40], so that at least 2^23 of
+// them fit.
 //
 // Threads: one at a time.
 class ExactSum {

@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-// Maps a score to an integer of the same order, so that (score, class) sorts as one word.
+// Maps a score to an integer that preserves its order, so that (score, class) sorts as one word.
 uint64_t SortKey(float score, bool positive) {
   const uint32_t bits = std::bit_cast<uint32_t>(score + 0.0f);  // -0 and +0 tie
   const uint32_t order = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
@@ -32,7 +32,7 @@ GroupAuc::Result GroupAuc::Value() {
   Result result;
   result.samples = samples_.size() + ungrouped_;
   result.samples_left_out = ungrouped_;
-  ExactSum area;  // of the groups, times their samples
+  ExactSum area;  // sum over groups of area * samples
   for (size_t i = 0; i < samples_.size();) {
     const Key group = samples_[i].group;
     PairCount pairs;

@@ -1,4 +1,4 @@
-// Mean binary cross-entropy of predictions.
+// The mean binary cross-entropy of predictions.
 #pragma once
 
 #include <algorithm>
@@ -10,27 +10,27 @@
 
 namespace cistern {
 
-// -(y log p + (1 - y) log(1 - p)) in double, p clipped to [1e-7, 1 - 1e-7] as the published CTR
-// tables do.
+// -(y log p + (1 - y) log(1 - p)) in double, with p clipped to [1e-7, 1 - 1e-7] as in published CTR
+// benchmarks.
 inline constexpr double kMostCertain = 1e-7;
 inline double ClippedCrossEntropy(double label, double prediction) {
   const double p = std::clamp(prediction, kMostCertain, 1.0 - kMostCertain);
   return -(label * std::log(p) + (1.0 - label) * std::log1p(-p));
 }
 
-// The cross-entropy of sigmoid(margin), not clipped: what the loss layers take the mean of. A
-// probability is a number next to 1 too soon to tell it.
+// The cross-entropy of sigmoid(margin) without clipping, of which the loss layers take the mean. It
+// is computed from the margin because a probability rounds to 1 while the loss is still distinct.
 inline double CrossEntropyOfMargin(double label, double margin) {
   return LogLossOf(margin, label);
 }
 
-// Clipped as above.
+// The same, clipped like ClippedCrossEntropy.
 inline double ClippedCrossEntropyOfMargin(double label, double margin) {
   const double most = std::log1p(-kMostCertain) - std::log(kMostCertain);
   return CrossEntropyOfMargin(label, std::clamp(margin, -most, most));
 }
 
-// The mean of cross-entropies: each counts the same, whatever batch it came in.
+// The mean of cross-entropies. Every sample has the same weight, whatever the size of its batch.
 //
 // Threads: one at a time.
 class LogLoss {
@@ -45,7 +45,7 @@ class LogLoss {
     sum_.Merge(other.sum_);
     count_ += other.count_;
   }
-  // 0 of none.
+  // 0 if there are no predictions.
   double Value() const { return count_ == 0 ? 0.0 : sum_.Value() / static_cast<double>(count_); }
 
  private:

@@ -1,4 +1,4 @@
-// The metrics that a model file may ask for, and figures under their names.
+// The metrics that a model file can request, and metric values by name.
 #pragma once
 
 #include <optional>
@@ -24,25 +24,25 @@ enum class Metric {
   kGauc,
 };
 
-// "NE" -> kNormalizedEntropy; nullopt: no metric of this name. Names are those of
-// solver.eval_metrics, letters' case included.
+// Finds a metric by its name in solver.eval_metrics, case-sensitive: "NE" -> kNormalizedEntropy.
+// nullopt for an unknown name.
 std::optional<Metric> FindMetric(absl::string_view name);
-// All of them, AUC first.
+// The names of all metrics, AUC first.
 std::vector<std::string> MetricNames();
-// What figures are called in metrics.jsonl and on a terminal: "ne", "bucket_error".
+// The metric's name in metrics.jsonl and on a terminal: "ne", "bucket_error".
 std::string FieldName(Metric metric);
 
-// One figure. Of a model with several labels, "auc[1]" is that of the second one.
+// One metric value. With several labels, "auc[1]" is the value of the second label.
 struct MetricValue {
   std::string name;
   std::optional<double> value;  // absent: undefined on this data
   std::string note;             // why it is undefined
-  bool is_count = false;        // a whole number
+  bool is_count = false;        // the value is an integer
   bool operator==(const MetricValue&) const = default;
 };
 using MetricValues = std::vector<MetricValue>;
 
-// Null: not among them.
+// Returns the value of this name, or null.
 const MetricValue* FindValue(const MetricValues& values, absl::string_view name);
 
 }  // namespace cistern

@@ -42,8 +42,8 @@ absl::Status NotFinite(const char* what, double value, uint64_t sample, size_t l
   return absl::DataLossError(absl::StrCat(
       "the ", what, " of sample ", sample,
       label_dim > 1 ? absl::StrCat(", label ", label, ",") : std::string(), " is ", value,
-      ": no metric is defined; the model's weights or the sample's features "
-      "hold such a number (cistern data inspect shows the data)"));
+      ": metrics are undefined; check the model's weights and the sample's features for such "
+      "numbers (cistern data inspect shows the data)"));
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ void MetricSet::AppendValues(OfLabel& label, const std::string& suffix,
       values->push_back(groups.groups > groups.left_out
                             ? Defined(groups.area)
                             : Undefined(absl::StrCat("GAUC is undefined: none of ", groups.groups,
-                                                     " groups has both classes")));
+                                                     " groups contains both classes")));
       values->back().name = FieldName(metric) + suffix;
       values->push_back(CountOf("gauc_groups" + suffix, groups.groups));
       values->push_back(CountOf("gauc_groups_left_out" + suffix, groups.left_out));
@@ -155,13 +155,12 @@ MetricValue MetricSet::ValueOf(Metric metric, OfLabel& label) const {
   switch (metric) {
     case Metric::kNormalizedEntropy:
       return Ratio(label.log_loss.Value(), sums.entropy(),
-                   "NE is undefined: the labels are all the same");
+                   "NE is undefined: all labels are the same");
     case Metric::kCopc:
       return Ratio(sums.actual_ctr(), sums.predicted_ctr(),
-                   "COPC is undefined: the predictions are all 0");
+                   "COPC is undefined: all predictions are 0");
     case Metric::kPcoc:
-      return Ratio(sums.predicted_ctr(), sums.actual_ctr(),
-                   "PCOC is undefined: the labels are all 0");
+      return Ratio(sums.predicted_ctr(), sums.actual_ctr(), "PCOC is undefined: all labels are 0");
     case Metric::kBucketError:
       return Of(BucketError(label.scores));
     case Metric::kActualCtr:

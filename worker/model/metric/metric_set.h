@@ -1,5 +1,4 @@
-// The figures of an evaluation: everything that a model file asks for, in one pass over the
-// predictions.
+// The metrics of an evaluation: all that a model file requests, in one pass over the predictions.
 #pragma once
 
 #include <cstdint>
@@ -18,46 +17,49 @@
 namespace cistern {
 
 struct MetricOptions {
-  std::vector<Metric> metrics;  // beside AUC and log loss, which are always there
+  std::vector<Metric> metrics;  // in addition to AUC and log loss, which are always included
   size_t label_dim = 1;
-  // Labels below this are masked: they have no score, and the average loss counts them as 0.
+  // Labels below this are masked: the metrics skip them, and the average loss counts them as 0.
   std::optional<float> masked_below;
   std::vector<float> label_weights;  // [label_dim] in the average loss; empty: all are 1
-  SortFloats sort;                   // who sorts predictions; empty: std::sort
+  SortFloats sort;                   // sorts predictions; empty: std::sort
 };
 
-// Collects labels and predictions. The order in which they come changes no bit of a figure: counts
-// are integers, and so are sums (ExactSum).
+// Collects labels and predictions and computes metrics from them. The order of the samples changes
+// no bit of a metric: counts are integers, and sums are exact (ExactSum).
 //
-// Memory: 4 bytes a prediction, 20 with GAUC; with several labels twice that while Values runs.
+// Memory: 4 bytes per prediction, 20 with GAUC; with several labels twice as much while Values
+// runs.
 //
 // Threads: one at a time.
 class MetricSet {
  public:
   explicit MetricSet(const MetricOptions& options);
 
-  // labels, predictions: [n, label_dim], predictions in [0, 1]. groups: [n], or empty without GAUC;
-  // nullopt: the sample belongs to none. margins: [n, label_dim], the log-odds of the predictions,
-  // of which losses are taken; empty where only the predictions are known, whose losses, all of
-  // them, are clipped (log_loss.h). kDataLoss: a label, prediction or margin is not a finite
-  // number, with its sample.
+  // Adds n samples.
+  //
+  // labels, predictions: [n, label_dim], predictions in [0, 1].
+  // groups: [n], nullopt for a sample without a group; empty without GAUC.
+  // margins: [n, label_dim], the log-odds of the predictions, from which losses are computed. Empty
+  // if only the predictions are known; all losses are clipped then (log_loss.h).
+  // kDataLoss names the sample whose label, prediction or margin is not finite.
   absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions,
                    absl::Span<const std::optional<Key>> groups = {},
                    absl::Span<const double> margins = {});
 
-  // "auc", "logloss", then the others in the order of the options, each once; GAUC also says of how
-  // many groups it is. With several labels these are over all labels together, and the same follow
-  // for each: "auc[0]", ... Sorts what was collected.
+  // Returns "auc", "logloss", then the others in the order of the options, each once. GAUC adds the
+  // numbers of groups. With several labels these values are over all labels together, and the
+  // values of each label follow: "auc[0]", ... Sorts the collected predictions in place.
   MetricValues Values();
 
  private:
-  // What is collected of one label.
+  // The collected samples of one label.
   struct OfLabel {
     RankedScores scores;
-    LogLoss log_loss, average_loss;  // clipped; as the loss layer has it
+    LogLoss log_loss, average_loss;  // clipped; weighted and unclipped, as in the loss layer
     Calibration calibration;
     GroupAuc groups;
-    void Merge(const OfLabel& other);  // of another label
+    void Merge(const OfLabel& other);  // adds the samples of another label
   };
   bool Asks(Metric metric) const;
   void AppendValues(OfLabel& label, const std::string& suffix, MetricValues* values) const;

@@ -1,4 +1,4 @@
-// Predictions in the order of their size, by class: what AUC and bucket error are computed from.
+// Sorted predictions of each class, from which AUC and bucket error are computed.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,25 @@
 
 namespace cistern {
 
-// Puts numbers, none below +0 and no NaN, into ascending order.
+// Sorts numbers in ascending order. The numbers are at least +0 and not NaN.
 using SortFloats = std::function<void(std::vector<float>*)>;
 
-// Memory: 4 bytes a prediction. Threads: one at a time.
+// Collects predictions by class and sorts them.
+//
+// Memory: 4 bytes per prediction. Threads: one at a time.
 class RankedScores {
  public:
-  // label: above 0.5 is positive. score: not NaN; -0 and +0 are the same.
+  // label: above 0.5 is positive. score: not NaN; -0 counts as +0.
   void Add(float label, float score) {
     std::vector<float>& scores = label > 0.5f ? positives_ : negatives_;
     scores.push_back(score + 0.0f);
     is_sorted_ = false;
   }
-  // Adds what another collected, e.g. of another label.
+  // Adds all predictions of another set, e.g. those of another label.
   void Merge(const RankedScores& other);
 
-  // Must come after the last Add or Merge and before the scores are read. Empty: std::sort.
+  // Sorts the predictions. Call it after the last Add or Merge and before reading scores.
+  // sort: empty for std::sort.
   void Sort(const SortFloats& sort = nullptr);
   // Ascending.
   absl::Span<const float> positives() const { return positives_; }

@@ -1,10 +1,10 @@
-// What the kernels of cuda/ use of CUB, run on the CPU: it stands in for the toolkit's header of
-// this name, as cuda_runtime.h here does for its own.
+// The subset of CUB that the kernels of cuda/ use, run on the CPU. It replaces the toolkit's header
+// of this name, as cuda_runtime.h does.
 //
-// Calls have CUB's order of arguments and its protocol: with temporary = null a call says how many
-// bytes it needs; otherwise it enqueues, and runs as late as a kernel does. Too few bytes are
-// refused. Whatever a caller may not rely on is made to show: temporary memory is overwritten when
-// a call runs, and so is the array of a DoubleBuffer that does not have the result.
+// Calls have CUB's argument order and protocol: with temporary = null a call returns the size of
+// its temporary storage; otherwise it enqueues work, which runs as late as a kernel. Too little
+// storage is an error. Contents that a caller must not rely on are destroyed: a call overwrites its
+// temporary storage, and the array of a DoubleBuffer that does not hold the result.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace emulated {
 
 inline constexpr int kGarbage = 0xA7;
 
-// `size`: of an element of which temporary memory has `count`, or thereabouts.
+// size: the size of an element; the temporary storage has about `count` of them.
 template <typename Run>
 cudaError_t Call(void* temporary, size_t& bytes, size_t count, size_t size, cudaStream_t stream,
                  Run run) {
@@ -31,7 +31,7 @@ cudaError_t Call(void* temporary, size_t& bytes, size_t count, size_t size, cuda
     return cudaSuccess;
   }
   if (bytes < needed) return cudaErrorInvalidValue;
-  // CUB asks after its launches, and finds what anybody left.
+  // CUB checks for errors after its launches, and finds earlier ones too.
   if (cudaPeekAtLastError() != cudaSuccess) return cudaPeekAtLastError();
   return cistern::emulator::Launch(stream, [temporary, needed, run = std::move(run)] {
     std::memset(temporary, kGarbage, needed);
@@ -68,8 +68,8 @@ struct DoubleBuffer {
 };
 
 struct DeviceRadixSort {
-  // CUB says which array has the result when the call returns; here it is the second where the
-  // number of keys is odd.
+  // The selector names the array with the result when the call returns; here it is the second array
+  // if the number of keys is odd.
   template <typename Key>
   static cudaError_t SortKeys(void* temporary, size_t& bytes, DoubleBuffer<Key>& keys,
                               int signed_count, int begin_bit, int end_bit, cudaStream_t stream) {
@@ -104,7 +104,7 @@ struct DeviceRadixSort {
 };
 
 struct DeviceSelect {
-  // What is behind the distinct is undefined, and so is the count where there are no keys.
+  // Elements past the distinct ones are undefined, and so is the count if there are no keys.
   template <typename Key, typename Selected>
   static cudaError_t Unique(void* temporary, size_t& bytes, const Key* keys, Key* distinct,
                             Selected* distinct_count, int signed_count, cudaStream_t stream) {
@@ -138,7 +138,7 @@ struct DeviceSelect {
 };
 
 struct DeviceScan {
-  // The sum may be where the counts were.
+  // sums may alias counts.
   template <typename T>
   static cudaError_t InclusiveSum(void* temporary, size_t& bytes, const T* counts, T* sums,
                                   int signed_count, cudaStream_t stream) {

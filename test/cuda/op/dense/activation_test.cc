@@ -1,4 +1,4 @@
-// ReLU and dropout, alone and together.
+// ReLU and dropout, alone and fused.
 #include "common/base/philox.h"
 #include "cuda/op/dense/dropout.h"
 #include "cuda/op/dense/relu.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kTolerance = 1e-6;
 
-// Whether dropout.h says that element (row, column) is kept.
+// Whether element (row, column) is kept, by the definition in dropout.h.
 bool IsKept(const DropoutDraw& draw, size_t n, size_t row, size_t column) {
   const PhiloxBlock block = Philox(draw.seed, row * ((n + 7) / 8) + column / 8, draw.sequence);
   const uint32_t word = block.word[column % 8 / 2];
@@ -48,7 +48,7 @@ TEST_P(ActivationTest, ReluKeepsNan) {
   for (const float v : x.Read()) ASSERT_TRUE(std::isnan(v));
 }
 
-TEST_P(ActivationTest, DropoutKeepsWhatItsDrawSays) {
+TEST_P(ActivationTest, DropoutFollowsItsDraw) {
   const Doubles x = Random(b() * width());
   const Doubles dy = Random(x.size());
   for (const float rate : {0.0f, 0.2f, 0.5f, 0.97f}) {
@@ -77,7 +77,7 @@ TEST_P(ActivationTest, DropoutKeepsWhatItsDrawSays) {
   }
 }
 
-TEST_P(ActivationTest, ReluDropoutIsOneAfterTheOther) {
+TEST_P(ActivationTest, ReluDropoutIsReluThenDropout) {
   const DropoutDraw draw = {0.3f, 7, 9};
   const Floats x(Random(b() * width())), dy(Random(b() * width()));
   Floats cut(x.size()), expected(x.size()), fused(x.size(), kUnset);
@@ -96,7 +96,7 @@ TEST_P(ActivationTest, ReluDropoutIsOneAfterTheOther) {
   EXPECT_EQ(gradient.Read(), fused_gradient.Read());
 }
 
-// Share of elements that a draw keeps, over a matrix of `rows` rows of 1000.
+// The share of elements that a draw keeps, over a matrix of `rows` rows of 1000.
 double KeptShare(const DropoutDraw& draw, size_t rows, std::vector<uint8_t>* mask) {
   Stream stream;
   std::vector<float> x(rows * 1000, 1.0f), y(x.size());
@@ -106,7 +106,7 @@ double KeptShare(const DropoutDraw& draw, size_t rows, std::vector<uint8_t>* mas
          static_cast<double>(x.size());
 }
 
-TEST(Dropout, KeepsTheShareThatItsRateSays) {
+TEST(Dropout, KeepsTheExpectedShare) {
   std::vector<uint8_t> mask;
   for (const double rate : {0.1, 0.2, 0.5, 0.9}) {
     const double share = KeptShare({static_cast<float>(rate), 1, 2}, 1000, &mask);

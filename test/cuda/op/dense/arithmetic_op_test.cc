@@ -1,4 +1,4 @@
-// The ops without a memory of their own: arithmetic, sums, copies, interactions, the loss.
+// The stateless ops: arithmetic, sums, copies, interactions, the loss.
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/fm_order2.h"
@@ -51,7 +51,7 @@ TEST_P(ArithmeticOpTest, SumsAreExactToDouble) {
 }
 
 TEST_P(ArithmeticOpTest, CopyColumnsMovesABlockAndNothingElse) {
-  // Where no wide load fits, and where one does if n is a multiple of 4.
+  // Alignments that no vectorized load fits, and one that fits if n is a multiple of 4.
   for (const size_t aligned : {1, 4}) {
     const size_t width = n(), from = width + 2 * aligned, to = width + 3 * aligned;
     const Doubles x = Random(b() * from);
@@ -70,8 +70,8 @@ TEST_P(ArithmeticOpTest, CopyColumnsMovesABlockAndNothingElse) {
   }
 }
 
-// Every other row of a table, in descending order, to places that leave some out; rows of floats,
-// of floats that no wide load fits, and of bytes.
+// Every other row of a table, in descending order, to destinations with gaps; rows of floats, of
+// floats that no vectorized load fits, and of bytes.
 TEST_P(ArithmeticOpTest, CopyRowsMovesRowsAndNothingElse) {
   std::vector<uint32_t> from_rows, to_rows;
   for (size_t i = 0; i < b(); ++i) {
@@ -148,7 +148,7 @@ TEST_P(ArithmeticOpTest, MultiplyScalesEachFeaturesVector) {
 
 TEST_P(ArithmeticOpTest, FmOrder2IsTheSumOverPairs) {
   const Doubles x = Random(count()), dy = Random(b() * n());
-  // Rendle's definition, before the trick that makes it linear: the sum over pairs s < t.
+  // Rendle's definition, before the reformulation in linear time: the sum over pairs s < t.
   const auto forward = [&](const Doubles& v) {
     Doubles y(b() * n(), 0.0);
     for (size_t i = 0; i < b(); ++i) {
@@ -180,7 +180,7 @@ TEST_P(ArithmeticOpTest, BceLossIsTheMeanAndItsGradient) {
   const Doubles logits = Random(samples, -8, 8);
   Doubles labels = Random(samples, 0, 1);
   for (size_t i = 0; i < samples; i += 2) labels[i] = static_cast<double>(i / 2 % 2);
-  // Straight from the definition: -y log p - (1 - y) log (1 - p).
+  // By definition: -y log p - (1 - y) log (1 - p).
   const auto loss = [&](const Doubles& x) {
     double sum = 0;
     for (size_t i = 0; i < samples; ++i) {
@@ -238,7 +238,7 @@ TEST_P(ArithmeticOpTest, RegularizersAddTheirGradient) {
   ExpectNear(expected2, l2, 1e-6);
 }
 
-TEST(BceLoss, IsStableAtTheEndsAndShowsWhatIsNotFinite) {
+TEST(BceLoss, IsStableForLargeLogitsAndPropagatesNonFiniteOnes) {
   Stream stream;
   const auto loss = [&](float logit, float label) {
     double value = -1;

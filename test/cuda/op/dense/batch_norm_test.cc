@@ -34,7 +34,7 @@ Doubles Normalized(const Doubles& x, const Norm& norm, const Doubles& gamma, con
   return y;
 }
 
-// A training step's op calls, with everything that they wrote.
+// The op calls of a training step, with all their outputs.
 struct Step {
   Step(size_t b, size_t f)
       : mean(f),
@@ -91,7 +91,7 @@ TEST_P(BatchNormTest, VarianceSurvivesALargeMean) {
 }
 
 TEST_P(BatchNormTest, BackwardIsTheDerivative) {
-  // One sample a batch has no variance to differentiate: x would move the mean alone.
+  // A batch of one sample has no variance to differentiate: x would move only the mean.
   if (b() == 0) return;
   const Doubles x = Random(b() * width()), gamma = Random(width(), 0.5, 2);
   const Doubles beta = Random(width()), dy = Random(x.size());

@@ -63,9 +63,9 @@ TEST_P(GemmTest, IsTheProductForEveryTranspose) {
   }
 }
 
-// Of each factor 11 or 8 bits are left, whether it is rounded or cut off; that the emulated GPU
-// does round shows that it was told.
-TEST_P(GemmTest, RoundsItsInputsNoFurtherThanTheStreamAllows) {
+// 11 or 8 bits of each factor are left, whether it is rounded or truncated. That the emulated GPU
+// rounds shows that the precision reached it.
+TEST_P(GemmTest, RoundsInputsOnlyAsFarAsTheStreamAllows) {
   const Doubles a = Random(b() * k()), w = Random(k() * n());
   const Doubles exact = Times(a, w, b(), k(), n());
   Doubles sizes[2] = {a, w};
@@ -126,7 +126,7 @@ TEST_P(FullyConnectedTest, BackwardIsTheDerivative) {
   }
 }
 
-TEST_P(FullyConnectedTest, BackwardLeavesOutWhatIsNotWanted) {
+TEST_P(FullyConnectedTest, BackwardSkipsANullInputGradient) {
   const Floats x(Random(b() * k())), weight(Random(k() * n())), dy(Random(b() * n()));
   Floats dx(b() * k()), all(k() * n(), kUnset), only(k() * n(), kUnset), scratch(ScratchFloats());
   FullyConnectedBackward(x.data(), weight.data(), dy.data(), Write::kOverwrite, dx.data(),
@@ -141,9 +141,9 @@ Doubles Relu(Doubles x) {
   return x;
 }
 
-// Two layers: what the second makes of the first one's mask is the derivative by what the first
-// one's ReLU was given; and as well without a mask.
-TEST_P(FullyConnectedTest, AReluIsUndoneByTheLayerBehindIt) {
+// Two layers: the second layer's backward, with the mask of the first, gives the derivative with
+// respect to the input of the first layer's ReLU; also without a mask.
+TEST_P(FullyConnectedTest, BackwardIncludesTheReluInFront) {
   const Doubles in = Random(b() * n()), first = Random(n() * k()), shift = Random(k());
   const Doubles weight = Random(k() * n()), dy = Random(b() * n());
   const Doubles sums = Layer(in, first, shift, b(), n(), k());
@@ -167,7 +167,7 @@ TEST_P(FullyConnectedTest, AReluIsUndoneByTheLayerBehindIt) {
   }
 }
 
-TEST_P(FullyConnectedTest, TheBiasGradientUndoesTheReluOfTheLayer) {
+TEST_P(FullyConnectedTest, BiasGradientIncludesReluBackward) {
   const Doubles y = Relu(Random(b() * n())), dy = Random(b() * n());
   Doubles expected = dy;
   for (size_t i = 0; i < y.size(); ++i) expected[i] *= y[i] > 0 ? 1 : 0;

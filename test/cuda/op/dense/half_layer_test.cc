@@ -16,7 +16,7 @@ namespace {
 class HalfLayerTest : public HalfOpTest {};
 INSTANTIATE_TEST_SUITE_P(Devices, HalfLayerTest, testing::ValuesIn(OpCases()), OpCaseName);
 
-// The shapes are the tests' own.
+// Tests with their own shapes.
 class HalfInteractionTest : public HalfLayerTest {
  protected:
   void ExpectRoundedOnce(size_t samples, size_t slots, size_t dim) {
@@ -42,7 +42,7 @@ class HalfInteractionTest : public HalfLayerTest {
 INSTANTIATE_TEST_SUITE_P(Devices, HalfInteractionTest, testing::ValuesIn(OneCaseADevice()),
                          OpCaseName);
 
-TEST_P(HalfInteractionTest, AreRoundedOnce) {
+TEST_P(HalfInteractionTest, RoundsOnce) {
   for (const auto& [samples, slots, dim] : std::vector<std::array<size_t, 3>>{{1, 1, 1},
                                                                               {3, 0, 5},
                                                                               {1, 20, 33},
@@ -54,14 +54,14 @@ TEST_P(HalfInteractionTest, AreRoundedOnce) {
   }
 }
 
-// On a GPU tensor cores take some of these, and others not.
-TEST_P(HalfInteractionTest, FitTheTilesOfTensorCoresOrNot) {
+// On a GPU, tensor cores support some of these shapes.
+TEST_P(HalfInteractionTest, SupportsShapesWithAndWithoutTensorCores) {
   for (const size_t slots : {1, 15, 16, 26, 31, 32}) ExpectRoundedOnce(5, slots, 16);
   for (const size_t dim : {8, 24, 48, 128, 272, 1040}) ExpectRoundedOnce(3, 26, dim);
 }
 
-// One gradient alone; and vectors that no wide load can read.
-TEST_P(HalfInteractionTest, GiveOneGradientAloneAndOfWhatIsNotAligned) {
+// One gradient without the other; and vectors that no vectorized load can read.
+TEST_P(HalfInteractionTest, ComputesSingleGradientsAndUnalignedInputs) {
   const size_t samples = 6, slots = 26, dim = 16, columns = DotInteractionColumns(slots, dim);
   for (const size_t shift : {0, 1}) {
     const auto type = ElementType::kHalf;
@@ -147,7 +147,7 @@ TEST_P(HalfLayerTest, FullyConnectedLayers) {
   });
 }
 
-TEST_P(HalfLayerTest, FullyConnectedLayersBehindRelu) {
+TEST_P(HalfLayerTest, FullyConnectedLayersAfterRelu) {
   ForTypes([&](ElementType type) {
     const Typed in = RandomOf(type, b() * n()), first = RandomOf(type, n() * k());
     const Typed bias = RandomOf(type, k()), weight = RandomOf(type, k() * n());
@@ -166,7 +166,7 @@ TEST_P(HalfLayerTest, FullyConnectedLayersBehindRelu) {
     Floats dw(weight.size(), kUnset), expected_dw = dw;
     FullyConnectedBackwardBehindRelu(x.half(), mask, weight.half(), dy.half(), dx.half(), dw.data(),
                                      b(), k(), n(), scratch.data(), stream());
-    const Typed rounded(type, x.Read());  // what the products of halves have read
+    const Typed rounded(type, x.Read());  // the values that the 16-bit products read
     FullyConnectedBackwardBehindRelu(rounded.floats(), none, weight.floats(), dy.floats(),
                                      dx.floats(), expected_dw.data(), b(), k(), n(), scratch.data(),
                                      stream());
@@ -211,7 +211,7 @@ TEST_P(HalfLayerTest, BatchNormalization) {
       BatchNormForward(x.floats(), mean.data(), inv_std.data(), gamma.data(), beta.data(), epilogue,
                        y.floats(), b(), width, stream());
       y.ExpectRounded();
-      // Where the rounded y is zero and the other is not, they would cut differently.
+      // Both get the rounded y: it may be zero where the float y is not, and would cut differently.
       Convert(std::as_const(y).half(), y.floats(), y.size(), stream());
       Floats dgamma(width), dbeta(width), half_dgamma(width), half_dbeta(width);
       BatchNormBackward(x.half(), y.half(), dy.half(), mean.data(), inv_std.data(), gamma.data(),
@@ -232,7 +232,7 @@ TEST_P(HalfLayerTest, BatchNormalization) {
   });
 }
 
-// The scale multiplies before the rounding: what is too small for a half is not lost.
+// The scale is applied before rounding, so values too small for a half do not underflow.
 TEST_P(HalfLayerTest, LossesScaleTheirGradients) {
   const Floats scale(1, 1024.0f);
   const size_t labels_num = n(), size = b() * labels_num;

@@ -1,8 +1,8 @@
-// What the tests of ops on 16-bit activations share: an array of halves beside the floats of the
-// same values, and each test for both types.
+// Shared by the tests of ops on 16-bit activations: 16-bit arrays paired with floats of the same
+// values, and each test for both types.
 //
-// What an op gives on halves is what it gives on those floats, rounded once; the float op is tested
-// against formulas in double.
+// The expected result on 16-bit inputs is the op's result on the same floats, rounded once; the
+// float op is tested against formulas in double.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ inline float ValueOf(HalfBits bits, ElementType type) {
   return type == ElementType::kHalf ? HalfToFloat(bits) : Bfloat16ToFloat(bits);
 }
 
-// An array of one of the types on the test's device, and the same values as floats.
+// A 16-bit array on the test's device, and an array of floats with the same values.
 class Typed {
  public:
   Typed(ElementType type, const Doubles& x)
@@ -33,20 +33,20 @@ class Typed {
   float* floats() { return floats_.data(); }
   const float* floats() const { return floats_.data(); }
   size_t size() const { return bits_.size(); }
-  // What is in half().
+  // The values of half().
   Doubles Read() const {
     Doubles values;
     for (const HalfBits bits : bits_.Read()) values.push_back(ValueOf(bits, type_));
     return values;
   }
 
-  // What is in half() is what is in floats(), rounded.
+  // Expects half() to equal floats(), rounded.
   void ExpectRounded() const {
     const std::vector<HalfBits>& bits = bits_.Read();
     const std::vector<float>& expected = floats_.Read();
     const double ulp = type_ == ElementType::kHalf ? 0x1p-11 : 0x1p-8;
     for (size_t i = 0; i < bits.size(); ++i) {
-      // Two ways to add up the same floats may differ in their last bits.
+      // Two orders of adding the same floats may differ in the last bits.
       const double tolerance = std::abs(double{expected[i]}) * ulp * 1.01 + 2e-6;
       ASSERT_NEAR(ValueOf(bits[i], type_), expected[i], tolerance) << "at " << i;
     }
@@ -69,8 +69,9 @@ class Typed {
   Floats floats_;
 };
 
-// What both must agree in, because nothing of it is rounded. terms: of matrix products' sums; a GPU
-// has other units for halves, which add in another order and cut sums off where floats are rounded.
+// Compares results that are not rounded to 16 bits. terms: number of terms in a matrix product's
+// sums; a GPU has other units for 16-bit products, which add in another order and truncate sums
+// where float units round.
 inline void ExpectSame(const Floats& a, const Floats& b, size_t terms = 0) {
   const std::vector<float>&x = a.Read(), &y = b.Read();
   ASSERT_EQ(x.size(), y.size());
@@ -90,7 +91,7 @@ class HalfOpTest : public OpTest {
       test(type);
     }
   }
-  // And for each way to write a gradient, with what the gradient held before.
+  // The same for each type and each way to write a gradient, with the gradient's previous contents.
   template <typename Test>
   void ForWrites(const Test& test) {
     ForTypes([&](ElementType type) {

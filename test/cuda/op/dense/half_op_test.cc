@@ -106,7 +106,7 @@ TEST_P(HalfArithmeticTest, DropoutKeepsTheSameElements) {
 
 TEST_P(HalfArithmeticTest, ColumnsAndSums) {
   ForWrites([&](ElementType type, Write write, float before) {
-    // Where no wide load fits, and where one does if n is a multiple of 8.
+    // Alignments that no vectorized load fits, and one that fits if n is a multiple of 8.
     for (const size_t aligned : {1, 8}) {
       const size_t from = n() + 3 * aligned, to = n() + 5 * aligned;
       const Typed x = RandomOf(type, b() * from + aligned);

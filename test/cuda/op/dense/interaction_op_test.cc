@@ -17,7 +17,7 @@ class InteractionOpTest : public OpTest {
   size_t count() const { return b() * k() * n(); }
 };
 
-// b samples, k slots, n floats a vector.
+// b samples, k slots, n floats per vector.
 TEST_P(InteractionOpTest, DotInteractionIsTheLowerTriangle) {
   const size_t columns = DotInteractionColumns(k(), n());
   ASSERT_EQ(columns, n() + k() * (k() + 1) / 2 + 1);
@@ -55,7 +55,7 @@ TEST_P(InteractionOpTest, DotInteractionIsTheLowerTriangle) {
   }
 }
 
-// b samples of n floats; k of 0 to 33 gives 1 to 6 crosses.
+// b samples of n floats; k from 0 to 33 gives 1 to 6 crosses.
 TEST_P(InteractionOpTest, MultiCrossIsTheRecursion) {
   const size_t layers = 1 + k() % 6;
   const Doubles x = Random(b() * n()), dy = Random(b() * n());
@@ -94,7 +94,7 @@ TEST_P(InteractionOpTest, ProductMultipliesEveryFactor) {
   const size_t factors = 1 + k() % 4, size = b() * n();
   std::vector<Doubles> x;
   for (size_t f = 0; f < factors; ++f) x.push_back(Random(size));
-  if (size > 0) x[0][0] = 0;  // a factor of zero has a gradient of its own
+  if (size > 0) x[0][0] = 0;  // the gradient of a zero factor is not zero
   const Doubles dy = Random(size);
   const auto forward = [&](const std::vector<Doubles>& x_) {
     Doubles y(size, 1.0);
@@ -124,7 +124,7 @@ TEST_P(InteractionOpTest, ProductMultipliesEveryFactor) {
   }
 }
 
-TEST_P(InteractionOpTest, EluBendsBelowZero) {
+TEST_P(InteractionOpTest, EluIsExponentialBelowZero) {
   const double alpha = 0.75;
   const Doubles x = Random(count(), -6, 3), dy = Random(count());
   const auto forward = [&](const Doubles& v) {
@@ -143,7 +143,7 @@ TEST_P(InteractionOpTest, EluBendsBelowZero) {
   }
 }
 
-TEST_P(InteractionOpTest, TwoClassLossIsTheSoftmaxs) {
+TEST_P(InteractionOpTest, TwoClassLossIsSoftmaxCrossEntropy) {
   const Doubles logits = Random(2 * count(), -6, 6), labels = Random(count(), 0, 1);
   const auto probability = [](const Doubles& x, size_t i, size_t of) {
     return std::exp(x[2 * i + of]) / (std::exp(x[2 * i]) + std::exp(x[2 * i + 1]));
@@ -168,7 +168,7 @@ TEST_P(InteractionOpTest, TwoClassLossIsTheSoftmaxs) {
   ExpectNear(expected, p, 1e-6);
 }
 
-TEST_P(InteractionOpTest, MultiLabelLossWeighsLabelsAndLeavesMaskedOnesOut) {
+TEST_P(InteractionOpTest, MultiLabelLossWeightsLabelsAndSkipsMaskedOnes) {
   const size_t labels_num = std::max<size_t>(1, n()), size = b() * labels_num;
   const Doubles logits = Random(size, -6, 6), weight = Random(labels_num, 0.1, 2);
   Doubles labels(size);
@@ -190,7 +190,7 @@ TEST_P(InteractionOpTest, MultiLabelLossWeighsLabelsAndLeavesMaskedOnesOut) {
   ExpectGradient(loss, logits, dlogits, 1e-7);
 }
 
-TEST(LabelLoss, ShowsALogitThatIsNotFinite) {
+TEST(LabelLoss, IsNotFiniteForNonFiniteLogits) {
   Stream stream;
   std::vector<float> scratch(LabelLossScratchFloats(1));
   const float one = 1;

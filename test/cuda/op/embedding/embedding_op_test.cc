@@ -13,7 +13,7 @@ namespace {
 constexpr double kTolerance = 1e-5;
 using Rows = Array<uint32_t>;
 
-// A batch of b samples with k slots of 0 to 4 rows each, few distinct rows so that many repeat.
+// A batch of b samples with k slots of 0 to 4 rows each; few distinct rows, so that many repeat.
 struct SparseCase {
   std::vector<uint32_t> rows, offsets;
   std::vector<uint32_t> segment_rows, segment_offsets, segment_outputs;
@@ -24,7 +24,7 @@ class EmbeddingOpTest : public OpTest {
   static constexpr size_t kTableRows = 40;
   size_t outputs() const { return b() * k(); }
   size_t dim() const { return n(); }
-  // Other fields of a value lie beside the weights: before_ floats, and twice as many behind.
+  // Values have other fields around the weights: before_ floats in front and twice as many after.
   size_t stride() const { return n() + 3 * before_; }
 
   SparseCase RandomBatch() {
@@ -62,7 +62,8 @@ class EmbeddingOpTest : public OpTest {
     return out;
   }
 
-  // Runs body where no wide load fits, and where one does if dim is a multiple of 4.
+  // Runs body with an alignment that no vectorized load fits, and with one that fits if dim is a
+  // multiple of 4.
   void ForAlignments(const std::function<void()>& body) {
     for (const size_t floats : {1, 4}) {
       before_ = floats;
@@ -97,8 +98,8 @@ TEST_P(EmbeddingOpTest, PoolsRowsIntoAWiderMatrix) {
   });
 }
 
-// Sums are of floats: what is pooled is rounded once, and the sums of gradients are not at all.
-TEST_P(EmbeddingOpTest, PoolsIntoHalves) {
+// Sums are floats: pooled vectors are rounded once, and sums of gradients are not rounded.
+TEST_P(EmbeddingOpTest, PoolsInto16BitTypes) {
   const SparseCase batch = RandomBatch();
   ForAlignments([&] {
     const Doubles table = Random(kTableRows * stride());
@@ -151,7 +152,7 @@ TEST_P(EmbeddingOpTest, BackwardIsTheDerivativeOfEachDistinctRow) {
       EmbeddingPoolBackward(strided.data(), wide, Rows(batch.offsets).data(), pool,
                             Rows(batch.segment_offsets).data(), Rows(batch.segment_outputs).data(),
                             grads.data(), distinct, k(), dim(), stream());
-      // The weights of the distinct rows alone, put back into the table for the loss.
+      // The weights of the distinct rows alone; the loss puts them back into the table.
       Doubles weights;
       for (const uint32_t row : batch.segment_rows) {
         const auto first = table.begin() + static_cast<ptrdiff_t>(row * stride() + before_);
@@ -202,7 +203,7 @@ void StepInDouble(const RuleParams& rule, double step, double g, double* w, doub
   }
 }
 
-TEST_P(EmbeddingOpTest, UpdateStepsTheRowsOfTheBatchAndNoOther) {
+TEST_P(EmbeddingOpTest, UpdateChangesTheRowsOfTheBatchOnly) {
   const std::vector<uint32_t> rows = DistinctRows(b());
   for (const RuleKind kind :
        {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kMomentum}) {

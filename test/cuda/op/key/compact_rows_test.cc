@@ -7,14 +7,14 @@
 namespace cistern::op {
 namespace {
 
-// b: rows of a batch. n: how many rows there are at all.
+// b: rows per batch. n: number of possible rows.
 class CompactRowsTest : public OpTest {};
 
 constexpr uint32_t kSentinel = 0xABCDEF01;
 
-TEST_P(CompactRowsTest, BecomePlacesAmongTheDistinct) {
+TEST_P(CompactRowsTest, AreReplacedByIndicesOfDistinctRows) {
   std::vector<Row> rows(b());
-  // The highest row, and the one above which there is none.
+  // Random rows, including the highest, n - 1.
   for (Row& row : rows) row = static_cast<Row>(n() - 1 - RandomIndex(n()));
   if (!rows.empty()) rows.back() = static_cast<Row>(n() - 1);
   const std::set<Row> expected(rows.begin(), rows.end());
@@ -37,7 +37,7 @@ TEST_P(CompactRowsTest, BecomePlacesAmongTheDistinct) {
   }
 }
 
-TEST(CompactRowsOnGpu, AreCountedInAnInt) {
+TEST(CompactRowsOnGpu, RejectCountsThatOverflowAnInt) {
   absl::StatusOr<Stream> stream = Stream::OnGpu(0);
   if (!stream.ok()) GTEST_SKIP() << stream.status();
   CompactRowsScratchBytes(1000, *stream);

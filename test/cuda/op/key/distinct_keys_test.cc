@@ -8,7 +8,7 @@
 namespace cistern::op {
 namespace {
 
-// b: keys of a batch. k: keys that are held. n: how many keys there are at all.
+// b: keys per batch. k: held keys. n: number of possible keys.
 class DistinctKeysTest : public OpTest {
  protected:
   std::vector<Key> RandomKeys(size_t count) {
@@ -17,7 +17,7 @@ class DistinctKeysTest : public OpTest {
     return keys;
   }
 
-  // The op's result on the test's device, and what it must leave alone.
+  // Runs the op on the test's device and checks that it writes nothing past its outputs.
   std::vector<uint64_t> Add(const std::vector<Key>& keys, const std::vector<uint64_t>& held,
                             bool names_added = true) {
     Array<Key> there(keys);
@@ -53,7 +53,7 @@ std::vector<uint64_t> Ordered(const std::set<uint64_t>& mixed) {
   return {mixed.begin(), mixed.end()};
 }
 
-TEST_P(DistinctKeysTest, AreTheUnionOfWhatIsHeldAndABatch) {
+TEST_P(DistinctKeysTest, AreTheUnionOfHeldKeysAndTheBatch) {
   std::set<uint64_t> held;
   for (const Key key : RandomKeys(k())) held.insert(MixKey(key));
   const std::vector<Key> keys = RandomKeys(b());
@@ -63,7 +63,7 @@ TEST_P(DistinctKeysTest, AreTheUnionOfWhatIsHeldAndABatch) {
   EXPECT_EQ(Add(keys, Ordered(held), /*names_added=*/false), Ordered(all));
 }
 
-TEST_P(DistinctKeysTest, GrowBatchAfterBatch) {
+TEST_P(DistinctKeysTest, GrowWithEveryBatch) {
   std::set<uint64_t> expected;
   std::vector<uint64_t> held;
   for (int batch = 0; batch < 3; ++batch) {
@@ -74,7 +74,7 @@ TEST_P(DistinctKeysTest, GrowBatchAfterBatch) {
   }
 }
 
-TEST_P(DistinctKeysTest, MayBeMixedToAnyValue) {
+TEST_P(DistinctKeysTest, IncludeExtremeMixedValues) {
   const uint64_t edges[] = {~uint64_t{0}, 0, uint64_t{1} << 63, ~uint64_t{0} - 1, 1};
   std::vector<Key> keys = {0, 1, ~Key{0}, kReservedKey32, kReservedKey64};
   for (const uint64_t mixed : edges) keys.push_back(UnmixKey(mixed));
@@ -84,7 +84,7 @@ TEST_P(DistinctKeysTest, MayBeMixedToAnyValue) {
   EXPECT_EQ(Add(keys, held), Ordered(expected));
 }
 
-TEST(DistinctKeysOnGpu, AreCountedInAnInt) {
+TEST(DistinctKeysOnGpu, RejectCountsThatOverflowAnInt) {
   absl::StatusOr<Stream> stream = Stream::OnGpu(0);
   if (!stream.ok()) GTEST_SKIP() << stream.status();
   AddDistinctKeysScratchBytes(1000, 1000, *stream);

@@ -8,11 +8,11 @@
 namespace cistern::op {
 namespace {
 
-// b: keys of the index. k: how many of them share one prefix, that of the top bits all ones.
-// n: keys that are looked up.
+// b: keys in the index. k: how many of them share one prefix, the one with all bits set.
+// n: keys to look up.
 class KeyIndexTest : public OpTest {
  protected:
-  // b() mixed keys, the lowest and the highest among them.
+  // b() mixed keys, including the lowest and the highest possible one.
   std::vector<uint64_t> MixedKeys() {
     std::vector<uint64_t> mixed;
     for (size_t i = 0; i < b(); ++i) {
@@ -48,7 +48,7 @@ class KeyIndexTest : public OpTest {
   static constexpr uint32_t kSentinel = 0xABCDEF01;
 };
 
-TEST_P(KeyIndexTest, HasTheFirstPlaceOfEachPrefix) {
+TEST_P(KeyIndexTest, HoldsTheFirstIndexOfEachPrefix) {
   const std::vector<uint64_t> mixed = MixedKeys();
   const std::vector<uint32_t> index = Build(Array<uint64_t>(mixed)).Read();
   const size_t prefixes = index.size() - 1;
@@ -68,7 +68,7 @@ TEST_P(KeyIndexTest, FindsTheRowOfEveryKey) {
   std::vector<Key> keys;
   std::vector<Row> expected;
   for (size_t i = 0; i < n() && !mixed.empty(); ++i) {
-    // Each once, then any.
+    // Each key once, then random ones.
     const size_t place = i < mixed.size() ? mixed.size() - 1 - i : RandomIndex(mixed.size());
     keys.push_back(UnmixKey(mixed[place]));
     expected.push_back(static_cast<Row>(place));
@@ -76,11 +76,11 @@ TEST_P(KeyIndexTest, FindsTheRowOfEveryKey) {
   EXPECT_EQ(Find(keys, Array<uint64_t>(mixed)), expected);
 }
 
-TEST_P(KeyIndexTest, HasNoRowForAKeyThatIsAbsent) {
+TEST_P(KeyIndexTest, ReturnsNoRowForAbsentKeys) {
   const std::vector<uint64_t> mixed = MixedKeys();
   std::vector<Key> keys;
   for (size_t i = 0; i < n(); ++i) {
-    // Beside keys that are there, at both ends, and anywhere.
+    // Absent keys next to present ones, at both ends, and random ones.
     uint64_t absent = MixKey(~RandomIndex(size_t{1} << 40));
     if (i < mixed.size()) absent = mixed[i] + (i % 2 == 0 ? 1 : ~uint64_t{0});
     if (std::binary_search(mixed.begin(), mixed.end(), absent)) continue;

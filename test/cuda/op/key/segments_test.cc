@@ -7,7 +7,7 @@
 namespace cistern::op {
 namespace {
 
-// b: outputs. k: each has fewer occurrences than 2 k, k on average. n: rows.
+// b: outputs. k: mean number of occurrences per output; each has fewer than 2 k. n: rows.
 class SegmentsTest : public OpTest {
  protected:
   void SetUp() override {
@@ -16,7 +16,7 @@ class SegmentsTest : public OpTest {
     for (size_t output = 0; output < b(); ++output) {
       const size_t count = k() == 1 ? 1 : (k() == 0 ? 0 : RandomIndex(2 * k()));
       for (size_t i = 0; i < count; ++i) {
-        // With as many rows as occurrences or more: each another, in the reverse order.
+        // With at least as many rows as occurrences: all rows differ, in descending order.
         const size_t at = rows_.size();
         rows_.push_back(static_cast<Row>(n() >= b() * 2 * k() ? n() - 1 - at : RandomIndex(n())));
         expected_[rows_.back()].push_back(static_cast<uint32_t>(output));
@@ -27,12 +27,12 @@ class SegmentsTest : public OpTest {
 
   std::vector<uint32_t> offsets_;
   std::vector<Row> rows_;
-  std::map<Row, std::vector<uint32_t>> expected_;  // outputs of each row, in their order
+  std::map<Row, std::vector<uint32_t>> expected_;  // outputs of each row, in order
 };
 
 constexpr uint32_t kSentinel = 0xABCDEF01;
 
-TEST_P(SegmentsTest, HaveTheOutputsOfEachRowInTheirOrder) {
+TEST_P(SegmentsTest, ListTheOutputsOfEachRowInOrder) {
   const size_t count = rows_.size();
   const Array<uint32_t> offsets(offsets_);
   const Array<Row> rows(rows_);

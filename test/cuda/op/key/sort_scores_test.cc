@@ -9,7 +9,7 @@ namespace {
 
 class SortScoresTest : public OpTest {};
 
-TEST_P(SortScoresTest, AscendingWithTiesAndEnds) {
+TEST_P(SortScoresTest, SortsAscendingWithTiesAndExtremes) {
   for (const size_t count : {b() * k() * n(), b() + 1, size_t{1}, size_t{0}}) {
     const Doubles drawn = Random(count, 0, 1);
     std::vector<float> expected(drawn.begin(), drawn.end());

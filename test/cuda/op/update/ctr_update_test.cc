@@ -1,4 +1,4 @@
-// The ops on the rows of a ctr table, against the rules of PSLib's CtrAccessor in double.
+// The ops on the rows of a ctr table, compared with the rules of PSLib's CtrAccessor in double.
 #include "cuda/op/update/ctr_update.h"
 
 #include <map>
@@ -12,7 +12,7 @@ constexpr double kTolerance = 2e-5;
 constexpr uint32_t kToday = 100;
 using Rows = Array<uint32_t>;
 
-// b: samples, k: slots of 0 to 4 rows each, n: dim. Few rows, so that some occur very often.
+// b: samples, k: slots with 0 to 4 rows each, n: dim. Few rows, so that some occur very often.
 class CtrUpdateTest : public OpTest {
  protected:
   static constexpr size_t kTableRows = 12;
@@ -33,12 +33,12 @@ class CtrUpdateTest : public OpTest {
     }
     for (size_t i = 0; i < b(); ++i) {
       labels_.push_back(RandomIndex(3) == 0 ? 1 : 0);
-      labels_.push_back(1);  // of another task: not looked at
+      labels_.push_back(1);  // another task's label, not read
     }
     for (Key r = 0; r < kTableRows; ++r) keys_.push_back(1000 + 7 * r);
   }
 
-  // Places as in ValueLayout, and one cell between two values.
+  // Field offsets as in ValueLayout, with one float of padding between two values.
   CtrRule Rule(RuleKind kind) const {
     const auto dim = static_cast<uint32_t>(n());
     CtrRule rule;
@@ -62,7 +62,7 @@ class CtrUpdateTest : public OpTest {
   static size_t Stride(const CtrRule& rule) { return rule.embedx_w + rule.dim + 1; }
   size_t distinct() const { return rows_.size(); }
 
-  // Values with whole shows and clicks, seen some days ago.
+  // Values with integral shows and clicks, last seen some days ago.
   std::vector<float> RandomValues(const CtrRule& rule) {
     std::vector<float> values;
     for (const double x : Random(kTableRows * Stride(rule), 0.1, 1)) {
@@ -104,7 +104,7 @@ void StepInDouble(const RuleParams& rule, double step, size_t n, const double* g
   if (rule.kind == RuleKind::kAdagradShared && n > 0) s[0] += squares / static_cast<double>(n);
 }
 
-TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsAndToNoOther) {
+TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
   for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdagradShared, RuleKind::kAdam}) {
     CtrRule rule = Rule(kind);
     rule.day_id_decay = kind == RuleKind::kSgd;
@@ -185,7 +185,7 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsAndToNoOther) {
   }
 }
 
-TEST_P(CtrUpdateTest, AnEmbedxThatDoesNotExistTakesNoGradient) {
+TEST_P(CtrUpdateTest, DropsTheGradientOfAnAbsentEmbedx) {
   const size_t width = n() + 1;
   const Doubles grads = Random(distinct() * width);
   std::vector<uint8_t> full(kTableRows);
@@ -200,7 +200,7 @@ TEST_P(CtrUpdateTest, AnEmbedxThatDoesNotExistTakesNoGradient) {
   ExpectNear(expected, actual, 0);
 }
 
-TEST_P(CtrUpdateTest, L2IsOfBothParts) {
+TEST_P(CtrUpdateTest, L2CoversEmbedWAndEmbedx) {
   const CtrRule rule = Rule(RuleKind::kAdam);
   const size_t width = n() + 1, stride = Stride(rule);
   const std::vector<float> values = RandomValues(rule);

@@ -5,7 +5,7 @@
 namespace cistern::op {
 namespace {
 
-// b: rows, half of which take part. n: dim.
+// b: rows, half of which are updated. n: dim.
 class DeferredUpdatesTest : public OpTest {};
 
 constexpr uint64_t kStep = 300;
@@ -17,7 +17,7 @@ RuleParams GlobalRule(RuleKind kind) {
   return rule;
 }
 
-// Steps without a gradient, one after another, in double.
+// One step without a gradient, in double.
 void StepInDouble(const RuleParams& rule, double step_size, double* w, double* s) {
   const double beta1 = rule.beta1, beta2 = rule.beta2, epsilon = rule.epsilon;
   s[0] *= beta1;
@@ -31,7 +31,7 @@ void StepInDouble(const RuleParams& rule, double step_size, double* w, double* s
   }
 }
 
-TEST_P(DeferredUpdatesTest, MovesTheRowsByTheStepsThatTheyMissed) {
+TEST_P(DeferredUpdatesTest, AppliesTheStepsThatWereDeferred) {
   for (const RuleKind kind : {RuleKind::kAdam, RuleKind::kMomentum, RuleKind::kNesterov}) {
     const RuleParams rule = GlobalRule(kind);
     const size_t fields = RuleStateFloats(kind, 1);
@@ -67,7 +67,7 @@ TEST_P(DeferredUpdatesTest, MovesTheRowsByTheStepsThatTheyMissed) {
   }
 }
 
-TEST_P(DeferredUpdatesTest, TakesAllRowsWhereNoneAreNamed) {
+TEST_P(DeferredUpdatesTest, NullRowsSelectAllRows) {
   const RuleParams rule = GlobalRule(RuleKind::kMomentum);
   const size_t wide = 2 * n() + 1;
   Doubles table(b() * wide, 1);

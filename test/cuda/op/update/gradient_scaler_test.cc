@@ -11,7 +11,7 @@ namespace {
 
 class GradientScalerTest : public OpTest {
  protected:
-  // The scaler after UpdateGradientScaler of these sums, where it was `before`.
+  // Runs UpdateGradientScaler on these sums, starting from the state `before`.
   GradientScaler Updated(const Doubles& sums, const StepRule& rule,
                          const GradientScaler& before = {}) {
     Array<GradientScaler> scaler(1, before);
@@ -40,7 +40,7 @@ TEST_P(GradientScalerTest, ClipsAsTorchDoes) {
   EXPECT_EQ(Updated({0, 0, 1}, rule).factor, 1);
 }
 
-TEST_P(GradientScalerTest, ClosesOnWhatIsNotFinite) {
+TEST_P(GradientScalerTest, SkipsUpdatesOnNonFiniteSums) {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double bad : {infinity, -infinity, std::nan("")}) {
     for (size_t i = 0; i < 5; ++i) {
@@ -53,8 +53,8 @@ TEST_P(GradientScalerTest, ClosesOnWhatIsNotFinite) {
   }
 }
 
-// Its square would be infinite in the state of an optimizer, unless it is clipped.
-TEST_P(GradientScalerTest, ClosesOnANormThatIsTooLargeToBeSquared) {
+// The squared norm would overflow in the optimizer state, unless gradients are clipped.
+TEST_P(GradientScalerTest, SkipsUpdatesIfTheSquaredNormOverflows) {
   StepRule rule;
   EXPECT_EQ(Updated({1, 1, 1e38}, rule).updates_allowed, 1u);
   EXPECT_EQ(Updated({1, 1, 1e39}, rule).updates_allowed, 0u);
@@ -62,7 +62,7 @@ TEST_P(GradientScalerTest, ClosesOnANormThatIsTooLargeToBeSquared) {
   EXPECT_EQ(Updated({1, 1, 1e39}, rule).updates_allowed, 1u);
 }
 
-TEST_P(GradientScalerTest, NormAndFactorAreOfUnscaledGradients) {
+TEST_P(GradientScalerTest, NormAndFactorAreUnscaled) {
   GradientScaler before;
   before.loss_scale = 1024;
   StepRule rule;
@@ -77,7 +77,7 @@ TEST_P(GradientScalerTest, NormAndFactorAreOfUnscaledGradients) {
             static_cast<float>(2 / (5 + 1e-6)) / 1024);
 }
 
-TEST_P(GradientScalerTest, ADynamicScaleHalvesOnOverflowAndDoublesAfterGoodSteps) {
+TEST_P(GradientScalerTest, DynamicScaleHalvesOnOverflowAndDoublesAfterGoodSteps) {
   const double infinity = std::numeric_limits<double>::infinity();
   StepRule rule;
   rule.scaling = LossScaling::kDynamic;
@@ -89,7 +89,7 @@ TEST_P(GradientScalerTest, ADynamicScaleHalvesOnOverflowAndDoublesAfterGoodSteps
   EXPECT_EQ(scaler.overflowed, 1u);
   EXPECT_EQ(scaler.loss_scale, kFirstLossScale / 2);
   EXPECT_EQ(scaler.good_steps, 0u);
-  // The scaler opens again although it stays closed after a failure.
+  // After an overflow updates are allowed again, even though stays_closed is set.
   scaler = Updated({1, 0, 1}, rule, scaler);
   EXPECT_EQ(scaler.updates_allowed, 1u);
   EXPECT_EQ(scaler.overflowed, 0u);
@@ -97,14 +97,14 @@ TEST_P(GradientScalerTest, ADynamicScaleHalvesOnOverflowAndDoublesAfterGoodSteps
   scaler.good_steps = kStepsToDoubleScale - 1;
   scaler = Updated({1, 0, 1}, rule, scaler);
   EXPECT_EQ(scaler.loss_scale, kFirstLossScale);
-  EXPECT_EQ(scaler.factor, 2 / kFirstLossScale);  // of the step that was, not of the next
+  EXPECT_EQ(scaler.factor, 2 / kFirstLossScale);  // of this step, not of the next
   EXPECT_EQ(scaler.good_steps, 0u);
   scaler.loss_scale = kLargestLossScale;
   scaler.good_steps = kStepsToDoubleScale - 1;
   EXPECT_EQ(Updated({1, 0, 1}, rule, scaler).loss_scale, kLargestLossScale);
 }
 
-TEST_P(GradientScalerTest, WhatNoScaleCausedIsNotForgiven) {
+TEST_P(GradientScalerTest, FailuresNotCausedByTheScaleArePermanent) {
   const double infinity = std::numeric_limits<double>::infinity();
   StepRule rule;
   rule.scaling = LossScaling::kDynamic;
@@ -121,11 +121,11 @@ TEST_P(GradientScalerTest, WhatNoScaleCausedIsNotForgiven) {
   EXPECT_EQ(scaler.updates_allowed, 0u);
   EXPECT_EQ(scaler.overflowed, 0u);
   EXPECT_EQ(Updated({1, 0, 1}, rule, scaler).updates_allowed, 0u);
-  // Without scaling nothing is.
+  // Without loss scaling nothing counts as an overflow.
   EXPECT_EQ(Updated({1, 0, infinity}, StepRule()).overflowed, 0u);
 }
 
-TEST_P(GradientScalerTest, AConstantScaleStaysAndOnlySkips) {
+TEST_P(GradientScalerTest, ConstantScaleStaysAndAnOverflowSkipsOneStep) {
   StepRule rule;
   rule.scaling = LossScaling::kConstant;
   GradientScaler scaler;
@@ -136,7 +136,7 @@ TEST_P(GradientScalerTest, AConstantScaleStaysAndOnlySkips) {
   EXPECT_EQ(Updated({1, 0, 1}, rule, scaler).updates_allowed, 1u);
 }
 
-TEST_P(GradientScalerTest, StaysClosedWhereItIsToldTo) {
+TEST_P(GradientScalerTest, UpdatesStaySkippedIfStaysClosedIsSet) {
   GradientScaler closed;
   closed.updates_allowed = 0;
   StepRule rule;
@@ -145,7 +145,7 @@ TEST_P(GradientScalerTest, StaysClosedWhereItIsToldTo) {
   EXPECT_EQ(Updated({1, 1, 1}, rule, closed).updates_allowed, 1u);
 }
 
-TEST_P(GradientScalerTest, CopiesOrNot) {
+TEST_P(GradientScalerTest, CopiesOnlyIfUpdatesAreAllowed) {
   const Doubles x = Random(b() * n());
   const GradientScaler open;
   GradientScaler closed;
@@ -159,9 +159,9 @@ TEST_P(GradientScalerTest, CopiesOrNot) {
   ExpectNear(Doubles(x.size(), kUnset), not_copied, 0);
 }
 
-// Through a scaler that is closed no update passes; through an open one as without a scaler, of
-// gradients that its factor is on.
-TEST_P(GradientScalerTest, LetsUpdatesThroughOrNot) {
+// If updates are skipped, nothing changes. If they are allowed, the result is that of gradients
+// multiplied by the factor, without a scaler.
+TEST_P(GradientScalerTest, AppliesOrSkipsUpdates) {
   for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdam, RuleKind::kAdagradShared}) {
     RuleParams rule;
     rule.kind = kind;

@@ -1,4 +1,4 @@
-// A disk that fails while a data set is written: an error that says so, and never half a data set.
+// A disk failure while a data set is written gives a clear error and never an incomplete data set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// A data set is written some hundred times, and each of its files synced: in memory, where that can
-// be, so that no disk is waited for.
+// The tests write a data set several hundred times and sync each of its files. Uses a file system
+// in memory if possible, to avoid waiting for a disk.
 const char* FastFolder() {
   if (fs::is_directory("/dev/shm")) setenv("TEST_TMPDIR", "/dev/shm", /*overwrite=*/1);
   return "out";
@@ -30,7 +30,8 @@ const char* FastFolder() {
 
 class FullDisk : public testing::Test {
  protected:
-  // Fails every call of `write` once, in each way, or one in `stride`. write: of the folder out_.
+  // Fails every `stride`-th file system call of `write` once, with each fault. write: writes the
+  // folder out_.
   void FailEveryCall(const std::function<absl::Status(FileSystem&)>& write, uint64_t stride = 1) {
     ASSERT_EQ(write(faults_), absl::OkStatus());
     const std::vector<std::string> whole = Names();
@@ -47,7 +48,7 @@ class FullDisk : public testing::Test {
           break;
         }
         SCOPED_TRACE(hits[0]);
-        // Only what comes after the last rename may fail and leave a data set, a whole one then.
+        // Only a failure after the last rename may leave a data set, and then a complete one.
         if (fs::exists(out_)) {
           ASSERT_EQ(Names(), whole) << status;
         }
@@ -65,13 +66,13 @@ class FullDisk : public testing::Test {
       EXPECT_GT(failed, 5u);
       faults_.FailNothing();
     }
-    // Nothing lies about.
+    // No temporary files are left.
     for (const auto& entry : fs::directory_iterator(fs::path(out_).parent_path())) {
       EXPECT_EQ(entry.path().string().find("out."), std::string::npos) << entry.path();
     }
   }
 
-  // Of all files of the data set.
+  // Paths of all files of the data set.
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::recursive_directory_iterator(out_)) {
@@ -97,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, FullDiskOfFormat,
 #endif
                                          ));
 
-TEST_P(FullDiskOfFormat, GeneratedDataAreWholeOrNotThere) {
+TEST_P(FullDiskOfFormat, GeneratedDataIsCompleteOrAbsent) {
   GenerateOptions options;
   options.out = out_;
   options.data.format = GetParam();
@@ -113,7 +114,7 @@ TEST_P(FullDiskOfFormat, GeneratedDataAreWholeOrNotThere) {
   });
 }
 
-TEST_F(FullDisk, ConvertedDataAreWholeOrNotThere) {
+TEST_F(FullDisk, ConvertedDataIsCompleteOrAbsent) {
   ConvertOptions options;
   options.out = out_;
   options.input = {scratch_.Write("in.csv", "label,a\n1,x\n0,y\n1,x\n")};
@@ -127,7 +128,7 @@ TEST_F(FullDisk, ConvertedDataAreWholeOrNotThere) {
   });
 }
 
-TEST_F(FullDisk, SyntheticDataAreWholeOrNotThere) {
+TEST_F(FullDisk, SyntheticDataIsCompleteOrAbsent) {
   SyntheticOptions options;
   options.out = out_;
   options.train_samples = options.test_samples = 20;
@@ -137,7 +138,7 @@ TEST_F(FullDisk, SyntheticDataAreWholeOrNotThere) {
   });
 }
 
-TEST_F(FullDisk, CriteosDataAreWholeOrNotThere) {
+TEST_F(FullDisk, CriteoDataIsCompleteOrAbsent) {
   CriteoOptions options = ThreeDays(scratch_);
   options.threads = 1;
   FailEveryCall(
@@ -148,8 +149,8 @@ TEST_F(FullDisk, CriteosDataAreWholeOrNotThere) {
       /*stride=*/13);
 }
 
-// A file by itself, in place of an older one that stays until the new one is whole.
-TEST_F(FullDisk, AKeysetIsTheOldOneOrTheNewOne) {
+// A single file replaces an older one, which stays until the new one is complete.
+TEST_F(FullDisk, AKeysetIsEitherTheOldOrTheNewOne) {
   GenerateOptions data;
   data.out = scratch_.Path("data");
   data.data.format = DataFormat::kNorm;

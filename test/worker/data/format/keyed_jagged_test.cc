@@ -1,4 +1,4 @@
-// The layout and the multi-hot transform of spec/002, with the example that stands there.
+// The layout and the multi-hot transform of spec/002, with the example given there.
 #include "worker/data/format/keyed_jagged.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Two samples of four features of one value each, as a reader makes them.
+// Two samples with one value per feature, as a reader produces them.
 SampleBlock TwoSamples(const std::vector<Key>& first, const std::vector<Key>& second) {
   SampleBlock block;
   block.Reset(1);
@@ -31,7 +31,7 @@ MultiHot ExampleTransform(MultiHotOptions options = {8, 3, MultiHotDistribution:
   return *MultiHot::Create(options, {6, 7, 5, 9});
 }
 
-TEST(KeyedJagged, LiesFeatureByFeature) {
+TEST(KeyedJagged, StoresValuesFeatureByFeature) {
   const KeyedJagged batch = MakeKeyedJagged(TwoSamples({1, 2, 3, 4}, {5, 6, 0, 8}));
   EXPECT_THAT(batch.keys, ElementsAre("cat_0", "cat_1", "cat_2", "cat_3"));
   EXPECT_EQ(batch.stride, 2u);
@@ -47,7 +47,7 @@ TEST(KeyedJagged, LiesFeatureByFeature) {
   EXPECT_THAT(dict.at("cat_3").offsets, ElementsAre(0, 1, 2));
 }
 
-TEST(KeyedJagged, SlotsOfSeveralKeysAndNoneAndInputsKeepTheirOrder) {
+TEST(KeyedJagged, KeepsTheOrderOfInputsAndOfSlotsWithAnyNumberOfKeys) {
   SampleBlock block;
   block.Reset(2);
   block.size = 2;
@@ -64,8 +64,8 @@ TEST(KeyedJagged, SlotsOfSeveralKeysAndNoneAndInputsKeepTheirOrder) {
   EXPECT_THAT(batch.ToDict().at("cat_1").offsets, ElementsAre(0, 0, 1));
 }
 
-// spec/002: B = 2, num_embeddings [6, 7, 5, 9], min_table_size 8, size 3: the fourth alone changes.
-TEST(MultiHot, TheWorkedExample) {
+// spec/002: B = 2, num_embeddings [6, 7, 5, 9], min_table_size 8, size 3: only feature 3 changes.
+TEST(MultiHot, MatchesTheWorkedExample) {
   MultiHot transform = ExampleTransform();
   const auto batch = transform.Apply(MakeKeyedJagged(TwoSamples({1, 2, 3, 4}, {5, 6, 0, 8})));
   ASSERT_TRUE(batch.ok()) << batch.status();
@@ -80,7 +80,7 @@ TEST(MultiHot, TheWorkedExample) {
   EXPECT_THAT(batch->ToDict().at("cat_3").offsets, ElementsAre(0, 3, 6));
 }
 
-TEST(MultiHot, AValueBecomesTheSameRowAlways) {
+TEST(MultiHot, AValueAlwaysBecomesTheSameRow) {
   MultiHot transform = ExampleTransform(), again = ExampleTransform();
   const auto one = *transform.Apply(MakeKeyedJagged(TwoSamples({0, 0, 0, 7}, {0, 0, 0, 7})));
   const auto other = *again.Apply(MakeKeyedJagged(TwoSamples({0, 0, 0, 1}, {0, 0, 0, 7})));
@@ -106,11 +106,11 @@ TEST(MultiHot, WeightsFollowTheirDistribution) {
     return static_cast<double>(low) / static_cast<double>(drawn);
   };
   EXPECT_NEAR(low_share(MultiHotDistribution::kUniform), 0.01, 0.006);
-  // P(Lomax < 10) = 1 - 11^-0.25 = 0.451, and what the modulus brings back.
+  // P(Lomax < 10) = 1 - 11^-0.25 = 0.451, plus the values that the modulus maps below 10.
   EXPECT_NEAR(low_share(MultiHotDistribution::kPareto), 0.455, 0.03);
 }
 
-TEST(MultiHot, FrequenciesAreCountedBeforeAndAfterAndSaved) {
+TEST(MultiHot, CountsAndSavesFrequenciesBeforeAndAfter) {
   Scratch scratch;
   MultiHot transform = ExampleTransform();
   ASSERT_TRUE(transform.Apply(MakeKeyedJagged(TwoSamples({1, 2, 3, 4}, {1, 6, 0, 4}))).ok());

@@ -12,7 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Raw samples of one label and two inputs, of 2 slots and 1, with sizes 10, 10 and 5.
+// Raw samples with one label and two inputs with 2 slots and 1 slot, of sizes 10, 10 and 5.
 KeysetOptions Options(const Scratch& scratch, const std::vector<std::vector<uint32_t>>& samples) {
   std::string bytes;
   for (const std::vector<uint32_t>& keys : samples) {
@@ -50,7 +50,7 @@ TEST(Keyset, HoldsDistinctKeysAscendingAsTheModelSeesThem) {
   EXPECT_EQ(scratch.Read("keys"), Keys<uint32_t>({22, 24}));
 }
 
-TEST(Keyset, AFileOfAnyOrderWithDuplicatesIsTaken) {
+TEST(Keyset, AcceptsAnyOrderAndDuplicates) {
   Scratch scratch;
   const KeysetOptions options = Options(scratch, {{9, 0, 4}, {1, 0, 2}});
   const std::string path = scratch.Write("keys", Keys<uint64_t>({24, 10, 22, 10, 77, 9, 1}));
@@ -62,18 +62,18 @@ TEST(Keyset, AFileOfAnyOrderWithDuplicatesIsTaken) {
   EXPECT_EQ(summary->keys, 5u);
 }
 
-TEST(Keyset, TheFirstMissingKeyIsNamedWithItsPlace) {
+TEST(Keyset, NamesTheFirstMissingKeyAndItsPlace) {
   Scratch scratch;
   const KeysetOptions options = Options(scratch, {{9, 0, 4}, {1, 0, 2}});
   const std::string path = scratch.Write("keys", Keys<uint64_t>({24, 10, 9, 1}));
   const absl::Status status = CheckKeyset(options, path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("keys misses key 22"), HasSubstr("sample 1"),
+              AllOf(HasSubstr("keys lacks key 22"), HasSubstr("sample 1"),
                     HasSubstr("data.bin has in slot 0 of input 1")));
 }
 
-TEST(Keyset, RefusesFilesThatAreNone) {
+TEST(Keyset, RefusesFilesThatAreNotKeysets) {
   Scratch scratch;
   const KeysetOptions options = Options(scratch, {{9, 0, 4}});
   const auto error = [&](const std::string& bytes) {
@@ -88,7 +88,7 @@ TEST(Keyset, RefusesFilesThatAreNone) {
             absl::StatusCode::kNotFound);
 }
 
-TEST(Keyset, KeysThatDoNotFitAreRefusedAndLeaveNoFile) {
+TEST(Keyset, RefusesKeysThatDoNotFitAndLeavesNoFile) {
   Scratch scratch;
   KeysetOptions options = Options(scratch, {{0, 0, 0}});
   options.data.slot_sizes = {uint64_t{1} << 32, 10, 5};
@@ -98,10 +98,10 @@ TEST(Keyset, KeysThatDoNotFitAreRefusedAndLeaveNoFile) {
   EXPECT_FALSE(std::filesystem::exists(scratch.Path("keys")));
 }
 
-TEST(Keyset, DataAreReadUpToTheFirstKeyThatItMisses) {
+TEST(Keyset, DataIsReadUpToTheFirstMissingKey) {
   Scratch scratch;
   DataSetOptions data = Options(scratch, {{9, 0, 4}, {1, 0, 2}, {9, 0, 4}, {1, 3, 2}}).data;
-  // Keys of the width of the data's; two files, between them all but the second slot's 3.
+  // Two files with the key width of the data. Together they hold all keys but 3 of the second slot.
   data.keysets = {scratch.Write("a", Keys<uint32_t>({9, 10, 24})),
                   scratch.Write("b", Keys<uint32_t>({22, 1}))};
   SampleBlock block;
@@ -114,7 +114,7 @@ TEST(Keyset, DataAreReadUpToTheFirstKeyThatItMisses) {
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("data.bin: record 3: slot 1 of input 0: key 13 is not in the keyset"),
-                    HasSubstr("/a, "), HasSubstr("/b: write it anew")));
+                    HasSubstr("/a, "), HasSubstr("/b: rewrite it")));
   EXPECT_EQ(block.size, 2u);
   EXPECT_EQ(block.sparse[0].keys.size(), 4u);
   data.keysets.push_back(scratch.Write("c", Keys<uint32_t>({13})));
@@ -126,10 +126,10 @@ TEST(Keyset, DataAreReadUpToTheFirstKeyThatItMisses) {
   EXPECT_EQ(OpenDataSet(data).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(Keyset, TheFirstRecordThatItMissesIsRefusedWhicheverInputItIsOf) {
+TEST(Keyset, RefusesTheFirstRecordWithAMissingKeyInAnyInput) {
   Scratch scratch;
   DataSetOptions data = Options(scratch, {{9, 0, 4}, {9, 0, 2}, {1, 0, 4}}).data;
-  // Neither the second record's 22 of input 1 nor the third one's 1 of input 0.
+  // Holds neither key 22 of input 1 in the second record nor key 1 of input 0 in the third.
   data.keysets = {scratch.Write("a", Keys<uint32_t>({9, 10, 24}))};
   const auto reader = OpenDataSet(data);
   ASSERT_TRUE(reader.ok()) << reader.status();

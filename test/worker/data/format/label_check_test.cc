@@ -1,4 +1,4 @@
-// Labels that a cross entropy does not take, where they lie.
+// Refuses labels that a cross entropy does not accept, and names their place.
 #include "worker/data/format/label_check.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Raw samples of two labels each and nothing else but a key.
+// Raw samples with two labels and one key each.
 class LabelCheck : public testing::Test {
  protected:
   DataSetOptions Data(const std::vector<std::vector<float>>& labels, LabelRule rule) {
@@ -45,7 +45,7 @@ class LabelCheck : public testing::Test {
   SampleBlock block_;
 };
 
-TEST_F(LabelCheck, NamesFileRecordAndLabelAndKeepsWhatCameBefore) {
+TEST_F(LabelCheck, NamesFileRecordAndLabelAndKeepsEarlierSamples) {
   const DataSetOptions data = Data({{0, 1}, {0.25f, 1}, {1, 2}, {0, 0}}, LabelRule::kProbability);
   for (const size_t step : {1, 3, 100}) {
     const absl::Status status = ReadAll(data, step);
@@ -60,7 +60,7 @@ TEST_F(LabelCheck, NamesFileRecordAndLabelAndKeepsWhatCameBefore) {
   EXPECT_THAT(std::string(ReadAll(data, 100, /*skip=*/1).message()), HasSubstr("record 2"));
 }
 
-TEST_F(LabelCheck, NoLabelIsOneOnlyWhereTheLossHasSuch) {
+TEST_F(LabelCheck, AMissingLabelIsAllowedOnlyIfTheLossSupportsIt) {
   const std::vector<std::vector<float>> labels = {{-1, 1}, {0, -0.6f}};
   EXPECT_TRUE(ReadAll(Data(labels, LabelRule::kProbabilityOrNone), 100).ok());
   EXPECT_EQ(block_.size, 2u);

@@ -1,4 +1,4 @@
-// Norm files: every kind read and written to the byte, everything else refused.
+// Norm files: reads and writes every kind byte by byte, and refuses everything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,8 @@ std::string Golden(bool sum, bool wide) {
   return bytes;
 }
 
-// Reads everything; `good` gets the number of samples that came before an error.
+// Reads all samples into `block`, `step` at a time; after an error, the block has the samples
+// before.
 absl::Status ReadAll(const NormOptions& options, SampleBlock* block, size_t step = 1000) {
   block->Reset(options.shape.slot_nums.size());
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenNorm(options));
@@ -55,7 +56,7 @@ absl::Status ReadAll(const NormOptions& options, SampleBlock* block, size_t step
 std::string ErrorOf(const NormOptions& options) {
   SampleBlock block;
   const absl::Status status = ReadAll(options, &block);
-  // Whatever happened, the block holds whole samples.
+  // Even after an error, the block holds complete samples.
   EXPECT_EQ(block.label.size(), block.size);
   EXPECT_EQ(block.dense.size(), 2 * block.size);
   for (size_t i = 0; i < block.sparse.size(); ++i) {
@@ -91,7 +92,7 @@ TEST_P(NormKinds, ReadsEverySample) {
   }
 }
 
-TEST_P(NormKinds, WriterMakesTheGoldenBytes) {
+TEST_P(NormKinds, WriterProducesTheGoldenBytes) {
   const std::string path = scratch_.Write("a.norm", Golden(sum(), wide()));
   SampleBlock block;
   ASSERT_TRUE(ReadAll(Options(path, sum(), wide()), &block).ok());
@@ -108,7 +109,7 @@ TEST_P(NormKinds, WriterMakesTheGoldenBytes) {
 
 TEST_P(NormKinds, RefusesEveryTruncation) {
   const std::string golden = Golden(sum(), wide());
-  size_t begin = sum() ? 69 : 64;  // of the record that the cut falls into
+  size_t begin = sum() ? 69 : 64;  // of the truncated record
   size_t record = 0;
   const std::vector<std::string> records = Records(wide());
   for (size_t size = 0; size < golden.size(); ++size) {
@@ -130,7 +131,7 @@ TEST_P(NormKinds, RefusesTrailingBytes) {
   EXPECT_THAT(ErrorOf(Options(path, sum(), wide())), HasSubstr("bytes follow the last"));
 }
 
-TEST_P(NormKinds, RefusesTheOtherCheckAndSaysWhatToSet) {
+TEST_P(NormKinds, RefusesTheOtherCheckAndNamesTheSetting) {
   const std::string path = scratch_.Write("a.norm", Golden(sum(), wide()));
   EXPECT_THAT(ErrorOf(Options(path, !sum(), wide())),
               HasSubstr(sum() ? "\"check\": \"Sum\"" : "\"check\": \"None\""));
@@ -143,10 +144,10 @@ TEST_P(NormKinds, HintsAtTheOtherKeyWidth) {
       HasSubstr(wide() ? "is solver.input_key_type I64?" : "is solver.input_key_type I32?"));
 }
 
-TEST(Norm, KeysOutsideTheSizesOfTheirSlotAreRefused) {
+TEST(Norm, RefusesKeysOutsideTheSizeOfTheirSlot) {
   const Scratch scratch;
   NormOptions options = Options(scratch.Write("a.norm", Golden(true, false)), true, false);
-  options.slot_starts = {{7, 10, 12}};  // the second input takes any key
+  options.slot_starts = {{7, 10, 12}};  // the second input accepts any key
   EXPECT_EQ(ErrorOf(options), "");
   options.slot_starts = {{7, 9, 12}, {}};
   EXPECT_THAT(ErrorOf(options), HasSubstr("record 2: slot 0 of input 0: key 9 is outside [7, 9) "
@@ -167,7 +168,7 @@ TEST(NormSum, RefusesEveryFlippedBit) {
   }
 }
 
-TEST(NormSum, RefusesARecordLongerThanItsSlotsDespiteARightSum) {
+TEST(NormSum, RefusesARecordLongerThanItsSlotsDespiteACorrectSum) {
   Scratch scratch;
   const std::string bytes =
       NormRecordBytes(true, NormHeaderBytes(true, 1, 1, 2, 3)) +
@@ -176,8 +177,8 @@ TEST(NormSum, RefusesARecordLongerThanItsSlotsDespiteARightSum) {
               HasSubstr("record 0: its length is 29 bytes, but its slots take 28"));
 }
 
-// Any bytes are either read or refused, and nothing else happens (run it under the sanitizers).
-TEST(Norm, TakesOrRefusesAnyBytes) {
+// Reads or refuses any bytes, without other effects (run this under the sanitizers).
+TEST(Norm, ReadsOrRefusesAnyBytes) {
   Scratch scratch;
   std::mt19937_64 random(3);
   size_t refused = 0;
@@ -195,7 +196,7 @@ TEST(Norm, TakesOrRefusesAnyBytes) {
   EXPECT_GT(refused, 2000u);
 }
 
-// One record under check None.
+// The error of a file with check None and the record `sample`.
 std::string ErrorOfSample(const std::string& sample, bool wide, int64_t records = 1) {
   Scratch scratch;
   const std::string bytes = NormHeaderBytes(false, records, 1, 2, 3) + sample;
@@ -211,18 +212,19 @@ TEST(Norm, RefusesReservedAndNegativeKeysByName) {
               HasSubstr("slot 1 of input 0: key 0 is negative: -1"));
 }
 
-TEST(Norm, RefusesMoreKeysThanTheInputMayHold) {
+TEST(Norm, RefusesMoreKeysThanTheInputAllows) {
   EXPECT_THAT(
       ErrorOfSample(NormSampleBytes(false, {0, 0, 0}, {{1, 2, 3}, {4, 5}, {}}), false),
-      HasSubstr("record 0: slot 1 of input 0 says 2 keys, but of the 4 a sample may hold in "
-                "this input 1 are left: raise sparse[0].max_feature_num_per_sample"));
+      HasSubstr(
+          "record 0: slot 1 of input 0 declares 2 keys, but only 1 of the 4 that a "
+          "sample may hold in this input are left: raise sparse[0].max_feature_num_per_sample"));
   const std::string floats = Bytes(0.f) + Bytes(0.f) + Bytes(0.f);
-  EXPECT_THAT(ErrorOfSample(floats + Bytes<int32_t>(-1), false), HasSubstr("says -1 keys"));
+  EXPECT_THAT(ErrorOfSample(floats + Bytes<int32_t>(-1), false), HasSubstr("declares -1 keys"));
   EXPECT_THAT(ErrorOfSample(floats + Bytes<int32_t>(0x7FFFFFFF) + std::string(8, '\0'), false),
-              HasSubstr("says 2147483647 keys"));
+              HasSubstr("declares 2147483647 keys"));
 }
 
-TEST(Norm, WithoutABoundAHugeCountIsRefusedBeforeMemoryIsTaken) {
+TEST(Norm, RefusesAHugeUnboundedCountBeforeAllocating) {
   Scratch scratch;
   const std::string bytes = NormHeaderBytes(false, 1, 1, 2, 3) + Bytes(0.f) + Bytes(0.f) +
                             Bytes(0.f) + Bytes<int32_t>(0x7FFFFFFF) + std::string(100, '\0');
@@ -240,7 +242,7 @@ TEST(Norm, RefusesNumbersThatAreNotFinite) {
               HasSubstr("record 0: dense feature 1 is not a finite number"));
 }
 
-TEST(Norm, RefusesAHeaderOfAnotherShapeNamingBoth) {
+TEST(Norm, RefusesAHeaderOfAnotherShapeAndNamesBothShapes) {
   Scratch scratch;
   const std::string path = scratch.Write("a.norm", NormHeaderBytes(false, 0, 1, 13, 26));
   NormOptions options = Options(path, false, false);
@@ -249,7 +251,7 @@ TEST(Norm, RefusesAHeaderOfAnotherShapeNamingBoth) {
   const std::string error(reader.status().message());
   EXPECT_THAT(error, HasSubstr("label_dim 1, dense_dim 13, slot_num 26"));
   EXPECT_THAT(error, HasSubstr("label_dim 1, dense_dim 2, slot_num 3"));
-  EXPECT_THAT(error, HasSubstr("mend dense.dense_dim, the sum of sparse[].slot_num"));
+  EXPECT_THAT(error, HasSubstr("correct dense.dense_dim, the sum of sparse[].slot_num"));
 }
 
 TEST(Norm, ReadsRecordsLargerThanItsBuffer) {
@@ -304,7 +306,7 @@ TEST(NormFileList, ReadsFilesInOrder) {
   EXPECT_THAT(block.label, ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST(NormFileList, SkipLeavesWhatComesBehind) {
+TEST(NormFileList, ReadAfterSkipReturnsTheRemainingSamples) {
   Scratch scratch;
   scratch.Write("three", Golden(false, false));  // labels 1, 0, 0
   WriteOne(scratch, "four", 4);
@@ -341,14 +343,14 @@ TEST(NormFileList, CommaJoinsListsAndFiles) {
   EXPECT_THAT(block.label, ElementsAre(2, 1, 2));
 }
 
-TEST(NormFileList, RefusesWhatDoesNotAgree) {
+TEST(NormFileList, RefusesInconsistentLists) {
   Scratch scratch;
   WriteOne(scratch, "one", 1);
   const auto error = [&](const std::string& list) {
     return ErrorOf(Options(scratch.Write("list", list), false, false));
   };
-  EXPECT_THAT(error("2\none\n"), HasSubstr("line 1 says 2 files, but 1 paths follow"));
-  EXPECT_THAT(error("0\none\n"), HasSubstr("line 1 says 0 files, but 1 paths follow"));
+  EXPECT_THAT(error("2\none\n"), HasSubstr("line 1 declares 2 files, but 1 paths follow"));
+  EXPECT_THAT(error("0\none\n"), HasSubstr("line 1 declares 0 files, but 1 paths follow"));
   EXPECT_THAT(error("2\none\nnone\n"), HasSubstr("line 3: no file 'none'"));
   EXPECT_THAT(error("2x\none\n"), HasSubstr("line 1 of a file list must be the number of files"));
   EXPECT_THAT(error("one\n"), HasSubstr("not a Norm file"));
@@ -357,7 +359,7 @@ TEST(NormFileList, RefusesWhatDoesNotAgree) {
             absl::StatusCode::kNotFound);
 }
 
-TEST(NormFileList, ABadFileOfTheListIsRefusedAtOpen) {
+TEST(NormFileList, RefusesABadFileOfTheListAtOpen) {
   Scratch scratch;
   WriteOne(scratch, "one", 1);
   scratch.Write("two", NormHeaderBytes(false, 1, 1, 2, 4));
@@ -365,7 +367,7 @@ TEST(NormFileList, ABadFileOfTheListIsRefusedAtOpen) {
   EXPECT_THAT(std::string(reader.status().message()), HasSubstr("two holds samples of"));
 }
 
-TEST(NormWriter, RefusesWhatNoReaderTakes) {
+TEST(NormWriter, RefusesSamplesThatReadersWouldRefuse) {
   Scratch scratch;
   SampleBlock block;
   block.Reset(1);

@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// Files of this process end after `bytes` while this lives.
+// Limits the size of files that this process writes to `bytes`, until destroyed.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
@@ -31,7 +31,7 @@ class FileSizeLimit {
   const sighandler_t handler_;
 };
 
-TEST(OutputFile, IsNeverADeviceOrAPipe) {
+TEST(OutputFile, RefusesADeviceOrAPipe) {
   TempFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   std::filesystem::create_symlink("/dev/null", folder / "link");
@@ -41,7 +41,7 @@ TEST(OutputFile, IsNeverADeviceOrAPipe) {
   EXPECT_TRUE(OutputFile::Check(folder / "new", {}).ok());
 }
 
-TEST(OutputFile, AppearsWholeAndOnlyAtClose) {
+TEST(OutputFile, AppearsCompleteAndOnlyAtClose) {
   TempFolder folder;
   auto file = OutputFile::Create(Disk(), folder / "out").value();
   ASSERT_EQ(file->Append("count=? rows"), absl::OkStatus());
@@ -52,7 +52,7 @@ TEST(OutputFile, AppearsWholeAndOnlyAtClose) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out.tmp"));
 }
 
-TEST(OutputFile, AfterItsFirstErrorItIsDeadAndLeavesNothing) {
+TEST(OutputFile, EveryCallAfterAnErrorReturnsItAndNoFileIsLeft) {
   TempFolder folder;
   auto file = OutputFile::Create(Disk(), folder / "out").value();
   absl::Status first;
@@ -61,7 +61,7 @@ TEST(OutputFile, AfterItsFirstErrorItIsDeadAndLeavesNothing) {
     for (int i = 0; i < 4 && first.ok(); ++i) first = file->Append(std::string(1 << 20, 'x'));
   }
   ASSERT_FALSE(first.ok());
-  // There is room now, and what is missing in the middle must not be passed over.
+  // There is space again, but the file must not continue after the missing bytes.
   EXPECT_EQ(file->Append("y"), first);
   EXPECT_EQ(file->WriteAt(0, "y"), first);
   EXPECT_EQ(file->Close(), first);

@@ -1,4 +1,4 @@
-// A build without Arrow says so.
+// A build without Arrow reports that.
 #include <gtest/gtest.h>
 
 #include "worker/data/format/parquet_reader.h"
@@ -6,7 +6,7 @@
 namespace cistern {
 namespace {
 
-TEST(Parquet, ABuildWithoutItSaysSoAndHowToGetIt) {
+TEST(Parquet, ErrorOfABuildWithoutParquetNamesTheInstallScript) {
   ParquetOptions options;
   options.source = "a.parquet";
   const absl::Status status = OpenParquet(options).status();

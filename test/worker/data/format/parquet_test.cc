@@ -1,5 +1,5 @@
-// Parquet files as pyarrow writes them (test/golden/parquet): every encoding reads to the same
-// bits, every fault is refused where it lies.
+// Parquet files from pyarrow (test/golden/parquet): all encodings read to the same bits, and every
+// error names its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,8 +102,8 @@ TEST_P(ParquetKinds, ReadsEverySampleInAnyStep) {
   }
 }
 
-// No damage makes the reader crash, hang, or hand out keys that are no keys.
-TEST_P(ParquetKinds, DamageIsAnErrorOrChangesNumbersOnly) {
+// Damaged files never make the reader crash, hang or return invalid keys.
+TEST_P(ParquetKinds, DamageIsAnErrorOrChangesOnlyNumbers) {
   const std::string bytes = Contents(Golden(std::string(GetParam()) + ".parquet"));
   Scratch scratch;
   if (std::string(GetParam()) == "metadata/part_0") {
@@ -122,7 +122,7 @@ TEST_P(ParquetKinds, DamageIsAnErrorOrChangesNumbersOnly) {
   }
 }
 
-TEST(Parquet, WithoutSizesKeysStayAsTheyAre) {
+TEST(Parquet, KeysAreNotOffsetWithoutSizes) {
   ParquetOptions options = Options(Golden("good/plain.parquet"));
   options.slot_sizes.clear();
   SampleBlock block;
@@ -131,7 +131,7 @@ TEST(Parquet, WithoutSizesKeysStayAsTheyAre) {
   EXPECT_EQ(block.sparse[1].keys[0], 6u);
 }
 
-TEST(Parquet, SkipLandsOnTheSampleOverFilesAndRowGroups) {
+TEST(Parquet, SkipCrossesFilesAndRowGroups) {
   Scratch scratch;
   const std::string list =
       scratch.Write("list", absl::StrCat("2\n", Golden("good/plain.parquet"), "\n",
@@ -150,7 +150,7 @@ TEST(Parquet, SkipLandsOnTheSampleOverFilesAndRowGroups) {
   }
 }
 
-TEST(Parquet, RefusesNullsAndBadValuesWhereTheyLie) {
+TEST(Parquet, RefusesNullsAndBadValuesAndNamesTheirPlace) {
   EXPECT_THAT(ErrorOf("null.parquet", absl::StatusCode::kDataLoss),
               AllOf(HasSubstr("null.parquet: row group 1, row 2: column 'C2': is null"),
                     HasSubstr("fill")));
@@ -179,21 +179,21 @@ TEST(Parquet, RefusesAnotherNumberOfColumns) {
                     HasSubstr("3 slots"), HasSubstr("_metadata.json")));
 }
 
-TEST(Parquet, RefusesWhatIsNoParquetFile) {
+TEST(Parquet, RefusesAFileThatIsNotParquet) {
   Scratch scratch;
   EXPECT_THAT(ErrorOf(Options(scratch.Write("a.parquet", "PAR1 and nothing else")),
                       absl::StatusCode::kDataLoss),
               HasSubstr("a.parquet is corrupt, or not a Parquet file"));
 }
 
-// plain.parquet with a page whose head asks for 1.6 GB (a find of fuzz/reader_fuzz_test).
-TEST(Parquet, APageThatAsksForMoreThanItsFileCouldNeedIsCorrupt) {
+// plain.parquet with a page whose header requests 1.6 GB (found by fuzz/reader_fuzz_test).
+TEST(Parquet, RefusesAPageThatRequestsMoreMemoryThanItsFileCouldNeed) {
   EXPECT_THAT(ErrorOf("huge_page.parquet", absl::StatusCode::kDataLoss),
-              AllOf(HasSubstr("huge_page.parquet is corrupt: one of its pages asks for"),
-                    HasSubstr("64 MiB and 1024 times the file")));
+              AllOf(HasSubstr("huge_page.parquet is corrupt: one of its pages requests"),
+                    HasSubstr("64 MiB plus 1024 times the file size")));
 }
 
-// The error of _metadata.json with `from` replaced.
+// The error of a _metadata.json in which `to` replaces `from`.
 std::string MetadataError(const std::string& from, const std::string& to,
                           absl::StatusCode code = absl::StatusCode::kDataLoss) {
   Scratch scratch;
@@ -206,26 +206,27 @@ std::string MetadataError(const std::string& from, const std::string& to,
       Options(scratch.Write("part_0.parquet", Contents(Golden("metadata/part_0.parquet")))), code);
 }
 
-TEST(Parquet, RefusesMetadataThatDisagrees) {
+TEST(Parquet, RefusesMetadataThatContradictsTheFile) {
   EXPECT_THAT(MetadataError("\"C1\", \"index\": 4", "\"C1\", \"index\": 6"),
-              AllOf(HasSubstr("_metadata.json: cats[0] says that column 6 is 'C1'"),
+              AllOf(HasSubstr("_metadata.json: cats[0] names column 6 'C1'"),
                     HasSubstr("part_0.parquet it is 'C2'")));
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 7"), HasSubstr("has 7 columns"));
   EXPECT_THAT(MetadataError("\"num_rows\": 10", "\"num_rows\": 11"),
-              HasSubstr("file_stats says that part_0.parquet has 11 rows, but it has 10"));
+              HasSubstr("file_stats lists part_0.parquet with 11 rows, but the file has 10"));
   EXPECT_THAT(MetadataError("part_0.parquet", "part_9.parquet"),
-              HasSubstr("_metadata.json: file_stats has no part_0.parquet, which lies beside it"));
+              HasSubstr("_metadata.json: file_stats does not list part_0.parquet"));
   EXPECT_THAT(MetadataError("\"labels\"", "\"lables\"", absl::StatusCode::kInvalidArgument),
               HasSubstr("labels names 0 columns, but label_dim of the model is 1"));
   EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": \"C1\""), HasSubstr("cats[0]: expected"));
   EXPECT_THAT(MetadataError("{", ""), HasSubstr("is not a JSON object"));
   EXPECT_THAT(MetadataError("[", std::string(100000, '[') + std::string(100000, ']') + ", "),
               HasSubstr("is not a JSON object"));
-  EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 1"), HasSubstr("says that column 1 is"));
+  EXPECT_THAT(MetadataError("\"index\": 4", "\"index\": 1"),
+              HasSubstr("cats[0] names column 1 'C1'"));
   EXPECT_THAT(
       MetadataError("\"col_name\": \"C2\", \"index\": 6", "\"col_name\": \"C1\", \"index\": 4"),
       AllOf(HasSubstr("_metadata.json: cats[1] names column 4 ('C1')"),
-            HasSubstr("which cats[0] names already")));
+            HasSubstr("which cats[0] already names")));
   EXPECT_THAT(MetadataError("\"col_name\": \"C2\", \"index\": 6", "\"index\": 3"),
               HasSubstr("cats[1] names column 3 ('label')"));
 }

@@ -1,4 +1,4 @@
-// Raw files: both kinds read to the bit, everything else refused.
+// Raw files: reads both kinds bit by bit, and refuses everything else.
 #include "worker/data/format/raw_reader.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr size_t kSampleBytes = 4 * (1 + 2 + 3);
 
-// One label, two dense features, two inputs of 2 slots and 1; sizes 10, 4 and 7.
+// One label, two dense features, and two inputs with 2 slots and 1 slot, of sizes 10, 4 and 7.
 RawOptions Options(const std::string& source) {
   RawOptions options;
   options.source = source;
@@ -53,7 +53,7 @@ std::string ErrorOf(const RawOptions& options, absl::StatusCode code, size_t goo
   SampleBlock block;
   const absl::Status status = ReadAll(options, &block);
   EXPECT_EQ(status.code(), code) << status;
-  // Whatever happened, the block holds whole samples: those before the bad one.
+  // The block holds exactly the samples before the bad one.
   EXPECT_EQ(block.size, good);
   EXPECT_EQ(block.label.size(), block.size);
   EXPECT_EQ(block.dense.size(), 2 * block.size);
@@ -80,7 +80,7 @@ TEST(Raw, ReadsEverySampleInAnyStep) {
   }
 }
 
-TEST(Raw, FloatsStayAsTheyAre) {
+TEST(Raw, FloatsAreNotTransformed) {
   Scratch scratch;
   RawOptions options =
       Options(scratch.Write("a.bin", Sample<float>({0.25f, -3, 1e30f}, {1, 2, 3})));
@@ -91,7 +91,7 @@ TEST(Raw, FloatsStayAsTheyAre) {
   EXPECT_THAT(block.dense, ElementsAre(-3, 1e30f));
 }
 
-TEST(Raw, WithoutSizesKeysStayAsTheyAre) {
+TEST(Raw, KeysAreNotOffsetWithoutSizes) {
   Scratch scratch;
   RawOptions options = Options(scratch.Write("a.bin", Sample<int>({0, 0, 0}, {4000000000u, 1, 0})));
   options.slot_sizes.clear();
@@ -101,7 +101,7 @@ TEST(Raw, WithoutSizesKeysStayAsTheyAre) {
   EXPECT_THAT(block.sparse[1].keys, ElementsAre(0));
 }
 
-TEST(Raw, NumSamplesBoundsWhatIsRead) {
+TEST(Raw, NumSamplesLimitsTheSamplesRead) {
   Scratch scratch;
   RawOptions options = Options(scratch.Write("a.bin", ThreeSamples()));
   options.num_samples = 2;
@@ -113,7 +113,7 @@ TEST(Raw, NumSamplesBoundsWhatIsRead) {
               AllOf(HasSubstr("num_samples is 4"), HasSubstr("a.bin"), HasSubstr("3 samples")));
 }
 
-TEST(Raw, SkipLandsOnTheSampleOverFiles) {
+TEST(Raw, SkipCrossesFiles) {
   Scratch scratch;
   scratch.Write("a.bin", ThreeSamples());
   scratch.Write("b.bin", ThreeSamples());
@@ -133,7 +133,7 @@ TEST(Raw, SkipLandsOnTheSampleOverFiles) {
   }
 }
 
-TEST(Raw, RefusesASizeThatIsNoWholeNumberOfSamples) {
+TEST(Raw, RefusesAFileSizeThatIsNotAMultipleOfTheSampleSize) {
   Scratch scratch;
   const std::string bytes = ThreeSamples();
   for (size_t size = 1; size < bytes.size(); ++size) {
@@ -183,7 +183,7 @@ TEST(Raw, RefusesFloatsThatAreNotFinite) {
   }
 }
 
-TEST(Raw, RefusesSizesThatDoNotFitTheSlots) {
+TEST(Raw, RefusesSlotSizesThatDoNotMatchTheSlots) {
   Scratch scratch;
   RawOptions options = Options(scratch.Write("a.bin", ThreeSamples()));
   options.slot_sizes = {10, 4};
@@ -196,7 +196,7 @@ TEST(Raw, RefusesSizesThatDoNotFitTheSlots) {
   EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument), HasSubstr("2^63"));
 }
 
-TEST(Raw, AFileThatShrinksIsRefused) {
+TEST(Raw, RefusesAFileThatShrinks) {
   Scratch scratch;
   const std::string path = scratch.Write("a.bin", ThreeSamples());
   auto reader = OpenRaw(Options(path));
@@ -208,7 +208,7 @@ TEST(Raw, AFileThatShrinksIsRefused) {
   EXPECT_EQ((*reader)->Read(2, &block).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(Raw, AMissingFileIsNamed) {
+TEST(Raw, ErrorNamesAMissingFile) {
   EXPECT_THAT(ErrorOf(Options("no/such.bin"), absl::StatusCode::kNotFound),
               HasSubstr("no/such.bin"));
 }

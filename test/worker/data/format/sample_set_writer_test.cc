@@ -1,4 +1,4 @@
-// Blocks that are made into bytes by many threads are the bytes of one.
+// Encoding blocks on many threads gives the same bytes as on one.
 #include "worker/data/format/sample_set_writer.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ std::vector<SampleBlock> Blocks(bool one_key) {
   for (size_t b = 0; b < blocks.size(); ++b) {
     SampleBlock& block = blocks[b];
     block.Reset(1);
-    block.size = b * 7 % 23;  // 0 samples too
+    block.size = b * 7 % 23;  // some blocks are empty
     for (size_t i = 0; i < block.size; ++i) {
       block.label.push_back(static_cast<float>(random() % 2));
       block.dense.push_back(static_cast<float>(random() % 100));
@@ -56,7 +56,7 @@ Files FilesOf(const Scratch& scratch) {
   return files;
 }
 
-// threads: 0: Append, block by block.
+// The files that a writer makes. threads: for AppendAll; 0: Append, block by block.
 Files Written(const DataSetOptions& options, const std::vector<SampleBlock>& blocks, int threads) {
   Scratch scratch;
   std::filesystem::create_directory(scratch.Path("set"));
@@ -73,7 +73,7 @@ Files Written(const DataSetOptions& options, const std::vector<SampleBlock>& blo
   return FilesOf(scratch);
 }
 
-TEST(SampleSetWriter, ThreadsChangeNoByte) {
+TEST(SampleSetWriter, BytesDoNotDependOnTheNumberOfThreads) {
   for (const DataSetOptions& options :
        {Options(DataFormat::kNorm, NormCheck::kNone), Options(DataFormat::kNorm, NormCheck::kSum),
         Options(DataFormat::kRaw, NormCheck::kNone)}) {
@@ -85,7 +85,7 @@ TEST(SampleSetWriter, ThreadsChangeNoByte) {
   }
 }
 
-TEST(SampleSetWriter, ABadSampleIsToldWithFileAndRecord) {
+TEST(SampleSetWriter, ErrorNamesFileAndRecordOfABadSample) {
   std::vector<SampleBlock> blocks = Blocks(false);
   blocks[4].dense[3] = std::numeric_limits<float>::infinity();
   Scratch scratch;

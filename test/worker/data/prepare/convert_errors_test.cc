@@ -1,4 +1,4 @@
-// What conversion refuses, what it says, and that it leaves nothing behind.
+// Input that the conversion refuses: the error messages, and that no files are left.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 using ConvertErrors = ConvertTest;
 
-TEST_F(ConvertErrors, BadInputIsRefusedWithLineColumnCauseAndCure) {
+TEST_F(ConvertErrors, RefusesBadInputWithLineColumnCauseAndFix) {
   const ConvertOptions raw = Raw();
   ConvertOptions narrow = raw;
   narrow.key_bits = 32;
@@ -28,15 +28,15 @@ TEST_F(ConvertErrors, BadInputIsRefusedWithLineColumnCauseAndCure) {
   EXPECT_THAT(ErrorOf("label,a\n,2\n", raw), HasSubstr("column 'label': the label is missing"));
   EXPECT_THAT(ErrorOf("label,a\nnan,2\n", raw), HasSubstr("'nan' is not a number"));
   EXPECT_THAT(ErrorOf("label,a\n1,two\n", raw), HasSubstr("--keys=hash"));
-  EXPECT_THAT(ErrorOf("label,a\n1,-2\n", raw), HasSubstr("'-2' is not an integer from 0"));
+  EXPECT_THAT(ErrorOf("label,a\n1,-2\n", raw), HasSubstr("'-2' is not an integer of 0 or more"));
   EXPECT_THAT(ErrorOf("label,a\n1,4294967295\n", narrow), HasSubstr("use --key-bits=64"));
-  EXPECT_THAT(ErrorOf("label,a\n1,9223372036854775807\n", raw), HasSubstr("does not lie in"));
-  EXPECT_THAT(ErrorOf("label,a\n1,99999999999999999999\n", raw), HasSubstr("does not lie in"));
-  EXPECT_THAT(ErrorOf("label,a,b\n1,1e39,1\n", dense), HasSubstr("beyond what a float can hold"));
+  EXPECT_THAT(ErrorOf("label,a\n1,9223372036854775807\n", raw), HasSubstr("is not in [0, "));
+  EXPECT_THAT(ErrorOf("label,a\n1,99999999999999999999\n", raw), HasSubstr("is not in [0, "));
+  EXPECT_THAT(ErrorOf("label,a,b\n1,1e39,1\n", dense), HasSubstr("'1e39' does not fit a float"));
   EXPECT_THAT(ErrorOf("label,a,b\n1,inf,1\n", dense),
               HasSubstr("column 'a': 'inf' is not a number"));
   EXPECT_THAT(ErrorOf("label,a\n1,\"x\n2,y\n", {}), HasSubstr("line 2: opens a quote"));
-  EXPECT_THAT(ErrorOf("label,a\n1,\"x\"y\n", {}), HasSubstr("text behind the closing quote"));
+  EXPECT_THAT(ErrorOf("label,a\n1,\"x\"y\n", {}), HasSubstr("text after the closing quote"));
   EXPECT_THAT(ErrorOf("label,a,a\n", {}), HasSubstr("column 'a' is named twice"));
   EXPECT_THAT(ErrorOf("", {}), HasSubstr("is empty"));
   EXPECT_THAT(ErrorOf("label,a\n", {}), HasSubstr("no row to convert"));
@@ -45,7 +45,7 @@ TEST_F(ConvertErrors, BadInputIsRefusedWithLineColumnCauseAndCure) {
               HasSubstr("longer than 16 MiB"));
 }
 
-TEST_F(ConvertErrors, OptionsThatDoNotFitAreRefused) {
+TEST_F(ConvertErrors, RefusesInconsistentOptions) {
   const std::string text = "label,a\n1,2\n";
   ConvertOptions options;
   options.label = {"click"};
@@ -61,14 +61,14 @@ TEST_F(ConvertErrors, OptionsThatDoNotFitAreRefused) {
   EXPECT_THAT(ErrorOf(text, options), HasSubstr("not a range of columns"));
   options = {};
   options.dense = {"label"};
-  EXPECT_THAT(ErrorOf(text, options), HasSubstr("is the label and a feature at once"));
+  EXPECT_THAT(ErrorOf(text, options), HasSubstr("is both a label and a feature"));
   options = {};
   options.min_count = 2;
   options.input = {"-"};
   EXPECT_THAT(std::string(Run(options).message()), HasSubstr("cannot be read twice"));
 }
 
-TEST_F(ConvertErrors, AFolderThatHoldsOtherThingsIsLeftAlone) {
+TEST_F(ConvertErrors, AFolderWithOtherFilesIsNotTouched) {
   ConvertOptions options;
   options.input = {scratch_.Write("input", "label,a\n1,2\n")};
   scratch_.Write("mine/diary", "dear");

@@ -1,4 +1,4 @@
-// Converts text in a test and reads what came out.
+// A fixture that converts text and reads the result.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline Key Hash32(const std::string& text) {
 
 class ConvertTest : public testing::Test {
  protected:
-  // Converts `text` and reads what was made.
+  // Converts `text` and reads the output into block_.
   absl::Status Run(const std::string& text, ConvertOptions options) {
     options.input = {scratch_.Write("input", text)};
     return Run(options);

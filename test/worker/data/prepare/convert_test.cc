@@ -1,4 +1,4 @@
-// Text in, samples out: every option against keys and numbers computed here.
+// Converts text to samples; checks every option against keys and numbers computed here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(ConvertTest, RawCsvMakesExactlyTheseBytes) {
+TEST_F(ConvertTest, RawCsvProducesExactlyTheseBytes) {
   for (bool sum : {false, true}) {
     for (bool wide : {false, true}) {
       ConvertOptions options = Raw();
@@ -30,7 +30,7 @@ TEST_F(ConvertTest, RawCsvMakesExactlyTheseBytes) {
   }
 }
 
-TEST_F(ConvertTest, SummaryCountsWhatWasThere) {
+TEST_F(ConvertTest, SummaryCountsTheInput) {
   ConvertOptions options = Raw();
   options.dense = {"age"};
   options.multi = {"tags"};
@@ -59,7 +59,7 @@ TEST_F(ConvertTest, HashedKeysAreXxh3OfColumnAndText) {
   EXPECT_THAT(Slot(0, 0), ElementsAre(Hash32("user=anna")));
 }
 
-TEST_F(ConvertTest, CsvKnowsQuotesAndEveryLineEnd) {
+TEST_F(ConvertTest, CsvSupportsQuotesAndAllLineEnds) {
   const std::string text =
       "\xEF\xBB\xBF\"label\",\"a,b\",c\r\n"
       "1,\"x \"\"y\"\", z\",\"\"\r\n"
@@ -78,7 +78,7 @@ TEST_F(ConvertTest, CsvKnowsQuotesAndEveryLineEnd) {
   EXPECT_THAT(Slot(2, 1), ElementsAre(Hash64("c=")));
 }
 
-TEST_F(ConvertTest, TsvTakesQuotesAsText) {
+TEST_F(ConvertTest, TsvTreatsQuotesAsText) {
   ConvertOptions options;
   options.format = TextFormat::kTsv;
   ASSERT_TRUE(Run("label\ta\n1\t\"x\n", options).ok());
@@ -93,7 +93,7 @@ TEST_F(ConvertTest, ColumnsNameAFileWithoutHeader) {
   EXPECT_EQ(block_.size, 2u);
 }
 
-TEST_F(ConvertTest, MissingFieldsAreNothingOrTheirColumnsKey) {
+TEST_F(ConvertTest, MissingFieldsGiveNoKeyOrTheKeyOfTheirColumn) {
   const std::string text = "label,x,a\n1,,\n0,NA,NA\n";
   ConvertOptions options;
   options.dense = {"x"};
@@ -109,7 +109,7 @@ TEST_F(ConvertTest, MissingFieldsAreNothingOrTheirColumnsKey) {
   EXPECT_EQ(summary_.slots[0].missing, 2u);
 }
 
-TEST_F(ConvertTest, Log1pTakesNegativeNumbersAsZero) {
+TEST_F(ConvertTest, Log1pTreatsNegativeNumbersAsZero) {
   ConvertOptions options;
   options.dense = {"x"};
   options.dense_transform = DenseTransform::kLog1p;
@@ -126,7 +126,7 @@ TEST_F(ConvertTest, BucketsAreSquaresOfLogarithms) {
   for (size_t i = 0; i < 6; ++i) EXPECT_THAT(Slot(i, 0), ElementsAre(Hash64(expected[i]))) << i;
 }
 
-TEST_F(ConvertTest, SlotsComeInTheOrderThatIsAskedFor) {
+TEST_F(ConvertTest, SlotsAreInTheRequestedOrder) {
   ConvertOptions options = Raw();
   options.sparse = {"C3", "C1..C2", "C3"};
   options.ignore = {"id"};
@@ -135,7 +135,7 @@ TEST_F(ConvertTest, SlotsComeInTheOrderThatIsAskedFor) {
   options.ignore = {};
   std::filesystem::remove_all(scratch_.Path("out"));
   EXPECT_THAT(ErrorOf("id,label,C1,C2,C3\nx,1,10,20,30\n", options),
-              HasSubstr("column 'id' has no part"));
+              HasSubstr("column 'id' has no role"));
   options.ignore = {"*"};
   EXPECT_TRUE(Run("id,label,C1,C2,C3\nx,1,10,20,30\n", options).ok());
 }
@@ -148,7 +148,7 @@ TEST_F(ConvertTest, SeveralValuesOfAFieldBecomeSeveralKeys) {
   EXPECT_THAT(Slot(1, 0), ElementsAre());
 }
 
-TEST_F(ConvertTest, RareValuesShareTheirColumnsKey) {
+TEST_F(ConvertTest, RareValuesShareTheKeyOfTheirColumn) {
   const std::string text = "label,a,b\n1,x,x\n0,x,y\n1,z,y\n0,,y\n";
   ConvertOptions options;
   options.min_count = 2;
@@ -242,7 +242,7 @@ std::string CriteoLine(int label, const std::string& integer, const std::string&
   return line + "\n";
 }
 
-TEST_F(ConvertTest, CriteoNeedsNoFurtherOption) {
+TEST_F(ConvertTest, CriteoNeedsNoOtherOptions) {
   ConvertOptions options;
   options.format = TextFormat::kCriteo;
   ASSERT_TRUE(Run(CriteoLine(1, "7", "68fd1e64") + CriteoLine(0, "-1", "05db9164"), options).ok());
@@ -262,7 +262,7 @@ TEST_F(ConvertTest, CriteoNeedsNoFurtherOption) {
   EXPECT_THAT(Slot(0, 13), ElementsAre(Hash64("C1=a")));
 }
 
-TEST_F(ConvertTest, SeveralInputsAreOneAfterTheOther) {
+TEST_F(ConvertTest, SeveralInputsAreReadInOrder) {
   ConvertOptions options = Raw();
   options.input = {scratch_.Write("1", "label,a\n0,1\n0,2\n0,3"),
                    scratch_.Write("2", "label,a\n0,4\n"),

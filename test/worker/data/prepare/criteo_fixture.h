@@ -1,4 +1,4 @@
-// What the tests of DLRM's preparation share: days of a few lines, and what became of them.
+// Shared by the tests of DLRM's preparation: makes days of a few lines and reads the output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@
 
 namespace cistern {
 
-// A line: the label, the first dense field, the first two sparse fields; the others are 0 or empty.
+// A line with the given label, first dense field and first two sparse fields; others are 0 or
+// empty.
 inline std::string Line(int label, const std::string& i1, const std::string& c1,
                         const std::string& c2) {
   std::string line = absl::StrCat(label, "\t", i1);

@@ -59,7 +59,7 @@ TEST(Criteo, DenseFeaturesAreLogarithmsAndTheLastDayIsHeldOut) {
   EXPECT_FLOAT_EQ(train.dense[39], std::log(8.0f));
   const SampleBlock test = ReadSet(options, *summary, summary->test_source);
   EXPECT_THAT(test.label, ElementsAre(1, 0));
-  EXPECT_FLOAT_EQ(test.dense[0], 0);  // -7 counts as -2
+  EXPECT_FLOAT_EQ(test.dense[0], 0);  // -7 is clipped to -2
   EXPECT_FLOAT_EQ(test.dense[13], std::log(6.0f));
   EXPECT_FALSE(std::filesystem::exists(scratch.Path("out/rows")));
 }
@@ -97,7 +97,7 @@ TEST(Criteo, TheTrainingDataIsAPermutationOfTheDays) {
     EXPECT_EQ(train.label[i], numbers.back() % 2);
   }
   EXPECT_FALSE(std::is_sorted(numbers.begin(), numbers.end()));
-  // Of a shuffle, about half of the first half comes from the first half.
+  // In a shuffle, about half of the first half comes from the first half.
   const auto early = std::count_if(numbers.begin(), numbers.begin() + 10000,
                                    [](int number) { return number < 10000; });
   EXPECT_NEAR(static_cast<double>(early), 5000, 250);
@@ -130,7 +130,7 @@ TEST(Criteo, LargeColumnsBecomeMultiHot) {
   EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument), HasSubstr("needs Norm"));
 }
 
-// Keys of one column of a Raw set, whose keys are ids.
+// The keys of one slot, by sample.
 std::vector<Key> ColumnOf(const SampleBlock& block, size_t slots, size_t slot) {
   std::vector<Key> keys;
   for (size_t i = 0; i < block.size; ++i) keys.push_back(block.sparse[0].keys[slots * i + slot]);
@@ -177,14 +177,14 @@ TEST(Criteo, DenseNumbersHaveThreeTransforms) {
   EXPECT_FLOAT_EQ(train.dense[0], 2.0f / 7);
   EXPECT_FLOAT_EQ(train.dense[26], 0);
   EXPECT_FLOAT_EQ(train.dense[39], 1);
-  EXPECT_FLOAT_EQ(train.dense[1], 0);  // a constant
+  EXPECT_FLOAT_EQ(train.dense[1], 0);  // a constant column
   const SampleBlock test = ReadSet(options, *summary, summary->test_source);
   EXPECT_FLOAT_EQ(test.dense[0], 0);
   EXPECT_FLOAT_EQ(test.dense[13], 5.0f / 7);
   EXPECT_THAT(scratch.Read("out/dense_ranges.tsv"), HasSubstr("I1\t-2\t5\nI2\t0\t0\n"));
 }
 
-TEST(Criteo, CrossesAreAWidePartBeforeTheOthers) {
+TEST(Criteo, CrossesFormAWidePartBeforeTheOtherSlots) {
   Scratch scratch;
   CriteoOptions options = ThreeDays(scratch);
   options.crosses = {{0, 1}, {1, 2}};
@@ -210,7 +210,7 @@ TEST(Criteo, CrossesAreAWidePartBeforeTheOthers) {
   EXPECT_THAT(block.sparse[0].keys, ElementsAre(2, 7 + 2, 3, 7 + 2, 4, 7 + 3, 2, 7 + 2));
   EXPECT_EQ(block.sparse[1].keys[0], 12u + 2);
 
-  // A slot each where slots hold one key.
+  // In formats with one key per slot, each cross gets a slot.
   options.format = DataFormat::kRaw;
   options.overwrite = true;
   summary = PrepareCriteo(options, nullptr);

@@ -1,4 +1,4 @@
-// DLRM's preparation of Criteo's logs: many threads, runs that are killed, and lines that are bad.
+// DLRM's preparation of Criteo's logs: many threads, killed runs and bad lines.
 #include "worker/data/prepare/criteo.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Days in which values repeat within and between pieces.
+// Days with values that repeat within and between blocks.
 CriteoOptions ManyLines(const Scratch& scratch, int lines) {
   std::mt19937 random(3);
   std::vector<std::string> days(3);
@@ -53,8 +53,8 @@ std::map<std::string, std::string> FilesOf(const std::string& folder) {
   return files;
 }
 
-// A few KB that unpack to a few MB; on a real disk, to whatever it holds.
-TEST(CriteoWork, ADayThatUnpacksBeyondItsLimitsIsRefused) {
+// A few KB that decompress to a few MB; a larger file could fill the disk.
+TEST(CriteoWork, RefusesADayThatDecompressesBeyondItsLimits) {
   const Scratch scratch;
   CriteoOptions options = ThreeDays(scratch);
   std::string packed;
@@ -63,7 +63,7 @@ TEST(CriteoWork, ADayThatUnpacksBeyondItsLimitsIsRefused) {
   gzip.Finish(&packed);
   options.days[1] = scratch.Write("bomb.gz", packed);
   const std::string ratio = ErrorOf(options, absl::StatusCode::kDataLoss);
-  EXPECT_NE(ratio.find(options.days[1] + ": it has unpacked to "), std::string::npos) << ratio;
+  EXPECT_NE(ratio.find(options.days[1] + ": it decompressed to "), std::string::npos) << ratio;
   EXPECT_NE(ratio.find("--gzip-max-ratio"), std::string::npos) << ratio;
   options.gzip_max_ratio = 2000;
   options.gzip_max_mb = 2;
@@ -71,7 +71,7 @@ TEST(CriteoWork, ADayThatUnpacksBeyondItsLimitsIsRefused) {
   EXPECT_NE(most.find("--gzip-max-mb"), std::string::npos) << most;
 }
 
-TEST(CriteoWork, DaysInGzipAreThoseOfTheirText) {
+TEST(CriteoWork, GzipDaysGiveTheSameOutputAsTheirText) {
   Scratch scratch;
   CriteoOptions options = ManyLines(scratch, 300);
   ASSERT_TRUE(PrepareCriteo(options, nullptr).ok());
@@ -95,7 +95,7 @@ TEST(CriteoWork, DaysInGzipAreThoseOfTheirText) {
   EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
 }
 
-TEST(Criteo, ThreadsAndPiecesChangeNoByte) {
+TEST(Criteo, OutputDoesNotDependOnThreadsOrBlocks) {
   Scratch scratch;
   CriteoOptions options = ManyLines(scratch, 40);
   options.threads = 1;
@@ -103,7 +103,7 @@ TEST(Criteo, ThreadsAndPiecesChangeNoByte) {
   const auto expected = FilesOf(options.out);
   EXPECT_GT(expected.size(), 30u);
   options.overwrite = true;
-  // Pieces of many lines, and of one or none.
+  // Blocks of many lines, and of one line or none.
   for (const auto& [threads, block_bytes] :
        std::vector<std::pair<uint64_t, uint64_t>>{{1, 3000}, {5, 3000}, {3, 60}}) {
     options.threads = threads;
@@ -115,7 +115,7 @@ TEST(Criteo, ThreadsAndPiecesChangeNoByte) {
   }
 }
 
-// The values of some blocks of one day, of about 3100 distinct values in the first column.
+// The values files of several blocks of a day with about 3100 distinct values in the first column.
 std::vector<std::string> BlockValues(const Scratch& scratch) {
   std::mt19937 random(5);
   std::string text;
@@ -136,14 +136,14 @@ std::vector<std::string> BlockValues(const Scratch& scratch) {
   return values;
 }
 
-TEST(Criteo, PortionsOfValuesChangeNoId) {
+TEST(Criteo, IdsDoNotDependOnPortions) {
   Scratch scratch;
   const std::vector<std::string> values = BlockValues(scratch);
   CriteoIdOptions options;
   options.min_count = 2;
   const auto at_once =
       MakeCriteoIds(Disk(), 0, values, options, scratch.Path("map-1"), scratch.Path("ids-1"));
-  options.memory_bytes = 10000;  // the distinct values want 20 times that
+  options.memory_bytes = 10000;  // the distinct values need 20 times that
   const auto in_portions =
       MakeCriteoIds(Disk(), 0, values, options, scratch.Path("map-2"), scratch.Path("ids-2"));
   ASSERT_TRUE(at_once.ok() && in_portions.ok()) << in_portions.status();
@@ -153,8 +153,8 @@ TEST(Criteo, PortionsOfValuesChangeNoId) {
   EXPECT_TRUE(scratch.Read("ids-1") == scratch.Read("ids-2"));
 }
 
-// In portions, so that what one wrote is read for the next.
-TEST(Criteo, IdsAreThoseOfAllValuesOrAnError) {
+// Uses several portions, so that each one reads the file of the portion before.
+TEST(Criteo, IdsAreCompleteOrAnError) {
   Scratch scratch;
   const std::vector<std::string> values = BlockValues(scratch);
   CriteoIdOptions options;
@@ -171,7 +171,7 @@ TEST(Criteo, IdsAreThoseOfAllValuesOrAnError) {
       const auto made = MakeCriteoIds(faults, 0, values, options, map, ids);
       if (faults.hits().empty()) break;
       failed += !made.ok();
-      if (!made.ok()) continue;  // whoever asked asks again: nothing of this run counts
+      if (!made.ok()) continue;  // the caller starts over and ignores the files of this run
       EXPECT_TRUE(scratch.Read("map") == whole_map) << faults.hits()[0];
       EXPECT_TRUE(scratch.Read("ids") == whole_ids) << faults.hits()[0];
     }
@@ -180,9 +180,9 @@ TEST(Criteo, IdsAreThoseOfAllValuesOrAnError) {
   }
 }
 
-// Stopped at its first moment, its second, and so on: the next call goes on each time, and what
-// comes out in the end is what a run in one go makes.
-TEST(Criteo, ARunThatIsStoppedGoesOn) {
+// Stops at the first progress call, then at the second, and so on. Each call resumes the one
+// before, and the final output equals that of an uninterrupted run.
+TEST(Criteo, AStoppedRunResumes) {
   Scratch scratch;
   CriteoOptions options = ManyLines(scratch, 300);
   options.block_bytes = 12000;
@@ -208,7 +208,7 @@ TEST(Criteo, ARunThatIsStoppedGoesOn) {
   EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
 }
 
-TEST(Criteo, OtherOptionsOrDaysBeginAgain) {
+TEST(Criteo, OtherOptionsOrDaysStartOver) {
   Scratch scratch;
   CriteoOptions options = ManyLines(scratch, 300);
   options.block_bytes = 12000;
@@ -230,20 +230,20 @@ TEST(Criteo, OtherOptionsOrDaysBeginAgain) {
   EXPECT_EQ(summary->train_samples, 301u);
 }
 
-TEST(Criteo, OneProcessWorksInAFolder) {
+TEST(Criteo, OnlyOneProcessWorksInAFolder) {
   Scratch scratch;
   const CriteoOptions options = ThreeDays(scratch);
   {
     const auto other = WorkFolder::Open(Disk(), options.out, "another plan");
     ASSERT_TRUE(other.ok()) << other.status();
     EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument),
-                HasSubstr("another process works in"));
+                HasSubstr("another process is working in"));
     EXPECT_TRUE(std::filesystem::exists((*other)->Path("plan")));
   }
   EXPECT_TRUE(PrepareCriteo(options, nullptr).ok());
 }
 
-TEST(Criteo, ErrorsOfAnyThreadAreThoseOfTheFirstBadLine) {
+TEST(Criteo, ReportsTheFirstBadLineWithSeveralThreads) {
   Scratch scratch;
   std::string day;
   for (int i = 0; i < 200; ++i) day += Line(0, "1", "2", i % 50 == 33 ? "xyz" : "3");
@@ -256,7 +256,7 @@ TEST(Criteo, ErrorsOfAnyThreadAreThoseOfTheFirstBadLine) {
   }
 }
 
-TEST(Criteo, BadLinesAreNamedAndLeaveNothing) {
+TEST(Criteo, ErrorsNameBadLinesAndLeaveNoOutput) {
   Scratch scratch;
   const std::string good = Line(1, "0", "1", "2");
   const auto error = [&](const std::string& bad) {

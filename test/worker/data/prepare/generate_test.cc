@@ -1,4 +1,4 @@
-// Generated data: one seed, one set of samples, whatever the format.
+// Generated data: the same seed gives the same samples in all formats.
 #include "worker/data/prepare/generate.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ GenerateOptions Options(const std::string& out, DataFormat format) {
   return options;
 }
 
-// The samples of `source`, as a model sees them.
+// The samples of `source` as a model sees them.
 SampleBlock ReadAll(const GenerateOptions& options, const std::string& source) {
   DataSetOptions data = options.data;
   data.source = source;
@@ -63,7 +63,7 @@ void ExpectSame(const SampleBlock& seen, const SampleBlock& expected) {
   }
 }
 
-TEST(Generate, TheSamplesOfAllFormatsAreTheSame) {
+TEST(Generate, AllFormatsHoldTheSameSamples) {
   Scratch scratch;
   const SampleBlock norm = Made(Options(scratch.Path("norm"), DataFormat::kNorm));
   EXPECT_EQ(norm.size, 5000u);
@@ -72,7 +72,7 @@ TEST(Generate, TheSamplesOfAllFormatsAreTheSame) {
   ExpectSame(Made(Options(scratch.Path("parquet"), DataFormat::kParquet)), norm);
 }
 
-TEST(Generate, OneSeedWritesTheSameBytes) {
+TEST(Generate, TheSameSeedWritesTheSameBytes) {
   Scratch scratch;
   GenerateOptions options = Options(scratch.Path("a"), DataFormat::kRaw);
   ASSERT_TRUE(Generate(options).ok());
@@ -86,7 +86,7 @@ TEST(Generate, OneSeedWritesTheSameBytes) {
   EXPECT_NE(scratch.Read("a/train/data.bin"), scratch.Read("b/train/data.bin"));
 }
 
-TEST(Generate, RawFilesOfWholeNumbersReadBack) {
+TEST(Generate, RawFilesOfIntegersReadBack) {
   Scratch scratch;
   GenerateOptions options = Options(scratch.Path("raw"), DataFormat::kRaw);
   options.data.float_label_dense = false;
@@ -123,7 +123,7 @@ TEST(Generate, KeysFollowTheBoundedParetoDistribution) {
   for (const auto& [key, count] : seen) EXPECT_NEAR(static_cast<double>(count), 40000 / 7.0, 400);
 }
 
-TEST(Generate, NormSlotsHoldSeveralKeysWhenAsked) {
+TEST(Generate, NormSlotsHoldUpToMaxNnzKeys) {
   Scratch scratch;
   GenerateOptions options = Options(scratch.Path("norm"), DataFormat::kNorm);
   options.max_nnz = 4;
@@ -137,9 +137,9 @@ TEST(Generate, NormSlotsHoldSeveralKeysWhenAsked) {
   for (Key key : block.sparse[1].keys) EXPECT_TRUE(key >= 1007 && key < 1057) << key;
 }
 
-TEST(Generate, KeysSayMoreAboutLabelsWithMoreSignal) {
+TEST(Generate, LabelsDependMoreOnKeysWithMoreSignal) {
   Scratch scratch;
-  // Of the samples of each key of slot 1, how far their mean label is from the mean of all.
+  // The mean over the keys of slot 1: how far their mean label is from the mean of all labels.
   const auto spread = [&](double signal, const std::string& name) {
     GenerateOptions options = Options(scratch.Path(name), DataFormat::kRaw);
     options.signal = signal;

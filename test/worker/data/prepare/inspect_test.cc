@@ -62,7 +62,7 @@ TEST(Inspect, FindsCheckWidthAndStatistics) {
   }
 }
 
-TEST(Inspect, LooksAtTheFirstSamplesWhenAsked) {
+TEST(Inspect, InspectsAtMostMaxSamples) {
   Scratch scratch;
   InspectOptions options;
   options.source = scratch.Write("a", File(true, true));
@@ -70,12 +70,12 @@ TEST(Inspect, LooksAtTheFirstSamplesWhenAsked) {
   EXPECT_EQ(InspectNorm(options)->samples, 2u);
 }
 
-TEST(Inspect, RefusesWhatMakesNoSense) {
+TEST(Inspect, RefusesInvalidFiles) {
   Scratch scratch;
   InspectOptions options;
   options.source = scratch.Write("a", File(false, true) + "xyz");
   EXPECT_THAT(std::string(InspectNorm(options).status().message()),
-              HasSubstr("a: makes sense neither with 8-byte keys"));
+              HasSubstr("a: is valid neither with 8-byte keys"));
   options.source = scratch.Write("a", File(true, true));
   options.key_bits = 32;
   EXPECT_THAT(std::string(InspectNorm(options).status().message()), HasSubstr("I64?"));
@@ -83,7 +83,7 @@ TEST(Inspect, RefusesWhatMakesNoSense) {
   EXPECT_EQ(InspectNorm(options).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(Inspect, ReadsRawFilesAsTheyAreSaidToBe) {
+TEST(Inspect, ReadsRawFilesWithTheGivenOptions) {
   Scratch scratch;
   InspectOptions options;
   std::string bytes;

@@ -19,7 +19,7 @@ TEST(KeyCounter, IsExactBelowItsBound) {
   EXPECT_THAT(counter.Top(2), ElementsAre(Pair(99, 100), Pair(98, 99)));
 }
 
-TEST(KeyCounter, EstimatesWithinThreePercentAboveIt) {
+TEST(KeyCounter, EstimatesWithinThreePercentAboveItsBound) {
   for (uint64_t distinct : {2000, 50000, 1000000, 5000000}) {
     for (uint64_t step : {1ull, 0x100000000ull}) {
       KeyCounter counter(1000);

@@ -1,5 +1,4 @@
-// Synthetic data: a simple counter on the training data comes as close to the best AUC as it may,
-// and no closer.
+// Synthetic data: click rates counted on the training data reach the best AUC, but not more.
 #include "worker/data/prepare/synthetic.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +26,7 @@ SampleBlock ReadAll(const SyntheticOptions& options, const SyntheticSummary& sum
 
 SyntheticOptions Small(const Scratch& scratch) {
   SyntheticOptions options;
-  options.out = scratch.Path("planted");
+  options.out = scratch.Path("synthetic");
   options.overwrite = true;
   options.train_samples = 100000;
   options.test_samples = 20000;
@@ -37,7 +36,7 @@ SyntheticOptions Small(const Scratch& scratch) {
   return options;
 }
 
-// Area under the curve by counting pairs of distinct scores, as the definition says.
+// Area under the ROC curve by its definition: counts pairs of scores.
 double PairAuc(const std::map<double, std::pair<double, double>>& by_score) {
   double wins = 0, positives = 0, negatives = 0;
   for (const auto& [score, count] : by_score) {
@@ -51,7 +50,7 @@ double PairAuc(const std::map<double, std::pair<double, double>>& by_score) {
   return wins / (positives * negatives);
 }
 
-// AUC on the test data of the click rate that each combination of keys has in the training data.
+// AUC on the test data if a sample's score is the click rate of its keys in the training data.
 double CounterAuc(const SampleBlock& train, const SampleBlock& test, size_t slots) {
   using Cell = std::vector<Key>;
   const auto cell = [slots](const SampleBlock& block, size_t sample) {
@@ -72,9 +71,9 @@ double CounterAuc(const SampleBlock& train, const SampleBlock& test, size_t slot
   return PairAuc(by_score);
 }
 
-TEST(Synthetic, ACounterReachesTheBestAucWhereKeysAreFew) {
+TEST(Synthetic, CountingReachesTheBestAucWithFewKeys) {
   Scratch scratch;
-  for (double factor_scale : {0.0, 0.8}) {  // with the interaction, cells of both keys are needed
+  for (double factor_scale : {0.0, 0.8}) {  // with interactions, cells need both keys
     SyntheticOptions options = Small(scratch);
     options.factor_scale = factor_scale;
     const auto summary = WriteSynthetic(options);
@@ -89,7 +88,7 @@ TEST(Synthetic, ACounterReachesTheBestAucWhereKeysAreFew) {
   }
 }
 
-TEST(Synthetic, WithoutAModelNothingCanBeKnown) {
+TEST(Synthetic, WithoutWeightsTheBestAucIsOneHalf) {
   Scratch scratch;
   SyntheticOptions options = Small(scratch);
   options.weight_scale = options.factor_scale = 0;
@@ -143,15 +142,15 @@ TEST(Synthetic, IsAFunctionOfItsOptions) {
   Scratch scratch;
   SyntheticOptions options = Small(scratch);
   ASSERT_TRUE(WriteSynthetic(options).ok());
-  const std::string first = scratch.Read("planted/train/part-00001.norm");
+  const std::string first = scratch.Read("synthetic/train/part-00001.norm");
   ASSERT_TRUE(WriteSynthetic(options).ok());
-  EXPECT_EQ(scratch.Read("planted/train/part-00001.norm"), first);
+  EXPECT_EQ(scratch.Read("synthetic/train/part-00001.norm"), first);
   options.seed = 2;
   ASSERT_TRUE(WriteSynthetic(options).ok());
-  EXPECT_NE(scratch.Read("planted/train/part-00001.norm"), first);
+  EXPECT_NE(scratch.Read("synthetic/train/part-00001.norm"), first);
 }
 
-TEST(Synthetic, RefusesWhatCannotBe) {
+TEST(Synthetic, RefusesInvalidOptions) {
   Scratch scratch;
   const auto code = [&](const auto& change) {
     SyntheticOptions options = Small(scratch);

@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-TEST(KeyIndex, NumbersKeysInTheOrderOfTheirFirstUse) {
+TEST(KeyIndex, NumbersKeysInOrderOfFirstUse) {
   KeyIndex index;
   EXPECT_EQ(index.Find(5), KeyIndex::kNone);
   EXPECT_EQ(index.Add(5), 0u);
@@ -20,7 +20,7 @@ TEST(KeyIndex, NumbersKeysInTheOrderOfTheirFirstUse) {
   EXPECT_EQ(index.keys(), absl::Span<const Key>({5, 0, ~Key{0}}));
 }
 
-TEST(KeyIndex, AgreesWithAMapOverManyKeysOneByOneAndInBulk) {
+TEST(KeyIndex, MatchesAMapForSingleAndBulkAdds) {
   std::mt19937_64 random(7);
   std::map<Key, Row> expected;
   KeyIndex one, bulk;
@@ -39,7 +39,7 @@ TEST(KeyIndex, AgreesWithAMapOverManyKeysOneByOneAndInBulk) {
   for (const auto& [key, row] : expected) ASSERT_EQ(bulk.Find(key), row);
 }
 
-TEST(KeyIndex, TruncateForgetsTheNewestAlsoAcrossGrowth) {
+TEST(KeyIndex, TruncateRemovesTheNewestKeysEvenAfterGrowth) {
   std::mt19937_64 random(11);
   KeyIndex index, expected;
   std::vector<Key> first(1000), second(5000);

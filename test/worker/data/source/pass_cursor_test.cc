@@ -1,4 +1,4 @@
-// From any cursor the passes that are left are those of a source that made them all.
+// From any cursor, a source makes the same remaining passes as a source that made all passes.
 #include "worker/data/source/pass_cursor.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What two passes must have in common to train the same.
+// Expects that both passes give the same training.
 void ExpectSamePass(const Pass& pass, const Pass& expected) {
   ASSERT_EQ(pass.batches.size(), expected.batches.size());
   EXPECT_EQ(pass.samples, expected.samples);
@@ -33,8 +33,8 @@ void ExpectSamePass(const Pass& pass, const Pass& expected) {
   }
 }
 
-// The ways a run may be cut into passes: by epochs or around the data, shuffled or not, by the
-// budget, at multiples.
+// All ways to cut a run into passes: by epochs or by cycling through the data, shuffled or not, by
+// the budget, at multiples of cut_every.
 std::vector<PassOptions> WaysToCut() {
   std::vector<PassOptions> ways;
   for (const bool shuffle : {false, true}) {
@@ -55,7 +55,7 @@ std::vector<PassOptions> WaysToCut() {
   return ways;
 }
 
-TEST(PassCursor, GoesOnFromTheEndOfEveryPass) {
+TEST(PassCursor, ResumesFromTheEndOfEveryPass) {
   const std::vector<Sample> samples = MakeSamples(123, 2000);
   for (const PassOptions& options : WaysToCut()) {
     const std::vector<Pass> all = AllPasses(options, samples);
@@ -70,12 +70,12 @@ TEST(PassCursor, GoesOnFromTheEndOfEveryPass) {
   }
 }
 
-TEST(PassCursor, GoesOnInsideAPassWithTheBatchesThatAreLeft) {
+TEST(PassCursor, ResumesInsideAPassWithTheRemainingBatches) {
   const std::vector<Sample> samples = MakeSamples(123, 2000);
   for (PassOptions options : WaysToCut()) {
     const std::vector<Pass> all = AllPasses(options, samples);
     const auto batches = BatchesOf(all);
-    // A larger limit must not make the pass that was left in the middle larger.
+    // A higher limit must not make the interrupted pass larger.
     if (options.max_batches > 0) options.max_batches += 5;
     size_t first = 0;
     for (const Pass& pass : all) {
@@ -86,7 +86,7 @@ TEST(PassCursor, GoesOnInsideAPassWithTheBatchesThatAreLeft) {
           EXPECT_EQ(SamplesOf(rest[0], rest[0].batches[b]), batches[first + done + b]);
         }
         EXPECT_EQ(rest[0].end, pass.end);
-        // Left in the middle once more.
+        // Interrupts the resumed pass again.
         EXPECT_EQ(rest[0].CursorAfter(rest[0].batches.size() - 1),
                   pass.CursorAfter(pass.batches.size() - 1));
       }
@@ -95,7 +95,7 @@ TEST(PassCursor, GoesOnInsideAPassWithTheBatchesThatAreLeft) {
   }
 }
 
-TEST(PassCursor, NothingIsLeftAfterALimitThatWasLowered) {
+TEST(PassCursor, NothingRemainsAfterTheLimitIsLowered) {
   const std::vector<Sample> samples = MakeSamples(50);
   PassOptions options = SmallPasses(10);
   options.num_epochs = 3;
@@ -106,7 +106,7 @@ TEST(PassCursor, NothingIsLeftAfterALimitThatWasLowered) {
   EXPECT_TRUE(AllPasses(options, samples, 7, epochs[2].end).empty());
 }
 
-TEST(PassCursor, DataThatEndsBeforeTheStartIsNotTheDataThatItWas) {
+TEST(PassCursor, DataThatEndsBeforeTheStartHasChanged) {
   PassOptions options = SmallPasses(10);
   options.cut_every = 3;
   const std::vector<Pass> all = AllPasses(options, MakeSamples(100));
@@ -116,15 +116,16 @@ TEST(PassCursor, DataThatEndsBeforeTheStartIsNotTheDataThatItWas) {
         options, [&] { return std::make_unique<ListReader>(fewer, 7); }, start);
     const auto pass = source.Next();
     if (start == all[0].CursorAfter(1)) {
-      EXPECT_TRUE(pass.ok()) << pass.status();  // 25 samples make its three batches
+      EXPECT_TRUE(pass.ok()) << pass.status();  // 25 samples suffice for its three batches
       continue;
     }
     EXPECT_EQ(pass.status().code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(std::string(pass.status().message()), HasSubstr("not the data that it was"));
+    EXPECT_THAT(std::string(pass.status().message()),
+                HasSubstr("the data changed since the run stopped"));
   }
 }
 
-TEST(PassCursor, APassLeftInTheMiddleNeedsTheMemoryThatItHad) {
+TEST(PassCursor, AnInterruptedPassNeedsItsPreviousMemoryLimit) {
   const std::vector<Sample> samples = MakeSamples(100, 2000);
   const std::vector<Pass> all = AllPasses(SmallPasses(10), samples);
   PassOptions options = SmallPasses(10);

@@ -53,12 +53,12 @@ TEST(PassKeys, FindsKeysInAnyOrder) {
   }
 }
 
-TEST(PassKeys, OfNothingFindsNothing) {
+TEST(PassKeys, FindsNothingWhenEmpty) {
   ExpectFinds(PassKeys(), {0, 5});
   ExpectFinds(Ordered({}), {0, 5});
 }
 
-TEST(PassKeys, SharedRowsAreThoseOfBoth) {
+TEST(PassKeys, SharedRowsAreTheRowsOfKeysInBoth) {
   const std::vector<Key> a = RandomKeys(200, 500, 3), b = RandomKeys(250, 500, 4);
   for (const auto& [keys, others] :
        {std::pair(Ordered(a), Ordered(b)), std::pair(AsTheyCame(a), AsTheyCame(b))}) {

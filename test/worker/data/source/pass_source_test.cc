@@ -1,4 +1,4 @@
-// Passes against the naive way: samples in a list, keys in a map.
+// Compares passes with a naive implementation: samples in a list, keys in a map.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 void ExpectSegments(const SparseBatch& sparse) {
-  std::map<Row, std::vector<uint32_t>> outputs;  // by row, ascending as they come
+  std::map<Row, std::vector<uint32_t>> outputs;  // by row; ascending
   for (size_t output = 0; output + 1 < sparse.offsets.size(); ++output) {
     for (uint32_t k = sparse.offsets[output]; k < sparse.offsets[output + 1]; ++k) {
       outputs[sparse.rows[k]].push_back(static_cast<uint32_t>(output));
@@ -32,7 +32,7 @@ void ExpectSegments(const SparseBatch& sparse) {
   EXPECT_EQ(sparse.segment_outputs, all);
 }
 
-TEST(PassSource, BatchesHoldTheSamplesInOrderWithAShortLast) {
+TEST(PassSource, BatchesHoldTheSamplesInOrderAndTheLastIsShort) {
   const std::vector<Sample> samples = MakeSamples(25);
   for (size_t step : {1, 7, 1000}) {
     const std::vector<Pass> passes = AllPasses(SmallPasses(10), samples, step);
@@ -62,7 +62,7 @@ TEST(PassSource, KeysAreTheDistinctKeysOfThePass) {
 }
 
 TEST(PassSource, SegmentsAreTheOccurrencesSortedByRow) {
-  // Small and large batches sort in different ways.
+  // Small and large batches use different sort algorithms.
   for (size_t batchsize : {1, 10, 3000}) {
     for (uint64_t key_max : {3, 300, 100000}) {
       const auto passes = AllPasses(SmallPasses(batchsize), MakeSamples(3000, key_max));
@@ -73,7 +73,7 @@ TEST(PassSource, SegmentsAreTheOccurrencesSortedByRow) {
   }
 }
 
-TEST(PassSource, WithoutSegmentsTheirArraysStayEmpty) {
+TEST(PassSource, SegmentArraysStayEmptyWhenDisabled) {
   PassOptions options = SmallPasses(10);
   options.segments = false;
   const std::vector<Pass> passes = AllPasses(options, MakeSamples(30));
@@ -85,7 +85,7 @@ TEST(PassSource, WithoutSegmentsTheirArraysStayEmpty) {
   }
 }
 
-TEST(PassSource, AnEpochIsAtLeastOnePass) {
+TEST(PassSource, EveryEpochEndsAPass) {
   PassOptions options = SmallPasses(10);
   options.num_epochs = 3;
   const std::vector<Sample> samples = MakeSamples(20);  // a multiple of the batch size
@@ -98,7 +98,7 @@ TEST(PassSource, AnEpochIsAtLeastOnePass) {
   }
 }
 
-TEST(PassSource, GoesAroundTheDataWithFullBatches) {
+TEST(PassSource, CyclesThroughTheDataWithFullBatches) {
   const std::vector<Sample> samples = MakeSamples(7);
   for (size_t batchsize : {1, 3, 7, 10, 25}) {
     PassOptions options = SmallPasses(batchsize);
@@ -154,7 +154,7 @@ TEST(PassSource, BudgetCutsPassesButNotTheirBatches) {
       }
     }
     EXPECT_LE(bytes, budget);
-    // A cut that is too careful wastes the device.
+    // A pass much below the budget would waste the device.
     EXPECT_TRUE(&pass == &passes.back() || bytes > budget / 2) << bytes;
     EXPECT_EQ(pass.ends_epoch, &pass == &passes.back());
   }
@@ -169,7 +169,7 @@ TEST(PassSource, CutEveryEndsPassesAtItsMultiples) {
   EXPECT_THAT(sizes, ElementsAre(4, 3, 1, 2));  // batches 4 and 8, and the epoch's end at 7
 }
 
-TEST(PassSource, ABatchOverTheBudgetSaysWhatToRaise) {
+TEST(PassSource, ErrorOfABatchOverTheBudgetNamesTheOption) {
   PassOptions options = SmallPasses(10);
   options.byte_budget = 1000;
   const std::vector<Sample> samples = MakeSamples(50);
@@ -178,12 +178,12 @@ TEST(PassSource, ABatchOverTheBudgetSaysWhatToRaise) {
   EXPECT_EQ(pass.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(pass.status().message()), HasSubstr("cistern.pass_memory_mb"));
   EXPECT_EQ(source.Next().status(), pass.status());
-  // What more of it would not mend is not proposed.
+  // The message does not suggest an option that would not help.
   options.device_bound = true;
   PassSource on_gpu(options, [&] { return std::make_unique<ListReader>(samples, 10); });
   EXPECT_THAT(std::string(on_gpu.Next().status().message()),
-              AllOf(HasSubstr("what the GPU has left"), HasSubstr("lower solver.batchsize"),
-                    Not(HasSubstr("pass_memory_mb"))));
+              AllOf(HasSubstr("the GPU memory left by the model"),
+                    HasSubstr("lower solver.batchsize"), Not(HasSubstr("pass_memory_mb"))));
 }
 
 TEST(PassSource, ShuffleIsAFunctionOfSeedAndEpoch) {
@@ -212,7 +212,7 @@ TEST(PassSource, ShuffleIsAFunctionOfSeedAndEpoch) {
   EXPECT_NE(BatchesOf(AllPasses(options, samples)), batches);
 }
 
-TEST(PassSource, ShufflePutsEverySampleEverywhere) {
+TEST(PassSource, ShufflePutsEverySampleInEveryPlace) {
   const std::vector<Sample> samples = MakeSamples(8);
   PassOptions options = SmallPasses(8);
   options.shuffle = true;
@@ -227,7 +227,7 @@ TEST(PassSource, ShufflePutsEverySampleEverywhere) {
   }
 }
 
-TEST(PassSource, RefusesDataWithoutASample) {
+TEST(PassSource, RefusesDataWithoutSamples) {
   const std::vector<Sample> none;
   for (size_t max_batches : {0, 5}) {
     PassOptions options = SmallPasses(8);
@@ -237,7 +237,7 @@ TEST(PassSource, RefusesDataWithoutASample) {
   }
 }
 
-TEST(PassSource, ErrorsOfTheReaderPassThrough) {
+TEST(PassSource, PassesReaderErrorsThrough) {
   PassSource source(SmallPasses(8), [] { return absl::NotFoundError("gone"); });
   EXPECT_EQ(source.Next().status(), absl::NotFoundError("gone"));
 }

@@ -35,7 +35,7 @@ void ExpectThere(const BatchView& view, const Batch& batch) {
   }
 }
 
-TEST(BatchStage, BringsABatchWithAllItsArrays) {
+TEST(BatchStage, CopiesAllArraysOfABatch) {
   BatchStage stage(TestDevice());
   for (const size_t size : {1, 40, 0, 7, 300}) {
     const Batch batch = RandomBatch(size, static_cast<uint32_t>(size));
@@ -46,7 +46,7 @@ TEST(BatchStage, BringsABatchWithAllItsArrays) {
   }
 }
 
-TEST(BatchStage, TheNextComesWhileThisOneIsUsed) {
+TEST(BatchStage, CopiesTheNextBatchWhileTheCurrentOneIsUsed) {
   BatchStage stage(TestDevice());
   std::vector<Batch> batches;
   for (uint32_t i = 0; i < 6; ++i) batches.push_back(RandomBatch(20 + i, i));
@@ -61,8 +61,8 @@ TEST(BatchStage, TheNextComesWhileThisOneIsUsed) {
   }
 }
 
-// A batch at the address of one that was viewed is another batch.
-TEST(BatchStage, WhatWasViewedIsNotTakenForANewBatch) {
+// A new batch can be at the address of one that was viewed.
+TEST(BatchStage, DoesNotReuseTheViewOfAnEarlierBatchAtTheSameAddress) {
   BatchStage stage(TestDevice());
   Batch batch = RandomBatch(9, 1);
   ASSERT_TRUE(stage.View(batch).ok());
@@ -73,8 +73,8 @@ TEST(BatchStage, WhatWasViewedIsNotTakenForANewBatch) {
   ExpectThere(*view, batch);
 }
 
-// An evaluation between two steps takes the place of what was begun.
-TEST(BatchStage, WhatWasBegunMayBeLeft) {
+// An evaluation between two steps overwrites a batch that was begun.
+TEST(BatchStage, ABegunBatchCanBeAbandoned) {
   BatchStage stage(TestDevice());
   const Batch begun = RandomBatch(9, 1), first = RandomBatch(12, 2), second = RandomBatch(5, 3);
   ASSERT_TRUE(stage.Begin(begun).ok());

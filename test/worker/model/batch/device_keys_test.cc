@@ -1,4 +1,4 @@
-// Passes whose keys the device collects, beside those of the host.
+// Passes whose keys the device collects, compared with those of the host.
 #include "worker/model/batch/device_keys.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::vector<Pass> PassesOnDevice(const PassOptions& options, const std::vector<S
   return AllPasses(options, samples, 1000, {}, *std::move(collector));
 }
 
-// Finds the rows of a batch as the host would.
+// Finds the rows of a batch on the host.
 void FindRows(const Pass& pass, Batch* batch) {
   for (size_t i = 0; i < kSlots.size(); ++i) {
     SparseBatch& sparse = batch->sparse[i];
@@ -30,7 +30,7 @@ void FindRows(const Pass& pass, Batch* batch) {
   }
 }
 
-TEST(DeviceKeys, PassesAreCutAndFilledAsOnTheHost) {
+TEST(DeviceKeys, PassesHaveTheSameBatchesAndKeysAsOnTheHost) {
   const std::vector<Sample> samples = MakeSamples(400);
   PassOptions options = SmallPasses(20);
   options.shuffle = true;
@@ -57,7 +57,7 @@ TEST(DeviceKeys, PassesAreCutAndFilledAsOnTheHost) {
   }
 }
 
-TEST(DeviceKeys, OneBatchThatDoesNotFitIsRefused) {
+TEST(DeviceKeys, RejectsABatchThatDoesNotFit) {
   const std::vector<Sample> samples = MakeSamples(30);
   PassOptions options = SmallPasses(20);
   options.byte_budget = 1000;
@@ -69,8 +69,8 @@ TEST(DeviceKeys, OneBatchThatDoesNotFitIsRefused) {
   EXPECT_EQ(source.Next().status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(DeviceKeys, RowsAndSegmentsAreMadeWhereABatchIsBrought) {
-  if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "the host brings rows to a CPU";
+TEST(DeviceKeys, BatchStageComputesRowsAndSegments) {
+  if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "on a CPU the host finds the rows";
   const std::vector<Sample> samples = MakeSamples(100);
   const std::vector<Pass> passes = PassesOnDevice(SmallPasses(30), samples);
   ASSERT_EQ(passes.size(), 1u);

@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// Of keys whose mixed keys are odd multiples of 2^53: the place of each is known.
+// Uses keys whose mixed keys are odd multiples of 2^53, so that the place of each is known.
 class RowFinderTest : public testing::Test {
  protected:
   static constexpr size_t kKeys = 1000;
@@ -30,7 +30,7 @@ class RowFinderTest : public testing::Test {
 
   static uint64_t Mixed(size_t place) { return (2 * place + 1) << 53; }
   static Stream& stream() { return TestDevice().stream(); }
-  // Places, each some times and in no order, and their keys.
+  // Random places with repetitions, and their keys.
   static std::vector<Row> Places(size_t count) {
     std::mt19937 random(static_cast<uint32_t>(count));
     std::vector<Row> places(count);
@@ -47,7 +47,7 @@ class RowFinderTest : public testing::Test {
   RowFinder finder_{TestDevice(), stream()};
 };
 
-TEST_F(RowFinderTest, FindsPlacesOfMoreKeysThanItTakesAtOnce) {
+TEST_F(RowFinderTest, FindsMoreKeysThanFitInOnePiece) {
   for (const size_t count : {size_t{0}, size_t{1}, (size_t{1} << 20) + 3, size_t{700}}) {
     const std::vector<Row> places = Places(count);
     const absl::StatusOr<std::vector<Row>> found = finder_.Find(*keys_, KeysOf(places));
@@ -56,7 +56,7 @@ TEST_F(RowFinderTest, FindsPlacesOfMoreKeysThanItTakesAtOnce) {
   }
 }
 
-TEST_F(RowFinderTest, RowsOfABatchCountInItsDistinctOnes) {
+TEST_F(RowFinderTest, RowsOfABatchIndexItsDistinctRows) {
   for (const size_t count : {300, 0, 5000, 1}) {
     const std::vector<Row> places = Places(count);
     const std::set<Row> distinct(places.begin(), places.end());

@@ -18,7 +18,7 @@ ValueLayout SmallLayout(v1::TableSpec::Accessor accessor = v1::TableSpec::EMBEDD
   return ValueLayout::Create(spec).value();
 }
 
-// What row r of generation g holds.
+// The contents of row r in generation g.
 float Cell(size_t g, size_t r) {
   return static_cast<float>(g * 1000003 + r);
 }
@@ -36,7 +36,7 @@ RowStage::Fill Give(size_t generation, size_t stride) {
   };
 }
 
-// (first cell, full) of each row.
+// Returns (first float, full) of each row.
 std::vector<std::pair<float, uint8_t>> RowsOf(const PassTable& table) {
   std::vector<std::pair<float, uint8_t>> rows;
   const absl::Status read =
@@ -53,7 +53,7 @@ std::vector<std::pair<float, uint8_t>> RowsOf(const PassTable& table) {
   return rows;
 }
 
-// More rows than a chunk takes.
+// More rows than fit in a chunk.
 constexpr size_t kRows = 3 << 20;
 
 TEST(RowStage, WritesAndReadsEveryRow) {
@@ -69,13 +69,13 @@ TEST(RowStage, WritesAndReadsEveryRow) {
   }
 }
 
-TEST(RowStage, SpreadsRowsAndCarriesOthers) {
+TEST(RowStage, WritesToGivenRowsAndCarriesOthersOver) {
   PassTable before(SmallLayout(), TestDevice()), now(SmallLayout(), TestDevice());
   ASSERT_TRUE(before.Resize(kRows).ok());
   ASSERT_TRUE(now.Resize(2 * kRows).ok());
   RowStage stage(TestDevice());
   ASSERT_TRUE(stage.Write(Give(1, before.stride()), before).ok());
-  // Odd rows are new; even rows come from the table before, in reverse.
+  // Odd rows are new; even rows are copied from the previous table, in reverse order.
   std::vector<Row> odd(kRows), even(kRows), from(kRows);
   for (Row i = 0; i < kRows; ++i) {
     odd[i] = 2 * i + 1;
@@ -93,7 +93,7 @@ TEST(RowStage, SpreadsRowsAndCarriesOthers) {
   }
 }
 
-TEST(RowStage, AnErrorOfTheHostEndsIt) {
+TEST(RowStage, ReturnsTheErrorOfTheFillFunction) {
   PassTable table(SmallLayout(), TestDevice());
   ASSERT_TRUE(table.Resize(10).ok());
   RowStage stage(TestDevice());
@@ -104,7 +104,7 @@ TEST(RowStage, AnErrorOfTheHostEndsIt) {
   EXPECT_EQ(RowsOf(table)[9].first, Cell(1, 9));
 }
 
-TEST(RowStage, KeysOfCtrTablesComeWithTheRows) {
+TEST(RowStage, CopiesTheKeysOfCtrTablesWithTheRows) {
   PassTable table(SmallLayout(v1::TableSpec::CTR), TestDevice());
   ASSERT_TRUE(table.Resize(5).ok());
   const std::vector<Key> keys = {7, 1, 1ull << 60, 3, 9};

@@ -1,4 +1,4 @@
-// Reads the small model file with changes, and the errors that they cause.
+// Parses variants of the small model file and returns the errors that they cause.
 #pragma once
 
 #include <gmock/gmock.h>

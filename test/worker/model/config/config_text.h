@@ -1,12 +1,12 @@
-// Small model files for the tests of this folder.
+// A small model file for the tests of this folder.
 #pragma once
 
 #include <string>
 
 namespace cistern {
 
-// One sparse input of two slots, three dense features, an embedding "deep" of width 4, two fully
-// connected layers, a loss. Tests change it through overrides.
+// Returns a model with one sparse input of two slots, three dense features, an embedding "deep" of
+// width 4, two fully connected layers and a loss. Tests change it through overrides.
 inline std::string SmallModelText() {
   return R"({
   "solver": {"lr_policy": "fixed", "display": 10, "max_iter": 100, "gpu": [0], "batchsize": 8,

@@ -7,7 +7,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(DataConfig, RawHasItsOwnKeys) {
+TEST(DataConfig, ReadsTheKeysOfTheRawFormat) {
   const ModelConfig config =
       ParseOrDie({"layers.data.format=Raw", "layers.data.check=None",
                   "layers.data.num_samples=4195155968", "layers.data.eval_num_samples=7",
@@ -20,16 +20,16 @@ TEST(DataConfig, RawHasItsOwnKeys) {
   EXPECT_THAT(config.notes, ::testing::Not(::testing::Contains(HasSubstr("layers[0]"))));
 }
 
-TEST(DataConfig, RawRefusesWhatItsFilesCannotHold) {
+TEST(DataConfig, RawRejectsBoundsThatItsFilesCannotMeet) {
   const std::vector<std::string> raw = {"layers.data.format=Raw", "layers.data.check=None"};
   EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.slot_size_array=[10]"}),
               HasSubstr("slot_size_array has 1 sizes, but the sparse inputs have 2 slots"));
   EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.sparse.0.max_feature_num_per_sample=1"}),
-              HasSubstr("sparse[0].max_feature_num_per_sample: a sample may hold 1 keys"));
+              HasSubstr("sparse[0].max_feature_num_per_sample: is 1, but a sample of a Raw file"));
   EXPECT_THAT(ErrorOf({raw[0], raw[1], "layers.data.num_samples=0"}), HasSubstr("num_samples"));
 }
 
-TEST(DataConfig, ParquetHasSlotSizesAndNoNumberOfSamples) {
+TEST(DataConfig, ParquetUsesSlotSizesAndIgnoresTheNumberOfSamples) {
   const ModelConfig config =
       ParseOrDie({"layers.data.format=Parquet", "layers.data.check=None",
                   "layers.data.num_samples=5", "layers.data.slot_size_array=[10, 20]"});
@@ -41,7 +41,7 @@ TEST(DataConfig, ParquetHasSlotSizesAndNoNumberOfSamples) {
       ::testing::Contains("layers[0].num_samples: ignored: the format Parquet does not use it"));
 }
 
-TEST(DataConfig, AChecksumOfFilesThatHaveNoneIsNoted) {
+TEST(DataConfig, NotesAChecksumSettingOfFormatsWithoutChecksums) {
   for (const std::string format : {"Raw", "Parquet"}) {
     const ModelConfig config =
         ParseOrDie({"layers.data.format=" + format, "layers.data.check=Sum"});
@@ -52,14 +52,14 @@ TEST(DataConfig, AChecksumOfFilesThatHaveNoneIsNoted) {
   EXPECT_EQ(ParseOrDie({"layers.data.check=Sum"}).data.check, NormCheck::kSum);
 }
 
-TEST(DataConfig, KeysOfOtherFormatsAreNoted) {
+TEST(DataConfig, NotesKeysOfOtherFormats) {
   const ModelConfig config = ParseOrDie({"layers.data.num_samples=5"});
   EXPECT_THAT(config.notes, ::testing::Contains(
                                 "layers[0].num_samples: ignored: the format Norm does not use it"));
   EXPECT_EQ(config.data.num_samples, 0u);
 }
 
-TEST(DataConfig, CachedEvaluationDataIsASwitchOrACount) {
+TEST(DataConfig, CacheEvalDataIsABooleanOrACount) {
   const auto cached = [](const std::string& value) {
     return ParseOrDie({"layers.data.cache_eval_data=" + value}).data.cache_eval_batches;
   };
@@ -71,13 +71,13 @@ TEST(DataConfig, CachedEvaluationDataIsASwitchOrACount) {
               HasSubstr("cache_eval_data: expected true, false or integer >= 0"));
 }
 
-TEST(DataConfig, CheckOfDataIsOptional) {
+TEST(DataConfig, CheckIsOptional) {
   const absl::StatusOr<ModelConfig> config = Parse({}, Replaced("\"check\": \"Sum\",", ""));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.check, NormCheck::kNone);
 }
 
-TEST(DataConfig, MaxNnzBoundsASampleToo) {
+TEST(DataConfig, MaxNnzAlsoBoundsTheKeysOfASample) {
   EXPECT_EQ(ParseOrDie({"layers.data.sparse.0.max_nnz=1"}).data.sparse[0].max_feature_num, 2u);
 }
 
@@ -88,7 +88,7 @@ TEST(DataConfig, DenseFeaturesAreOptional) {
   EXPECT_EQ(config.data.dense_top, "");
 }
 
-TEST(DataConfig, AnInputThatNobodyReadsIsNoted) {
+TEST(DataConfig, NotesAnInputThatNoEmbeddingReads) {
   const ModelConfig config = ParseOrDie(
       {R"(layers.data.sparse=[{"top":"data1","slot_num":2},{"top":"data2","slot_num":1}])"});
   EXPECT_THAT(config.notes, ::testing::Contains("layers[0].sparse[1]: no embedding reads 'data2'"));

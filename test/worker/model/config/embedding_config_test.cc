@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(EmbeddingConfig, EmbeddingsTakeTheTopLevelOptimizerOrTheirOwn) {
+TEST(EmbeddingConfig, UsesTheTopLevelOptimizerOrItsOwn) {
   const ModelConfig plain = ParseOrDie();
   EXPECT_EQ(plain.embeddings[0].optimizer.rule.kind, RuleKind::kAdam);
   const ModelConfig own = ParseOrDie(
@@ -17,12 +17,12 @@ TEST(EmbeddingConfig, EmbeddingsTakeTheTopLevelOptimizerOrTheirOwn) {
        "layers.deep.optimizer={\"type\":\"SGD\",\"sgd_hparam\":{\"learning_rate\":0.5}}"});
   EXPECT_EQ(own.embeddings[0].optimizer.rule.kind, RuleKind::kSgd);
   EXPECT_EQ(own.embeddings[0].optimizer.schedule.base, 0.5);
-  EXPECT_EQ(own.embeddings[0].optimizer.schedule.warmup_steps, 50u);  // the shape is inherited
+  EXPECT_EQ(own.embeddings[0].optimizer.schedule.warmup_steps, 50u);  // inherited
   EXPECT_EQ(own.embeddings[0].spec.rule().kind(), v1::UpdateRule::SGD);
   EXPECT_EQ(own.optimizer.rule.kind, RuleKind::kAdam);
 }
 
-TEST(EmbeddingConfig, SizesOfSlotsAreTheDataLayersOrItsOwn) {
+TEST(EmbeddingConfig, UsesTheSlotSizesOfTheDataLayerOrItsOwn) {
   const std::vector<std::string> own = {
       "layers.deep.type=LocalizedSlotSparseEmbeddingHash",
       "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 20]"};
@@ -40,8 +40,8 @@ TEST(EmbeddingConfig, SizesOfSlotsAreTheDataLayersOrItsOwn) {
   const KeySpace space = ParseOrDie(both).embeddings[0].key_space;
   EXPECT_EQ(space.sizes, (std::vector<uint64_t>{7, 30, 20}));
   EXPECT_EQ(space.first, 1u);
-  // First weights by slot are those of an embedding with sizes of its own; keys have the offsets of
-  // the Data layer's.
+  // The embedding's own sizes make its initial weights depend on the slot; the keys are offset by
+  // the sizes of the Data layer.
   const v1::Initializer first = ParseOrDie(both).embeddings[0].spec.initializer();
   EXPECT_EQ(first.kind(), v1::Initializer::SLOT_UNIFORM);
   EXPECT_THAT(first.slot_sizes().sizes(), ElementsAre(7, 30, 20));
@@ -60,19 +60,19 @@ TEST(EmbeddingConfig, SizesOfSlotsAreTheDataLayersOrItsOwn) {
                                        "20: make them agree"));
 }
 
-TEST(EmbeddingConfig, SizesOfAOneHotEmbeddingBoundTheKeysOfNormFiles) {
+TEST(EmbeddingConfig, OneHotSlotSizesBoundTheKeysOfNormFiles) {
   const std::vector<std::string> own = {
       "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot",
       "layers.deep.sparse_embedding_hparam.slot_size_array=[30, 20]"};
   const ModelConfig one_hot = ParseOrDie(own);
   EXPECT_THAT(DataSetOf(one_hot, "a").slot_starts[0], ElementsAre(0, 30, 50));
-  // Tables of the others are hash tables: any key.
+  // The other types use hash tables, which accept any key.
   const ModelConfig hash =
       ParseOrDie({"layers.deep.type=LocalizedSlotSparseEmbeddingHash", own[1]});
   EXPECT_TRUE(DataSetOf(hash, "a").slot_starts[0].empty());
 }
 
-TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {
+TEST(EmbeddingConfig, ReadsTheSettingsOfTheCisternObject) {
   const ModelConfig config = ParseOrDie(
       {"cistern.embeddings.deep={\"initializer\":{\"type\":\"Normal\",\"range\":1e-4},"
        "\"optimizer\":{\"type\":\"AdaGradShared\",\"learning_rate\":0.05,\"initial_g2sum\":2},"
@@ -80,7 +80,7 @@ TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {
        "\"show_scale\":false}"});
   const v1::TableSpec& spec = config.embeddings[0].spec;
   EXPECT_EQ(spec.accessor(), v1::TableSpec::CTR);
-  EXPECT_EQ(spec.dim(), 3u);  // of four floats, one is embed_w
+  EXPECT_EQ(spec.dim(), 3u);  // embed_w is one of the four floats
   EXPECT_EQ(spec.initializer().kind(), v1::Initializer::NORMAL);
   EXPECT_FLOAT_EQ(spec.initializer().range(), 1e-4f);
   EXPECT_EQ(spec.rule().kind(), v1::UpdateRule::ADAGRAD_SHARED);
@@ -92,10 +92,10 @@ TEST(EmbeddingConfig, CisternSaysWhatHugeCtrHasNoWordFor) {
   EXPECT_EQ(config.embeddings[0].optimizer.schedule.base, 0.05);
 }
 
-TEST(EmbeddingConfig, RulesOfSavesAndShrinksAreTheTables) {
+TEST(EmbeddingConfig, CopiesSaveAndShrinkRulesToTheTableSpec) {
   const v1::CtrRules unset =
       ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}).embeddings[0].spec.ctr();
-  EXPECT_FALSE(unset.has_base_threshold());  // as before these keys: the same schema
+  EXPECT_FALSE(unset.has_base_threshold());  // an unset key leaves the schema hash unchanged
   EXPECT_FALSE(unset.has_day_id_decay());
   const ModelConfig config = ParseOrDie(
       {"cistern.embeddings.deep={\"accessor\":\"ctr\",\"base_threshold\":2.5,"
@@ -113,14 +113,14 @@ TEST(EmbeddingConfig, RulesOfSavesAndShrinksAreTheTables) {
   EXPECT_EQ(config.embeddings[0].day, 20778u);
 }
 
-TEST(EmbeddingConfig, DayNumbersNeedToday) {
+TEST(EmbeddingConfig, DayIdDecayRequiresTheDay) {
   const std::string days = "cistern.embeddings.deep={\"accessor\":\"ctr\",\"day_id_decay\":true}";
   EXPECT_THAT(ErrorOf({days}), HasSubstr("cistern.day"));
   EXPECT_THAT(ErrorOf({days, "cistern.day=20"}), HasSubstr("above 32"));
   EXPECT_EQ(ParseOrDie({days, "cistern.day=20778"}).embeddings[0].day, 20778u);
 }
 
-TEST(EmbeddingConfig, TableSpecsAreUsableAndSeedsDependOnSeedAndName) {
+TEST(EmbeddingConfig, TableSpecIsValidAndItsSeedDependsOnSeedAndName) {
   const v1::TableSpec a = ParseOrDie().embeddings[0].spec;
   EXPECT_TRUE(ValueLayout::Create(a).ok());
   EXPECT_EQ(a.initializer().kind(), v1::Initializer::UNIFORM);
@@ -130,43 +130,42 @@ TEST(EmbeddingConfig, TableSpecsAreUsableAndSeedsDependOnSeedAndName) {
   EXPECT_NE(a.seed(), ParseOrDie({"layers.deep.name=wide"}).embeddings[0].spec.seed());
 }
 
-TEST(EmbeddingConfig, ReferencesAreChecked) {
-  EXPECT_EQ(
-      ErrorOf({"layers.deep.bottom=dta1"}),
-      "model.json: layers[1].bottom: 'dta1' is no sparse input of the Data layer; did you mean "
-      "'data1'?");
+TEST(EmbeddingConfig, ChecksReferences) {
+  EXPECT_EQ(ErrorOf({"layers.deep.bottom=dta1"}),
+            "model.json: layers[1].bottom: the Data layer has no sparse input 'dta1'; did you mean "
+            "'data1'?");
   EXPECT_THAT(ErrorOf({"cistern.embeddings.dep.accessor=ctr"}),
               HasSubstr("cistern.embeddings.dep: no embedding layer has this name; did you mean "
                         "'deep'?"));
-  EXPECT_THAT(ErrorOf({"layers.deep.name=dense"}), HasSubstr("cannot be called 'dense'"));
-  EXPECT_THAT(ErrorOf({"layers.data.dense.top=label"}), HasSubstr("two tops are called 'label'"));
+  EXPECT_THAT(ErrorOf({"layers.deep.name=dense"}), HasSubstr("cannot be named 'dense'"));
+  EXPECT_THAT(ErrorOf({"layers.data.dense.top=label"}), HasSubstr("two tops are named 'label'"));
   EXPECT_THAT(ErrorOf({"layers.deep.name=a/b"}), HasSubstr("layers[1].name"));
   EXPECT_THAT(ErrorOf({"layers.0.type=ReLU",
                        "layers.0={\"type\":\"ReLU\",\"bottom\":\"a\",\"top\":\"b\"}"}),
               HasSubstr("layers[0].type: the first layer must be Data"));
 }
 
-TEST(EmbeddingConfig, TwoMayReadOneInput) {
+TEST(EmbeddingConfig, TwoEmbeddingsCanReadOneInput) {
   const std::string second =
       R"({"type": "LocalizedSlotSparseEmbeddingHash", "bottom": "data1", "top": "wide",
           "sparse_embedding_hparam": {"embedding_vec_size": 1, "combiner": "mean"}},
          {"name": "reshape1")";
   const ModelConfig config = ParseOrDie({}, Replaced(R"({"name": "reshape1")", second));
   ASSERT_EQ(config.embeddings.size(), 2u);
-  EXPECT_EQ(config.embeddings[1].name, "wide");  // the top, where there is no name
+  EXPECT_EQ(config.embeddings[1].name, "wide");  // its top, because it has no name
   EXPECT_EQ(config.embeddings[1].input, 0u);
   EXPECT_EQ(config.embeddings[1].combiner, Combiner::kMean);
   EXPECT_THAT(ErrorOf({"layers.wide.top=deep"}, Replaced(R"({"name": "reshape1")", second)),
-              HasSubstr("two embeddings are called 'deep'"));
+              HasSubstr("two embeddings are named 'deep'"));
 }
 
-TEST(EmbeddingConfig, OneOptimizerMaySpeakForItsRows) {
+TEST(EmbeddingConfig, RejectsTwoOptimizersForOneEmbedding) {
   EXPECT_THAT(ErrorOf({R"(layers.deep.optimizer={"type":"SGD","sgd_hparam":{"learning_rate":1}})",
                        R"(cistern.embeddings.deep.optimizer={"type":"SGD"})"}),
               HasSubstr("layers[1].optimizer: cistern.embeddings.deep.optimizer sets it too"));
 }
 
-TEST(EmbeddingConfig, TheCtrAccessorNeedsTwoFloats) {
+TEST(EmbeddingConfig, CtrAccessorNeedsTwoFloats) {
   EXPECT_THAT(ErrorOf({"layers.deep.sparse_embedding_hparam.embedding_vec_size=1",
                        "cistern.embeddings.deep.accessor=ctr"}),
               HasSubstr("layers[1].sparse_embedding_hparam.embedding_vec_size: the ctr accessor"));

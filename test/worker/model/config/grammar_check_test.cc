@@ -8,7 +8,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(GrammarCheck, UnknownKeyIsNamedWithItsPathAndTheNearestOne) {
+TEST(GrammarCheck, UnknownKeyErrorGivesItsPathAndTheNearestKey) {
   EXPECT_EQ(ErrorOf({"solver.batchsiz=8"}),
             "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?");
   EXPECT_EQ(ErrorOf({"optimizer.adam_hparam.bata1=0.9"}),
@@ -22,11 +22,11 @@ TEST(GrammarCheck, UnknownKeyIsNamedWithItsPathAndTheNearestOne) {
               HasSubstr("layers[0].sparse[0].slot_nun: unknown key; did you mean 'slot_num'?"));
 }
 
-TEST(GrammarCheck, AKeyOfAnotherLayerTypeIsUnknown) {
+TEST(GrammarCheck, RejectsAKeyOfAnotherLayerType) {
   EXPECT_THAT(ErrorOf({"layers.relu1.rate=0.1"}), HasSubstr("layers[5].rate: unknown key"));
 }
 
-TEST(GrammarCheck, WrongTypeSaysExpectedAndFound) {
+TEST(GrammarCheck, WrongTypeErrorGivesExpectedAndFoundType) {
   EXPECT_EQ(ErrorOf({"solver.batchsize=\"many\""}),
             "model.json: solver.batchsize: expected integer >= 1, found the string \"many\"");
   EXPECT_EQ(ErrorOf({"solver.batchsize=8.5"}),
@@ -45,41 +45,41 @@ TEST(GrammarCheck, WrongTypeSaysExpectedAndFound) {
       HasSubstr("optimizer.adam_hparam.beta1: expected number >= 0 and < 1, found the number 1"));
 }
 
-TEST(GrammarCheck, MissingKeySaysItsPath) {
+TEST(GrammarCheck, MissingKeyErrorGivesItsPath) {
   EXPECT_EQ(ErrorOf({}, Replaced("\"batchsize\": 8,", "")),
             "model.json: solver.batchsize: missing; it must be integer >= 1");
   EXPECT_THAT(ErrorOf({}, Replaced("{\"num_output\": 5}", "{}")),
               StartsWith("model.json: layers[4].fc_param.num_output: missing; it must be integer"));
   EXPECT_EQ(ErrorOf({}, Replaced("\"type\": \"ReLU\",", "")),
-            "model.json: layers[5].type: missing; it must be the type of the layer");
+            "model.json: layers[5].type: missing; it must be the layer type");
   EXPECT_THAT(ErrorOf({"optimizer.type=SGD"}),
               HasSubstr("optimizer.sgd_hparam: missing; type SGD needs it"));
   EXPECT_EQ(ErrorOf({}, "{}"), "model.json: solver: missing; it must be object");
 }
 
-TEST(GrammarCheck, AnUnknownLayerTypeNamesTheNearestAndListsAll) {
+TEST(GrammarCheck, UnknownLayerTypeErrorSuggestsTheNearestAndListsAll) {
   const std::string typo = ErrorOf({"layers.fc1.type=InerProduct"});
-  EXPECT_THAT(typo, HasSubstr("layers[4].type: unknown type of layer 'InerProduct'; did you mean "
+  EXPECT_THAT(typo, HasSubstr("layers[4].type: unknown layer type 'InerProduct'; did you mean "
                               "'InnerProduct'?"));
   EXPECT_THAT(typo, HasSubstr("MultiCross, Interaction, Cast, BinaryCrossEntropyLoss"));
 }
 
-TEST(GrammarCheck, TypesOfHalfPrecisionAreAcceptedAndNotedOnce) {
+TEST(GrammarCheck, AcceptsHalfPrecisionTypesAndNotesEachOnce) {
   const ModelConfig config =
       ParseOrDie({"layers.fc1.type=FusedInnerProduct", "layers.fc2.type=FusedInnerProduct"});
   EXPECT_EQ(std::count(config.notes.begin(), config.notes.end(),
-                       "layers[4].type: FusedInnerProduct is InnerProduct and ReLU, of any "
+                       "layers[4].type: FusedInnerProduct is InnerProduct followed by ReLU, of any "
                        "size and in any precision"),
             1);
 }
 
-TEST(GrammarCheck, AnArrayOfNumbersNamesTheOneThatIsNone) {
+TEST(GrammarCheck, ErrorGivesTheIndexOfAnInvalidNumberInAnArray) {
   const std::string weights = R"("type": "MultiCrossEntropyLoss", "target_weight": [1, "x"])";
   EXPECT_THAT(ErrorOf({}, Replaced(R"("type": "BinaryCrossEntropyLoss")", weights)),
               HasSubstr("layers[7].target_weight[1]: expected array of numbers >= 0"));
 }
 
-TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {
+TEST(GrammarCheck, AcceptsAndNotesKeysWithoutEffect) {
   const ModelConfig config = ParseOrDie(
       {"solver.dense model_file=./d.model", "solver.mixed_precision=1024", "solver.seed=0",
        "layers.deep.plan_file=p.json", "layers.data.slot_size_array=[3]"});
@@ -93,7 +93,7 @@ TEST(GrammarCheck, OdditiesAreAcceptedAndNoted) {
   EXPECT_NE(config.solver.seed, 0u);
 }
 
-TEST(GrammarCheck, WordsOfHugeCtr3AreTaken) {
+TEST(GrammarCheck, AcceptsHugeCtr3Keys) {
   const ModelConfig config =
       ParseOrDie({R"(layers.data.sparse=[{"top":"data1","slot_num":2,"is_fixed_length":false,)"
                   R"("nnz_per_slot":[3,4]}])",
@@ -118,16 +118,16 @@ TEST(GrammarCheck, WordsOfHugeCtr3AreTaken) {
   EXPECT_EQ(samples.solver.eval_batches, 3u);
   EXPECT_EQ(samples.solver.auc_threshold, 0.8);
   EXPECT_THAT(ErrorOf({"solver.auc_threshold=0.8", R"(solver.eval_metrics=["AUC:0.7"])"}),
-              HasSubstr("solver.auc_threshold: is the threshold of solver.eval_metrics once more"));
+              HasSubstr("solver.auc_threshold: repeats the threshold in solver.eval_metrics"));
   EXPECT_THAT(ErrorOf({"solver.max_eval_samples=7", "solver.eval_batches=7"}),
-              HasSubstr("solver.max_eval_samples: is the number of eval_batches once more"));
+              HasSubstr("solver.max_eval_samples: repeats solver.eval_batches"));
   EXPECT_THAT(ErrorOf({"solver.batchsize=1000000000000"}),
               HasSubstr("expected integer >= 1, at most 4294967295, found"));
   EXPECT_THAT(ErrorOf({"solver.max_eval_batches=7", "solver.eval_batches=7"}),
               HasSubstr("leave one of them out"));
 }
 
-TEST(GrammarCheck, GivesAbsentKeysTheirDefaults) {
+TEST(GrammarCheck, FillsInDefaultsOfAbsentKeys) {
   Json root = Json::parse(SmallModelText());
   std::vector<std::string> notes;
   ASSERT_TRUE(CheckFile(&root, &notes).ok());
@@ -137,7 +137,7 @@ TEST(GrammarCheck, GivesAbsentKeysTheirDefaults) {
   EXPECT_FALSE(root["layers"][4]["fc_param"].contains("weight_init"));
 }
 
-TEST(GrammarCheck, RangesAndCountsAreCheckedElementByElement) {
+TEST(GrammarCheck, ChecksEachElementOfRangesAndCounts) {
   const std::string slice =
       R"(layers.relu1={"type":"Slice","bottom":"fc1","top":["relu1"],"ranges":)";
   EXPECT_THAT(ErrorOf({slice + "[[0,2],[3,3]]}"}),

@@ -21,12 +21,12 @@ void CheckTable(const ObjectGrammar& object) {
   }
 }
 
-TEST(Grammar, EveryKeyOccursOnceAndHasAMeaning) {
+TEST(Grammar, ListsEveryKeyOnceWithAMeaning) {
   CheckTable(FileGrammar());
   for (const LayerGrammar& layer : LayerGrammars()) CheckTable(layer.object);
 }
 
-TEST(Grammar, IsWhatTheDocumentationSays) {
+TEST(Grammar, MatchesTheDocumentation) {
   std::ifstream file(CISTERN_SOURCE_DIR "/docs/configuration.md");
   std::ostringstream text;
   text << file.rdbuf();

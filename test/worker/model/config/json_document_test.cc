@@ -10,27 +10,27 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(JsonDocument, SyntaxErrorsSayLineAndColumn) {
+TEST(JsonDocument, SyntaxErrorsGiveLineAndColumn) {
   EXPECT_THAT(ErrorOf({}, "{\n  \"solver\": {,}\n}"), HasSubstr("model.json: line 2, column 14"));
   EXPECT_THAT(ErrorOf({}, ""), HasSubstr("model.json: line 1, column 1"));
 }
 
-TEST(JsonDocument, WhatJsonDoesNotKnowIsSaid) {
+TEST(JsonDocument, SyntaxErrorsExplainCommonMistakes) {
   EXPECT_THAT(ErrorOf({}, ""), HasSubstr("the file is empty"));
   EXPECT_THAT(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": 7 // why")), HasSubstr("no comments"));
   EXPECT_THAT(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": NaN")), HasSubstr("no NaN"));
   EXPECT_THAT(ErrorOf({}, std::string("\xff\xfe{\0}\0", 6)), HasSubstr("UTF-16"));
 }
 
-// A tree of that depth would be copied and printed by calls that go as deep.
-TEST(JsonDocument, NestingHasABound) {
+// Copying and printing a tree recurse as deep as the tree.
+TEST(JsonDocument, LimitsNestingDepth) {
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
   EXPECT_THAT(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": 7, \"gpu\": " + deep)),
               HasSubstr("model.json: is nested 10000"));
   EXPECT_THAT(ErrorOf({"solver.gpu=" + deep}), HasSubstr("'solver.gpu': is nested more than 100"));
 }
 
-TEST(JsonDocument, AKeyTwiceInOneObjectIsAnError) {
+TEST(JsonDocument, RejectsADuplicateKey) {
   EXPECT_EQ(ErrorOf({}, Replaced("\"seed\": 7", "\"seed\": 7, \"batchsize\": 9")),
             "model.json: key 'batchsize' occurs twice in one object");
 }
@@ -52,12 +52,12 @@ TEST(JsonDocument, OverridesReachObjectsArraysAndNamedLayers) {
   EXPECT_THAT(config.solver.eval_metrics, ElementsAre("AUC", "AverageLoss"));
 }
 
-TEST(JsonDocument, OverridesAreUtf8) {
+TEST(JsonDocument, OverridesMustBeUtf8) {
   EXPECT_THAT(ErrorOf({"layers.data.source=caf\xe9"}), HasSubstr("is not UTF-8"));
   EXPECT_EQ(ParseOrDie({"layers.data.source=caf\xc3\xa9"}).data.source, "caf\xc3\xa9");
 }
 
-TEST(JsonDocument, OverridesThatLeadNowhereAreErrors) {
+TEST(JsonDocument, RejectsOverridesWithAnInvalidPath) {
   EXPECT_THAT(ErrorOf({"solver.batchsize"}), HasSubstr("write path=value"));
   EXPECT_THAT(ErrorOf({"layers.fc9.name=x"}), HasSubstr("layers has no element 'fc9'"));
   EXPECT_THAT(ErrorOf({"layers.99.name=x"}), HasSubstr("layers has no element '99'"));
@@ -75,7 +75,7 @@ TEST(JsonDocument, OverridesAreJsonOrABareWord) {
       "l": [{"name": "x", "v": true, "w": null}, {"top": "y", "v": 2.5}]})"));
 }
 
-TEST(JsonDocument, FlattensToPathsAndValues) {
+TEST(JsonDocument, FlattensATreeToPathsAndValues) {
   using Value = std::pair<std::string, std::string>;
   EXPECT_THAT(FlattenJson(Json::parse(R"({"a": {"b": 1.0, "c": 1e-3}, "l": [{"n": "x"}, {"v": []}],
       "s": ["p", 2.50]})")),
@@ -92,7 +92,7 @@ TEST(JsonDocument, ConfigurationKeepsItsValuesWithOverridesAndDefaults) {
   EXPECT_EQ(values["layers[0].type"], "\"Data\"");
 }
 
-TEST(JsonDocument, DescribesValuesForPeople) {
+TEST(JsonDocument, DescribesValuesForMessages) {
   EXPECT_EQ(DescribeJson(Json::parse("\"a\"")), "the string \"a\"");
   EXPECT_EQ(DescribeJson(Json::parse("-1.5")), "the number -1.5");
   EXPECT_EQ(DescribeJson(Json::parse("null")), "null");

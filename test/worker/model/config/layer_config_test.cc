@@ -9,14 +9,14 @@ using ::testing::HasSubstr;
 
 using ::testing::ElementsAre;
 
-TEST(LayerConfig, ALossWithRegularizerNeedsLambda) {
+TEST(LayerConfig, ALossWithARegularizerNeedsLambda) {
   EXPECT_EQ(ErrorOf({"layers.loss.regularizer=L2"}),
             "model.json: layers[7].lambda: missing; regularizer L2 needs it");
   const ModelConfig config = ParseOrDie({"layers.loss.regularizer=L1", "layers.loss.lambda=0.01"});
   EXPECT_EQ(config.layers.back().regularizer, "L1");
   EXPECT_EQ(config.layers.back().lambda, 0.01);
   EXPECT_THAT(ParseOrDie({"layers.loss.lambda=0.01"}).notes,
-              ::testing::Contains("layers[7].lambda: ignored: no regularizer is named"));
+              ::testing::Contains("layers[7].lambda: ignored: no regularizer is set"));
 }
 
 TEST(LayerConfig, ReadsTheParametersOfItsType) {
@@ -36,7 +36,7 @@ TEST(LayerConfig, ReadsTheParametersOfItsType) {
   EXPECT_EQ(config.layers[3].gamma_init, InitKind::kZero);
 }
 
-TEST(LayerConfig, CombinationsThatContradictAreErrors) {
+TEST(LayerConfig, RejectsContradictoryCombinations) {
   EXPECT_THAT(ErrorOf({"layers.reshape1.selected=[0]"}),
               HasSubstr("layers[2]: leading_dim and selected exclude each other"));
   EXPECT_THAT(ErrorOf({R"(layers.relu1={"type":"Multiply","bottom":"fc1","top":"relu1",

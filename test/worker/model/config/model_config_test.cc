@@ -7,7 +7,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(ModelConfig, ReadsWhatTheFileSays) {
+TEST(ModelConfig, ReadsTheValuesOfTheFile) {
   const ModelConfig config = ParseOrDie();
   EXPECT_EQ(config.solver.display, 10u);
   EXPECT_EQ(config.solver.max_iter, 100u);

@@ -49,7 +49,7 @@ TEST(OptimizerConfig, ConstantsReachTheRuleOfTheRows) {
   EXPECT_EQ(rule.lambda2(), 4.0f);
 }
 
-TEST(OptimizerConfig, ATypeWithoutItsObjectIsRefused) {
+TEST(OptimizerConfig, RejectsATypeWithoutItsObject) {
   EXPECT_EQ(ErrorOf({"optimizer.type=Nesterov"}),
             "model.json: optimizer.nesterov_hparam: missing; type Nesterov needs it");
   EXPECT_THAT(ErrorOf({"optimizer.type=MomentumSGD",
@@ -70,7 +70,7 @@ TEST(OptimizerConfig, ReadsConstantsAndSchedule) {
   EXPECT_EQ(optimizer.schedule.end, 1e-5);
 }
 
-TEST(OptimizerConfig, UpdateTypeSaysWhatRowsOutsideABatchDo) {
+TEST(OptimizerConfig, UpdateTypeSelectsTheUpdateOfRowsOutsideTheBatch) {
   const auto missed = [](const std::vector<std::string>& overrides) {
     return ParseOrDie(overrides).embeddings[0].spec.rule().missed();
   };
@@ -80,14 +80,14 @@ TEST(OptimizerConfig, UpdateTypeSaysWhatRowsOutsideABatchDo) {
   EXPECT_EQ(missed({"optimizer.update_type=LazyGlobal"}), v1::UpdateRule::LAZY_GLOBAL);
 }
 
-TEST(OptimizerConfig, RulesWithoutAMemoryAreLocalWhateverTheUpdateType) {
+TEST(OptimizerConfig, RulesWithoutMomentumAreLocalForEveryUpdateType) {
   const ModelConfig config =
       ParseOrDie({"optimizer.type=SGD", "optimizer.sgd_hparam={\"learning_rate\":1}",
                   "optimizer.update_type=Global"});
   EXPECT_EQ(config.embeddings[0].spec.rule().missed(), v1::UpdateRule::LOCAL);
 }
 
-TEST(OptimizerConfig, AStrayObjectOfAnotherTypeIsNoted) {
+TEST(OptimizerConfig, NotesTheObjectOfAnotherType) {
   const ModelConfig config = ParseOrDie({"optimizer.sgd_hparam={\"learning_rate\":1}"});
   EXPECT_THAT(config.notes, ::testing::Contains("optimizer.sgd_hparam: ignored: the type is Adam"));
 }

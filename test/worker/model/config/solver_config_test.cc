@@ -14,7 +14,7 @@ TEST(SolverConfig, EpochsAndIterationsExcludeEachOther) {
   EXPECT_EQ(ParseOrDie({"solver.max_iter=0", "solver.num_epochs=3"}).solver.num_epochs, 3u);
 }
 
-TEST(SolverConfig, MetricsMayCarryAThreshold) {
+TEST(SolverConfig, AucCanHaveAThreshold) {
   EXPECT_EQ(ParseOrDie().solver.auc_threshold, 1.0);
   EXPECT_EQ(ParseOrDie({"solver.eval_metrics=AUC:0.8025"}).solver.auc_threshold, 0.8025);
   EXPECT_THAT(ErrorOf({"solver.eval_metrics=AUC:high"}),
@@ -23,7 +23,7 @@ TEST(SolverConfig, MetricsMayCarryAThreshold) {
               HasSubstr("unknown metric 'AverageLos'; did you mean 'AverageLoss'?"));
 }
 
-TEST(SolverConfig, EveryMetricHasAName) {
+TEST(SolverConfig, AcceptsEveryMetricByName) {
   const std::vector<std::string> names = {"AUC",          "AverageLoss", "LogLoss",     "NE",
                                           "COPC",         "PCOC",        "BucketError", "ActualCTR",
                                           "PredictedCTR", "MAE",         "RMSE"};
@@ -35,9 +35,9 @@ TEST(SolverConfig, EveryMetricHasAName) {
               HasSubstr("solver.eval_metrics[1]: unknown metric 'COCP'; did you mean 'COPC'?"));
 }
 
-TEST(SolverConfig, GaucNeedsASlotThatExists) {
+TEST(SolverConfig, GaucRequiresAnExistingSlot) {
   const std::string metrics = "solver.eval_metrics=[\"AUC\",\"GAUC\"]";
-  EXPECT_THAT(ErrorOf({metrics}), HasSubstr("solver.eval_metrics[1]: GAUC is of the groups"));
+  EXPECT_THAT(ErrorOf({metrics}), HasSubstr("solver.eval_metrics[1]: GAUC needs the slot"));
   EXPECT_THAT(ErrorOf({metrics}), HasSubstr("cistern.gauc_slot"));
   const auto slot = [](const std::string& input, int number) {
     return absl::StrCat("cistern.gauc_slot={\"input\":\"", input, "\",\"slot\":", number, "}");
@@ -47,17 +47,17 @@ TEST(SolverConfig, GaucNeedsASlotThatExists) {
   EXPECT_EQ(config.cistern.gauc_slot->input, 0u);
   EXPECT_EQ(config.cistern.gauc_slot->slot, 1u);
   EXPECT_THAT(ErrorOf({metrics, slot("data2", 0)}),
-              HasSubstr("cistern.gauc_slot.input: no sparse input of layers[0] is called 'data2'; "
+              HasSubstr("cistern.gauc_slot.input: no sparse input of layers[0] is named 'data2'; "
                         "did you mean 'data1'?"));
   EXPECT_THAT(ErrorOf({metrics, slot("data1", 1000)}), HasSubstr("cistern.gauc_slot.slot: input"));
   EXPECT_THAT(ErrorOf({metrics, "cistern.gauc_slot={\"input\":\"data1\"}"}), HasSubstr("slot"));
-  // Nothing asks for it: said, and not an error.
+  // Without GAUC the slot has no effect: a note, not an error.
   const ModelConfig idle = ParseOrDie({slot("data1", 0)});
   EXPECT_FALSE(idle.cistern.gauc_slot.has_value());
   EXPECT_THAT(idle.notes, testing::Contains(HasSubstr("cistern.gauc_slot: no effect")));
 }
 
-TEST(SolverConfig, ReadsKeyTypeAndEvaluationBatch) {
+TEST(SolverConfig, ReadsKeyTypeAndEvaluationBatchSize) {
   const SolverConfig solver =
       ParseOrDie({"solver.input_key_type=I64", "solver.batchsize_eval=100"}).solver;
   EXPECT_TRUE(solver.wide_keys);
@@ -75,8 +75,8 @@ TEST(SolverConfig, ReadsTheModelFilesThatARunStartsFrom) {
   EXPECT_EQ(one.sparse_model_files, std::vector<std::string>{"b"});
   EXPECT_EQ(one.dense_opt_states_file, "c");
   EXPECT_THAT(ErrorOf({"solver.dense_model_file=a", "solver.dense model_file=b"}),
-              HasSubstr("solver.dense model_file: is solver.dense_model_file once more"));
-  EXPECT_THAT(ErrorOf({R"(solver.dense_model_file=["a","b"])"}), HasSubstr("names one file"));
+              HasSubstr("solver.dense model_file: repeats solver.dense_model_file"));
+  EXPECT_THAT(ErrorOf({R"(solver.dense_model_file=["a","b"])"}), HasSubstr("takes one file"));
   EXPECT_THAT(ErrorOf({"solver.dense_opt_states_file=c"}), HasSubstr("solver.dense_model_file"));
   EXPECT_THAT(ErrorOf({R"(solver.sparse_model_file=["a","b"])"}),
               HasSubstr("names 2 files, but the model has 1 embeddings"));
@@ -84,7 +84,7 @@ TEST(SolverConfig, ReadsTheModelFilesThatARunStartsFrom) {
               HasSubstr("solver.sparse_model_file[0]: embedding 'deep' has the accessor ctr"));
 }
 
-TEST(SolverConfig, ASnapshotThatHugeCtrsFilesCannotHoldIsNoted) {
+TEST(SolverConfig, NotesASnapshotThatHugeCtrsFilesCannotHold) {
   const auto notes = [](const char* snapshot) {
     std::string text;
     const ModelConfig config = ParseOrDie(
@@ -94,11 +94,11 @@ TEST(SolverConfig, ASnapshotThatHugeCtrsFilesCannotHoldIsNoted) {
     }
     return text;
   };
-  EXPECT_THAT(notes("100"), HasSubstr("solver.snapshot: no files at snapshot_prefix"));
-  EXPECT_THAT(notes("101"), Not(HasSubstr("solver.snapshot")));  // never comes
+  EXPECT_THAT(notes("100"), HasSubstr("solver.snapshot: writes OUT/snapshot-N but no files"));
+  EXPECT_THAT(notes("101"), Not(HasSubstr("solver.snapshot")));  // after the last iteration
 }
 
-TEST(SolverConfig, PrecisionIsThatOfTheSolverOrOfCistern) {
+TEST(SolverConfig, ReadsPrecisionFromSolverOrCistern) {
   const auto precision = [](const std::vector<std::string>& overrides) {
     return ParseOrDie(overrides).precision;
   };
@@ -114,15 +114,16 @@ TEST(SolverConfig, PrecisionIsThatOfTheSolverOrOfCistern) {
   EXPECT_EQ(precision({"solver.mixed_precision=128", "cistern.activations=float16"}).loss_scale,
             128);
   EXPECT_THAT(ErrorOf({"solver.mixed_precision=512", "cistern.activations=bfloat16"}),
-              HasSubstr("cistern.activations: solver.mixed_precision says float16"));
+              HasSubstr("cistern.activations: solver.mixed_precision requires float16"));
   EXPECT_THAT(ErrorOf({"solver.mixed_precision=512", "cistern.loss_scale=dynamic"}),
-              HasSubstr("cistern.loss_scale: is solver.mixed_precision once more"));
+              HasSubstr("cistern.loss_scale: solver.mixed_precision sets the loss scale too"));
   EXPECT_THAT(ErrorOf({"cistern.activations=bfloat16", "cistern.loss_scale=128"}),
-              HasSubstr("cistern.loss_scale: is of float16 alone"));
-  EXPECT_THAT(ErrorOf({"cistern.loss_scale=128"}), HasSubstr("cistern.loss_scale: is of float16"));
+              HasSubstr("cistern.loss_scale: requires float16 in cistern.activations"));
+  EXPECT_THAT(ErrorOf({"cistern.loss_scale=128"}),
+              HasSubstr("cistern.loss_scale: requires float16"));
 }
 
-TEST(SolverConfig, TheFrappeRecipeIsExpressible) {
+TEST(SolverConfig, ReadsTheSettingsOfTheFrappeRecipe) {
   const ModelConfig config = ParseOrDie(
       {"solver.max_iter=0", "solver.num_epochs=100", "cistern.embedding_l2=0.05",
        "cistern.clip_norm=10", "cistern.eval_every_epoch=true", "cistern.plateau_factor=0.1",

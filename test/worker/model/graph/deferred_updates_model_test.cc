@@ -1,4 +1,4 @@
-// update_type Global against a model that touches every row of its table in every step.
+// Compares update_type Global with a model that updates every row of its table in every step.
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
@@ -11,8 +11,9 @@ std::string Optimizer(const std::string& type, const std::string& hparam,
          "}";
 }
 
-// Every row of the table takes part, those that no sample holds with a gradient of zero. (They come
-// first: the op takes it that a row occurs, and empty segments at the end would be left out.)
+// Adds all rows of the table to the segments; rows without occurrences get a gradient of zero. They
+// are placed first, because the op assumes that the last row occurs and would leave out empty
+// segments at the end.
 void TouchEveryRow(size_t rows, SparseBatch* batch) {
   std::vector<Row> all;
   for (Row row = 0; row < rows; ++row) {
@@ -28,11 +29,12 @@ void TouchEveryRow(size_t rows, SparseBatch* batch) {
 
 constexpr size_t kRows = 60;
 
-// Trains `steps` steps of both; few keys a batch, so that rows are away for many steps.
+// Trains `steps` steps of both models. Batches have few keys, so that rows are absent for many
+// steps.
 void TrainBoth(ModelBench& sparse, ModelBench& dense, uint64_t steps) {
   for (uint64_t step = 1; step <= steps; ++step) {
     Batch batch = sparse.batch(2, static_cast<uint32_t>(step), /*max_nnz=*/1);
-    const double scale = step < 40 ? 1.0 : 0.25;  // as a plateau does
+    const double scale = step < 40 ? 1.0 : 0.25;  // like a plateau
     const auto loss = sparse.model->Train(batch, sparse.pointers, step, scale);
     for (SparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
     const auto dense_loss = dense.model->Train(batch, dense.pointers, step, scale);
@@ -44,12 +46,12 @@ void TrainBoth(ModelBench& sparse, ModelBench& dense, uint64_t steps) {
 constexpr char kAdamHparam[] =
     R"("adam_hparam":{"learning_rate":0.02,"warmup_steps":5,"decay_start":20,"decay_steps":100})";
 
-TEST(GlobalUpdates, AreThoseOfAStepOverEveryRow) {
+TEST(GlobalUpdates, EqualStepsOverEveryRow) {
   ModelBench sparse(DnnText(), {Optimizer("Adam", kAdamHparam, "Global")}, kRows);
   ModelBench dense(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kRows);
   ModelBench local(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kRows);
   TrainBoth(sparse, dense, 80);
-  EXPECT_NE(sparse.Weights(0), dense.Weights(0));  // some rows have not been read since
+  EXPECT_NE(sparse.Weights(0), dense.Weights(0));  // some rows have deferred updates
   ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());
   EXPECT_EQ(sparse.Weights(0), dense.Weights(0));
   EXPECT_EQ(sparse.Dense(0), dense.Dense(0));
@@ -59,7 +61,7 @@ TEST(GlobalUpdates, AreThoseOfAStepOverEveryRow) {
   EXPECT_NE(local.Weights(0), dense.Weights(0));
 }
 
-TEST(GlobalUpdates, GoOnFromTheClock) {
+TEST(GlobalUpdates, ResumeFromTheClock) {
   const std::vector<std::string> overrides = {Optimizer("Adam", kAdamHparam, "Global")};
   ModelBench whole(DnnText(), overrides, kRows), first(DnnText(), overrides, kRows),
       second(DnnText(), overrides, kRows);
@@ -78,7 +80,7 @@ TEST(GlobalUpdates, GoOnFromTheClock) {
   EXPECT_EQ(second.model->clock().SerializeAsString(), whole.model->clock().SerializeAsString());
 }
 
-TEST(GlobalUpdates, OfAVelocityAreThoseOfAStepOverEveryRow) {
+TEST(GlobalUpdates, OfMomentumEqualStepsOverEveryRow) {
   for (const char* type : {"MomentumSGD", "Nesterov"}) {
     const std::string key = type == std::string("Nesterov") ? "nesterov" : "momentum_sgd";
     const std::string hparam =
@@ -99,7 +101,7 @@ TEST(GlobalUpdates, OfAVelocityAreThoseOfAStepOverEveryRow) {
   }
 }
 
-TEST(GlobalUpdates, OfALocalModelNeedNoClock) {
+TEST(GlobalUpdates, ALocalModelHasNoClock) {
   ModelBench bench(DnnText(), {}, kRows);
   bench.Train(bench.batch(2, 1), 1);
   EXPECT_EQ(bench.model->clock().ByteSizeLong(), 0u);

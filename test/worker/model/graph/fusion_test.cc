@@ -14,7 +14,7 @@ LayerConfig MakeLayer(const std::string& type, const std::string& bottom, const 
   return layer;
 }
 
-TEST(Fusion, BatchNormTakesReluAndDropout) {
+TEST(Fusion, BatchNormAbsorbsReluAndDropout) {
   const std::vector<LayerConfig> layers = {
       MakeLayer("InnerProduct", "a", "b"), MakeLayer("BatchNorm", "b", "c"),
       MakeLayer("ReLU", "c", "d"), MakeLayer("Dropout", "d", "e")};
@@ -25,7 +25,7 @@ TEST(Fusion, BatchNormTakesReluAndDropout) {
   EXPECT_EQ(plan.epilogues[1].dropout_index, 3u);
 }
 
-TEST(Fusion, ReluTakesDropoutAlone) {
+TEST(Fusion, ReluAbsorbsDropout) {
   const std::vector<LayerConfig> layers = {MakeLayer("ReLU", "a", "b"),
                                            MakeLayer("Dropout", "b", "c")};
   const FusionPlan plan = PlanFusion(layers);
@@ -34,7 +34,7 @@ TEST(Fusion, ReluTakesDropoutAlone) {
   EXPECT_TRUE(plan.absorbed[1]);
 }
 
-TEST(Fusion, InnerProductTakesReluWithoutDropout) {
+TEST(Fusion, InnerProductAbsorbsReluWithoutDropout) {
   std::vector<LayerConfig> layers = {MakeLayer("InnerProduct", "a", "b"),
                                      MakeLayer("ReLU", "b", "c"),
                                      MakeLayer("InnerProduct", "c", "d")};
@@ -50,7 +50,7 @@ TEST(Fusion, InnerProductTakesReluWithoutDropout) {
   EXPECT_EQ(plan.epilogues[1].dropout, &layers[2]);
 }
 
-TEST(Fusion, ATensorThatAnotherLayerReadsIsComputed) {
+TEST(Fusion, DoesNotAbsorbALayerWhoseInputHasAnotherReader) {
   std::vector<LayerConfig> layers = {MakeLayer("BatchNorm", "b", "c"), MakeLayer("ReLU", "c", "d"),
                                      MakeLayer("Dropout", "d", "e"),
                                      MakeLayer("InnerProduct", "d", "f")};
@@ -63,7 +63,7 @@ TEST(Fusion, ATensorThatAnotherLayerReadsIsComputed) {
   EXPECT_EQ(plan.epilogues[1].dropout, &layers[2]);
 }
 
-TEST(Fusion, BatchNormDoesNotTakeADropoutWithoutRelu) {
+TEST(Fusion, BatchNormDoesNotAbsorbADropoutWithoutRelu) {
   const std::vector<LayerConfig> layers = {MakeLayer("BatchNorm", "b", "c"),
                                            MakeLayer("Dropout", "c", "d")};
   EXPECT_EQ(PlanFusion(layers).absorbed, (std::vector<bool>{false, false}));

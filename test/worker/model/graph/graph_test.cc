@@ -9,9 +9,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// "nowhere" of the tangled model: 2 inputs, 3 outputs; behind bn (2 * 7), fb (4 + 1) and its own
-// are the last parameters of the table.
-TEST(Graph, LayersThatLeadNowhereKeepTheirWeights) {
+// The dead layer of the tangled model is "nowhere", with 2 inputs and 3 outputs. Its parameters are
+// the last ones of the table, after those of bn (2 * 7) and fb (4 + 1).
+TEST(Graph, DeadLayersKeepTheirWeights) {
   ModelBench bench(TangledText(), {}, 12);
   const std::vector<double> before = bench.DenseColumn(0);
   bench.Train(bench.batch(16, 1), 1);
@@ -26,8 +26,8 @@ TEST(Graph, LayersThatLeadNowhereKeepTheirWeights) {
   EXPECT_GT(moved, before.size() / 2);
 }
 
-// Their gradient is that of the regularizer alone, at every step anew: w -= lambda / batchsize * w.
-TEST(Graph, TheRegularizerReachesLayersThatLeadNowhere) {
+// In every step their gradient is that of the regularizer alone: w -= lambda / batchsize * w.
+TEST(Graph, TheRegularizerAppliesToDeadLayers) {
   ModelBench bench(TangledText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=1.6"}, 12);
   const std::vector<double> before = bench.DenseColumn(0);
   for (uint64_t step = 1; step <= 3; ++step) bench.Train(bench.batch(16, 1), step);
@@ -37,7 +37,7 @@ TEST(Graph, TheRegularizerReachesLayersThatLeadNowhere) {
   }
 }
 
-TEST(Graph, AnEmbeddingThatLeadsNowhereKeepsItsRows) {
+TEST(Graph, ADeadEmbeddingKeepsItsRows) {
   const std::string text =
       WithSgd(OneSparse(),
               Embedding("used", "data1", 2, "0") + "," + Embedding("unused", "data1", 2, "0") +
@@ -54,14 +54,14 @@ TEST(Graph, TheLossChecksItsInputs) {
   EXPECT_EQ(
       BuildError({"layers.fc2.fc_param.num_output=2"}),
       "model.json: layer 'loss' (layers[7], BinaryCrossEntropyLoss): logit 'fc2' is [b, 2] and "
-      "label 'label' is [b, 1]; they must have one shape");
+      "label 'label' is [b, 1]; they must have the same shape");
   EXPECT_THAT(BuildError({"layers.loss.bottom=[\"fc2\"]"}),
-              HasSubstr("its bottoms are [logit, label]"));
+              HasSubstr("its bottoms must be [logit, label]"));
   EXPECT_THAT(BuildError({"layers.loss.bottom=[\"fc2\",\"dense\"]"}),
               HasSubstr("its second bottom must be the label 'label', not 'dense'"));
   EXPECT_THAT(
       BuildError({"layers.data.label.label_dim=3", "layers.loss.bottom=[\"dense\",\"label\"]"}),
-      HasSubstr("its logit is an input: no layer computes it"));
+      HasSubstr("its logit is an input, not computed by any layer"));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-TEST(MemoryPlan, BuffersThatFollowEachOtherShareAPlace) {
+TEST(MemoryPlan, BuffersWithDisjointLifetimesShareMemory) {
   const MemoryPlan plan = PlanMemory({{100, 0, 1}, {100, 1, 2}, {100, 2, 3}, {100, 3, 4}});
   EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
   EXPECT_EQ(plan.offsets[1], plan.offsets[3]);
@@ -15,7 +15,7 @@ TEST(MemoryPlan, BuffersThatFollowEachOtherShareAPlace) {
   EXPECT_EQ(plan.floats, 2 * 112u);  // rounded up to whole cache lines
 }
 
-TEST(MemoryPlan, BuffersOfOneTimeNeverOverlap) {
+TEST(MemoryPlan, BuffersWithOverlappingLifetimesDoNotOverlap) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<Lifetime> buffers(1 + random() % 20);
@@ -42,7 +42,7 @@ TEST(MemoryPlan, BuffersOfOneTimeNeverOverlap) {
   }
 }
 
-TEST(MemoryPlan, IsEmptyForNothing) {
+TEST(MemoryPlan, IsEmptyWithoutBuffers) {
   EXPECT_EQ(PlanMemory({}).floats, 0u);
 }
 

@@ -1,4 +1,4 @@
-// Models whose activations are of 16 bits: near those of float32, and what the loss scale does.
+// Models with 16-bit activations: their distance from float32, and the loss scale.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct Case {
   std::vector<std::string> overrides;
 };
 
-// What a step of SGD with learning rate 1 takes away from the weights, dense and then sparse.
+// Returns the gradient, dense and then sparse: a step of SGD with learning rate 1 subtracts it.
 std::vector<double> GradientOf(ModelBench& bench, const Batch& batch) {
   const auto all = [&bench] {
     std::vector<double> weights = bench.DenseColumn(0);
@@ -37,7 +37,7 @@ std::vector<double> GradientOf(ModelBench& bench, const Batch& batch) {
   return gradient;
 }
 
-// The norm of a - b as a share of that of b.
+// The norm of a - b relative to the norm of b.
 double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   double difference = 0, size = 0;
   for (size_t i = 0; i < b.size(); ++i) {
@@ -49,7 +49,7 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
 
 class MixedPrecision : public ::testing::TestWithParam<Case> {};
 
-TEST_P(MixedPrecision, LossGradientAndPredictionsAreNearThoseOfFloat32) {
+TEST_P(MixedPrecision, LossGradientAndPredictionsAreCloseToFloat32) {
   ModelBench exact(GetParam().text, GetParam().overrides, kRows);
   const Batch batch = exact.batch(16, 3), other = exact.batch(16, 4);
   std::vector<float> logits, half_logits;
@@ -60,7 +60,7 @@ TEST_P(MixedPrecision, LossGradientAndPredictionsAreNearThoseOfFloat32) {
     SCOPED_TRACE(activations);
     std::vector<std::string> overrides = GetParam().overrides;
     overrides.push_back(activations);
-    // Gradients behind a BatchNorm of few samples would overflow with the first dynamic scale.
+    // The gradients before a BatchNorm of few samples would overflow with the first dynamic scale.
     if (activations == kHalf) overrides.push_back("cistern.loss_scale=1024");
     ModelBench rounded(GetParam().text, overrides, kRows);
     const std::vector<float> predictions = rounded.Predict(other, &half_logits);
@@ -71,7 +71,7 @@ TEST_P(MixedPrecision, LossGradientAndPredictionsAreNearThoseOfFloat32) {
     }
     const double distance = Distance(GradientOf(rounded, batch), gradient);
     EXPECT_LT(distance, share);
-    EXPECT_GT(distance, 0);  // it did round
+    EXPECT_GT(distance, 0);  // the activations were rounded
   }
 }
 
@@ -93,14 +93,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Dnn", DnnText(), {}}, Case{"DeepFm", DeepFmText(), {}},
         Case{"Tangled", TangledText(), {}}, Case{"Dlrm", DlrmText(), {}},
         Case{"Dcn", DcnText(), {}},
-        // What is added to scaled gradients is scaled, too.
+        // Regularizers and clipping act on scaled gradients.
         Case{"EmbeddingL2", DnnText(), {"cistern.embedding_l2=0.5"}},
         Case{"Clipped", DeepFmText(), {"cistern.clip_norm=0.05"}},
         Case{"L2", DeepFmText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=4"}},
         Case{"L1", DeepFmText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=4"}}),
     [](const testing::TestParamInfo<Case>& one) { return one.param.name; });
 
-TEST(LossScale, AConstantOneIsOfSolverOrCistern) {
+TEST(LossScale, AConstantScaleIsSetBySolverOrCistern) {
   const Batch batch = ModelBench(DeepFmText(), {}, kRows).batch(16, 1);
   ModelBench solver(DeepFmText(), {"solver.mixed_precision=1024"}, kRows);
   ModelBench cistern(DeepFmText(), {kHalf, "cistern.loss_scale=1024"}, kRows);
@@ -112,7 +112,7 @@ TEST(LossScale, AConstantOneIsOfSolverOrCistern) {
   EXPECT_EQ(solver.model->loss_scale(), LossScale());
 }
 
-// A model whose scaled gradients do not fit a half.
+// A model whose scaled gradients overflow float16.
 struct Steep : ModelBench {
   explicit Steep(std::vector<std::string> overrides)
       : ModelBench(DeepFmText(), WithHalf(std::move(overrides)), kRows) {
@@ -127,7 +127,7 @@ struct Steep : ModelBench {
   }
 };
 
-TEST(LossScale, ADynamicOneHalvesUntilGradientsFitAndTheStepsBeforeAreLeftOut) {
+TEST(LossScale, ADynamicScaleHalvesAndSkipsStepsUntilGradientsFit) {
   Steep bench({});
   const std::vector<float> first = bench.Dense(0);
   const std::vector<double> rows = bench.Weights(0);
@@ -148,7 +148,7 @@ TEST(LossScale, ADynamicOneHalvesUntilGradientsFitAndTheStepsBeforeAreLeftOut) {
   EXPECT_NE(bench.Weights(0), rows);
 }
 
-TEST(LossScale, AConstantOneThatIsTooLargeLeavesStepsOut) {
+TEST(LossScale, AConstantScaleThatIsTooLargeSkipsSteps) {
   Steep bench({"cistern.loss_scale=65536"});
   const std::vector<float> first = bench.Dense(0);
   for (uint64_t step = 1; step <= 3; ++step) {
@@ -157,7 +157,7 @@ TEST(LossScale, AConstantOneThatIsTooLargeLeavesStepsOut) {
   EXPECT_EQ(bench.Dense(0), first);
 }
 
-TEST(LossScale, ARunThatGoesOnWithItIsAsIfItHadNotStopped) {
+TEST(LossScale, AResumedRunWithTheScaleEqualsAnUninterruptedRun) {
   Steep whole({});
   Steep second({});
   uint64_t step = 1;
@@ -174,7 +174,7 @@ TEST(LossScale, ARunThatGoesOnWithItIsAsIfItHadNotStopped) {
   EXPECT_EQ(whole.model->loss_scale(), second.model->loss_scale());
 }
 
-TEST(LossScale, OnesThatNoRunComesToAreRefused) {
+TEST(LossScale, RejectsScalesThatNoRunCanReach) {
   ModelBench bench(DeepFmText(), {kHalf}, kRows);
   EXPECT_TRUE(bench.model->SetLossScale({1024, 1999}).ok());
   EXPECT_EQ(bench.model->loss_scale(), (LossScale{1024, 1999}));
@@ -188,8 +188,8 @@ TEST(LossScale, OnesThatNoRunComesToAreRefused) {
   EXPECT_EQ(bench.model->loss_scale(), (LossScale{2048, 0}));
 }
 
-// An activation beyond the largest half is nothing that a smaller scale would mend.
-TEST(MixedPrecisionModel, ALossThatIsNotFiniteEndsTheRunAndNamesTheRangeOfFloat16) {
+// A smaller loss scale does not help if an activation exceeds the float16 maximum.
+TEST(MixedPrecisionModel, ANonFiniteLossEndsTheRunAndTheErrorGivesTheRangeOfFloat16) {
   ModelBench bench(DnnText(), {kHalf}, kRows);
   std::vector<float> weights = bench.Dense(0);
   for (float& w : weights) w *= 1e6f;
@@ -197,7 +197,7 @@ TEST(MixedPrecisionModel, ALossThatIsNotFiniteEndsTheRunAndNamesTheRangeOfFloat1
   const absl::Status status =
       bench.model->Train(bench.batch(16, 1), bench.pointers, 1, 1.0).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("65504, where float16 ends"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("65504, the float16 maximum"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gradients of whole models against differences of a double-precision forward pass.
+// Compares the gradients of whole models with finite differences of a forward pass in double.
 #include <gtest/gtest.h>
 
 #include "test/worker/model/model_bench.h"
@@ -17,8 +17,8 @@ struct Case {
 
 class ModelGradient : public ::testing::TestWithParam<Case> {};
 
-// SGD with learning rate 1: what a step takes away from a weight is its gradient.
-TEST_P(ModelGradient, IsThatOfTheLossInDouble) {
+// With SGD and learning rate 1 a step subtracts the gradient from each weight.
+TEST_P(ModelGradient, EqualsTheDerivativeOfTheLossInDouble) {
   ModelBench bench(GetParam().text, GetParam().overrides, kRows);
   ASSERT_NE(bench.model, nullptr);
   const Batch batch = bench.batch(13, 3);
@@ -47,10 +47,10 @@ TEST_P(ModelGradient, IsThatOfTheLossInDouble) {
           << bench.config.embeddings[t].name << " cell " << i;
     }
   }
-  EXPECT_GT(largest, 1e-3);  // the comparison was not one of zeros
+  EXPECT_GT(largest, 1e-3);  // the gradients are not all zero
 }
 
-TEST_P(ModelGradient, PredictionsAreThoseOfTheForwardPassInDouble) {
+TEST_P(ModelGradient, PredictionsEqualTheForwardPassInDouble) {
   ModelBench bench(GetParam().text, GetParam().overrides, kRows);
   ASSERT_NE(bench.model, nullptr);
   for (uint64_t step = 1; step <= 3; ++step) bench.Train(bench.batch(16, 10 + step), step);

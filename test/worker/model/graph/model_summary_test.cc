@@ -23,7 +23,7 @@ const LayerSummary& Find(const ModelSummary& summary, const std::string& name) {
   return summary.layers.front();
 }
 
-TEST(ModelSummary, HasEveryLayerWithItsShapesAndParameters) {
+TEST(ModelSummary, ListsEveryLayerWithShapesAndParameters) {
   const ModelSummary summary = SummaryOf(DnnText());
   EXPECT_EQ(Find(summary, "emb").shapes[0].ToString(), "[b, 4, 5]");
   EXPECT_EQ(Find(summary, "fc1").shapes[0].ToString(), "[b, 8]");
@@ -33,14 +33,14 @@ TEST(ModelSummary, HasEveryLayerWithItsShapesAndParameters) {
   EXPECT_EQ(Find(summary, "drop1").parameters, 0u);
   EXPECT_TRUE(Find(summary, "loss").shapes.empty());
   EXPECT_EQ(summary.layers.size(), ParseOrDie({}, DnnText()).layers.size() + 1);
-  // fc1, bn1, fc2, bn2, logit; two statistics a column of each BatchNorm.
+  // fc1, bn1, fc2, bn2, logit; two statistics per column of each BatchNorm.
   EXPECT_EQ(summary.parameters, 168u + 16 + 8 * 6 + 6 + 12 + 7);
   EXPECT_EQ(summary.running, 2u * (8 + 6));
   // SGD: weights and gradients.
   EXPECT_EQ(summary.parameter_bytes, (2 * summary.parameters + 2 * summary.running) * 4);
 }
 
-TEST(ModelSummary, CountsTablesByTheirLayout) {
+TEST(ModelSummary, GivesTheRowSizeOfEachTable) {
   const ModelSummary summary = SummaryOf(SmallModelText());
   ASSERT_EQ(summary.tables.size(), 1u);
   EXPECT_EQ(summary.tables[0].name, "deep");
@@ -49,27 +49,27 @@ TEST(ModelSummary, CountsTablesByTheirLayout) {
   EXPECT_EQ(summary.tables[0].value_bytes, 3u * 4 * 4);  // w, m, v of 4 floats
 }
 
-TEST(ModelSummary, LayersThatLeadNowhereAreMarked) {
+TEST(ModelSummary, MarksDeadLayers) {
   const ModelSummary summary = SummaryOf(TangledText());
   for (const LayerSummary& layer : summary.layers) {
     EXPECT_EQ(layer.live, layer.name != "nowhere") << layer.name;
   }
 }
 
-// Values and gradients of at least each layer's own, at the larger batch; nothing is allocated for
-// it: this batch would take terabytes.
-TEST(ModelSummary, MemoryGrowsWithTheBatchAndIsNotTaken) {
+// The memory covers the values of every layer at the larger batch size. The second batch would take
+// terabytes, but the summary allocates nothing.
+TEST(ModelSummary, MemoryGrowsWithTheBatchAndIsNotAllocated) {
   const ModelSummary one = SummaryOf(SmallModelText(), {"solver.batchsize=1024"});
   const ModelSummary many =
       SummaryOf(SmallModelText(), {"solver.batchsize=1024", "solver.batchsize_eval=4294967295"});
-  const size_t floats = 8 + 11 + 5 + 1;  // reshape1 is emb; relu1 takes the place of fc1
+  const size_t floats = 8 + 11 + 5 + 1;  // reshape1 is a view of emb; relu1 overwrites fc1
   EXPECT_EQ(one.step.values, 1024 * floats);
   EXPECT_EQ(many.batchsize, 4294967295u);
   EXPECT_GE(many.step.values, 4294967295u * floats);
   EXPECT_EQ(many.step.gradients, one.step.gradients);
 }
 
-TEST(ModelSummary, RefusesWhatAModelRefuses) {
+TEST(ModelSummary, ReturnsTheErrorsOfAnInvalidModel) {
   const absl::StatusOr<ModelSummary> summary = Summarize(ParseOrDie({"layers.fc1.bottom=nothing"}));
   EXPECT_THAT(std::string(summary.status().message()),
               testing::StartsWith("model.json: layer 'fc1'"));

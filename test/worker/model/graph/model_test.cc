@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 constexpr char kAdam[] =
     R"(optimizer={"type":"Adam","adam_hparam":{"learning_rate":0.01,"warmup_steps":3}})";
 
-TEST(Model, TwoOfOneSeedGiveTheSameBits) {
+TEST(Model, TwoModelsWithTheSameSeedGiveTheSameBits) {
   ModelBench a(TangledText(), {kAdam, "cistern.clip_norm=0.05"}, 12);
   ModelBench b(TangledText(), {kAdam, "cistern.clip_norm=0.05"}, 12);
   for (uint64_t step = 1; step <= 10; ++step) {
@@ -29,7 +29,8 @@ TEST(Model, TwoOfOneSeedGiveTheSameBits) {
   EXPECT_EQ(a.Predict(batch), b.Predict(batch));
 }
 
-// Five steps of Adam with warm-up, by the formula, on gradients that come from the loss in double.
+// Five steps of Adam with warm-up against the formula, with gradients derived from the loss in
+// double.
 TEST(Model, AdamFollowsItsFormula) {
   const std::string text =
       WithSgd(R"("dense": {"top": "dense", "dense_dim": 3}, "sparse": [])",
@@ -61,7 +62,7 @@ TEST(Model, AdamFollowsItsFormula) {
   }
 }
 
-TEST(Model, TheLearningRateIsScaled) {
+TEST(Model, LrScaleMultipliesTheLearningRate) {
   ModelBench whole(DnnText(), {}, 12),
       half(DnnText(), {"optimizer.sgd_hparam.learning_rate=2"}, 12);
   const Batch batch = whole.batch(16, 1);
@@ -71,14 +72,15 @@ TEST(Model, TheLearningRateIsScaled) {
   EXPECT_EQ(whole.Weights(0), half.Weights(0));
 }
 
-// With SGD and learning rate 1 the weights move by the gradient: its length is the norm.
+// The squared distance of two sets of weights. With SGD and learning rate 1 the weights move by the
+// gradient, so that this is the squared gradient norm.
 double Moved(const std::vector<double>& a, const std::vector<double>& b) {
   double squares = 0;
   for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
   return squares;
 }
 
-TEST(Model, GradientsAreClippedByTheirGlobalNorm) {
+TEST(Model, ClipsGradientsByTheirGlobalNorm) {
   ModelBench free(DnnText(), {"cistern.embedding_l2=0.2"}, 12);
   const std::vector<double> dense = free.DenseColumn(0), rows = free.Weights(0);
   const Batch batch = free.batch(16, 1);
@@ -97,8 +99,8 @@ TEST(Model, GradientsAreClippedByTheirGlobalNorm) {
   EXPECT_EQ(loose.Dense(0), free.Dense(0));
 }
 
-// On a GPU; the CPU computes in float32 whatever is allowed.
-TEST(Model, ProductsAreRoundedNoFurtherThanTheModelFileAllows) {
+// Affects a GPU only; the CPU always computes in float32.
+TEST(Model, RoundsProductsOnlyAsFarAsTheModelFileAllows) {
   ModelBench exact(DnnText(), {}, 12);
   const Batch batch = exact.batch(16, 1);
   const double loss = exact.Train(batch, 1).loss;
@@ -109,7 +111,7 @@ TEST(Model, ProductsAreRoundedNoFurtherThanTheModelFileAllows) {
     if (TestDevice().kind() == DeviceKind::kCpu) {
       EXPECT_EQ(rounded.Dense(0), exact.Dense(0)) << allowed;
     } else if (DescribeCudaBuild().find("emulated") != std::string::npos) {
-      EXPECT_NE(rounded.Dense(0), exact.Dense(0)) << allowed;  // a GPU rounds where it pays
+      EXPECT_NE(rounded.Dense(0), exact.Dense(0)) << allowed;  // a real GPU may not round
     }
   }
   ModelBench strict(DnnText(), {"solver.enable_tf32_compute=true", "cistern.gpu_products=float32"},
@@ -118,8 +120,8 @@ TEST(Model, ProductsAreRoundedNoFurtherThanTheModelFileAllows) {
   EXPECT_EQ(strict.Dense(0), exact.Dense(0));
 }
 
-// On a GPU; on the CPU there is nothing to capture.
-TEST(Model, StepsAsAGraphGiveTheSameBits) {
+// Affects a GPU only; a CPU has no CUDA graphs.
+TEST(Model, StepsAsCudaGraphsGiveTheSameBits) {
   ModelBench one_by_one(DeepFmText(), {"solver.cuda_graph=false", "cistern.clip_norm=0.1"}, 12),
       as_graph(DeepFmText(), {"cistern.clip_norm=0.1"}, 12);
   uint64_t step = 0;
@@ -146,7 +148,7 @@ TEST(Model, PredictsBatchesOfAnySize) {
   EXPECT_TRUE(bench.Predict(bench.batch(0, 1)).empty());
 }
 
-TEST(Model, PredictionChangesNothing) {
+TEST(Model, PredictionDoesNotChangeTheModel) {
   ModelBench bench(DnnText(), {}, 12);
   bench.Train(bench.batch(16, 1), 1);
   const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
@@ -165,7 +167,7 @@ std::string BatchNormText() {
                      Simple("BatchNorm", "c", "bn") + "," + FullyConnected("bn", "logit", 1));
 }
 
-TEST(Model, ALossThatIsNotFiniteUpdatesNothing) {
+TEST(Model, ANonFiniteLossUpdatesNothing) {
   ModelBench bench(BatchNormText(), {}, 12);
   const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
@@ -178,11 +180,11 @@ TEST(Model, ALossThatIsNotFiniteUpdatesNothing) {
   EXPECT_EQ(bench.Dense(0), dense);
   EXPECT_EQ(bench.Dense(1), state);
   EXPECT_EQ(bench.Weights(0), rows);
-  bench.Train(bench.batch(8, 2), 10);  // and the next step works
+  bench.Train(bench.batch(8, 2), 10);  // the next step succeeds
 }
 
-// The step behind it was enqueued before anybody looked, and has moved nothing; the next one does.
-TEST(Model, NothingFollowsAStepThatFailed) {
+// The second step is launched before the first one is finished, and must not update anything.
+TEST(Model, AStepLaunchedAfterAFailedStepUpdatesNothing) {
   ModelBench bench(BatchNormText(), {}, 12);
   const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
@@ -199,7 +201,7 @@ TEST(Model, NothingFollowsAStepThatFailed) {
   EXPECT_NE(bench.Weights(0), rows);
 }
 
-TEST(Model, AStepThatIsSkippedIsAsIfItWereNot) {
+TEST(Model, ASkippedStepHasNoEffect) {
   const std::vector<std::string> skip = {R"(cistern.not_finite="skip")"};
   ModelBench with(BatchNormText(), skip, 12), without(BatchNormText(), skip, 12);
   Batch bad = with.batch(8, 1);
@@ -215,7 +217,7 @@ TEST(Model, AStepThatIsSkippedIsAsIfItWereNot) {
   EXPECT_EQ(with.Weights(0), without.Weights(0));
 }
 
-TEST(Model, TwoStepsInFlightAreThoseOneByOne) {
+TEST(Model, TwoStepsInFlightGiveTheSameBitsAsOneAtATime) {
   ModelBench together(DnnText(), {kAdam, "cistern.clip_norm=0.1"}, 12),
       alone(DnnText(), {kAdam, "cistern.clip_norm=0.1"}, 12);
   std::vector<Batch> batches;
@@ -234,12 +236,12 @@ TEST(Model, TwoStepsInFlightAreThoseOneByOne) {
   EXPECT_EQ(together.Weights(0), alone.Weights(0));
 }
 
-TEST(Model, RefusesBatchesOfAnotherShape) {
+TEST(Model, RejectsBatchesOfTheWrongShape) {
   ModelBench bench(DnnText(), {}, 12);
   EXPECT_THAT(
       std::string(
           bench.model->Train(bench.batch(17, 1), bench.pointers, 1, 1.0).status().message()),
-      HasSubstr("a training batch of 17 samples; solver.batchsize is 16"));
+      HasSubstr("a training batch has 17 samples; solver.batchsize is 16"));
   Batch batch = bench.batch(4, 1);
   batch.dense.pop_back();
   std::vector<float> predictions;
@@ -247,7 +249,7 @@ TEST(Model, RefusesBatchesOfAnotherShape) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(Model, ItsSchemaHoldsEmbeddingsAndDenseTables) {
+TEST(Model, SchemaListsEmbeddingsAndDenseTables) {
   ModelBench bench(TangledText(), {kAdam}, 12);
   const v1::Schema& schema = bench.model->schema();
   ASSERT_EQ(schema.tables_size(), 2);
@@ -258,8 +260,8 @@ TEST(Model, ItsSchemaHoldsEmbeddingsAndDenseTables) {
   EXPECT_EQ(schema.dense_tables(1).rows(), 14u);  // mean and variance of seven columns
 }
 
-// A model that was read back goes on with the same bits: optimizer state and statistics included.
-TEST(Model, DenseTablesCarryTheWholeState) {
+// A restored model has the same bits, optimizer state and running statistics included.
+TEST(Model, DenseTablesContainTheWholeState) {
   ModelBench first(DnnText(), {kAdam}, 12), second(DnnText(), {kAdam, "solver.seed=9"}, 12);
   for (uint64_t step = 1; step <= 3; ++step) first.Train(first.batch(16, 1), step);
   for (size_t i = 0; i < 2; ++i) {
@@ -270,13 +272,13 @@ TEST(Model, DenseTablesCarryTheWholeState) {
   EXPECT_EQ(first.Predict(batch), second.Predict(batch));
 }
 
-TEST(Model, ABatchThatNoMemoryHoldsIsRefused) {
+TEST(Model, RejectsABatchSizeThatExceedsTheMemory) {
   const ModelConfig config =
       ParseOrDie({"solver.batchsize=4294967295", "layers.fc1.fc_param.num_output=1048576"});
   const absl::Status status = Model::Create(config, TestDevice()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("model.json: a step of 4294967295 samples takes "));
+              ::testing::HasSubstr("model.json: a step of 4294967295 samples needs "));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Every layer, loss and regularizer against values of another program (make_reference_values.py).
+// Compares every layer, loss and regularizer with the values of another program
+// (make_reference_values.py).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,14 +16,14 @@ namespace {
 using Json = nlohmann::json;
 
 Json ReadCases() {
-  // Where the sources are not those of the build: a machine that programs were carried to.
+  // CISTERN_SOURCE_DIR is set if the test runs on another machine than the build.
   const char* folder = std::getenv("CISTERN_SOURCE_DIR");
   std::ifstream file(std::string(folder != nullptr ? folder : CISTERN_SOURCE_DIR) +
                      "/test/worker/model/reference_values.json");
   return Json::parse(file);
 }
 
-// SGD with learning rate 1: a step takes its gradient away from a weight.
+// With SGD and learning rate 1 a step subtracts the gradient from each weight.
 std::string ModelText(const Json& one) {
   const size_t samples = one["batch"]["keys"].size() / 3;
   return Json{{"solver", {{"max_iter", 1}, {"batchsize", samples}}},
@@ -89,7 +90,7 @@ std::vector<ReferenceCase> Cases() {
 
 class ReferenceValues : public ::testing::TestWithParam<ReferenceCase> {};
 
-TEST_P(ReferenceValues, AreThoseOfAnotherProgram) {
+TEST_P(ReferenceValues, EqualThoseOfAnotherProgram) {
   const Json& one = GetParam().json;
   const size_t width = one["layers"][1]["sparse_embedding_hparam"]["embedding_vec_size"];
   ModelBench bench(ModelText(one), {}, one["tables"][0].size() / width);
@@ -100,7 +101,7 @@ TEST_P(ReferenceValues, AreThoseOfAnotherProgram) {
   const std::vector<double> expected = one["predictions"];
   const std::vector<float> predictions = bench.Predict(batch);
   ASSERT_EQ(predictions.size(), expected.size());
-  // A prediction normalizes with running statistics, not with the batch's.
+  // A prediction normalizes with the running statistics, not with those of the batch.
   for (size_t i = 0; i < expected.size() && one["name"] != "batch_norm"; ++i) {
     EXPECT_NEAR(predictions[i], expected[i], 1e-6) << "prediction " << i;
   }
@@ -118,7 +119,8 @@ TEST_P(ReferenceValues, AreThoseOfAnotherProgram) {
 INSTANTIATE_TEST_SUITE_P(Models, ReferenceValues, ::testing::ValuesIn(Cases()),
                          [](const auto& test) { return test.param.name; });
 
-// A layer that is added without a reference is seen here. Dropout draws Cistern's own numbers.
+// Fails if a layer is added without reference values. Dropout is excluded: its random draws are
+// specific to Cistern.
 TEST(ReferenceValueCases, CoverEveryLayer) {
   std::set<std::string> covered = {"Dropout"};
   for (const Json& one : ReadCases()) {

@@ -1,5 +1,5 @@
-// A model of one worker that exchanges with itself: the way of several, on one device. What several
-// train together is tested with real processes (test/integration).
+// A model of one worker that exchanges rows with itself: the code path of several workers, on one
+// device. Training with several workers is tested with real processes (test/integration).
 #include <functional>
 
 #include "cuda/op/dense/elementwise.h"
@@ -27,8 +27,9 @@ struct Team1 {
   std::unique_ptr<Communicator> steps;
 };
 
-// What an exchange with itself makes of the one batch of `pass`. Rows keep their numbers: the pass
-// holds all keys in this order. asked: by input, the keys that the batch has.
+// Runs the exchange of `pass`, which has one batch, with itself, and returns the batch. Row numbers
+// do not change, because the pass has all keys in the same order. asked: by input, the keys of the
+// batch.
 Batch Exchanged(ProcessGroup& group, const ModelBench& bench,
                 const std::vector<std::vector<Key>>& asked, bool counts_clicks, Pass pass) {
   pass.batches[0].all = pass.batches[0].size;
@@ -46,7 +47,7 @@ Batch Exchanged(ProcessGroup& group, const ModelBench& bench,
   return std::move(pass.batches[0]);
 }
 
-// The batch with what it takes from and gives to the one worker.
+// Returns the batch with the rows that the single worker exchanges with itself.
 Batch Exchanged(ProcessGroup& group, const ModelBench& bench, Batch batch) {
   const std::vector<std::vector<Key>> asked(batch.sparse.size(), bench.keys);
   Pass pass;
@@ -59,7 +60,7 @@ Batch Exchanged(ProcessGroup& group, const ModelBench& bench, Batch batch) {
   return Exchanged(group, bench, asked, /*counts_clicks=*/true, std::move(pass));
 }
 
-// The same of a batch whose keys the device collects.
+// The same for a batch whose keys the device collects.
 Batch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench, const Batch& batch) {
   SampleBlock block;
   block.size = batch.size;
@@ -87,8 +88,8 @@ Batch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench, const Batc
   return Exchanged(group, bench, asked, /*counts_clicks=*/false, std::move(pass));
 }
 
-// Exchanges with itself as NCCL does with others: a call runs behind what its stream was given, and
-// behind nothing else.
+// A communicator that exchanges with itself and, like NCCL, orders a call only after the earlier
+// work of the call's stream.
 class QueuedSelf : public Communicator {
  public:
   QueuedSelf() : Communicator(0, 1) {
@@ -118,9 +119,9 @@ class QueuedSelf : public Communicator {
   void GiveUp(const absl::Status&) override {}
 
   size_t calls() const { return calls_; }
-  size_t waits() const { return waits_; }              // for one step
-  size_t whole_waits() const { return whole_waits_; }  // for all that was enqueued
-  // Every call ran once all calls before it had ended, whatever their streams.
+  size_t waits() const { return waits_; }              // waits for one step
+  size_t whole_waits() const { return whole_waits_; }  // waits for all enqueued work
+  // Expects that every call began after all earlier calls had ended, on whatever stream.
   void ExpectInOrder() const {
     ASSERT_LE(calls_, kCalls);
     const std::vector<float> seen = Here(seen_.data(), kCalls * kCalls);
@@ -143,10 +144,10 @@ class QueuedSelf : public Communicator {
   }
 
   size_t calls_ = 0, waits_ = 0, whole_waits_ = 0;
-  DeviceFloats ended_, seen_;  // by call: it has; by call, which calls had when it began
+  DeviceFloats ended_, seen_;  // by call: 1 if it has ended; the copy of ended_ when it began
 };
 
-// With two steps in flight.
+// Trains all batches with two steps in flight.
 std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<Batch>& batches) {
   std::vector<StepResult> results;
   const auto finish = [&] {
@@ -180,7 +181,8 @@ void SetPeers(ModelBench& bench, Communicator& peers) {
   bench.model = *std::move(model);
 }
 
-// Of batches with what they exchange, in the streams or through the host.
+// Trains `batches`, which contain the exchanged rows, with both communicators, and expects the
+// results of the model `alone`.
 void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expected,
                     const std::vector<float>& predictions, const std::vector<Batch>& batches,
                     const Batch& last, const std::string& text,
@@ -197,7 +199,7 @@ void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expe
     }
     ExpectSameModel(exchanging, alone);
     EXPECT_EQ(exchanging.Predict(last), predictions);
-    // The first step is none: its libraries load what they run.
+    // The first step is not captured, because libraries load their kernels in it.
     const uint64_t parts = exchanging.model->graphs_launched() / (batches.size() - 1);
     const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
     EXPECT_GE(parts, on_gpu && captured ? 3u : 0u);
@@ -208,8 +210,8 @@ void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expe
   queued.ExpectInOrder();
 }
 
-// What a worker alone trains is what one trains that exchanges, with its steps captured and not,
-// with keys that the host collects and, where `device_keys`, a GPU.
+// Expects that a single worker and a worker that exchanges with itself train the same bits: with
+// and without CUDA graphs, with keys collected by the host and, if `device_keys`, by a GPU.
 void ExpectSameBits(const std::string& text, const std::vector<std::string>& overrides,
                     bool device_keys = true) {
   Team1 one;
@@ -239,14 +241,14 @@ void ExpectSameBits(const std::string& text, const std::vector<std::string>& ove
   }
 }
 
-TEST(SeveralWorkers, OneThatExchangesWithItselfTrainsTheSameBits) {
+TEST(SeveralWorkers, AWorkerThatExchangesWithItselfTrainsTheSameBits) {
   for (const std::string& text : {DnnText(), DeepFmText(), TangledText(), DlrmText(), DcnText()}) {
     ExpectSameBits(text, {});
   }
 }
 
-// Taking memory waits for steps in flight, which never end if a peer is gone.
-TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatTakesMemory) {
+// An allocation waits for the steps in flight, which never end if a peer has died.
+TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatAllocates) {
   Team1 one;
   const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
   for (const auto& [last, on_device] :
@@ -270,12 +272,12 @@ TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatTakesMemory) {
   }
 }
 
-TEST(SeveralWorkers, ClippedRegularizedAndScaledLikeOne) {
+TEST(SeveralWorkers, ClipsRegularizesAndScalesLikeASingleWorker) {
   ExpectSameBits(TangledText(), {"cistern.clip_norm=0.05", "cistern.embedding_l2=0.01"});
   ExpectSameBits(DnnText(), {"solver.mixed_precision=1024"});
 }
 
-TEST(SeveralWorkers, CtrRowsCountWhatTheBatchesSay) {
+TEST(SeveralWorkers, CtrRowsCountShowsAndClicksOfAllBatches) {
   ExpectSameBits(DnnText(),
                  {R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":2,)"
                   R"("optimizer":{"type":"AdaGradShared"}})"},

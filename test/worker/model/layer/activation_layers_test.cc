@@ -5,7 +5,8 @@
 namespace cistern {
 namespace {
 
-// The DNN with readers that lead nowhere, so that no tensor has one reader and nothing is fused.
+// The DNN with additional dead readers, so that every tensor has several readers and nothing is
+// fused.
 std::string UnfusedDnnText() {
   std::string text = DnnText();
   for (const char* tensor : {"bn1", "relu1", "bn2", "relu2"}) {
@@ -17,7 +18,7 @@ std::string UnfusedDnnText() {
   return text;
 }
 
-TEST(Activation, FusedAndAloneGiveTheSameBits) {
+TEST(Activation, FusedAndUnfusedLayersGiveTheSameBits) {
   ModelBench fused(DnnText(), {}, 12), alone(UnfusedDnnText(), {}, 12);
   for (uint64_t step = 1; step <= 4; ++step) {
     const Batch batch = fused.batch(16, static_cast<uint32_t>(step));
@@ -35,7 +36,7 @@ std::string DropoutText(const std::string& rate) {
                                   FullyConnected("flat", "logit", 1));
 }
 
-TEST(Dropout, DrawsAnewAtEachStepAndNeverInPrediction) {
+TEST(Dropout, DrawsAgainInEachStepAndNotInPrediction) {
   ModelBench bench(DropoutText("0.5"), {"optimizer.sgd_hparam.learning_rate=0"}, 12);
   const Batch batch = bench.batch(16, 1);
   const double first = bench.Train(batch, 1).loss;
@@ -46,7 +47,7 @@ TEST(Dropout, DrawsAnewAtEachStepAndNeverInPrediction) {
   for (size_t i = 0; i < batch.size; ++i) EXPECT_NEAR(predictions[i], expected[i], 1e-6);
 }
 
-TEST(Dropout, AtRateZeroIsTheIdentity) {
+TEST(Dropout, IsTheIdentityAtRateZero) {
   ModelBench bench(DropoutText("0"), {}, 12);
   const Batch batch = bench.batch(16, 1);
   EXPECT_NEAR(bench.Train(batch, 1).loss,

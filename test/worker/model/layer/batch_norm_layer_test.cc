@@ -28,7 +28,7 @@ TEST(BatchNormLayer, RunningStatisticsFollowTheBatch) {
   }
 }
 
-TEST(BatchNormLayer, PredictionReadsAndKeepsTheRunningStatistics) {
+TEST(BatchNormLayer, PredictionUsesAndKeepsTheRunningStatistics) {
   ModelBench bench(NormalizedDense(), {}, 0);
   const std::vector<float> running = {0.5f, -0.25f, 0, 4, 0.25f, 1};
   ASSERT_TRUE(bench.model->WriteDense(1, running).ok());
@@ -39,7 +39,7 @@ TEST(BatchNormLayer, PredictionReadsAndKeepsTheRunningStatistics) {
   EXPECT_EQ(bench.Dense(1), running);
 }
 
-TEST(BatchNormLayer, TakesAMatrix) {
+TEST(BatchNormLayer, RequiresAMatrix) {
   EXPECT_THAT(BuildError({InsteadOfRelu("BatchNorm"), "layers.x.bottom=emb"}),
               ::testing::HasSubstr("bottom 'emb' is [b, 2, 4]; it must have 2 dimensions"));
 }

@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-// Two slots, rows of embed_w and two floats of embedx; the logit is the sum of both vectors.
-// A key gets embedx once its score, shows + 3 * clicks here, has reached 4.
+// A model with two slots, whose rows have embed_w and two floats of embedx. The logit is the sum of
+// the two slot vectors. A key gets embedx once its score, here shows + 3 * clicks, reaches 4.
 struct CtrBench : ModelBench {
   explicit CtrBench(const char* day = "0", const char* more = "")
       : ModelBench(
@@ -35,7 +35,7 @@ struct CtrBench : ModelBench {
   const ValueLayout& layout() const { return tables[0]->layout(); }
 };
 
-TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndMovesEmbedW) {
+TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndUpdatesEmbedW) {
   CtrBench bench;
   bench.Train(CtrBench::OneSample(), 1);
   const HostTable table = bench.Read(0);
@@ -45,18 +45,18 @@ TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndMovesEmbedW) {
   EXPECT_EQ(LoadDouble(table.row(0) + ValueLayout::kShow), 1);
   EXPECT_EQ(table.row(0)[bench.layout().slot_index()], 0);
   EXPECT_EQ(LoadDouble(table.row(1) + ValueLayout::kShow), 0);
-  // All weights are zero: the derivative by the logit is 1/2 - 1, and row 2 stands there twice.
+  // All weights are zero, so the derivative by the logit is 1/2 - 1; row 2 occurs twice.
   EXPECT_FLOAT_EQ(table.row(0)[ValueLayout::kEmbedW], 0.5f * 0.5f);
   EXPECT_FLOAT_EQ(table.row(2)[ValueLayout::kEmbedW], 0.5f * 1.0f);
 }
 
-TEST(CtrEmbeddingLayer, EmbedxAppearsAtItsThresholdAndIsReadFromThenOn) {
+TEST(CtrEmbeddingLayer, CreatesEmbedxAtTheThresholdAndReadsItAfterwards) {
   CtrBench bench;
   const Batch batch = CtrBench::OneSample();
   EXPECT_EQ(bench.Read(0).full, std::vector<uint8_t>(4, 0));
   bench.Train(batch, 1);
   const HostTable table = bench.Read(0);
-  // Row 2: (2 - 2) + 2 * 4 = 8. Row 0: (1 - 1) + 4 = 4. Row 1: nothing.
+  // Scores: row 2 (2 - 2) + 2 * 4 = 8, row 0 (1 - 1) + 4 = 4, row 1 none.
   EXPECT_EQ(table.full[2], 1);
   EXPECT_EQ(table.full[0], 1);
   EXPECT_EQ(table.full[1], 0);
@@ -68,14 +68,14 @@ TEST(CtrEmbeddingLayer, EmbedxAppearsAtItsThresholdAndIsReadFromThenOn) {
   EXPECT_NE(table.row(2)[bench.layout().weight_index()], 0);
   EXPECT_NEAR(bench.Predict(batch)[0], 1 / (1 + std::exp(-logit)), 1e-6);
 
-  // Now embedx has a gradient too: the derivative by the logit, twice.
+  // Now embedx has a gradient too: twice the derivative by the logit.
   const float before = table.row(2)[bench.layout().weight_index()];
   bench.Train(batch, 2);
   const double gradient = 2 * (1 / (1 + std::exp(-logit)) - 1);
   EXPECT_NEAR(bench.Read(0).row(2)[bench.layout().weight_index()], before - 0.5 * gradient, 1e-6);
 }
 
-TEST(CtrEmbeddingLayer, RowsThatKeepDaysGetToday) {
+TEST(CtrEmbeddingLayer, UpdatedRowsStoreTheCurrentDay) {
   CtrBench bench("20778", R"("day_id_decay":true,)");
   HostTable table = bench.Read(0);
   table.row(2)[ValueLayout::kUnseenDays] = 20776;
@@ -86,12 +86,12 @@ TEST(CtrEmbeddingLayer, RowsThatKeepDaysGetToday) {
   EXPECT_EQ(table.row(2)[ValueLayout::kUnseenDays], 20778);
   EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 2, 1e-5);
   EXPECT_EQ(table.row(0)[ValueLayout::kUnseenDays], 20778);
-  bench.Train(CtrBench::OneSample(), 2);  // of the same day
+  bench.Train(CtrBench::OneSample(), 2);  // on the same day
   EXPECT_NEAR(LoadDouble(bench.Read(0).row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
 }
 
-// What the layer does to a row is to the bit what the accessor does to a value.
-TEST(CtrEmbeddingLayer, RowsMoveAsTheAccessorMovesAValue) {
+// The layer updates a row to the same bits as the accessor updates a value.
+TEST(CtrEmbeddingLayer, UpdatesARowAsTheAccessorUpdatesAValue) {
   CtrBench bench;
   const Batch batch = CtrBench::OneSample();
   bench.Train(batch, 1);
@@ -113,8 +113,7 @@ TEST(CtrEmbeddingLayer, RowsMoveAsTheAccessorMovesAValue) {
   }
 }
 
-// The gradient of an embedx that does not exist is no part of the norm.
-TEST(CtrEmbeddingLayer, TheNormCountsWhatMoves) {
+TEST(CtrEmbeddingLayer, NormExcludesTheGradientOfAbsentEmbedx) {
   CtrBench bench;
   EXPECT_NEAR(bench.Train(CtrBench::OneSample(), 1).grad_norm, std::sqrt(0.25 + 1.0), 1e-6);
 }

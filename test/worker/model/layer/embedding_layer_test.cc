@@ -12,7 +12,7 @@ std::string WideText(const std::string& combiner) {
                                   Simple("ReduceSum", "flat", "logit", R"("axis": 1)"));
 }
 
-TEST(EmbeddingLayer, RowsOutsideTheBatchStayAsTheyAre) {
+TEST(EmbeddingLayer, LeavesRowsOutsideTheBatchUnchanged) {
   ModelBench bench(WideText("0"), {"cistern.embedding_l2=0.1"}, 40);
   const Batch batch = bench.batch(3, 2);
   const std::vector<double> before = bench.Weights(0);
@@ -26,7 +26,7 @@ TEST(EmbeddingLayer, RowsOutsideTheBatchStayAsTheyAre) {
   }
 }
 
-// Two steps of Adam on one row, by the formula in double.
+// Two steps of Adam on one row against the formula in double.
 TEST(EmbeddingLayer, AdamFollowsItsFormula) {
   const double lr = 0.01, beta1 = 0.9, beta2 = 0.999f, epsilon = 1e-7;
   ModelBench bench(WideText("1"),

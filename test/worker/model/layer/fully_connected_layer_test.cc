@@ -4,8 +4,9 @@
 namespace cistern {
 namespace {
 
-// First weights of HugeCTR's InnerProduct: W XavierNorm, b normal with deviation sqrt(1 / out).
-TEST(FullyConnectedLayer, StartsFromItsDefaultWeights) {
+// Initial weights of HugeCTR's InnerProduct: W XavierNorm, b normal with standard deviation
+// sqrt(1 / out).
+TEST(FullyConnectedLayer, StartsFromTheDefaultDistributions) {
   const std::string text =
       WithSgd(R"("dense": {"top": "dense", "dense_dim": 100}, "sparse": [])",
               FullyConnected("dense", "fc", 300) + "," + FullyConnected("fc", "logit", 1));
@@ -22,7 +23,7 @@ TEST(FullyConnectedLayer, StartsFromItsDefaultWeights) {
   EXPECT_NEAR(deviation(30000, 300), std::sqrt(1.0 / 300), 0.15 * std::sqrt(1.0 / 300));
 }
 
-TEST(FullyConnectedLayer, WeightsFollowTheSeedOfTheSolver) {
+TEST(FullyConnectedLayer, InitialWeightsDependOnTheSolverSeed) {
   const std::string text = WithSgd(R"("dense": {"top": "dense", "dense_dim": 4}, "sparse": [])",
                                    FullyConnected("dense", "logit", 1));
   EXPECT_EQ(ModelBench(text, {}, 0).DenseColumn(0), ModelBench(text, {}, 0).DenseColumn(0));

@@ -7,14 +7,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(LayerSite, ErrorsNameLayerPathAndType) {
+TEST(LayerSite, ErrorsGiveNamePathAndTypeOfTheLayer) {
   EXPECT_EQ(BuildError({"layers.fc1.bottom=[\"concat1\",\"dense\"]"}),
-            "model.json: layer 'fc1' (layers[4], InnerProduct): it has 2 bottoms; it takes 1");
+            "model.json: layer 'fc1' (layers[4], InnerProduct): has 2 bottoms; must have 1");
   EXPECT_EQ(BuildError({"layers.relu1.top=[\"relu1\",\"b\"]"}),
-            "model.json: layer 'relu1' (layers[5], ReLU): it has 2 tops; it makes 1");
+            "model.json: layer 'relu1' (layers[5], ReLU): has 2 tops; must have 1");
 }
 
-TEST(LayerSite, AMatrixIsAskedForWithBothShapes) {
+TEST(LayerSite, RankErrorGivesTheShapeAndTheFix) {
   EXPECT_EQ(BuildError({"layers.fc1.bottom=emb"}),
             "model.json: layer 'fc1' (layers[4], InnerProduct): bottom 'emb' is [b, 2, 4]; it must "
             "have 2 dimensions: put a Reshape before it");

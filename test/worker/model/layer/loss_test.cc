@@ -13,17 +13,17 @@ std::string WithLossOf(const std::string& type) {
 TEST(Loss, TwoClassesNeedTwoLogitsAndOneLabel) {
   EXPECT_EQ(BuildError({}, WithLossOf(R"("type": "CrossEntropyLoss")")),
             "model.json: layer 'loss' (layers[7], CrossEntropyLoss): logit 'fc2' is [b, 1] and "
-            "label 'label' is [b, 1]; two classes need [b, 2] and [b, 1]: for a single logit take "
+            "label 'label' is [b, 1]; two classes need [b, 2] and [b, 1]: for a single logit use "
             "BinaryCrossEntropyLoss");
 }
 
-TEST(Loss, LabelsAndLogitsAreAsMany) {
+TEST(Loss, LogitsAndLabelsMustHaveTheSameShape) {
   EXPECT_EQ(BuildError({"layers.data.label.label_dim=3"}),
             "model.json: layer 'loss' (layers[7], BinaryCrossEntropyLoss): logit 'fc2' is [b, 1] "
-            "and label 'label' is [b, 3]; they must have one shape");
+            "and label 'label' is [b, 3]; they must have the same shape");
 }
 
-TEST(Loss, EveryLabelHasAWeight) {
+TEST(Loss, EveryLabelNeedsAWeight) {
   const std::string text =
       WithLossOf(R"("type": "MultiCrossEntropyLoss", "target_weight": [1, 2])");
   EXPECT_EQ(BuildError({"layers.data.label.label_dim=3", "layers.fc2.fc_param.num_output=3"}, text),
@@ -31,8 +31,8 @@ TEST(Loss, EveryLabelHasAWeight) {
             "numbers and label 'label' is [b, 3]; it must have one for each label");
 }
 
-// What differs from a mean over those that count.
-TEST(Loss, MaskedLabelsCountInTheDivisorAndChangeNothing) {
+// The loss is not the mean over the unmasked labels only.
+TEST(Loss, MaskedLabelsCountInTheDivisorButGiveNoGradient) {
   const std::string text = WithLossOf(R"("type": "MultiCrossEntropyLoss", "target_weight": [2])");
   ModelBench all(text, {}, 10), half(text, {}, 10);
   Batch batch = all.batch(8, 1);

@@ -21,7 +21,7 @@ std::vector<float> Read(const Parameters& parameters, size_t i) {
 absl::Status Write(size_t i, const std::vector<float>& values, Parameters& parameters) {
   return parameters.Write(i, values, TestDevice().stream());
 }
-// Floats of the device.
+// Copies floats from device memory.
 std::vector<float> Floats(const float* there, size_t count) {
   std::vector<float> here(count);
   CopyToHost(there, here.data(), count * sizeof(float), TestDevice().stream());
@@ -29,7 +29,7 @@ std::vector<float> Floats(const float* there, size_t count) {
   return here;
 }
 
-TEST(Parameters, AreTablesWithTheStateOfTheRule) {
+TEST(Parameters, FormTablesWithTheStateOfTheRule) {
   Parameters parameters;
   parameters.Add(3, kOnes);
   const Parameter second = parameters.Add(2, {WeightInit::Kind::kConstant, 7});
@@ -53,7 +53,7 @@ TEST(Parameters, AreTablesWithTheStateOfTheRule) {
   EXPECT_EQ(Floats(parameters.running(running), 4)[3], 0.5f);
 }
 
-TEST(Parameters, ReadBackWhatWasWritten) {
+TEST(Parameters, ReadReturnsTheWrittenValues) {
   Parameters parameters;
   parameters.Add(2, kOnes);
   parameters.AddRunning(1, 0);
@@ -64,13 +64,13 @@ TEST(Parameters, ReadBackWhatWasWritten) {
   ASSERT_TRUE(Write(0, values, parameters).ok());
   EXPECT_EQ(Read(parameters, 0), values);
   EXPECT_EQ(Floats(parameters.weights(), 2), (std::vector<float>{1, 4}));
-  // m of the first, m of the second, then v.
+  // m of both parameters, then v of both.
   EXPECT_EQ(Floats(parameters.states(), 4), (std::vector<float>{2, 5, 3, 6}));
   ASSERT_TRUE(Write(1, {9}, parameters).ok());
   EXPECT_EQ(Read(parameters, 1), std::vector<float>{9});
 }
 
-TEST(Parameters, RefuseOtherSizesAndNumbersThatAreNotFinite) {
+TEST(Parameters, WriteRejectsWrongSizesAndNonFiniteNumbers) {
   Parameters parameters;
   parameters.Add(2, kOnes);
   Allocate(RuleParams(), parameters);
@@ -81,7 +81,7 @@ TEST(Parameters, RefuseOtherSizesAndNumbersThatAreNotFinite) {
   EXPECT_EQ(Read(parameters, 0), (std::vector<float>{1, 1}));
 }
 
-TEST(Parameters, RunningStatisticsChangeWhenAStepIsKept) {
+TEST(Parameters, RunningStatisticsChangeOnlyIfUpdatesAreAllowed) {
   Parameters parameters;
   const Parameter mean = parameters.AddRunning(1, 2);
   Allocate(RuleParams(), parameters);
@@ -92,7 +92,7 @@ TEST(Parameters, RunningStatisticsChangeWhenAStepIsKept) {
   CopyToDevice(&next, parameters.next_running(mean), sizeof(next), TestDevice().stream());
   EXPECT_EQ(Read(parameters, 0), std::vector<float>{2});
   DeviceBuffer<op::GradientScaler> scaler;
-  ASSERT_TRUE(scaler.Grow(1, TestDevice(), "scaler").ok());  // zero: closed
+  ASSERT_TRUE(scaler.Grow(1, TestDevice(), "scaler").ok());  // zeros: updates are skipped
   parameters.Advance(scaler.data(), TestDevice().stream());
   EXPECT_EQ(Read(parameters, 0), std::vector<float>{2});
   const op::GradientScaler open;

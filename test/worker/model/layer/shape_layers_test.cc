@@ -7,16 +7,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Reshape, ShapesThatDoNotFitAreErrors) {
+TEST(Reshape, RejectsShapesThatDoNotFit) {
   EXPECT_EQ(
       BuildError({"layers.reshape1.leading_dim=6"}),
       "model.json: layer 'reshape1' (layers[2], Reshape): leading_dim is 6 and bottom 'emb' is "
       "[b, 2, 4]: it must be a multiple of the last dimension");
   EXPECT_THAT(BuildError({"layers.reshape1.leading_dim=12"}),
               HasSubstr("it must divide the 8 elements of a sample"));
-  EXPECT_THAT(BuildError({R"(layers.reshape1={"name":"reshape1","type":"Reshape","bottom":"emb",
+  EXPECT_THAT(
+      BuildError({R"(layers.reshape1={"name":"reshape1","type":"Reshape","bottom":"emb",
                               "top":"reshape1","selected":[2]})"}),
-              HasSubstr("selected names slot 2; bottom 'emb' is [b, 2, 4], its slots are 0 to 1"));
+      HasSubstr("selected contains slot 2, but bottom 'emb' is [b, 2, 4], with slots 0 to 1"));
 }
 
 TEST(Concat, RowsMustAgree) {
@@ -26,14 +27,14 @@ TEST(Concat, RowsMustAgree) {
       "[b, 3] differ in dimension 0");
 }
 
-TEST(Slice, RangesStayWithinTheBottom) {
+TEST(Slice, RangesMustBeWithinTheBottom) {
   EXPECT_THAT(BuildError({InsteadOfRelu("Slice", R"("ranges":[[2,6]])")}),
-              HasSubstr("range [2, 6) reaches beyond bottom 'fc1', which is [b, 5]"));
+              HasSubstr("range [2, 6) exceeds bottom 'fc1', which is [b, 5]"));
   EXPECT_THAT(BuildError({InsteadOfRelu("Slice", R"("ranges":[[0,1],[1,2]])")}),
-              HasSubstr("it has 2 ranges and 1 tops"));
+              HasSubstr("has 2 ranges but 1 tops"));
 }
 
-// Selected slots, through weights that are all one: the logit is the sum of their weights.
+// The logit is the sum of the weights in the selected slots.
 TEST(Reshape, GathersSelectedSlots) {
   const std::string text =
       WithSgd(OneSparse(), Embedding("emb", "data1", 2, "0") + "," +
@@ -43,7 +44,7 @@ TEST(Reshape, GathersSelectedSlots) {
   const Batch batch = bench.batch(6, 1);
   const std::vector<float> predictions = bench.Predict(batch);
   const std::vector<double> table = bench.Weights(0);
-  std::vector<double> gradient(table.size());  // of the sum of logits
+  std::vector<double> gradient(table.size());  // of the loss by each weight
   for (size_t sample = 0; sample < batch.size; ++sample) {
     double logit = 0;
     for (size_t slot : {3, 1, 1}) {
@@ -69,8 +70,8 @@ TEST(Reshape, GathersSelectedSlots) {
   for (size_t i = 0; i < after.size(); ++i) EXPECT_NEAR(table[i] - after[i], gradient[i], 1e-6);
 }
 
-// A dense input without columns takes part in a Concat, as in HugeCTR's criteo sample.
-TEST(Concat, TakesADenseInputOfWidthZero) {
+// HugeCTR's criteo sample concatenates a dense input without columns.
+TEST(Concat, AcceptsADenseInputOfWidthZero) {
   ModelBench bench(SmallModelText(), {"layers.data.dense.dense_dim=0"}, 5);
   ASSERT_NE(bench.model, nullptr);
   const Batch batch = bench.batch(8, 1);

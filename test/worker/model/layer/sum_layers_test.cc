@@ -12,8 +12,7 @@ TEST(Add, ShapesMustAgree) {
                             "top":"relu1"})"}),
             "model.json: layer 'x' (layers[5], Add): bottoms 'fc1' [b, 5] and 'dense' [b, 3] have "
             "different shapes");
-  EXPECT_THAT(BuildError({InsteadOfRelu("Add")}),
-              HasSubstr("it has 1 bottoms; it takes 2 or more"));
+  EXPECT_THAT(BuildError({InsteadOfRelu("Add")}), HasSubstr("has 1 bottoms; must have 2 or more"));
 }
 
 TEST(DotProduct, ShapesMustAgree) {
@@ -23,14 +22,14 @@ TEST(DotProduct, ShapesMustAgree) {
             "[b, 3] have different shapes");
 }
 
-TEST(ReduceSum, TheAxisIsOneOfTheBottom) {
+TEST(ReduceSum, RejectsAnAxisOutsideTheBottomOrOverTheBatch) {
   EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":2)")}),
               HasSubstr("axis is 2 and bottom 'fc1' is [b, 5]: the last axis is 1"));
   EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":0)")}),
-              HasSubstr("a sum over the samples of a batch leaves none"));
+              HasSubstr("a sum over the samples of a batch leaves no logit"));
 }
 
-// [b, S, V] summed over slots and then over what is left is the sum of all weights of a sample.
+// [b, S, V] summed over S and then over V is the sum of all weights of a sample.
 TEST(ReduceSum, SumsOverAnyDimension) {
   const std::string text =
       WithSgd(OneSparse(), Embedding("emb", "data1", 3, "0") + "," +

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-TEST(TensorShape, CountsAndDescribesItself) {
+TEST(TensorShape, GivesItsSizesAndDescription) {
   const TensorShape embedding = {1, {26, 11}};
   EXPECT_EQ(embedding.ToString(), "[b, 26, 11]");
   EXPECT_EQ(embedding.rank(), 3u);

@@ -48,7 +48,7 @@ TEST(WeightInit, FollowsTheFormulaOfItsKind) {
             std::vector<float>(kCount, 1.0f));
 }
 
-TEST(WeightInit, AWeightDependsOnSeedAndPositionAlone) {
+TEST(WeightInit, AWeightDependsOnlyOnSeedAndPosition) {
   const WeightInit init = {WeightInit::Kind::kNormal, 0.1};
   const std::vector<float> whole = Draw(init);
   std::vector<float> part(50);

@@ -14,7 +14,7 @@ absl::StatusOr<double> AucOf(const std::vector<float>& labels, const std::vector
   return Auc(ranked);
 }
 
-// The definition: over all (positive, negative) pairs, 1 if in order, 1/2 if tied.
+// The definition: the mean over all (positive, negative) pairs of 1 if in order, 1/2 if tied.
 double PairwiseAuc(const std::vector<float>& labels, const std::vector<float>& scores) {
   double sum = 0, pairs = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -43,7 +43,7 @@ TEST(Auc, EqualsScikitLearnOnItsOwnExample) {
   EXPECT_DOUBLE_EQ(*AucOf({0, 0, 1, 1}, {0.1f, 0.4f, 0.35f, 0.8f}), 0.75);
 }
 
-TEST(Auc, ConstantScoresAreOneHalf) {
+TEST(Auc, ConstantScoresGiveOneHalf) {
   EXPECT_DOUBLE_EQ(*AucOf({0, 1, 1}, {0.5f, 0.5f, 0.5f}), 0.5);
 }
 
@@ -51,7 +51,7 @@ TEST(Auc, NegativeAndPositiveZeroTie) {
   EXPECT_DOUBLE_EQ(*AucOf({0, 1}, {0.0f, -0.0f}), 0.5);
 }
 
-TEST(Auc, OneClassIsSaidAndNotGivenANumber) {
+TEST(Auc, OneClassIsAnError) {
   EXPECT_EQ(AucOf({1, 1}, {0.2f, 0.9f}).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(AucOf({1, 1}, {0.2f, 0.9f}).status().message().find("all 2 labels are positive"),
             absl::string_view::npos);

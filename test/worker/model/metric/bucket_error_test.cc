@@ -14,25 +14,25 @@ absl::StatusOr<double> Of(std::vector<std::pair<float, std::pair<int, int>>> sho
   return BucketError(scores);
 }
 
-// 0.5 is bucket 500,000 exactly: 401 samples make sqrt(0.5 / (0.5 * 401)) < 0.05.
+// 0.5 is exactly bucket 500,000. With 401 samples sqrt(0.5 / (0.5 * 401)) < 0.05.
 TEST(BucketError, IsTheRelativeErrorOfARangeWithEnoughSamples) {
   EXPECT_NEAR(*Of({{0.5f, {401, 300}}}), 300.0 / 401 / 0.5 - 1, 1e-12);
 }
 
-TEST(BucketError, TooFewSamplesHaveNone) {
+TEST(BucketError, IsUndefinedForTooFewSamples) {
   EXPECT_EQ(Of({{0.5f, {400, 300}}}).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(Of({}).ok());
-  EXPECT_FALSE(Of({{0.0f, {100000, 3}}}).ok());  // no prediction to be wrong by a share of
+  EXPECT_FALSE(Of({{0.0f, {100000, 3}}}).ok());  // a prediction of 0 has no relative error
 }
 
-TEST(BucketError, RangesCountBySamplesAndFarOnesDoNotMix) {
-  // Two ranges, 25 % and 0 % off; what lies between and alone is too little for a range.
+TEST(BucketError, WeighsRangesBySamplesAndDoesNotMixDistantOnes) {
+  // Two ranges, 25 % and 0 % off; the ten samples between them are too few for a range.
   const double error = (1000 * 0.25 + 3000 * 0.0 + 0) / 4000;
   EXPECT_NEAR(*Of({{0.5f, {1000, 625}}, {0.625f, {10, 10}}, {0.75f, {3000, 2250}}}), error, 1e-12);
 }
 
 TEST(BucketError, NearPredictionsShareARange) {
-  // 350 and 350 samples are too few each; 0.004 apart they are of one range.
+  // 350 samples are too few for a range, but two groups of 350 that are 0.004 apart share a range.
   const auto error = Of({{0.375f, {350, 200}}, {0.37890625f, {350, 200}}});
   ASSERT_TRUE(error.ok());
   EXPECT_NEAR(*error, 400.0 / 700 / 0.376953 - 1, 1e-5);

@@ -1,5 +1,5 @@
-// Labels, predictions and groups that a Python program can draw too (reference_metrics.py): pure
-// functions of a seed and a sample's number.
+// Random labels, predictions and groups that a Python program can also draw (reference_metrics.py):
+// pure functions of a seed and the sample number.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace cistern {
 
 struct DrawnScores {
   uint64_t seed = 1, samples = 1000;
-  uint64_t levels = 1 << 20;     // distinct predictions; few make ties
-  uint64_t groups = 50;          // small numbers have most of the samples
+  uint64_t levels = 1 << 20;     // distinct predictions; few levels give many ties
+  uint64_t groups = 50;          // groups with small numbers have most of the samples
   std::string labels = "drawn";  // or "zeros", "ones"
 };
 
@@ -26,7 +26,7 @@ inline uint64_t Mixed(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// In [0, 1), a multiple of 2^-24.
+// A number in [0, 1), a multiple of 2^-24.
 inline double DrawnUnit(uint64_t seed, uint64_t sample, uint64_t which) {
   return static_cast<double>(Mixed(seed * 1000003 + sample * 3 + which) >> 40) * 0x1p-24;
 }
@@ -41,7 +41,7 @@ inline DrawnSample Draw(const DrawnScores& scores, uint64_t i) {
   const double level = static_cast<double>(static_cast<uint64_t>(unit * levels));
   DrawnSample sample;
   sample.prediction = static_cast<float>((level + 0.5) / levels);
-  // Clicks are fewer than predicted, more so where little is predicted.
+  // Fewer clicks than predicted; the gap is relatively larger for small predictions.
   const double rate = sample.prediction * (0.5 + 0.4 * sample.prediction);
   sample.label = scores.labels == "ones"               ? 1.0f
                  : scores.labels == "zeros"            ? 0.0f

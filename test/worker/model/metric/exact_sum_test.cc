@@ -23,7 +23,7 @@ TEST(ExactSum, DoesNotDependOnOrderOrParts) {
   EXPECT_EQ(forward.Value(), right.Value());
 }
 
-TEST(ExactSum, KeepsWhatASumOfDoublesLoses) {
+TEST(ExactSum, KeepsDigitsThatASumOfDoublesLoses) {
   ExactSum sum;
   sum.Add(1e9);
   for (int i = 0; i < 1000; ++i) sum.Add(1e-10);
@@ -31,7 +31,7 @@ TEST(ExactSum, KeepsWhatASumOfDoublesLoses) {
   EXPECT_NEAR(sum.Value(), 1e-7, 1e-16);
 }
 
-TEST(ExactSum, EndlessNumbersCountAsTheLargest) {
+TEST(ExactSum, ClampsInfinityToTheLargestNumber) {
   ExactSum sum;
   sum.Add(HUGE_VAL);
   EXPECT_EQ(sum.Value(), 0x1p40);

@@ -24,7 +24,7 @@ inline MetricOptions AllMetrics() {
   return options;
 }
 
-// backwards: the last sample comes first.
+// backwards: adds the samples in reverse order.
 inline MetricValues FiguresOf(const DrawnScores& scores, bool backwards = false) {
   MetricSet set(AllMetrics());
   for (uint64_t i = 0; i < scores.samples; ++i) {

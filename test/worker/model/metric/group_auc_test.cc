@@ -5,8 +5,8 @@
 namespace cistern {
 namespace {
 
-// Group 7: AUC 1 of 2 samples. Group 8: 0.5 of 4. Group 9: one class.
-TEST(GroupAuc, WeighsGroupsBySamplesAndLeavesOutThoseOfOneClass) {
+// Group 7 has 2 samples and AUC 1, group 8 has 4 samples and AUC 0.5, group 9 has one class.
+TEST(GroupAuc, WeighsGroupsBySamplesAndSkipsGroupsOfOneClass) {
   GroupAuc auc;
   auc.Add(8, 1, 0.5f);
   auc.Add(7, 0, 0.1f);
@@ -25,7 +25,7 @@ TEST(GroupAuc, WeighsGroupsBySamplesAndLeavesOutThoseOfOneClass) {
   EXPECT_EQ(result.samples_left_out, 3u);
 }
 
-TEST(GroupAuc, SamplesOfNoGroupAreLeftOutAndCounted) {
+TEST(GroupAuc, CountsSamplesWithoutAGroupAsLeftOut) {
   GroupAuc auc, other;
   auc.Add(1, 1, 0.3f);
   auc.Add(1, 0, 0.2f);
@@ -37,7 +37,7 @@ TEST(GroupAuc, SamplesOfNoGroupAreLeftOutAndCounted) {
   EXPECT_EQ(result.samples_left_out, 1u);
 }
 
-TEST(GroupAuc, AGroupThatComesInTwoPartsIsOne) {
+TEST(GroupAuc, MergeJoinsThePartsOfAGroup) {
   GroupAuc left, right;
   left.Add(4, 1, -0.5f);
   right.Add(4, 0, 0.5f);

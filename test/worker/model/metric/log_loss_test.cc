@@ -19,14 +19,14 @@ TEST(LogLoss, EqualsScikitLearnOnItsOwnExample) {
   EXPECT_NEAR(loss.Value(), 0.21616187468057912, 1e-7);
 }
 
-TEST(LogLoss, CertainAndWrongIsClipped) {
+TEST(LogLoss, ClipsACertainWrongPrediction) {
   LogLoss loss;
   loss.Add(ClippedCrossEntropy(1, 0));
   EXPECT_NEAR(loss.Value(), -std::log(1e-7), 1e-9);
 }
 
 // numpy: np.logaddexp(0, x) - x * label.
-TEST(LogLoss, OfMarginsHasNoBoundAndLosesNothing) {
+TEST(LogLoss, OfMarginsIsExactAndUnbounded) {
   EXPECT_EQ(CrossEntropyOfMargin(0, 40), 40.0 + std::exp(-40.0));
   EXPECT_EQ(CrossEntropyOfMargin(1, -40), 40.0 + std::exp(-40.0));
   EXPECT_NEAR(CrossEntropyOfMargin(1, 40), 4.248354255291589e-18, 1e-30);
@@ -35,7 +35,7 @@ TEST(LogLoss, OfMarginsHasNoBoundAndLosesNothing) {
   EXPECT_EQ(CrossEntropyOfMargin(0, 1e30), 1e30);
 }
 
-TEST(LogLoss, OfMarginsIsClippedWhereThatOfPredictionsIs) {
+TEST(LogLoss, ClippedLossOfMarginsEqualsThatOfPredictions) {
   for (const double label : {0.0, 0.25, 1.0}) {
     for (const double margin : {-800.0, -40.0, -16.2, -16.1, -3.0, 0.0, 5.0, 16.1, 40.0, 800.0}) {
       EXPECT_NEAR(ClippedCrossEntropyOfMargin(label, margin),
@@ -45,7 +45,7 @@ TEST(LogLoss, OfMarginsIsClippedWhereThatOfPredictionsIs) {
   }
 }
 
-TEST(LogLoss, NoSamplesAreZero) {
+TEST(LogLoss, IsZeroWithoutSamples) {
   EXPECT_EQ(LogLoss().Value(), 0.0);
 }
 

@@ -1,4 +1,4 @@
-// Prints the figures of drawn scores (drawn_scores.h) as JSON, for scikit_learn_test.py.
+// Prints the metrics of drawn scores (drawn_scores.h) as JSON, for scikit_learn_test.py.
 //
 //   metric_figures '{"seed": 1, "samples": 10000000}'
 #include <iostream>

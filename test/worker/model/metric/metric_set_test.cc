@@ -26,7 +26,7 @@ double Figure(const MetricValues& values, const std::string& name) {
   return value != nullptr ? value->value.value_or(-1) : -1;
 }
 
-TEST(MetricSet, SaysAucAndLogLossAndWhatIsAskedForInItsOrder) {
+TEST(MetricSet, ReturnsAucLogLossAndThenTheRequestedMetricsInOrder) {
   MetricOptions options;
   options.metrics = {Metric::kRmse, Metric::kAuc, Metric::kCopc, Metric::kRmse};
   MetricSet set(options);
@@ -34,7 +34,7 @@ TEST(MetricSet, SaysAucAndLogLossAndWhatIsAskedForInItsOrder) {
   EXPECT_EQ(Names(set.Values()), (std::vector<std::string>{"auc", "logloss", "rmse", "copc"}));
 }
 
-TEST(MetricSet, EveryNameOfAModelFileHasAFigure) {
+TEST(MetricSet, ReturnsAValueForEveryMetricName) {
   for (const std::string& name : MetricNames()) {
     MetricOptions options;
     options.metrics = {FindMetric(name).value()};
@@ -46,7 +46,7 @@ TEST(MetricSet, EveryNameOfAModelFileHasAFigure) {
   EXPECT_FALSE(FindMetric("auc").has_value());
 }
 
-TEST(MetricSet, BatchesOfAnySizeGiveTheMeanOverSamples) {
+TEST(MetricSet, ValuesDoNotDependOnBatchSizes) {
   MetricSet one(AllMetrics()), many(AllMetrics());
   const std::vector<float> labels = {1, 0, 0}, predictions = {0.5f, 0.25f, 0.125f};
   const std::vector<std::optional<Key>> groups = {1, 1, std::nullopt};
@@ -58,7 +58,7 @@ TEST(MetricSet, BatchesOfAnySizeGiveTheMeanOverSamples) {
   EXPECT_NEAR(Figure(many.Values(), "average_loss"), loss, 1e-15);
 }
 
-TEST(MetricSet, SeveralLabelsHaveFiguresTogetherAndEach) {
+TEST(MetricSet, ReturnsValuesOfAllLabelsTogetherAndOfEach) {
   MetricOptions options;
   options.label_dim = 2;
   MetricSet set(options);
@@ -73,9 +73,9 @@ TEST(MetricSet, SeveralLabelsHaveFiguresTogetherAndEach) {
               (Figure(values, "logloss[0]") + Figure(values, "logloss[1]")) / 2, 1e-15);
 }
 
-// As MultiCrossEntropyLoss: weights by label, masked labels 0 in the sum and counted in the
-// divisor.
-TEST(MetricSet, AverageLossWeighsAndMasksAsTheLossDoes) {
+// As in MultiCrossEntropyLoss, labels have weights, and a masked label adds 0 to the sum and 1 to
+// the divisor.
+TEST(MetricSet, AverageLossWeighsAndMasksLikeTheLoss) {
   MetricOptions options;
   options.label_dim = 2;
   options.metrics = {Metric::kAverageLoss};
@@ -90,8 +90,8 @@ TEST(MetricSet, AverageLossWeighsAndMasksAsTheLossDoes) {
   EXPECT_EQ(Figure(values, "auc"), 0.25);  // 0.5 and 0.25 against 0.5
 }
 
-// Predictions are 0 and 1 in float long before their loss is.
-TEST(MetricSet, AverageLossIsThatOfTheLogitsHoweverCertainTheyAre) {
+// A prediction rounds to 0 or 1 in float while its loss is still finite and distinct.
+TEST(MetricSet, AverageLossIsComputedFromMargins) {
   MetricOptions options;
   options.metrics = {Metric::kAverageLoss};
   MetricSet set(options);
@@ -111,14 +111,14 @@ TEST(MetricSet, AverageLossIsThatOfTheLogitsHoweverCertainTheyAre) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the logit of sample 6 is inf"));
 }
 
-TEST(MetricSet, WhatIsUndefinedSaysWhy) {
+TEST(MetricSet, UndefinedValuesGiveTheReason) {
   MetricSet set(AllMetrics());
   const std::vector<std::optional<Key>> groups = {1, 2};
   ASSERT_TRUE(set.Add({0, 0}, {0, 0}, groups).ok());
   const MetricValues values = set.Values();
   const std::vector<std::pair<std::string, std::string>> expected = {
-      {"auc", "all 2 labels are negative"}, {"ne", "labels are all the same"},
-      {"copc", "predictions are all 0"},    {"pcoc", "labels are all 0"},
+      {"auc", "all 2 labels are negative"}, {"ne", "all labels are the same"},
+      {"copc", "all predictions are 0"},    {"pcoc", "all labels are 0"},
       {"bucket_error", "enough samples"},   {"gauc", "none of 2 groups"}};
   for (const auto& [name, why] : expected) {
     EXPECT_FALSE(FindValue(values, name)->value.has_value()) << name;
@@ -129,7 +129,7 @@ TEST(MetricSet, WhatIsUndefinedSaysWhy) {
   }
 }
 
-TEST(MetricSet, NumbersThatAreNoneAreRefusedWithTheirSample) {
+TEST(MetricSet, RejectsNonFiniteNumbersWithTheirSample) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   MetricSet set((MetricOptions()));
   ASSERT_TRUE(set.Add({0, 1}, {0.5f, 0.5f}).ok());

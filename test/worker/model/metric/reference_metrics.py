@@ -1,9 +1,9 @@
-"""The metrics, by NumPy and scikit-learn: what drawn_scores.h draws, and what is to come out.
+"""Reference values of the metrics, computed with NumPy and scikit-learn on the samples of drawn_scores.h.
 
     python3 -m venv venv && venv/bin/pip install numpy scikit-learn
     venv/bin/python test/worker/model/metric/reference_metrics.py > test/worker/model/metric/reference_values.json
 
-Nothing here knows Cistern but the names of the figures.
+This program shares nothing with Cistern except the names of the metrics.
 """
 
 import json
@@ -48,7 +48,7 @@ def draw(seed, samples, levels=1 << 20, groups=50, labels="drawn"):
 
 
 def bucket_error(labels, predicted):
-    """Over the occupied of 10^6 buckets, and the empty ones between them that end a range."""
+    """The bucket error over 10^6 buckets; an empty bucket can also end a range."""
     count = 10**6
     place = np.minimum((predicted.astype(np.float64) * count).astype(np.int64), count - 1)
     shows = np.bincount(place, minlength=count)

@@ -1,4 +1,4 @@
-// Every metric against values of another program (reference_metrics.py: scikit-learn and NumPy).
+// Compares every metric with reference values (reference_metrics.py: scikit-learn and NumPy).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ nlohmann::json ReadCases() {
   return nlohmann::json::parse(file);
 }
 
-TEST(Metrics, EqualThoseOfAnotherProgram) {
+TEST(Metrics, EqualTheReferenceValues) {
   size_t figures = 0, undefined = 0;
   for (const nlohmann::json& one : ReadCases()) {
     SCOPED_TRACE(one.at("drawn").dump());
@@ -39,7 +39,7 @@ TEST(Metrics, EqualThoseOfAnotherProgram) {
   EXPECT_GE(undefined, 8u);
 }
 
-TEST(Metrics, AreTheSameBitsInAnyOrderOfSamples) {
+TEST(Metrics, HaveTheSameBitsInAnyOrderOfSamples) {
   for (const nlohmann::json& one : ReadCases()) {
     const DrawnScores scores = DrawnScoresOf(one.at("drawn"));
     EXPECT_EQ(FiguresOf(scores), FiguresOf(scores, true)) << one.at("drawn");

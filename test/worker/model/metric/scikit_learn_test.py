@@ -1,9 +1,9 @@
-"""Every metric against scikit-learn and NumPy, up to 10 million scores.
+"""Compares every metric with scikit-learn and NumPy, on up to 10 million scores.
 
     scikit_learn_test.py build/release/bin/metric_figures
 
-scikit-learn is the system's, or the one that scripts/test.sh gets from pip into build/scikit_learn.
-Exit code 77 (skipped) where there is neither.
+Uses the installed scikit-learn, or the one that scripts/test.sh installs with pip into build/scikit_learn.
+Exit code 77 (skipped) if there is neither.
 """
 
 import json
