@@ -2,6 +2,8 @@
 # Configures and builds one preset with as many jobs as this machine's cores and memory allow.
 #
 #   scripts/build.sh [PRESET [TARGET...]]     PRESET: release (default), dev, asan, tsan, clang, cuda, gpu_check
+#
+# CISTERN_CUDA=ON, OFF or AUTO (default: build the kernels where nvcc is found) applies to release and dev.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,12 +24,32 @@ jobs() {
   echo $((cores < by_memory ? cores : by_memory))
 }
 
+# Shortens the build tool's "[12/340] ..." lines to one every few seconds, with the time left.
+show_progress() {
+  local line started=$SECONDS last=-10 elapsed left
+  while IFS= read -r line; do
+    if [[ ! "$line" =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+      echo "$line"
+      continue
+    fi
+    elapsed=$((SECONDS - started))
+    if [ $((elapsed - last)) -lt 10 ] && [ "${BASH_REMATCH[1]}" != "${BASH_REMATCH[2]}" ]; then continue; fi
+    last=$elapsed
+    left=$((elapsed * (BASH_REMATCH[2] - BASH_REMATCH[1]) / BASH_REMATCH[1]))
+    printf '  %d of %d steps after %d:%02d min, about %d:%02d left\n' \
+      "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" $((elapsed / 60)) $((elapsed % 60)) \
+      $((left / 60)) $((left % 60))
+  done
+}
+
 # Configuring prints nothing unless it fails; its full output is kept in the build folder.
 mkdir -p "build/$preset"
 log="build/$preset/configure.log"
-if ! cmake --preset "$preset" >"$log" 2>&1; then
+options=()
+case "$preset" in release | dev) options=("-DCISTERN_CUDA=${CISTERN_CUDA:-AUTO}") ;; esac
+if ! cmake --preset "$preset" "${options[@]}" >"$log" 2>&1; then
   cat "$log" >&2
   echo "build: configuring preset '$preset' failed; to install missing packages: scripts/install_deps.sh" >&2
   exit 1
 fi
-cmake --build --preset "$preset" -j "$(jobs)" ${1:+--target "$@"}
+cmake --build --preset "$preset" -j "$(jobs)" ${1:+--target "$@"} 2>&1 | show_progress

@@ -2,6 +2,9 @@
 # From a fresh clone to a trained model: installs packages, builds the programs, runs the demo.
 #
 #   scripts/quickstart.sh        CISTERN_PRESET (default: release) selects the preset to build
+#
+# GPU kernels take longer to build than everything else, so they are built only on a machine with a GPU, or
+# with CISTERN_CUDA=ON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,12 +16,18 @@ esac
 
 preset="${CISTERN_PRESET:-release}"
 started=$SECONDS
+if [ -z "${CISTERN_CUDA:-}" ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
+  export CISTERN_CUDA=OFF
+fi
 
 echo "== 1/3 packages"
 scripts/install_deps.sh
 
 echo "== 2/3 build ($preset)"
 build_started=$SECONDS
+if [ "${CISTERN_CUDA:-}" = OFF ]; then
+  echo "no GPU here: built for the CPU (CISTERN_CUDA=ON builds the GPU kernels as well)"
+fi
 scripts/build.sh "$preset" cistern cistern-server cistern-worker
 echo "built in $((SECONDS - build_started)) s: build/$preset/bin/"
 

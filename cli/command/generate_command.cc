@@ -65,7 +65,7 @@ absl::Status TakeModel(const GenerateFlags& flags, DataSetOptions* data) {
 }
 
 absl::Status TakeFlags(const GenerateFlags& flags, DataSetOptions* data) {
-  data->format = FormatOfName(flags.format);
+  CISTERN_ASSIGN_OR_RETURN(data->format, FormatOfName(flags.format));
   data->check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
   data->wide_keys = flags.key_bits == "64";
   const uint64_t slots = flags.slots == 0 ? flags.slot_sizes.size() : flags.slots;

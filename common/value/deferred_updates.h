@@ -30,11 +30,7 @@
 
 namespace cistern {
 
-// Adam's updates are summed until they fall below this fraction of the first missed one.
-inline constexpr double kFadedMove = 0x1p-30;
-
-// Number of steps after which Adam's updates are below kFadedMove; 0 if they do not decay
-// (beta1 >= sqrt(beta2)).
+// Steps after which Adam's moves have faded; 0 if they do not fade (beta1 >= sqrt(beta2)).
 CISTERN_HOST_DEVICE inline uint64_t FadingSteps(const RuleParams& rule) {
   const double r = static_cast<double>(rule.beta1) / sqrt(static_cast<double>(rule.beta2));
   if (!(r < 1)) return 0;
@@ -42,46 +38,8 @@ CISTERN_HOST_DEVICE inline uint64_t FadingSteps(const RuleParams& rule) {
   return static_cast<uint64_t>(ceil(log(kFadedMove) / log(r)));
 }
 
-// x^k by repeated squaring, so that every machine computes the same bits; in double, because
-// squaring also amplifies rounding errors.
-CISTERN_HOST_DEVICE inline float PowerOf(double x, uint64_t k) {
-  double power = 1.0;
-  for (; k > 0; k >>= 1) {
-    if ((k & 1) != 0) power *= x;
-    x *= x;
-  }
-  return static_cast<float>(power);
-}
-
-// Applies Adam's steps from + 1 .. to with a zero gradient to `lanes` <= kLanes weights, which stay
-// in registers throughout.
-template <uint32_t kLanes>
-CISTERN_HOST_DEVICE inline void RepeatAdam(const RuleParams& rule, const float* step_sizes,
-                                           uint64_t from, uint64_t to, uint32_t lanes,
-                                           float* weight, float* m, float* v) {
-  float w_now[kLanes] = {}, m_now[kLanes] = {}, v_now[kLanes] = {};
-  for (uint32_t i = 0; i < lanes; ++i) {
-    w_now[i] = weight[i];
-    m_now[i] = m[i];
-    v_now[i] = v[i];
-  }
-  for (uint64_t t = from; t < to; ++t) {
-    const float step_size = step_sizes[t];
-    for (uint32_t i = 0; i < kLanes; ++i) {
-      m_now[i] = rule.beta1 * m_now[i];
-      v_now[i] = rule.beta2 * v_now[i];
-      w_now[i] -= step_size * m_now[i] / (sqrtf(v_now[i]) + rule.epsilon);
-    }
-  }
-  for (uint32_t i = 0; i < lanes; ++i) {
-    weight[i] = w_now[i];
-    m[i] = m_now[i];
-    v[i] = v_now[i];
-  }
-}
-
-// Whether a row that no step has touched cannot move: its m, or its velocity, is zero unless the
-// row was loaded with its state. state: m or the velocity comes first.
+// Whether nothing moves a row that no step has touched: true unless it was loaded with its state.
+// state: m or the velocity first.
 CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
   for (uint32_t i = 0; i < n; ++i) {
     if (state[i] != 0.0f) return false;
@@ -89,60 +47,21 @@ CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
   return true;
 }
 
-// Applies the deferred updates of steps from + 1 .. to to `n` weights whose last step was `from`.
+// Applies steps from + 1 .. to, all without a gradient, to `n` weights whose last step was `from`.
 //
-// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: [to], StepSize() of step t at
-// index t - 1; read for Adam only. fading_steps: FadingSteps(rule).
+// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: StepSize() of step t at t - 1,
+// up to `to`; rules other than Adam do not read it. fading_steps: FadingSteps(rule).
 CISTERN_HOST_DEVICE inline void ApplyDeferredUpdates(const RuleParams& rule,
                                                      const float* step_sizes, uint64_t fading_steps,
                                                      uint64_t from, uint64_t to, uint32_t n,
                                                      float* weight, float* state) {
-  constexpr uint32_t kVector = 16;  // weights at a time
   if (from >= to || (from == 0 && IsStill(n, state))) return;
-  const uint64_t missed = to - from;
   switch (rule.kind) {
-    case RuleKind::kAdam: {
-      float* m = state;
-      float* v = state + n;
-      uint64_t left = missed;
-      if (rule.update_type == UpdateType::kLazyGlobal) {
-        const float faded = PowerOf(rule.beta1, missed);
-        const float moves =
-            step_sizes[from > 0 ? from - 1 : 0] * rule.beta1 * (1.0f - faded) / (1.0f - rule.beta1);
-        for (uint32_t i = 0; i < n; ++i) weight[i] -= moves * m[i] / (sqrtf(v[i]) + rule.epsilon);
-      } else {
-        const bool fades = fading_steps > 0 && missed > fading_steps;
-        const uint64_t last = fades ? from + fading_steps : to;
-        if (n == 1) RepeatAdam<1>(rule, step_sizes, from, last, 1, weight, m, v);
-        for (uint32_t i = 0; n > 1 && i < n; i += kVector) {
-          const uint32_t lanes = n - i < kVector ? n - i : kVector;
-          RepeatAdam<kVector>(rule, step_sizes, from, last, lanes, weight + i, m + i, v + i);
-        }
-        left = to - last;
-      }
-      if (left == 0) break;
-      const float fade_m = PowerOf(rule.beta1, left), fade_v = PowerOf(rule.beta2, left);
-      for (uint32_t i = 0; i < n; ++i) {
-        m[i] *= fade_m;
-        v[i] *= fade_v;
-      }
-      break;
-    }
-    case RuleKind::kMomentum:
-    case RuleKind::kNesterov: {
-      // An update with a zero gradient: beta v, or beta^2 v for Nesterov; each next one is beta
-      // times the previous one.
-      const float faded = PowerOf(rule.beta1, missed);
-      const float first = rule.kind == RuleKind::kMomentum ? rule.beta1 : rule.beta1 * rule.beta1;
-      const float moves = first * (1.0f - faded) / (1.0f - rule.beta1);
-      for (uint32_t i = 0; i < n; ++i) {
-        weight[i] += moves * state[i];
-        state[i] *= faded;
-      }
-      break;
-    }
-    default:
-      break;
+#define CISTERN_RULE(Rule) \
+  case Rule::kKind:        \
+    return Rule::ApplyDeferred(rule, step_sizes, fading_steps, from, to, n, weight, state);
+    CISTERN_UPDATE_RULES(CISTERN_RULE)
+#undef CISTERN_RULE
   }
 }
 

@@ -82,7 +82,7 @@ void StepSizes::Restore(const v1::RateHistory& history, uint64_t step) {
   sizes_.clear();
   const bool known = history.segments_size() > 0;
   step_ = known ? std::min(step, history.segments(0).from_step() - 1) : step;
-  if (rule_.kind == RuleKind::kAdam) sizes_.resize(step_, 0.0f);
+  if (InfoOf(rule_.kind).step_sizes_vary) sizes_.resize(step_, 0.0f);
   for (int i = 0; i < history.segments_size() && step_ < step; ++i) {
     const bool last = i + 1 == history.segments_size();
     const uint64_t next = last ? step + 1 : history.segments(i + 1).from_step();
@@ -98,7 +98,7 @@ void StepSizes::Advance(uint64_t step, const LearningRateSchedule& schedule, dou
                     history_.segments(count - 1).scale() == scale;
   if (!same) *history_.add_segments() = SegmentOf(step_ + 1, schedule, scale);
   step_ = step;
-  if (rule_.kind == RuleKind::kAdam) Fill(schedule, scale);
+  if (InfoOf(rule_.kind).step_sizes_vary) Fill(schedule, scale);
 }
 
 void StepSizes::Fill(const LearningRateSchedule& schedule, double scale) {

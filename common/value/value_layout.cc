@@ -26,35 +26,29 @@ absl::Status OutOfRange(const char* constant, float x, const char* range) {
       absl::StrCat(constant, " of the update rule is ", x, "; it must be ", range));
 }
 
+absl::Status CheckRange(const RuleConstant& constant, float x) {
+  switch (constant.range) {
+    case ConstantRange::kDecay:
+      return x >= 0.0f && x < 1.0f ? absl::OkStatus() : OutOfRange(constant.name, x, "in [0, 1)");
+    case ConstantRange::kAboveZero:
+      return x > 0.0f ? absl::OkStatus() : OutOfRange(constant.name, x, "above 0");
+    case ConstantRange::kZeroOrAbove:
+      return x >= 0.0f ? absl::OkStatus() : OutOfRange(constant.name, x, "0 or above");
+  }
+  return absl::OkStatus();
+}
+
 // The constants of a rule must keep its divisions finite: an unset constant is 0 and may give 0/0.
 absl::Status CheckConstants(const RuleParams& rule) {
-  const bool adam = rule.kind == RuleKind::kAdam;
-  const bool momentum = rule.kind == RuleKind::kMomentum || rule.kind == RuleKind::kNesterov;
-  const bool scaled_by_g2sum =
-      rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd;
-  const auto is_decay = [](float beta) { return beta >= 0.0f && beta < 1.0f; };
-  if ((adam || momentum) && !is_decay(rule.beta1))
-    return OutOfRange("beta1", rule.beta1, "in [0, 1)");
-  if (adam && !is_decay(rule.beta2)) return OutOfRange("beta2", rule.beta2, "in [0, 1)");
-  if ((adam || rule.kind == RuleKind::kAdagrad) && rule.epsilon <= 0.0f) {
-    return OutOfRange("epsilon", rule.epsilon, "above 0");
-  }
-  if (scaled_by_g2sum && rule.initial_g2sum <= 0.0f) {
-    return OutOfRange("initial_g2sum", rule.initial_g2sum, "above 0");
-  }
-  if (rule.kind == RuleKind::kAdagrad && rule.initial_g2sum < 0.0f) {
-    return OutOfRange("initial_g2sum", rule.initial_g2sum, "0 or above");
-  }
-  if (rule.kind == RuleKind::kFtrl) {
-    if (rule.ftrl_beta <= 0.0f) return OutOfRange("ftrl_beta", rule.ftrl_beta, "above 0");
-    if (rule.lambda1 < 0.0f) return OutOfRange("lambda1", rule.lambda1, "0 or above");
-    if (rule.lambda2 < 0.0f) return OutOfRange("lambda2", rule.lambda2, "0 or above");
+  const RuleInfo& info = InfoOf(rule.kind);
+  for (const RuleConstant& constant : info.constants) {
+    CISTERN_RETURN_IF_ERROR(CheckRange(constant, rule.*constant.field));
   }
   if (rule.weight_bound < 0.0f) {
     return OutOfRange("weight_bound", rule.weight_bound, "0 (no bound) or above");
   }
   if (rule.update_type != UpdateType::kLocal &&
-      ((!adam && !momentum) || rule.weight_bound > 0.0f)) {
+      (!info.defers_updates || rule.weight_bound > 0.0f)) {
     return absl::InvalidArgumentError(
         "only Adam, MomentumSGD and Nesterov without a weight_bound support deferred updates; the "
         "update rule must be LOCAL");
@@ -132,6 +126,18 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   params.update_type = static_cast<UpdateType>(rule.missed());
   CISTERN_RETURN_IF_ERROR(CheckConstants(params));
   return params;
+}
+
+v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
+  v1::UpdateRule out;
+  out.set_kind(static_cast<v1::UpdateRule::Kind>(rule.kind));
+  for (const RuleConstant& constant : InfoOf(rule.kind).constants) {
+    out.GetReflection()->SetFloat(&out, out.GetDescriptor()->FindFieldByName(constant.name),
+                                  rule.*constant.field);
+  }
+  out.set_weight_bound(rule.weight_bound);
+  out.set_missed(static_cast<v1::UpdateRule::Missed>(rule.update_type));
+  return out;
 }
 
 absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {

@@ -116,5 +116,7 @@ inline void StoreU64(float* cell, uint64_t x) {
 // produce NaN: ADAM needs betas in [0, 1) and epsilon > 0, ADAGRAD needs epsilon > 0, the other
 // AdaGrads need initial_g2sum > 0; every constant must be finite.
 absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule);
+// The way back. Constants that the rule does not read stay unset, and so out of the schema's hash.
+v1::UpdateRule ToUpdateRule(const RuleParams& rule);
 
 }  // namespace cistern

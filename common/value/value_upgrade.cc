@@ -59,7 +59,7 @@ void ValueUpgrade::CopyState(const float* from, uint32_t from_weights, float* to
   const RuleKind kind = to_.rule().kind;
   const uint32_t weights = std::min(from_weights, to_weights);
   if (kind != from_.rule().kind || weights == 0) return;
-  if (kind == RuleKind::kAdagradShared) {
+  if (InfoOf(kind).one_state_a_row) {
     *to = *from;
     return;
   }

@@ -15,6 +15,7 @@ using google::protobuf::Message;
 
 constexpr int kMaxCalls = 8;  // per input
 constexpr int kRunsOfNode = 1000;
+constexpr int kChangesOfNode = 64;  // inputs that change it
 
 // Turns off the log of the server, and protobuf's messages about invalid UTF-8.
 void BeQuiet() {
@@ -22,28 +23,30 @@ void BeQuiet() {
   google::protobuf::SetLogHandler(nullptr);
 }
 
-// One node per kind. A node that an input has changed is replaced, so that the effect of an input
-// does not depend on earlier inputs.
+// One node per kind. Creating a node takes a hundred times as long as a typical input, so a node is
+// reused until it has another writer or other tables, or kChangesOfNode inputs have changed it.
 class Nodes {
  public:
   FuzzedNode& Get(FuzzedNode::Kind kind) {
-    Slot& slot = slots_[static_cast<size_t>(kind)];
-    if (slot.node == nullptr || ++slot.runs > kRunsOfNode) {
+    Entry& entry = entries_[static_cast<size_t>(kind)];
+    if (entry.node == nullptr || ++entry.runs > kRunsOfNode || entry.changes > kChangesOfNode) {
       BeQuiet();
-      slot.node.reset();
-      slot.node = std::make_unique<FuzzedNode>(kind);
-      slot.runs = 0;
+      entry.node.reset();
+      entry = {.node = std::make_unique<FuzzedNode>(kind)};
     }
-    return *slot.node;
+    return *entry.node;
   }
-  void Spoil(FuzzedNode::Kind kind) { slots_[static_cast<size_t>(kind)].runs = kRunsOfNode; }
+  void Changed(FuzzedNode::Kind kind) { ++entries_[static_cast<size_t>(kind)].changes; }
+  void Spoil(FuzzedNode::Kind kind) {
+    entries_[static_cast<size_t>(kind)].changes = kChangesOfNode + 1;
+  }
 
  private:
-  struct Slot {
+  struct Entry {
     std::unique_ptr<FuzzedNode> node;
-    int runs = 0;
+    int runs = 0, changes = 0;
   };
-  std::array<Slot, 3> slots_;
+  std::array<Entry, 3> entries_;
 };
 
 bool IsUnforeseen(const absl::Status& answer) {
@@ -164,8 +167,18 @@ bool IsWriters(const std::string& verb) {
   return false;
 }
 
+// Verbs that give a node another writer or other tables.
+bool MakesAnother(const std::string& verb) {
+  for (const char* making : {"ClaimEpoch", "CreateTables", "Load", "Clear"}) {
+    if (verb == making) return true;
+  }
+  return false;
+}
+
+enum class Effect { kNone, kChanged, kSpoiled };
+
 // Runs one call; false if there are too few bytes left.
-bool RunCall(FuzzedNode& node, bool has_tables, absl::string_view* input, bool* changed) {
+bool RunCall(FuzzedNode& node, bool has_tables, absl::string_view* input, Effect* effect) {
   if (input->size() < 4) return false;
   const auto at = [&](size_t i) { return static_cast<uint8_t>((*input)[i]); };
   const Verb& verb = Verbs()[at(0) % Verbs().size()];
@@ -180,7 +193,9 @@ bool RunCall(FuzzedNode& node, bool has_tables, absl::string_view* input, bool* 
   const std::vector<uint64_t> before = watched ? node.Digests() : std::vector<uint64_t>();
   const absl::Status answer = verb.Call(node.control(), *request);
   CISTERN_CHECK(!IsUnforeseen(answer));
-  *changed |= !OnlyLooks(verb.name) && answer.ok();
+  if (answer.ok() && !OnlyLooks(verb.name)) {
+    *effect = std::max(*effect, MakesAnother(verb.name) ? Effect::kSpoiled : Effect::kChanged);
+  }
   // A refused call can change the digests only while tables are being dropped, which only the
   // writer can cause.
   if (watched && !answer.ok()) CISTERN_CHECK(node.Digests() == before);
@@ -195,11 +210,12 @@ void RunControl(absl::string_view input) {
                     : (flags & kOnDurable) != 0 ? FuzzedNode::Kind::kDurable
                                                 : FuzzedNode::Kind::kInMemory;
   FuzzedNode& node = nodes.Get(kind);
-  bool changed = false;
+  Effect effect = Effect::kNone;
   for (int calls = 0; calls < kMaxCalls; ++calls) {
-    if (!RunCall(node, kind != FuzzedNode::Kind::kEmpty, &input, &changed)) break;
+    if (!RunCall(node, kind != FuzzedNode::Kind::kEmpty, &input, &effect)) break;
   }
-  if (changed) nodes.Spoil(kind);
+  if (effect == Effect::kChanged) nodes.Changed(kind);
+  if (effect == Effect::kSpoiled) nodes.Spoil(kind);
 }
 
 }  // namespace

@@ -238,28 +238,14 @@ size_t SparseShape::record_bytes() const {
   return (wide_keys ? 8 : 4) + (has_slots ? 8 : 0) + dim() * sizeof(float);
 }
 
-// Uses HugeCTR's file names where they exist; the misspelled "momtentum" is part of the format.
 std::vector<StateColumn> SparseShape::states() const {
-  const uint32_t n = layout.dim();
-  switch (layout.rule().kind) {
-    case RuleKind::kSgd:
-      return {};
-    case RuleKind::kAdam:
-      return {{"Adam.m", 0, n}, {"Adam.v", n, n}};
-    case RuleKind::kAdagrad:
-      return {{"AdaGrad.accm", 0, n}};
-    case RuleKind::kMomentum:
-      return {{"MomentumSGD.momtentum", 0, n}};
-    case RuleKind::kNesterov:
-      return {{"Nesterov.accm", 0, n}};
-    case RuleKind::kFtrl:
-      return {{"Ftrl.z", 0, n}, {"Ftrl.n", n, n}};
-    case RuleKind::kAdagradShared:
-      return {{"AdaGradShared.accm", 0, 1}};
-    case RuleKind::kAdagradStd:
-      return {{"AdaGradStd.accm", 0, n}};
+  const RuleInfo& rule = InfoOf(layout.rule().kind);
+  const uint32_t floats = rule.one_state_a_row ? 1 : layout.dim();
+  std::vector<StateColumn> states;
+  for (const char* file : rule.files) {
+    states.push_back({file, static_cast<uint32_t>(states.size()) * floats, floats});
   }
-  return {};
+  return states;
 }
 
 absl::StatusOr<SparseShape> SparseShapeOf(const ModelConfig& config, size_t index) {

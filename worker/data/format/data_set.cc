@@ -20,11 +20,12 @@ const char* FormatName(DataFormat format) {
   return "";
 }
 
-DataFormat FormatOfName(absl::string_view name) {
-  for (const DataFormat format : {DataFormat::kRaw, DataFormat::kParquet}) {
+absl::StatusOr<DataFormat> FormatOfName(absl::string_view name) {
+  for (const DataFormat format : {DataFormat::kNorm, DataFormat::kRaw, DataFormat::kParquet}) {
     if (absl::EqualsIgnoreCase(name, FormatName(format))) return format;
   }
-  return DataFormat::kNorm;
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no data format '", name, "'; use Norm, Raw or Parquet"));
 }
 
 namespace {

@@ -14,8 +14,8 @@ enum class DataFormat { kNorm, kRaw, kParquet };
 
 // As in a model's Data layer.
 const char* FormatName(DataFormat format);
-// The format with this name, ignoring case; kNorm for any other word.
-DataFormat FormatOfName(absl::string_view name);
+// The format with this name, ignoring case. kInvalidArgument lists the formats.
+absl::StatusOr<DataFormat> FormatOfName(absl::string_view name);
 
 // The values that a label may have.
 enum class LabelRule {

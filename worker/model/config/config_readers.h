@@ -34,8 +34,9 @@ absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data
 absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::string& path,
                                               const OptimizerConfig* parent, Notes* notes);
 
-// Reads cistern.embeddings.NAME.optimizer.
-OptimizerConfig ReadRowRule(const Json& json, const OptimizerConfig& parent);
+// Reads cistern.embeddings.NAME.optimizer, whose path is `path`.
+absl::StatusOr<OptimizerConfig> ReadRowRule(const Json& json, const std::string& path,
+                                            const OptimizerConfig& parent);
 
 absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes);
 

@@ -111,7 +111,7 @@ uint64_t ReadCachedBatches(const Json& json) {
 
 absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes) {
   DataConfig data;
-  data.format = FormatOfName(json.at("format"));
+  CISTERN_ASSIGN_OR_RETURN(data.format, FormatOfName(json.at("format").get<std::string>()));
   data.source = json.at("source");
   data.eval_source = json.value("eval_source", "");
   data.keysets = json.value("keyset", std::vector<std::string>());

@@ -29,29 +29,6 @@ absl::Status FindInput(const Json& json, const std::string& path, const DataConf
                                   Suggest(embedding->bottom, inputs)));
 }
 
-// Constants that the rule does not read stay unset, which keeps them out of the schema hash.
-v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
-  v1::UpdateRule out;
-  out.set_kind(static_cast<v1::UpdateRule::Kind>(rule.kind));
-  const bool momentum = rule.kind == RuleKind::kMomentum || rule.kind == RuleKind::kNesterov;
-  if (rule.kind == RuleKind::kAdam || momentum) out.set_beta1(rule.beta1);
-  if (rule.kind == RuleKind::kAdam) out.set_beta2(rule.beta2);
-  if (rule.kind == RuleKind::kAdam || rule.kind == RuleKind::kAdagrad)
-    out.set_epsilon(rule.epsilon);
-  if (rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradStd ||
-      rule.kind == RuleKind::kAdagrad) {
-    out.set_initial_g2sum(rule.initial_g2sum);
-  }
-  if (rule.kind == RuleKind::kFtrl) {
-    out.set_ftrl_beta(rule.ftrl_beta);
-    out.set_lambda1(rule.lambda1);
-    out.set_lambda2(rule.lambda2);
-  }
-  out.set_weight_bound(rule.weight_bound);
-  out.set_missed(static_cast<v1::UpdateRule::Missed>(rule.update_type));
-  return out;
-}
-
 // The default is HugeCTR's: U(-0.05, 0.05), or a range that depends on the slot size if a Localized
 // embedding has its own slot_size_array.
 v1::Initializer ReadInitializer(const Json* extras, bool sized, const KeySpace& space) {
@@ -118,7 +95,7 @@ absl::StatusOr<OptimizerConfig> ChooseOptimizer(const Json& json, const std::str
                          absl::StrCat("cistern.embeddings.", LayerName(json),
                                       ".optimizer sets it too; keep one of them"));
     }
-    return ReadRowRule(extras->at("optimizer"), top_level);
+    return ReadRowRule(extras->at("optimizer"), "cistern.embeddings.optimizer", top_level);
   }
   if (!own) return top_level;
   return ReadOptimizer(json.at("optimizer"), path + ".optimizer", &top_level, notes);

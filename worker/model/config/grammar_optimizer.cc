@@ -1,4 +1,5 @@
-// The grammar of the optimizer object, at the top level and inside an embedding layer.
+// The keys of the optimizer object, at top level and inside an embedding layer.
+#include "common/value/update_rule.h"
 #include "worker/model/config/grammar_keys.h"
 
 namespace cistern::grammar {
@@ -23,90 +24,81 @@ Keys ScheduleKeys() {
           Number("end_lr", "lower bound of the decayed rate").Otherwise("0" + inherited)};
 }
 
-static KeyGrammar LearningRate() {
-  return Number("learning_rate", "learning rate after the warm-up").Required();
+static KeyGrammar ConstantKey(const RuleConstant& constant) {
+  KeyGrammar key = Number(constant.json_key, constant.meaning).Default(constant.default_json);
+  switch (constant.range) {
+    case ConstantRange::kDecay:
+      return std::move(key).Below(1);
+    case ConstantRange::kAboveZero:
+      return std::move(key).Above(0);
+    case ConstantRange::kZeroOrAbove:
+      return key;
+  }
+  return key;
 }
+
+static Keys ConstantKeys(absl::Span<const RuleConstant> constants) {
+  Keys keys;
+  for (const RuleConstant& constant : constants) keys.push_back(ConstantKey(constant));
+  return keys;
+}
+
 Keys AdamConstantKeys() {
+  return ConstantKeys(AdamRule::kConstants);
+}
+
+// Keys of a rule that are accepted and change nothing here.
+static Keys UnusedKeysOf(RuleKind kind) {
+  if (kind != RuleKind::kSgd) return {};
+  return {Bool("atomic_update", "unordered sums in HugeCTR; no effect: sums here always have a fixed order")
+              .Default("false")};
+}
+
+static ObjectGrammar HparamGrammar(const RuleInfo& rule) {
+  return {rule.hparam, Keys{Number("learning_rate", "learning rate after the warm-up").Required()} +
+                           ConstantKeys(rule.constants) + UnusedKeysOf(rule.kind) + ScheduleKeys()};
+}
+
+// The objects that hold the constants of the rules for whole models, in the order of the rules.
+static const std::vector<ObjectGrammar>& HparamGrammars() {
+  static const std::vector<ObjectGrammar> grammars = [] {
+    std::vector<ObjectGrammar> all;
+    for (const RuleInfo& rule : UpdateRules()) {
+      if (rule.hparam != nullptr) all.push_back(HparamGrammar(rule));
+    }
+    return all;
+  }();
+  return grammars;
+}
+
+static ObjectGrammar MakeOptimizerGrammar() {
+  std::vector<std::string> types;
+  Keys constants;
+  for (const RuleInfo& rule : UpdateRules()) {
+    if (rule.hparam == nullptr) continue;
+    const std::string type = rule.type;
+    constants.push_back(Object(rule.hparam, JsonKind::kObject, HparamGrammars()[types.size()],
+                               "constants of " + type)
+                            .Otherwise("required by type " + type));
+    types.push_back(type);
+  }
   return {
-      Number("beta1", "decay of the mean of gradients (Adam)").Default("0.9").Below(1),
-      Number("beta2", "decay of the mean of squared gradients (Adam)").Default("0.999").Below(1),
-      Number("epsilon", "added to the square root (Adam, AdaGrad)").Default("1e-7").Above(0)};
-}
-
-static const ObjectGrammar& AdamGrammar() {
-  static const ObjectGrammar grammar{"adam_hparam",
-                                     Keys{LearningRate()} + AdamConstantKeys() + ScheduleKeys()};
-  return grammar;
-}
-static const ObjectGrammar& SgdGrammar() {
-  static const ObjectGrammar grammar{
-      "sgd_hparam",
-      Keys{LearningRate(),
-           Bool("atomic_update",
-                "unordered sums in HugeCTR; no effect: sums here always have a fixed order")
-               .Default("false")} +
-          ScheduleKeys()};
-  return grammar;
-}
-
-static Keys MomentumKeys() {
-  return Keys{LearningRate(),
-              Number("momentum_factor", "fraction of the previous step that a step keeps")
-                  .Default("0")
-                  .Below(1)} +
-         ScheduleKeys();
-}
-static const ObjectGrammar& MomentumGrammar() {
-  static const ObjectGrammar grammar{"momentum_sgd_hparam", MomentumKeys()};
-  return grammar;
-}
-static const ObjectGrammar& NesterovGrammar() {
-  static const ObjectGrammar grammar{"nesterov_hparam", MomentumKeys()};
-  return grammar;
-}
-static const ObjectGrammar& AdaGradGrammar() {
-  static const ObjectGrammar grammar{
-      "adagrad_hparam",
-      Keys{LearningRate(),
-           Number("initial_accu_value", "initial value of the sums of squares").Default("0"),
-           Number("epsilon", "added to the square root").Default("1e-7").Above(0)} +
-          ScheduleKeys()};
-  return grammar;
-}
-static const ObjectGrammar& FtrlGrammar() {
-  static const ObjectGrammar grammar{
-      "ftrl_hparam",
-      Keys{LearningRate(), Number("beta", "added to the square root").Default("1").Above(0),
-           Number("lambda1", "L1 penalty: weights with |z| <= lambda1 are zero").Default("0"),
-           Number("lambda2", "L2 penalty").Default("0")} +
-          ScheduleKeys()};
-  return grammar;
+      "optimizer",
+      Keys{Word("type", types,
+                "update rule of the dense weights and, at the top level, the default of the embeddings")
+               .Required(),
+           Word("update_type", {"Local", "Global", "LazyGlobal"},
+                "embedding rows that a step does not touch: Local leaves them unchanged, Global "
+                "updates them with a gradient of zero, LazyGlobal does so approximately (for SGD, "
+                "AdaGrad and Ftrl all three are the same)")
+               .Default("\"Local\""),
+           Bool("global_update", "HugeCTR's older key for update_type Global").Default("false")} +
+          constants +
+          Keys{Anything("learning_rate", "ignored: the hparam object holds the rate")}};
 }
 
 const ObjectGrammar& OptimizerGrammar() {
-  const auto constants = [](const char* key, const ObjectGrammar& grammar,
-                            const std::string& type) {
-    return Object(key, JsonKind::kObject, grammar, "constants of " + type)
-        .Otherwise("required by type " + type);
-  };
-  static const ObjectGrammar grammar{
-      "optimizer",
-      {Word("type", {"Adam", "SGD", "MomentumSGD", "Nesterov", "AdaGrad", "Ftrl"},
-            "update rule of the dense weights and, at the top level, the default of the embeddings")
-           .Required(),
-       Word("update_type", {"Local", "Global", "LazyGlobal"},
-            "embedding rows that a step does not touch: Local leaves them unchanged, Global "
-            "updates them with a gradient of zero, LazyGlobal does so approximately (for SGD, "
-            "AdaGrad and Ftrl all three are the same)")
-           .Default("\"Local\""),
-       Bool("global_update", "HugeCTR's older key for update_type Global").Default("false"),
-       constants("adam_hparam", AdamGrammar(), "Adam"),
-       constants("sgd_hparam", SgdGrammar(), "SGD"),
-       constants("momentum_sgd_hparam", MomentumGrammar(), "MomentumSGD"),
-       constants("nesterov_hparam", NesterovGrammar(), "Nesterov"),
-       constants("adagrad_hparam", AdaGradGrammar(), "AdaGrad"),
-       constants("ftrl_hparam", FtrlGrammar(), "Ftrl"),
-       Anything("learning_rate", "ignored: the hparam object holds the rate")}};
+  static const ObjectGrammar grammar = MakeOptimizerGrammar();
   return grammar;
 }
 

@@ -9,19 +9,9 @@ namespace {
 
 // The column names of the dense table: the weight, then the rule's state.
 std::vector<const char*> ColumnsOf(RuleKind kind) {
-  switch (kind) {
-    case RuleKind::kSgd:
-      return {"w"};
-    case RuleKind::kAdam:
-      return {"w", "m", "v"};
-    case RuleKind::kMomentum:
-    case RuleKind::kNesterov:
-      return {"w", "velocity"};
-    case RuleKind::kFtrl:
-      return {"w", "z", "n"};
-    default:
-      return {"w", "g2sum"};
-  }
+  std::vector<const char*> columns = {"w"};
+  for (const char* column : InfoOf(kind).columns) columns.push_back(column);
+  return columns;
 }
 
 v1::DenseTableSpec MakeTable(const char* name, size_t rows,

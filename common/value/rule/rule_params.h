@@ -1,0 +1,73 @@
+// What every update rule is given, and what it says about itself.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "common/base/host_device.h"
+
+namespace cistern {
+
+// The numbers are those of v1.UpdateRule.Kind.
+enum class RuleKind : int32_t {
+  kSgd = 0,
+  kAdagrad = 1,
+  kAdagradShared = 2,
+  kAdam = 3,
+  kAdagradStd = 4,
+  kMomentum = 5,
+  kNesterov = 6,
+  kFtrl = 7,
+};
+
+// HugeCTR's update_type: what a step does to rows that it does not touch. kLocal leaves them; with
+// the others their updates are deferred until they are read next (deferred_updates.h).
+enum class UpdateType : int32_t { kLocal = 0, kGlobal = 1, kLazyGlobal = 2 };
+
+// A rule and its constants: plain data, copied into kernels.
+struct RuleParams {
+  RuleKind kind = RuleKind::kSgd;
+  float beta1 = 0.9f;  // MomentumSGD, Nesterov: the momentum factor
+  float beta2 = 0.999f;
+  float epsilon = 1e-7f;
+  float initial_g2sum = 3.0f;
+  float weight_bound = 0.0f;  // 0: none
+  float ftrl_beta = 1.0f;
+  float lambda1 = 0.0f;
+  float lambda2 = 0.0f;
+  UpdateType update_type = UpdateType::kLocal;
+};
+
+enum class ConstantRange { kDecay /* [0, 1) */, kAboveZero, kZeroOrAbove };
+
+// A constant that a rule reads.
+struct RuleConstant {
+  float RuleParams::*field;
+  const char* name;      // in v1.UpdateRule and in messages about a schema
+  const char* json_key;  // in the rule's object of a model file
+  const char* default_json;
+  ConstantRange range;
+  const char* meaning;  // for docs/configuration.md
+};
+
+// A rule in words and names.
+struct RuleInfo {
+  RuleKind kind = RuleKind::kSgd;
+  const char* type = "";         // "type" in a model file
+  const char* hparam = nullptr;  // the object there that holds its constants; null: for rows alone
+  absl::Span<const RuleConstant> constants = {};
+  absl::Span<const char* const> columns = {};  // of a dense table, after "w": a float a weight each
+  absl::Span<const char* const> files = {};  // HugeCTR's optimizer states, in the order of a row's
+  bool one_state_a_row = false;              // the state is one float, however many the weights
+  bool defers_updates = false;               // may have an UpdateType other than kLocal
+  bool step_sizes_vary = false;              // StepSize() depends on the number of the step
+};
+
+// A rule whose rows stay where they are while no step touches them.
+struct MemorylessRule {
+  CISTERN_HOST_DEVICE static void ApplyDeferred(const RuleParams&, const float*, uint64_t, uint64_t,
+                                                uint64_t, uint32_t, float*, float*) {}
+};
+
+}  // namespace cistern
