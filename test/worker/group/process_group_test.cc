@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "test/worker/group/group_threads.h"
+#include "worker/group/tcp_communicator.h"
 
 namespace cistern {
 namespace {
