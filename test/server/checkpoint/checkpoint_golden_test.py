@@ -13,7 +13,7 @@ try:
 except ImportError:
     xxhash = None
 
-GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "golden")
 
 
 def read(name):
