@@ -65,7 +65,7 @@ grpc::ServerUnaryReactor* ControlRpc::Run(CallLength length, Context* context, c
   return call;
 }
 
-#define CISTERN_METHOD(name, request, reply, length)                                          \
+#define CISTERN_METHOD(name, request, reply, length, effect)                                  \
   grpc::ServerUnaryReactor* ControlRpc::name(Context* context, const Bytes* in, Bytes* out) { \
     return Run<v1::request, v1::reply>(CallLength::length, context, in, out, &Plane::name);   \
   }

@@ -15,8 +15,9 @@
 namespace cistern {
 
 // Every method as raw bytes.
-#define CISTERN_OPEN(name, request, reply, length) v1::ControlPlane::WithRawCallbackMethod_##name <
-#define CISTERN_CLOSE(name, request, reply, length) >
+#define CISTERN_OPEN(name, request, reply, length, effect) \
+  v1::ControlPlane::WithRawCallbackMethod_##name <
+#define CISTERN_CLOSE(name, request, reply, length, effect) >
 // clang-format off
 using RawControlService = CISTERN_CONTROL_METHODS(CISTERN_OPEN)
     v1::ControlPlane::WithRawCallbackMethod_HoldTerm<v1::ControlPlane::Service>
@@ -42,7 +43,7 @@ class ControlRpc final : public RawControlService {
   Reactor* Run(CallLength length, Context* context, const Bytes* in, Bytes* out,
                absl::Status (Plane::*method)(const Request&, Reply*));
 
-#define CISTERN_METHOD(name, request, reply, length) \
+#define CISTERN_METHOD(name, request, reply, length, effect) \
   Reactor* name(Context* context, const Bytes* in, Bytes* out) override;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

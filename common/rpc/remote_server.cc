@@ -195,7 +195,7 @@ void RemoteServer::After(const v1::PassRequest& request, const absl::Status& sta
   }
 }
 
-#define CISTERN_METHOD(name, request, reply, length)                                              \
+#define CISTERN_METHOD(name, request, reply, length, effect)                                      \
   absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {                        \
     const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));                   \
     const absl::Status status = channels_->Call(&v1::ControlPlane::Stub::name, in, out, timeout); \

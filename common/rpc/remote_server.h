@@ -39,7 +39,7 @@ class RemoteServer : public ControlPlane, public DataPlane {
 
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override;
 
-#define CISTERN_METHOD(name, request, reply, length) \
+#define CISTERN_METHOD(name, request, reply, length, effect) \
   absl::Status name(const v1::request&, v1::reply*) override;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

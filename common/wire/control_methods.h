@@ -2,26 +2,29 @@
 // generated from it; proto/control_plane.proto describes each method.
 #pragma once
 
-// METHOD(name, request message, reply message, CallLength). Each length has its own threads on a
-// server (control_threads.h), so calls of one length never wait for calls of another. Stats with
-// digests is long (call_length.h).
-#define CISTERN_CONTROL_METHODS(METHOD)                                \
-  METHOD(Hello, HelloRequest, HelloReply, kLook)                       \
-  METHOD(ClaimEpoch, ClaimEpochRequest, PassReply, kCommit)            \
-  METHOD(Meet, MeetRequest, MeetReply, kLook)                          \
-  METHOD(CreateTables, CreateTablesRequest, CreateTablesReply, kShort) \
-  METHOD(BeginPass, PassRequest, PassReply, kShort)                    \
-  METHOD(SealPass, SealPassRequest, PassReply, kShort)                 \
-  METHOD(PreparePass, PreparePassRequest, PreparePassReply, kCommit)   \
-  METHOD(Decide, DecideRequest, DecideReply, kCommit)                  \
-  METHOD(CommitPass, CommitPassRequest, PassReply, kCommit)            \
-  METHOD(AbortPass, PassRequest, PassReply, kShort)                    \
-  METHOD(Save, SaveRequest, SaveReply, kLong)                          \
-  METHOD(Load, LoadRequest, LoadReply, kLong)                          \
-  METHOD(Clear, ClearRequest, PassReply, kLong)                        \
-  METHOD(GetManifest, GetManifestRequest, GetManifestReply, kLook)     \
-  METHOD(Shrink, ShrinkRequest, ShrinkReply, kLong)                    \
-  METHOD(UpdateAfterSave, UpdateAfterSaveRequest, PassReply, kLong)    \
-  METHOD(Scrub, ScrubRequest, ScrubReply, kLong)                       \
-  METHOD(Stats, StatsRequest, StatsReply, kLook)                       \
-  METHOD(GetRow, GetRowRequest, GetRowReply, kLook)
+// METHOD(name, request message, reply message, CallLength, CallEffect). Each length has its
+// own threads on a server (control_threads.h), so calls of one length never wait for calls of another.
+// Stats with digests is long (call_length.h).
+//
+// clang-format off
+#define CISTERN_CONTROL_METHODS(METHOD)                                                \
+  METHOD(Hello, HelloRequest, HelloReply, kLook, kChangesTables)                       \
+  METHOD(ClaimEpoch, ClaimEpochRequest, PassReply, kCommit, kChangesTables)            \
+  METHOD(Meet, MeetRequest, MeetReply, kLook, kKeepsTables)                            \
+  METHOD(CreateTables, CreateTablesRequest, CreateTablesReply, kShort, kChangesTables) \
+  METHOD(BeginPass, PassRequest, PassReply, kShort, kKeepsTables)                      \
+  METHOD(SealPass, SealPassRequest, PassReply, kShort, kKeepsTables)                   \
+  METHOD(PreparePass, PreparePassRequest, PreparePassReply, kCommit, kKeepsTables)     \
+  METHOD(Decide, DecideRequest, DecideReply, kCommit, kKeepsTables)                    \
+  METHOD(CommitPass, CommitPassRequest, PassReply, kCommit, kChangesTables)            \
+  METHOD(AbortPass, PassRequest, PassReply, kShort, kKeepsTables)                      \
+  METHOD(Save, SaveRequest, SaveReply, kLong, kKeepsTables)                            \
+  METHOD(Load, LoadRequest, LoadReply, kLong, kChangesTables)                          \
+  METHOD(Clear, ClearRequest, PassReply, kLong, kChangesTables)                        \
+  METHOD(GetManifest, GetManifestRequest, GetManifestReply, kLook, kKeepsTables)       \
+  METHOD(Shrink, ShrinkRequest, ShrinkReply, kLong, kChangesTables)                    \
+  METHOD(UpdateAfterSave, UpdateAfterSaveRequest, PassReply, kLong, kChangesTables)    \
+  METHOD(Scrub, ScrubRequest, ScrubReply, kLong, kKeepsTables)                         \
+  METHOD(Stats, StatsRequest, StatsReply, kLook, kKeepsTables)                         \
+  METHOD(GetRow, GetRowRequest, GetRowReply, kLook, kKeepsTables)
+// clang-format on

@@ -6,18 +6,6 @@
 #include "common/base/memory_exhausted.h"
 
 namespace cistern {
-namespace {
-
-bool ChangesTables(absl::string_view name) {
-  for (const char* changing : {"ClaimEpoch", "CommitPass", "CreateTables", "Load", "Clear",
-                               "Shrink", "UpdateAfterSave", "Hello"}) {
-    if (name == changing) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
 absl::Status StatusOfException(const char* call) {
   try {
     throw;
@@ -33,9 +21,9 @@ absl::Status StatusOfException(const char* call) {
   }
 }
 
-absl::Status GuardedPlane::WhatWasThrown(const char* name) {
+absl::Status GuardedPlane::WhatWasThrown(const char* name, CallEffect effect) {
   const absl::Status status = StatusOfException(name);
-  if (!ChangesTables(name)) return status;
+  if (effect == CallEffect::kKeepsTables) return status;
   if (state_->durable == nullptr) {
     EndWithMessage(
         absl::StrCat("tables were being changed, and these servers keep no commits to "

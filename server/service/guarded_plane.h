@@ -2,6 +2,7 @@
 // refusals.
 #pragma once
 
+#include "common/wire/call_length.h"
 #include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
@@ -20,13 +21,13 @@ class GuardedPlane : public ControlPlane {
  public:
   GuardedPlane(NodeState* state, ControlPlane* plane) : state_(state), plane_(plane) {}
 
-#define CISTERN_METHOD(name, request, reply, length)                  \
+#define CISTERN_METHOD(name, request, reply, length, effect)          \
   absl::Status name(const v1::request& in, v1::reply* out) override { \
     absl::Status status;                                              \
     try {                                                             \
       status = plane_->name(in, out);                                 \
     } catch (...) {                                                   \
-      status = WhatWasThrown(#name);                                  \
+      status = WhatWasThrown(#name, CallEffect::effect);              \
     }                                                                 \
     state_->refusals.Note(#name, status);                             \
     return status;                                                    \
@@ -42,7 +43,7 @@ class GuardedPlane : public ControlPlane {
 
  private:
   // The current exception of call `name`, as a status.
-  absl::Status WhatWasThrown(const char* name);
+  absl::Status WhatWasThrown(const char* name, CallEffect effect);
 
   NodeState* const state_;
   ControlPlane* const plane_;

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class ThrowingPlane : public ControlPlane {
  public:
   std::function<void()> thrower;
-#define CISTERN_METHOD(name, request, reply, length)           \
+#define CISTERN_METHOD(name, request, reply, length, effect)   \
   absl::Status name(const v1::request&, v1::reply*) override { \
     thrower();                                                 \
     return absl::OkStatus();                                   \
