@@ -13,8 +13,8 @@ enum class CallLength {
   kLong,    // its time grows with the tables
 };
 
-// Whether a call that throws can leave tables partly changed. Hello can: it makes a restarted server
-// recover.
+// Whether a call that throws can leave tables partly changed. Hello can: it makes a restarted
+// server recover.
 enum class CallEffect { kKeepsTables, kChangesTables };
 
 // The length of this request to a method whose entry in control_methods.h has `length`.

@@ -3,8 +3,8 @@
 #pragma once
 
 // METHOD(name, request message, reply message, CallLength, CallEffect). Each length has its
-// own threads on a server (control_threads.h), so calls of one length never wait for calls of another.
-// Stats with digests is long (call_length.h).
+// own threads on a server (control_threads.h), so calls of one length never wait for calls of
+// another. Stats with digests is long (call_length.h).
 //
 // clang-format off
 #define CISTERN_CONTROL_METHODS(METHOD)                                                \

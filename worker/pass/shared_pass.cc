@@ -21,13 +21,13 @@ class InputExchange {
     // Clicks are counted from the segments, which a GPU makes only later.
     CISTERN_CHECK(!is_collected() || !counts());
     CISTERN_RETURN_IF_ERROR(FindOwners());
-    for (Batch& batch : pass_.batches) batch.exchanged.resize(batch.sparse.size());
+    for (HostBatch& batch : pass_.batches) batch.exchanged.resize(batch.sparse.size());
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> asked, group_.Exchange(AskForRows()));
     return Serve(asked);
   }
 
  private:
-  ExchangedRows& exchanged(Batch& batch) const { return batch.exchanged[input_]; }
+  HostExchange& exchanged(HostBatch& batch) const { return batch.exchanged[input_]; }
   bool counts() const { return options_.count_clicks[input_]; }
 
   // Whether a GPU has collected the keys. Then place k is that of the k-th key, by mixed key.
@@ -48,20 +48,20 @@ class InputExchange {
   // The messages to the owners: the rows that the batches take.
   std::vector<std::string> AskForRows();
   // Returns the places that a batch takes, ascending; renumbers its rows as indices into them.
-  std::vector<uint32_t> PlacesTaken(SparseBatch* sparse);
-  std::vector<uint32_t> Compact(SparseBatch* sparse);
-  void MakeSegments(SparseBatch* sparse);
+  std::vector<uint32_t> PlacesTaken(HostSparseBatch* sparse);
+  std::vector<uint32_t> Compact(HostSparseBatch* sparse);
+  void MakeSegments(HostSparseBatch* sparse);
   // Appends the counts of the rows [begin, end) of a batch.
-  void CountClicks(const Batch& batch, size_t begin, size_t end, std::string* message) const;
+  void CountClicks(const HostBatch& batch, size_t begin, size_t end, std::string* message) const;
   // Reads the requests of the other workers: the rows that the batches give.
   absl::Status Serve(const std::vector<std::string>& asked);
-  absl::Status TakeRows(MessageReader* reader, ExchangedRows* out) const;
+  absl::Status TakeRows(MessageReader* reader, HostExchange* out) const;
   // occurrences: those of a row, in the format of CountClicks.
-  absl::Status CheckOccurrences(const Batch& batch, const std::vector<uint32_t>& occurrences,
+  absl::Status CheckOccurrences(const HostBatch& batch, const std::vector<uint32_t>& occurrences,
                                 const MessageReader& reader) const;
   // occurrences: by given row.
   static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
-                             ExchangedRows* out);
+                             HostExchange* out);
 
   ProcessGroup& group_;
   const ExchangeOptions& options_;
@@ -97,8 +97,8 @@ void InputExchange::KeepKeys() {
   const bool keep = options_.keep_keys[input_];
   if (keep == is_collected()) return;
   const absl::Span<const Key> keys = pass_.keys[input_].keys();
-  for (Batch& batch : pass_.batches) {
-    SparseBatch& sparse = batch.sparse[input_];
+  for (HostBatch& batch : pass_.batches) {
+    HostSparseBatch& sparse = batch.sparse[input_];
     sparse.keys = {};
     if (!keep) continue;
     for (const Row row : sparse.rows) sparse.keys.push_back(keys[row]);
@@ -157,8 +157,8 @@ void InputExchange::Order(const std::vector<std::vector<Row>>& rows,
 std::vector<std::string> InputExchange::AskForRows() {
   std::vector<std::string> messages(group_.size());
   std::vector<Row> rows;
-  for (Batch& batch : pass_.batches) {
-    SparseBatch& sparse = batch.sparse[input_];
+  for (HostBatch& batch : pass_.batches) {
+    HostSparseBatch& sparse = batch.sparse[input_];
     const std::vector<uint32_t> taken = PlacesTaken(&sparse);
     if (options_.segments) MakeSegments(&sparse);
     size_t begin = 0;
@@ -179,11 +179,11 @@ std::vector<std::string> InputExchange::AskForRows() {
   return messages;
 }
 
-std::vector<uint32_t> InputExchange::PlacesTaken(SparseBatch* sparse) {
+std::vector<uint32_t> InputExchange::PlacesTaken(HostSparseBatch* sparse) {
   return is_collected() ? std::exchange(sparse->segment_rows, {}) : Compact(sparse);
 }
 
-std::vector<uint32_t> InputExchange::Compact(SparseBatch* sparse) {
+std::vector<uint32_t> InputExchange::Compact(HostSparseBatch* sparse) {
   ++batch_;
   std::vector<uint32_t> taken;
   for (Row& row : sparse->rows) {
@@ -196,7 +196,7 @@ std::vector<uint32_t> InputExchange::Compact(SparseBatch* sparse) {
   return taken;
 }
 
-void InputExchange::MakeSegments(SparseBatch* sparse) {
+void InputExchange::MakeSegments(HostSparseBatch* sparse) {
   if (is_collected()) {
     sparse->segments_there = true;
   } else {
@@ -205,9 +205,9 @@ void InputExchange::MakeSegments(SparseBatch* sparse) {
 }
 
 // Appends for each row: its number of occurrences in the batch, then slot and label of each.
-void InputExchange::CountClicks(const Batch& batch, size_t begin, size_t end,
+void InputExchange::CountClicks(const HostBatch& batch, size_t begin, size_t end,
                                 std::string* message) const {
-  const SparseBatch& sparse = batch.sparse[input_];
+  const HostSparseBatch& sparse = batch.sparse[input_];
   const size_t label_dim = batch.size == 0 ? 1 : batch.label.size() / batch.size;
   for (size_t i = begin; i < end; ++i) {
     const uint32_t first = sparse.segment_offsets[i], last = sparse.segment_offsets[i + 1];
@@ -221,7 +221,7 @@ void InputExchange::CountClicks(const Batch& batch, size_t begin, size_t end,
   }
 }
 
-absl::Status InputExchange::TakeRows(MessageReader* reader, ExchangedRows* out) const {
+absl::Status InputExchange::TakeRows(MessageReader* reader, HostExchange* out) const {
   CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader->TakeNumber<uint32_t>());
   std::vector<Row>& rows = out->served.rows;
   CISTERN_RETURN_IF_ERROR(reader->Take(count, &rows));
@@ -236,8 +236,8 @@ absl::Status InputExchange::TakeRows(MessageReader* reader, ExchangedRows* out) 
 absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
   std::vector<MessageReader> readers;
   for (size_t r = 0; r < asked.size(); ++r) readers.emplace_back(asked[r], r);
-  for (Batch& batch : pass_.batches) {
-    ExchangedRows& out = exchanged(batch);
+  for (HostBatch& batch : pass_.batches) {
+    HostExchange& out = exchanged(batch);
     std::vector<std::vector<uint32_t>> occurrences;
     for (MessageReader& reader : readers) {
       CISTERN_RETURN_IF_ERROR(TakeRows(&reader, &out));
@@ -259,7 +259,7 @@ absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
   return absl::OkStatus();
 }
 
-absl::Status InputExchange::CheckOccurrences(const Batch& batch,
+absl::Status InputExchange::CheckOccurrences(const HostBatch& batch,
                                              const std::vector<uint32_t>& occurrences,
                                              const MessageReader& reader) const {
   if (occurrences.empty()) return reader.Wrong("asks for a row that its batch does not hold");
@@ -273,8 +273,8 @@ absl::Status InputExchange::CheckOccurrences(const Batch& batch,
 }
 
 void InputExchange::SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
-                                   ExchangedRows* out) {
-  const SparseBatch& served = out->served;
+                                   HostExchange* out) {
+  const HostSparseBatch& served = out->served;
   out->occurrence_offsets.push_back(0);
   for (size_t i = 0; i < served.segment_rows.size(); ++i) {
     for (uint32_t k = served.segment_offsets[i]; k < served.segment_offsets[i + 1]; ++k) {

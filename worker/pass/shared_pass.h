@@ -14,15 +14,15 @@ struct ExchangeOptions {
   // For training: gives the batches their segments, unless a GPU that collected the keys makes
   // them.
   bool segments = true;
-  // By input: keep the keys of the batches (SparseBatch::keys) in addition to their rows.
+  // By input: keep the keys of the batches (HostSparseBatch::keys) in addition to their rows.
   std::vector<bool> keep_keys;
   // By input: count occurrences and clicks of rows. Not for keys that a GPU has collected.
   std::vector<bool> count_clicks;
 };
 
-// Fills in the rows that each batch takes from and gives to each worker (Batch::exchanged) and the
-// owner of every key (Pass::owned). Reduces Pass::keys to the keys that this worker owns, in the
-// order of arrival: batch by batch, worker by worker. A pure function of the parts of the pass.
+// Fills in the rows that each batch takes from and gives to each worker (HostBatch::exchanged) and
+// the owner of every key (Pass::owned). Reduces Pass::keys to the keys that this worker owns, in
+// the order of arrival: batch by batch, worker by worker. A pure function of the parts of the pass.
 absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, Pass* pass);
 
 }  // namespace cistern

@@ -36,9 +36,9 @@ MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
 using Groups = std::vector<std::optional<Key>>;
 
 // The group key of each sample; nullopt for an empty slot.
-absl::StatusOr<Groups> GroupsOf(const Pass& pass, const Batch& batch, const GroupSlot& group,
+absl::StatusOr<Groups> GroupsOf(const Pass& pass, const HostBatch& batch, const GroupSlot& group,
                                 const ModelConfig& config) {
-  const SparseBatch& sparse = batch.sparse[group.input];
+  const HostSparseBatch& sparse = batch.sparse[group.input];
   Groups groups(batch.size);
   for (size_t i = 0; i < batch.size; ++i) {
     const uint32_t* offset = &sparse.offsets[i * sparse.slot_num + group.slot];
@@ -155,7 +155,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     std::vector<PassTable*> borrowed;
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
-    for (const Batch& batch : pass.batches) {
+    for (const HostBatch& batch : pass.batches) {
       ScoredBatch scored;
       CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &scored.predictions, &logits));
       if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, scored.predictions));

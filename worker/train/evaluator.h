@@ -33,7 +33,8 @@ class Evaluator {
 
   // Receives each batch and its predictions, [size, label_dim], in the order of the data; with
   // several workers, only this worker's part.
-  using Visit = std::function<absl::Status(const Batch&, const std::vector<float>& predictions)>;
+  using Visit =
+      std::function<absl::Status(const HostBatch&, const std::vector<float>& predictions)>;
 
   // Predicts and scores all samples. Rows come from `live` (the pass in training) if it has the
   // key, else from the servers' committed state. A key in neither reads a row of zeros and counts

@@ -110,7 +110,7 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
   std::string text;
   CISTERN_ASSIGN_OR_RETURN(
       EvalSummary summary,
-      evaluator.Run(nullptr, [&](const Batch& batch, const std::vector<float>& predictions) {
+      evaluator.Run(nullptr, [&](const HostBatch& batch, const std::vector<float>& predictions) {
         text.clear();
         for (size_t i = 0; i < batch.size * labels; ++i) {
           const char end = (i + 1) % labels == 0 ? '\n' : '\t';

@@ -150,10 +150,10 @@ absl::Status Trainer::TrainPasses() {
 absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   std::vector<PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
-  const std::vector<Batch>& batches = ready.pass->batches;
+  const std::vector<HostBatch>& batches = ready.pass->batches;
   size_t launched = 0, trained = 0;
   while (launched < batches.size() && !Stopping() && !LimitReached()) {
-    const Batch* next = launched + 1 < batches.size() ? &batches[launched + 1] : nullptr;
+    const HostBatch* next = launched + 1 < batches.size() ? &batches[launched + 1] : nullptr;
     CISTERN_RETURN_IF_ERROR(model_->Launch(
         batches[launched], tables, at_.steps() + 1 + (launched - trained), plateau_.scale(), next));
     ++launched;

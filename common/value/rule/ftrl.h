@@ -13,8 +13,7 @@ struct FtrlRule : MemorylessRule {
        "added to the square root"},
       {&RuleParams::lambda1, "lambda1", "lambda1", "0", ConstantRange::kZeroOrAbove,
        "L1 penalty: weights with |z| <= lambda1 are zero"},
-      {&RuleParams::lambda2, "lambda2", "lambda2", "0", ConstantRange::kZeroOrAbove,
-       "L2 penalty"}};
+      {&RuleParams::lambda2, "lambda2", "lambda2", "0", ConstantRange::kZeroOrAbove, "L2 penalty"}};
   static constexpr const char* kColumns[] = {"z", "n"};
   static constexpr const char* kFiles[] = {"Ftrl.z", "Ftrl.n"};
   static constexpr RuleInfo Info() {

@@ -9,9 +9,9 @@ namespace cistern {
 
 // What both have: a velocity for each weight.
 struct VelocityRule {
-  static constexpr RuleConstant kConstants[] = {{&RuleParams::beta1, "beta1", "momentum_factor",
-                                                 "0", ConstantRange::kDecay,
-                                                 "fraction of the previous step that a step keeps"}};
+  static constexpr RuleConstant kConstants[] = {
+      {&RuleParams::beta1, "beta1", "momentum_factor", "0", ConstantRange::kDecay,
+       "fraction of the previous step that a step keeps"}};
   static constexpr const char* kColumns[] = {"velocity"};
 
   CISTERN_HOST_DEVICE static uint32_t StateFloats(uint32_t n) { return n; }

@@ -90,7 +90,7 @@ inline std::vector<Pass> AllPasses(const PassOptions& options, const std::vector
 
 // The samples of a batch; key_of(input, row) turns rows back into keys.
 template <typename KeyOf>
-std::vector<Sample> SamplesOf(const Batch& batch, const KeyOf& key_of) {
+std::vector<Sample> SamplesOf(const HostBatch& batch, const KeyOf& key_of) {
   std::vector<Sample> samples(batch.size);
   EXPECT_EQ(batch.label.size(), batch.size);
   EXPECT_EQ(batch.dense.size(), 2 * batch.size);
@@ -98,7 +98,7 @@ std::vector<Sample> SamplesOf(const Batch& batch, const KeyOf& key_of) {
     samples[n].label = batch.label[n];
     samples[n].dense = {batch.dense[2 * n], batch.dense[2 * n + 1]};
     for (size_t i = 0; i < kSlots.size(); ++i) {
-      const SparseBatch& sparse = batch.sparse[i];
+      const HostSparseBatch& sparse = batch.sparse[i];
       EXPECT_EQ(sparse.slot_num, kSlots[i]);
       auto& input = samples[n].keys.emplace_back(kSlots[i]);
       for (size_t slot = 0; slot < kSlots[i]; ++slot) {
@@ -112,14 +112,14 @@ std::vector<Sample> SamplesOf(const Batch& batch, const KeyOf& key_of) {
   return samples;
 }
 
-inline std::vector<Sample> SamplesOf(const Pass& pass, const Batch& batch) {
+inline std::vector<Sample> SamplesOf(const Pass& pass, const HostBatch& batch) {
   return SamplesOf(batch, [&pass](size_t i, Row row) { return pass.keys[i].keys()[row]; });
 }
 
 inline std::vector<std::vector<Sample>> BatchesOf(const std::vector<Pass>& passes) {
   std::vector<std::vector<Sample>> batches;
   for (const Pass& pass : passes) {
-    for (const Batch& batch : pass.batches) batches.push_back(SamplesOf(pass, batch));
+    for (const HostBatch& batch : pass.batches) batches.push_back(SamplesOf(pass, batch));
   }
   return batches;
 }

@@ -52,16 +52,16 @@ struct Flags {
 };
 
 // Makes a batch with one row per slot, whose rank r follows a density proportional to 1 / r^1.05.
-Batch RandomBatch(const Flags& flags, uint32_t seed) {
+HostBatch RandomBatch(const Flags& flags, uint32_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> draw(0, 1);
-  Batch batch;
+  HostBatch batch;
   batch.size = flags.batch;
   for (size_t i = 0; i < flags.batch; ++i) batch.label.push_back(random() % 4 == 0 ? 1.0f : 0.0f);
   for (size_t i = 0; i < flags.batch * kDense; ++i) {
     batch.dense.push_back(static_cast<float>(draw(random)));
   }
-  SparseBatch& in = batch.sparse.emplace_back();
+  HostSparseBatch& in = batch.sparse.emplace_back();
   in.slot_num = kSlots;
   in.offsets.push_back(0);
   double all = 0;
@@ -92,7 +92,7 @@ struct Times {
 };
 
 absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
-                                const std::vector<Batch>& batches, PassTable* table,
+                                const std::vector<HostBatch>& batches, PassTable* table,
                                 DeviceContext& device) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(config, device));
   constexpr size_t kWarmUp = 5;
@@ -148,7 +148,7 @@ std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& fl
 
 // *ms: the step time of the fastest way so far; 0: none.
 absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, const Flags& flags,
-                                       const std::vector<Batch>& batches, PassTable* table,
+                                       const std::vector<HostBatch>& batches, PassTable* table,
                                        DeviceContext& device, double* ms) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
                            ParseModelConfig(CriteoModel(name, flags.batch), name, way.settings));
@@ -229,7 +229,7 @@ absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* tab
 
 // Returns a digest of the results of a run: its rows and its last loss.
 absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& flags,
-                                     const std::vector<Batch>& batches, PassTable* table,
+                                     const std::vector<HostBatch>& batches, PassTable* table,
                                      DeviceContext& device) {
   CISTERN_RETURN_IF_ERROR(FillTable(flags, device, table));
   CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
@@ -244,7 +244,7 @@ absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& fla
 
 // Compares two runs of a few bfloat16 steps from the same rows.
 absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
-                                        const std::vector<Batch>& batches, PassTable* table,
+                                        const std::vector<HostBatch>& batches, PassTable* table,
                                         DeviceContext& device) {
   flags.steps = std::min<size_t>(flags.steps, 5);
   CISTERN_ASSIGN_OR_RETURN(
@@ -276,8 +276,9 @@ std::vector<std::string> PartsOf(const std::string& name, DeviceKind device) {
 // Appends a line for each of `parts` from *part on. Stops at the first failure, because the
 // device's stream is unusable after an error.
 absl::Status MeasureParts(const std::string& name, const Flags& flags,
-                          const std::vector<Batch>& batches, const std::vector<std::string>& parts,
-                          size_t* part, std::vector<std::string>* lines) {
+                          const std::vector<HostBatch>& batches,
+                          const std::vector<std::string>& parts, size_t* part,
+                          std::vector<std::string>* lines) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(flags.device));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
@@ -305,7 +306,7 @@ absl::Status MeasureParts(const std::string& name, const Flags& flags,
 
 // Measures all parts of a model. A failed part becomes an error line, and the next part starts on a
 // fresh device. Returns the number of errors.
-size_t Measure(const std::string& name, const Flags& flags, const std::vector<Batch>& batches,
+size_t Measure(const std::string& name, const Flags& flags, const std::vector<HostBatch>& batches,
                std::vector<std::string>* lines) {
   const std::vector<std::string> parts = PartsOf(name, flags.device);
   size_t errors = 0;
@@ -322,13 +323,13 @@ size_t Measure(const std::string& name, const Flags& flags, const std::vector<Ba
 }
 
 // Writes the labels (floats), dense features (floats) and rows (32-bit integers) of each batch.
-absl::Status WriteBatches(const std::vector<Batch>& batches, const std::string& path) {
+absl::Status WriteBatches(const std::vector<HostBatch>& batches, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   const auto write = [&file](const auto& values) {
     file.write(reinterpret_cast<const char*>(values.data()),
                static_cast<std::streamsize>(values.size() * sizeof(values[0])));
   };
-  for (const Batch& batch : batches) {
+  for (const HostBatch& batch : batches) {
     write(batch.label);
     write(batch.dense);
     write(batch.sparse[0].rows);
@@ -340,7 +341,7 @@ absl::Status WriteBatches(const std::vector<Batch>& batches, const std::string& 
 
 absl::Status Run(const Flags& flags) {
   CISTERN_RETURN_IF_ERROR(DeviceContext::Open(flags.device).status());
-  std::vector<Batch> batches;
+  std::vector<HostBatch> batches;
   for (uint32_t seed = 1; seed <= 4; ++seed) batches.push_back(RandomBatch(flags, seed));
   if (!flags.batches.empty()) CISTERN_RETURN_IF_ERROR(WriteBatches(batches, flags.batches));
   std::vector<std::string> lines;

@@ -204,10 +204,10 @@ double* ReferenceModel::Take(size_t count) {
   return taken;
 }
 
-void ReferenceModel::Embed(const Batch& batch) {
+void ReferenceModel::Embed(const HostBatch& batch) {
   for (size_t i = 0; i < config_.embeddings.size(); ++i) {
     const EmbeddingConfig& embedding = config_.embeddings[i];
-    const SparseBatch& in = batch.sparse[embedding.input];
+    const HostSparseBatch& in = batch.sparse[embedding.input];
     const size_t dim = embedding.vec_size;
     Matrix out = MakeMatrix(batch.size, in.slot_num * dim);
     for (size_t o = 0; o + 1 < in.offsets.size(); ++o) {
@@ -295,7 +295,7 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
   }
 }
 
-double ReferenceModel::Loss(const Batch& batch, uint64_t step) {
+double ReferenceModel::Loss(const HostBatch& batch, uint64_t step) {
   tensors_.clear();
   next_weight_ = next_running_ = 0;
   step_ = step;
@@ -320,7 +320,7 @@ double ReferenceModel::Loss(const Batch& batch, uint64_t step) {
     }
   }
   for (size_t i = 0; i < tables.size() && config_.cistern.embedding_l2 > 0; ++i) {
-    const SparseBatch& in = batch.sparse[config_.embeddings[i].input];
+    const HostSparseBatch& in = batch.sparse[config_.embeddings[i].input];
     const size_t dim = config_.embeddings[i].vec_size;
     for (Row row : std::set<Row>(in.rows.begin(), in.rows.end())) {
       for (size_t e = 0; e < dim; ++e) {
@@ -331,7 +331,7 @@ double ReferenceModel::Loss(const Batch& batch, uint64_t step) {
   return loss;
 }
 
-std::vector<double> ReferenceModel::Predict(const Batch& batch) {
+std::vector<double> ReferenceModel::Predict(const HostBatch& batch) {
   Loss(batch, 0);
   std::vector<double> predictions = tensors_["the logit"].values;
   if (config_.layers.back().type == "CrossEntropyLoss") {  // the margin of class 1
@@ -344,7 +344,7 @@ std::vector<double> ReferenceModel::Predict(const Batch& batch) {
   return predictions;
 }
 
-double ReferenceModel::Derivative(const Batch& batch, uint64_t step, double* x) {
+double ReferenceModel::Derivative(const HostBatch& batch, uint64_t step, double* x) {
   const double h = 1e-5, at = *x;
   *x = at + h;
   const double above = Loss(batch, step);

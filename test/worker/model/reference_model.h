@@ -31,15 +31,15 @@ class ReferenceModel {
 
   // The loss of a training step, regularizers included. Step 0 computes a prediction instead
   // (no dropout, running statistics).
-  double Loss(const Batch& batch, uint64_t step);
+  double Loss(const HostBatch& batch, uint64_t step);
   // The probability of each label.
-  std::vector<double> Predict(const Batch& batch);
+  std::vector<double> Predict(const HostBatch& batch);
 
   // d Loss / d *x by central differences.
-  double Derivative(const Batch& batch, uint64_t step, double* x);
+  double Derivative(const HostBatch& batch, uint64_t step, double* x);
 
  private:
-  void Embed(const Batch& batch);
+  void Embed(const HostBatch& batch);
   void Compute(const LayerConfig& layer, size_t index, size_t batch);
   size_t VectorSize(const std::string& embedding) const;
   double* Take(size_t count);  // the next `count` weights, in layer order

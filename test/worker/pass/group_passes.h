@@ -61,7 +61,7 @@ inline Key KeyBehind(const GroupPasses& passes, size_t w, size_t pass, size_t ba
   size_t owner = 0;
   while (row >= taken[owner]) row -= taken[owner++];
   const Pass& there = passes[owner][pass];
-  const ExchangedRows& rows = there.batches[batch].exchanged[input];
+  const HostExchange& rows = there.batches[batch].exchanged[input];
   EXPECT_EQ(rows.given[w], taken[owner]);
   return there.keys[input].keys()[rows.served.rows[Sum(rows.given, w) + row]];
 }
@@ -70,7 +70,7 @@ inline Key KeyBehind(const GroupPasses& passes, size_t w, size_t pass, size_t ba
 inline std::vector<Sample> SamplesOfAll(const GroupPasses& passes, size_t pass, size_t batch) {
   std::vector<Sample> all;
   for (size_t w = 0; w < passes.size(); ++w) {
-    const Batch& own = passes[w][pass].batches[batch];
+    const HostBatch& own = passes[w][pass].batches[batch];
     if (own.size > 0) {
       EXPECT_EQ(own.first, all.size());
     }

@@ -132,7 +132,7 @@ TEST(SharedDeviceKeys, ABatchThatDoesNotFitFailsAllWorkers) {
   }
 }
 
-void ExpectSegmentsThere(const SparseView& there, SparseBatch here) {
+void ExpectSegmentsThere(const DeviceSparseBatch& there, HostSparseBatch here) {
   EXPECT_TRUE(here.segments_there);
   EXPECT_TRUE(here.segment_rows.empty());
   EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
@@ -148,8 +148,8 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
   const GroupPasses passes = OnDevice(3, SmallPasses(30), MakeSamples(100));
   for (const std::vector<Pass>& own : passes) {
     BatchStage stage(TestDevice());
-    for (const Batch& batch : own[0].batches) {
-      const absl::StatusOr<BatchView> view = stage.View(batch);
+    for (const HostBatch& batch : own[0].batches) {
+      const absl::StatusOr<DeviceBatch> view = stage.View(batch);
       ASSERT_TRUE(view.ok()) << view.status();
       if (&batch != &own[0].batches.back()) {
         ASSERT_TRUE(stage.Begin((&batch)[1]).ok());
@@ -159,7 +159,7 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
         ExpectSegmentsThere(view->exchanged[i].served, batch.exchanged[i].served);
       }
       stage.Release();
-      const absl::StatusOr<BatchView> plain = stage.View(batch, BatchStage::Use::kPredict);
+      const absl::StatusOr<DeviceBatch> plain = stage.View(batch, BatchStage::Use::kPredict);
       ASSERT_TRUE(plain.ok()) << plain.status();
       EXPECT_EQ(Here(plain->sparse[0].rows, batch.sparse[0].rows.size()), batch.sparse[0].rows);
       EXPECT_EQ(plain->exchanged[0].served.distinct, 0u);
@@ -171,7 +171,7 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
 // A step may allocate memory only where the communicator can wait with a deadline.
 TEST(SharedDeviceKeys, RoomForABatchIncludesItsSegments) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "a CPU takes no memory";
-  const Batch batch = std::move(OnDevice(1, SmallPasses(30), MakeSamples(60))[0][0].batches[0]);
+  const HostBatch batch = std::move(OnDevice(1, SmallPasses(30), MakeSamples(60))[0][0].batches[0]);
   BatchStage stage(TestDevice());
   EXPECT_FALSE(stage.HasRoom(batch));
   for (int place = 0; place < 2; ++place) {  // evaluation makes no segments

@@ -66,8 +66,8 @@ TEST(SharedPass, EveryKeyHasOneOwner) {
 TEST(SharedPass, SegmentsOfServedRowsHoldTheirPlacesByRow) {
   const GroupPasses passes = MakeGroupPasses(3, SmallPasses(50), MakeSamples(200, 40));
   for (const auto& own : passes) {
-    for (const Batch& batch : own[0].batches) {
-      for (const ExchangedRows& rows : batch.exchanged) {
+    for (const HostBatch& batch : own[0].batches) {
+      for (const HostExchange& rows : batch.exchanged) {
         std::map<Row, std::vector<uint32_t>> places;
         for (uint32_t k = 0; k < rows.served.rows.size(); ++k) {
           places[rows.served.rows[k]].push_back(k);
@@ -98,8 +98,8 @@ TEST(SharedPass, OccurrencesAreCountedWithTheirSlotAndLabel) {
     }
   }
   for (const auto& own : passes) {
-    for (const Batch& batch : own[0].batches) {
-      const ExchangedRows& rows = batch.exchanged[0];
+    for (const HostBatch& batch : own[0].batches) {
+      const HostExchange& rows = batch.exchanged[0];
       EXPECT_TRUE(batch.exchanged[1].occurrences.empty());
       for (size_t s = 0; s < rows.served.segment_rows.size(); ++s) {
         std::vector<uint32_t>& some = counted[own[0].keys[0].keys()[rows.served.segment_rows[s]]];
@@ -119,7 +119,7 @@ TEST(SharedPass, KeysOfBatchesAreKeptOnRequest) {
     expected.insert(expected.end(), sample.keys[1][0].begin(), sample.keys[1][0].end());
   }
   for (const auto& own : passes) {
-    const SparseBatch& sparse = own[0].batches[0].sparse[1];
+    const HostSparseBatch& sparse = own[0].batches[0].sparse[1];
     kept.insert(kept.end(), sparse.keys.begin(), sparse.keys.end());
     EXPECT_TRUE(own[0].batches[0].sparse[0].keys.empty());
   }
@@ -277,7 +277,7 @@ absl::Status OwnerTold(const std::vector<uint32_t>& asks) {
   pass.owned.resize(1);
   pass.owned[0].keys.Add(7);
   pass.owned[0].asked.resize(2);
-  Batch& batch = pass.batches.emplace_back();
+  HostBatch& batch = pass.batches.emplace_back();
   batch.sparse.resize(1);
   batch.sparse[0].slot_num = 1;
   batch.sparse[0].offsets = {0};

@@ -16,7 +16,7 @@ namespace cistern {
 class DeviceKeys;  // worker/model/batch/device_keys.h
 
 // One embedding input of a batch.
-struct SparseBatch {
+struct HostSparseBatch {
   uint32_t slot_num = 0;
   std::vector<uint32_t> offsets;  // [size * slot_num + 1], into rows, by (sample, slot)
   std::vector<Row> rows;          // [offsets.back()]
@@ -38,28 +38,28 @@ struct SparseBatch {
 // The rows of one input that workers exchange for a batch. Each of several workers owns a share of
 // a pass's rows, and its samples also read rows of other owners. The exchange is planned before the
 // batch is trained (worker/pass/shared_pass.h). A worker's own rows take the same path.
-struct ExchangedRows {
+struct HostExchange {
   // By worker: the number of rows that it sends to this one. Received rows are stored back to back;
-  // SparseBatch::rows and segment_rows index into them.
+  // HostSparseBatch::rows and segment_rows index into them.
   std::vector<uint32_t> taken;
   std::vector<uint32_t> given;  // by worker: the number of rows that it gets from this one
   // The rows to send: output i is rows[i] alone. Its segments list the rows of the pass table that
   // the samples of all workers read, and the positions of each among the rows to send.
-  SparseBatch served;
+  HostSparseBatch served;
   // Ctr: what CtrUpdate needs about the samples of all workers. Segment i of `served` has
   // occurrences[occurrence_offsets[i] .. occurrence_offsets[i + 1]), each encoded as
   // click * slot_num + slot.
   std::vector<uint32_t> occurrence_offsets, occurrences;
 };
 
-struct Batch {
+struct HostBatch {
   size_t size = 0;  // samples of this worker
   // all: samples of all workers; first: how many of them come before this worker's samples.
   size_t all = 0, first = 0;
-  std::vector<float> label;              // [size, label_dim]
-  std::vector<float> dense;              // [size, dense_dim]
-  std::vector<SparseBatch> sparse;       // by input
-  std::vector<ExchangedRows> exchanged;  // by input; empty for a single worker
+  std::vector<float> label;             // [size, label_dim]
+  std::vector<float> dense;             // [size, dense_dim]
+  std::vector<HostSparseBatch> sparse;  // by input
+  std::vector<HostExchange> exchanged;  // by input; empty for a single worker
 };
 
 // The distinct keys of one input of a pass that this worker owns, one of several.
@@ -90,7 +90,7 @@ struct Pass {
   // has collected; `keys` is then empty until the exchange.
   std::vector<OwnedKeys> owned;
   std::vector<CollectedKeys> collected;
-  std::vector<Batch> batches;
+  std::vector<HostBatch> batches;
   PassCursor begin, end;  // the cursor before this pass, and the one after it
 
   // The cursor of a run that has trained the first `trained` batches of this pass.

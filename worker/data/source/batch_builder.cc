@@ -28,7 +28,7 @@ void AppendRow(const std::vector<float>& from, size_t width, size_t row, std::ve
   to->insert(to->end(), from.begin() + row * width, from.begin() + (row + 1) * width);
 }
 
-void AppendSample(const SparseBatch& from, size_t sample, SparseBatch* to) {
+void AppendSample(const HostSparseBatch& from, size_t sample, HostSparseBatch* to) {
   const uint32_t* offsets = from.offsets.data() + sample * from.slot_num;
   const uint32_t base = to->offsets.back();
   for (uint32_t slot = 1; slot <= from.slot_num; ++slot) {
@@ -43,14 +43,14 @@ void AppendSample(const SparseBatch& from, size_t sample, SparseBatch* to) {
 }
 
 // An empty batch with the inputs of `shape` and capacity for its samples.
-Batch EmptyLike(const Batch& shape) {
-  Batch batch;
+HostBatch EmptyLike(const HostBatch& shape) {
+  HostBatch batch;
   batch.all = shape.all;
   batch.first = shape.first;
   batch.label.reserve(shape.label.size());
   batch.dense.reserve(shape.dense.size());
-  for (const SparseBatch& sparse : shape.sparse) {
-    SparseBatch& made = batch.sparse.emplace_back();
+  for (const HostSparseBatch& sparse : shape.sparse) {
+    HostSparseBatch& made = batch.sparse.emplace_back();
     made.slot_num = sparse.slot_num;
     made.offsets.reserve(sparse.offsets.size());
     made.offsets.push_back(0);
@@ -58,7 +58,7 @@ Batch EmptyLike(const Batch& shape) {
   return batch;
 }
 
-void AppendSample(const Batch& from, size_t sample, Batch* to) {
+void AppendSample(const HostBatch& from, size_t sample, HostBatch* to) {
   AppendRow(from.label, from.label.size() / from.size, sample, &to->label);
   AppendRow(from.dense, from.dense.size() / from.size, sample, &to->dense);
   for (size_t i = 0; i < from.sparse.size(); ++i) {
@@ -79,15 +79,15 @@ size_t BatchBytes(const SampleBlock& block, bool segments) {
   return bytes;
 }
 
-Batch MakeBatch(SampleBlock&& block) {
-  Batch batch;
+HostBatch MakeHostBatch(SampleBlock&& block) {
+  HostBatch batch;
   batch.size = batch.all = block.size;
   batch.label = std::move(block.label);
   batch.dense = std::move(block.dense);
   batch.label.shrink_to_fit();
   batch.dense.shrink_to_fit();
   for (SparseColumn& column : block.sparse) {
-    SparseBatch& sparse = batch.sparse.emplace_back();
+    HostSparseBatch& sparse = batch.sparse.emplace_back();
     sparse.offsets = std::move(column.offsets);
     sparse.offsets.shrink_to_fit();
     if (batch.size == 0) continue;
@@ -96,20 +96,20 @@ Batch MakeBatch(SampleBlock&& block) {
   return batch;
 }
 
-void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<Batch>* batches) {
+void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<HostBatch>* batches) {
   if (batches->empty()) return;
   const size_t batchsize = batches->front().size;
   size_t samples = 0;
-  for (const Batch& batch : *batches) samples += batch.size;
+  for (const HostBatch& batch : *batches) samples += batch.size;
   const std::vector<size_t> places = Permutation(seed, stream, samples);
-  std::vector<Batch> shuffled;
+  std::vector<HostBatch> shuffled;
   shuffled.reserve(batches->size());
-  for (size_t next = 0; const Batch& like : *batches) {
-    Batch& batch = shuffled.emplace_back(EmptyLike(like));
+  for (size_t next = 0; const HostBatch& like : *batches) {
+    HostBatch& batch = shuffled.emplace_back(EmptyLike(like));
     for (size_t end = next + like.size; next < end; ++next) {
       AppendSample((*batches)[places[next] / batchsize], places[next] % batchsize, &batch);
     }
-    for (SparseBatch& sparse : batch.sparse) {
+    for (HostSparseBatch& sparse : batch.sparse) {
       sparse.rows.shrink_to_fit();
       sparse.keys.shrink_to_fit();
     }
@@ -117,11 +117,11 @@ void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<Batch>* batches)
   *batches = std::move(shuffled);
 }
 
-void SegmentBuilder::Build(Batch* batch) {
-  for (SparseBatch& sparse : batch->sparse) Build(&sparse);
+void SegmentBuilder::Build(HostBatch* batch) {
+  for (HostSparseBatch& sparse : batch->sparse) Build(&sparse);
 }
 
-void SegmentBuilder::Build(SparseBatch* sparse) {
+void SegmentBuilder::Build(HostSparseBatch* sparse) {
   const size_t count = sparse->rows.size();
   occurrences_.resize(count);
   Row row_max = 0;

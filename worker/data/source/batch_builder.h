@@ -17,19 +17,19 @@ size_t BatchBytes(const SampleBlock& block, bool segments);
 
 // Turns `block` into a batch without rows or keys; reuses its memory. A batch without samples has
 // slot_num 0.
-Batch MakeBatch(SampleBlock&& block);
+HostBatch MakeHostBatch(SampleBlock&& block);
 
 // Shuffles the samples of all batches, as a pure function of (seed, stream). Batches keep their
 // sizes. All batches but the last have the same size.
-void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<Batch>* batches);
+void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<HostBatch>* batches);
 
 // Fills the segment arrays of batches.
 //
 // Threads: one at a time.
 class SegmentBuilder {
  public:
-  void Build(Batch* batch);
-  void Build(SparseBatch* sparse);
+  void Build(HostBatch* batch);
+  void Build(HostSparseBatch* sparse);
 
  private:
   void Sort(Row row_max);

@@ -25,8 +25,8 @@ class HostKeys : public KeyCollector {
   void Drop() override {
     for (size_t i = 0; i < keys_.size(); ++i) keys_[i].Truncate(before_[i]);
   }
-  Batch Take(SampleBlock&& samples) override {
-    Batch batch = MakeBatch(std::move(samples));
+  HostBatch Take(SampleBlock&& samples) override {
+    HostBatch batch = MakeHostBatch(std::move(samples));
     for (size_t i = 0; i < keys_.size(); ++i) batch.sparse[i].rows = std::move(rows_[i]);
     return batch;
   }

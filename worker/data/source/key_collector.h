@@ -31,7 +31,7 @@ class KeyCollector {
   // Removes the last added batch.
   virtual void Drop() = 0;
   // Turns the last added samples into a batch.
-  virtual Batch Take(SampleBlock&& samples) = 0;
+  virtual HostBatch Take(SampleBlock&& samples) = 0;
   // Ends the pass, which already has its batches: sets its keys, and in the batches the object that
   // looks up their rows. The next Add starts another pass.
   virtual absl::Status Finish(Pass* pass) = 0;

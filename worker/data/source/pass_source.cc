@@ -170,7 +170,7 @@ bool PassSource::State::Stage(const PassCoordinator::Claim& claim, Pass* pass) {
   if (pass->batches.empty()) pass->epoch = samples.epoch;
   batch_bytes += PendingBytes();
   pass->samples += samples.all;
-  Batch& batch = pass->batches.emplace_back(keys->Take(std::move(samples.block)));
+  HostBatch& batch = pass->batches.emplace_back(keys->Take(std::move(samples.block)));
   batch.all = samples.all;
   batch.first = PartBegin(options.batchsize, options.part, options.parts);
   for (size_t i = 0; i < batch.sparse.size(); ++i) {
@@ -200,7 +200,7 @@ absl::Status PassSource::State::Finish(Pass* pass) {
   if (coordinator != nullptr) pass->owned = coordinator->Take();
   if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
   if (coordinator != nullptr) return absl::OkStatus();  // rows have no places yet
-  for (Batch& batch : pass->batches) segments.Build(&batch);
+  for (HostBatch& batch : pass->batches) segments.Build(&batch);
   return absl::OkStatus();
 }
 

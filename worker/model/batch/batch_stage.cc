@@ -13,10 +13,10 @@ constexpr size_t kAlignment = 16;  // of each array: that of the widest load in 
 
 // Calls visit(values, pointer) for each vector of the batch and the pointer to it in `view`.
 template <typename Visit>
-void ForEachArray(const Batch& batch, BatchView* view, const Visit& visit) {
+void ForEachArray(const HostBatch& batch, DeviceBatch* view, const Visit& visit) {
   visit(batch.label, &view->label);
   visit(batch.dense, &view->dense);
-  const auto visit_sparse = [&visit](const SparseBatch& from, SparseView* to) {
+  const auto visit_sparse = [&visit](const HostSparseBatch& from, DeviceSparseBatch* to) {
     visit(from.offsets, &to->offsets);
     visit(from.rows, &to->rows);
     visit(from.keys, &to->keys);
@@ -26,25 +26,25 @@ void ForEachArray(const Batch& batch, BatchView* view, const Visit& visit) {
   };
   for (size_t i = 0; i < batch.sparse.size(); ++i) visit_sparse(batch.sparse[i], &view->sparse[i]);
   for (size_t i = 0; i < batch.exchanged.size(); ++i) {
-    const ExchangedRows& from = batch.exchanged[i];
-    ExchangeView& to = view->exchanged[i];
+    const HostExchange& from = batch.exchanged[i];
+    DeviceExchange& to = view->exchanged[i];
     visit_sparse(from.served, &to.served);
     visit(from.occurrence_offsets, &to.occurrence_offsets);
     visit(from.occurrences, &to.occurrences);
   }
 }
 
-BatchView SizesOf(const Batch& batch) {
-  BatchView view;
+DeviceBatch SizesOf(const HostBatch& batch) {
+  DeviceBatch view;
   view.size = batch.size;
   view.label_dim = batch.size == 0 ? 0 : batch.label.size() / batch.size;
   view.all = batch.exchanged.empty() ? batch.size : batch.all;
   view.first = batch.exchanged.empty() ? 0 : batch.first;
-  for (const SparseBatch& sparse : batch.sparse) {
+  for (const HostSparseBatch& sparse : batch.sparse) {
     view.sparse.emplace_back().distinct = sparse.segment_rows.size();
   }
-  for (const ExchangedRows& rows : batch.exchanged) {
-    ExchangeView& to = view.exchanged.emplace_back();
+  for (const HostExchange& rows : batch.exchanged) {
+    DeviceExchange& to = view.exchanged.emplace_back();
     to.taken = rows.taken;
     to.given = rows.given;
     to.served.distinct = rows.served.segment_rows.size();
@@ -61,8 +61,8 @@ size_t RoundedBytes(const std::vector<T>& values) {
 }
 
 // The size of all arrays, each rounded up to kAlignment.
-size_t BytesOf(const Batch& batch) {
-  BatchView view = SizesOf(batch);
+size_t BytesOf(const HostBatch& batch) {
+  DeviceBatch view = SizesOf(batch);
   size_t bytes = 0;
   ForEachArray(batch, &view,
                [&bytes](const auto& values, auto*) { bytes += RoundedBytes(values); });
@@ -85,8 +85,9 @@ struct MadeArrays {
 
 // Calls visit(arrays, sparse, view) for each input, then for the rows that other workers take.
 template <typename Visit>
-void ForEachMade(const Batch& batch, BatchStage::Use use, BatchView* view, const Visit& visit) {
-  const auto visit_one = [&](const SparseBatch& sparse, SparseView* to) {
+void ForEachMade(const HostBatch& batch, BatchStage::Use use, DeviceBatch* view,
+                 const Visit& visit) {
+  const auto visit_one = [&](const HostSparseBatch& sparse, DeviceSparseBatch* to) {
     MadeArrays made;
     made.rows = sparse.finder != nullptr;
     made.occurrences = made.rows ? sparse.keys.size() : sparse.rows.size();
@@ -104,15 +105,17 @@ void ForEachMade(const Batch& batch, BatchStage::Use use, BatchView* view, const
 struct MadeSizes {
   size_t bytes = 0, scratch = 0, numbers = 0;
 };
-MadeSizes SizesOfMade(const Batch& batch, BatchStage::Use use, Stream& stream) {
+MadeSizes SizesOfMade(const HostBatch& batch, BatchStage::Use use, Stream& stream) {
   MadeSizes sizes;
-  BatchView view = SizesOf(batch);
-  ForEachMade(batch, use, &view, [&](const MadeArrays& made, const SparseBatch&, SparseView*) {
-    sizes.bytes += made.bytes();
-    sizes.numbers += sizeof(uint32_t);
-    if (!made.segments) return;
-    sizes.scratch = std::max(sizes.scratch, op::MakeSegmentsScratchBytes(made.occurrences, stream));
-  });
+  DeviceBatch view = SizesOf(batch);
+  ForEachMade(batch, use, &view,
+              [&](const MadeArrays& made, const HostSparseBatch&, DeviceSparseBatch*) {
+                sizes.bytes += made.bytes();
+                sizes.numbers += sizeof(uint32_t);
+                if (!made.segments) return;
+                sizes.scratch =
+                    std::max(sizes.scratch, op::MakeSegmentsScratchBytes(made.occurrences, stream));
+              });
   return sizes;
 }
 
@@ -127,8 +130,8 @@ void CopyOnAllCores(const void* from, void* to, size_t bytes) {
   }
 }
 
-BatchView ViewOnHost(const Batch& batch) {
-  BatchView view = SizesOf(batch);
+DeviceBatch ViewOnHost(const HostBatch& batch) {
+  DeviceBatch view = SizesOf(batch);
   ForEachArray(batch, &view, [](const auto& values, auto* at) { *at = values.data(); });
   return view;
 }
@@ -154,7 +157,7 @@ absl::Status BatchStage::MakeStreams() {
   return absl::OkStatus();
 }
 
-bool BatchStage::HasRoom(const Batch& batch) const {
+bool BatchStage::HasRoom(const HostBatch& batch) const {
   if (device_.kind() == DeviceKind::kCpu) return true;
   const size_t bytes = BytesOf(batch);
   const MadeSizes made = SizesOfMade(batch, Use::kTrain, device_.stream());
@@ -174,12 +177,12 @@ absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, 
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::Begin(const Batch& batch, Use use) {
+absl::Status BatchStage::Begin(const HostBatch& batch, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(MakeStreams());
   Place& place = places_[next_];
   place.begun = nullptr;
-  BatchView view = SizesOf(batch);
+  DeviceBatch view = SizesOf(batch);
   const size_t bytes = BytesOf(batch);
   CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // before the host overwrites `pinned`
   CISTERN_RETURN_IF_ERROR(MakeRoom(MemoryPlace::kPinned, bytes, &place, &place.pinned));
@@ -203,7 +206,7 @@ absl::Status BatchStage::Begin(const Batch& batch, Use use) {
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::Make(const Batch& batch, Use use, Place* place) {
+absl::Status BatchStage::Make(const HostBatch& batch, Use use, Place* place) {
   Stream& copies = copies_.front();
   const MadeSizes sizes = SizesOfMade(batch, use, copies);
   if (sizes.bytes == 0) return absl::OkStatus();
@@ -220,7 +223,8 @@ absl::Status BatchStage::Make(const Batch& batch, Use use, Place* place) {
     return taken;
   };
   auto* number = static_cast<uint32_t*>(place->distinct.data());
-  const auto make = [&](const MadeArrays& made, const SparseBatch& sparse, SparseView* view) {
+  const auto make = [&](const MadeArrays& made, const HostSparseBatch& sparse,
+                        DeviceSparseBatch* view) {
     const size_t count = made.occurrences;
     uint32_t* const host_distinct = number++;
     if (made.rows) {
@@ -242,7 +246,7 @@ absl::Status BatchStage::Make(const Batch& batch, Use use, Place* place) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, Use use) {
+absl::StatusOr<DeviceBatch> BatchStage::View(const HostBatch& batch, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return ViewOnHost(batch);
   if (places_[1 - next_].begun != &batch) CISTERN_RETURN_IF_ERROR(Begin(batch, use));
   viewed_ = 1 - next_;
@@ -253,14 +257,14 @@ absl::StatusOr<BatchView> BatchStage::View(const Batch& batch, Use use) {
   // was enqueued one step ago and had to wait only for the previous user of this place.
   bool any = false;
   ForEachMade(batch, use, &place.view,
-              [&any](const MadeArrays& made, const SparseBatch&, SparseView*) {
+              [&any](const MadeArrays& made, const HostSparseBatch&, DeviceSparseBatch*) {
                 any = any || made.segments;
               });
   if (!any) return place.view;
   CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());
   const auto* number = static_cast<const uint32_t*>(place.distinct.data());
   ForEachMade(batch, use, &place.view,
-              [&number](const MadeArrays& made, const SparseBatch&, SparseView* view) {
+              [&number](const MadeArrays& made, const HostSparseBatch&, DeviceSparseBatch* view) {
                 if (made.segments) view->distinct = *number;
                 ++number;
               });

@@ -13,8 +13,8 @@
 
 namespace cistern {
 
-// The arrays of a SparseBatch in memory that ops can read.
-struct SparseView {
+// The arrays of a HostSparseBatch in memory that ops can read.
+struct DeviceSparseBatch {
   const uint32_t* offsets = nullptr;
   const Row* rows = nullptr;
   const Key* keys = nullptr;  // set if the device finds the rows
@@ -24,22 +24,22 @@ struct SparseView {
   size_t distinct = 0;  // number of segment_rows
 };
 
-// The arrays of ExchangedRows in memory that ops can read; the row counts stay in host memory.
-struct ExchangeView {
+// The arrays of HostExchange in memory that ops can read; the row counts stay in host memory.
+struct DeviceExchange {
   absl::Span<const uint32_t> taken, given;  // by worker; host memory
-  SparseView served;
+  DeviceSparseBatch served;
   const uint32_t* occurrence_offsets = nullptr;
   const uint32_t* occurrences = nullptr;
 };
 
-// The arrays of a Batch in memory that ops can read.
-struct BatchView {
+// The arrays of a HostBatch in memory that ops can read.
+struct DeviceBatch {
   size_t size = 0, label_dim = 0;
   size_t all = 0, first = 0;  // samples of all workers; the first of these among them
   const float* label = nullptr;
   const float* dense = nullptr;
-  std::vector<SparseView> sparse;  // by input
-  std::vector<ExchangeView> exchanged;
+  std::vector<DeviceSparseBatch> sparse;  // by input
+  std::vector<DeviceExchange> exchanged;
 };
 
 // Makes a batch readable for ops. On the CPU a view points into the batch itself. On a GPU the
@@ -58,19 +58,19 @@ class BatchStage {
   // kPredict: the segments are not needed.
   enum class Use { kTrain, kPredict };
   // Starts copying `batch`, which must not change until View returns it.
-  absl::Status Begin(const Batch& batch, Use use = Use::kTrain);
+  absl::Status Begin(const HostBatch& batch, Use use = Use::kTrain);
   // True if Begin would not allocate. An allocation makes Begin wait for the step before last.
-  bool HasRoom(const Batch& batch) const;
+  bool HasRoom(const HostBatch& batch) const;
   // Returns the view of `batch` for work that is enqueued on the device's stream until Release.
   // Copies the batch now unless the last Begin was for it.
-  absl::StatusOr<BatchView> View(const Batch& batch, Use use = Use::kTrain);
+  absl::StatusOr<DeviceBatch> View(const HostBatch& batch, Use use = Use::kTrain);
   // Call it when all work that reads the last view is enqueued.
   void Release();
 
  private:
   struct Place {
-    const Batch* begun = nullptr;  // not viewed yet
-    BatchView view;
+    const HostBatch* begun = nullptr;  // not viewed yet
+    DeviceBatch view;
     Memory pinned, there;       // the packed batch: on the host, on the device
     Memory made;                // on the device: rows and segments computed there, and their counts
     Memory distinct;            // pinned: the number of distinct rows of each input
@@ -82,7 +82,7 @@ class BatchStage {
   // Grows *memory to at least `bytes`. Waits until the place's previous batch is no longer in use.
   absl::Status MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory);
   // Enqueues the ops that compute the rows and segments that the host has left to the device.
-  absl::Status Make(const Batch& batch, Use use, Place* place);
+  absl::Status Make(const HostBatch& batch, Use use, Place* place);
 
   DeviceContext& device_;
   std::vector<Stream> copies_;  // one on a GPU

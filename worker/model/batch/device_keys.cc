@@ -29,7 +29,7 @@ class GpuKeys : public KeyCollector {
   size_t size(size_t input) const override { return inputs_[input].merged_count; }
   absl::Span<const Key> added(size_t input) const override { return inputs_[input].added; }
   void Drop() override {}
-  Batch Take(SampleBlock&& samples) override;
+  HostBatch Take(SampleBlock&& samples) override;
   absl::Status Finish(Pass* pass) override;
 
   bool wants_segments() const override { return false; }
@@ -93,7 +93,7 @@ absl::Status GpuKeys::CopyAdded(Input* input) {
   return absl::OkStatus();
 }
 
-Batch GpuKeys::Take(SampleBlock&& samples) {
+HostBatch GpuKeys::Take(SampleBlock&& samples) {
   for (Input& input : inputs_) {
     input.held.swap(input.merged);
     input.held_count = input.merged_count;
@@ -101,7 +101,7 @@ Batch GpuKeys::Take(SampleBlock&& samples) {
   }
   std::vector<std::vector<Key>> keys;
   for (SparseColumn& column : samples.sparse) keys.push_back(std::move(column.keys));
-  Batch batch = MakeBatch(std::move(samples));
+  HostBatch batch = MakeHostBatch(std::move(samples));
   for (size_t i = 0; i < keys.size(); ++i) {
     batch.sparse[i].keys = std::move(keys[i]);
     batch.sparse[i].keys.shrink_to_fit();
@@ -130,7 +130,7 @@ absl::Status GpuKeys::FinishAlone(size_t i, Pass* pass) {
   CopyToHost(inputs_[i].held.data(), keys.data(), keys.size() * sizeof(Key), stream_);
   CISTERN_RETURN_IF_ERROR(stream_.Wait());
   for (Key& key : keys) key = UnmixKey(key);
-  for (Batch& batch : pass->batches) batch.sparse[i].finder = finder;
+  for (HostBatch& batch : pass->batches) batch.sparse[i].finder = finder;
   pass->keys.push_back(PassKeys::Ordered(std::move(keys)));
   return absl::OkStatus();
 }
@@ -141,7 +141,7 @@ absl::Status GpuKeys::FinishShared(size_t i, Pass* pass) {
   CollectedKeys& collected = pass->collected.emplace_back();
   collected.keys = std::exchange(inputs_[i].named, {});
   CISTERN_ASSIGN_OR_RETURN(collected.places, finder_.Find(*keys, collected.keys));
-  for (Batch& batch : pass->batches) {
+  for (HostBatch& batch : pass->batches) {
     CISTERN_RETURN_IF_ERROR(finder_.FindRows(*keys, &batch.sparse[i]));
   }
   return absl::OkStatus();

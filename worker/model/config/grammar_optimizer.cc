@@ -50,7 +50,8 @@ Keys AdamConstantKeys() {
 // Keys of a rule that are accepted and change nothing here.
 static Keys UnusedKeysOf(RuleKind kind) {
   if (kind != RuleKind::kSgd) return {};
-  return {Bool("atomic_update", "unordered sums in HugeCTR; no effect: sums here always have a fixed order")
+  return {Bool("atomic_update",
+               "unordered sums in HugeCTR; no effect: sums here always have a fixed order")
               .Default("false")};
 }
 
@@ -85,7 +86,8 @@ static ObjectGrammar MakeOptimizerGrammar() {
   return {
       "optimizer",
       Keys{Word("type", types,
-                "update rule of the dense weights and, at the top level, the default of the embeddings")
+                "update rule of the dense weights and, at the top level, the default of the "
+                "embeddings")
                .Required(),
            Word("update_type", {"Local", "Global", "LazyGlobal"},
                 "embedding rows that a step does not touch: Local leaves them unchanged, Global "
@@ -93,8 +95,7 @@ static ObjectGrammar MakeOptimizerGrammar() {
                 "AdaGrad and Ftrl all three are the same)")
                .Default("\"Local\""),
            Bool("global_update", "HugeCTR's older key for update_type Global").Default("false")} +
-          constants +
-          Keys{Anything("learning_rate", "ignored: the hparam object holds the rate")}};
+          constants + Keys{Anything("learning_rate", "ignored: the hparam object holds the rate")}};
 }
 
 const ObjectGrammar& OptimizerGrammar() {

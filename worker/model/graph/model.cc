@@ -8,11 +8,10 @@
 #include "common/value/schema.h"
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/sum.h"
-#include "worker/model/graph/graph_model.h"
 
 namespace cistern {
 
-GraphModel::GraphModel(const ModelConfig& config, DeviceContext& device, Communicator* peers)
+Model::Model(const ModelConfig& config, DeviceContext& device, Communicator* peers)
     : config_(config),
       device_(device),
       stream_(device.stream()),
@@ -21,7 +20,7 @@ GraphModel::GraphModel(const ModelConfig& config, DeviceContext& device, Communi
   if (peers != nullptr) peers_.emplace(StepPeers{*peers, absl::OkStatus()});
 }
 
-absl::Status GraphModel::Build() {
+absl::Status Model::Build() {
   absl::StatusOr<std::unique_ptr<Graph>> graph = Graph::Create(config_, &parameters_);
   if (!graph.ok()) return AddContext(graph.status(), config_.path);
   graph_ = *std::move(graph);
@@ -36,7 +35,7 @@ absl::Status GraphModel::Build() {
   return AddContext(CheckSchema(schema_), config_.path);
 }
 
-absl::Status GraphModel::Allocate() {
+absl::Status Model::Allocate() {
   CISTERN_ASSIGN_OR_RETURN(side_, SideStream::Create(device_));
   CISTERN_ASSIGN_OR_RETURN(Event exchanged, Event::Create(device_.kind()));
   exchanged_.push_back(std::move(exchanged));
@@ -68,7 +67,7 @@ absl::Status GraphModel::Allocate() {
 
 // Reports a batch size that is far too large, for example a typo, before the allocation fails or
 // the machine starts to swap.
-absl::Status GraphModel::CheckMemory() const {
+absl::Status Model::CheckMemory() const {
   constexpr double kMiB = 1 << 20;
   const StepMemory step = graph_->memory();
   const double floats = static_cast<double>(step.values) + static_cast<double>(step.gradients) +
@@ -84,7 +83,7 @@ absl::Status GraphModel::CheckMemory() const {
       device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
 }
 
-absl::Status GraphModel::ResetScaler() {
+absl::Status Model::ResetScaler() {
   op::GradientScaler fresh;
   fresh.loss_scale = last_scaler_.loss_scale;
   fresh.good_steps = last_scaler_.good_steps;
@@ -92,14 +91,14 @@ absl::Status GraphModel::ResetScaler() {
   return stream_.Wait();
 }
 
-absl::Status GraphModel::SetLossScale(const LossScale& at) {
+absl::Status Model::SetLossScale(const LossScale& at) {
   CISTERN_CHECK(in_flight_num_ == 0);
   if (scaling_ != op::LossScaling::kDynamic || at.scale == 0) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(last_scaler_, ScalerWith(at));
   return ResetScaler();
 }
 
-v1::StepClock GraphModel::clock() const {
+v1::StepClock Model::clock() const {
   v1::StepClock clock;
   for (const auto& embedding : graph_->embeddings()) {
     v1::RateHistory* rates = clock.add_rates();
@@ -110,7 +109,7 @@ v1::StepClock GraphModel::clock() const {
   return clock.step() == 0 ? v1::StepClock() : clock;
 }
 
-void GraphModel::SetClock(const v1::StepClock& clock) {
+void Model::SetClock(const v1::StepClock& clock) {
   for (size_t e = 0; e < graph_->embeddings().size(); ++e) {
     EmbeddingLayer& embedding = *graph_->embeddings()[e];
     const bool known = e < static_cast<size_t>(clock.rates_size());
@@ -121,15 +120,15 @@ void GraphModel::SetClock(const v1::StepClock& clock) {
   }
 }
 
-absl::Status GraphModel::BringUp(absl::Span<PassTable* const> tables) {
+absl::Status Model::BringUp(absl::Span<PassTable* const> tables) {
   for (const auto& embedding : graph_->embeddings()) {
     CISTERN_RETURN_IF_ERROR(embedding->BringUp(*tables[embedding->index()], device_));
   }
   return stream_.status();
 }
 
-absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const> tables,
-                                 std::vector<float>* predictions, std::vector<float>* logits) {
+absl::Status Model::Predict(const HostBatch& batch, absl::Span<PassTable* const> tables,
+                            std::vector<float>* predictions, std::vector<float>* logits) {
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   stream_.set_product_precision(ProductsOf(config_));
   const size_t labels = config_.data.label_dim, most = graph_->planned_batch();
@@ -137,20 +136,17 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   const size_t columns = logit.shape.columns();
   predictions->resize(batch.size * labels);
   if (logits != nullptr) logits->resize(batch.size * columns);
-  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch, BatchStage::Use::kPredict));
+  CISTERN_ASSIGN_OR_RETURN(const DeviceBatch view, stage_.View(batch, BatchStage::Use::kPredict));
   const auto step_of = [&](size_t first, size_t size) -> Step {
-    return {view,
-            first,
-            size,
-            tables,
-            0,
-            parameters_,
-            graph_->scratch(),
-            nullptr,
-            nullptr,
-            stream_,
-            *side_,
-            peers_ ? &*peers_ : nullptr};
+    return {.batch = view,
+            .first = first,
+            .size = size,
+            .tables = tables,
+            .parameters = parameters_,
+            .scratch = graph_->scratch(),
+            .stream = stream_,
+            .side = *side_,
+            .peers = peers_ ? &*peers_ : nullptr};
   };
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     if (!peers_) break;
@@ -174,7 +170,7 @@ absl::Status GraphModel::Predict(const Batch& batch, absl::Span<PassTable* const
   return stream_.Wait();
 }
 
-absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* const> tables) const {
+absl::Status Model::CheckBatch(const HostBatch& batch, absl::Span<PassTable* const> tables) const {
   const DataConfig& data = config_.data;
   CISTERN_CHECK(tables.size() == config_.embeddings.size());
   if (batch.label.size() != batch.size * data.label_dim ||
@@ -197,7 +193,7 @@ absl::Status GraphModel::CheckBatch(const Batch& batch, absl::Span<PassTable* co
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(const ModelConfig& config,
                                                      DeviceContext& device, Communicator* peers) {
-  auto model = std::make_unique<GraphModel>(config, device, peers);
+  auto model = std::unique_ptr<Model>(new Model(config, device, peers));
   CISTERN_RETURN_IF_ERROR(model->Build());
   return model;
 }

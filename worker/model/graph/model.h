@@ -1,7 +1,10 @@
 // The model interface: training and prediction with the layers of a model file.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,12 +12,18 @@
 #include "common/base/status.h"
 #include "cuda/collective/communicator.h"
 #include "cuda/core/device_context.h"
+#include "cuda/core/side_stream.h"
+#include "cuda/core/work_capture.h"
+#include "cuda/op/update/gradient_scaler.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/schema.pb.h"
 #include "worker/data/source/batch.h"
+#include "worker/model/batch/batch_stage.h"
 #include "worker/model/batch/pass_table.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/graph/graph.h"
 #include "worker/model/graph/precision.h"
+#include "worker/model/layer/device_buffer.h"
 
 namespace cistern {
 
@@ -32,7 +41,7 @@ struct StepResult {
 //
 // Several workers can train one model. Each worker has a part of every batch, owns a part of the
 // rows, and has a copy of the dense parameters; all copies stay bit-identical. In every step the
-// workers sum gradients and losses and exchange rows (Batch::exchanged). BatchNorm computes its
+// workers sum gradients and losses and exchange rows (HostBatch::exchanged). BatchNorm computes its
 // statistics from the worker's own part of the batch, as HugeCTR does; the running statistics are
 // the mean over the workers, weighted by samples.
 //
@@ -50,10 +59,9 @@ class Model {
   static absl::StatusOr<std::unique_ptr<Model>> Create(const ModelConfig& config,
                                                        DeviceContext& device,
                                                        Communicator* peers = nullptr);
-  virtual ~Model() = default;
 
   // The embedding tables in the order of config.embeddings, then the dense tables.
-  virtual const v1::Schema& schema() const = 0;
+  const v1::Schema& schema() const { return schema_; }
 
   // Enqueues a training step: forward, loss, backward, clipping, sparse and dense updates. Finish
   // returns its result. At most kStepsInFlight steps can be launched and not finished.
@@ -66,14 +74,15 @@ class Model {
   // With peers, this call or Finish also returns the errors of other workers; afterwards the rows
   // and parameters are unusable.
   static constexpr size_t kStepsInFlight = 2;
-  virtual absl::Status Launch(const Batch& batch, absl::Span<PassTable* const> tables,
-                              uint64_t step, double lr_scale, const Batch* next) = 0;
+  absl::Status Launch(const HostBatch& batch, absl::Span<PassTable* const> tables, uint64_t step,
+                      double lr_scale, const HostBatch* next);
   // Waits for the oldest step that is not finished. kDataLoss if its loss or norm is not finite and
   // cistern.not_finite is "stop"; neither that step nor a later one has updated anything then.
-  virtual absl::StatusOr<StepResult> Finish() = 0;
+  absl::StatusOr<StepResult> Finish();
   // Launches one step and finishes it.
-  absl::StatusOr<StepResult> Train(const Batch& batch, absl::Span<PassTable* const> tables,
-                                   uint64_t step, double lr_scale, const Batch* next = nullptr) {
+  absl::StatusOr<StepResult> Train(const HostBatch& batch, absl::Span<PassTable* const> tables,
+                                   uint64_t step, double lr_scale,
+                                   const HostBatch* next = nullptr) {
     CISTERN_RETURN_IF_ERROR(Launch(batch, tables, step, lr_scale, next));
     return Finish();
   }
@@ -82,34 +91,99 @@ class Model {
   // (common/value/deferred_updates.h), as of the last step or SetClock. A model that continues from
   // the rows of an earlier run must be given the clock of that run. Unset if no table defers
   // updates.
-  virtual v1::StepClock clock() const = 0;
-  virtual void SetClock(const v1::StepClock& clock) = 0;
+  v1::StepClock clock() const;
+  void SetClock(const v1::StepClock& clock);
   // The dynamic loss scale as of the last finished step or SetLossScale. A resumed run must be
   // given the loss scale of the earlier run.
   //
   // SetLossScale: no step may be in flight. Does nothing if the scale is not dynamic. kDataLoss if
   // the scale is not a power of two within its range.
-  virtual LossScale loss_scale() const = 0;
-  virtual absl::Status SetLossScale(const LossScale& at) = 0;
+  LossScale loss_scale() const { return LossScaleOf(last_scaler_, scaling_); }
+  absl::Status SetLossScale(const LossScale& at);
 
   // The number of CUDA graphs launched by the steps so far (solver.cuda_graph).
-  virtual uint64_t graphs_launched() const = 0;
+  uint64_t graphs_launched() const;
 
   // Applies the deferred updates of all rows of `tables` up to the last step. Call it before
   // Predict.
-  virtual absl::Status BringUp(absl::Span<PassTable* const> tables) = 0;
+  absl::Status BringUp(absl::Span<PassTable* const> tables);
 
   // Predicts a batch of any size. Dropout is off, and BatchNorm uses its running statistics.
   // Changes neither rows nor parameters.
   //
   // predictions: [size, label_dim], the probability of each label (loss.h), in sample order.
   // logits: [size, columns of the logit], the input of the loss layer; null: not wanted.
-  virtual absl::Status Predict(const Batch& batch, absl::Span<PassTable* const> tables,
-                               std::vector<float>* predictions, std::vector<float>* logits) = 0;
+  absl::Status Predict(const HostBatch& batch, absl::Span<PassTable* const> tables,
+                       std::vector<float>* predictions, std::vector<float>* logits);
 
   // The dense tables as the servers store them: [rows, columns] of schema().dense_tables(i).
-  virtual absl::StatusOr<std::vector<float>> ReadDense(size_t i) const = 0;
-  virtual absl::Status WriteDense(size_t i, absl::Span<const float> values) = 0;
+  absl::StatusOr<std::vector<float>> ReadDense(size_t i) const {
+    return parameters_.Read(i, stream_);
+  }
+  absl::Status WriteDense(size_t i, absl::Span<const float> values) {
+    return AddContext(parameters_.Write(i, values, stream_), config_.path);
+  }
+
+ private:
+  Model(const ModelConfig& config, DeviceContext& device, Communicator* peers);
+  absl::Status Build();
+
+  // The sums of a step, in one array of sums() doubles, in the order of op::UpdateGradientScaler.
+  enum Sum { kLoss, kDensePenalty, kDenseSquares, kOfEmbeddings };
+  double* sum(size_t i) { return sums_.data() + i; }
+  size_t sums() const { return kOfEmbeddings + 2 * graph_->live_embeddings().size(); }
+
+  absl::Status Allocate();
+  absl::Status CheckMemory() const;
+  absl::Status CheckBatch(const HostBatch& batch, absl::Span<PassTable* const> tables) const;
+  // With peers: true if enqueueing the step of `batch` and the copy of `next` would not wait.
+  bool HasRoom(const DeviceBatch& batch, const HostBatch* next) const;
+  // The parts of a step, each launched on a GPU as one CUDA graph. Without peers kAll is the whole
+  // step. With peers: see shared_step.cc.
+  enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };
+  // Enqueues `part` on `stream`, as a CUDA graph if solver.cuda_graph.
+  void Give(Part part, Stream& stream, const std::function<void()>& enqueue);
+  // Enqueues a whole step. scaler: pinned memory that receives the gradient scaler for the host.
+  void Compute(const Step& step, double lr_scale, op::GradientScaler* scaler);
+  void ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler);
+  void BeginStep(const Step& step);
+  void ComputeLoss(const Step& step);
+  void ShareStatistics(const Step& step);
+  void SumOverPeers(void* data, size_t count, ElementType type);
+  void FinishEmbeddings(const Step& step);
+  // Updates the scaler, then rows and parameters. All sums must be complete.
+  void UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientScaler* scaler);
+  void FinishDense(const Step& step);
+  void UpdateScaler(const Step& step, op::GradientScaler* scaler);
+  absl::Status ResetScaler();
+  void Update(const Step& step, double lr_scale);
+
+  const ModelConfig config_;
+  DeviceContext& device_;
+  Stream& stream_;
+  const op::LossScaling scaling_;
+  BatchStage stage_;
+  Parameters parameters_;
+  std::unique_ptr<Graph> graph_;
+  std::optional<SideStream> side_;  // set by Allocate
+  std::optional<StepPeers> peers_;
+  std::vector<Event> exchanged_;  // one, set by Allocate: the owners have the gradients of rows
+  std::array<WorkCapture, kParts> captures_;
+  DeviceFloats scratch_;       // for the loss and for sums over the parameters
+  DeviceFloats predictions_;   // [planned_batch, label_dim]
+  DeviceBuffer<double> sums_;  // by Sum; for each live embedding |w|^2 and its squared gradients
+  DeviceFloats logits_;        // for Predict, if the graph's logits are not floats
+  DeviceBuffer<op::GradientScaler> scaler_;
+  op::GradientScaler last_scaler_;  // of the last finished step
+  // A step that is launched and not finished, with the host's copy of its gradient scaler.
+  struct InFlight {
+    uint64_t number = 0;
+    Memory scaler;  // a GradientScaler, pinned
+    std::vector<Event> done;
+  };
+  std::array<InFlight, kStepsInFlight> in_flight_;
+  size_t first_in_flight_ = 0, in_flight_num_ = 0;
+  v1::Schema schema_;
 };
 
 }  // namespace cistern

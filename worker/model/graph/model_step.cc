@@ -6,12 +6,12 @@
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/sum.h"
 #include "cuda/op/update/dense_update.h"
-#include "worker/model/graph/graph_model.h"
+#include "worker/model/graph/model.h"
 
 namespace cistern {
 
-absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const> tables,
-                                uint64_t number, double lr_scale, const Batch* next) {
+absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> tables,
+                           uint64_t number, double lr_scale, const HostBatch* next) {
   CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   stream_.set_product_precision(ProductsOf(config_));  // models can share a device
@@ -20,7 +20,7 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
                                                    " samples; solver.batchsize is ",
                                                    config_.solver.batchsize));
   }
-  CISTERN_ASSIGN_OR_RETURN(const BatchView view, stage_.View(batch));
+  CISTERN_ASSIGN_OR_RETURN(const DeviceBatch view, stage_.View(batch));
   // An allocation waits for the running steps, which never end if a peer has died. The communicator
   // waits with a deadline instead.
   if (peers_ && in_flight_num_ > 0 && !HasRoom(view, next)) {
@@ -28,23 +28,22 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
   }
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     const uint32_t input = embedding->config().input;
-    const SparseView& rows = peers_ ? view.exchanged[input].served : view.sparse[input];
+    const DeviceSparseBatch& rows = peers_ ? view.exchanged[input].served : view.sparse[input];
     CISTERN_RETURN_IF_ERROR(embedding->ReserveExchange(view, device_));
     CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.distinct, device_));
   }
   const float* scale = scaling_ == op::LossScaling::kNone ? nullptr : &scaler_.data()->loss_scale;
-  const Step step = {view,
-                     0,
-                     batch.size,
-                     tables,
-                     number,
-                     parameters_,
-                     graph_->scratch(),
-                     scaler_.data(),
-                     scale,
-                     stream_,
-                     *side_,
-                     peers_ ? &*peers_ : nullptr};
+  const Step step = {.batch = view,
+                     .size = batch.size,
+                     .tables = tables,
+                     .number = number,
+                     .parameters = parameters_,
+                     .scratch = graph_->scratch(),
+                     .scaler = scaler_.data(),
+                     .loss_scale = scale,
+                     .stream = stream_,
+                     .side = *side_,
+                     .peers = peers_ ? &*peers_ : nullptr};
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     CISTERN_RETURN_IF_ERROR(embedding->ApplyDeferred(step, lr_scale, device_));
   }
@@ -64,7 +63,7 @@ absl::Status GraphModel::Launch(const Batch& batch, absl::Span<PassTable* const>
   return stream_.status();
 }
 
-void GraphModel::Give(Part part, Stream& stream, const std::function<void()>& enqueue) {
+void Model::Give(Part part, Stream& stream, const std::function<void()>& enqueue) {
   if (!config_.solver.cuda_graph) return enqueue();
   WorkCapture& capture = captures_[part];
   const bool was_ok = capture.status().ok();
@@ -74,13 +73,13 @@ void GraphModel::Give(Part part, Stream& stream, const std::function<void()>& en
   }
 }
 
-uint64_t GraphModel::graphs_launched() const {
+uint64_t Model::graphs_launched() const {
   uint64_t graphs = 0;
   for (const WorkCapture& capture : captures_) graphs += capture.graphs_launched();
   return graphs;
 }
 
-void GraphModel::Compute(const Step& step, double lr_scale, op::GradientScaler* scaler) {
+void Model::Compute(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   BeginStep(step);
   graph_->Forward(step);
   ComputeLoss(step);
@@ -91,20 +90,19 @@ void GraphModel::Compute(const Step& step, double lr_scale, op::GradientScaler* 
   UpdateScalerAndRows(step, lr_scale, scaler);
 }
 
-void GraphModel::BeginStep(const Step& step) {
+void Model::BeginStep(const Step& step) {
   parameters_.StartStep(stream_);
   if (!graph_->has_dead_parameters() && step.size > 0) return;
   op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
 }
 
-void GraphModel::ComputeLoss(const Step& step) {
+void Model::ComputeLoss(const Step& step) {
   const Tensor& logit = graph_->logit();
   graph_->loss().Compute(logit.value(), step.batch.label, step.size, step.all(), sum(kLoss),
                          {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
 }
 
-void GraphModel::UpdateScalerAndRows(const Step& step, double lr_scale,
-                                     op::GradientScaler* scaler) {
+void Model::UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   UpdateScaler(step, scaler);
   parameters_.Advance(scaler_.data(), stream_);
   Update(step, lr_scale);
@@ -112,7 +110,7 @@ void GraphModel::UpdateScalerAndRows(const Step& step, double lr_scale,
 
 // Updates the gradient scaler from the sums and copies it to the host. The updates of rows and
 // parameters come after it.
-void GraphModel::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
+void Model::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
   const LayerConfig& config = graph_->loss_config();
   const double lambda = config.lambda / static_cast<double>(step.all());
   op::StepRule rule;
@@ -127,7 +125,7 @@ void GraphModel::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
   CopyToHost(scaler_.data(), scaler, sizeof(op::GradientScaler), stream_);
 }
 
-absl::StatusOr<StepResult> GraphModel::Finish() {
+absl::StatusOr<StepResult> Model::Finish() {
   CISTERN_CHECK(in_flight_num_ > 0);
   InFlight& step = in_flight_[first_in_flight_];
   first_in_flight_ = (first_in_flight_ + 1) % kStepsInFlight;
@@ -149,7 +147,7 @@ absl::StatusOr<StepResult> GraphModel::Finish() {
 // Adds the regularizers and sums the squares of the gradients. The squares are needed at every
 // step, with or without clipping, because they also detect gradients that are not finite and must
 // not reach the tables.
-void GraphModel::FinishEmbeddings(const Step& step) {
+void Model::FinishEmbeddings(const Step& step) {
   const auto l2 = static_cast<float>(config_.cistern.embedding_l2);
   for (size_t e = 0; e < graph_->live_embeddings().size(); ++e) {
     EmbeddingLayer& embedding = *graph_->live_embeddings()[e];
@@ -158,7 +156,7 @@ void GraphModel::FinishEmbeddings(const Step& step) {
   }
 }
 
-void GraphModel::FinishDense(const Step& step) {
+void Model::FinishDense(const Step& step) {
   const LayerConfig& config = graph_->loss_config();
   const auto lambda = static_cast<float>(config.lambda / static_cast<double>(step.all()));
   const float* weights = parameters_.weights();
@@ -174,7 +172,7 @@ void GraphModel::FinishDense(const Step& step) {
   op::SumOfSquares(grads, sum(kDenseSquares), count, scratch_.data(), stream_);
 }
 
-void GraphModel::Update(const Step& step, double lr_scale) {
+void Model::Update(const Step& step, double lr_scale) {
   const OptimizerConfig& dense = config_.optimizer;
   side_->Fork(stream_);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {

@@ -24,11 +24,11 @@
 // after the previous step. Therefore one communicator is enough, and no two of its calls wait for
 // each other.
 #include "cuda/op/dense/elementwise.h"
-#include "worker/model/graph/graph_model.h"
+#include "worker/model/graph/model.h"
 
 namespace cistern {
 
-void GraphModel::ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler) {
+void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   const Step beside = step.Beside();
   const bool some = step.size > 0;  // false: other workers have all samples of the batch
   const auto ahead = [&] {
@@ -88,7 +88,7 @@ void GraphModel::ComputeShared(const Step& step, double lr_scale, op::GradientSc
   });
 }
 
-bool GraphModel::HasRoom(const BatchView& batch, const Batch* next) const {
+bool Model::HasRoom(const DeviceBatch& batch, const HostBatch* next) const {
   for (const EmbeddingLayer* embedding : graph_->live_embeddings()) {
     if (!embedding->HasRoom(batch)) return false;
   }
@@ -96,14 +96,14 @@ bool GraphModel::HasRoom(const BatchView& batch, const Batch* next) const {
 }
 
 // Scales the running statistics to this worker's share of the mean over all samples.
-void GraphModel::ShareStatistics(const Step& step) {
+void Model::ShareStatistics(const Step& step) {
   const size_t running = parameters_.running_count();
   if (running == 0) return;
   const double share = static_cast<double>(step.size) / static_cast<double>(step.all());
   op::Scale(static_cast<float>(share), parameters_.next_running({0, running}), running, stream_);
 }
 
-void GraphModel::SumOverPeers(void* data, size_t count, ElementType type) {
+void Model::SumOverPeers(void* data, size_t count, ElementType type) {
   if (!peers_->status.ok()) return;
   peers_->status = peers_->communicator.AllReduce(data, count, type, stream_);
 }

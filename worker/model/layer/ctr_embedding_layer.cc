@@ -30,7 +30,7 @@ absl::Status CtrEmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) 
 
 // embed_w and embedx_w are not adjacent in a value, therefore each is pooled separately. The output
 // is a matrix [b * slots, vec_size] with one row per (sample, slot).
-void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, size_t first,
+void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
                                  size_t size, size_t slots, op::Pool pool, op::Values out,
                                  Stream& stream) const {
   const uint32_t* offsets = in.offsets + first * slots;
@@ -42,13 +42,13 @@ void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, si
 }
 
 void CtrEmbeddingLayer::GradientsMade(const Step& step) {
-  const SparseView& in = moved(step);
+  const DeviceSparseBatch& in = moved(step);
   op::DropAbsentEmbedx(table(step).full(), in.segment_rows, gradients(), in.distinct,
                        config().vec_size - 1, step.stream);
 }
 
 void CtrEmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
-  const SparseView& in = moved(step);
+  const DeviceSparseBatch& in = moved(step);
   const PassTable& rows = table(step);
   op::AddCtrL2({l2, step.loss_scale}, MakeCtrRule(rows.layout()), in.segment_rows, rows.values(),
                rows.stride(), gradients(), square_sum, in.distinct, l2_scratch_.data(),
@@ -56,7 +56,7 @@ void CtrEmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
 }
 
 void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
-  const SparseView& in = moved(step);
+  const DeviceSparseBatch& in = moved(step);
   PassTable& rows = table(step);
   op::CtrOccurrences occurrences;
   occurrences.rows = in.segment_rows;

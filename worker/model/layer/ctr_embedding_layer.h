@@ -20,7 +20,7 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
 
  protected:
   void MoveRows(float step_size, const Step& step) override;
-  void PoolRows(const PassTable& rows, const SparseView& in, size_t first, size_t size,
+  void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first, size_t size,
                 size_t slots, op::Pool pool, op::Values out, Stream& stream) const override;
   void GradientsMade(const Step& step) override;
 

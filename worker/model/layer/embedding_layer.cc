@@ -49,7 +49,7 @@ absl::Status EmbeddingLayer::ApplyDeferred(const Step& step, double lr_scale,
   if (!defers_updates()) return absl::OkStatus();
   step_sizes_.Advance(step.number - 1, config_.optimizer.schedule, lr_scale);
   CISTERN_ASSIGN_OR_RETURN(const float* sizes, SizesOn(device));
-  const SparseView& in = moved(step);
+  const DeviceSparseBatch& in = moved(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();
   op::ApplyDeferredUpdates(layout.rule(), sizes, step_sizes_.fading_steps(), step.number - 1,
@@ -78,15 +78,15 @@ absl::Status EmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) {
                        device, "embedding gradients");
 }
 
-absl::Status EmbeddingLayer::ReserveExchange(const BatchView& batch, DeviceContext& device) {
+absl::Status EmbeddingLayer::ReserveExchange(const DeviceBatch& batch, DeviceContext& device) {
   if (batch.exchanged.empty()) return absl::OkStatus();
-  const ExchangeView& rows = batch.exchanged[config_.input];
+  const DeviceExchange& rows = batch.exchanged[config_.input];
   CISTERN_RETURN_IF_ERROR(taken_.Grow(TotalOf(rows.taken) * config_.vec_size, device, "exchanges"));
   return given_.Grow(TotalOf(rows.given) * config_.vec_size, device, "exchanges");
 }
 
-bool EmbeddingLayer::HasRoom(const BatchView& batch) const {
-  const ExchangeView& rows = batch.exchanged[config_.input];
+bool EmbeddingLayer::HasRoom(const DeviceBatch& batch) const {
+  const DeviceExchange& rows = batch.exchanged[config_.input];
   const auto holds = [&](const DeviceFloats& memory, size_t count) {
     return count * config_.vec_size <= memory.size();
   };
@@ -108,26 +108,26 @@ void EmbeddingLayer::Exchange(const float* from, absl::Span<const uint32_t> send
 }
 
 void EmbeddingLayer::TakeRows(const Step& step) {
-  const ExchangeView& rows = exchanged(step);
+  const DeviceExchange& rows = exchanged(step);
   PoolRows(table(step), rows.served, 0, TotalOf(rows.given), 1, op::Pool::kSum, given_.data(),
            step.stream);
   Exchange(given_.data(), rows.given, taken_.data(), rows.taken, step);
 }
 
 void EmbeddingLayer::GiveGradients(const Step& step) {
-  const ExchangeView& rows = exchanged(step);
+  const DeviceExchange& rows = exchanged(step);
   Exchange(taken_.data(), rows.taken, given_.data(), rows.given, step);
 }
 
 void EmbeddingLayer::SumGradients(const Step& step) {
-  const SparseView& served = exchanged(step).served;
+  const DeviceSparseBatch& served = exchanged(step).served;
   op::EmbeddingPoolBackward(given_.data(), config_.vec_size, served.offsets, op::Pool::kSum,
                             served.segment_offsets, served.segment_outputs, gradients_.data(),
                             served.distinct, 1, config_.vec_size, step.stream);
   GradientsMade(step);
 }
 
-void EmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, size_t first,
+void EmbeddingLayer::PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
                               size_t size, size_t slots, op::Pool pool, op::Values out,
                               Stream& stream) const {
   op::EmbeddingPool(rows.values() + rows.layout().weight_index(), rows.stride(), in.rows,
@@ -136,7 +136,7 @@ void EmbeddingLayer::PoolRows(const PassTable& rows, const SparseView& in, size_
 }
 
 void EmbeddingLayer::Forward(const Step& step) {
-  const SparseView& in = sparse(step);
+  const DeviceSparseBatch& in = sparse(step);
   if (step.peers == nullptr) {
     return PoolRows(table(step), in, step.first, step.size, slots_, pool(), output().value(),
                     step.stream);
@@ -147,7 +147,7 @@ void EmbeddingLayer::Forward(const Step& step) {
 }
 
 void EmbeddingLayer::Backward(const Step& step) {
-  const SparseView& in = sparse(step);
+  const DeviceSparseBatch& in = sparse(step);
   op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, pool(),
                             in.segment_offsets, in.segment_outputs,
                             step.peers == nullptr ? gradients_.data() : taken_.data(), in.distinct,
@@ -156,7 +156,7 @@ void EmbeddingLayer::Backward(const Step& step) {
 }
 
 void EmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
-  const SparseView& in = moved(step);
+  const DeviceSparseBatch& in = moved(step);
   const PassTable& rows = table(step);
   op::AddRowL2({l2, step.loss_scale}, in.segment_rows, rows.values() + rows.layout().weight_index(),
                rows.stride(), gradients_.data(), square_sum, in.distinct, config_.vec_size,
@@ -176,7 +176,7 @@ void EmbeddingLayer::Update(const Step& step, double lr_scale) {
 }
 
 void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
-  const SparseView& in = moved(step);
+  const DeviceSparseBatch& in = moved(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();
   op::SparseUpdate(layout.rule(), step_size, in.segment_rows, gradients_.data(),

@@ -40,9 +40,9 @@ class EmbeddingLayer : public Layer {
 
   // With peers: true if ReserveExchange, Reserve and ApplyDeferred would not allocate. An
   // allocation waits for the stream.
-  bool HasRoom(const BatchView& batch) const;
+  bool HasRoom(const DeviceBatch& batch) const;
   // Allocates memory for the rows that a step of this batch exchanges; nothing for a single worker.
-  absl::Status ReserveExchange(const BatchView& batch, DeviceContext& device);
+  absl::Status ReserveExchange(const DeviceBatch& batch, DeviceContext& device);
   // Allocates memory for the backward pass of a training batch that updates `distinct` rows.
   virtual absl::Status Reserve(size_t distinct, DeviceContext& device);
   void TakeRows(const Step& step);
@@ -67,16 +67,19 @@ class EmbeddingLayer : public Layer {
   // Updates the rows. step_size: StepSize of the rule.
   virtual void MoveRows(float step_size, const Step& step);
   // Pools rows of the table for samples first .. first + size of `in`, each with `slots` slots.
-  virtual void PoolRows(const PassTable& rows, const SparseView& in, size_t first, size_t size,
-                        size_t slots, op::Pool pool, op::Values out, Stream& stream) const;
+  virtual void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
+                        size_t size, size_t slots, op::Pool pool, op::Values out,
+                        Stream& stream) const;
   // Called when the gradients of all rows to update have been summed.
   virtual void GradientsMade(const Step& step) {}
-  const SparseView& sparse(const Step& step) const { return step.batch.sparse[config_.input]; }
-  const ExchangeView& exchanged(const Step& step) const {
+  const DeviceSparseBatch& sparse(const Step& step) const {
+    return step.batch.sparse[config_.input];
+  }
+  const DeviceExchange& exchanged(const Step& step) const {
     return step.batch.exchanged[config_.input];
   }
   // The view whose segments list the rows to update.
-  const SparseView& moved(const Step& step) const {
+  const DeviceSparseBatch& moved(const Step& step) const {
     return step.peers == nullptr ? sparse(step) : exchanged(step).served;
   }
   PassTable& table(const Step& step) const { return *step.tables[index_]; }

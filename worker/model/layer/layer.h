@@ -31,7 +31,7 @@ struct StepPeers {
 
 // The context of a step on samples first .. first + size of a batch.
 struct Step {
-  const BatchView& batch;
+  const DeviceBatch& batch;
   size_t first = 0, size = 0;
   absl::Span<PassTable* const> tables;  // by embedding
   uint64_t number = 0;                  // 1, 2, ... in training
@@ -46,8 +46,17 @@ struct Step {
 
   // The same step on the side stream, without scratch, which the main stream uses.
   Step Beside() const {
-    return {batch,   first,  size,       tables,        number, parameters,
-            nullptr, scaler, loss_scale, side.stream(), side,   peers};
+    return {.batch = batch,
+            .first = first,
+            .size = size,
+            .tables = tables,
+            .number = number,
+            .parameters = parameters,
+            .scaler = scaler,
+            .loss_scale = loss_scale,
+            .stream = side.stream(),
+            .side = side,
+            .peers = peers};
   }
   // The number of samples in the batches of all workers, and how many of them precede this step's.
   size_t all() const { return batch.all; }

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-void ExpectSegments(const SparseBatch& sparse) {
+void ExpectSegments(const HostSparseBatch& sparse) {
   std::map<Row, std::vector<uint32_t>> outputs;  // by row; ascending
   for (size_t output = 0; output + 1 < sparse.offsets.size(); ++output) {
     for (uint32_t k = sparse.offsets[output]; k < sparse.offsets[output + 1]; ++k) {
@@ -66,8 +66,8 @@ TEST(PassSource, SegmentsAreTheOccurrencesSortedByRow) {
   for (size_t batchsize : {1, 10, 3000}) {
     for (uint64_t key_max : {3, 300, 100000}) {
       const auto passes = AllPasses(SmallPasses(batchsize), MakeSamples(3000, key_max));
-      for (const Batch& batch : passes[0].batches) {
-        for (const SparseBatch& sparse : batch.sparse) ExpectSegments(sparse);
+      for (const HostBatch& batch : passes[0].batches) {
+        for (const HostSparseBatch& sparse : batch.sparse) ExpectSegments(sparse);
       }
     }
   }
@@ -78,7 +78,7 @@ TEST(PassSource, SegmentArraysStayEmptyWhenDisabled) {
   options.segments = false;
   const std::vector<Pass> passes = AllPasses(options, MakeSamples(30));
   ASSERT_EQ(passes[0].batches.size(), 3u);
-  for (const Batch& batch : passes[0].batches) {
+  for (const HostBatch& batch : passes[0].batches) {
     EXPECT_TRUE(batch.sparse[0].segment_rows.empty());
     EXPECT_TRUE(batch.sparse[0].segment_offsets.empty());
     EXPECT_TRUE(batch.sparse[0].segment_outputs.empty());
@@ -108,7 +108,7 @@ TEST(PassSource, CyclesThroughTheDataWithFullBatches) {
     for (const Pass& pass : passes) {
       EXPECT_EQ(pass.epoch, next / 7);
       size_t ends = 0;
-      for (const Batch& batch : pass.batches) {
+      for (const HostBatch& batch : pass.batches) {
         ASSERT_EQ(batch.size, batchsize);
         const size_t first = next;
         for (const Sample& sample : SamplesOf(pass, batch)) {
@@ -144,9 +144,9 @@ TEST(PassSource, BudgetCutsPassesButNotTheirBatches) {
   EXPECT_EQ(BatchesOf(passes), whole);
   for (const Pass& pass : passes) {
     size_t bytes = pass.keys[0].size() * 100 + pass.keys[1].size() * 40;
-    for (const Batch& batch : pass.batches) {
+    for (const HostBatch& batch : pass.batches) {
       bytes += 4 * (batch.label.capacity() + batch.dense.capacity());
-      for (const SparseBatch& sparse : batch.sparse) {
+      for (const HostSparseBatch& sparse : batch.sparse) {
         bytes += 4 * (sparse.offsets.capacity() + sparse.rows.capacity() +
                       sparse.segment_rows.capacity() + sparse.segment_offsets.capacity() +
                       sparse.segment_outputs.capacity());
@@ -197,8 +197,8 @@ TEST(PassSource, ShuffleIsAFunctionOfSeedAndEpoch) {
   EXPECT_EQ(BatchesOf(AllPasses(options, samples, 3)), batches);
   std::vector<std::vector<float>> orders(2);
   for (size_t pass = 0; pass < 2; ++pass) {
-    for (const Batch& batch : passes[pass].batches) {
-      for (const SparseBatch& sparse : batch.sparse) ExpectSegments(sparse);
+    for (const HostBatch& batch : passes[pass].batches) {
+      for (const HostSparseBatch& sparse : batch.sparse) ExpectSegments(sparse);
       for (const Sample& sample : SamplesOf(passes[pass], batch)) {
         EXPECT_EQ(sample, samples[static_cast<size_t>(sample.label)]);
         orders[pass].push_back(sample.label);

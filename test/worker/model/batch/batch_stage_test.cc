@@ -7,25 +7,25 @@
 namespace cistern {
 namespace {
 
-Batch RandomBatch(size_t size, uint32_t seed) {
+HostBatch RandomBatch(size_t size, uint32_t seed) {
   DataConfig data;
   data.label_dim = 2;
   data.dense_dim = 3;
   data.sparse.resize(2);
   data.sparse[0].slot_num = 2;
   data.sparse[1].slot_num = 5;
-  return MakeBatch(data, size, 50, 3, seed);
+  return MakeHostBatch(data, size, 50, 3, seed);
 }
 
-void ExpectThere(const BatchView& view, const Batch& batch) {
+void ExpectThere(const DeviceBatch& view, const HostBatch& batch) {
   EXPECT_EQ(view.size, batch.size);
   EXPECT_EQ(view.label_dim, batch.size == 0 ? 0 : 2);
   EXPECT_EQ(Here(view.label, batch.label.size()), batch.label);
   EXPECT_EQ(Here(view.dense, batch.dense.size()), batch.dense);
   ASSERT_EQ(view.sparse.size(), batch.sparse.size());
   for (size_t i = 0; i < batch.sparse.size(); ++i) {
-    const SparseView& there = view.sparse[i];
-    const SparseBatch& here = batch.sparse[i];
+    const DeviceSparseBatch& there = view.sparse[i];
+    const HostSparseBatch& here = batch.sparse[i];
     EXPECT_EQ(there.distinct, here.segment_rows.size());
     EXPECT_EQ(Here(there.offsets, here.offsets.size()), here.offsets);
     EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
@@ -38,8 +38,8 @@ void ExpectThere(const BatchView& view, const Batch& batch) {
 TEST(BatchStage, CopiesAllArraysOfABatch) {
   BatchStage stage(TestDevice());
   for (const size_t size : {1, 40, 0, 7, 300}) {
-    const Batch batch = RandomBatch(size, static_cast<uint32_t>(size));
-    const absl::StatusOr<BatchView> view = stage.View(batch);
+    const HostBatch batch = RandomBatch(size, static_cast<uint32_t>(size));
+    const absl::StatusOr<DeviceBatch> view = stage.View(batch);
     ASSERT_TRUE(view.ok()) << view.status();
     ExpectThere(*view, batch);
     stage.Release();
@@ -48,10 +48,10 @@ TEST(BatchStage, CopiesAllArraysOfABatch) {
 
 TEST(BatchStage, CopiesTheNextBatchWhileTheCurrentOneIsUsed) {
   BatchStage stage(TestDevice());
-  std::vector<Batch> batches;
+  std::vector<HostBatch> batches;
   for (uint32_t i = 0; i < 6; ++i) batches.push_back(RandomBatch(20 + i, i));
   for (size_t i = 0; i < batches.size(); ++i) {
-    const absl::StatusOr<BatchView> view = stage.View(batches[i]);
+    const absl::StatusOr<DeviceBatch> view = stage.View(batches[i]);
     ASSERT_TRUE(view.ok()) << view.status();
     if (i + 1 < batches.size()) {
       ASSERT_TRUE(stage.Begin(batches[i + 1]).ok());
@@ -64,11 +64,11 @@ TEST(BatchStage, CopiesTheNextBatchWhileTheCurrentOneIsUsed) {
 // A new batch can be at the address of one that was viewed.
 TEST(BatchStage, DoesNotReuseTheViewOfAnEarlierBatchAtTheSameAddress) {
   BatchStage stage(TestDevice());
-  Batch batch = RandomBatch(9, 1);
+  HostBatch batch = RandomBatch(9, 1);
   ASSERT_TRUE(stage.View(batch).ok());
   stage.Release();
   batch = RandomBatch(12, 2);
-  const absl::StatusOr<BatchView> view = stage.View(batch);
+  const absl::StatusOr<DeviceBatch> view = stage.View(batch);
   ASSERT_TRUE(view.ok()) << view.status();
   ExpectThere(*view, batch);
 }
@@ -76,10 +76,10 @@ TEST(BatchStage, DoesNotReuseTheViewOfAnEarlierBatchAtTheSameAddress) {
 // An evaluation between two steps overwrites a batch that was begun.
 TEST(BatchStage, ABegunBatchCanBeAbandoned) {
   BatchStage stage(TestDevice());
-  const Batch begun = RandomBatch(9, 1), first = RandomBatch(12, 2), second = RandomBatch(5, 3);
+  const HostBatch begun = RandomBatch(9, 1), first = RandomBatch(12, 2), second = RandomBatch(5, 3);
   ASSERT_TRUE(stage.Begin(begun).ok());
-  for (const Batch* batch : {&first, &second, &begun}) {
-    const absl::StatusOr<BatchView> view = stage.View(*batch);
+  for (const HostBatch* batch : {&first, &second, &begun}) {
+    const absl::StatusOr<DeviceBatch> view = stage.View(*batch);
     ASSERT_TRUE(view.ok()) << view.status();
     ExpectThere(*view, *batch);
     stage.Release();

@@ -22,9 +22,9 @@ std::vector<Pass> PassesOnDevice(const PassOptions& options, const std::vector<S
 }
 
 // Finds the rows of a batch on the host.
-void FindRows(const Pass& pass, Batch* batch) {
+void FindRows(const Pass& pass, HostBatch* batch) {
   for (size_t i = 0; i < kSlots.size(); ++i) {
-    SparseBatch& sparse = batch->sparse[i];
+    HostSparseBatch& sparse = batch->sparse[i];
     sparse.rows.resize(sparse.keys.size());
     pass.keys[i].Find(sparse.keys, sparse.rows.data());
   }
@@ -75,18 +75,18 @@ TEST(DeviceKeys, BatchStageComputesRowsAndSegments) {
   const std::vector<Pass> passes = PassesOnDevice(SmallPasses(30), samples);
   ASSERT_EQ(passes.size(), 1u);
   BatchStage stage(TestDevice());
-  for (const Batch& batch : passes[0].batches) {
-    const absl::StatusOr<BatchView> view = stage.View(batch);
+  for (const HostBatch& batch : passes[0].batches) {
+    const absl::StatusOr<DeviceBatch> view = stage.View(batch);
     ASSERT_TRUE(view.ok()) << view.status();
     if (&batch != &passes[0].batches.back()) {
       ASSERT_TRUE(stage.Begin((&batch)[1]).ok());
     }
-    Batch expected = batch;
+    HostBatch expected = batch;
     FindRows(passes[0], &expected);
     SegmentBuilder().Build(&expected);
     for (size_t i = 0; i < kSlots.size(); ++i) {
-      const SparseView& there = view->sparse[i];
-      const SparseBatch& here = expected.sparse[i];
+      const DeviceSparseBatch& there = view->sparse[i];
+      const HostSparseBatch& here = expected.sparse[i];
       ASSERT_EQ(there.distinct, here.segment_rows.size());
       EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
       EXPECT_EQ(Here(there.segment_rows, there.distinct), here.segment_rows);
@@ -95,7 +95,7 @@ TEST(DeviceKeys, BatchStageComputesRowsAndSegments) {
     }
     stage.Release();
     // A prediction needs no segments.
-    const absl::StatusOr<BatchView> plain = stage.View(batch, BatchStage::Use::kPredict);
+    const absl::StatusOr<DeviceBatch> plain = stage.View(batch, BatchStage::Use::kPredict);
     ASSERT_TRUE(plain.ok()) << plain.status();
     EXPECT_EQ(Here(plain->sparse[0].rows, expected.sparse[0].rows.size()), expected.sparse[0].rows);
     EXPECT_EQ(plain->sparse[0].distinct, 0u);

@@ -14,7 +14,7 @@ std::string Optimizer(const std::string& type, const std::string& hparam,
 // Adds all rows of the table to the segments; rows without occurrences get a gradient of zero. They
 // are placed first, because the op assumes that the last row occurs and would leave out empty
 // segments at the end.
-void TouchEveryRow(size_t rows, SparseBatch* batch) {
+void TouchEveryRow(size_t rows, HostSparseBatch* batch) {
   std::vector<Row> all;
   for (Row row = 0; row < rows; ++row) {
     const auto& touched = batch->segment_rows;
@@ -33,10 +33,10 @@ constexpr size_t kRows = 60;
 // steps.
 void TrainBoth(ModelBench& sparse, ModelBench& dense, uint64_t steps) {
   for (uint64_t step = 1; step <= steps; ++step) {
-    Batch batch = sparse.batch(2, static_cast<uint32_t>(step), /*max_nnz=*/1);
+    HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), /*max_nnz=*/1);
     const double scale = step < 40 ? 1.0 : 0.25;  // like a plateau
     const auto loss = sparse.model->Train(batch, sparse.pointers, step, scale);
-    for (SparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
+    for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
     const auto dense_loss = dense.model->Train(batch, dense.pointers, step, scale);
     ASSERT_TRUE(loss.ok() && dense_loss.ok()) << loss.status() << dense_loss.status();
     ASSERT_EQ(loss->loss, dense_loss->loss) << "step " << step;
@@ -66,7 +66,7 @@ TEST(GlobalUpdates, ResumeFromTheClock) {
   ModelBench whole(DnnText(), overrides, kRows), first(DnnText(), overrides, kRows),
       second(DnnText(), overrides, kRows);
   for (uint64_t step = 1; step <= 30; ++step) {
-    const Batch batch = whole.batch(2, static_cast<uint32_t>(step), 1);
+    const HostBatch batch = whole.batch(2, static_cast<uint32_t>(step), 1);
     whole.Train(batch, step);
     (step <= 17 ? first : second).Train(batch, step);
     if (step != 17) continue;
@@ -88,9 +88,9 @@ TEST(GlobalUpdates, OfMomentumEqualStepsOverEveryRow) {
     ModelBench sparse(DeepFmText(), {Optimizer(type, hparam, "Global")}, kRows);
     ModelBench dense(DeepFmText(), {Optimizer(type, hparam, "Local")}, kRows);
     for (uint64_t step = 1; step <= 40; ++step) {
-      Batch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
+      HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
       const double loss = sparse.Train(batch, step).loss;
-      for (SparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
+      for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
       ASSERT_NEAR(dense.Train(batch, step).loss, loss, 1e-5) << type << step;
     }
     ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());

@@ -32,12 +32,12 @@ std::string ModelText(const Json& one) {
       .dump();
 }
 
-Batch ReadBatch(const Json& json, size_t slots) {
-  Batch batch;
+HostBatch ReadBatch(const Json& json, size_t slots) {
+  HostBatch batch;
   batch.label = json["label"].get<std::vector<float>>();
   batch.dense = json["dense"].get<std::vector<float>>();
   batch.size = json["keys"].size() / slots;
-  SparseBatch& sparse = batch.sparse.emplace_back();
+  HostSparseBatch& sparse = batch.sparse.emplace_back();
   sparse.slot_num = static_cast<uint32_t>(slots);
   sparse.offsets = {0};
   for (const Json& keys : json["keys"]) {
@@ -96,7 +96,7 @@ TEST_P(ReferenceValues, EqualThoseOfAnotherProgram) {
   ModelBench bench(ModelText(one), {}, one["tables"][0].size() / width);
   ASSERT_NE(bench.model, nullptr);
   WriteWeights(one, &bench);
-  const Batch batch = ReadBatch(one["batch"], bench.config.data.sparse[0].slot_num);
+  const HostBatch batch = ReadBatch(one["batch"], bench.config.data.sparse[0].slot_num);
 
   const std::vector<double> expected = one["predictions"];
   const std::vector<float> predictions = bench.Predict(batch);

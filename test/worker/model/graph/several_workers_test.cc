@@ -30,8 +30,8 @@ struct Team1 {
 // Runs the exchange of `pass`, which has one batch, with itself, and returns the batch. Row numbers
 // do not change, because the pass has all keys in the same order. asked: by input, the keys of the
 // batch.
-Batch Exchanged(ProcessGroup& group, const ModelBench& bench,
-                const std::vector<std::vector<Key>>& asked, bool counts_clicks, Pass pass) {
+HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench,
+                    const std::vector<std::vector<Key>>& asked, bool counts_clicks, Pass pass) {
   pass.batches[0].all = pass.batches[0].size;
   const size_t inputs = asked.size();
   for (const std::vector<Key>& keys : asked) {
@@ -48,7 +48,7 @@ Batch Exchanged(ProcessGroup& group, const ModelBench& bench,
 }
 
 // Returns the batch with the rows that the single worker exchanges with itself.
-Batch Exchanged(ProcessGroup& group, const ModelBench& bench, Batch batch) {
+HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench, HostBatch batch) {
   const std::vector<std::vector<Key>> asked(batch.sparse.size(), bench.keys);
   Pass pass;
   for (size_t i = 0; i < asked.size(); ++i) {
@@ -61,12 +61,12 @@ Batch Exchanged(ProcessGroup& group, const ModelBench& bench, Batch batch) {
 }
 
 // The same for a batch whose keys the device collects.
-Batch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench, const Batch& batch) {
+HostBatch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench, const HostBatch& batch) {
   SampleBlock block;
   block.size = batch.size;
   block.label = batch.label;
   block.dense = batch.dense;
-  for (const SparseBatch& sparse : batch.sparse) {
+  for (const HostSparseBatch& sparse : batch.sparse) {
     SparseColumn& column = block.sparse.emplace_back();
     column.offsets = sparse.offsets;
     for (const Row row : sparse.rows) column.keys.push_back(bench.keys[row]);
@@ -148,7 +148,7 @@ class QueuedSelf : public Communicator {
 };
 
 // Trains all batches with two steps in flight.
-std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<Batch>& batches) {
+std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<HostBatch>& batches) {
   std::vector<StepResult> results;
   const auto finish = [&] {
     const absl::StatusOr<StepResult> result = bench.model->Finish();
@@ -156,7 +156,7 @@ std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<Batch>& ba
     results.push_back(result.ok() ? *result : StepResult());
   };
   for (size_t i = 0; i < batches.size(); ++i) {
-    const Batch* next = i + 1 < batches.size() ? &batches[i + 1] : nullptr;
+    const HostBatch* next = i + 1 < batches.size() ? &batches[i + 1] : nullptr;
     const absl::Status launched = bench.model->Launch(batches[i], bench.pointers, i + 1, 1.0, next);
     EXPECT_TRUE(launched.ok()) << launched;
     if (i > 0) finish();
@@ -184,8 +184,8 @@ void SetPeers(ModelBench& bench, Communicator& peers) {
 // Trains `batches`, which contain the exchanged rows, with both communicators, and expects the
 // results of the model `alone`.
 void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expected,
-                    const std::vector<float>& predictions, const std::vector<Batch>& batches,
-                    const Batch& last, const std::string& text,
+                    const std::vector<float>& predictions, const std::vector<HostBatch>& batches,
+                    const HostBatch& last, const std::string& text,
                     const std::vector<std::string>& flags, bool captured) {
   Team1 one;
   QueuedSelf queued;
@@ -216,23 +216,23 @@ void ExpectSameBits(const std::string& text, const std::vector<std::string>& ove
                     bool device_keys = true) {
   Team1 one;
   ModelBench alone(text, overrides, kRows);
-  std::vector<Batch> plain;
+  std::vector<HostBatch> plain;
   std::vector<StepResult> expected;
   for (uint64_t step = 1; step <= 5; ++step) {
     plain.push_back(alone.batch(16 - step, static_cast<uint32_t>(step)));
     expected.push_back(alone.Train(plain.back(), step));
   }
-  const Batch last = alone.batch(16, 77);
+  const HostBatch last = alone.batch(16, 77);
   const std::vector<float> predictions = alone.Predict(last);
   const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
   for (const bool on_device : {false, true}) {
     if (on_device && !(device_keys && on_gpu)) continue;
-    const auto exchanged = [&](const Batch& batch) {
+    const auto exchanged = [&](const HostBatch& batch) {
       return on_device ? ExchangedOnDevice(*one.group, alone, batch)
                        : Exchanged(*one.group, alone, batch);
     };
-    std::vector<Batch> batches;
-    for (const Batch& batch : plain) batches.push_back(exchanged(batch));
+    std::vector<HostBatch> batches;
+    for (const HostBatch& batch : plain) batches.push_back(exchanged(batch));
     for (const bool captured : {true, false}) {
       std::vector<std::string> flags = overrides;
       flags.push_back(absl::StrCat("solver.cuda_graph=", captured ? "true" : "false"));
@@ -257,9 +257,9 @@ TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatAllocates) {
     QueuedSelf queued;
     ModelBench bench(DlrmText(), {}, kRows);
     ASSERT_NO_FATAL_FAILURE(SetPeers(bench, queued));
-    std::vector<Batch> batches;
+    std::vector<HostBatch> batches;
     for (const size_t size : {size_t{1}, size_t{1}, last}) {
-      const Batch batch = bench.batch(size, 5);
+      const HostBatch batch = bench.batch(size, 5);
       batches.push_back(on_device ? ExchangedOnDevice(*one.group, bench, batch)
                                   : Exchanged(*one.group, bench, batch));
     }

@@ -21,11 +21,11 @@ struct CtrBench : ModelBench {
              absl::StrCat("cistern.day=", day)},
             4) {}
   // One sample, label 1: row 2 twice in slot 1, row 0 once in slot 0.
-  static Batch OneSample() {
-    Batch batch;
+  static HostBatch OneSample() {
+    HostBatch batch;
     batch.size = 1;
     batch.label = {1};
-    SparseBatch& in = batch.sparse.emplace_back();
+    HostSparseBatch& in = batch.sparse.emplace_back();
     in.slot_num = 2;
     in.offsets = {0, 1, 3};
     in.rows = {0, 2, 2};
@@ -52,7 +52,7 @@ TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndUpdatesEmbedW) {
 
 TEST(CtrEmbeddingLayer, CreatesEmbedxAtTheThresholdAndReadsItAfterwards) {
   CtrBench bench;
-  const Batch batch = CtrBench::OneSample();
+  const HostBatch batch = CtrBench::OneSample();
   EXPECT_EQ(bench.Read(0).full, std::vector<uint8_t>(4, 0));
   bench.Train(batch, 1);
   const HostTable table = bench.Read(0);
@@ -93,7 +93,7 @@ TEST(CtrEmbeddingLayer, UpdatedRowsStoreTheCurrentDay) {
 // The layer updates a row to the same bits as the accessor updates a value.
 TEST(CtrEmbeddingLayer, UpdatesARowAsTheAccessorUpdatesAValue) {
   CtrBench bench;
-  const Batch batch = CtrBench::OneSample();
+  const HostBatch batch = CtrBench::OneSample();
   bench.Train(batch, 1);
   const HostTable table = bench.Read(0);
   const absl::Span<const Key> keys = bench.tables[0]->keys();

@@ -14,7 +14,7 @@ std::string WideText(const std::string& combiner) {
 
 TEST(EmbeddingLayer, LeavesRowsOutsideTheBatchUnchanged) {
   ModelBench bench(WideText("0"), {"cistern.embedding_l2=0.1"}, 40);
-  const Batch batch = bench.batch(3, 2);
+  const HostBatch batch = bench.batch(3, 2);
   const std::vector<double> before = bench.Weights(0);
   bench.Train(batch, 1);
   const std::vector<double> after = bench.Weights(0);
@@ -31,7 +31,7 @@ TEST(EmbeddingLayer, AdamFollowsItsFormula) {
   const double lr = 0.01, beta1 = 0.9, beta2 = 0.999f, epsilon = 1e-7;
   ModelBench bench(WideText("1"),
                    {R"(optimizer={"type":"Adam","adam_hparam":{"learning_rate":0.01}})"}, 5);
-  Batch batch = MakeBatch(bench.config.data, 1, 1, 0, 1);
+  HostBatch batch = MakeHostBatch(bench.config.data, 1, 1, 0, 1);
   batch.label = {1};
   batch.sparse[0].rows = {3};
   batch.sparse[0].offsets = {0, 1, 1, 1, 1};

@@ -37,7 +37,7 @@ TEST(ReduceSum, SumsOverAnyDimension) {
                                Simple("ReduceSum", "slots", "all", R"("axis": 2)") + "," +
                                Simple("Reshape", "all", "logit"));
   ModelBench bench(text, {}, 10);
-  const Batch batch = bench.batch(7, 2);
+  const HostBatch batch = bench.batch(7, 2);
   const std::vector<float> predictions = bench.Predict(batch);
   const std::vector<double> table = bench.Weights(0);
   for (size_t i = 0; i < batch.size; ++i) {
