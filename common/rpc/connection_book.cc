@@ -22,6 +22,8 @@ constexpr uint64_t kReplyBytesAFlowByte = 256;
 // gRPC's memory per byte of an incomplete message that arrives in the smallest frames (measured:
 // 3.4).
 constexpr uint64_t kMemoryOfUnfinishedByte = 4;
+// gRPC's memory per byte of a header block that does not end (measured: 19).
+constexpr uint64_t kMemoryOfHeaderByte = 20;
 // gRPC's memory per call in addition to its messages (measured: 17 KB).
 constexpr uint64_t kMemoryOfCall = 16u << 10;
 // A connection may stall with fewer bytes than this: the frames of workers are smaller
@@ -42,15 +44,20 @@ void Reset(int fd) {
   if (connect(fd, &nowhere, sizeof(nowhere)) != 0) shutdown(fd, SHUT_RDWR);
 }
 
-// Bytes that this process has read from `fd` so far.
-uint64_t ReadBytes(int fd) {
+struct Traffic {
+  uint64_t read = 0;  // bytes that this process has read
+  uint64_t sent = 0;  // bytes that it has sent
+};
+
+Traffic TrafficOf(int fd) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
   int unread = 0;
   if (ioctl(fd, SIOCINQ, &unread) != 0) unread = 0;
   const uint64_t received = info.tcpi_bytes_received;
-  return received - std::min<uint64_t>(received, static_cast<uint64_t>(unread));
+  return {.read = received - std::min<uint64_t>(received, static_cast<uint64_t>(unread)),
+          .sent = info.tcpi_bytes_sent};
 }
 
 }  // namespace
@@ -74,8 +81,9 @@ struct ConnectionBook::Connection {
   std::atomic<int> calls{0};
   std::atomic<int64_t> quiet_since_ns{absl::GetCurrentTimeNanos()};
   // Used by the accepting thread only:
-  uint64_t unfinished = 0;  // memory of incomplete messages
+  uint64_t unfinished = 0;  // memory of incomplete messages and headers
   uint64_t last_delivered = 0;
+  uint64_t last_sent = 0, read_at_last_sent = 0;
   absl::Time moved = absl::Now();  // last time a call arrived or little was unfinished
   bool ended = false;
 };
@@ -118,13 +126,21 @@ void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection) {
 
 void ConnectionBook::Measure(Connection* connection, absl::Time now) {
   uint64_t delivered = connection->delivered.load(std::memory_order_relaxed);
-  const uint64_t read = ReadBytes(connection->fd);
+  const auto [read, sent] = TrafficOf(connection->fd);
   // The allowance for a call may exceed what it sent; the surplus must not accumulate.
   if (delivered > read) {
     connection->delivered.compare_exchange_strong(delivered, read, std::memory_order_relaxed);
   }
   const uint64_t undelivered = read - std::min(read, delivered);
-  connection->unfinished = undelivered * kMemoryOfUnfinishedByte;
+  if (sent != connection->last_sent) {
+    connection->last_sent = sent;
+    connection->read_at_last_sent = read;
+  }
+  // HTTP/2 makes the receiver of messages send window updates (kWindowBytes, server_host.cc). Bytes
+  // that are not answered by any can be headers, which take much more memory.
+  const uint64_t unanswered = read - std::min(read, connection->read_at_last_sent);
+  connection->unfinished = std::max(undelivered * kMemoryOfUnfinishedByte,
+                                    std::min(undelivered, unanswered) * kMemoryOfHeaderByte);
   if (undelivered < kMayStall || delivered != connection->last_delivered) connection->moved = now;
   connection->last_delivered = delivered;
 }

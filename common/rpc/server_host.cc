@@ -15,6 +15,10 @@
 namespace cistern {
 namespace {
 
+// HTTP/2 flow control: how much of a request a client sends before this server has answered. A fixed
+// window lets ConnectionBook tell messages from endless headers.
+constexpr int kWindowBytes = 1 << 20;
+
 // The time that gRPC gets to cancel the remaining calls.
 constexpr absl::Duration kAfterGrace = absl::Seconds(1);
 
@@ -38,6 +42,8 @@ void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
   // A compressed message of 1 MB can expand to 1 GB.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);

@@ -396,6 +396,5 @@ int main(int argc, char** argv) {
   }
   const absl::Status status = cistern::Run(flags);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "model_benchmark: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return std::fprintf(stderr, "model_benchmark: %s\n", std::string(status.message()).c_str()), 1;
 }
