@@ -75,14 +75,27 @@ std::vector<std::string> KnownWords(const CLI::App* app, bool flags) {
   return words;
 }
 
-// The first word that no flag or argument took; unknown flags come before plain words. "": none.
-std::string UnknownWord(const CLI::App* app) {
+// The first word that no flag or argument took. Where a command must follow, that is the first
+// plain word, because the flags after an unknown command belong to it; elsewhere unknown flags come
+// first.
+// "": none.
+std::string UnknownWord(const CLI::App* app, bool wants_command) {
   const std::vector<std::string> words = app->remaining(true);
+  const auto plain = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return !absl::StartsWith(word, "-");
+  });
+  if (wants_command && plain != words.end()) return *plain;
   const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) {
     return absl::StartsWith(word, "-");
   });
   if (flag != words.end()) return *flag;
   return words.empty() ? "" : words.front();
+}
+
+// CLI11 says "--out: At Most 1 required but received 2" of a flag that was given twice.
+std::string InOurWords(const std::string& message) {
+  const size_t at = message.find(": At Most 1 required but received ");
+  return at == std::string::npos ? message : message.substr(0, at) + " was given more than once";
 }
 
 // Refuses "--out=" without a value, as an unset shell variable produces it: CLI11 would take the
@@ -217,15 +230,15 @@ void CommandLine::AddCommonFlags(Command& command) {
 
 absl::Status CommandLine::ParseFailure(const std::string& message) const {
   const CLI::App* app = Deepest(app_.get());
-  const std::string word = UnknownWord(app_.get());
-  const std::string help = absl::StrCat("see ", FullName(app), " --help");
   const std::vector<std::string> commands = KnownWords(app, false);
+  const std::string word = UnknownWord(app_.get(), !commands.empty());
+  const std::string help = absl::StrCat("see ", FullName(app), " --help");
   if (word.empty() && !commands.empty()) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        FullName(app), ": name a command: ", absl::StrJoin(commands, ", "))),
                    help);
   }
-  if (word.empty()) return WithFix(absl::InvalidArgumentError(message), help);
+  if (word.empty()) return WithFix(absl::InvalidArgumentError(InOurWords(message)), help);
   const bool is_flag = absl::StartsWith(word, "-");
   const bool is_command = !is_flag && !commands.empty();
   const std::string name = word.substr(0, word.find('='));

@@ -15,8 +15,8 @@
 namespace cistern {
 namespace {
 
-// HTTP/2 flow control: how much of a request a client sends before this server has answered. A fixed
-// window lets ConnectionBook tell messages from endless headers.
+// HTTP/2 flow control: how much of a request a client sends before this server has answered. A
+// fixed window lets ConnectionBook tell messages from endless headers.
 constexpr int kWindowBytes = 1 << 20;
 
 // The time that gRPC gets to cancel the remaining calls.

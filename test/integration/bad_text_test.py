@@ -61,7 +61,7 @@ TEXTS = {
     "a long count": (GOOD, ("--max-rows", "9" * 20), 2, "is not a whole number of 0 or more"),
     "vocabulary of old": (GOOD, (*AGE, "--vocab-in", "in.csv"), 4, "in.csv is not a vocabulary"),
     "vocabulary gone": (GOOD, (*AGE, "--vocab-in", "gone"), 2, "cannot open gone"),
-    "no place for it": (GOOD, (*AGE, "--vocab-out", "no/v"), 2, "there is no folder no: create it first"),
+    "no place for it": (GOOD, (*AGE, "--vocab-out", "/proc/no/v"), 2, "cannot create the folder /proc/no"),
     "input for it": (GOOD, (*AGE, "--vocab-out", "in.csv"), 2, "in.csv is an input file and would be"),
 }
 

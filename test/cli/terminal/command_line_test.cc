@@ -114,6 +114,18 @@ TEST(CommandLine, NamesTheNearestCommand) {
             "fix: did you mean 'show'? see prog table --help\n");
 }
 
+TEST(CommandLine, BlamesTheUnknownCommandNotItsFlags) {
+  Example example;
+  EXPECT_EQ(example.Run({"trian", "--batch-size", "7", "m.json"}), 2);
+  EXPECT_THAT(example.stderr_text, HasSubstr("unknown command 'trian'"));
+}
+
+TEST(CommandLine, SaysThatAFlagWasGivenTwice) {
+  Example example;
+  EXPECT_EQ(example.Run({"train", "m.json", "--out", "a", "--out", "b"}), 2);
+  EXPECT_THAT(example.stderr_text, HasSubstr("--out was given more than once"));
+}
+
 TEST(CommandLine, RefusesAnExtraArgument) {
   Example example;
   EXPECT_EQ(example.Run({"train", "m.json", "another"}), 2);

@@ -81,6 +81,17 @@ absl::Status CheckNumbers(const ConvertOptions& options) {
   return absl::OkStatus();
 }
 
+// The vocabulary often goes beside a data set whose folder this conversion is the first to make.
+absl::Status MakeParent(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (folder.empty() || std::filesystem::create_directories(folder, error) || !error) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--vocab-out: cannot create the folder ",
+                                                 folder.string(), ": ", error.message()));
+}
+
 // Checks that the conversion does not overwrite its own input.
 absl::Status CheckFiles(const ConvertOptions& options) {
   std::vector<std::string> read;
@@ -91,6 +102,7 @@ absl::Status CheckFiles(const ConvertOptions& options) {
   CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, read));
   if (options.vocab_out.empty()) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, {options.vocab_out}));
+  CISTERN_RETURN_IF_ERROR(MakeParent(options.vocab_out));
   return AddContext(OutputFile::Check(options.vocab_out, read), "--vocab-out");
 }
 

@@ -171,6 +171,14 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   return CheckModelFiles(config);
 }
 
+// Whether a file that should hold JSON holds lines of separated values instead.
+bool IsTableText(absl::string_view text) {
+  if (text.front() == '{' || text.front() == '[') return false;
+  const absl::string_view line = text.substr(0, text.find('\n'));
+  return line.size() < text.size() && line.find_first_of(",;\t") != absl::string_view::npos &&
+         line.find_first_of("{}\"") == absl::string_view::npos;
+}
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
@@ -187,6 +195,14 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
   if (!text.ok()) {
     return absl::NotFoundError(
         absl::StrCat(text.status().message(), "; give the path of a model file"));
+  }
+  const size_t first = text->find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && IsTableText(absl::string_view(*text).substr(first))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": is a data file, not a model file (a JSON object); convert it with cistern data convert "
+        "--input ",
+        path, " --out FOLDER, and name FOLDER/file_list.txt as the source of the Data layer"));
   }
   return ParseModelConfig(*text, path, overrides);
 }

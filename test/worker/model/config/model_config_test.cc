@@ -33,5 +33,14 @@ TEST(ModelConfig, ReadsTheValuesOfTheFile) {
   EXPECT_EQ(config.cistern.pass_memory_mb, 1024u);
 }
 
+TEST(ModelConfig, TellsADataFileFromAModelFile) {
+  const std::string path = testing::TempDir() + "cistern_train.csv";
+  std::ofstream(path) << "label,age,city\n1,34,Rome\n";
+  const absl::Status status = LoadModelConfig(path, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr("is a data file, not a model file"));
+}
+
 }  // namespace
 }  // namespace cistern
