@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <type_traits>
 
 #include "absl/strings/charconv.h"
-#include "common/base/float_reading.h"
-#include "common/base/float_text.h"
 
 namespace cistern {
 namespace {
@@ -36,20 +33,14 @@ class FieldWriter {
     Put(std::to_chars(next_, next_ + kNumberBytes, number));
   }
   void AddCells(const float* value, uint32_t begin, uint32_t end) {
-    if (!six_) {
-      next_ = WriteFloats(value + begin, end - begin, next_);
-      return;
-    }
     for (uint32_t i = begin; i < end; ++i) Add(value[i]);
   }
 
   // Without the space.
   void AddBare(uint64_t number) { Put(std::to_chars(next_, next_ + kNumberBytes, number)); }
   void AddBare(float number) {
-    if (six_) {
-      return Put(std::to_chars(next_, next_ + kNumberBytes, number, std::chars_format::general, 6));
-    }
-    next_ = WriteFloat(number, next_);
+    Put(six_ ? std::to_chars(next_, next_ + kNumberBytes, number, std::chars_format::general, 6)
+             : std::to_chars(next_, next_ + kNumberBytes, number));
   }
 
   // Ends the line.
@@ -60,7 +51,6 @@ class FieldWriter {
 
  private:
   static constexpr size_t kNumberBytes = 24;  // the longest: -1.7976931348623157e+308
-  static_assert(kNumberBytes >= kFloatTextBytes);
   static constexpr size_t kFieldBytes = 1 + kNumberBytes;
 
   void Put(std::to_chars_result written) { next_ = written.ptr; }
@@ -98,16 +88,6 @@ class FieldReader {
   // Number: float or double. A number that underflows reads as the nearest zero or subnormal.
   template <typename Number>
   Number ReadReal() {
-    if constexpr (std::is_same_v<Number, float>) {
-      float number = 0;
-      const char* const after = ReadFloat(next_, end_, &number);
-      if (after != nullptr && (after == end_ || IsBlank(*after))) {
-        next_ = after;
-        SkipBlanks();
-        ++index_;
-        return number;
-      }
-    }
     const absl::string_view field = NextField();
     Number number = 0;
     // std::from_chars is twice as fast as absl's, but only absl's handles underflow.
@@ -122,11 +102,7 @@ class FieldReader {
   }
 
   void ReadCells(float* begin, float* end) {
-    // Nearly always this reads all cells.
-    const size_t num = ReadFloats(&next_, end_, begin, static_cast<size_t>(end - begin));
-    SkipBlanks();
-    index_ += num;
-    for (float* cell = begin + num; cell != end; ++cell) *cell = ReadReal<float>();
+    for (float* cell = begin; cell != end; ++cell) *cell = ReadReal<float>();
   }
 
   // OK if every field was parsed and none is left. name(i): the name of field i of the line.

@@ -1,5 +1,7 @@
 #include "worker/model/config/model_config.h"
 
+#include <fstream>
+
 #include "test/worker/model/config/config_parsing.h"
 
 namespace cistern {
