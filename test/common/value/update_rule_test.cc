@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <random>
 #include <vector>
+
+#include "proto/schema.pb.h"
 
 namespace cistern {
 namespace {
@@ -294,6 +298,39 @@ TEST(StepSize, IsTheLearningRateExceptForAdam) {
   rule.kind = RuleKind::kAdam;
   EXPECT_NEAR(StepSize(rule, 0.1, 1), 0.1 * std::sqrt(0.001) / 0.1, 1e-6);
   EXPECT_NEAR(StepSize(rule, 0.1, 1000000), 0.1, 1e-8);  // the corrections have vanished
+}
+
+TEST(UpdateRules, ListsEveryKindOfTheSchemaOnce) {
+  std::vector<int> kinds;
+  for (const RuleInfo& rule : UpdateRules()) kinds.push_back(static_cast<int>(rule.kind));
+  std::sort(kinds.begin(), kinds.end());
+  std::vector<int> expected;
+  for (int kind = 0; v1::UpdateRule::Kind_IsValid(kind); ++kind) expected.push_back(kind);
+  EXPECT_EQ(kinds, expected);
+}
+
+TEST(UpdateRules, NamesAsManyStatesAsARowHolds) {
+  for (const RuleInfo& rule : UpdateRules()) {
+    const uint32_t states = RuleStateFloats(rule.kind, 1);
+    EXPECT_EQ(rule.files.size(), states) << rule.type;
+    if (!rule.one_state_a_row) EXPECT_EQ(rule.columns.size(), states) << rule.type;
+    EXPECT_EQ(&InfoOf(rule.kind), &rule);
+    EXPECT_EQ(FindUpdateRule(rule.type), &rule);
+  }
+}
+
+TEST(UpdateRules, FindsNoRuleForAnUnknownType) {
+  EXPECT_EQ(FindUpdateRule("Adagrad2"), nullptr);
+  EXPECT_EQ(FindUpdateRule(""), nullptr);
+}
+
+TEST(UpdateRules, EveryConstantIsAFieldOfTheSchema) {
+  for (const RuleInfo& rule : UpdateRules()) {
+    for (const RuleConstant& constant : rule.constants) {
+      EXPECT_NE(v1::UpdateRule::descriptor()->FindFieldByName(constant.name), nullptr)
+          << rule.type << " " << constant.name;
+    }
+  }
 }
 
 }  // namespace
