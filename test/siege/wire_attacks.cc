@@ -25,7 +25,7 @@ class WireAttacker {
     open_.emplace_back(port_);
     open_.back().Send(bytes, absl::Seconds(1));
     names_.push_back(name);
-    if (open_.size() == kOpenAtOnce) UpdateScaler();
+    if (open_.size() == kOpenAtOnce) Judge();
   }
   // The same, then closes the sending side.
   void SendAndClose(const std::string& name, absl::string_view bytes) {
@@ -34,7 +34,7 @@ class WireAttacker {
   }
   // Checks once, for all open attacks, whether another client is answered. If not, all of them
   // count as having got through.
-  void UpdateScaler() {
+  void Judge() {
     if (names_.empty()) return;
     for (Wire& wire : open_) wire.Receive(absl::Milliseconds(1));
     const bool lives = AnswersHello(siege_.address(rank_), kPatience);
@@ -45,7 +45,7 @@ class WireAttacker {
     names_.clear();
     open_.clear();
   }
-  ~WireAttacker() { UpdateScaler(); }
+  ~WireAttacker() { Judge(); }
 
  private:
   const Siege& siege_;
