@@ -20,9 +20,15 @@ absl::StatusOr<std::vector<uint64_t>> DigestsOn(ParameterClient& client, size_t 
   }));
   std::vector<uint64_t> digests(tables);
   for (const v1::StatsReply& reply : replies) {
+    const size_t reported =
+        static_cast<size_t>(reply.tables_size()) + static_cast<size_t>(reply.dense_tables_size());
+    if (reported != tables) {
+      return absl::InternalError(
+          absl::StrCat("a server reports ", reported, " tables, but the ", "fleet has ", tables));
+    }
     size_t at = 0;
-    for (const v1::TableStats& table : reply.tables()) digests.at(at++) += table.digest();
-    for (const v1::TableStats& table : reply.dense_tables()) digests.at(at++) += table.digest();
+    for (const v1::TableStats& table : reply.tables()) digests[at++] += table.digest();
+    for (const v1::TableStats& table : reply.dense_tables()) digests[at++] += table.digest();
   }
   return digests;
 }

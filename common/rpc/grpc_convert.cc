@@ -1,10 +1,13 @@
 #include "common/rpc/grpc_convert.h"
 
+#include <google/protobuf/stubs/common.h>
 #include <grpc/support/log.h>
 
 #include <cstdlib>
 #include <memory>
 #include <vector>
+
+#include "common/base/log.h"
 
 namespace cistern {
 
@@ -44,6 +47,13 @@ absl::StatusOr<Frame> FromByteBuffer(const grpc::ByteBuffer& buffer) {
 }
 
 void QuietGrpcLog() {
+#if GOOGLE_PROTOBUF_VERSION < 4022000  // later versions log through Abseil
+  // Protocol Buffers prints a line for every text that is not UTF-8, which any stranger can send.
+  google::protobuf::SetLogHandler(
+      [](google::protobuf::LogLevel level, const char*, int, const std::string& message) {
+        if (level == google::protobuf::LOGLEVEL_FATAL) LogError(message);
+      });
+#endif
   if (std::getenv("GRPC_VERBOSITY") != nullptr) return;
   gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
 }
