@@ -276,7 +276,7 @@ elif [ -x "$bin/cistern" ]; then
   chmod +x "$work/whole/cistern"
   run training_on_gpu 50 log env CISTERN_BIN="$work/whole" CISTERN_DEVICE_PROGRAM=cistern \
     "$python" "$root/test/integration/device_test.py" Device.test_a_dnn \
-    Device.test_rows_are_carried_from_pass_to_pass Device.test_ctr_rows_and_steps_that_are_made_up \
+    Device.test_rows_are_carried_from_pass_to_pass Device.test_ctr_rows_and_deferred_updates \
     Device.test_a_step_that_is_not_finite_ends_the_run_or_is_skipped
   if [ "$code" -ne 0 ]; then
     failed=1

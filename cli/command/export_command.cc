@@ -55,7 +55,7 @@ void AddExportCommands(Command& root) {
   AddModelFlags(command, &flags->model);
   command.Flag("--model", &flags->model_dir,
                {"DIR",
-                "The trained model: the --out folder of a training run, or a model folder in it. "
+                "The trained model: the --out folder of a training run, or the model folder in it. "
                 "With --servers it is loaded only if the servers hold no model.",
                 "--model runs/deepfm"});
   command.Flag("--out", &flags->out,

@@ -129,7 +129,7 @@ absl::StatusOr<Report> ShowRow(ParameterClient& client, const std::string& name,
   CISTERN_ASSIGN_OR_RETURN(const Key key, ParseKey(key_text));
   if (key == kReservedKey64) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "key ", key, " is reserved (it marks empty places in hash tables): no table holds it"));
+        "key ", key, " is reserved (it marks an empty place in hash tables): no table holds it"));
   }
   const v1::Schema& schema = client.schema();
   int table = 0;

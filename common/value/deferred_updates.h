@@ -1,10 +1,10 @@
 // Deferred updates: some rules move a row even in steps that do not touch it (HugeCTR's update_type
-// Global and LazyGlobal). Instead of updating every row in every step, the missed updates are
-// applied when the row is next read.
+// Global and LazyGlobal). Instead of updating every row in every step, these updates are deferred
+// and applied when the row is next read.
 //
 // A row of such a table stores the number of its last step after the state of its rule. Between two
-// touches its gradients are zero, so the missed updates depend only on the row's own state and on
-// the step sizes, and may be computed at any later time:
+// touches its gradients are zero, so the deferred updates depend only on the row's own state and on
+// the step sizes, and can be computed at any later time (ApplyDeferred of each file in rule/):
 //
 //   Momentum, Nesterov  the velocity decays geometrically: the sum of k updates in closed form
 //   Adam, Global        the steps themselves, in order, each with its own step size: bit-identical
@@ -17,7 +17,7 @@
 //                       sum of beta1^j: HugeCTR's formula (v2.3
 //                       src/embeddings/update_params_functor.cu). HugeCTR also defers the gradient
 //                       of a touch to the next touch; here it is applied at once, so that only
-//                       missed steps are ever pending
+//                       steps without a gradient are ever pending
 //
 // Rules without momentum (SGD, AdaGrad, FTRL) have no deferred updates.
 #pragma once

@@ -34,7 +34,7 @@ class StepSizes {
   explicit StepSizes(const RuleParams& rule);
 
   // Restores steps 1 .. step of a run with these rates. Steps before the first segment, whose rate
-  // is unknown, have size 0: their updates are not applied to rows that missed them.
+  // is unknown, have size 0: deferred updates of these steps do not move weights.
   void Restore(const v1::RateHistory& history, uint64_t step);
 
   // Advances to `step`; the given rate applies to all steps after step().

@@ -1,5 +1,6 @@
-// How a row's weights follow its gradient: each rule once (rule/), for the server's CPU, the
-// worker's CPU and the GPU. This file is the list of rules, and what depends on which one it is.
+// The update rules: how weights follow their gradients. Each rule is one file in rule/, shared by
+// the server's CPU, the worker's CPU and the GPU. This file lists the rules and selects the one of
+// a RuleKind.
 #pragma once
 
 #include <cmath>
@@ -32,12 +33,12 @@ namespace cistern {
 
 // All rules, as listed.
 absl::Span<const RuleInfo> UpdateRules();
-// A program error for a kind that is not listed.
+// Stops the process if no rule has this kind.
 const RuleInfo& InfoOf(RuleKind kind);
 // The rule with this "type" in a model file; null if there is none.
 const RuleInfo* FindUpdateRule(absl::string_view type);
 
-// Floats of state that `n` weights under one rule carry, directly after the weights in a value.
+// The floats of state that a rule keeps for `n` weights, directly after the weights in a value.
 CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
   switch (kind) {
 #define CISTERN_RULE(Rule) \
@@ -72,8 +73,8 @@ CISTERN_HOST_DEVICE inline float ClipWeight(float w, float bound) {
 
 // Applies one step to `n` weights.
 //
-// grad, weight: [n]. state: [RuleStateFloats(kind, n)], laid out as the rule's Apply says.
-// step_size: StepSize(). Gradients must be finite (checked where they enter).
+// grad, weight: [n]. state: [RuleStateFloats(kind, n)], in the layout that the rule's Apply
+// documents. step_size: StepSize(). Gradients must be finite (checked where they enter).
 CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_size, uint32_t n,
                                           const float* grad, float* weight, float* state) {
   if (n == 0) return;

@@ -50,8 +50,8 @@ absl::Status CheckConstants(const RuleParams& rule) {
   if (rule.update_type != UpdateType::kLocal &&
       (!info.defers_updates || rule.weight_bound > 0.0f)) {
     return absl::InvalidArgumentError(
-        "only Adam, MomentumSGD and Nesterov without a weight_bound support deferred updates; the "
-        "update rule must be LOCAL");
+        "only Adam, MomentumSGD and Nesterov without a weight_bound support deferred updates; "
+        "update_type must be Local");
   }
   return absl::OkStatus();
 }
@@ -165,7 +165,7 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
   layout.seed_ = spec.seed();
   if (ctr && layout.rule_.update_type != UpdateType::kLocal) {
     return absl::InvalidArgumentError(
-        absl::StrCat(table, ": accessor CTR has no deferred updates; the rule must be LOCAL"));
+        absl::StrCat(table, ": accessor CTR has no deferred updates; update_type must be Local"));
   }
   layout.state_floats_ = RowStateFloats(layout.rule_, spec.dim());
   if (ctr) {

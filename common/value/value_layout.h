@@ -112,11 +112,13 @@ inline void StoreU64(float* cell, uint64_t x) {
   std::memcpy(cell, &x, sizeof(x));
 }
 
-// Converts a rule to plain data. kInvalidArgument for an unknown kind and for a constant that could
-// produce NaN: ADAM needs betas in [0, 1) and epsilon > 0, ADAGRAD needs epsilon > 0, the other
-// AdaGrads need initial_g2sum > 0; every constant must be finite.
+// Converts a rule of a schema to plain data. kInvalidArgument for an unknown kind or update type;
+// for a constant that is not finite or is outside the range that the rule states (RuleConstant),
+// because it could produce NaN; and for deferred updates of a rule that has none, or with a
+// weight_bound.
 absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule);
-// The way back. Constants that the rule does not read stay unset, and so out of the schema's hash.
+// The inverse. Constants that the rule does not read stay unset, so they are not part of the
+// schema's hash.
 v1::UpdateRule ToUpdateRule(const RuleParams& rule);
 
 }  // namespace cistern

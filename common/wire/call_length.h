@@ -1,5 +1,5 @@
-// Classes of control calls by how long they may take. The class determines a call's deadline and
-// the threads that run it.
+// Classes of control calls: by how long they may take, which determines a call's deadline and the
+// threads that run it; and by whether they change tables.
 #pragma once
 
 #include "proto/control_plane.pb.h"

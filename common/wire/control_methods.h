@@ -2,9 +2,10 @@
 // generated from it; proto/control_plane.proto describes each method.
 #pragma once
 
-// METHOD(name, request message, reply message, CallLength, CallEffect). Each length has its
-// own threads on a server (control_threads.h), so calls of one length never wait for calls of
-// another. Stats with digests is long (call_length.h).
+// METHOD(name, request message, reply message, CallLength, CallEffect); call_length.h defines both.
+// Each length has its own threads on a server (common/rpc/control_threads.h), so calls of one
+// length never wait for calls of another. Stats with digests is long. The effect determines what a
+// server does after a call that threw an exception (server/service/guarded_plane.h).
 //
 // clang-format off
 #define CISTERN_CONTROL_METHODS(METHOD)                                                \

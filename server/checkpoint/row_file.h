@@ -7,7 +7,7 @@
 //            u64 commit, u64 epoch
 //   blocks   one after another, each at most kMaxBlockBytes
 //            sparse section: u32 rows, u32 zero, keys u64[rows], full u8[rows] padded to 8 bytes,
-//                            then the cells of each row, value_floats(full) of them;
+//                            then the cells of each row, ValueLayout::floats(full) of them;
 //                            keys ascend through the section
 //            dense section:  u32 rows, u32 zero, cells [rows, columns]
 //   footer   header again, u64 section_num, sections, u64 block_num,

@@ -202,7 +202,7 @@ absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest) {
       if (file.commit() != manifest.commit()) {
         return absl::AbortedError(
             absl::StrCat("commit ", manifest.commit(), " cannot be decided: its file ", file.name(),
-                         " is gone; claim a new term and resume from the newest commit"));
+                         " is gone; claim a new term and resume from the last commit"));
       }
       return absl::FailedPreconditionError(absl::StrCat(
           "commit ", manifest.commit(), " cannot be decided: server 0 cannot see the file ",

@@ -13,7 +13,7 @@ namespace {
 
 absl::Status NotFollowing(uint64_t commit, const std::string& why) {
   return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
-                                         "; claim a new term and resume from the newest commit"));
+                                         "; claim a new term and resume from the last commit"));
 }
 
 // Whether two manifests are equal except for their time of creation, which is informational.

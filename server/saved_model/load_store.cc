@@ -37,10 +37,10 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
     return filler.Add(key, value.data(), full);
   }));
   if (const auto repeat = filler.Finish()) {
-    return absl::DataLossError(
-        absl::StrCat(folder, "/", file.record.name, ": ",
-                     KindOf(file) == v1::SaveFormat::BINARY ? "record " : "line ", repeat->number,
-                     ": key ", repeat->key, " occurs for the second time"));
+    return absl::DataLossError(absl::StrCat(
+        folder, "/", file.record.name, ": ",
+        KindOf(file) == v1::SaveFormat::BINARY ? "record " : "line ", repeat->number, ": key ",
+        repeat->key, " occurs for the second time; restore the file from a copy"));
   }
   return filler.rows();
 }

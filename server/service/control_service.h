@@ -37,19 +37,20 @@ class ControlService : public ControlPlane {
   // Runs one call about a pass for its writer, and reports which pass is committed.
   absl::Status InPass(const v1::Identity& identity, v1::PassReply* reply,
                       const std::function<absl::Status()>& verb);
-  // Runs `replace` for a caller whose identity passes `check`; meanwhile every other call is told
-  // to retry. The caller holds job_mutex.
+  // Runs `replace` for a caller whose identity passes `check`; meanwhile every other call
+  // returns kUnavailable, and clients retry it. The caller holds job_mutex.
   absl::Status Replacing(const std::function<absl::Status()>& check,
                          const std::function<absl::Status()>& replace)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
   absl::Status CheckClock(const v1::StepClock& clock) const;
-  // Brings memory to the newest commit on disk; meanwhile every other call is told to retry.
+  // Brings memory to the newest commit on disk; meanwhile every other call returns
+  // kUnavailable.
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
   // Recovers if a commit was decided that has not reached this server.
   absl::Status CatchUp();
-  // Runs `change`, which modifies committed rows in place, for a caller whose identity is right and
-  // who has made `changes` changes so far. On a durable server the change counts once the caller
-  // has committed the next pass.
+  // Runs `change`, which modifies committed rows in place, if `identity` is this server's. changes:
+  // the number of changes that the caller has made before. On a durable server the change counts
+  // once the caller has committed the next pass.
   absl::Status ChangeInPlace(const v1::Identity& identity, uint64_t changes,
                              const std::function<absl::Status()>& change);
   // data_dir/name. kFailedPrecondition without a data_dir; kInvalidArgument for an unsafe name.

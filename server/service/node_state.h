@@ -28,7 +28,7 @@ namespace cistern {
 //
 // job_mutex admits one long job at a time that reads or replaces committed state as a whole:
 // commit, save, digests, load, clear. Load and clear set `replacing` instead of holding
-// tables_mutex: other calls are told to retry and do not block gRPC's threads.
+// tables_mutex: other calls return kUnavailable and do not block gRPC's threads.
 struct NodeState {
   NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
             uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration())

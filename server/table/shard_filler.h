@@ -13,7 +13,7 @@ namespace cistern {
 // Threads: one thread at a time; one filler per shard.
 class ShardFiller {
  public:
-  // table outlives this. expected: the number of rows to come, as far as it is known.
+  // table outlives this. expected: about how many rows will be added; 0: not known.
   ShardFiller(SparseTable& table, uint32_t local, uint64_t expected = 0);
 
   // value: full_floats cells. kDataLoss if the key belongs to another shard or is reserved.

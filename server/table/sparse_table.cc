@@ -56,7 +56,7 @@ absl::Status SparseTable::ForeignKey(Key key) const {
   return absl::OutOfRangeError(absl::StrCat(
       "table '", spec_.name(), "': key ", key, " belongs to shard ", shard, ", which server ",
       map_.server(shard), " of ", map_.server_num(), " owns; this is server ", rank_,
-      ". Client and server disagree on the shard map"));
+      "; client and server disagree on the shard map"));
 }
 
 absl::Status SparseTable::ReservedKey(Key key) const {

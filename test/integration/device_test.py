@@ -67,7 +67,7 @@ class Device(ProgramTest):
         self.write_model(change)
         self.expect_same_training(*SMALL_PASSES)
 
-    def test_ctr_rows_and_steps_that_are_made_up(self):
+    def test_ctr_rows_and_deferred_updates(self):
         def change(content):
             content["cistern"] = {"embeddings": {"deep": {
                 "accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": "AdaGradShared"}}}}

@@ -68,7 +68,7 @@ class HugeCtrConfigs(ProgramTest):
         output, prefix = self.folder / f"{name}.tsv", self.folder / f"{name}.files"
         shown = self.run_ok("cistern", "eval", self.config, "--model", model, "--json", *small).json()
         self.assertEqual(shown["samples"], self.SAMPLES // 3)
-        self.assertAlmostEqual(shown["auc"], auc, delta=0.1)  # `auc` is of the first three batches
+        self.assertAlmostEqual(shown["auc"], auc, delta=0.1)  # `auc`: on the first three batches
         self.run_ok("cistern", "predict", self.config, "--model", model, "--data", data, "--output",
                     output, *small)
         lines = output.read_text(encoding="utf-8").splitlines()

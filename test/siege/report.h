@@ -26,7 +26,7 @@ class SiegeReport {
   void Say(const std::string& line);
 
   uint64_t tried() const;
-  // The number of attacks that got through and of failed expectations.
+  // The number of attacks that got through, plus the number of failed checks.
   uint64_t failures() const;
   // Prints the attacks tried and repelled, by group, and the name of every attack that got through.
   void PrintTable() const;
@@ -39,7 +39,7 @@ class SiegeReport {
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Group> groups_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> broken_ ABSL_GUARDED_BY(mutex_);  // failed expectations
+  std::vector<std::string> broken_ ABSL_GUARDED_BY(mutex_);  // failed checks
 };
 
 }  // namespace cistern

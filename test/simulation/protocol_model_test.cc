@@ -20,7 +20,7 @@ constexpr uint64_t kStateLimit = 40'000'000;  // about 3 GiB
 SearchResult Search(const std::string& name, const Rules& rules) {
   SearchResult result = SearchProtocol(rules, kStateLimit);
   std::cout << name << ": " << kServers << " servers, " << rules.passes << " passes, "
-            << rules.coordinators << " coordinators (epochs), " << rules.crashes << " crashes, "
+            << rules.coordinators << " coordinators (terms), " << rules.crashes << " crashes, "
             << (rules.late_message ? 1 : 0) << " late message: " << result.states << " states, "
             << result.depth << " steps deep: "
             << (result.broken.empty() ? "every invariant holds" : "broken " + result.broken)
@@ -66,7 +66,7 @@ TEST(ProtocolModel, AnAbortMustNotRemovePreparedFiles) {
 TEST(ProtocolModel, WithoutTheFenceAnotherAttemptIsCommitted) {
   Rules rules = WithTwoCoordinators();
   rules.epoch_fence = false;
-  EXPECT_EQ(Search("no epoch fence", rules).broken, "3: a push of another attempt is in pass 1");
+  EXPECT_EQ(Search("no term fence", rules).broken, "3: a push of another attempt is in pass 1");
 }
 
 // The search found this flaw in real servers.

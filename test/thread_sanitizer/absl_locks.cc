@@ -25,7 +25,7 @@ class IgnoreReads {
   ~IgnoreReads() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
 };
 
-// Calls `wait`, which lets go of `lock` and has it again when it returns.
+// Calls `wait`, which releases `lock` and holds it again when it returns.
 template <typename Wait>
 auto Waiting(void* lock, Wait wait) {
   __tsan_release(lock);

@@ -182,7 +182,7 @@ class ShardKeys {
     const size_t number = keys_.size() + 1;
     if (key % shard_num_ != shard_) {
       return absl::DataLossError(absl::StrCat(row_, number, ": key ", key, " belongs to shard ",
-                                              key % shard_num_, ", but the file to ", shard_));
+                                              key % shard_num_, ", not to shard ", shard_));
     }
     if (keys_.insert(key).second) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(

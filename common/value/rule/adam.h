@@ -1,5 +1,5 @@
-// Adam with epsilon outside the root and not bias-corrected; the bias correction is part of the
-// step size. Source: HugeCTR 2.3.
+// Adam. Epsilon is added outside the root and is not bias-corrected; the bias correction is part of
+// the step size (StepSize). Source: HugeCTR 2.3.
 #pragma once
 
 #include "common/value/rule/power.h"

@@ -1,4 +1,4 @@
-// FTRL-Proximal: the weight follows from z and n alone, after the first step too.
+// FTRL-Proximal: after each step the weight is a function of z and n alone.
 // Source: McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013, algorithm 1.
 #pragma once
 

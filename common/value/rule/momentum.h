@@ -1,5 +1,5 @@
-// Momentum and Nesterov's momentum. The velocity holds the step sizes of its steps (HugeCTR 2.3),
-// so a change of the learning rate does not act on what it holds already.
+// Momentum and Nesterov's momentum. The velocity sums gradients that are already multiplied by
+// their step sizes (HugeCTR 2.3), so a new learning rate affects later gradients only.
 #pragma once
 
 #include "common/value/rule/power.h"
@@ -7,7 +7,7 @@
 
 namespace cistern {
 
-// What both have: a velocity for each weight.
+// What the two rules share: a velocity for each weight.
 struct VelocityRule {
   static constexpr RuleConstant kConstants[] = {
       {&RuleParams::beta1, "beta1", "momentum_factor", "0", ConstantRange::kDecay,
@@ -16,8 +16,8 @@ struct VelocityRule {
 
   CISTERN_HOST_DEVICE static uint32_t StateFloats(uint32_t n) { return n; }
 
-  // The sum of all moves in closed form. first: what the first one is of the velocity; each is
-  // beta1 times the one before it.
+  // Applies the moves of `steps` steps without a gradient, as one sum in closed form. first: the
+  // first move as a fraction of the velocity. Each later move is beta1 times the previous one.
   CISTERN_HOST_DEVICE static void Coast(const RuleParams& rule, float first, uint64_t steps,
                                         uint32_t n, float* weight, float* state) {
     const float faded = PowerOf(rule.beta1, steps);

@@ -1,4 +1,4 @@
-// What every update rule is given, and what it says about itself.
+// The parameters of an update rule, and the description that each rule gives of itself.
 #pragma once
 
 #include <cmath>
@@ -21,8 +21,8 @@ enum class RuleKind : int32_t {
   kFtrl = 7,
 };
 
-// HugeCTR's update_type: what a step does to rows that it does not touch. kLocal leaves them; with
-// the others their updates are deferred until they are read next (deferred_updates.h).
+// HugeCTR's update_type: what a step does to rows that it does not touch. kLocal leaves them
+// unchanged; the others defer their updates until they are read next (deferred_updates.h).
 enum class UpdateType : int32_t { kLocal = 0, kGlobal = 1, kLazyGlobal = 2 };
 
 // A rule and its constants: plain data, copied into kernels.
@@ -51,7 +51,7 @@ struct RuleConstant {
   const char* meaning;  // for docs/configuration.md
 };
 
-// A rule in words and names.
+// The description of a rule: its names in model files, tables and exported files.
 struct RuleInfo {
   RuleKind kind = RuleKind::kSgd;
   const char* type = "";         // "type" in a model file
@@ -64,7 +64,7 @@ struct RuleInfo {
   bool step_sizes_vary = false;              // StepSize() depends on the number of the step
 };
 
-// A rule whose rows stay where they are while no step touches them.
+// The base of a rule that leaves a row unchanged while no step touches it.
 struct MemorylessRule {
   CISTERN_HOST_DEVICE static void ApplyDeferred(const RuleParams&, const float*, uint64_t, uint64_t,
                                                 uint64_t, uint32_t, float*, float*) {}

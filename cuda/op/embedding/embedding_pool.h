@@ -1,8 +1,8 @@
 // Embedding lookup: sums or averages the rows of each (sample, slot) of a batch; and its backward.
 //
-// Rows and segments are those of a SparseBatch (worker/data/source/batch.h), as plain arrays. An
-// output is the pooled vector of one (sample, slot); output o belongs to sample o / slots and slot
-// o % slots.
+// Rows and segments are those of a HostSparseBatch (worker/data/source/batch.h), as plain arrays.
+// An output is the pooled vector of one (sample, slot); output o belongs to sample o / slots and
+// slot o % slots.
 #pragma once
 
 #include "cuda/op/primitive/op.h"

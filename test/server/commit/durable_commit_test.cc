@@ -1,5 +1,5 @@
-// Durable commits of complete servers and a client: what is committed survives, what is not leaves
-// no trace.
+// Durable commits of complete servers and a client: committed state survives, and everything else
+// leaves no trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -137,7 +137,7 @@ TEST_F(TrainJob, AWrongRowInASavedModelIsNamed) {
     lines->pop_back();
     lines->front() = absl::StrCat("8", lines->front().substr(lines->front().find(' ')));
   });
-  EXPECT_THAT(elsewhere, HasSubstr("line 1: key 8 belongs to shard 8, but the file to 7"));
+  EXPECT_THAT(elsewhere, HasSubstr("line 1: key 8 belongs to shard 8, not to shard 7"));
 }
 
 TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedOnRequest) {

@@ -1,5 +1,6 @@
-// A batch as the device sees it: rows of the pass table instead of keys. Staging has done all
-// searching and sorting, so the train loop does neither.
+// Passes and batches in host memory. A batch holds rows of the pass table instead of keys, and
+// occurrences sorted by row, so the training loop neither searches nor sorts. A GPU can do both
+// itself when a batch arrives there (HostSparseBatch::keys, segments_there).
 #pragma once
 
 #include <cstddef>
@@ -52,6 +53,7 @@ struct HostExchange {
   std::vector<uint32_t> occurrence_offsets, occurrences;
 };
 
+// One worker's samples of a batch. worker/model/batch/batch_stage.h copies them to the device.
 struct HostBatch {
   size_t size = 0;  // samples of this worker
   // all: samples of all workers; first: how many of them come before this worker's samples.

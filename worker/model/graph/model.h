@@ -1,4 +1,4 @@
-// The model interface: training and prediction with the layers of a model file.
+// A model: trains and predicts with the layers of a model file.
 #pragma once
 
 #include <array>
@@ -33,6 +33,9 @@ struct StepResult {
   bool skipped = false;  // the updates were skipped: loss or grad_norm is not finite or overflows
 };
 
+// A model on one device: the graph of its layers, its dense parameters, and the steps that train
+// them and the rows of its pass tables.
+//
 // Dense parameters and their optimizer state are in flat buffers. The servers store them as two
 // dense tables: "dense" (columns w and the optimizer state, one row per trainable parameter, in
 // layer order) and, if a layer has running statistics, "dense_state" (column w: the running
