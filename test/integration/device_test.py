@@ -167,7 +167,7 @@ class Device(ProgramTest):
                     self.assertGreaterEqual(self.expect(result, 0).json()["passes"], passes)
         refused = run(PROGRAM, "train", self.config, "--out", self.folder / "small", "--device",
                       "cuda", env={**os.environ, "CISTERN_EMULATED_MEMORY_MB": "8"})
-        self.expect(refused, 1, "one batch of 100 samples takes", "the GPU has left",
+        self.expect(refused, 1, "one batch of 100 samples takes", "the GPU memory left by the model",
                     "lower solver.batchsize")
 
     def train_together(self, workers, device, *flags):

@@ -313,7 +313,7 @@ class HugeCtrFiles(ProgramTest):
                    code=4, messages=("record 0 (key 1): slot 9, but the embedding has 4",))
         (bad / "slot_id").unlink()
         self.train("refused", "--overwrite", "--set", f'solver.sparse_model_file=["","{bad}"]',
-                   code=2, messages=(f"{bad}/slot_id: is missing",))
+                   code=2, messages=(f"{bad}/slot_id: missing",))
 
     def test_dry_run_describes_the_files(self):
         self.train("run")

@@ -247,7 +247,7 @@ class ModelFormats(ProgramTest):
             self.expect(run(*load, "--name", "narrow", "--replace"), 1, "--upgrade")
         with Servers(1, self.folder) as servers:
             load = ("cistern", "load", "--servers", servers.addresses, "--name", "wide")
-            self.expect(run(*load, "--tables", "deep,depe"), 1, "no table 'depe' is")
+            self.expect(run(*load, "--tables", "deep,depe"), 1, "no table 'depe' here")
             report = self.run_ok(*load, "--tables", "deep", "--json").json()
             self.assertEqual(report["rows"], rows)
             self.assertEqual(report["left_out"], [{"table": "dense", "reason": "not asked for"}])

@@ -67,9 +67,10 @@ class CompactionTest : public testing::Test {
     const auto reader = RowFileReader::Open(files_, kFolder, file).value();
     Rows rows;
     for (const RowSection& section : reader->sections()) {
-      for (const auto& [key, value, full] : ReadSparseRows(*reader, section, layout_).value()) {
-        rows[key] = value[0];
-      }
+      const auto read = ReadSparseRows(*reader, section, layout_);
+      EXPECT_TRUE(read.ok()) << read.status();
+      if (!read.ok()) continue;
+      for (const auto& [key, value, full] : *read) rows[key] = value[0];
     }
     return rows;
   }
