@@ -1,6 +1,6 @@
 #include "common/rpc/grpc_convert.h"
 
-#include <google/protobuf/stubs/common.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include <cstdlib>

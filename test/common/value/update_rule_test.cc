@@ -313,7 +313,7 @@ TEST(UpdateRules, NamesAsManyStatesAsARowHolds) {
   for (const RuleInfo& rule : UpdateRules()) {
     const uint32_t states = RuleStateFloats(rule.kind, 1);
     EXPECT_EQ(rule.files.size(), states) << rule.type;
-    if (!rule.one_state_a_row) EXPECT_EQ(rule.columns.size(), states) << rule.type;
+    EXPECT_EQ(rule.columns.size(), rule.one_state_a_row ? 0 : states) << rule.type;
     EXPECT_EQ(&InfoOf(rule.kind), &rule);
     EXPECT_EQ(FindUpdateRule(rule.type), &rule);
   }
