@@ -71,6 +71,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Deltas on disk of less than this many KiB do not by themselves start a merge "
                  "into a new base "
                  "(--merge_min_kb=65536)")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--keep_commits,--keep-commits", server.keep_commits,
                  "Number of newest commits to keep on disk (--keep_commits=10)")

@@ -37,9 +37,10 @@ RunFolder RunFolderOf(const TrainFlags& flags) {
 }
 
 absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerRank& worker) {
-  if (!(flags.recovery_limit >= 0 && std::isfinite(flags.recovery_limit))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--recovery-limit ", flags.recovery_limit, ": expected seconds, 0 or more"));
+  constexpr double kLongestLimit = 1e8;  // seconds: three years
+  if (!(flags.recovery_limit >= 0 && flags.recovery_limit <= kLongestLimit)) {
+    return absl::InvalidArgumentError(absl::StrCat("--recovery-limit ", flags.recovery_limit,
+                                                   ": expected seconds, 0 to ", kLongestLimit));
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, JobOptionsOf(flags.model));
   options.out_dir = flags.out;

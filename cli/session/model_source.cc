@@ -102,6 +102,11 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags&
 }
 
 absl::StatusOr<JobOptions> JobOptionsOf(const ModelFlags& flags) {
+  constexpr uint64_t kMaxThreads = 4096;
+  if (flags.threads > kMaxThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads ", flags.threads, ": at most ", kMaxThreads));
+  }
   JobOptions options;
   options.threads = static_cast<int>(flags.threads);
   if (flags.device == "cpu") return options;

@@ -1,4 +1,5 @@
 #include "common/saved_model/model_part_json.h"
+#include "common/value/step_clock.h"
 
 #include <google/protobuf/util/json_util.h>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
+#include "common/base/json_depth.h"
 
 namespace cistern {
 namespace {
@@ -168,11 +170,15 @@ absl::StatusOr<ModelPart> ParsePart(absl::string_view text) {
                      " and ", kNewestFormat, ": use the version that saved it"));
   }
   CISTERN_RETURN_IF_ERROR(CheckSelfHash(text, object));
+  if (JsonDepth(text) > kMaxJsonDepth) {
+    return absl::DataLossError(
+        absl::StrCat("it is nested more than ", kMaxJsonDepth, " levels deep"));
+  }
   ModelPart part;
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "server", &part.server));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "server_num", &part.server_num));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "shard_num", &part.shard_num));
-  CISTERN_RETURN_IF_ERROR(ReadNumber(object, "pass", UINT64_MAX, &part.pass));
+  CISTERN_RETURN_IF_ERROR(ReadNumber(object, "pass", kMaxPass, &part.pass));
   if (format != kPlainFormat) CISTERN_RETURN_IF_ERROR(ReadSave(object, &part));
   CISTERN_RETURN_IF_ERROR(ReadSchema(object, &part.schema));
   const auto files = object.find("files");

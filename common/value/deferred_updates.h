@@ -74,8 +74,10 @@ CISTERN_HOST_DEVICE inline void ApplyDeferredUpdatesToRow(const RuleParams& rule
                                                           uint64_t mark, uint32_t n, float* weight,
                                                           float* state) {
   float& last = state[RuleStateFloats(rule.kind, n)];
-  ApplyDeferredUpdates(rule, step_sizes, fading_steps, static_cast<uint64_t>(last), to, n, weight,
-                       state);
+  // A number that no step has, from a damaged row, counts as up to date.
+  const bool is_step = last >= 0.0f && last < 0x1p63f;
+  const uint64_t from = is_step ? static_cast<uint64_t>(last) : to;
+  ApplyDeferredUpdates(rule, step_sizes, fading_steps, from, to, n, weight, state);
   last = static_cast<float>(mark);
 }
 

@@ -18,6 +18,8 @@ namespace cistern {
 // The maximum step of a clock and the maximum number of rate changes. Both bound the memory and the
 // time that step sizes take.
 inline constexpr uint64_t kMaxSteps = uint64_t{1} << 30;
+// The highest number that a pass may have: passes after it can still be counted.
+inline constexpr PassId kMaxPass = PassId{1} << 62;
 inline constexpr int kMaxRateSegments = 1 << 16;
 
 // kInvalidArgument, naming the field, for a clock that no training of these tables can produce: too

@@ -1,6 +1,9 @@
 #include "server/checkpoint/dense_section.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "common/base/checked.h"
 
 namespace cistern {
 
@@ -32,8 +35,14 @@ absl::Status TakeDenseSections(const RowFileReader& file, TableId id, DenseTable
   const DenseRange own = table.range();
   for (const RowSection& section : file.sections()) {
     if (!section.dense || section.table != id) continue;
+    const std::optional<uint64_t> section_end = CheckedAdd(section.begin, section.rows);
+    if (section.stride != table.columns() || !section_end.has_value()) {
+      return absl::DataLossError(
+          absl::StrCat("a dense section has rows of ", section.stride, " columns from row ",
+                       section.begin, " on, but table ", id, " has ", table.columns(), " columns"));
+    }
     const uint64_t begin = std::max(own.begin, section.begin);
-    const uint64_t end = std::min(own.end, section.begin + section.rows);
+    const uint64_t end = std::min(own.end, *section_end);
     if (begin >= end) continue;
     std::vector<float> cells;
     CISTERN_RETURN_IF_ERROR(file.ReadDense(section, &cells));

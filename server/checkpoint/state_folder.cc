@@ -101,6 +101,7 @@ std::optional<RowFileName> ParseRowFileName(const std::string& name) {
       (attempt.size() == 2 && !absl::SimpleAtoi(attempt[1], &parsed.attempt))) {
     return std::nullopt;
   }
+  if (parsed.attempt > kMaxAttempt) return std::nullopt;
   if (FormatRowFileName(parsed) != name) return std::nullopt;
   return parsed;
 }

@@ -35,6 +35,8 @@ inline std::string StateFolderOf(const std::string& data_dir) {
 
 // Attempt numbers of merged bases start here; those of Prepare are below.
 inline constexpr uint32_t kFirstMergeAttempt = 1000;
+// Names with a higher attempt are not those of a server.
+inline constexpr uint32_t kMaxAttempt = 1u << 31;
 
 // Threads: any thread. Two processes exclude each other by the lock and by exclusive names.
 class StateFolder {

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/version.h"
 #include "common/value/schema.h"
+#include "common/value/step_clock.h"
 #include "common/value/value_text.h"
 #include "common/wire/call_peer.h"
 
@@ -179,6 +180,10 @@ absl::Status ControlService::Replacing(const std::function<absl::Status()>& chec
 }
 
 absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassReply* reply) {
+  if (request.pass() > kMaxPass) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pass ", request.pass(), " is above the limit of ", kMaxPass));
+  }
   absl::MutexLock job(&state_->job_mutex);
   reply->set_committed_pass(request.pass());
   return Replacing(
@@ -187,7 +192,8 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
             state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash()));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
         // A repeated call finds the change made, and makes it again.
-        const bool again = state_->CheckChanges(request.changes() + 1).ok();
+        const bool again =
+            request.changes() < UINT64_MAX && state_->CheckChanges(request.changes() + 1).ok();
         return again ? absl::OkStatus() : state_->CheckChanges(request.changes());
       },
       [&] {

@@ -10,6 +10,7 @@
 #include "common/base/hash.h"
 #include "common/base/secret.h"
 #include "common/value/schema.h"
+#include "common/value/step_clock.h"
 #include "worker/client/backoff.h"
 #include "worker/client/connect.h"
 
@@ -75,6 +76,7 @@ v1::Identity ParameterClient::identity() const {
 }
 
 absl::Status ParameterClient::SetSchema(const v1::Schema& schema) {
+  CISTERN_RETURN_IF_ERROR(CheckSchema(schema));
   std::vector<ValueLayout> layouts;
   for (const v1::TableSpec& table : schema.tables()) {
     CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));
@@ -161,6 +163,7 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
   secret_ = secret;
   boots_ = boots;
   committed_ = committed[0];
+  CISTERN_RETURN_IF_ERROR(CheckStepClock(view.clock, view.schema));
   clock_ = view.clock;
   open_ = 0;
   changes_ = 0;
@@ -179,7 +182,10 @@ absl::Status ParameterClient::ReadManifest() {
   if (!got.ok() && !absl::IsNotFound(got)) return AddContext(got, ServerName(0, servers_[0]));
   manifest_ = reply.manifest();
   manifest_xxh3_ = reply.self_xxh3();
-  if (manifest_.commit() > 0) clock_ = manifest_.clock();
+  if (manifest_.commit() > 0) {
+    CISTERN_RETURN_IF_ERROR(CheckStepClock(manifest_.clock(), manifest_.schema()));
+    clock_ = manifest_.clock();
+  }
   if (manifest_.commit() == 0 || manifest_.pass() == committed_) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the newest commit holds pass ", manifest_.pass(),
                                              ", but the servers are at pass ", committed_));

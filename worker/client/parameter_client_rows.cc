@@ -127,6 +127,11 @@ absl::Status ParameterClient::Scan(
     do {
       ScanTransfer page(header, map_.server(shard));
       CISTERN_RETURN_IF_ERROR(RunExchange(servers_, policy(), page));
+      if (page.next_cursor != 0 && (page.keys.empty() || page.next_cursor <= header.start)) {
+        return absl::InternalError(absl::StrCat(
+            ServerName(map_.server(shard), servers_[map_.server(shard)]), ": scanning shard ",
+            shard, " does not advance; client and server disagree"));
+      }
       for (size_t i = 0; i < page.keys.size(); ++i) {
         float* value = page.values.data() + i * stride;
         reader.BringUp(value);

@@ -83,6 +83,12 @@ absl::StatusOr<std::vector<float>> ReadFloats(FileSystem& files, const std::stri
         absl::StrCat(path, ": no such file; paths are relative to the current folder"));
   }
   if (!file.ok()) return file.status();
+  if (columns == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": the model's optimizer keeps no state: leave out solver.dense_opt_states_file and "
+        "solver.sparse_opt_states_file"));
+  }
   const size_t count = SumOfParameters(layers);
   const uint64_t row = columns * sizeof(float), bytes = (*file)->bytes();
   if (bytes % row != 0 || bytes / row != count) {

@@ -1,5 +1,7 @@
 #include "worker/train/metrics_log.h"
 
+#include <type_traits>
+
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -51,7 +53,9 @@ struct KeptLines {
 template <typename T>
 T Number(const nlohmann::ordered_json& line, const char* name) {
   const auto it = line.find(name);
-  return it != line.end() && it->is_number() ? it->get<T>() : T{0};
+  const bool fits = it != line.end() &&
+                    (std::is_floating_point_v<T> ? it->is_number() : it->is_number_unsigned());
+  return fits ? it->get<T>() : T{0};
 }
 
 std::string EventOf(const nlohmann::ordered_json& line) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/value/step_clock.h"
 #include "worker/train/json_fields.h"
 
 namespace cistern {
@@ -140,6 +141,23 @@ RunLimits LimitsOf(const ModelConfig& config) {
   return limits;
 }
 
+namespace {
+
+absl::Status CheckRanges(const Position& position) {
+  if (position.steps_before > kMaxSteps || position.iterations > kMaxSteps) {
+    return absl::DataLossError(absl::StrCat("it is at step ", position.iterations, " after ",
+                                            position.steps_before, "; the limit is ", kMaxSteps));
+  }
+  const PassCursor& cursor = position.cursor;
+  if (cursor.pass_batches > 0 && cursor.batches_done >= cursor.pass_batches) {
+    return absl::DataLossError(absl::StrCat("it is at batch ", cursor.batches_done,
+                                            " of a pass of ", cursor.pass_batches, " batches"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 std::string FormatPosition(const Position& position) {
   FieldWriter fields;
   fields.Value("format", kPositionFormat);
@@ -163,6 +181,7 @@ absl::StatusOr<Position> ParsePosition(const std::string& text) {
   fields.Value("format", format);
   kPositionFields(fields, position);
   CISTERN_RETURN_IF_ERROR(AddContext(fields.Finish(), context));
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckRanges(position), context));
   return position;
 }
 

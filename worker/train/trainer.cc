@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/value/schema.h"
 #include "worker/export/hugectr_model.h"
 
 namespace cistern {
@@ -49,6 +50,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
   CISTERN_ASSIGN_OR_RETURN(
       trainer->model_,
       Model::Create(config, device, group == nullptr ? nullptr : group->steps.get()));
+  if (SchemaHash(client.schema()) != SchemaHash(trainer->model_->schema())) {
+    return absl::FailedPreconditionError(
+        "the servers hold other tables than the model has: another writer replaced them, or the "
+        "model file changed; resume with the model file that the servers were trained with");
+  }
   trainer->pass_memory_ = PassMemoryOn(device, config);
   CISTERN_RETURN_IF_ERROR(trainer->RestoreDense());
   v1::StepClock clock = client.clock();

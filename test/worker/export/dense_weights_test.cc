@@ -92,6 +92,7 @@ TEST(DenseWeights, AWrongSizeNamesTheLayerWhereTheFileEnds) {
   std::vector<float> cells(20, 0.5f);
   ASSERT_TRUE(WriteFloats(files, "out/opt", cells).ok());
   EXPECT_EQ(ReadFloats(files, "out/opt", layers, 2).value(), cells);
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadFloats(files, "out/opt", layers, 0).status()));
   const absl::Status more = ReadFloats(files, "out/opt", layers, 1).status();
   EXPECT_EQ(more.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(more.message()), HasSubstr("80 bytes; the model's layers need 40"));

@@ -26,7 +26,7 @@ Position FullPosition() {
   p.samples = std::numeric_limits<uint64_t>::max();
   p.epochs = 4;
   p.passes = 5;
-  p.cursor = {{6, 7}, 8, 9, 10, 11, 12};
+  p.cursor = {{6, 7}, 8, 9, 10, 12, 11};
   p.epoch_ended = true;
   p.pass_rows = 13;
   p.plateau = {true, 0.1, 0.2, 14};
@@ -53,6 +53,18 @@ TEST(Position, SurvivesARoundTrip) {
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     EXPECT_EQ(*parsed, position);
   }
+}
+
+TEST(Position, RefusesStepsAndBatchesThatNoRunReaches) {
+  Position position = FullPosition();
+  position.iterations = uint64_t{1} << 60;
+  EXPECT_TRUE(absl::IsDataLoss(ParsePosition(FormatPosition(position)).status()));
+  position = FullPosition();
+  position.steps_before = uint64_t{1} << 60;
+  EXPECT_TRUE(absl::IsDataLoss(ParsePosition(FormatPosition(position)).status()));
+  position = FullPosition();
+  position.cursor.batches_done = position.cursor.pass_batches;
+  EXPECT_TRUE(absl::IsDataLoss(ParsePosition(FormatPosition(position)).status()));
 }
 
 TEST(Position, FloatsKeepTheirBits) {

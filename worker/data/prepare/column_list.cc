@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::st
       return absl::InvalidArgumentError(
           absl::StrCat("'", item, "' is not a range of columns: write it as C1..C26"));
     }
-    for (uint32_t i = first; i <= last; ++i) names.push_back(absl::StrCat(first_stem, i));
+    for (uint64_t i = first; i <= last; ++i) names.push_back(absl::StrCat(first_stem, i));
   }
   return names;
 }

@@ -109,6 +109,11 @@ class Preparation {
     std::vector<std::pair<float, float>> ranges(kCriteoDense, {HUGE_VALF, -HUGE_VALF});
     for (size_t i = 0; i < days_.blocks.size(); ++i) {
       CISTERN_ASSIGN_OR_RETURN(const auto file, BlockValuesFile::Open(PathOf("values", i)));
+      if (file->column_num() != columns()) {
+        return absl::DataLossError(absl::StrCat(PathOf("values", i), " holds ", file->column_num(),
+                                                " columns instead of ", columns(),
+                                                ": remove its folder and start again"));
+      }
       const BlockValues::Counts& counts = file->counts();
       const bool is_test = days_.is_test(days_.blocks[i]);
       uint64_t& samples = is_test ? summary_.test_samples : summary_.train_samples;

@@ -68,6 +68,7 @@ class BlockValuesFile {
   // kDataLoss: not a file that ReadCriteoBlock wrote.
   static absl::StatusOr<std::unique_ptr<BlockValuesFile>> Open(const std::string& path);
 
+  size_t column_num() const { return distinct_.size(); }
   const BlockValues::Counts& counts() const { return counts_; }
   uint32_t distinct(size_t column) const { return distinct_[column]; }
   uint64_t value(size_t column, uint32_t i) const;

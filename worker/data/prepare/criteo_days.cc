@@ -92,6 +92,10 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options) {
   if (options.memory_mb == 0 || options.samples_per_file == 0) {
     return absl::InvalidArgumentError("--memory-mb and --samples-per-file must be at least 1");
   }
+  constexpr uint64_t kMemoryMbMost = uint64_t{1} << 30;
+  if (options.memory_mb > kMemoryMbMost) {
+    return absl::InvalidArgumentError(absl::StrCat("--memory-mb must be at most ", kMemoryMbMost));
+  }
   for (const auto& [a, b] : options.crosses) {
     if (a < kCriteoSparse && b < kCriteoSparse && a != b) continue;
     return absl::InvalidArgumentError(

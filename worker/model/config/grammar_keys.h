@@ -12,7 +12,7 @@ namespace cistern::grammar {
 
 using Keys = std::vector<KeyGrammar>;
 
-inline constexpr double kAnySize = 1.8446744073709552e19;  // 2^64
+inline constexpr double kAnySize = 1.8446744073709550e19;  // the largest double below 2^64
 
 inline KeyGrammar MakeKey(std::string name, JsonKind kind, std::string meaning) {
   KeyGrammar key;

@@ -1,8 +1,10 @@
 #include "worker/model/graph/graph.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "common/base/checked.h"
 #include "worker/model/config/grammar.h"
 #include "worker/model/graph/fusion.h"
 #include "worker/model/graph/graph_check.h"
@@ -43,6 +45,38 @@ LayerOr MakeLayer(const LayerSite& site) {
   return site.Error("this release does not support this layer type");
 }
 
+// Sizes that no machine has memory for. Each factor of a size has a bound of its own; these keep
+// the products that are computed from them within 64 bits.
+constexpr uint64_t kMaxColumns = uint64_t{1} << 31;     // of a sample in one tensor
+constexpr uint64_t kMaxFloats = uint64_t{1} << 44;      // of a batch in one tensor
+constexpr uint64_t kMaxParameters = uint64_t{1} << 40;  // of all dense layers
+
+absl::Status CheckSizes(const LayerSummary& layer, size_t batch, size_t parameters) {
+  const auto error = [&layer](const std::string& what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer '", layer.name, "' (", layer.path, ", ", layer.type, "): ", what));
+  };
+  for (const TensorShape& shape : layer.shapes) {
+    std::optional<uint64_t> columns = 1;
+    for (const size_t dim : shape.dims) {
+      if (columns.has_value()) columns = CheckedMul(*columns, dim);
+    }
+    if (!columns.has_value() || *columns > kMaxColumns) {
+      return error(absl::StrCat("its output ", shape.ToString(), " has more than ", kMaxColumns,
+                                " columns"));
+    }
+    const std::optional<uint64_t> rows = CheckedMul(shape.rows, batch);
+    const std::optional<uint64_t> floats = rows.has_value() ? CheckedMul(*rows, *columns) : rows;
+    if (!floats.has_value() || *floats > kMaxFloats) {
+      return error(absl::StrCat("its output ", shape.ToString(), " of ", batch,
+                                " samples takes more than ", kMaxFloats,
+                                " floats: lower its width, or solver.batchsize"));
+    }
+  }
+  if (parameters <= kMaxParameters) return absl::OkStatus();
+  return error(absl::StrCat("the model has more than ", kMaxParameters, " dense parameters"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Graph>> Graph::Create(const ModelConfig& config,
@@ -56,6 +90,9 @@ absl::StatusOr<std::unique_ptr<Graph>> Graph::Create(const ModelConfig& config,
 absl::Status Graph::Build(Parameters* parameters) {
   planned_batch_ = std::max(config_.solver.batchsize, config_.solver.batchsize_eval);
   AddInputs();
+  for (const LayerSummary& embedding : summaries_) {
+    CISTERN_RETURN_IF_ERROR(CheckSizes(embedding, planned_batch_, 0));
+  }
   CISTERN_RETURN_IF_ERROR(AddLayers(parameters));
   DropDeadLayers();
   AssignGradients();
@@ -105,6 +142,7 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
                                                           : &layers[i];
     SummarizeLayer(layers[i], last->tops, parameters->count() - before);
     summaries_.back().running = parameters->running_count() - running_before;
+    CISTERN_RETURN_IF_ERROR(CheckSizes(summaries_.back(), planned_batch_, parameters->count()));
     for (const LayerConfig* fused : {epilogue.relu, epilogue.dropout}) {
       if (fused != nullptr && fused != &layers[i]) SummarizeLayer(*fused, last->tops, 0);
     }

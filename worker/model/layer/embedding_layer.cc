@@ -99,10 +99,9 @@ void EmbeddingLayer::Exchange(const float* from, absl::Span<const uint32_t> send
                               absl::Span<const uint32_t> receive, const Step& step) const {
   if (!step.peers->status.ok()) return;
   std::vector<size_t> send_bytes, receive_bytes;
-  for (const uint32_t rows : send) send_bytes.push_back(rows * config_.vec_size * sizeof(float));
-  for (const uint32_t rows : receive) {
-    receive_bytes.push_back(rows * config_.vec_size * sizeof(float));
-  }
+  const size_t row_bytes = config_.vec_size * sizeof(float);
+  for (const uint32_t rows : send) send_bytes.push_back(rows * row_bytes);
+  for (const uint32_t rows : receive) receive_bytes.push_back(rows * row_bytes);
   step.peers->status =
       step.peers->communicator.AllToAll(from, send_bytes, to, receive_bytes, step.stream);
 }

@@ -3,6 +3,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
+#include "worker/model/graph/model_summary.h"
 
 namespace cistern {
 namespace {
@@ -48,6 +49,24 @@ TEST(Graph, ADeadEmbeddingKeepsItsRows) {
   bench.Train(bench.batch(16, 1), 1);
   EXPECT_NE(bench.Weights(0), used);
   EXPECT_EQ(bench.Weights(1), unused);
+}
+
+// 16,000,000 columns through 2^20 outputs are 2^44 weights; their bytes must not wrap around.
+TEST(Graph, RefusesSizesThatNoMachineHolds) {
+  const std::string wide =
+      WithSgd(OneSparse(),
+              Embedding("e", "data1", 4096, "0") + "," + Simple("Reshape", "e", "flat") + "," +
+                  FullyConnected("flat", "fc1", 1 << 20) + "," +
+                  FullyConnected("fc1", "fc2", 1 << 20) + "," + FullyConnected("fc2", "logit", 1));
+  const absl::StatusOr<ModelConfig> config =
+      ParseModelConfig(wide, "model.json", {"solver.batchsize=1"});
+  ASSERT_TRUE(config.ok()) << config.status();
+  const absl::Status status = Summarize(*config).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 1099511627776 dense parameters"));
+  const absl::StatusOr<ModelConfig> large =
+      ParseModelConfig(wide, "model.json", {"solver.batchsize=4000000000"});
+  ASSERT_TRUE(large.ok()) << large.status();
+  EXPECT_THAT(std::string(Summarize(*large).status().message()), HasSubstr("lower its width"));
 }
 
 TEST(Graph, TheLossChecksItsInputs) {
