@@ -22,13 +22,19 @@ constexpr uint64_t kReplyBytesAFlowByte = 256;
 // gRPC's memory per byte of an incomplete message that arrives in the smallest frames (measured:
 // 3.4).
 constexpr uint64_t kMemoryOfUnfinishedByte = 4;
-// gRPC's memory per byte of a header block that does not end (measured: 19).
-constexpr uint64_t kMemoryOfHeaderByte = 20;
+// gRPC's memory per byte of a header block that does not end (measured: 19 to 30).
+constexpr uint64_t kMemoryOfHeaderByte = 30;
+// HTTP/2 makes the receiver of messages send window updates (kWindowBytes, server_host.cc), so a
+// connection that has sent more than this without any byte in return sends endless headers.
+constexpr uint64_t kMostUnanswered = 8u << 20;
 // gRPC's memory per call in addition to its messages (measured: 17 KB).
 constexpr uint64_t kMemoryOfCall = 16u << 10;
 // A connection may stall with fewer bytes than this: the frames of workers are smaller
 // (worker/client).
 constexpr uint64_t kMayStall = 1u << 20;
+
+// A connection pauses if no call arrives for this part of a stall.
+constexpr int kPausesAStall = 50;
 
 // The inode of an open socket; 0 if `fd` is not a socket.
 uint64_t SocketInode(int fd) {
@@ -84,6 +90,8 @@ struct ConnectionBook::Connection {
   uint64_t unfinished = 0;  // memory of incomplete messages and headers
   uint64_t last_delivered = 0;
   uint64_t last_sent = 0, read_at_last_sent = 0;
+  uint64_t unanswered = 0;  // bytes read since this process last sent any, and not delivered
+  absl::Time last_call = absl::Now();
   absl::Time moved = absl::Now();  // last time a call arrived or little was unfinished
   bool ended = false;
 };
@@ -136,11 +144,15 @@ void ConnectionBook::Measure(Connection* connection, absl::Time now) {
     connection->last_sent = sent;
     connection->read_at_last_sent = read;
   }
-  // HTTP/2 makes the receiver of messages send window updates (kWindowBytes, server_host.cc). Bytes
-  // that are not answered by any can be headers, which take much more memory.
-  const uint64_t unanswered = read - std::min(read, connection->read_at_last_sent);
-  connection->unfinished = std::max(undelivered * kMemoryOfUnfinishedByte,
-                                    std::min(undelivered, unanswered) * kMemoryOfHeaderByte);
+  connection->unfinished = undelivered * kMemoryOfUnfinishedByte;
+  // Unanswered bytes on a connection where no call has arrived for a while may be headers.
+  connection->unanswered =
+      std::min(undelivered, read - std::min(read, connection->read_at_last_sent));
+  if (delivered != connection->last_delivered) connection->last_call = now;
+  if (now - connection->last_call >= stall_ / kPausesAStall) {
+    connection->unfinished =
+        std::max(connection->unfinished, connection->unanswered * kMemoryOfHeaderByte);
+  }
   if (undelivered < kMayStall || delivered != connection->last_delivered) connection->moved = now;
   connection->last_delivered = delivered;
 }
@@ -165,7 +177,7 @@ ConnectionBook::Swept ConnectionBook::Sweep() {
     if (!connection->ended) Measure(connection.get(), now);
     unfinished += connection->unfinished;
     if (connection->ended) return false;
-    if (now - connection->moved > stall_) {
+    if (now - connection->moved > stall_ || connection->unanswered > kMostUnanswered) {
       End(connection.get(), &swept);
     } else {
       held += connection->held();

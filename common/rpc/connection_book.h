@@ -80,7 +80,7 @@ class ConnectionBook {
 
  private:
   void Forget(const std::shared_ptr<Connection>& connection);
-  static void Measure(Connection* connection, absl::Time now);
+  void Measure(Connection* connection, absl::Time now);
   static void End(Connection* connection, Swept* swept);
 
   const uint64_t limit_bytes_;
