@@ -36,8 +36,8 @@ void LimitConnections(grpc::ServerBuilder& builder) {
 }
 
 // Sets gRPC's own limits. gRPC checks the length of a message only after it has received all of it,
-// so ConnectionBook bounds the memory of messages. The quota bounds the other costs of calls; above
-// it gRPC cancels calls at random.
+// so ConnectionBook bounds the memory of messages. The quota bounds what gRPC itself allocates for
+// calls, headers above all; above it gRPC cancels calls at random.
 void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
   builder.SetMaxSendMessageSize(-1);
@@ -50,7 +50,7 @@ void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   grpc::ResourceQuota quota("cistern-server");
-  quota.Resize(2 * memory_bytes);
+  quota.Resize(memory_bytes / 2);
   builder.SetResourceQuota(quota);
 }
 
