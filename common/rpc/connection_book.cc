@@ -22,19 +22,11 @@ constexpr uint64_t kReplyBytesAFlowByte = 256;
 // gRPC's memory per byte of an incomplete message that arrives in the smallest frames (measured:
 // 3.4).
 constexpr uint64_t kMemoryOfUnfinishedByte = 4;
-// gRPC's memory per byte of a header block that does not end (measured: 19 to 30).
-constexpr uint64_t kMemoryOfHeaderByte = 30;
-// HTTP/2 makes the receiver of messages send window updates (kWindowBytes, server_host.cc), so a
-// connection that has sent more than this without any byte in return sends endless headers.
-constexpr uint64_t kMostUnanswered = 8u << 20;
 // gRPC's memory per call in addition to its messages (measured: 17 KB).
 constexpr uint64_t kMemoryOfCall = 16u << 10;
 // A connection may stall with fewer bytes than this: the frames of workers are smaller
 // (worker/client).
 constexpr uint64_t kMayStall = 1u << 20;
-
-// A connection pauses if no call arrives for this part of a stall.
-constexpr int kPausesAStall = 50;
 
 // The inode of an open socket; 0 if `fd` is not a socket.
 uint64_t SocketInode(int fd) {
@@ -50,20 +42,15 @@ void Reset(int fd) {
   if (connect(fd, &nowhere, sizeof(nowhere)) != 0) shutdown(fd, SHUT_RDWR);
 }
 
-struct Traffic {
-  uint64_t read = 0;  // bytes that this process has read
-  uint64_t sent = 0;  // bytes that it has sent
-};
-
-Traffic TrafficOf(int fd) {
+// Bytes that this process has read from `fd` so far.
+uint64_t ReadBytes(int fd) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
   int unread = 0;
   if (ioctl(fd, SIOCINQ, &unread) != 0) unread = 0;
   const uint64_t received = info.tcpi_bytes_received;
-  return {.read = received - std::min<uint64_t>(received, static_cast<uint64_t>(unread)),
-          .sent = info.tcpi_bytes_sent};
+  return received - std::min<uint64_t>(received, static_cast<uint64_t>(unread));
 }
 
 }  // namespace
@@ -87,11 +74,8 @@ struct ConnectionBook::Connection {
   std::atomic<int> calls{0};
   std::atomic<int64_t> quiet_since_ns{absl::GetCurrentTimeNanos()};
   // Used by the accepting thread only:
-  uint64_t unfinished = 0;  // memory of incomplete messages and headers
+  uint64_t unfinished = 0;  // memory of incomplete messages
   uint64_t last_delivered = 0;
-  uint64_t last_sent = 0, read_at_last_sent = 0;
-  uint64_t unanswered = 0;  // bytes read since this process last sent any, and not delivered
-  absl::Time last_call = absl::Now();
   absl::Time moved = absl::Now();  // last time a call arrived or little was unfinished
   bool ended = false;
 };
@@ -134,25 +118,13 @@ void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection) {
 
 void ConnectionBook::Measure(Connection* connection, absl::Time now) {
   uint64_t delivered = connection->delivered.load(std::memory_order_relaxed);
-  const auto [read, sent] = TrafficOf(connection->fd);
+  const uint64_t read = ReadBytes(connection->fd);
   // The allowance for a call may exceed what it sent; the surplus must not accumulate.
   if (delivered > read) {
     connection->delivered.compare_exchange_strong(delivered, read, std::memory_order_relaxed);
   }
   const uint64_t undelivered = read - std::min(read, delivered);
-  if (sent != connection->last_sent) {
-    connection->last_sent = sent;
-    connection->read_at_last_sent = read;
-  }
   connection->unfinished = undelivered * kMemoryOfUnfinishedByte;
-  // Unanswered bytes on a connection where no call has arrived for a while may be headers.
-  connection->unanswered =
-      std::min(undelivered, read - std::min(read, connection->read_at_last_sent));
-  if (delivered != connection->last_delivered) connection->last_call = now;
-  if (now - connection->last_call >= stall_ / kPausesAStall) {
-    connection->unfinished =
-        std::max(connection->unfinished, connection->unanswered * kMemoryOfHeaderByte);
-  }
   if (undelivered < kMayStall || delivered != connection->last_delivered) connection->moved = now;
   connection->last_delivered = delivered;
 }
@@ -177,7 +149,7 @@ ConnectionBook::Swept ConnectionBook::Sweep() {
     if (!connection->ended) Measure(connection.get(), now);
     unfinished += connection->unfinished;
     if (connection->ended) return false;
-    if (now - connection->moved > stall_ || connection->unanswered > kMostUnanswered) {
+    if (now - connection->moved > stall_) {
       End(connection.get(), &swept);
     } else {
       held += connection->held();

@@ -5,11 +5,6 @@
 // socket, minus those delivered to a handler, are incomplete messages and headers held by gRPC.
 // Requests and replies of calls in progress are counted by those calls. The total is bounded: above
 // the limit, the connection that holds the most memory is closed.
-//
-// A byte of a header block takes gRPC many times more memory than a byte of a message. The two are
-// told apart by HTTP/2's flow control: this process answers messages with window updates, headers
-// with nothing. So bytes that nothing answers count more, and too many of them close the
-// connection.
 #pragma once
 
 #include <atomic>
@@ -85,7 +80,7 @@ class ConnectionBook {
 
  private:
   void Forget(const std::shared_ptr<Connection>& connection);
-  void Measure(Connection* connection, absl::Time now);
+  static void Measure(Connection* connection, absl::Time now);
   static void End(Connection* connection, Swept* swept);
 
   const uint64_t limit_bytes_;

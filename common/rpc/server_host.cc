@@ -15,10 +15,6 @@
 namespace cistern {
 namespace {
 
-// HTTP/2 flow control: how much of a request a client sends before this server has answered. A
-// fixed window lets ConnectionBook tell messages from endless headers.
-constexpr int kWindowBytes = 1 << 20;
-
 // The time that gRPC gets to cancel the remaining calls.
 constexpr absl::Duration kAfterGrace = absl::Seconds(1);
 
@@ -36,21 +32,19 @@ void LimitConnections(grpc::ServerBuilder& builder) {
 }
 
 // Sets gRPC's own limits. gRPC checks the length of a message only after it has received all of it,
-// so ConnectionBook bounds the memory of messages. The quota bounds what gRPC itself allocates for
-// calls, headers above all; above it gRPC cancels calls at random.
+// so ConnectionBook bounds the memory of messages. The quota bounds the other costs of calls; above
+// it gRPC cancels calls at random.
 void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
   // A compressed message of 1 MB can expand to 1 GB.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   grpc::ResourceQuota quota("cistern-server");
-  quota.Resize(memory_bytes / 2);
+  quota.Resize(2 * memory_bytes);
   builder.SetResourceQuota(quota);
 }
 
