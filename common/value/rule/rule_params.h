@@ -41,9 +41,11 @@ struct RuleParams {
 
 enum class ConstantRange { kDecay /* [0, 1) */, kAboveZero, kZeroOrAbove };
 
+using RuleField = float RuleParams::*;
+
 // A constant that a rule reads.
 struct RuleConstant {
-  float RuleParams::*field;
+  RuleField field;
   const char* name;      // in v1.UpdateRule and in messages about a schema
   const char* json_key;  // in the rule's object of a model file
   const char* default_json;
