@@ -47,8 +47,8 @@ LayerOr MakeLayer(const LayerSite& site) {
 
 // Sizes that no machine has memory for. Each factor of a size has a bound of its own; these keep
 // the products that are computed from them within 64 bits.
-constexpr uint64_t kMaxColumns = uint64_t{1} << 31;     // of a sample in one tensor
-constexpr uint64_t kMaxFloats = uint64_t{1} << 44;      // of a batch in one tensor
+constexpr uint64_t kMaxColumns = uint64_t{1} << 34;     // of a sample in one tensor
+constexpr uint64_t kMaxFloats = uint64_t{1} << 53;      // of a batch in one tensor
 constexpr uint64_t kMaxParameters = uint64_t{1} << 40;  // of all dense layers
 
 absl::Status CheckSizes(const LayerSummary& layer, size_t batch, size_t parameters) {
