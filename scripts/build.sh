@@ -26,7 +26,7 @@ jobs() {
 
 # Shortens the build tool's "[12/340] ..." lines to one every few seconds, with the time left.
 show_progress() {
-  local line started=$SECONDS last=-10 elapsed left
+  local line started=$SECONDS last=0 elapsed left
   while IFS= read -r line; do
     if [[ ! "$line" =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
       echo "$line"
