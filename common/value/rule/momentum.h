@@ -13,6 +13,16 @@ struct VelocityRule {
       {&RuleParams::beta1, "beta1", "momentum_factor", "0", ConstantRange::kDecay,
        "fraction of the previous step that a step keeps"}};
   static constexpr const char* kColumns[] = {"velocity"};
+  static constexpr RuleInfo InfoOf(RuleKind kind, const char* type, const char* hparam,
+                                   absl::Span<const char* const> files) {
+    return {.kind = kind,
+            .type = type,
+            .hparam = hparam,
+            .constants = kConstants,
+            .columns = kColumns,
+            .files = files,
+            .defers_updates = true};
+  }
 
   CISTERN_HOST_DEVICE static uint32_t StateFloats(uint32_t n) { return n; }
 
@@ -34,13 +44,7 @@ struct MomentumRule : VelocityRule {
   // HugeCTR's spelling of the file name is part of the format.
   static constexpr const char* kFiles[] = {"MomentumSGD.momtentum"};
   static constexpr RuleInfo Info() {
-    return {.kind = kKind,
-            .type = "MomentumSGD",
-            .hparam = "momentum_sgd_hparam",
-            .constants = kConstants,
-            .columns = kColumns,
-            .files = kFiles,
-            .defers_updates = true};
+    return InfoOf(kKind, "MomentumSGD", "momentum_sgd_hparam", kFiles);
   }
 
   // state: the velocities, [n].
@@ -62,15 +66,7 @@ struct MomentumRule : VelocityRule {
 struct NesterovRule : VelocityRule {
   static constexpr RuleKind kKind = RuleKind::kNesterov;
   static constexpr const char* kFiles[] = {"Nesterov.accm"};
-  static constexpr RuleInfo Info() {
-    return {.kind = kKind,
-            .type = "Nesterov",
-            .hparam = "nesterov_hparam",
-            .constants = kConstants,
-            .columns = kColumns,
-            .files = kFiles,
-            .defers_updates = true};
-  }
+  static constexpr RuleInfo Info() { return InfoOf(kKind, "Nesterov", "nesterov_hparam", kFiles); }
 
   // state: the velocities, [n].
   CISTERN_HOST_DEVICE static void Apply(const RuleParams& rule, float step_size, uint32_t n,

@@ -51,12 +51,13 @@ constexpr uint64_t kMaxColumns = uint64_t{1} << 34;     // of a sample in one te
 constexpr uint64_t kMaxFloats = uint64_t{1} << 53;      // of a batch in one tensor
 constexpr uint64_t kMaxParameters = uint64_t{1} << 40;  // of all dense layers
 
-absl::Status CheckSizes(const LayerSummary& layer, size_t batch, size_t parameters) {
-  const auto error = [&layer](const std::string& what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("layer '", layer.name, "' (", layer.path, ", ", layer.type, "): ", what));
+// where: the layer, for messages. parameters: of all layers so far.
+absl::Status CheckSizes(const std::string& where, const std::vector<TensorShape>& outputs,
+                        size_t batch, size_t parameters) {
+  const auto error = [&where](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
   };
-  for (const TensorShape& shape : layer.shapes) {
+  for (const TensorShape& shape : outputs) {
     std::optional<uint64_t> columns = 1;
     for (const size_t dim : shape.dims) {
       if (columns.has_value()) columns = CheckedMul(*columns, dim);
@@ -91,7 +92,8 @@ absl::Status Graph::Build(Parameters* parameters) {
   planned_batch_ = std::max(config_.solver.batchsize, config_.solver.batchsize_eval);
   AddInputs();
   for (const LayerSummary& embedding : summaries_) {
-    CISTERN_RETURN_IF_ERROR(CheckSizes(embedding, planned_batch_, 0));
+    CISTERN_RETURN_IF_ERROR(CheckSizes(absl::StrCat("embedding '", embedding.name, "'"),
+                                       embedding.shapes, planned_batch_, 0));
   }
   CISTERN_RETURN_IF_ERROR(AddLayers(parameters));
   DropDeadLayers();
@@ -142,7 +144,8 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
                                                           : &layers[i];
     SummarizeLayer(layers[i], last->tops, parameters->count() - before);
     summaries_.back().running = parameters->running_count() - running_before;
-    CISTERN_RETURN_IF_ERROR(CheckSizes(summaries_.back(), planned_batch_, parameters->count()));
+    CISTERN_RETURN_IF_ERROR(CheckSizes(DescribeSite(layers[i]), summaries_.back().shapes,
+                                       planned_batch_, parameters->count()));
     for (const LayerConfig* fused : {epilogue.relu, epilogue.dropout}) {
       if (fused != nullptr && fused != &layers[i]) SummarizeLayer(*fused, last->tops, 0);
     }
