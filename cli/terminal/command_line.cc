@@ -75,16 +75,15 @@ std::vector<std::string> KnownWords(const CLI::App* app, bool flags) {
   return words;
 }
 
-// The first word that no flag or argument took. Where a command must follow, that is the first
-// plain word, because the flags after an unknown command belong to it; elsewhere unknown flags come
-// first.
+// The first word that no flag or argument took: unknown flags before plain words, but where a
+// command must follow, a plain word that comes first, because flags after an unknown command belong
+// to it.
 // "": none.
 std::string UnknownWord(const CLI::App* app, bool wants_command) {
   const std::vector<std::string> words = app->remaining(true);
-  const auto plain = std::find_if(words.begin(), words.end(), [](const std::string& word) {
-    return !absl::StartsWith(word, "-");
-  });
-  if (wants_command && plain != words.end()) return *plain;
+  if (wants_command && !words.empty() && !absl::StartsWith(words.front(), "-")) {
+    return words.front();
+  }
   const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) {
     return absl::StartsWith(word, "-");
   });

@@ -118,6 +118,8 @@ TEST(CommandLine, BlamesTheUnknownCommandNotItsFlags) {
   Example example;
   EXPECT_EQ(example.Run({"trian", "--batch-size", "7", "m.json"}), 2);
   EXPECT_THAT(example.stderr_text, HasSubstr("unknown command 'trian'"));
+  EXPECT_EQ(example.Run({"--bogus", "trian"}), 2);
+  EXPECT_THAT(example.stderr_text, HasSubstr("unknown flag '--bogus'"));
 }
 
 TEST(CommandLine, SaysThatAFlagWasGivenTwice) {
