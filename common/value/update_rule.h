@@ -56,14 +56,17 @@ CISTERN_HOST_DEVICE inline uint32_t RowStateFloats(const RuleParams& rule, uint3
   return RuleStateFloats(rule.kind, n) + (rule.update_type != UpdateType::kLocal && n > 0 ? 1 : 0);
 }
 
-// The factor that a step multiplies its update with. For Adam the bias correction of step `t`
-// (1, 2, ...) is part of it, as in HugeCTR: lr * sqrt(1 - beta2^t) / (1 - beta1^t), computed in
-// double. For the other rules it is the learning rate.
+// The factor that a step multiplies its update with: the learning rate, or what the rule makes of
+// it for step `t` (1, 2, ...).
 inline float StepSize(const RuleParams& rule, double learning_rate, uint64_t t) {
-  if (rule.kind != RuleKind::kAdam) return static_cast<float>(learning_rate);
-  const double n = static_cast<double>(t);
-  return static_cast<float>(learning_rate * std::sqrt(1.0 - std::pow(double(rule.beta2), n)) /
-                            (1.0 - std::pow(double(rule.beta1), n)));
+  switch (rule.kind) {
+#define CISTERN_RULE(Rule) \
+  case Rule::kKind:        \
+    return Rule::StepSize(rule, learning_rate, t);
+    CISTERN_UPDATE_RULES(CISTERN_RULE)
+#undef CISTERN_RULE
+  }
+  return 0.0f;
 }
 
 CISTERN_HOST_DEVICE inline float ClipWeight(float w, float bound) {

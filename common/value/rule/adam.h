@@ -32,6 +32,13 @@ struct AdamRule {
             .step_sizes_vary = true};
   }
 
+  // HugeCTR's: the bias correction of step `t` is part of it. In double.
+  static float StepSize(const RuleParams& rule, double learning_rate, uint64_t t) {
+    const double n = static_cast<double>(t);
+    return static_cast<float>(learning_rate * std::sqrt(1.0 - std::pow(double(rule.beta2), n)) /
+                              (1.0 - std::pow(double(rule.beta1), n)));
+  }
+
   CISTERN_HOST_DEVICE static uint32_t StateFloats(uint32_t n) { return 2 * n; }
 
   // state: m[n], then v[n].

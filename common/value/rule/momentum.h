@@ -8,7 +8,7 @@
 namespace cistern {
 
 // What the two rules share: a velocity for each weight.
-struct VelocityRule {
+struct VelocityRule : PlainStepRule {
   static constexpr RuleConstant kConstants[] = {
       {&RuleParams::beta1, "beta1", "momentum_factor", "0", ConstantRange::kDecay,
        "fraction of the previous step that a step keeps"}};

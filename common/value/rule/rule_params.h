@@ -66,8 +66,15 @@ struct RuleInfo {
   bool step_sizes_vary = false;              // StepSize() depends on the number of the step
 };
 
+// The base of a rule whose steps have the size of the learning rate.
+struct PlainStepRule {
+  static float StepSize(const RuleParams&, double learning_rate, uint64_t) {
+    return static_cast<float>(learning_rate);
+  }
+};
+
 // The base of a rule that leaves a row unchanged while no step touches it.
-struct MemorylessRule {
+struct MemorylessRule : PlainStepRule {
   CISTERN_HOST_DEVICE static void ApplyDeferred(const RuleParams&, const float*, uint64_t, uint64_t,
                                                 uint64_t, uint32_t, float*, float*) {}
 };
