@@ -123,8 +123,8 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
                 size_t examples) {
   Report report;
   const std::string difference = SchemaDifference(a.schema(), b.schema());
-  report.json["a"] = {{"name", a.name()}, {"pass", a.pass()}};
-  report.json["b"] = {{"name", b.name()}, {"pass", b.pass()}};
+  report.json["a"] = {{"name", a.name()}, {"pass", a.version().pass}};
+  report.json["b"] = {{"name", b.name()}, {"pass", b.version().pass}};
   report.json["schema_difference"] = difference;
   report.json["tables"] = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows = {
@@ -162,7 +162,7 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
   const bool same = comparison.same() && difference.empty();
   report.json["same"] = same;
   report.text = absl::StrCat(
-      "A  ", a.name(), ", pass ", a.pass(), "\nB  ", b.name(), ", pass ", b.pass(), "\n",
+      "A  ", a.name(), ", pass ", a.version().pass, "\nB  ", b.name(), ", pass ", b.version().pass, "\n",
       difference.empty() ? "" : absl::StrCat("schema: ", difference, "\n"), TextTable(rows), keys);
   // A difference is a result and needs no fix; the status only sets the exit code.
   if (!same) report.outcome = absl::UnknownError("A and B differ");

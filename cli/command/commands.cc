@@ -4,7 +4,7 @@
 #include "cli/command/data_commands.h"
 #include "cli/command/demo_command.h"
 #include "cli/command/evaluate_commands.h"
-#include "cli/command/export_command.h"
+#include "cli/command/export_commands.h"
 #include "cli/command/plan_command.h"
 #include "cli/command/save_load_commands.h"
 #include "cli/command/scrub_command.h"

@@ -5,7 +5,7 @@
 #include "cli/terminal/text_table.h"
 #include "common/base/types.h"
 #include "common/io/file_system.h"
-#include "worker/export/hugectr_model.h"
+#include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model_summary.h"
 
 namespace cistern {

@@ -16,7 +16,7 @@
 #include "cuda/core/device.h"
 #include "cuda/core/device_context.h"
 #include "worker/client/backoff.h"
-#include "worker/export/hugectr_model.h"
+#include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model_summary.h"
 #include "worker/pass/data_source.h"
 #include "worker/train/metric_json.h"

@@ -20,4 +20,8 @@ absl::StatusOr<bool> HoldsModel(FileSystem& files, ParameterClient& client,
 absl::StatusOr<bool> HoldsSavedModel(FileSystem& files, ParameterClient& client,
                                      const std::string& name);
 
+// The newest durable commit of the servers as a place that SavedRows opens ("DATA_DIR@12"), if this
+// machine can read their data_dir; else "".
+std::string LocalCommitOf(FileSystem& files, ParameterClient& client);
+
 }  // namespace cistern

@@ -35,13 +35,17 @@ absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config,
 
 }  // namespace
 
-void AddModelFlags(Command& command, ModelFlags* flags) {
+void AddModelFileFlags(Command& command, ModelFlags* flags) {
   command.Argument("MODEL", &flags->config,
                    {"FILE", "The model file: HugeCTR 2.3 JSON, see docs/configuration.md.",
                     "deepfm.json", kRequired});
   command.List("--set", &flags->set, false,
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
                 "--set solver.batchsize=4096"});
+}
+
+void AddModelFlags(Command& command, ModelFlags* flags) {
+  AddModelFileFlags(command, flags);
   command.Flag("--threads", &flags->threads,
                {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
   command.Choice(

@@ -22,6 +22,9 @@ struct ModelFlags {
   FleetFlags fleet;
 };
 
+// Adds MODEL.json and --set.
+void AddModelFileFlags(Command& command, ModelFlags* flags);
+
 // Adds MODEL.json, --set, --threads, --device, --check-ops, and the fleet flags.
 void AddModelFlags(Command& command, ModelFlags* flags);
 

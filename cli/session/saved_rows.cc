@@ -1,8 +1,11 @@
 #include "cli/session/saved_rows.h"
 
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "cli/session/saved_place.h"
 #include "cli/terminal/exit_code.h"
+#include "common/value/step_clock.h"
 #include "server/checkpoint/commit_reader.h"
 #include "server/saved_model/model_snapshot.h"
 
@@ -11,11 +14,14 @@ namespace {
 
 class CommitRows : public SavedRows {
  public:
-  explicit CommitRows(std::string name, std::unique_ptr<CommitReader> reader)
-      : name_(std::move(name)), reader_(std::move(reader)) {}
+  CommitRows(std::string name, std::unique_ptr<CommitReader> reader, uint64_t manifest_xxh3)
+      : name_(std::move(name)), reader_(std::move(reader)), manifest_xxh3_(manifest_xxh3) {}
   const v1::Schema& schema() const override { return reader_->manifest().schema(); }
   uint32_t shard_num() const override { return reader_->manifest().shard_num(); }
-  PassId pass() const override { return reader_->manifest().pass(); }
+  CommittedVersion version() const override {
+    return {reader_->manifest().commit(), manifest_xxh3_, reader_->manifest().pass()};
+  }
+  v1::StepClock clock() const override { return reader_->manifest().clock(); }
   std::string name() const override { return name_; }
   absl::Status Read(TableStore& store, ThreadPool& pool) const override {
     return FromCheckpoint(reader_->ReadInto(store, pool));
@@ -24,6 +30,7 @@ class CommitRows : public SavedRows {
  private:
   const std::string name_;
   const std::unique_ptr<CommitReader> reader_;
+  const uint64_t manifest_xxh3_;
 };
 
 class ModelRows : public SavedRows {
@@ -32,7 +39,8 @@ class ModelRows : public SavedRows {
       : files_(files), folder_(std::move(folder)), part_(part) {}
   const v1::Schema& schema() const override { return part_.schema; }
   uint32_t shard_num() const override { return part_.shard_num; }
-  PassId pass() const override { return part_.pass; }
+  CommittedVersion version() const override { return {.pass = part_.pass}; }
+  v1::StepClock clock() const override { return {}; }  // a save applies deferred updates
   std::string name() const override { return folder_; }
   absl::Status Read(TableStore& store, ThreadPool& pool) const override {
     return FromCheckpoint(LoadStore(files_, store, folder_, pool).status());
@@ -42,6 +50,75 @@ class ModelRows : public SavedRows {
   FileSystem& files_;
   const std::string folder_;
   const ModelPart part_;
+};
+
+// The rows of one state, in tables of this process that hold all shards.
+class StoredModel : public CommittedModel {
+ public:
+  StoredModel(const SavedRows& rows, const ShardMap& map)
+      : name_(rows.name()), version_(rows.version()), store_(map, /*rank=*/0) {}
+
+  absl::Status Read(const SavedRows& rows, ThreadPool& pool) {
+    CISTERN_RETURN_IF_ERROR(rows.Read(store_, pool));
+    for (TableId id = 0; id < store_.sparse_tables().size(); ++id) {
+      readers_.emplace_back(store_.sparse_tables()[id]->layout(), rows.clock(), id);
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string& name() const override { return name_; }
+  CommittedVersion version() const override { return version_; }
+  const v1::Schema& schema() const override { return store_.schema(); }
+
+  absl::Status Scan(TableId id, const Visit& visit) override {
+    CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
+    std::vector<float> value(table->layout().full_floats());
+    absl::Status status;
+    for (uint32_t shard = 0; shard < table->local_shard_num(); ++shard) {
+      uint64_t cursor = 0;
+      do {
+        constexpr size_t kRows = 4096;
+        cursor = table->Scan(shard, cursor, kRows, [&](Key key, const float* row, bool has_embedx) {
+          if (!status.ok()) return;
+          std::copy_n(row, value.size(), value.data());
+          readers_[id].BringUp(value.data());
+          status = visit(shard, key, value.data(), has_embedx);
+        });
+        CISTERN_RETURN_IF_ERROR(status);
+      } while (cursor != 0);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Pull(TableId id, absl::Span<const Key> keys, float* values,
+                    uint8_t* has_embedx) override {
+    CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
+    table->Pull(keys, /*absent_is_zero=*/true, values, has_embedx);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (has_embedx[i] == kAbsent) {
+        return absl::InternalError(absl::StrCat(name_, ": no row of key ", keys[i]));
+      }
+      readers_[id].BringUp(values + i * table->layout().full_floats());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<float>> PullDense(TableId id) override {
+    CISTERN_ASSIGN_OR_RETURN(const DenseTable* table, store_.dense(id));
+    std::vector<float> values(table->spec().rows() * table->columns());
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(table->Read(0, table->spec().rows(), values.data()),
+                   absl::StrCat(name_, ", table '", table->spec().name(), "'")));
+    return values;
+  }
+
+  absl::Status Recheck() override { return absl::OkStatus(); }  // files of commits never change
+
+ private:
+  const std::string name_;
+  const CommittedVersion version_;
+  TableStore store_;
+  std::vector<RowReader> readers_;  // by table
 };
 
 // Cuts "@12" off "saved@12" and returns the commit; 0 without one.
@@ -66,8 +143,8 @@ absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
         CommitReader::Open(**state, manifest.manifest);
     if (!reader.ok()) return FromCheckpoint(reader.status());
     return std::make_unique<CommitRows>(
-        absl::StrCat((*state)->path(), ", commit ", manifest.manifest.commit()),
-        *std::move(reader));
+        absl::StrCat((*state)->path(), ", commit ", manifest.manifest.commit()), *std::move(reader),
+        manifest.self_xxh3);
   }
   if (!absl::IsNotFound(state.status())) return state.status();
   const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, place);
@@ -79,6 +156,14 @@ absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
   }
   if (!parts.ok()) return FromCheckpoint(parts.status());
   return std::make_unique<ModelRows>(files, place, parts->front());
+}
+
+absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommittedModel(const SavedRows& rows,
+                                                                   ThreadPool& pool) {
+  CISTERN_ASSIGN_OR_RETURN(const ShardMap map, ShardMap::Create(rows.shard_num(), 1));
+  auto model = std::make_unique<StoredModel>(rows, map);
+  CISTERN_RETURN_IF_ERROR(AddContext(model->Read(rows, pool), rows.name()));
+  return model;
 }
 
 }  // namespace cistern

@@ -7,6 +7,7 @@
 #include "common/base/thread_pool.h"
 #include "common/io/file_system.h"
 #include "server/table/table_store.h"
+#include "worker/export/committed_model.h"
 
 namespace cistern {
 
@@ -16,7 +17,9 @@ class SavedRows {
   virtual ~SavedRows() = default;
   virtual const v1::Schema& schema() const = 0;
   virtual uint32_t shard_num() const = 0;
-  virtual PassId pass() const = 0;
+  virtual CommittedVersion version() const = 0;
+  // The steps that deferred updates of the rows must be applied up to; unset: they are applied.
+  virtual v1::StepClock clock() const = 0;
   // The name for messages: "saved/state, commit 12".
   virtual std::string name() const = 0;
 
@@ -29,5 +32,9 @@ class SavedRows {
   static absl::StatusOr<std::unique_ptr<SavedRows>> Open(FileSystem& files,
                                                          const std::string& place);
 };
+
+// The state of `rows`, read into memory as a whole. Errors as Read.
+absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommittedModel(const SavedRows& rows,
+                                                                   ThreadPool& pool);
 
 }  // namespace cistern

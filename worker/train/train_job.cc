@@ -9,7 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "worker/client/backoff.h"
-#include "worker/export/hugectr_model.h"
+#include "worker/export/hugectr/hugectr_model.h"
 
 namespace cistern {
 namespace {

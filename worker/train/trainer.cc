@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/value/schema.h"
-#include "worker/export/hugectr_model.h"
+#include "worker/export/hugectr/hugectr_model.h"
 
 namespace cistern {
 namespace {
@@ -305,7 +305,8 @@ absl::Status Trainer::SaveHugectrFiles() {
   if (!WritesHugectrModel(config_)) return absl::OkStatus();
   HugectrPlace place = {config_.solver.snapshot_prefix, at_.iterations};
   if (config_.cistern.snapshot_form == "v3") place.form = HugectrForm::kV3;
-  const absl::Status written = WriteHugectrModel(files_, config_, client_, place).status();
+  const absl::Status written =
+      WriteHugectrModel(files_, config_, *CommittedModelOf(client_, "the servers"), place).status();
   return AddContext(
       written,
       absl::StrCat("the snapshot of iteration ", at_.iterations, " (",

@@ -30,7 +30,7 @@ struct SolverConfig {
   uint32_t num_epochs = 0;  // 0: max_iter decides
   uint64_t snapshot = 0;    // 0: never
   std::string snapshot_prefix = "./";
-  // HugeCTR's model files that a new run starts from (worker/export/hugectr_model.h).
+  // HugeCTR's model files that a new run starts from (worker/export/hugectr/hugectr_model.h).
   // sparse_model_files has one entry per embedding, in order; an embedding with an empty entry or
   // without one starts from new weights.
   std::string dense_model_file, dense_opt_states_file;

@@ -7,7 +7,7 @@
 #include "test/support/memory_file_system.h"
 #include "test/worker/client/embedded_fleet.h"
 #include "test/worker/model/config/config_parsing.h"
-#include "worker/export/hugectr_model.h"
+#include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model.h"
 
 namespace cistern {
@@ -67,8 +67,12 @@ TEST_F(HugectrDisk, AnyFailedCallLeavesWholeFilesAndTheNextAttemptSucceeds) {
   for (const HugectrForm form : {HugectrForm::kV2, HugectrForm::kV3}) {
     const HugectrPlace place = {"out/a", 7, form};
     MemoryFileSystem old_disk, new_disk;
-    ASSERT_TRUE(WriteHugectrModel(old_disk, config_, *old_client, place).ok());
-    ASSERT_TRUE(WriteHugectrModel(new_disk, config_, *new_client, place).ok());
+    ASSERT_TRUE(
+        WriteHugectrModel(old_disk, config_, *CommittedModelOf(*old_client, "servers"), place)
+            .ok());
+    ASSERT_TRUE(
+        WriteHugectrModel(new_disk, config_, *CommittedModelOf(*new_client, "servers"), place)
+            .ok());
     const std::string fresh = Whole(new_disk, place);
     ASSERT_NE(fresh, "");
     uint64_t n = 1;
@@ -77,14 +81,18 @@ TEST_F(HugectrDisk, AnyFailedCallLeavesWholeFilesAndTheNextAttemptSucceeds) {
           old_disk.Crash(old_disk.operation_num(), MemoryFileSystem::Loss::kKill, 0);
       FaultFileSystem files(memory.get());
       files.FailCall(n, Fault::kNoSpace);
-      const absl::Status written = WriteHugectrModel(files, config_, *new_client, place).status();
+      const absl::Status written =
+          WriteHugectrModel(files, config_, *CommittedModelOf(*new_client, "servers"), place)
+              .status();
       if (files.hits().empty()) break;
       const std::string hit = files.hits()[0];
       if (!written.ok()) {
         EXPECT_THAT(std::string(written.message()), HasSubstr("out")) << hit;
       }
       EXPECT_NE(Whole(*memory, place), "") << hit;
-      EXPECT_TRUE(WriteHugectrModel(files, config_, *new_client, place).ok()) << hit;
+      EXPECT_TRUE(
+          WriteHugectrModel(files, config_, *CommittedModelOf(*new_client, "servers"), place).ok())
+          << hit;
       EXPECT_EQ(Whole(*memory, place), fresh) << hit;
       const std::vector<std::string> names = memory->List("out").value();
       for (const std::string& name : names) {
@@ -102,7 +110,9 @@ TEST_F(HugectrDisk, AFileThatCannotBeReadCommitsNothing) {
   config.solver.dense_model_file = "out/a_dense_7.model";
   config.solver.sparse_model_files = {"out/a0_sparse_7.model"};
   MemoryFileSystem memory;
-  ASSERT_TRUE(WriteHugectrModel(memory, config_, *trained, {"out/a", 7, HugectrForm::kV3}).ok());
+  ASSERT_TRUE(WriteHugectrModel(memory, config_, *CommittedModelOf(*trained, "servers"),
+                                {"out/a", 7, HugectrForm::kV3})
+                  .ok());
   uint64_t n = 1;
   for (;; ++n) {
     EmbeddedFleet fleet(1);

@@ -1,5 +1,5 @@
 // HugeCTR's dense files: exact round trips of statistics as text, and refused files.
-#include "worker/export/dense_weights.h"
+#include "worker/export/hugectr/dense_weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,8 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "worker/client/parameter_client.h"
-#include "worker/export/sparse_rows.h"
+#include "worker/export/committed_model.h"
+#include "worker/export/hugectr/sparse_rows.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -37,12 +38,11 @@ struct HugectrWritten {
   uint64_t rows = 0, bytes = 0;
 };
 
-// Writes the servers' committed state and replaces existing files; each file and folder appears
+// Writes the committed state and replaces existing files; each file and folder appears
 // atomically. Memory: a buffer per file, the dense tables, and that of KeySlots.
 // kInvalidArgument: an embedding with the accessor ctr. Errors name the file.
 absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelConfig& config,
-                                                 ParameterClient& client,
-                                                 const HugectrPlace& place);
+                                                 CommittedModel& model, const HugectrPlace& place);
 
 // Whether snapshots of this training write these files: training by iterations, without ctr rows.
 bool WritesHugectrModel(const ModelConfig& config);

@@ -1,4 +1,4 @@
-#include "worker/export/dense_weights.h"
+#include "worker/export/hugectr/dense_weights.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "worker/export/sparse_rows.h"
+#include "worker/export/hugectr/sparse_rows.h"
 
 #include <algorithm>
 #include <cmath>

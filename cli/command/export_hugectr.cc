@@ -1,36 +1,29 @@
-#include "cli/command/export_command.h"
-
 #include <memory>
 
 #include "absl/time/clock.h"
-#include "cli/session/model_source.h"
-#include "cli/terminal/exit_code.h"
+#include "cli/command/export_commands.h"
+#include "cli/session/export_source.h"
 #include "cli/terminal/progress.h"
-#include "worker/export/hugectr_model.h"
+#include "worker/export/hugectr/hugectr_model.h"
 
 namespace cistern {
 namespace {
 
-struct ExportFlags {
-  ModelFlags model;
-  std::string model_dir, out;
+struct HugectrFlags {
+  ExportFlags source;
+  std::string out;
   std::string form = "v2";
   uint64_t iteration = 0;
 };
 
-absl::StatusOr<Report> RunExportHugectr(const ExportFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(flags.model, config, flags.model_dir, console));
-  CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
-  CISTERN_RETURN_IF_ERROR(WithFix(fleet->client().CreateTables(schema),
-                                  "use the model file that the model was trained with"));
+absl::StatusOr<Report> RunExportHugectr(const HugectrFlags& flags) {
+  CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
   const absl::Time start = absl::Now();
   LocalFileSystem files;
   const HugectrPlace place = {flags.out, flags.iteration,
                               flags.form == "v3" ? HugectrForm::kV3 : HugectrForm::kV2};
-  const auto written = WriteHugectrModel(files, config, fleet->client(), place);
-  if (!written.ok()) return WithFleetFix(written.status(), flags.model.fleet);
+  const auto written = WriteHugectrModel(files, source.config, *source.model, place);
+  if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
   Report report;
   report.json["form"] = flags.form;
   report.json["files"] = written->paths;
@@ -45,19 +38,12 @@ absl::StatusOr<Report> RunExportHugectr(const ExportFlags& flags, Console& conso
 
 }  // namespace
 
-void AddExportCommands(Command& root) {
-  Command& all = root.Add("export", "Writes a trained model in another program's file format.",
-                          "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm");
-  auto flags = std::make_shared<ExportFlags>();
+void AddExportHugectr(Command& all) {
+  auto flags = std::make_shared<HugectrFlags>();
   Command& command =
       all.Add("hugectr", "Writes HugeCTR's dense and sparse model files: PREFIX_dense_0.model ...",
               "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm --form v3");
-  AddModelFlags(command, &flags->model);
-  command.Flag("--model", &flags->model_dir,
-               {"DIR",
-                "The trained model: the --out folder of a training run, or the model folder in it. "
-                "With --servers it is loaded only if the servers hold no model.",
-                "--model runs/deepfm"});
+  AddExportFlags(command, &flags->source);
   command.Flag("--out", &flags->out,
                {"PREFIX", "Prefix of the file names; existing files are replaced.",
                 "--out exported/deepfm", kRequired});
@@ -69,7 +55,7 @@ void AddExportCommands(Command& root) {
        "--form v3"});
   command.Flag("--iteration", &flags->iteration,
                {"INT", "The number in the file names.", "--iteration 1000"});
-  command.Does([flags](Console& console) { return RunExportHugectr(*flags, console); });
+  command.Does([flags](Console&) { return RunExportHugectr(*flags); });
 }
 
 }  // namespace cistern

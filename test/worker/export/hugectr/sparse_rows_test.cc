@@ -1,5 +1,5 @@
 // The bytes of HugeCTR's sparse files, and refused files.
-#include "worker/export/sparse_rows.h"
+#include "worker/export/hugectr/sparse_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

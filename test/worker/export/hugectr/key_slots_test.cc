@@ -1,5 +1,5 @@
 // The slot of a key: from slot sizes, from the training data, or from the run's initial model file.
-#include "worker/export/key_slots.h"
+#include "worker/export/hugectr/key_slots.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/model/config/config_parsing.h"
 #include "worker/data/format/norm_writer.h"
-#include "worker/export/sparse_rows.h"
+#include "worker/export/hugectr/sparse_rows.h"
 
 namespace cistern {
 namespace {

@@ -1,11 +1,11 @@
-#include "worker/export/hugectr_model.h"
+#include "worker/export/hugectr/hugectr_model.h"
 
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
-#include "worker/export/dense_weights.h"
-#include "worker/export/key_slots.h"
+#include "worker/export/hugectr/dense_weights.h"
+#include "worker/export/hugectr/key_slots.h"
 #include "worker/export/new_file.h"
 #include "worker/model/graph/model_summary.h"
 
@@ -16,27 +16,11 @@ constexpr size_t kPushRows = size_t{1} << 16;
 constexpr uint64_t kMostNtpBytes = uint64_t{1} << 30;
 constexpr char kDenseTable[] = "dense", kRunningTable[] = "dense_state";
 
-// The index of the dense table `name`; -1 if the model has none.
-int FindDense(const v1::Schema& schema, const char* name) {
-  for (int i = 0; i < schema.dense_tables_size(); ++i) {
-    if (schema.dense_tables(i).name() == name) return i;
-  }
-  return -1;
-}
-
-absl::StatusOr<std::vector<float>> PullDense(ParameterClient& client, int table) {
-  const v1::DenseTableSpec& spec = client.schema().dense_tables(table);
-  std::vector<float> values(spec.rows() * static_cast<size_t>(spec.columns_size()));
-  CISTERN_RETURN_IF_ERROR(AddContext(client.PullDense(static_cast<TableId>(table), values.data()),
-                                     absl::StrCat("table '", spec.name(), "' of the servers")));
-  return values;
-}
-
 class ModelWriter {
  public:
-  ModelWriter(FileSystem& files, const ModelConfig& config, ParameterClient& client,
+  ModelWriter(FileSystem& files, const ModelConfig& config, CommittedModel& model,
               const HugectrPlace& place)
-      : files_(files), config_(config), client_(client), place_(place) {}
+      : files_(files), config_(config), model_(model), place_(place) {}
 
   absl::StatusOr<HugectrWritten> Write() {
     CISTERN_ASSIGN_OR_RETURN(summary_, Summarize(config_));
@@ -45,6 +29,7 @@ class ModelWriter {
     }
     CISTERN_RETURN_IF_ERROR(WriteRunning());
     CISTERN_RETURN_IF_ERROR(WriteDense());
+    CISTERN_RETURN_IF_ERROR(model_.Recheck());
     return written_;
   }
 
@@ -62,16 +47,17 @@ class ModelWriter {
       ++written_.rows;
       return writer->Add(key, slot, value);
     };
-    CISTERN_RETURN_IF_ERROR(client_.Scan(static_cast<TableId>(e), add));
+    CISTERN_RETURN_IF_ERROR(model_.Scan(static_cast<TableId>(e), add));
     CISTERN_RETURN_IF_ERROR(writer->Close());
     Note(place_.sparse(e), writer->bytes());
     return absl::OkStatus();
   }
 
   absl::Status WriteRunning() {
-    const int table = FindDense(client_.schema(), kRunningTable);
+    const int table = FindDenseTable(model_.schema(), kRunningTable);
     if (table < 0) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> running, PullDense(client_, table));
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> running,
+                             model_.PullDense(static_cast<TableId>(table)));
     const std::string text = FormatNtp(summary_.layers, running);
     const std::string path = NtpPathOf(place_.dense());
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, path));
@@ -82,12 +68,12 @@ class ModelWriter {
   }
 
   absl::Status WriteDense() {
-    const int table = FindDense(client_.schema(), kDenseTable);
+    const int table = FindDenseTable(model_.schema(), kDenseTable);
     std::vector<float> values;
     size_t columns = 1;
     if (table >= 0) {
-      CISTERN_ASSIGN_OR_RETURN(values, PullDense(client_, table));
-      columns = static_cast<size_t>(client_.schema().dense_tables(table).columns_size());
+      CISTERN_ASSIGN_OR_RETURN(values, model_.PullDense(static_cast<TableId>(table)));
+      columns = static_cast<size_t>(model_.schema().dense_tables(table).columns_size());
     }
     if (place_.form == HugectrForm::kV3 && columns > 1) {
       std::vector<float> states;
@@ -111,7 +97,7 @@ class ModelWriter {
 
   FileSystem& files_;
   const ModelConfig& config_;
-  ParameterClient& client_;
+  CommittedModel& model_;
   const HugectrPlace& place_;
   ModelSummary summary_;
   HugectrWritten written_;
@@ -184,7 +170,7 @@ class ModelReader {
 
   // The cells of the table "dense": each weight with its state.
   std::vector<float> DenseCells(const v1::Schema& schema) const {
-    const int table = FindDense(schema, kDenseTable);
+    const int table = FindDenseTable(schema, kDenseTable);
     if (table < 0 || weights_.empty()) return {};
     const size_t columns = static_cast<size_t>(schema.dense_tables(table).columns_size());
     const size_t count = weights_.size();
@@ -210,7 +196,7 @@ class ModelReader {
 
   static absl::Status PushTable(const char* name, const std::vector<float>& cells,
                                 ParameterClient& client) {
-    const int table = FindDense(client.schema(), name);
+    const int table = FindDenseTable(client.schema(), name);
     if (table < 0 || cells.empty()) return absl::OkStatus();
     return client.PushDense(static_cast<TableId>(table), cells.data());
   }
@@ -271,9 +257,8 @@ std::string HugectrPlace::sparse(size_t embedding) const {
 }
 
 absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelConfig& config,
-                                                 ParameterClient& client,
-                                                 const HugectrPlace& place) {
-  return ModelWriter(files, config, client, place).Write();
+                                                 CommittedModel& model, const HugectrPlace& place) {
+  return ModelWriter(files, config, model, place).Write();
 }
 
 bool WritesHugectrModel(const ModelConfig& config) {

@@ -1,9 +1,9 @@
-#include "worker/export/key_slots.h"
+#include "worker/export/hugectr/key_slots.h"
 
 #include <algorithm>
 
 #include "worker/data/format/data_set.h"
-#include "worker/export/sparse_rows.h"
+#include "worker/export/hugectr/sparse_rows.h"
 
 namespace cistern {
 namespace {

@@ -1,0 +1,11 @@
+#include "cli/command/export_commands.h"
+
+namespace cistern {
+
+void AddExportCommands(Command& root) {
+  Command& all = root.Add("export", "Writes a trained model in another form.",
+                          "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm");
+  AddExportHugectr(all);
+}
+
+}  // namespace cistern

@@ -1,0 +1,15 @@
+// cistern export FORM: writes a trained model in other programs' file formats, and for serving. One
+// file per form.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+// Adds `export` with all forms.
+void AddExportCommands(Command& root);
+
+// The forms; `all` is the command `export`.
+void AddExportHugectr(Command& all);
+
+}  // namespace cistern

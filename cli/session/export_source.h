@@ -1,0 +1,39 @@
+// What an export reads: a model file, and the committed state of the model that it describes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/session/fleet_session.h"
+#include "cli/session/model_source.h"
+#include "worker/export/committed_model.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+
+struct ExportFlags {
+  ModelFlags model;
+  std::string model_dir, state;  // --model, --state
+};
+
+// Adds MODEL.json, --set, --model, --state, --servers and its companions, --threads.
+void AddExportFlags(Command& command, ExportFlags* flags);
+
+// Threads: one at a time.
+struct ExportSource {
+  ModelConfig config;
+  std::unique_ptr<FleetSession> fleet;  // null: the state was read from files
+  std::unique_ptr<CommittedModel> model;
+};
+
+// Opens what the flags name: a saved model, a commit, or the state of a fleet. The files of a fleet
+// that keeps its commits on this machine are read instead of its tables: that is one state even
+// while a training run commits.
+//
+// needs_fleet: the caller changes the servers afterwards; then --servers is required, and the
+// tables of the fleet are read.
+// kInvalidArgument: not exactly one source, or the state does not belong to the model file. Errors
+// marked FromCheckpoint (exit code 5): the files are corrupt.
+absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool needs_fleet = false);
+
+}  // namespace cistern

@@ -1,0 +1,64 @@
+// Predictions from an exported model, without servers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/status.h"
+#include "common/base/types.h"
+
+namespace cistern {
+
+// The shape of a sample.
+struct PredictorShape {
+  size_t label_dim = 1, dense_dim = 0;
+  struct Input {
+    std::string name;  // "top" of the model file
+    uint32_t slot_num = 0;
+  };
+  std::vector<Input> inputs;
+};
+
+// Samples to predict. All arrays belong to the caller and are read during the call only.
+struct PredictRequest {
+  size_t samples = 0;
+  absl::Span<const float> dense;  // [samples, dense_dim]
+  struct Input {
+    absl::Span<const Key> keys;          // [offsets.back()]
+    absl::Span<const uint32_t> offsets;  // [samples * slot_num + 1], by (sample, slot); offsets[0] = 0
+  };
+  std::vector<Input> inputs;  // as in PredictorShape
+};
+
+// What is served at the moment.
+struct ServedVersion {
+  uint64_t commit = 0;  // the number of the commit; the committed pass of a state without commits
+  std::string folder;   // of its files
+};
+
+// Threads: any thread may call any method.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+
+  // The name of the model: the name of its model file without ".json".
+  virtual const std::string& name() const = 0;
+  virtual const PredictorShape& shape() const = 0;
+  virtual ServedVersion version() const = 0;
+
+  // predictions: [samples, label_dim], the probability of each label. version: the one that
+  // predicted all of them.
+  //
+  // A key that the model has no row for reads zeros, as in `cistern eval`; *unseen counts the
+  // occurrences of such keys (may be null). kInvalidArgument: sizes or offsets do not fit the
+  // shape, a dense feature is not finite, or there are more than max_samples() samples.
+  virtual absl::Status Predict(const PredictRequest& request, absl::Span<float> predictions,
+                               ServedVersion* version, uint64_t* unseen) = 0;
+  virtual size_t max_samples() const = 0;
+};
+
+}  // namespace cistern

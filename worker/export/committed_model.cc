@@ -1,0 +1,78 @@
+#include "worker/export/committed_model.h"
+
+#include "common/value/step_clock.h"
+
+namespace cistern {
+namespace {
+
+class FleetModel : public CommittedModel {
+ public:
+  FleetModel(ParameterClient& client, std::string name)
+      : client_(client), name_(std::move(name)), pass_(client.committed_pass()) {}
+
+  const std::string& name() const override { return name_; }
+  CommittedVersion version() const override { return {.pass = pass_}; }
+  const v1::Schema& schema() const override { return client_.schema(); }
+
+  absl::Status Scan(TableId table, const Visit& visit) override {
+    return client_.Scan(table, visit);
+  }
+
+  absl::Status Pull(TableId table, absl::Span<const Key> keys, float* values,
+                    uint8_t* has_embedx) override {
+    CISTERN_RETURN_IF_ERROR(client_.Pull(table, keys, /*absent_is_zero=*/true, values, has_embedx));
+    const ValueLayout& layout = client_.layout(table);
+    const RowReader reader(layout, client_.clock(), table);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (has_embedx[i] == kAbsent) return Changed();
+      reader.BringUp(values + i * layout.full_floats());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<float>> PullDense(TableId table) override {
+    const v1::DenseTableSpec& spec = schema().dense_tables(static_cast<int>(table));
+    std::vector<float> values(spec.rows() * static_cast<size_t>(spec.columns_size()));
+    CISTERN_RETURN_IF_ERROR(AddContext(client_.PullDense(table, values.data()),
+                                       absl::StrCat("table '", spec.name(), "' of the servers")));
+    return values;
+  }
+
+  absl::Status Recheck() override {
+    std::vector<v1::HelloReply> replies(client_.servers().size());
+    CISTERN_RETURN_IF_ERROR(client_.ForEachServer(
+        [&](size_t rank, ControlPlane& server) { return server.Hello({}, &replies[rank]); }));
+    for (const v1::HelloReply& reply : replies) {
+      if (reply.committed_pass() != pass_) return Changed();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Changed() const {
+    return absl::AbortedError(absl::StrCat(
+        name_,
+        ": a training run committed during the export, so that what was read is not one "
+        "state of the model; do not use it. Export from its files instead (--state "
+        "DATA_DIR, on a machine that can read them), or from a saved model (cistern save)"));
+  }
+
+  ParameterClient& client_;
+  const std::string name_;
+  const PassId pass_;
+};
+
+}  // namespace
+
+std::unique_ptr<CommittedModel> CommittedModelOf(ParameterClient& client, const std::string& name) {
+  return std::make_unique<FleetModel>(client, name);
+}
+
+int FindDenseTable(const v1::Schema& schema, const std::string& name) {
+  for (int i = 0; i < schema.dense_tables_size(); ++i) {
+    if (schema.dense_tables(i).name() == name) return i;
+  }
+  return -1;
+}
+
+}  // namespace cistern
