@@ -19,6 +19,7 @@ BELOW = {
     "common/value/rule": ["common/base"],
     "common/value": ["common/value/rule", "proto"],
     "common/saved_model": ["common/io", "common/value"],
+    "common/serving": ["common/io", "common/value"],
     "common/wire": ["common/base", "proto"],
     "common/rpc": ["common/wire"],
     "server/table": ["common/value"],
@@ -51,13 +52,16 @@ BELOW = {
     "worker/pass": ["worker/client", "worker/group", "worker/model/graph"],
     "worker/export": ["worker/client", "worker/model/graph"],
     "worker/export/hugectr": ["worker/export"],
+    "worker/export/serving": ["worker/export", "common/serving"],
     "worker/train": ["worker/pass", "worker/export/hugectr", "common/saved_model"],
+    "serve/predictor": ["common/serving", "worker/model/graph"],
     "cli/terminal": ["worker/train"],
     "cli/session": ["cli/terminal", "server/service", "common/rpc"],
-    "cli/command": ["cli/session", "worker/data/prepare"],
+    "cli/command": [
+        "cli/session", "serve/predictor", "worker/data/prepare", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
 }
-SOURCES = ("proto", "common", "cuda", "server", "worker", "cli", "test")
+SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "cli", "test")
 THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be included with quotes
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 

@@ -161,9 +161,10 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
   }
   const bool same = comparison.same() && difference.empty();
   report.json["same"] = same;
-  report.text = absl::StrCat(
-      "A  ", a.name(), ", pass ", a.version().pass, "\nB  ", b.name(), ", pass ", b.version().pass, "\n",
-      difference.empty() ? "" : absl::StrCat("schema: ", difference, "\n"), TextTable(rows), keys);
+  report.text = absl::StrCat("A  ", a.name(), ", pass ", a.version().pass, "\nB  ", b.name(),
+                             ", pass ", b.version().pass, "\n",
+                             difference.empty() ? "" : absl::StrCat("schema: ", difference, "\n"),
+                             TextTable(rows), keys);
   // A difference is a result and needs no fix; the status only sets the exit code.
   if (!same) report.outcome = absl::UnknownError("A and B differ");
   return report;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
+#include "cli/command/predict_serving.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "worker/data/format/file_list.h"
@@ -11,6 +12,23 @@
 
 namespace cistern {
 namespace {
+
+void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) {
+  AddModelFlags(command, &flags->model);
+  command.Flag("--model", &flags->model_dir,
+               {"DIR",
+                "The trained model: the --out folder of a training run, or the model folder in it. "
+                "With --servers it is loaded only if the servers hold no model.",
+                "--model runs/deepfm"});
+  command.List("--data", &flags->data, true,
+               {"FILE,...",
+                data_required ? "File lists or data files, read in this order; may be repeated."
+                              : "File lists or data files; may be repeated. By default the "
+                                "model's eval_source.",
+                "--data test.txt", data_required});
+}
+
+}  // namespace
 
 Report ReportOf(const EvalSummary& summary) {
   Report report;
@@ -34,23 +52,6 @@ Report ReportOf(const EvalSummary& summary) {
   return report;
 }
 
-void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) {
-  AddModelFlags(command, &flags->model);
-  command.Flag("--model", &flags->model_dir,
-               {"DIR",
-                "The trained model: the --out folder of a training run, or the model folder in it. "
-                "With --servers it is loaded only if the servers hold no model.",
-                "--model runs/deepfm"});
-  command.List("--data", &flags->data, true,
-               {"FILE,...",
-                data_required ? "File lists or data files, read in this order; may be repeated."
-                              : "File lists or data files; may be repeated. By default the "
-                                "model's eval_source.",
-                "--data test.txt", data_required});
-}
-
-}  // namespace
-
 absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
@@ -68,6 +69,7 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) 
     read.insert(read.end(), files.begin(), files.end());
   }
   CISTERN_RETURN_IF_ERROR(AddContext(OutputFile::Check(flags.output, read), "--output"));
+  if (IsServingFolder(flags.model.config)) return RunPredictServing(flags);
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
@@ -98,6 +100,8 @@ void AddPredictCommand(Command& root) {
   command.Flag("--output", &flags->output,
                {"FILE", "Output file; appears when all lines are written.",
                 "--output predictions.tsv", kRequired});
+  command.Flag("--batch", &flags->batch,
+               {"INT", "With a serving folder as MODEL: samples of one request.", "--batch 100"});
   command.Does([flags](Console& console) { return RunPredict(*flags, console); });
 }
 

@@ -5,6 +5,7 @@ namespace cistern {
 void AddExportCommands(Command& root) {
   Command& all = root.Add("export", "Writes a trained model in another form.",
                           "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm");
+  AddExportServing(all);
   AddExportHugectr(all);
 }
 

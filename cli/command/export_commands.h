@@ -11,5 +11,6 @@ void AddExportCommands(Command& root);
 
 // The forms; `all` is the command `export`.
 void AddExportHugectr(Command& all);
+void AddExportServing(Command& all);
 
 }  // namespace cistern

@@ -28,8 +28,9 @@ struct PredictRequest {
   size_t samples = 0;
   absl::Span<const float> dense;  // [samples, dense_dim]
   struct Input {
-    absl::Span<const Key> keys;          // [offsets.back()]
-    absl::Span<const uint32_t> offsets;  // [samples * slot_num + 1], by (sample, slot); offsets[0] = 0
+    absl::Span<const Key> keys;  // [offsets.back()]
+    absl::Span<const uint32_t>
+        offsets;  // [samples * slot_num + 1], by (sample, slot); offsets[0] = 0
   };
   std::vector<Input> inputs;  // as in PredictorShape
 };

@@ -8,9 +8,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "common/io/mapped_file.h"
 #include "worker/data/format/checked_reader.h"
 #include "worker/data/format/file_list.h"
-#include "worker/data/format/mapped_file.h"
 #include "worker/data/format/output_file.h"
 
 namespace cistern {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "common/base/check.h"
+#include "common/io/mapped_file.h"
 #include "worker/data/format/file_list.h"
-#include "worker/data/format/mapped_file.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/slot_sizes.h"
 

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/io/file_system.h"
-#include "worker/data/format/mapped_file.h"
+#include "common/io/mapped_file.h"
 #include "worker/data/prepare/criteo_line.h"
 
 namespace cistern {

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/io/file_system.h"
-#include "worker/data/format/mapped_file.h"
+#include "common/io/mapped_file.h"
 #include "worker/data/prepare/criteo.h"
 #include "worker/data/prepare/criteo_block.h"
 #include "worker/data/prepare/work_folder.h"

@@ -11,7 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/io/file_system.h"
-#include "worker/data/format/mapped_file.h"
+#include "common/io/mapped_file.h"
 #include "worker/data/prepare/criteo_block.h"
 
 namespace cistern {

@@ -1,4 +1,4 @@
-#include "worker/data/format/mapped_file.h"
+#include "common/io/mapped_file.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -7,7 +7,8 @@
 
 namespace cistern {
 
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path,
+                                                             Access access) {
   CISTERN_ASSIGN_OR_RETURN(OpenedFile opened, OpenFile(path));
   std::unique_ptr<MappedFile> file(new MappedFile(path, std::move(opened.fd)));
   if (opened.bytes == 0) return file;
@@ -15,7 +16,8 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
   if (begin == MAP_FAILED) return ErrnoStatus(errno, "map", path);
   file->begin_ = static_cast<const char*>(begin);
   file->size_ = opened.bytes;
-  madvise(begin, file->size_, MADV_SEQUENTIAL);  // a hint; errors do not matter
+  // A hint; errors do not matter.
+  madvise(begin, file->size_, access == Access::kForward ? MADV_SEQUENTIAL : MADV_WILLNEED);
   return file;
 }
 

@@ -19,7 +19,10 @@ namespace cistern {
 class MappedFile {
  public:
   // kNotFound and similar errors name the path; kInvalidArgument: not a regular file.
-  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path);
+  // access: how the bytes will be read, a hint for the system.
+  enum class Access { kForward, kRandom };
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path,
+                                                          Access access = Access::kForward);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

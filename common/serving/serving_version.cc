@@ -1,0 +1,278 @@
+#include "common/serving/serving_version.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "common/base/hash.h"
+#include "common/base/json_depth.h"
+#include "common/base/names.h"
+
+namespace cistern {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kFormat = 1;
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of serving.json
+constexpr char kSelfHash[] = "  \"self_xxh3\"";
+
+std::string Hex(uint64_t x) {
+  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
+}
+
+// Reads the members of one JSON object. Errors are kept; the first one is status().
+class Reader {
+ public:
+  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+    if (!json.is_object()) Fail("is not an object");
+  }
+
+  uint64_t Number(const char* name) {
+    const Json* const value = Find(name);
+    if (value == nullptr || !value->is_number_unsigned()) return Fail(name, "a whole number"), 0;
+    return value->get<uint64_t>();
+  }
+  uint64_t Hash(const char* name) {
+    const std::string digits = Text(name);
+    uint64_t hash = 0;
+    if (digits.size() != 16 || !absl::SimpleHexAtoi(digits, &hash)) Fail(name, "16 hex digits");
+    return hash;
+  }
+  std::string Text(const char* name) {
+    const Json* const value = Find(name);
+    if (value == nullptr || !value->is_string()) return Fail(name, "a text"), "";
+    return value->get<std::string>();
+  }
+  // An empty list if the member is not a list.
+  const Json& List(const char* name) {
+    static const Json none = Json::array();
+    const Json* const value = Find(name);
+    if (value == nullptr || !value->is_array()) return Fail(name, "a list"), none;
+    return *value;
+  }
+  ServingFile File(const char* name) {
+    const Json* const value = Find(name);
+    if (value == nullptr) return Fail(name, "an object"), ServingFile();
+    return File(*value, absl::StrCat(where_, name));
+  }
+  ServingFile File(const Json& json, const std::string& where) {
+    Reader reader(json, where + ".");
+    ServingFile file = {reader.Text("path"), reader.Number("bytes"), reader.Hash("xxh3")};
+    const std::vector<std::string> names = absl::StrSplit(file.path, '/');
+    if (names.size() != 2 || !CheckName(names[0]).ok() || !CheckName(names[1]).ok()) {
+      reader.Fail("path", "VERSION/FILE");
+    }
+    Take(reader);
+    return file;
+  }
+  void Take(const Reader& part) { status_.Update(part.status_); }
+  void Fail(const char* name, const char* type) {
+    Fail(absl::StrCat("\"", where_, name, "\" is missing or is not ", type));
+  }
+  void Fail(const std::string& what) { status_.Update(absl::DataLossError(what)); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const Json* Find(const char* name) const {
+    if (!json_.is_object()) return nullptr;
+    const auto found = json_.find(name);
+    return found == json_.end() ? nullptr : &*found;
+  }
+
+  const Json& json_;
+  const std::string where_;
+  absl::Status status_;
+};
+
+Json JsonOf(const ServingFile& file) {
+  return {{"path", file.path}, {"bytes", file.bytes}, {"xxh3", Hex(file.xxh3)}};
+}
+
+ServingTable ReadTable(const Json& json, const std::string& where, Reader* all) {
+  Reader reader(json, where + ".");
+  ServingTable table;
+  table.name = reader.Text("name");
+  const uint64_t dim = reader.Number("dim");
+  table.dim = static_cast<uint32_t>(std::min<uint64_t>(dim, UINT32_MAX));
+  table.rows = reader.Number("rows");
+  table.digest = reader.Hash("digest");
+  for (const Json& layer : reader.List("layers")) {
+    table.layers.push_back(reader.File(layer, absl::StrCat(where, ".layers")));
+  }
+  if (table.layers.empty()) reader.Fail("layers", "a list of files");
+  all->Take(reader);
+  return table;
+}
+
+std::string VersionPath(const std::string& folder) {
+  return absl::StrCat(folder, "/serving.json");
+}
+
+absl::Status WriteWhole(FileSystem& files, const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp";
+  files.Remove(temporary).IgnoreError();  // a killed process may have left one
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(temporary));
+  CISTERN_RETURN_IF_ERROR(file->Append(text));
+  CISTERN_RETURN_IF_ERROR(file->Sync());
+  CISTERN_RETURN_IF_ERROR(file->Close());
+  CISTERN_RETURN_IF_ERROR(files.Replace(temporary, path));
+  return files.SyncFolder(ParentFolder(path));
+}
+
+std::set<std::string> FoldersOf(const ServingVersion& version) {
+  std::set<std::string> folders = {version.folder};
+  const auto add = [&](const ServingFile& file) {
+    folders.insert(file.path.substr(0, file.path.find('/')));
+  };
+  add(version.model);
+  add(version.dense);
+  for (const ServingTable& table : version.tables) {
+    for (const ServingFile& layer : table.layers) add(layer);
+  }
+  return folders;
+}
+
+}  // namespace
+
+std::string FormatVersion(const ServingVersion& version) {
+  Json json;
+  json["format"] = kFormat;
+  json["folder"] = version.folder;
+  json["name"] = version.name;
+  json["commit"] = version.commit;
+  json["manifest_xxh3"] = Hex(version.manifest_xxh3);
+  json["pass"] = version.pass;
+  json["created"] = version.created;
+  json["precision"] = NameOf(version.precision);
+  json["model"] = JsonOf(version.model);
+  json["overrides"] = version.overrides;
+  json["dense"] = JsonOf(version.dense);
+  json["dense_tables"] = Json::array();
+  for (const ServingDense& table : version.dense_tables) {
+    json["dense_tables"].push_back({{"name", table.name}, {"rows", table.rows}});
+  }
+  json["tables"] = Json::array();
+  for (const ServingTable& table : version.tables) {
+    Json layers = Json::array();
+    for (const ServingFile& layer : table.layers) layers.push_back(JsonOf(layer));
+    json["tables"].push_back({{"name", table.name},
+                              {"dim", table.dim},
+                              {"rows", table.rows},
+                              {"digest", Hex(table.digest)},
+                              {"layers", layers}});
+  }
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // "\n}"
+  text += ",\n";
+  return absl::StrCat(text, kSelfHash, ": \"", Hex(HashBytes(text)), "\"\n}\n");
+}
+
+absl::StatusOr<ServingVersion> ParseVersion(const std::string& text) {
+  const size_t end = text.rfind(kSelfHash);
+  if (end == std::string::npos || JsonDepth(text) > kMaxJsonDepth) {
+    return absl::DataLossError("not a description of a version, or truncated");
+  }
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return absl::DataLossError("malformed JSON");
+  Reader reader(json, "");
+  const uint64_t format = reader.Number("format"), self = reader.Hash("self_xxh3");
+  CISTERN_RETURN_IF_ERROR(reader.status());
+  if (HashBytes(text.substr(0, end)) != self) return absl::DataLossError("checksum mismatch");
+  if (format > kFormat) {
+    return absl::DataLossError(absl::StrCat("format ", format, " is newer than this program"));
+  }
+  ServingVersion version;
+  version.folder = reader.Text("folder");
+  version.name = reader.Text("name");
+  version.commit = reader.Number("commit");
+  version.manifest_xxh3 = reader.Hash("manifest_xxh3");
+  version.pass = reader.Number("pass");
+  version.created = reader.Text("created");
+  const std::optional<RowPrecision> precision = PrecisionOf(reader.Text("precision"));
+  if (!precision) reader.Fail("precision", "float32, float16, bfloat16 or int8");
+  version.precision = precision.value_or(RowPrecision::kFloat32);
+  version.model = reader.File("model");
+  for (const Json& one : reader.List("overrides")) {
+    if (!one.is_string()) return absl::DataLossError("\"overrides\" is not a list of texts");
+    version.overrides.push_back(one.get<std::string>());
+  }
+  version.dense = reader.File("dense");
+  for (const Json& one : reader.List("dense_tables")) {
+    Reader table(one, "dense_tables.");
+    version.dense_tables.push_back({table.Text("name"), table.Number("rows")});
+    reader.Take(table);
+  }
+  for (const Json& one : reader.List("tables")) {
+    version.tables.push_back(ReadTable(one, "tables", &reader));
+  }
+  CISTERN_RETURN_IF_ERROR(reader.status());
+  return version;
+}
+
+absl::StatusOr<ServingHead> ReadHead(FileSystem& files, const std::string& root) {
+  const std::string path = absl::StrCat(root, "/HEAD");
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, 4096));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Reader reader(json, "");
+  const ServingHead head = {reader.Text("version"), reader.Hash("xxh3")};
+  if (json.is_discarded() || !reader.status().ok() || !CheckName(head.folder).ok()) {
+    return absl::DataLossError(absl::StrCat(path, " does not name a version"));
+  }
+  return head;
+}
+
+absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head) {
+  const Json json = {{"version", head.folder}, {"xxh3", Hex(head.xxh3)}};
+  return WriteWhole(files, absl::StrCat(root, "/HEAD"), json.dump() + "\n");
+}
+
+absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string& root,
+                                           const std::string& folder, uint64_t xxh3) {
+  const std::string path = PathBelow(root, VersionPath(folder));
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, kMostBytes));
+  if (xxh3 != 0 && HashBytes(text) != xxh3) {
+    return absl::DataLossError(
+        absl::StrCat(ShownPath(path), " is not the file that HEAD names (checksum mismatch)"));
+  }
+  absl::StatusOr<ServingVersion> version = ParseVersion(text);
+  if (!version.ok()) return AddContext(version.status(), ShownPath(path));
+  if (version->folder == folder) return version;
+  return absl::DataLossError(absl::StrCat(ShownPath(path), " describes version ", version->folder));
+}
+
+absl::StatusOr<std::vector<std::string>> VersionsIn(FileSystem& files, const std::string& root) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(root));
+  std::vector<std::string> versions;
+  for (const std::string& name : names) {
+    if (!CheckName(name).ok()) continue;
+    const absl::StatusOr<bool> there = files.Exists(PathBelow(root, VersionPath(name)));
+    if (there.ok() && *there) versions.push_back(name);
+  }
+  return versions;
+}
+
+absl::Status RemoveOldVersions(FileSystem& files, const std::string& root, size_t keep) {
+  CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> versions, VersionsIn(files, root));
+  std::set<std::string> kept = {head.folder};
+  for (size_t i = versions.size() - std::min(keep, versions.size()); i < versions.size(); ++i) {
+    kept.insert(versions[i]);
+  }
+  std::set<std::string> needed = kept;
+  for (const std::string& folder : kept) {
+    CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, ReadVersion(files, root, folder, 0));
+    needed.merge(FoldersOf(version));
+  }
+  for (const std::string& folder : versions) {
+    if (needed.count(folder) != 0) continue;
+    // First the description: a version without one does not exist.
+    CISTERN_RETURN_IF_ERROR(files.Remove(PathBelow(root, VersionPath(folder))));
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files, absl::StrCat(root, "/", folder)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,35 @@
+// Predictions of whole data sets.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/status.h"
+#include "serve/predictor/predictor.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+
+// The model file of the current version of a serving folder. Errors as OpenPredictor.
+absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder);
+
+struct PredictedData {
+  uint64_t samples = 0;
+  uint64_t unseen = 0;  // occurrences of keys without a row
+};
+
+// Predicts the samples of `files` (file lists or data files, in order) in requests of `batch`
+// samples each.
+//
+// config: of the model that `predictor` serves; the format of the files.
+// visit: receives the labels, [n, label_dim] (below -0.5: unknown), and the predictions of each
+// request.
+using VisitPredictions = std::function<absl::Status(absl::Span<const float> labels,
+                                                    absl::Span<const float> predictions)>;
+absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfig& config,
+                                          const std::vector<std::string>& files, size_t batch,
+                                          const VisitPredictions& visit);
+
+}  // namespace cistern

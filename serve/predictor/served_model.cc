@@ -1,0 +1,254 @@
+// OpenPredictor: the current version of a serving folder, and the switch to newer ones.
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/base/log.h"
+#include "serve/predictor/open_predictor.h"
+#include "serve/predictor/served_state.h"
+#include "serve/predictor/workspace.h"
+
+namespace cistern {
+namespace {
+
+absl::Status CheckInput(const PredictorShape::Input& input, const PredictRequest::Input& given,
+                        size_t samples) {
+  const auto error = [&](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "': ", what));
+  };
+  const size_t wanted = samples * input.slot_num + 1;
+  if (given.offsets.size() != wanted) {
+    return error(absl::StrCat(given.offsets.size(), " offsets; ", samples, " samples of ",
+                              input.slot_num, " slots need ", wanted));
+  }
+  if (given.offsets.front() != 0) return error("the first offset is not 0");
+  for (size_t i = 1; i < given.offsets.size(); ++i) {
+    if (given.offsets[i] < given.offsets[i - 1]) {
+      return error(absl::StrCat("offset ", i, " is ", given.offsets[i], ", below the one before (",
+                                given.offsets[i - 1], ")"));
+    }
+  }
+  if (given.offsets.back() == given.keys.size()) return absl::OkStatus();
+  return error(absl::StrCat("the last offset is ", given.offsets.back(), ", but there are ",
+                            given.keys.size(), " keys"));
+}
+
+bool SameShape(const PredictorShape& a, const PredictorShape& b) {
+  if (a.label_dim != b.label_dim || a.dense_dim != b.dense_dim ||
+      a.inputs.size() != b.inputs.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < a.inputs.size(); ++i) {
+    if (a.inputs[i].name != b.inputs[i].name || a.inputs[i].slot_num != b.inputs[i].slot_num) {
+      return false;
+    }
+  }
+  return true;
+}
+
+class ServedModel : public Predictor {
+ public:
+  ServedModel(std::string root, const PredictorOptions& options)
+      : root_(std::move(root)), options_(options) {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    limit_ = options.threads > 0 ? static_cast<size_t>(options.threads) : cores;
+  }
+
+  ~ServedModel() override {
+    {
+      const absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    if (follower_.joinable()) follower_.join();
+  }
+
+  absl::Status Open() {
+    LocalFileSystem files;
+    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root_));
+    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
+                             ServedState::Open(root_, head, nullptr, options_.verify));
+    name_ = state->version().name;
+    shape_ = state->shape();
+    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
+    if (options_.poll_ms > 0) follower_ = std::thread([this] { Follow(); });
+    return absl::OkStatus();
+  }
+
+  const std::string& name() const override { return name_; }
+  const PredictorShape& shape() const override { return shape_; }
+  ServedVersion version() const override {
+    const absl::MutexLock lock(&mutex_);
+    return VersionOf(*state_);
+  }
+  size_t max_samples() const override { return options_.max_samples; }
+
+  absl::Status Predict(const PredictRequest& request, absl::Span<float> predictions,
+                       ServedVersion* version, uint64_t* unseen) override {
+    CISTERN_RETURN_IF_ERROR(Check(request, predictions.size()));
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> workspace, Take());
+    uint64_t missed = 0;
+    const absl::Status predicted = workspace->Predict(request, predictions, &missed);
+    *version = VersionOf(workspace->state());
+    if (unseen != nullptr) *unseen = missed;
+    Return(std::move(workspace));
+    return predicted;
+  }
+
+ private:
+  static ServedVersion VersionOf(const ServedState& state) {
+    return {state.version().number(), state.version().folder};
+  }
+
+  absl::Status Check(const PredictRequest& request, size_t predictions) const {
+    if (request.samples == 0) return absl::InvalidArgumentError("a request without samples");
+    if (request.samples > options_.max_samples) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          request.samples, " samples in one request; the limit is ", options_.max_samples));
+    }
+    if (predictions != request.samples * shape_.label_dim) {
+      return absl::InvalidArgumentError(absl::StrCat("room for ", predictions,
+                                                     " predictions; the request has ",
+                                                     request.samples * shape_.label_dim));
+    }
+    if (request.dense.size() != request.samples * shape_.dense_dim) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(request.dense.size(), " dense features; ", request.samples, " samples need ",
+                       request.samples * shape_.dense_dim, " (", shape_.dense_dim, " per sample)"));
+    }
+    for (size_t i = 0; i < request.dense.size(); ++i) {
+      if (std::isfinite(request.dense[i])) continue;
+      return absl::InvalidArgumentError(absl::StrCat("sample ", i / shape_.dense_dim,
+                                                     ": dense feature ", i % shape_.dense_dim,
+                                                     " is not a finite number"));
+    }
+    if (request.inputs.size() != shape_.inputs.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          request.inputs.size(), " sparse inputs; the model has ", shape_.inputs.size()));
+    }
+    size_t keys = 0;
+    for (size_t i = 0; i < shape_.inputs.size(); ++i) {
+      CISTERN_RETURN_IF_ERROR(CheckInput(shape_.inputs[i], request.inputs[i], request.samples));
+      keys += request.inputs[i].keys.size();
+    }
+    if (keys <= options_.max_keys) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(keys, " keys in one request; the limit is ", options_.max_keys));
+  }
+
+  // Waits for one of limit_ workspaces of the current state.
+  absl::StatusOr<std::unique_ptr<Workspace>> Take() {
+    std::shared_ptr<const ServedState> state;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto may_run = [this]()
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return taken_ < limit_; };
+      mutex_.Await(absl::Condition(&may_run));
+      ++taken_;
+      if (!free_.empty()) {
+        std::unique_ptr<Workspace> workspace = std::move(free_.back());
+        free_.pop_back();
+        return workspace;
+      }
+      state = state_;
+    }
+    auto workspace = Workspace::Create(std::move(state));
+    if (!workspace.ok()) Return(nullptr);
+    return workspace;
+  }
+
+  void Return(std::unique_ptr<Workspace> workspace) {
+    std::unique_ptr<Workspace> old;  // of an older version; destroyed outside the lock
+    const absl::MutexLock lock(&mutex_);
+    --taken_;
+    const bool is_current = workspace != nullptr && &workspace->state() == state_.get();
+    if (is_current) {
+      free_.push_back(std::move(workspace));
+    } else {
+      old = std::move(workspace);
+    }
+  }
+
+  // Serves `state` from now on. Calls that have begun finish with the version they began with.
+  absl::Status SwitchTo(std::shared_ptr<const ServedState> state) {
+    std::vector<std::unique_ptr<Workspace>> fresh;
+    for (size_t i = 0; i < limit_; ++i) {
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> workspace, Workspace::Create(state));
+      fresh.push_back(std::move(workspace));
+    }
+    const absl::MutexLock lock(&mutex_);
+    std::swap(state_, state);
+    std::swap(free_, fresh);
+    return absl::OkStatus();
+  }
+
+  void Follow() {
+    ServingHead refused;
+    const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
+    for (;;) {
+      {
+        absl::MutexLock lock(&mutex_);
+        if (mutex_.AwaitWithTimeout(absl::Condition(&stopping),
+                                    absl::Milliseconds(options_.poll_ms))) {
+          return;
+        }
+      }
+      FollowOnce(&refused);
+    }
+  }
+
+  // *refused: the last HEAD that could not be served, so that it is reported once.
+  void FollowOnce(ServingHead* refused) {
+    LocalFileSystem files;
+    std::shared_ptr<const ServedState> current;
+    {
+      const absl::MutexLock lock(&mutex_);
+      current = state_;
+    }
+    const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
+    if (!head.ok() || *head == current->head() || *head == *refused) return;
+    const absl::Status switched = [&]() -> absl::Status {
+      CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
+                               ServedState::Open(root_, *head, current.get(), options_.verify));
+      if (!SameShape(state->shape(), shape_)) {
+        return absl::InvalidArgumentError(
+            "its inputs are not those of the model that is served; restart the server");
+      }
+      return SwitchTo(std::move(state));
+    }();
+    if (switched.ok()) {
+      *refused = {};
+      return;
+    }
+    *refused = *head;
+    LogWarning(absl::StrCat("version ", head->folder, " of ", root_, " is not served, version ",
+                            current->version().folder, " stays: ", switched.message()));
+  }
+
+  const std::string root_;
+  const PredictorOptions options_;
+  std::string name_;      // constant after Open
+  PredictorShape shape_;  // constant after Open
+  size_t limit_ = 1;
+
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<const ServedState> state_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Workspace>> free_ ABSL_GUARDED_BY(mutex_);  // of state_
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread follower_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Predictor>> OpenPredictor(const std::string& folder,
+                                                         const PredictorOptions& options) {
+  auto model = std::make_unique<ServedModel>(folder, options);
+  CISTERN_RETURN_IF_ERROR(model->Open());
+  return model;
+}
+
+}  // namespace cistern

@@ -1,0 +1,234 @@
+#include "serve/predictor/served_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "common/base/hash.h"
+#include "common/io/mapped_file.h"
+
+namespace cistern {
+
+struct ServedTable::Layer {
+  std::unique_ptr<MappedFile> file;
+  std::string bytes;  // without a file
+  RowsView view;
+};
+
+namespace {
+
+// The configuration for prediction: no statistics, no optimizer state, and memory for small
+// batches.
+void ReduceToPrediction(ModelConfig* config) {
+  constexpr uint64_t kBatch = 512;  // samples that the graph computes at a time
+  for (EmbeddingConfig& embedding : config->embeddings) {
+    v1::TableSpec spec;
+    spec.set_name(embedding.spec.name());
+    spec.set_dim(embedding.vec_size);
+    embedding.spec = spec;
+    embedding.optimizer = {};
+  }
+  config->optimizer = {};
+  config->solver.batchsize = 1;
+  config->solver.batchsize_eval = kBatch;
+}
+
+PredictorShape ShapeOfModel(const ModelConfig& config) {
+  PredictorShape shape;
+  shape.label_dim = config.data.label_dim;
+  shape.dense_dim = config.data.dense_dim;
+  for (const SparseInputConfig& input : config.data.sparse) {
+    shape.inputs.push_back({input.top, input.slot_num});
+  }
+  return shape;
+}
+
+absl::Status CheckBytes(const ServingFile& file, absl::string_view bytes) {
+  if (bytes.size() != file.bytes) {
+    return absl::DataLossError(
+        absl::StrCat(file.path, " has ", bytes.size(), " bytes, not ", file.bytes));
+  }
+  if (HashBytes(bytes.data(), bytes.size()) == file.xxh3) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(file.path, ": checksum mismatch"));
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& root, const ServingFile& file) {
+  absl::StatusOr<std::unique_ptr<MappedFile>> mapped =
+      MappedFile::Open(absl::StrCat(root, "/", file.path), MappedFile::Access::kRandom);
+  if (absl::IsNotFound(mapped.status())) return absl::DataLossError(mapped.status().message());
+  return mapped;
+}
+
+}  // namespace
+
+ServedTable::~ServedTable() = default;
+
+absl::StatusOr<std::shared_ptr<const ServedTable>> ServedTable::Open(const std::string& root,
+                                                                     const ServingTable& table,
+                                                                     RowPrecision precision,
+                                                                     const ServedTable* previous,
+                                                                     bool verify) {
+  std::shared_ptr<ServedTable> opened(new ServedTable());
+  opened->table_ = table;
+  opened->precision_ = precision;
+  const ServingFile& base = table.layers.front();
+  const bool same_base = previous != nullptr && previous->table_.layers.front() == base &&
+                         previous->table_.dim == table.dim && previous->precision_ == precision;
+  if (same_base) {
+    opened->base_ = previous->base_;
+    opened->base_digest_ = previous->base_digest_;
+  } else {
+    auto layer = std::make_shared<Layer>();
+    CISTERN_ASSIGN_OR_RETURN(layer->file, Map(root, base));
+    const absl::string_view bytes = layer->file->bytes();
+    if (bytes.size() != base.bytes) CISTERN_RETURN_IF_ERROR(CheckBytes(base, bytes));
+    if (verify) CISTERN_RETURN_IF_ERROR(CheckBytes(base, bytes));
+    absl::StatusOr<RowsView> view = RowsView::Parse(bytes);
+    if (!view.ok()) return AddContext(view.status(), base.path);
+    if (verify) CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), base.path));
+    layer->view = *view;
+    opened->base_ = layer;
+    // One layer has the digest of the table. With several, that of the base must be computed.
+    opened->base_digest_ = table.layers.size() == 1 && !verify ? table.digest : view->Digest();
+  }
+  const RowsShape& shape = opened->base_->view.shape();
+  if (shape.dim != table.dim || shape.precision != precision) {
+    return absl::DataLossError(absl::StrCat(base.path, ": rows of ", shape.dim, " weights (",
+                                            NameOf(shape.precision), "), not ", table.dim, " (",
+                                            NameOf(precision), ")"));
+  }
+  CISTERN_RETURN_IF_ERROR(opened->AddChanges(root, same_base ? previous : nullptr));
+  return opened;
+}
+
+// What the rows above the base add to its digest is found by looking each of them up below.
+absl::Status ServedTable::AddChanges(const std::string& root, const ServedTable* previous) {
+  size_t known = 1;  // layers that are already merged
+  uint64_t digest = base_digest_;
+  if (previous != nullptr) {
+    const std::vector<ServingFile>& old = previous->table_.layers;
+    if (old.size() <= table_.layers.size() &&
+        std::equal(old.begin(), old.end(), table_.layers.begin())) {
+      known = old.size();
+      changes_ = previous->changes_;
+      digest = previous->table_.digest;
+    }
+  }
+  for (; known < table_.layers.size(); ++known) {
+    const ServingFile& file = table_.layers[known];
+    Layer fresh;
+    CISTERN_ASSIGN_OR_RETURN(fresh.file, Map(root, file));
+    CISTERN_RETURN_IF_ERROR(CheckBytes(file, fresh.file->bytes()));
+    absl::StatusOr<RowsView> view = RowsView::Parse(fresh.file->bytes());
+    if (!view.ok()) return AddContext(view.status(), file.path);
+    CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), file.path));
+    if (view->shape().dim != table_.dim || view->shape().precision != precision_) {
+      return absl::DataLossError(absl::StrCat(file.path, ": rows of another shape"));
+    }
+    fresh.view = *view;
+    std::vector<const Layer*> below = {base_.get()};
+    if (changes_ != nullptr) below.push_back(changes_.get());
+    AddToDigest(fresh, below, &digest);
+    auto merged = std::make_shared<Layer>();
+    RowsEncoder encoder(view->shape(), [&](absl::string_view bytes) {
+      merged->bytes.append(bytes.data(), bytes.size());
+      return absl::OkStatus();
+    });
+    std::vector<const RowsView*> layers;
+    if (changes_ != nullptr) layers.push_back(&changes_->view);
+    layers.push_back(&fresh.view);
+    CISTERN_RETURN_IF_ERROR(MergeRows(layers, /*keep_removed=*/true, &encoder));
+    CISTERN_ASSIGN_OR_RETURN(merged->view, RowsView::Parse(merged->bytes));
+    changes_ = merged;
+  }
+  if (digest == table_.digest) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("table '", table_.name, "': its layers do not add up to its digest"));
+}
+
+void ServedTable::AddToDigest(const Layer& layer, absl::Span<const Layer* const> below,
+                              uint64_t* digest) {
+  const size_t row_bytes = RowBytes(layer.view.shape().precision, layer.view.shape().dim);
+  for (uint64_t i = 0; i < layer.view.rows(); ++i) {
+    const Key key = layer.view.key(i);
+    for (size_t j = below.size(); j-- > 0;) {
+      RowsView::State state = RowsView::kUnknown;
+      const char* const old = below[j]->view.Find(key, &state);
+      if (old != nullptr) *digest -= HashBytes(old, row_bytes);
+      if (state != RowsView::kUnknown) break;
+    }
+    if (const char* const row = layer.view.row(i)) *digest += HashBytes(row, row_bytes);
+  }
+}
+
+size_t ServedTable::Lookup(absl::Span<const Key> keys, float* out, size_t stride) const {
+  std::vector<RowsView::State> states(keys.size(), RowsView::kUnknown);
+  if (changes_ != nullptr) changes_->view.Lookup(keys, states.data(), out, stride);
+  base_->view.Lookup(keys, states.data(), out, stride);
+  size_t unseen = 0;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (states[i] == RowsView::kFound) continue;
+    std::fill_n(out + i * stride, table_.dim, 0.0f);
+    ++unseen;
+  }
+  return unseen;
+}
+
+absl::StatusOr<std::shared_ptr<const ServedState>> ServedState::Open(const std::string& root,
+                                                                     const ServingHead& head,
+                                                                     const ServedState* previous,
+                                                                     bool verify) {
+  LocalFileSystem files;
+  auto state = std::make_shared<ServedState>();
+  state->head_ = head;
+  CISTERN_ASSIGN_OR_RETURN(state->version_, ReadVersion(files, root, head.folder, head.xxh3));
+  CISTERN_RETURN_IF_ERROR(AddContext(state->ReadModel(root), root));
+  CISTERN_RETURN_IF_ERROR(AddContext(state->ReadDense(root), root));
+  const ServingVersion& version = state->version_;
+  if (version.tables.size() != state->config_.embeddings.size()) {
+    return absl::DataLossError(absl::StrCat(root, "/", head.folder, ": ", version.tables.size(),
+                                            " tables, but the model has ",
+                                            state->config_.embeddings.size(), " embeddings"));
+  }
+  for (size_t t = 0; t < version.tables.size(); ++t) {
+    const ServingTable& table = version.tables[t];
+    if (table.dim != state->config_.embeddings[t].vec_size) {
+      return absl::DataLossError(absl::StrCat(root, "/", head.folder, ": table '", table.name,
+                                              "' has rows of ", table.dim, " weights, not ",
+                                              state->config_.embeddings[t].vec_size));
+    }
+    const ServedTable* const old =
+        previous != nullptr && t < previous->tables_.size() ? previous->tables_[t].get() : nullptr;
+    auto opened = ServedTable::Open(root, table, version.precision, old, verify);
+    if (!opened.ok()) return AddContext(opened.status(), root);
+    state->tables_.push_back(*std::move(opened));
+  }
+  return state;
+}
+
+absl::Status ServedState::ReadModel(const std::string& root) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, Map(root, version_.model));
+  CISTERN_RETURN_IF_ERROR(CheckBytes(version_.model, file->bytes()));
+  CISTERN_ASSIGN_OR_RETURN(config_, ParseModelConfig(std::string(file->bytes()),
+                                                     version_.model.path, version_.overrides));
+  ReduceToPrediction(&config_);
+  shape_ = ShapeOfModel(config_);
+  return absl::OkStatus();
+}
+
+absl::Status ServedState::ReadDense(const std::string& root) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, Map(root, version_.dense));
+  CISTERN_RETURN_IF_ERROR(CheckBytes(version_.dense, file->bytes()));
+  absl::string_view bytes = file->bytes();
+  for (const ServingDense& table : version_.dense_tables) {
+    if (table.rows > bytes.size() / sizeof(float)) break;
+    std::vector<float>& values = dense_.emplace_back(table.rows);
+    std::memcpy(values.data(), bytes.data(), table.rows * sizeof(float));
+    bytes.remove_prefix(table.rows * sizeof(float));
+  }
+  if (bytes.empty() && dense_.size() == version_.dense_tables.size()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(version_.dense.path, ": its size does not match the dense tables"));
+}
+
+}  // namespace cistern

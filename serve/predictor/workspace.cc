@@ -1,0 +1,100 @@
+#include "serve/predictor/workspace.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace cistern {
+namespace {
+
+// Limits the ops of this scope to the calling thread, which belongs to somebody else's program.
+class OneThread {
+ public:
+#ifdef _OPENMP
+  OneThread() : before_(omp_get_max_threads()) {
+    omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    omp_set_num_threads(before_);
+  }
+
+ private:
+  const int before_;
+#endif
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Workspace>> Workspace::Create(
+    std::shared_ptr<const ServedState> state) {
+  auto workspace = std::unique_ptr<Workspace>(new Workspace(std::move(state)));
+  CISTERN_RETURN_IF_ERROR(workspace->Build());
+  return workspace;
+}
+
+absl::Status Workspace::Build() {
+  const OneThread one;
+  const ModelConfig& config = state_->config();
+  CISTERN_ASSIGN_OR_RETURN(model_, Model::Create(config, device_));
+  const v1::Schema& schema = model_->schema();
+  const std::vector<ServingDense>& dense = state_->version().dense_tables;
+  bool fits = dense.size() == static_cast<size_t>(schema.dense_tables_size());
+  for (size_t i = 0; fits && i < dense.size(); ++i) {
+    const v1::DenseTableSpec& table = schema.dense_tables(static_cast<int>(i));
+    fits =
+        dense[i].name == table.name() && dense[i].rows == table.rows() && table.columns_size() == 1;
+  }
+  if (!fits) {
+    return absl::DataLossError(absl::StrCat("version ", state_->version().folder,
+                                            ": the dense parameters are not those of its model"));
+  }
+  for (size_t i = 0; i < dense.size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(model_->WriteDense(i, state_->dense()[i]));
+  }
+  for (const EmbeddingConfig& embedding : config.embeddings) {
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
+    tables_.push_back(std::make_unique<PassTable>(layout, device_));
+    borrowed_.push_back(tables_.back().get());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unseen) {
+  const ModelConfig& config = state_->config();
+  batch_.size = batch_.all = request.samples;
+  batch_.label.assign(request.samples * config.data.label_dim, 0.0f);
+  batch_.dense.assign(request.dense.begin(), request.dense.end());
+  batch_.sparse.resize(request.inputs.size());
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    HostSparseBatch& sparse = batch_.sparse[i];
+    const PredictRequest::Input& input = request.inputs[i];
+    sparse.slot_num = config.data.sparse[i].slot_num;
+    sparse.offsets.assign(input.offsets.begin(), input.offsets.end());
+    sparse.rows.resize(input.keys.size());
+    std::iota(sparse.rows.begin(), sparse.rows.end(), Row{0});
+  }
+  for (size_t e = 0; e < tables_.size(); ++e) {
+    const absl::Span<const Key> keys = request.inputs[config.embeddings[e].input].keys;
+    PassTable& table = *tables_[e];
+    if (table.rows() < keys.size()) {
+      CISTERN_RETURN_IF_ERROR(table.Resize(std::bit_ceil(keys.size())));
+    }
+    *unseen += state_->tables()[e]->Lookup(keys, table.values(), table.stride());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Workspace::Predict(const PredictRequest& request, absl::Span<float> predictions,
+                                uint64_t* unseen) {
+  const OneThread one;
+  CISTERN_RETURN_IF_ERROR(FillBatch(request, unseen));
+  CISTERN_RETURN_IF_ERROR(model_->Predict(batch_, borrowed_, &predictions_, nullptr));
+  std::copy(predictions_.begin(), predictions_.end(), predictions.begin());
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

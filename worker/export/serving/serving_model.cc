@@ -1,0 +1,212 @@
+#include "worker/export/serving/serving_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "common/base/hash.h"
+#include "common/base/names.h"
+#include "common/serving/rows_file.h"
+#include "common/value/value_layout.h"
+#include "worker/export/new_file.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kPullRows = size_t{1} << 15;
+
+// "runs/deepfm.json" -> "deepfm"; "model" if that is no name.
+std::string NameOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string name(absl::StripSuffix(file, ".json"));
+  return CheckName(name).ok() ? name : "model";
+}
+
+// The weights that a sample reads from a value, [dim].
+class ServedWeights {
+ public:
+  ServedWeights(const ValueLayout& layout, uint32_t dim) : layout_(layout), weights_(dim) {}
+
+  const float* Of(const float* value) {
+    float* out = weights_.data();
+    size_t count = weights_.size();
+    if (layout_.is_ctr()) {
+      *out++ = value[ValueLayout::kEmbedW];
+      --count;
+    }
+    std::copy_n(value + layout_.weight_index(), count, out);
+    return weights_.data();
+  }
+  bool finite() const {
+    return std::all_of(weights_.begin(), weights_.end(), [](float w) { return std::isfinite(w); });
+  }
+
+ private:
+  const ValueLayout& layout_;
+  std::vector<float> weights_;
+};
+
+class VersionWriter {
+ public:
+  VersionWriter(FileSystem& files, const ModelConfig& config, CommittedModel& model,
+                const ServingOptions& options)
+      : files_(files), config_(config), model_(model), options_(options) {}
+
+  absl::StatusOr<ServingWritten> Write(const ModelText& text) {
+    ServingVersion& version = written_.version;
+    const CommittedVersion state = model_.version();
+    version.name = NameOf(text.path);
+    version.commit = state.commit;
+    version.manifest_xxh3 = state.manifest_xxh3;
+    version.pass = state.pass;
+    version.created = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
+    version.precision = options_.precision;
+    version.overrides = text.overrides;
+    CISTERN_RETURN_IF_ERROR(ChooseFolder());
+    CISTERN_ASSIGN_OR_RETURN(version.model, WriteBytes("model.json", text.text));
+    for (size_t e = 0; e < config_.embeddings.size(); ++e) {
+      CISTERN_RETURN_IF_ERROR(
+          AddContext(WriteRows(e), absl::StrCat("table '", config_.embeddings[e].name, "'")));
+    }
+    CISTERN_RETURN_IF_ERROR(WriteDense());
+    CISTERN_RETURN_IF_ERROR(model_.Recheck());
+    const std::string description = FormatVersion(version);
+    CISTERN_RETURN_IF_ERROR(WriteBytes("serving.json", description).status());
+    CISTERN_RETURN_IF_ERROR(
+        WriteHead(files_, options_.root, {version.folder, HashBytes(description)}));
+    return std::move(written_);
+  }
+
+ private:
+  // The first free name; what an interrupted export left there is removed.
+  absl::Status ChooseFolder() {
+    CISTERN_RETURN_IF_ERROR(files_.MakeFolders(options_.root));
+    ServingVersion& version = written_.version;
+    for (int n = 1;; ++n) {
+      version.folder = absl::StrFormat("%010d", version.number());
+      if (n > 1) absl::StrAppend(&version.folder, "-", n);
+      CISTERN_ASSIGN_OR_RETURN(const bool taken, files_.Exists(Path("serving.json")));
+      if (taken) continue;
+      CISTERN_RETURN_IF_ERROR(RemoveTree(files_, absl::StrCat(options_.root, "/", version.folder)));
+      return files_.MakeFolders(absl::StrCat(options_.root, "/", version.folder));
+    }
+  }
+
+  std::string Path(const std::string& name) const {
+    return absl::StrCat(options_.root, "/", written_.version.folder, "/", name);
+  }
+  ServingFile FileOf(const std::string& name, uint64_t bytes, uint64_t xxh3) {
+    written_.bytes += bytes;
+    return {absl::StrCat(written_.version.folder, "/", name), bytes, xxh3};
+  }
+
+  absl::StatusOr<ServingFile> WriteBytes(const std::string& name, const std::string& bytes) {
+    CISTERN_ASSIGN_OR_RETURN(const auto file, NewFile::Create(files_, Path(name)));
+    CISTERN_RETURN_IF_ERROR(file->Append(bytes));
+    CISTERN_RETURN_IF_ERROR(file->Close());
+    return FileOf(name, bytes.size(), HashBytes(bytes));
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> MixedKeys(TableId id) {
+    std::vector<uint64_t> mixed;
+    CISTERN_RETURN_IF_ERROR(model_.Scan(id, [&](uint32_t, Key key, const float*, bool) {
+      mixed.push_back(MixKey(key));
+      return absl::OkStatus();
+    }));
+    std::sort(mixed.begin(), mixed.end());
+    return mixed;
+  }
+
+  absl::Status WriteRows(size_t e) {
+    const auto id = static_cast<TableId>(e);
+    const EmbeddingConfig& embedding = config_.embeddings[e];
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
+    const std::string name = absl::StrFormat("rows-%03d.rows", e);
+    CISTERN_ASSIGN_OR_RETURN(const auto file, NewFile::Create(files_, Path(name)));
+    RowsEncoder encoder({options_.precision, embedding.vec_size},
+                        [&](absl::string_view bytes) { return file->Append(bytes); });
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> mixed, MixedKeys(id));
+    CISTERN_RETURN_IF_ERROR(encoder.Begin(mixed));
+    CISTERN_RETURN_IF_ERROR(AddRows(id, layout, embedding.vec_size, mixed, &encoder));
+    CISTERN_RETURN_IF_ERROR(encoder.End());
+    CISTERN_RETURN_IF_ERROR(file->Close());
+    written_.rows += mixed.size();
+    written_.version.tables.push_back({embedding.name,
+                                       embedding.vec_size,
+                                       mixed.size(),
+                                       encoder.digest(),
+                                       {FileOf(name, encoder.bytes(), encoder.file_xxh3())}});
+    return absl::OkStatus();
+  }
+
+  absl::Status AddRows(TableId id, const ValueLayout& layout, uint32_t dim,
+                       absl::Span<const uint64_t> mixed, RowsEncoder* encoder) {
+    const size_t stride = layout.full_floats();
+    std::vector<Key> keys;
+    std::vector<float> values;
+    std::vector<uint8_t> has_embedx;
+    ServedWeights weights(layout, dim);
+    for (size_t first = 0; first < mixed.size(); first += keys.size()) {
+      keys.resize(std::min(kPullRows, mixed.size() - first));
+      values.resize(keys.size() * stride);
+      has_embedx.resize(keys.size());
+      for (size_t i = 0; i < keys.size(); ++i) keys[i] = UnmixKey(mixed[first + i]);
+      CISTERN_RETURN_IF_ERROR(model_.Pull(id, keys, values.data(), has_embedx.data()));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const float* const row = weights.Of(values.data() + i * stride);
+        if (!weights.finite()) {
+          return absl::DataLossError(
+              absl::StrCat("key ", keys[i], ": a weight is not a finite number"));
+        }
+        CISTERN_RETURN_IF_ERROR(encoder->Add(keys[i], row));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Column 0 of each dense table: the weights and the running statistics.
+  absl::Status WriteDense() {
+    std::string bytes;
+    for (int i = 0; i < model_.schema().dense_tables_size(); ++i) {
+      const v1::DenseTableSpec& spec = model_.schema().dense_tables(i);
+      CISTERN_ASSIGN_OR_RETURN(const std::vector<float> values,
+                               model_.PullDense(static_cast<TableId>(i)));
+      const auto columns = static_cast<size_t>(spec.columns_size());
+      for (size_t row = 0; row < spec.rows(); ++row) {
+        const float w = values[row * columns];
+        if (!std::isfinite(w)) {
+          return absl::DataLossError(
+              absl::StrCat("table '", spec.name(), "', parameter ", row, ": not a finite number"));
+        }
+        bytes.append(reinterpret_cast<const char*>(&w), sizeof(w));
+      }
+      written_.version.dense_tables.push_back({spec.name(), spec.rows()});
+    }
+    CISTERN_ASSIGN_OR_RETURN(written_.version.dense, WriteBytes("dense.bin", bytes));
+    return absl::OkStatus();
+  }
+
+  FileSystem& files_;
+  const ModelConfig& config_;
+  CommittedModel& model_;
+  const ServingOptions& options_;
+  ServingWritten written_;
+};
+
+}  // namespace
+
+absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelConfig& config,
+                                                 const ModelText& text, CommittedModel& model,
+                                                 const ServingOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(ServingWritten written,
+                           VersionWriter(files, config, model, options).Write(text));
+  CISTERN_RETURN_IF_ERROR(
+      RemoveOldVersions(files, options.root, std::max<size_t>(1, options.keep)));
+  return written;
+}
+
+}  // namespace cistern

@@ -1,0 +1,43 @@
+// Export of a model for serving: a version in a serving folder (common/serving/serving_version.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/io/file_system.h"
+#include "common/serving/serving_version.h"
+#include "worker/export/committed_model.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+
+// The model file as the user wrote it.
+struct ModelText {
+  std::string path;  // its name becomes the model's name
+  std::string text;
+  std::vector<std::string> overrides;  // --set
+};
+
+struct ServingOptions {
+  std::string root;  // the serving folder; created if missing
+  RowPrecision precision = RowPrecision::kFloat32;
+  size_t keep = 2;  // versions to keep, at least one
+};
+
+struct ServingWritten {
+  ServingVersion version;
+  uint64_t rows = 0, bytes = 0;
+};
+
+// Writes the committed state as a new version and makes it the current one: HEAD is replaced when
+// everything else is on disk. Older versions beyond `keep` are removed. The bytes of a version
+// depend only on the state and the options.
+//
+// Memory: 8 bytes a row of the largest table, and buffers.
+// kDataLoss: a weight is not finite, with its table and key.
+absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelConfig& config,
+                                                 const ModelText& text, CommittedModel& model,
+                                                 const ServingOptions& options);
+
+}  // namespace cistern
