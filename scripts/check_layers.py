@@ -55,6 +55,7 @@ BELOW = {
     "worker/export/serving": ["worker/export", "common/serving"],
     "worker/train": ["worker/pass", "worker/export/hugectr", "common/saved_model"],
     "serve/predictor": ["common/serving", "worker/model/graph"],
+    "serve/library": ["serve/predictor"],
     "cli/terminal": ["worker/train"],
     "cli/session": ["cli/terminal", "server/service", "common/rpc"],
     "cli/command": [

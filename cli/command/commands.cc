@@ -6,8 +6,10 @@
 #include "cli/command/evaluate_commands.h"
 #include "cli/command/export_commands.h"
 #include "cli/command/plan_command.h"
+#include "cli/command/publish_command.h"
 #include "cli/command/save_load_commands.h"
 #include "cli/command/scrub_command.h"
+#include "cli/command/serving_commands.h"
 #include "cli/command/shrink_command.h"
 #include "cli/command/status_command.h"
 #include "cli/command/table_commands.h"
@@ -37,6 +39,8 @@ void AddAllCommands(Command& root) {
   AddSaveCommand(root);
   AddLoadCommand(root);
   AddExportCommands(root);
+  AddPublishCommand(root);
+  AddServingCommands(root);
   AddShrinkCommand(root);
   AddTableCommands(root);
   AddCkptCommands(root);

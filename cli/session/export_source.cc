@@ -25,15 +25,6 @@ absl::Status CheckSources(const ExportFlags& flags, bool needs_fleet) {
       "--servers host:port,...");
 }
 
-absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model) {
-  CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
-  const std::string difference = SchemaDifference(schema, model.schema());
-  if (difference.empty()) return absl::OkStatus();
-  return WithFix(absl::InvalidArgumentError(absl::StrCat(config.path, " does not describe ",
-                                                         model.name(), ": ", difference)),
-                 "use the model file and the --set flags of its training");
-}
-
 absl::StatusOr<std::unique_ptr<CommittedModel>> FromFiles(const std::string& place,
                                                           uint64_t threads) {
   LocalFileSystem files;
@@ -49,6 +40,15 @@ std::string StateOf(FleetSession& fleet) {
 }
 
 }  // namespace
+
+absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model) {
+  CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
+  const std::string difference = SchemaDifference(schema, model.schema());
+  if (difference.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(absl::StrCat(config.path, " does not describe ",
+                                                         model.name(), ": ", difference)),
+                 "use the model file and the --set flags of its training");
+}
 
 void AddExportFlags(Command& command, ExportFlags* flags) {
   AddModelFileFlags(command, &flags->model);

@@ -36,4 +36,7 @@ struct ExportSource {
 // marked FromCheckpoint (exit code 5): the files are corrupt.
 absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool needs_fleet = false);
 
+// kInvalidArgument, with the first difference, unless the tables of `model` are those of `config`.
+absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model);
+
 }  // namespace cistern

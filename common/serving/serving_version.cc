@@ -224,6 +224,13 @@ absl::StatusOr<ServingHead> ReadHead(FileSystem& files, const std::string& root)
   return head;
 }
 
+absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
+                                   const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(const std::string text,
+                           ReadWhole(files, PathBelow(root, VersionPath(folder)), kMostBytes));
+  return ServingHead{folder, HashBytes(text)};
+}
+
 absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head) {
   const Json json = {{"version", head.folder}, {"xxh3", Hex(head.xxh3)}};
   return WriteWhole(files, absl::StrCat(root, "/HEAD"), json.dump() + "\n");

@@ -9,7 +9,7 @@
 //
 // A table may consist of several layers, which may belong to older versions: all rows of some
 // version, then the changes of later ones. Folders are named after their commit; a second version
-// of the same commit is called 0000000042-2.
+// of the same commit is called 0000000042-002.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +70,9 @@ struct ServingHead {
 };
 // kNotFound: the folder has no HEAD; kDataLoss: it is malformed.
 absl::StatusOr<ServingHead> ReadHead(FileSystem& files, const std::string& root);
+// The HEAD that would name an existing version.
+absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
+                                   const std::string& folder);
 // Makes a version the current one, durably.
 absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head);
 

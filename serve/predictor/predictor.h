@@ -60,6 +60,10 @@ class Predictor {
   virtual absl::Status Predict(const PredictRequest& request, absl::Span<float> predictions,
                                ServedVersion* version, uint64_t* unseen) = 0;
   virtual size_t max_samples() const = 0;
+
+  // Looks for a newer version now; true if it is served from now on. After an error (those of
+  // OpenPredictor) the older version stays. Versions may also change by themselves.
+  virtual absl::StatusOr<bool> Follow() { return false; }
 };
 
 }  // namespace cistern

@@ -1,7 +1,7 @@
 // OpenPredictor: the current version of a serving folder, and the switch to newer ones.
+#include <algorithm>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -74,7 +74,7 @@ class ServedModel : public Predictor {
     name_ = state->version().name;
     shape_ = state->shape();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
-    if (options_.poll_ms > 0) follower_ = std::thread([this] { Follow(); });
+    if (options_.poll_ms > 0) follower_ = std::thread([this] { FollowAlways(); });
     return absl::OkStatus();
   }
 
@@ -85,6 +85,11 @@ class ServedModel : public Predictor {
     return VersionOf(*state_);
   }
   size_t max_samples() const override { return options_.max_samples; }
+  absl::StatusOr<bool> Follow() override {
+    LocalFileSystem files;
+    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root_));
+    return FollowTo(head);
+  }
 
   absl::Status Predict(const PredictRequest& request, absl::Span<float> predictions,
                        ServedVersion* version, uint64_t* unseen) override {
@@ -185,7 +190,7 @@ class ServedModel : public Predictor {
     return absl::OkStatus();
   }
 
-  void Follow() {
+  void FollowAlways() {
     ServingHead refused;
     const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
     for (;;) {
@@ -203,29 +208,31 @@ class ServedModel : public Predictor {
   // *refused: the last HEAD that could not be served, so that it is reported once.
   void FollowOnce(ServingHead* refused) {
     LocalFileSystem files;
+    const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
+    if (!head.ok() || *head == *refused) return;
+    const absl::Status switched = FollowTo(*head).status();
+    if (switched.ok()) return;
+    *refused = *head;
+    LogWarning(absl::StrCat("version ", head->folder, " of ", root_, " is not served, version ",
+                            version().folder, " stays: ", switched.message()));
+  }
+
+  absl::StatusOr<bool> FollowTo(const ServingHead& head) {
+    const absl::MutexLock one_at_a_time(&follow_mutex_);
     std::shared_ptr<const ServedState> current;
     {
       const absl::MutexLock lock(&mutex_);
       current = state_;
     }
-    const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
-    if (!head.ok() || *head == current->head() || *head == *refused) return;
-    const absl::Status switched = [&]() -> absl::Status {
-      CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
-                               ServedState::Open(root_, *head, current.get(), options_.verify));
-      if (!SameShape(state->shape(), shape_)) {
-        return absl::InvalidArgumentError(
-            "its inputs are not those of the model that is served; restart the server");
-      }
-      return SwitchTo(std::move(state));
-    }();
-    if (switched.ok()) {
-      *refused = {};
-      return;
+    if (head == current->head()) return false;
+    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
+                             ServedState::Open(root_, head, current.get(), options_.verify));
+    if (!SameShape(state->shape(), shape_)) {
+      return absl::InvalidArgumentError(
+          "its inputs are not those of the model that is served; open the folder again");
     }
-    *refused = *head;
-    LogWarning(absl::StrCat("version ", head->folder, " of ", root_, " is not served, version ",
-                            current->version().folder, " stays: ", switched.message()));
+    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
+    return true;
   }
 
   const std::string root_;
@@ -234,6 +241,7 @@ class ServedModel : public Predictor {
   PredictorShape shape_;  // constant after Open
   size_t limit_ = 1;
 
+  absl::Mutex follow_mutex_;  // one switch at a time; before mutex_
   mutable absl::Mutex mutex_;
   std::shared_ptr<const ServedState> state_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Workspace>> free_ ABSL_GUARDED_BY(mutex_);  // of state_

@@ -8,10 +8,12 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/hash.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/serving/rows_file.h"
 #include "common/value/value_layout.h"
 #include "worker/export/new_file.h"
+#include "worker/export/serving/table_changes.h"
 
 namespace cistern {
 namespace {
@@ -53,8 +55,8 @@ class ServedWeights {
 class VersionWriter {
  public:
   VersionWriter(FileSystem& files, const ModelConfig& config, CommittedModel& model,
-                const ServingOptions& options)
-      : files_(files), config_(config), model_(model), options_(options) {}
+                const ServingOptions& options, const ServingChanges* changes)
+      : files_(files), config_(config), model_(model), options_(options), changes_(changes) {}
 
   absl::StatusOr<ServingWritten> Write(const ModelText& text) {
     ServingVersion& version = written_.version;
@@ -69,8 +71,8 @@ class VersionWriter {
     CISTERN_RETURN_IF_ERROR(ChooseFolder());
     CISTERN_ASSIGN_OR_RETURN(version.model, WriteBytes("model.json", text.text));
     for (size_t e = 0; e < config_.embeddings.size(); ++e) {
-      CISTERN_RETURN_IF_ERROR(
-          AddContext(WriteRows(e), absl::StrCat("table '", config_.embeddings[e].name, "'")));
+      CISTERN_RETURN_IF_ERROR(AddContext(changes_ == nullptr ? WriteRows(e) : WriteChanges(e),
+                                         absl::StrCat("table '", config_.embeddings[e].name, "'")));
     }
     CISTERN_RETURN_IF_ERROR(WriteDense());
     CISTERN_RETURN_IF_ERROR(model_.Recheck());
@@ -88,7 +90,7 @@ class VersionWriter {
     ServingVersion& version = written_.version;
     for (int n = 1;; ++n) {
       version.folder = absl::StrFormat("%010d", version.number());
-      if (n > 1) absl::StrAppend(&version.folder, "-", n);
+      if (n > 1) absl::StrAppendFormat(&version.folder, "-%03d", n);
       CISTERN_ASSIGN_OR_RETURN(const bool taken, files_.Exists(Path("serving.json")));
       if (taken) continue;
       CISTERN_RETURN_IF_ERROR(RemoveTree(files_, absl::StrCat(options_.root, "/", version.folder)));
@@ -143,6 +145,57 @@ class VersionWriter {
     return absl::OkStatus();
   }
 
+  absl::Status WriteChanges(size_t e) {
+    const auto id = static_cast<TableId>(e);
+    const EmbeddingConfig& embedding = config_.embeddings[e];
+    const ServingTable& old = changes_->previous.tables[e];
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::unique_ptr<TableChanges> found,
+        TableChanges::Open(options_.root, old, options_.precision, changes_->complete));
+    ServedWeights weights(layout, embedding.vec_size);
+    const double most_changed = changes_->base_share * static_cast<double>(old.rows);
+    const absl::Status scanned =
+        model_.Scan(id, [&](uint32_t, Key key, const float* value, bool) -> absl::Status {
+          const float* const row = weights.Of(value);
+          if (!weights.finite()) return NotFinite(key);
+          found->Add(key, row);
+          // Most rows have changed: they need not be collected.
+          const bool stop =
+              changes_->complete && static_cast<double>(found->changed()) > most_changed;
+          return stop ? absl::CancelledError() : absl::OkStatus();
+        });
+    if (absl::IsCancelled(scanned)) return WriteRows(e);
+    CISTERN_RETURN_IF_ERROR(scanned);
+    CISTERN_RETURN_IF_ERROR(found->Finish());
+    ServingTable table = old;
+    table.rows = found->rows();
+    table.digest = found->digest();
+    if (!found->empty()) {
+      const std::string name = absl::StrFormat("rows-%03d.rows", e);
+      CISTERN_ASSIGN_OR_RETURN(const auto file, NewFile::Create(files_, Path(name)));
+      RowsEncoder encoder({options_.precision, embedding.vec_size},
+                          [&](absl::string_view bytes) { return file->Append(bytes); });
+      const auto layered = static_cast<double>(found->changed() + found->changed_before());
+      const bool whole = table.layers.size() >= changes_->most_layers ||
+                         layered > changes_->base_share * static_cast<double>(table.rows);
+      CISTERN_RETURN_IF_ERROR(whole ? found->WriteAll(&encoder) : found->Write(&encoder));
+      CISTERN_RETURN_IF_ERROR(file->Close());
+      if (whole) table.layers.clear();
+      table.layers.push_back(FileOf(name, encoder.bytes(), encoder.file_xxh3()));
+      if (whole && encoder.digest() != table.digest) {
+        return absl::DataLossError("the older version does not have the digest that it records");
+      }
+    }
+    written_.rows += found->changed();
+    written_.version.tables.push_back(std::move(table));
+    return absl::OkStatus();
+  }
+
+  static absl::Status NotFinite(Key key) {
+    return absl::DataLossError(absl::StrCat("key ", key, ": a weight is not a finite number"));
+  }
+
   absl::Status AddRows(TableId id, const ValueLayout& layout, uint32_t dim,
                        absl::Span<const uint64_t> mixed, RowsEncoder* encoder) {
     const size_t stride = layout.full_floats();
@@ -158,10 +211,7 @@ class VersionWriter {
       CISTERN_RETURN_IF_ERROR(model_.Pull(id, keys, values.data(), has_embedx.data()));
       for (size_t i = 0; i < keys.size(); ++i) {
         const float* const row = weights.Of(values.data() + i * stride);
-        if (!weights.finite()) {
-          return absl::DataLossError(
-              absl::StrCat("key ", keys[i], ": a weight is not a finite number"));
-        }
+        if (!weights.finite()) return NotFinite(keys[i]);
         CISTERN_RETURN_IF_ERROR(encoder->Add(keys[i], row));
       }
     }
@@ -194,8 +244,18 @@ class VersionWriter {
   const ModelConfig& config_;
   CommittedModel& model_;
   const ServingOptions& options_;
+  const ServingChanges* const changes_;  // null: the version is written as a whole
   ServingWritten written_;
 };
+
+// The new version is served already, so what cannot be removed is only reported.
+void CleanUp(FileSystem& files, const ServingOptions& options) {
+  const absl::Status removed =
+      RemoveOldVersions(files, options.root, std::max<size_t>(1, options.keep));
+  if (removed.ok()) return;
+  LogWarning(absl::StrCat("old versions in ", options.root,
+                          " stay until the next export: ", removed.message()));
+}
 
 }  // namespace
 
@@ -203,9 +263,30 @@ absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelC
                                                  const ModelText& text, CommittedModel& model,
                                                  const ServingOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(ServingWritten written,
-                           VersionWriter(files, config, model, options).Write(text));
-  CISTERN_RETURN_IF_ERROR(
-      RemoveOldVersions(files, options.root, std::max<size_t>(1, options.keep)));
+                           VersionWriter(files, config, model, options, nullptr).Write(text));
+  CleanUp(files, options);
+  return written;
+}
+
+absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files, const ModelConfig& config,
+                                                   const ModelText& text, CommittedModel& model,
+                                                   const ServingChanges& changes,
+                                                   const ServingOptions& options) {
+  const ServingVersion& previous = changes.previous;
+  bool same =
+      previous.precision == options.precision && previous.tables.size() == config.embeddings.size();
+  for (size_t e = 0; same && e < config.embeddings.size(); ++e) {
+    same = previous.tables[e].name == config.embeddings[e].name &&
+           previous.tables[e].dim == config.embeddings[e].vec_size;
+  }
+  if (!same) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.root, ", version ", previous.folder,
+        ": another precision or another model; export a whole version (cistern export serving)"));
+  }
+  CISTERN_ASSIGN_OR_RETURN(ServingWritten written,
+                           VersionWriter(files, config, model, options, &changes).Write(text));
+  CleanUp(files, options);
   return written;
 }
 

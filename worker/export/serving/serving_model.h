@@ -40,4 +40,26 @@ absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelC
                                                  const ModelText& text, CommittedModel& model,
                                                  const ServingOptions& options);
 
+// What a new version shares with an older one.
+struct ServingChanges {
+  ServingVersion previous;
+  // The model's Scan visits every row; else only those that changed since `previous`, and none is
+  // gone.
+  bool complete = true;
+  // A table is written as a whole once its changed rows exceed this share of all, or once it has
+  // this many layers.
+  double base_share = 0.2;
+  size_t most_layers = 16;
+};
+
+// Writes a version that consists of the files of an older one and of what has changed since. The
+// result reads as if it had been written as a whole.
+//
+// kInvalidArgument: the older version has other tables or another precision. kDataLoss: its files
+// are corrupt.
+absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files, const ModelConfig& config,
+                                                   const ModelText& text, CommittedModel& model,
+                                                   const ServingChanges& changes,
+                                                   const ServingOptions& options);
+
 }  // namespace cistern

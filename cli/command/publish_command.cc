@@ -1,0 +1,213 @@
+#include "cli/command/publish_command.h"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "absl/time/clock.h"
+#include "cli/session/commit_changes.h"
+#include "cli/session/export_source.h"
+#include "cli/session/saved_place.h"
+#include "cli/session/saved_rows.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "worker/export/serving/serving_model.h"
+
+namespace cistern {
+namespace {
+
+struct PublishFlags {
+  ModelFlags model;
+  std::string state, out;
+  std::string precision = "float32";
+  uint64_t keep = 3, poll_ms = 100;
+  double base_share = 0.2;
+  bool once = false;
+};
+
+constexpr uint64_t kMostModelBytes = uint64_t{64} << 20;
+
+// Publishes the commits of one training into one serving folder.
+//
+// Threads: one at a time.
+class Publisher {
+ public:
+  explicit Publisher(const PublishFlags& flags) : flags_(flags) {}
+
+  absl::Status Open() {
+    CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(flags_.model));
+    CISTERN_ASSIGN_OR_RETURN(const std::string text,
+                             ReadWhole(files_, flags_.model.config, kMostModelBytes));
+    text_ = {flags_.model.config, text, flags_.model.set};
+    absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files_, flags_.state);
+    if (absl::IsNotFound(state.status())) {
+      return WithFix(absl::InvalidArgumentError(state.status().message()),
+                     "name the data_dir of servers, or the --out folder of a training run with "
+                     "--durability commit");
+    }
+    CISTERN_ASSIGN_OR_RETURN(state_, std::move(state));
+    return absl::OkStatus();
+  }
+
+  // Publishes the newest commit if it is not published yet; nullopt if there is nothing to do.
+  absl::StatusOr<std::optional<ServingWritten>> PublishNewest() {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_->Commits());
+    if (commits.empty() || commits.back() <= published_) return std::nullopt;
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingVersion> previous, Previous());
+    if (previous && published_ == 0 && previous->commit >= commits.back()) {
+      CISTERN_RETURN_IF_ERROR(CheckSameTraining(*previous));
+      published_ = previous->commit;
+      return std::nullopt;
+    }
+    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(*state_, commits.back()));
+    CISTERN_ASSIGN_OR_RETURN(ServingWritten written, Write(manifest, previous));
+    published_ = manifest.manifest.commit();
+    return written;
+  }
+
+  uint64_t published() const { return published_; }
+
+ private:
+  absl::StatusOr<std::optional<ServingVersion>> Previous() {
+    const absl::StatusOr<ServingHead> head = ReadHead(files_, flags_.out);
+    if (absl::IsNotFound(head.status())) return std::nullopt;
+    CISTERN_RETURN_IF_ERROR(head.status());
+    CISTERN_ASSIGN_OR_RETURN(ServingVersion version,
+                             ReadVersion(files_, flags_.out, head->folder, head->xxh3));
+    return version;
+  }
+
+  absl::Status CheckSameTraining(const ServingVersion& version) const {
+    const absl::StatusOr<ParsedManifest> manifest = state_->ReadManifest(version.commit);
+    if (absl::IsNotFound(manifest.status())) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(manifest.status());
+    if (manifest->self_xxh3 == version.manifest_xxh3) return absl::OkStatus();
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(flags_.out, " serves commit ", version.commit,
+                                                " of another training than ", state_->path())),
+        "publish into another folder, or export a first version of this training there: cistern "
+        "export serving");
+  }
+
+  // Whether the changes since `version` are a part of the history of this training.
+  bool IsAncestor(const ServingVersion& version) const {
+    if (version.commit == 0) return false;
+    const absl::StatusOr<ParsedManifest> manifest = state_->ReadManifest(version.commit);
+    return manifest.ok() && manifest->self_xxh3 == version.manifest_xxh3;
+  }
+
+  // As changes of `previous` where possible, else as a whole.
+  absl::StatusOr<ServingWritten> Write(const ParsedManifest& manifest,
+                                       const std::optional<ServingVersion>& previous) {
+    const ServingOptions options = {flags_.out, *PrecisionOf(flags_.precision), flags_.keep};
+    std::unique_ptr<CommittedModel> model;
+    const bool same_form = previous && previous->precision == options.precision;
+    bool complete = true;
+    if (same_form && IsAncestor(*previous)) {
+      CISTERN_ASSIGN_OR_RETURN(model, ReadCommitChanges(*state_, manifest, previous->commit));
+      complete = model == nullptr;
+    }
+    if (complete) {
+      CISTERN_ASSIGN_OR_RETURN(model, ReadAll(manifest.manifest.commit()));
+    }
+    CISTERN_RETURN_IF_ERROR(CheckModelFile(config_, *model));
+    if (same_form) {
+      const ServingChanges changes = {*previous, complete, flags_.base_share};
+      absl::StatusOr<ServingWritten> written =
+          WriteServingChanges(files_, config_, text_, *model, changes, options);
+      // A damaged older version is replaced by a whole one.
+      if (!absl::IsDataLoss(written.status())) return written;
+      if (!complete) {
+        CISTERN_ASSIGN_OR_RETURN(model, ReadAll(manifest.manifest.commit()));
+      }
+    }
+    return WriteServingModel(files_, config_, text_, *model, options);
+  }
+
+  absl::StatusOr<std::unique_ptr<CommittedModel>> ReadAll(uint64_t commit) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
+                             SavedRows::Open(files_, absl::StrCat(state_->path(), "@", commit)));
+    ThreadPool pool(ThreadsOf(flags_.model.threads));
+    return ReadCommittedModel(*rows, pool);
+  }
+
+  const PublishFlags& flags_;
+  LocalFileSystem files_;
+  ModelConfig config_;
+  ModelText text_;
+  std::unique_ptr<StateFolder> state_;
+  uint64_t published_ = 0;
+};
+
+std::string LineOf(const ServingWritten& written) {
+  return absl::StrCat("published commit ", written.version.commit, ": ", written.rows, " rows, ",
+                      BytesText(written.bytes));
+}
+
+absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
+  const std::atomic<bool>* const interrupted = CatchInterrupts();
+  Publisher publisher(flags);
+  CISTERN_RETURN_IF_ERROR(publisher.Open());
+  uint64_t versions = 0;
+  std::string last;
+  while (!*interrupted) {
+    const absl::Time start = absl::Now();
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingWritten> written,
+                             publisher.PublishNewest());
+    if (written) {
+      ++versions;
+      last = absl::StrCat(LineOf(*written), " in ",
+                          DurationText(absl::ToDoubleSeconds(absl::Now() - start)));
+      if (!flags.once) console.Say(last);
+    }
+    if (flags.once) break;
+    absl::SleepFor(absl::Milliseconds(flags.poll_ms));
+  }
+  Report report;
+  report.json["commit"] = publisher.published();
+  report.json["versions"] = versions;
+  report.text = !last.empty() && flags.once
+                    ? last + "\n"
+                    : absl::StrCat("published ", versions, " versions; ", flags.out,
+                                   " serves commit ", publisher.published(), "\n");
+  return report;
+}
+
+}  // namespace
+
+void AddPublishCommand(Command& root) {
+  auto flags = std::make_shared<PublishFlags>();
+  Command& command =
+      root.Add("publish", "Keeps a serving folder at the newest commit of a training.",
+               "cistern publish deepfm.json --follow fleet/data --out serving");
+  AddModelFileFlags(command, &flags->model);
+  command.Flag("--follow", &flags->state,
+               {"DIR",
+                "The data_dir of servers, or the --out folder of a training run with --durability "
+                "commit.",
+                "--follow fleet/data", kRequired});
+  command.Flag("--out", &flags->out,
+               {"DIR", "The serving folder; created if missing.", "--out serving", kRequired});
+  command.Choice("--precision", &flags->precision,
+                 {"float32|float16|bfloat16|int8",
+                  "How rows are stored; int8: row-wise, with a float16 scale and offset.",
+                  "--precision int8"});
+  command.Flag("--keep", &flags->keep,
+               {"INT", "The number of versions to keep, at least 1.", "--keep 10"});
+  command.Flag("--base-share", &flags->base_share,
+               {"SHARE",
+                "A table is written as a whole once this share of its rows has changed since it "
+                "was; until then only changes are written.",
+                "--base-share 0.5"});
+  command.Flag("--poll-ms", &flags->poll_ms,
+               {"MS", "How often to look for a new commit.", "--poll-ms 1000"});
+  command.Switch(
+      "--once", &flags->once,
+      {"", "Publishes the newest commit and ends; by default runs until Ctrl-C.", "--once"});
+  command.Flag("--threads", &flags->model.threads,
+               {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
+  command.Does([flags](Console& console) { return RunPublish(*flags, console); });
+}
+
+}  // namespace cistern

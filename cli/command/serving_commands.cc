@@ -1,0 +1,159 @@
+#include "cli/command/serving_commands.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_join.h"
+#include "cli/session/saved_place.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/text_table.h"
+#include "common/serving/serving_version.h"
+#include "serve/predictor/open_predictor.h"
+
+namespace cistern {
+namespace {
+
+struct Folder {
+  ServingHead head;
+  std::vector<ServingVersion> versions;  // sorted by name
+};
+
+absl::StatusOr<Folder> ReadFolder(const std::string& root) {
+  LocalFileSystem files;
+  Folder folder;
+  const absl::StatusOr<ServingHead> head = ReadHead(files, root);
+  if (absl::IsNotFound(head.status())) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(root, " is not a serving folder")),
+                   "name a folder that cistern export serving or cistern publish writes");
+  }
+  if (!head.ok()) return FromCheckpoint(head.status());
+  folder.head = *head;
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, VersionsIn(files, root));
+  for (const std::string& name : names) {
+    const absl::StatusOr<ServingVersion> version = ReadVersion(files, root, name, 0);
+    if (!version.ok()) return FromCheckpoint(version.status());
+    folder.versions.push_back(*version);
+  }
+  return folder;
+}
+
+uint64_t BytesOf(const ServingVersion& version) {
+  uint64_t bytes = version.model.bytes + version.dense.bytes;
+  for (const ServingTable& table : version.tables) {
+    for (const ServingFile& layer : table.layers) bytes += layer.bytes;
+  }
+  return bytes;
+}
+
+absl::StatusOr<Report> RunList(const std::string& root) {
+  CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(root));
+  Report report;
+  report.json["current"] = folder.head.folder;
+  report.json["versions"] = nlohmann::ordered_json::array();
+  std::vector<std::vector<std::string>> rows = {
+      {"VERSION", "COMMIT", "PASS", "CREATED", "PRECISION", "ROWS", "LAYERS", "BYTES", "DIGEST"}};
+  for (const ServingVersion& version : folder.versions) {
+    uint64_t row_num = 0, digest = 0;
+    size_t layers = 0;
+    for (const ServingTable& table : version.tables) {
+      row_num += table.rows;
+      digest += table.digest;
+      layers = std::max(layers, table.layers.size());
+    }
+    const bool current = version.folder == folder.head.folder;
+    rows.push_back({version.folder + (current ? " *" : ""), absl::StrCat(version.commit),
+                    absl::StrCat(version.pass), version.created, NameOf(version.precision),
+                    absl::StrCat(row_num), absl::StrCat(layers), BytesText(BytesOf(version)),
+                    DigestText(digest)});
+    report.json["versions"].push_back({{"version", version.folder},
+                                       {"commit", version.commit},
+                                       {"pass", version.pass},
+                                       {"created", version.created},
+                                       {"precision", NameOf(version.precision)},
+                                       {"rows", row_num},
+                                       {"layers", layers},
+                                       {"bytes", BytesOf(version)},
+                                       {"digest", DigestText(digest)}});
+  }
+  report.text = TextTable(rows) + "* is served\n";
+  return report;
+}
+
+absl::StatusOr<Report> RunVerify(const std::string& root) {
+  CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(root));
+  const auto opened = OpenPredictor(root, {.threads = 1, .poll_ms = 0, .verify = true});
+  if (!opened.ok()) return FromCheckpoint(opened.status());
+  Report report;
+  report.json["version"] = (*opened)->version().folder;
+  report.json["commit"] = (*opened)->version().commit;
+  report.text = absl::StrCat("version ", (*opened)->version().folder,
+                             ": every byte matches its hash, every table its digest\n");
+  return report;
+}
+
+struct RollbackFlags {
+  std::string root, to;
+};
+
+// The version named by its folder or its commit; by default the one before the current one.
+absl::StatusOr<ServingVersion> FindVersion(const Folder& folder, const RollbackFlags& flags) {
+  std::vector<std::string> names;
+  const ServingVersion* found = nullptr;
+  for (const ServingVersion& version : folder.versions) {
+    names.push_back(version.folder);
+    const bool named = version.folder == flags.to || absl::StrCat(version.number()) == flags.to;
+    const bool before = flags.to.empty() && version.folder < folder.head.folder;
+    if (named || before) found = &version;
+  }
+  if (found != nullptr) return *found;
+  return WithFix(
+      absl::InvalidArgumentError(
+          flags.to.empty() ? absl::StrCat(flags.root, " has no version before ", folder.head.folder)
+                           : absl::StrCat(flags.root, " has no version or commit ", flags.to)),
+      absl::StrCat("existing versions: ", absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<Report> RunRollback(const RollbackFlags& flags) {
+  CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(flags.root));
+  CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, FindVersion(folder, flags));
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const ServingHead head, HeadOf(files, flags.root, version.folder));
+  CISTERN_RETURN_IF_ERROR(WriteHead(files, flags.root, head));
+  Report report;
+  report.json["version"] = version.folder;
+  report.json["commit"] = version.commit;
+  report.text = absl::StrCat(flags.root, " serves version ", version.folder, " instead of ",
+                             folder.head.folder, "\n");
+  return report;
+}
+
+}  // namespace
+
+void AddServingCommands(Command& root) {
+  Command& all = root.Add("serving", "Lists, checks and switches the versions of a serving folder.",
+                          "cistern serving ls serving");
+  auto listed = std::make_shared<std::string>();
+  Command& list = all.Add("ls", "Lists the versions; * marks the one that is served.",
+                          "cistern serving ls serving");
+  list.Argument("DIR", listed.get(), {"DIR", "The serving folder.", "serving", kRequired});
+  list.Does([listed](Console&) { return RunList(*listed); });
+
+  auto verified = std::make_shared<std::string>();
+  Command& verify = all.Add("verify", "Reads and checks every byte of the current version.",
+                            "cistern serving verify serving");
+  verify.Argument("DIR", verified.get(), {"DIR", "The serving folder.", "serving", kRequired});
+  verify.Does([verified](Console&) { return RunVerify(*verified); });
+
+  auto flags = std::make_shared<RollbackFlags>();
+  Command& rollback =
+      all.Add("rollback", "Serves an older version; a running cistern serve switches to it.",
+              "cistern serving rollback serving --to 41");
+  rollback.Argument("DIR", &flags->root, {"DIR", "The serving folder.", "serving", kRequired});
+  rollback.Flag("--to", &flags->to,
+                {"VERSION", "A version or a commit; by default the version before the current one.",
+                 "--to 41"});
+  rollback.Does([flags](Console&) { return RunRollback(*flags); });
+}
+
+}  // namespace cistern

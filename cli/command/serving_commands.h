@@ -1,0 +1,11 @@
+// cistern serving: looks after a serving folder. Needs neither servers nor a model file.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+// Adds `serving ls`, `serving verify` and `serving rollback`.
+void AddServingCommands(Command& root);
+
+}  // namespace cistern

@@ -1,0 +1,261 @@
+"""A model that is exported, published and served predicts what `cistern predict` predicts, bit for bit."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from programs import BIN, ROOT, ProgramTest, Samples, Servers, finish, run as run_program, start
+from serving_library import Model, ServeError, predictions_of
+
+
+class Serving(ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.serving = self.folder / "serving"
+        self.samples = Samples(self.SAMPLES // 4, seed=2).rows  # those of the test file
+
+    def train(self, name="run", *flags):
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, *flags)
+        return self.folder / name
+
+    def export(self, *flags):
+        return self.run_ok("cistern", "export", "serving", self.config, "--out", self.serving,
+                           "--json", *flags).json()
+
+    def predict(self, model, *flags):
+        output = self.folder / "predictions.tsv"
+        self.run_ok("cistern", "predict", model, "--data", self.test_file, "--output", output,
+                    *flags)
+        return output
+
+    def expected(self, *flags):
+        return predictions_of(self.predict(self.config, *flags))
+
+    def online(self, model, batch):
+        """The predictions of the library for all samples, in requests of `batch`."""
+        predictions = []
+        for first in range(0, len(self.samples), batch):
+            predictions += model.predict(self.samples[first:first + batch])[0]
+        return [float(f"{p:.9g}") for p in predictions]
+
+    def test_online_equals_offline_whatever_the_batch(self):
+        run = self.train()
+        expected = self.expected("--model", run)
+        self.export("--model", run)
+        with Model(self.serving) as model:
+            for batch in (1, 7, 100, 4096):
+                with self.subTest(batch=batch):
+                    self.assertEqual(self.online(model, batch), expected)
+            self.assertEqual(model.stats()["samples"], 4 * len(self.samples))
+        offline = predictions_of(self.predict(self.serving, "--batch", 33))
+        self.assertEqual(offline, expected)
+
+    def test_every_source_gives_the_same_version(self):
+        run = self.train("run", "--durability", "commit")
+        expected = self.expected("--model", run)
+        for flags in (("--model", run), ("--state", run)):
+            shutil.rmtree(self.serving, ignore_errors=True)
+            self.export(*flags)
+            self.assertEqual(predictions_of(self.predict(self.serving)), expected)
+        with Servers(2, self.folder) as servers:
+            self.train("fleet", "--servers", servers.addresses)
+            shutil.rmtree(self.serving)
+            self.export("--servers", servers.addresses)
+            self.assertEqual(predictions_of(self.predict(self.serving)), expected)
+
+    def test_lower_precision_stays_close(self):
+        run = self.train()
+        expected = self.expected("--model", run)
+        sizes = {}
+        for precision, bound in (("float16", 2e-3), ("bfloat16", 2e-2), ("int8", 2e-2)):
+            shutil.rmtree(self.serving, ignore_errors=True)
+            sizes[precision] = self.export("--model", run, "--precision", precision)["bytes"]
+            found = predictions_of(self.predict(self.serving))
+            largest = max(abs(a - b) for a, b in zip(found, expected))
+            self.assertLess(largest, bound, precision)
+            self.assertGreater(largest, 0, precision)
+
+    def test_publish_follows_a_training_and_a_client_follows_publish(self):
+        """Each answer is that of the commit which it names."""
+        run = self.folder / "run"
+        small = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.num_epochs=4")
+        training = start("cistern", "train", self.config, "--out", run, "--durability", "commit",
+                         *small)
+        self.addCleanup(training.kill)
+        while not (run / "state").is_dir() and training.poll() is None:
+            time.sleep(0.01)
+        publisher = start("cistern", "publish", self.config, "--follow", run, "--out",
+                          self.serving, "--poll-ms", 5, "--keep", 1000)
+        self.addCleanup(publisher.kill)
+        while not (self.serving / "HEAD").exists():
+            if publisher.poll() is not None:
+                self.fail(finish(publisher))
+            time.sleep(0.01)
+        answers = {}
+        few = self.samples[:20]
+        with Model(self.serving, "poll_ms=1") as model:
+            last = 0
+            while True:
+                done = training.poll() is not None and self.published() == self.newest(run)
+                predictions, commit = model.predict(few)
+                self.assertGreaterEqual(commit, last)
+                last = commit
+                answers.setdefault(commit, predictions)
+                self.assertEqual(answers[commit], predictions)
+                if done and commit == self.published():
+                    break
+        result = finish(training)
+        self.assertEqual(result.code, 0, result)
+        publisher.send_signal(signal.SIGINT)
+        result = finish(publisher)
+        self.assertEqual(result.code, 0, result)
+        self.assertGreater(len(answers), 1)
+        for commit, predictions in answers.items():
+            with self.subTest(commit=commit):
+                folder = self.folder / "whole"
+                shutil.rmtree(folder, ignore_errors=True)
+                exported = run_program("cistern", "export", "serving", self.config, "--state",
+                                    f"{run}@{commit}", "--out", folder)
+                if exported.code == 2:  # the training no longer keeps that commit
+                    continue
+                self.assertEqual(exported.code, 0, exported)
+                with Model(folder) as whole:
+                    self.assertEqual(whole.predict(few), (predictions, commit))
+        self.run_ok("cistern", "serving", "verify", self.serving)
+
+    def published(self):
+        head = json.loads((self.serving / "HEAD").read_text())
+        return int(head["version"].split("-")[0])
+
+    def newest(self, run):
+        listed = self.run_ok("cistern", "ckpt", "ls", run, "--json").json()
+        return max(commit["commit"] for commit in listed["commits"])
+
+    def test_a_killed_publisher_never_leaves_a_torn_version(self):
+        run = self.train("run", "--durability", "commit")
+        draw = random.Random(5)
+        commits = set()
+        for _ in range(int(os.environ.get("CISTERN_KILLS", "10"))):
+            publisher = start("cistern", "export", "serving", self.config, "--state", run, "--out",
+                              self.serving, "--keep", 2)
+            time.sleep(draw.uniform(0, 0.06))
+            publisher.kill()
+            publisher.communicate()
+            if not (self.serving / "HEAD").exists():
+                continue
+            self.run_ok("cistern", "serving", "verify", self.serving)
+            commits.add(self.published())
+        self.run_ok("cistern", "publish", self.config, "--follow", run, "--out", self.serving,
+                    "--once")
+        self.assertEqual(predictions_of(self.predict(self.serving)),
+                         self.expected("--model", run))
+
+    def test_rollback_and_forward(self):
+        run = self.train()
+        self.export("--model", run)
+        first = self.published_name()
+        self.export("--model", run, "--precision", "int8")
+        second = self.published_name()
+        with Model(self.serving, "poll_ms=0") as model:
+            self.assertEqual(model.describe()["version"], second)
+            self.run_ok("cistern", "serving", "rollback", self.serving)
+            self.assertTrue(model.follow())
+            self.assertFalse(model.follow())
+            self.assertEqual(model.describe()["version"], first)
+            self.run_ok("cistern", "serving", "rollback", self.serving, "--to", second)
+            self.assertTrue(model.follow())
+        refused = run_program("cistern", "serving", "rollback", self.serving, "--to", "12345")
+        self.assertEqual(refused.code, 2, refused)
+        self.assertIn(first, refused.err)
+
+    def published_name(self):
+        return json.loads((self.serving / "HEAD").read_text())["version"]
+
+    def test_a_damaged_version_is_not_followed(self):
+        run = self.train()
+        self.export("--model", run)
+        with Model(self.serving, "poll_ms=0") as model:
+            before = model.predict(self.samples[:5])
+            self.export("--model", run, "--precision", "int8")
+            folder = self.serving / self.published_name()
+            (folder / "dense.bin").write_bytes(b"nonsense")
+            with self.assertRaisesRegex(ServeError, "dense.bin"):
+                model.follow()
+            self.assertEqual(model.predict(self.samples[:5]), before)
+        with self.assertRaisesRegex(ServeError, "dense.bin"):
+            Model(self.serving)
+
+    def test_bad_requests_are_refused(self):
+        self.export("--model", self.train())
+        with Model(self.serving, "max_samples=10") as model:
+            slots, dense = Samples.SLOTS, Samples.DENSE
+            good = (1, [0.0] * dense, list(range(slots)), list(range(slots + 1)))
+            model.predict_arrays(*good)
+            inf = float("inf")
+            for what, bad in {
+                    "without samples": (0, [], [], [0]),
+                    "11 samples": (11, [0.0] * 11 * dense, [], [0] * (11 * slots + 1)),
+                    "dense features": (1, [0.0], good[2], good[3]),
+                    "not a finite": (1, [inf] * dense, good[2], good[3]),
+                    "offsets; 1 samples": (1, good[1], good[2], good[3][:-1]),
+                    "the first offset": (1, good[1], good[2], [1] + good[3][1:]),
+                    "below the one before": (1, good[1], good[2], [0, 3, 2, 3, 4]),
+                    "but there are": (1, good[1], good[2], [0, 1, 2, 3, 400]),
+            }.items():
+                with self.subTest(what), self.assertRaisesRegex(ServeError, what) as refused:
+                    model.predict_arrays(*bad)
+                self.assertEqual(refused.exception.code, -1)
+            with self.assertRaisesRegex(ServeError, "room for 3"):
+                model.predict_arrays(*good, outputs=3)
+            model.predict_arrays(*good)
+            self.assertEqual(model.stats()["refused"], 9)
+        for options in ("threads=0", "threads=x", "colour=red", "verify=2"):
+            with self.assertRaisesRegex(ServeError, "expected threads"):
+                Model(self.serving, options)
+        with self.assertRaisesRegex(ServeError, "No such file"):
+            Model(self.folder / "nothing")
+
+    def test_unseen_keys_read_zeros(self):
+        run = self.train()
+        self.export("--model", run)
+        unseen = [(0.0, [0.5, -0.5], [[10**6 + s] for s in range(Samples.SLOTS)])]
+        empty = [(0.0, [0.5, -0.5], [[] for _ in range(Samples.SLOTS)])]
+        with Model(self.serving) as model:
+            self.assertEqual(model.predict(unseen)[0], model.predict(empty)[0])
+            self.assertEqual(model.stats()["unseen_keys"], Samples.SLOTS)
+
+    def test_a_c_program_compiles_against_the_header(self):
+        program = self.folder / "program.c"
+        program.write_text("""
+            #include "cistern_serve.h"
+            #include <stdio.h>
+            int main(int argc, char** argv) {
+              char error[200], json[2000];
+              cistern_model* model = cistern_open(argv[1], NULL, error, sizeof(error));
+              if (model == NULL) { puts(error); return 1; }
+              cistern_describe(model, json, sizeof(json));
+              puts(json);
+              cistern_close(model);
+              return 0;
+            }""")
+        library = BIN.parent / "lib"
+        subprocess.run(["cc", "-std=c99", "-pedantic-errors", "-Wall", "-Werror", str(program),
+                        f"-I{ROOT}/serve/library", f"-L{library}", "-lcistern_serve",
+                        f"-Wl,-rpath,{library}", "-o", str(self.folder / "program")], check=True)
+        self.export("--model", self.train())
+        done = subprocess.run([str(self.folder / "program"), str(self.serving)], check=True,
+                              capture_output=True, text=True)
+        self.assertEqual(json.loads(done.stdout)["inputs"], [{"name": "data1", "slots": 4}])
+        failed = subprocess.run([str(self.folder / "program"), "nowhere"], check=False,
+                                capture_output=True, text=True)
+        self.assertIn("nowhere", failed.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,63 @@
+// What changed in a table since a version for serving, found by comparing encoded rows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/base/status.h"
+#include "common/io/mapped_file.h"
+#include "common/serving/rows_file.h"
+#include "common/serving/serving_version.h"
+
+namespace cistern {
+
+// The rows that differ from those of an older version, and those that are gone.
+//
+// Memory: the rows that differ; with `complete` also 8 bytes a row.
+//
+// Threads: one at a time.
+class TableChanges {
+ public:
+  // Opens the layers of `old`, below the serving folder `root`. complete: Add is called for every
+  // row of the table, so that a row of `old` that is not added is gone. kDataLoss: corrupt layers.
+  static absl::StatusOr<std::unique_ptr<TableChanges>> Open(const std::string& root,
+                                                            const ServingTable& old,
+                                                            RowPrecision precision, bool complete);
+
+  // Notes the row of `key` as it is now. weights: [dim].
+  void Add(Key key, const float* weights);
+  // Call it after the last Add.
+  absl::Status Finish();
+
+  bool empty() const { return changed_.empty(); }
+  uint64_t changed() const { return changed_.size(); }  // rows that differ or are gone
+  uint64_t rows() const { return rows_; }               // of the table now
+  uint64_t digest() const { return digest_; }           // of the table now
+  // The rows of all layers of `old`, which those of the oldest do not need.
+  uint64_t changed_before() const { return changed_before_; }
+
+  // Writes the changes as a layer.
+  absl::Status Write(RowsEncoder* out) const;
+  // Writes all rows as they are now: the layers of `old` with the changes applied.
+  absl::Status WriteAll(RowsEncoder* out) const;
+
+ private:
+  TableChanges(const ServingTable& old, const RowsShape& shape, bool complete);
+  // The newest row of `key` in the layers; null if there is none.
+  const char* OldRow(Key key) const;
+
+  const RowsShape shape_;
+  const size_t row_bytes_;
+  const bool complete_;
+  std::vector<std::unique_ptr<MappedFile>> files_;
+  std::vector<RowsView> layers_;             // oldest first
+  std::map<uint64_t, std::string> changed_;  // by mixed key; an empty row is gone
+  absl::flat_hash_set<Key> seen_;            // with complete_
+  uint64_t rows_ = 0, digest_ = 0, changed_before_ = 0;
+  std::string row_;
+};
+
+}  // namespace cistern
