@@ -1,10 +1,20 @@
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/command/export_commands.h"
 #include "cli/session/export_source.h"
+#include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
+#include "serve/predictor/open_predictor.h"
+#include "serve/predictor/predict_data.h"
+#include "worker/data/format/label_check.h"
 #include "worker/export/serving/serving_model.h"
+#include "worker/model/metric/metric_set.h"
 
 namespace cistern {
 namespace {
@@ -14,21 +24,110 @@ struct ServingFlags {
   std::string out;
   std::string precision = "float32";
   uint64_t keep = 2;
+  std::vector<std::string> check_data;
+  double max_auc_loss = 0.0005;
 };
 
 constexpr uint64_t kMostModelBytes = uint64_t{64} << 20;
 
+// Predictions of the check data, and their quality.
+struct Scored {
+  std::vector<float> predictions;
+  double auc = 0, logloss = 0;
+};
+
+absl::StatusOr<Scored> Score(const ServingFlags& flags, const ModelConfig& config,
+                             const std::string& root, const std::string& version) {
+  constexpr size_t kBatch = 4096;
+  PredictorOptions options = {.threads = 1, .max_samples = kBatch, .max_keys = SIZE_MAX};
+  options.version = version;
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
+                           OpenPredictor(root, options));
+  MetricOptions metric_options;
+  metric_options.label_dim = config.data.label_dim;
+  metric_options.masked_below = kNoLabelBelow;
+  MetricSet metrics(metric_options);
+  Scored scored;
+  const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+    scored.predictions.insert(scored.predictions.end(), predictions.begin(), predictions.end());
+    return metrics.Add(labels, predictions);
+  };
+  CISTERN_RETURN_IF_ERROR(
+      PredictData(*predictor, config, flags.check_data, kBatch, visit).status());
+  for (const MetricValue& value : metrics.Values()) {
+    if (value.name == "logloss") scored.logloss = value.value.value_or(0);
+    if (value.name != "auc") continue;
+    if (!value.value) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--check-data: the data has no AUC: ", value.note));
+    }
+    scored.auc = *value.value;
+  }
+  return scored;
+}
+
+// What storing rows in a lower precision costs on the check data.
+struct PrecisionCost {
+  Scored exact, stored;
+  double largest_difference = 0;
+};
+
+absl::StatusOr<PrecisionCost> Compare(const ServingFlags& flags, const ModelConfig& config,
+                                      const std::string& exact_root, const std::string& version) {
+  PrecisionCost cost;
+  CISTERN_ASSIGN_OR_RETURN(cost.exact, Score(flags, config, exact_root, ""));
+  CISTERN_ASSIGN_OR_RETURN(cost.stored, Score(flags, config, flags.out, version));
+  for (size_t i = 0; i < cost.exact.predictions.size(); ++i) {
+    const double difference = cost.exact.predictions[i] - cost.stored.predictions[i];
+    cost.largest_difference = std::max(cost.largest_difference, std::abs(difference));
+  }
+  const double loss = cost.exact.auc - cost.stored.auc;
+  if (loss <= flags.max_auc_loss) return cost;
+  return WithFix(
+      absl::FailedPreconditionError(absl::StrFormat(
+          "%s rows lower the AUC of the check data by %.6f (from %.6f to %.6f), more than "
+          "--max-auc-loss %g; the version is not served",
+          flags.precision, loss, cost.exact.auc, cost.stored.auc, flags.max_auc_loss)),
+      "choose a higher --precision, or a larger --max-auc-loss");
+}
+
+void AddCost(const PrecisionCost& cost, Report* report) {
+  report->json["check"] = {{"samples", cost.exact.predictions.size()},
+                           {"auc_float32", cost.exact.auc},
+                           {"auc", cost.stored.auc},
+                           {"logloss_float32", cost.exact.logloss},
+                           {"logloss", cost.stored.logloss},
+                           {"largest_difference", cost.largest_difference}};
+  absl::StrAppendFormat(&report->text,
+                        "check data: AUC %.6f (float32: %.6f), log loss %.6f (%.6f), largest "
+                        "difference of a prediction %.3g\n",
+                        cost.stored.auc, cost.exact.auc, cost.stored.logloss, cost.exact.logloss,
+                        cost.largest_difference);
+}
+
 absl::StatusOr<Report> RunExportServing(const ServingFlags& flags) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
+  const ModelFlags& of_model = flags.source.model;
   CISTERN_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWhole(files, flags.source.model.config, kMostModelBytes));
+                           ReadWhole(files, of_model.config, kMostModelBytes));
+  const ModelText model_text = {of_model.config, text, of_model.set};
   const absl::Time start = absl::Now();
-  const ServingOptions options = {flags.out, *PrecisionOf(flags.precision), flags.keep};
-  const auto written = WriteServingModel(files, source.config,
-                                         {flags.source.model.config, text, flags.source.model.set},
-                                         *source.model, options);
-  if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
+  ServingOptions options = {flags.out, *PrecisionOf(flags.precision), flags.keep};
+  std::optional<PrecisionCost> cost;
+  if (!flags.check_data.empty()) {
+    options.accept = [&](const ServingHead& head) -> absl::Status {
+      const ServingOptions exact = {absl::StrCat(flags.out, "/", head.folder, ".float32"),
+                                    RowPrecision::kFloat32, 1};
+      const auto removed = absl::MakeCleanup([&] { RemoveTree(files, exact.root).IgnoreError(); });
+      CISTERN_RETURN_IF_ERROR(
+          WriteServingModel(files, source.config, model_text, *source.model, exact).status());
+      CISTERN_ASSIGN_OR_RETURN(cost, Compare(flags, source.config, exact.root, head.folder));
+      return absl::OkStatus();
+    };
+  }
+  const auto written = WriteServingModel(files, source.config, model_text, *source.model, options);
+  if (!written.ok()) return WithFleetFix(written.status(), of_model.fleet);
   const ServingVersion& version = written->version;
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   Report report;
@@ -45,6 +144,7 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& flags) {
                              version.commit > 0 ? absl::StrCat("commit ", version.commit)
                                                 : absl::StrCat("pass ", version.pass),
                              "\n");
+  if (cost) AddCost(*cost, &report);
   return report;
 }
 
@@ -65,6 +165,14 @@ void AddExportServing(Command& all) {
                   "--precision int8"});
   command.Flag("--keep", &flags->keep,
                {"INT", "The number of versions to keep, at least 1.", "--keep 5"});
+  command.List("--check-data", &flags->check_data, true,
+               {"FILE,...",
+                "Data with labels, on which the version is compared with one in float32 before it "
+                "is served.",
+                "--check-data test.txt"});
+  command.Flag("--max-auc-loss", &flags->max_auc_loss,
+               {"NUMBER", "With --check-data: a version that loses more AUC is not served.",
+                "--max-auc-loss 0.0001"});
   command.Does([flags](Console&) { return RunExportServing(*flags); });
 }
 

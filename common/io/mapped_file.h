@@ -28,6 +28,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return {begin_, size_}; }
+  // Reads all pages into memory now, so that the first access to each does not wait.
+  void Prefetch() const;
   const std::string& path() const { return path_; }
   // kDataLoss if the file has shrunk since Open.
   absl::Status StillWhole() const;

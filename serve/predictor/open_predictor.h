@@ -17,10 +17,14 @@ struct PredictorOptions {
   // How often HEAD is read for a newer version, which is then served; 0: never.
   int poll_ms = 200;
   bool verify = false;  // read every byte of the rows when opening them
+  // The version to serve: its folder ("0000000042"). Empty: the one that HEAD names.
+  std::string version = {};
 };
 
 // Serves the current version of `folder`. A newer version replaces it as a whole, while
 // predictions run; one that cannot be read is reported in the log, and the older one stays.
+//
+// options.version: that version is served for good.
 //
 // kNotFound: there is no such folder or version; kDataLoss: corrupt files; kInvalidArgument: the
 // model file is not one that this program knows.

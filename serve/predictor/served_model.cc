@@ -68,13 +68,16 @@ class ServedModel : public Predictor {
 
   absl::Status Open() {
     LocalFileSystem files;
-    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root_));
+    const bool follows = options_.version.empty();
+    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, follows
+                                                         ? ReadHead(files, root_)
+                                                         : HeadOf(files, root_, options_.version));
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
                              ServedState::Open(root_, head, nullptr, options_.verify));
     name_ = state->version().name;
     shape_ = state->shape();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
-    if (options_.poll_ms > 0) follower_ = std::thread([this] { FollowAlways(); });
+    if (follows && options_.poll_ms > 0) follower_ = std::thread([this] { FollowAlways(); });
     return absl::OkStatus();
   }
 
@@ -86,6 +89,7 @@ class ServedModel : public Predictor {
   }
   size_t max_samples() const override { return options_.max_samples; }
   absl::StatusOr<bool> Follow() override {
+    if (!options_.version.empty()) return false;
     LocalFileSystem files;
     CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root_));
     return FollowTo(head);

@@ -87,6 +87,7 @@ absl::StatusOr<std::shared_ptr<const ServedTable>> ServedTable::Open(const std::
     if (!view.ok()) return AddContext(view.status(), base.path);
     if (verify) CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), base.path));
     layer->view = *view;
+    if (previous != nullptr) layer->file->Prefetch();  // requests are being served meanwhile
     opened->base_ = layer;
     // One layer has the digest of the table. With several, that of the base must be computed.
     opened->base_digest_ = table.layers.size() == 1 && !verify ? table.digest : view->Digest();

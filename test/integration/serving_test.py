@@ -81,6 +81,25 @@ class Serving(ProgramTest):
             self.assertLess(largest, bound, precision)
             self.assertGreater(largest, 0, precision)
 
+    def test_a_precision_that_costs_too_much_is_not_served(self):
+        run = self.train()
+        check = self.export("--model", run, "--precision", "int8", "--check-data",
+                            self.test_file)["check"]
+        expected = self.expected("--model", run)
+        found = predictions_of(self.predict(self.serving))
+        largest = max(abs(a - b) for a, b in zip(found, expected))
+        self.assertAlmostEqual(check["largest_difference"], largest, places=7)
+        self.assertNotEqual(check["auc"], check["auc_float32"])
+        before = self.published_name()
+        refused = run_program("cistern", "export", "serving", self.config, "--model", run, "--out",
+                              self.serving, "--precision", "int8", "--check-data", self.test_file,
+                              "--max-auc-loss", -1)
+        self.assertEqual(refused.code, 1, refused)
+        self.assertIn("is not served", refused.err)
+        self.assertEqual(self.published_name(), before)
+        self.assertEqual([path.name for path in self.serving.iterdir() if path.name != "HEAD"],
+                         [before])
+
     def test_publish_follows_a_training_and_a_client_follows_publish(self):
         """Each answer is that of the commit which it names."""
         run = self.folder / "run"

@@ -26,6 +26,8 @@ class NewFile {
 
   absl::Status Append(absl::string_view bytes);
   absl::Status Close();
+  // The file will be read soon (WritableFile::WillBeRead). Call it before the first Append.
+  void WillBeRead() { out_->WillBeRead(); }
 
   uint64_t bytes() const { return bytes_; }
 

@@ -78,8 +78,15 @@ class VersionWriter {
     CISTERN_RETURN_IF_ERROR(model_.Recheck());
     const std::string description = FormatVersion(version);
     CISTERN_RETURN_IF_ERROR(WriteBytes("serving.json", description).status());
-    CISTERN_RETURN_IF_ERROR(
-        WriteHead(files_, options_.root, {version.folder, HashBytes(description)}));
+    const ServingHead head = {version.folder, HashBytes(description)};
+    if (options_.accept != nullptr) {
+      const absl::Status accepted = options_.accept(head);
+      if (!accepted.ok()) {
+        RemoveTree(files_, absl::StrCat(options_.root, "/", version.folder)).IgnoreError();
+      }
+      CISTERN_RETURN_IF_ERROR(accepted);
+    }
+    CISTERN_RETURN_IF_ERROR(WriteHead(files_, options_.root, head));
     return std::move(written_);
   }
 
@@ -129,6 +136,7 @@ class VersionWriter {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
     const std::string name = absl::StrFormat("rows-%03d.rows", e);
     CISTERN_ASSIGN_OR_RETURN(const auto file, NewFile::Create(files_, Path(name)));
+    file->WillBeRead();
     RowsEncoder encoder({options_.precision, embedding.vec_size},
                         [&](absl::string_view bytes) { return file->Append(bytes); });
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> mixed, MixedKeys(id));
@@ -174,6 +182,7 @@ class VersionWriter {
     if (!found->empty()) {
       const std::string name = absl::StrFormat("rows-%03d.rows", e);
       CISTERN_ASSIGN_OR_RETURN(const auto file, NewFile::Create(files_, Path(name)));
+      file->WillBeRead();
       RowsEncoder encoder({options_.precision, embedding.vec_size},
                           [&](absl::string_view bytes) { return file->Append(bytes); });
       const auto layered = static_cast<double>(found->changed() + found->changed_before());

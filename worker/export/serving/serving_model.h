@@ -1,6 +1,7 @@
 // Export of a model for serving: a version in a serving folder (common/serving/serving_version.h).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct ServingOptions {
   std::string root;  // the serving folder; created if missing
   RowPrecision precision = RowPrecision::kFloat32;
   size_t keep = 2;  // versions to keep, at least one
+  // Decides whether a new version, which is complete but not the current one, may become it. After
+  // an error it is removed. Null: it may.
+  std::function<absl::Status(const ServingHead&)> accept = nullptr;
 };
 
 struct ServingWritten {

@@ -157,7 +157,9 @@ TEST_F(ServingModel, AnyFailedCallLeavesAWholeVersion) {
     ASSERT_NE(state, nullptr);
     const float expected = state->version().commit == first.commit ? 1.0f : 999.0f;
     EXPECT_EQ(Row(*state, 1)[0], expected);
-    if (written) EXPECT_NE(state->version().commit, first.commit) << n;
+    if (written) {
+      EXPECT_NE(state->version().commit, first.commit) << n;
+    }
     if (files.hits().empty()) break;
     failures += written ? 0 : 1;
   }
