@@ -52,6 +52,7 @@ BELOW = {
     "worker/pass": ["worker/client", "worker/group", "worker/model/graph"],
     "worker/export": ["worker/client", "worker/model/graph"],
     "worker/export/hugectr": ["worker/export"],
+    "worker/export/onnx": ["worker/export"],
     "worker/export/serving": ["worker/export", "common/serving"],
     "worker/train": ["worker/pass", "worker/export/hugectr", "common/saved_model"],
     "serve/predictor": ["common/serving", "worker/model/graph"],
@@ -59,7 +60,8 @@ BELOW = {
     "cli/terminal": ["worker/train"],
     "cli/session": ["cli/terminal", "server/service", "common/rpc"],
     "cli/command": [
-        "cli/session", "serve/predictor", "worker/data/prepare", "worker/export/serving"],
+        "cli/session", "serve/predictor", "worker/data/prepare", "worker/export/onnx",
+        "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
 }
 SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "cli", "test")

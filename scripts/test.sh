@@ -18,23 +18,25 @@ preset="${CISTERN_PRESET:-release}"
 build="build/$preset"
 started=$SECONDS
 
-# Installs scikit-learn with pip into build/scikit_learn for the one test that compares metrics with it.
-# Without scikit-learn that test is skipped.
-get_scikit_learn() {
-  local folder=build/scikit_learn
-  if [ -d "$folder" ] || python3 -c 'import sklearn' 2>/dev/null; then return; fi
+# get_python FOLDER MODULE TEST PACKAGE...: installs packages with pip into build/FOLDER for the one test that
+# compares Cistern with them, unless they are installed. Without them that test is skipped.
+get_python() {
+  local folder="build/$1" module="$2" test="$3"
+  shift 3
+  if [ -d "$folder" ] || python3 -c "import $module" 2>/dev/null; then return; fi
   rm -rf "$folder.tmp"
-  if python3 -m pip install -q --retries 1 --timeout 20 --target "$folder.tmp" scikit-learn \
+  if python3 -m pip install -q --retries 1 --timeout 20 --target "$folder.tmp" "$@" \
       >/dev/null 2>&1; then
     mv "$folder.tmp" "$folder"
   else
     rm -rf "$folder.tmp"
-    echo "test: pip cannot install scikit-learn: scikit_learn_test will be skipped" >&2
+    echo "test: pip cannot install $*: $test will be skipped" >&2
   fi
 }
 
 scripts/install_deps.sh
-get_scikit_learn
+get_python scikit_learn sklearn scikit_learn_test scikit-learn
+get_python onnxruntime onnxruntime,numpy onnx_export_test onnxruntime numpy
 scripts/build.sh "$preset"
 echo "== built in $((SECONDS - started)) s"
 

@@ -7,6 +7,7 @@ void AddExportCommands(Command& root) {
                           "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm");
   AddExportServing(all);
   AddExportHugectr(all);
+  AddExportOnnx(all);
 }
 
 }  // namespace cistern

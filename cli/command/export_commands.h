@@ -11,6 +11,7 @@ void AddExportCommands(Command& root);
 
 // The forms; `all` is the command `export`.
 void AddExportHugectr(Command& all);
+void AddExportOnnx(Command& all);
 void AddExportServing(Command& all);
 
 }  // namespace cistern

@@ -1,0 +1,235 @@
+"""cistern export onnx: onnxruntime predicts what cistern predict does. NumPy makes its inputs.
+
+    CISTERN_BIN=build/release/bin test/integration/onnx_export_test.py
+
+Uses the installed onnxruntime, or the one that scripts/test.sh installs with pip into
+build/onnxruntime. Exit code 77 (skipped) if there is neither.
+"""
+
+import json
+import pathlib
+import sys
+import unittest
+
+import hugectr_models
+from hugectr_models import data, embedding, fc, layer, loss, sparse
+from programs import ROOT, ProgramTest, Servers, run
+
+sys.path.append(str(ROOT / "build" / "onnxruntime"))
+try:
+    import numpy as np
+    import onnxruntime
+    from pooled_samples import PooledSamples
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+MOST = 1e-5  # difference of a probability
+BATCHES = (1, 7, 100)
+
+
+def corners():
+    """What the other models lack, and names that collide with those that the exporter gives."""
+    content = hugectr_models.model(hugectr_models.adam("Local", 0.02), [
+        data(3, [sparse("data1", 4, 12), sparse("data2", 4, 12)]),
+        embedding("logit", "data1", 6, "mean"), embedding("other", "data2", 6),
+        layer("Add", "sum3", ["logit", "other", "logit"]),
+        layer("DotProduct", "product3", ["logit", "other", "sum3"]),
+        layer("Reshape", "picked", "sum3", selected=[3, 0, 3]),
+        layer("Reshape", "rows", "product3", leading_dim=6),
+        layer("Reshape", "pairs", "rows", leading_dim=12),
+        layer("Slice", ["left", "unread", "all"], "pairs", ranges=[[2, 9], [0, 3], [0, 12]]),
+        fc("fc0", "left", 2), layer("ReLU", "fc0.bias", "fc0"),
+        layer("Concat", "halves", ["fc0.bias", "all"]),
+        layer("Reshape", "probability", "halves", leading_dim=28),
+        layer("Concat", "alone", ["probability"]),
+        layer("ReduceSum", "slots", "sum3", axis=1), layer("Reshape", "flat", "slots"),
+        fc("dead", "flat", 5), layer("BatchNorm", "dead_bn", "dead"),
+        layer("BatchNorm", "bn", "dense", bn_param={"factor": 0.2, "eps": 0.01}),
+        layer("ReLU", "bn_relu", "bn"), layer("Dropout", "dropped", "bn_relu", rate=0.9),
+        layer("Multiply", "wide", "dropped", weight_dims=[3, 4]),
+        layer("FmOrder2", "fm", "wide", out_dim=2),
+        layer("Concat", "last", ["picked", "alone", "flat", "fm", "dense"]),
+        layer("ELU", "elu", "last", elu_param={"alpha": 0.7}),
+        layer("Dropout", "dropped2", "elu", rate=0), layer("Cast", "cast", "dropped2"),
+        layer("MultiCross", "cross", "cast", mc_param={"num_layers": 1}),
+        {**fc("out", "cross", 3), "name": "fc0"}, loss("out")])
+    content["layers"][0]["label"]["label_dim"] = 3
+    return content
+
+
+def shows_and_clicks():
+    """Rows of the accessor ctr, and dense features of no columns, which a Concat ignores."""
+    content = hugectr_models.two_classes()
+    content["layers"][0]["dense"]["dense_dim"] = 0
+    content["cistern"] = {"embeddings": {"sparse_embedding1": {
+        "accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": "AdaGradShared"}}}}
+    return content
+
+
+MODELS = {**hugectr_models.ALL, "corners": corners, "shows_and_clicks": shows_and_clicks}
+# Inputs of which the network reads only columns that a Slice drops.
+WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
+TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
+         "DotProduct", "Dropout", "ELU", "FmOrder2", "FusedInnerProduct", "InnerProduct",
+         "Interaction", "MultiCross", "MultiCrossEntropyLoss", "Multiply", "ReduceSum", "ReLU",
+         "Reshape", "Slice"}
+
+
+class OnnxExport(ProgramTest):
+
+    def prepare(self, name, half=False):
+        """Writes model and data, trains, and returns the predictions: [samples, labels]."""
+        content = MODELS[name]()
+        self.samples = PooledSamples(content, self.folder)
+        content["solver"].update(batchsize=50, max_iter=40, display=1000, eval_interval=100000,
+                                 seed=3)
+        if not half:
+            content["solver"].pop("mixed_precision", None)
+        train = self.samples.write("train", 400, seed=1)
+        test = self.samples.write("test", 108, seed=2)
+        content["layers"][0].update(source=str(train), eval_source=str(test))
+        self.config.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        self.tables = [one["name"] for one in content["layers"] if "Embedding" in one["type"]]
+        self.model = self.folder / "run"
+        self.run_ok("cistern", "train", self.config, "--out", self.model, "--threads", 1)
+        output = self.folder / "predictions.tsv"
+        self.run_ok("cistern", "predict", self.config, "--model", self.model, "--data", test,
+                    "--output", output)
+        return np.loadtxt(output, dtype=np.float64, ndmin=2)[:, 1::2]
+
+    def export(self, *flags):
+        """Exports and opens the network. Returns the result and the description."""
+        self.onnx = self.folder / "exported" / "net.onnx"
+        shown = self.run_ok("cistern", "export", "onnx", self.config, "--model", self.model,
+                            "--out", self.onnx, "--json", *flags)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(str(self.onnx), options,
+                                                    providers=["CPUExecutionProvider"])
+        text = pathlib.Path(f"{self.onnx}.json").read_text(encoding="utf-8")
+        return shown, json.loads(text)
+
+    def rows(self, description):
+        """{table: {key: weights}}"""
+        embeddings = description["embeddings"]
+        if any(one["accessor"] == "ctr" for one in embeddings):  # not in HugeCTR's files
+            return {one["table"]: PooledSamples.rows_of_text(self.model, one["table"],
+                                                             one["vec_size"])
+                    for one in embeddings}
+        prefix = self.folder / "hugectr"
+        self.run_ok("cistern", "export", "hugectr", self.config, "--model", self.model, "--form",
+                    "v3", "--out", prefix)
+        return {table: PooledSamples.rows_of_folder(f"{prefix}{index}_sparse_0.model")
+                for index, table in enumerate(self.tables)}
+
+    def inputs(self, description):
+        """The network's inputs for all test samples, made as the description says."""
+        rows = self.rows(description)
+        inputs = {one["input"]: self.samples.pool(rows[one["table"]], one)
+                  for one in description["embeddings"]}
+        if "dense" in description:
+            inputs[description["dense"]["input"]] = self.samples.dense
+        return inputs
+
+    def predict(self, inputs, batch):
+        return np.concatenate([
+            self.session.run(["probability"], {name: cells[first:first + batch]
+                                               for name, cells in inputs.items()})[0]
+            for first in range(0, self.samples.count, batch)])
+
+    def largest_difference(self, inputs, expected):
+        worst = 0.0
+        for batch in BATCHES:
+            found = self.predict(inputs, batch)
+            self.assertEqual(found.shape, expected.shape)
+            worst = max(worst, float(np.abs(found - expected).max()))
+        return worst
+
+    def check(self, name):
+        expected = self.prepare(name)
+        self.assertGreater(expected.std(axis=0).min(), 1e-3, "predictions are all the same")
+        _, description = self.export()
+        inputs = self.inputs(description)
+        worst = self.largest_difference(inputs, expected)
+        print(f"{name}: {len(self.session.get_inputs())} inputs, largest difference {worst:.1e}")
+        self.assertLess(worst, MOST)
+        for changed in sorted(inputs.keys() - WITHOUT_EFFECT.get(name, set())):
+            others = {**inputs, changed: inputs[changed] + 0.5}
+            self.assertGreater(self.largest_difference(others, expected), 10 * MOST, changed)
+
+    def test_half_precision_differs_by_rounding(self):
+        expected = self.prepare("mixed_inputs", half=True)
+        shown, description = self.export()
+        self.assertEqual(description["trained_in"], "float16")
+        self.assertIn("computes in float32", shown.err)
+        worst = self.largest_difference(self.inputs(description), expected)
+        self.assertLess(worst, 5e-3)
+        self.assertGreater(worst, 1e-6)
+
+    def test_every_layer_type_is_compared(self):
+        used = {one["type"] for make in MODELS.values() for one in make()["layers"]}
+        self.assertEqual(TYPES - used, set())
+
+    def test_logit_and_metadata(self):
+        expected = self.prepare("corners")
+        shown, description = self.export("--logit")
+        probability, logit = self.session.run(["probability", "logit"], self.inputs(description))
+        sigmoid = 1 / (1 + np.exp(-logit.astype(np.float64)))
+        self.assertLess(np.abs(sigmoid - expected).max(), MOST)
+        self.assertLess(np.abs(probability - expected).max(), MOST)
+        self.assertEqual({one.name: one.shape for one in self.session.get_inputs()},
+                         {"dense": ["batch", 3], "logit_2": ["batch", 4, 6],
+                          "other": ["batch", 4, 6]})
+        properties = self.session.get_modelmeta().custom_metadata_map
+        self.assertEqual(properties["cistern.pass"], str(description["pass"]))
+        self.assertGreater(description["pass"], 0)
+        self.assertEqual(description["bytes"], self.onnx.stat().st_size)
+        self.assertEqual(shown.json()["xxh3"], description["xxh3"])
+        self.assertEqual(sorted(one.name for one in self.onnx.parent.iterdir()),
+                         ["net.onnx", "net.onnx.json"])
+
+    def test_a_commit_is_named(self):
+        self.write_model()
+        out = self.folder / "run"
+        self.run_ok("cistern", "train", self.config, "--out", out, "--durability", "commit")
+        shown = self.run_ok("cistern", "export", "onnx", self.config, "--state", f"{out}@1",
+                            "--out", self.folder / "a.onnx", "--json").json()
+        self.assertEqual((shown["commit"], shown["pass"]), (1, 1))
+        self.assertEqual((shown["layers"], shown["parameters"]), (6, 18 * 16 + 16 + 16 + 1))
+
+    def test_servers_give_the_same_network(self):
+        self.write_model()
+        with Servers(2, self.folder) as fleet:
+            self.run_ok("cistern", "train", self.config, "--servers", fleet.addresses, "--out",
+                        self.folder / "run")
+            saved = self.network("--model", self.folder / "run")
+            held = self.network("--servers", fleet.addresses)
+        self.assertGreater(saved.count(b"fc1.weight"), 0)
+        weights = slice(0, held.index(b"cistern.commit"))  # the properties come after the graph
+        self.assertEqual(held[weights], saved[weights])
+
+    def network(self, *source):
+        out = self.folder / "b.onnx"
+        self.run_ok("cistern", "export", "onnx", self.config, "--out", out, *source)
+        return out.read_bytes()
+
+    def test_refusals(self):
+        self.write_model()
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / "run")
+        export = ("cistern", "export", "onnx", self.config, "--model", self.folder / "run")
+        before = self.config.read_bytes()
+        self.expect(run(*export, "--out", self.config), 2, "input file and would be replaced")
+        self.assertEqual(self.config.read_bytes(), before)
+        self.expect(run(*export), 2, "--out is required")
+        other = ("--set", "layers.fc1.fc_param.num_output=17")
+        self.expect(run(*export, "--out", self.folder / "a.onnx", *other), 2, "does not describe")
+        self.assertFalse((self.folder / "a.onnx").exists())
+
+
+for each in MODELS:
+    setattr(OnnxExport, f"test_{each}", lambda self, name=each: self.check(name))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,217 @@
+#include "worker/export/onnx/layer_nodes.h"
+
+#include <cmath>
+
+#include "common/base/check.h"
+#include "worker/model/layer/layer_site.h"
+
+namespace cistern {
+namespace {
+
+void AddFullyConnected(LayerNodes& nodes) {
+  const size_t in = nodes.in().columns(), out = nodes.out().columns();
+  const std::string weight = nodes.Weights("weight", {in, out});
+  const OnnxGraph::Names inputs = {nodes.Input(), weight, nodes.Weights("bias", {out})};
+  if (nodes.config().type == "InnerProduct") return nodes.Output("Gemm", inputs);
+  nodes.Output("Relu", {nodes.Inner("Gemm", inputs)});
+}
+
+// (x - mean) * scale + beta. ONNX's BatchNormalization is computed as x * scale + (beta - mean *
+// scale) by common runtimes, which loses digits where the mean is large.
+void AddBatchNorm(LayerNodes& nodes) {
+  const size_t columns = nodes.in().columns();
+  const absl::Span<const float> gamma = nodes.TakeWeights(columns);
+  const std::string beta = nodes.Weights("beta", {columns});
+  const absl::Span<const float> mean = nodes.TakeRunning(columns);
+  const absl::Span<const float> variance = nodes.TakeRunning(columns);
+  const float eps = static_cast<float>(nodes.config().eps);
+  std::vector<float> scale;
+  for (size_t c = 0; c < columns; ++c) {
+    scale.push_back(gamma[c] / std::sqrt(variance[c] + eps));
+  }
+  const std::string centered =
+      nodes.Inner("Sub", {nodes.Input(), nodes.Floats("mean", {columns}, mean)});
+  const std::string scaled =
+      nodes.Inner("Mul", {centered, nodes.Floats("scale", {columns}, scale)});
+  nodes.Output("Add", {scaled, beta});
+}
+
+void AddRelu(LayerNodes& nodes) {
+  nodes.Output("Relu", {nodes.Input()});
+}
+
+void AddElu(LayerNodes& nodes) {
+  nodes.Output("Elu", {nodes.Input()},
+               {FloatAttribute("alpha", static_cast<float>(nodes.config().alpha))});
+}
+
+void AddIdentity(LayerNodes& nodes) {
+  nodes.Output("Identity", {nodes.Input()});
+}
+
+void AddReshape(LayerNodes& nodes) {
+  const std::vector<uint32_t>& selected = nodes.config().selected;
+  if (selected.empty()) return nodes.OutputReshape(nodes.Input());
+  const std::string slots =
+      nodes.Ints("selected", std::vector<int64_t>(selected.begin(), selected.end()));
+  nodes.OutputReshape(nodes.Inner("Gather", {nodes.Input(), slots}, {IntAttribute("axis", 1)}));
+}
+
+void AddConcat(LayerNodes& nodes) {
+  nodes.Output("Concat", nodes.Inputs(), {IntAttribute("axis", 1)});
+}
+
+void AddSlice(LayerNodes& nodes) {
+  const std::string axis = nodes.Ints("axis", {1});
+  for (size_t i = 0; i < nodes.outputs(); ++i) {
+    if (!nodes.is_read(i)) continue;
+    const auto [lo, hi] = nodes.config().ranges[i];
+    const std::string start = nodes.Ints("start", {lo}), end = nodes.Ints("end", {hi});
+    nodes.Output("Slice", {nodes.Input(), start, end, axis}, {}, i);
+  }
+}
+
+void AddReduceSum(LayerNodes& nodes) {
+  nodes.Output("ReduceSum", {nodes.Input(), nodes.Ints("axis", {nodes.config().axis})},
+               {IntAttribute("keepdims", 1)});
+}
+
+void AddSum(LayerNodes& nodes) {
+  nodes.Output("Sum", nodes.Inputs());
+}
+
+// Factors are multiplied from left to right, as the layer does.
+void AddProduct(LayerNodes& nodes) {
+  const OnnxGraph::Names factors = nodes.Inputs();
+  std::string product = factors[0];
+  for (size_t i = 1; i + 1 < factors.size(); ++i)
+    product = nodes.Inner("Mul", {product, factors[i]});
+  nodes.Output("Mul", {product, factors.back()});
+}
+
+struct LayerType {
+  const char* name;
+  void (*add)(LayerNodes& nodes);
+};
+
+constexpr LayerType kTypes[] = {
+    {"InnerProduct", AddFullyConnected},
+    {"FusedInnerProduct", AddFullyConnected},
+    {"BatchNorm", AddBatchNorm},
+    {"ReLU", AddRelu},
+    {"Dropout", AddIdentity},
+    {"ELU", AddElu},
+    {"Reshape", AddReshape},
+    {"Cast", AddIdentity},
+    {"Concat", AddConcat},
+    {"Slice", AddSlice},
+    {"Multiply", AddMultiply},
+    {"FmOrder2", AddFmOrder2},
+    {"ReduceSum", AddReduceSum},
+    {"Add", AddSum},
+    {"DotProduct", AddProduct},
+    {"Interaction", AddInteraction},
+    {"MultiCross", AddMultiCross},
+};
+
+const LayerType* FindType(const std::string& name) {
+  for (const LayerType& type : kTypes) {
+    if (type.name == name) return &type;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+OnnxGraph::Names LayerNodes::Inputs() const {
+  OnnxGraph::Names names;
+  for (const GraphTensor& input : layer_.inputs) names.push_back(input.name);
+  return names;
+}
+
+std::string LayerNodes::Named(char separator, const std::string& what) const {
+  return layer_.config.name + separator + what;
+}
+
+std::string LayerNodes::Floats(const std::string& what, absl::Span<const size_t> dims,
+                               absl::Span<const float> values) {
+  return graph_.AddFloats(Named('.', what), dims, values);
+}
+
+std::string LayerNodes::Ints(const std::string& what, absl::Span<const int64_t> values) {
+  return graph_.AddInts(Named('.', what), values);
+}
+
+std::string LayerNodes::Weights(const std::string& what, absl::Span<const size_t> dims) {
+  size_t count = 1;
+  for (const size_t dim : dims) count *= dim;
+  return Floats(what, dims, TakeWeights(count));
+}
+
+absl::Span<const float> LayerNodes::TakeWeights(size_t count) {
+  CISTERN_CHECK(count <= weights_.size());
+  const absl::Span<const float> taken = weights_.first(count);
+  weights_.remove_prefix(count);
+  return taken;
+}
+
+absl::Span<const float> LayerNodes::TakeRunning(size_t count) {
+  CISTERN_CHECK(count <= running_.size());
+  const absl::Span<const float> taken = running_.first(count);
+  running_.remove_prefix(count);
+  return taken;
+}
+
+std::string LayerNodes::Inner(const std::string& operation, const OnnxGraph::Names& inputs,
+                              const OnnxGraph::Attributes& attributes) {
+  const std::string output = graph_.NewName(Named('/', operation));
+  graph_.AddNode(Named('/', operation), operation, inputs, {output}, attributes);
+  return output;
+}
+
+void LayerNodes::Output(const std::string& operation, const OnnxGraph::Names& inputs,
+                        const OnnxGraph::Attributes& attributes, size_t i) {
+  graph_.AddNode(Named('/', operation), operation, inputs, {layer_.outputs[i].name}, attributes);
+}
+
+std::string LayerNodes::ReshapeTo(absl::Span<const int64_t> dims) {
+  std::vector<int64_t> shape = {-1};  // as many rows as remain: the batch, or a multiple of it
+  shape.insert(shape.end(), dims.begin(), dims.end());
+  return Ints("shape", shape);
+}
+
+std::string LayerNodes::InnerReshape(const std::string& tensor, absl::Span<const int64_t> dims) {
+  return Inner("Reshape", {tensor, ReshapeTo(dims)});
+}
+
+void LayerNodes::OutputReshape(const std::string& tensor) {
+  const std::vector<size_t>& dims = out().dims;
+  Output("Reshape", {tensor, ReshapeTo(std::vector<int64_t>(dims.begin(), dims.end()))});
+}
+
+bool HasNodes(const std::string& layer_type) {
+  return FindType(layer_type) != nullptr;
+}
+
+absl::Status AddLayer(const LayerInGraph& layer, OnnxGraph* graph) {
+  const LayerType* type = FindType(layer.config.type);
+  if (type == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(DescribeSite(layer.config), ": this release cannot export this layer type"));
+  }
+  LayerNodes nodes(layer, graph);
+  type->add(nodes);
+  CISTERN_CHECK(nodes.used_all_parameters());
+  return absl::OkStatus();
+}
+
+// The logits of two classes become the probability of class 1.
+void AddPrediction(const LayerInGraph& loss, OnnxGraph* graph) {
+  LayerNodes nodes(loss, graph);
+  if (loss.config.type != "CrossEntropyLoss") return nodes.Output("Sigmoid", {nodes.Input()});
+  const std::string classes = nodes.Inner("Softmax", {nodes.Input()}, {IntAttribute("axis", 1)});
+  nodes.Output("Slice", {classes, nodes.Ints("start", {1}), nodes.Ints("end", {2}),
+                         nodes.Ints("axis", {1})});
+}
+
+}  // namespace cistern

@@ -1,0 +1,37 @@
+// Builds the ONNX model of a dense network.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "proto/onnx.pb.h"
+#include "worker/export/onnx/dense_network.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+
+inline constexpr char kProbability[] = "probability", kLogit[] = "logit";
+
+// The names in the graph of what its caller supplies.
+struct NetworkInputs {
+  std::string dense;                                       // empty: the network does not read it
+  std::vector<std::pair<size_t, std::string>> embeddings;  // index into config.embeddings; name
+};
+
+struct NetworkModel {
+  onnx::Model model;  // without metadata
+  NetworkInputs inputs;
+};
+
+// Inputs and tensors are called like those of the model file; one called like an output of the file
+// or like an earlier tensor gets another name (OnnxGraph). Inputs, in this order: the dense
+// features [batch, dense_dim], if the network reads them; the pooled vectors of each embedding that
+// it reads, [batch, slots, vec_size], in the order of the model file. Outputs: probability [batch,
+// label_dim], then, with `with_logit`, logit [batch, label_dim] (two classes: [batch, 2]).
+absl::StatusOr<NetworkModel> MakeNetworkModel(const ModelConfig& config,
+                                              const DenseNetwork& network,
+                                              const DenseValues& values, bool with_logit);
+
+}  // namespace cistern
