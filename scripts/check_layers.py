@@ -52,6 +52,9 @@ BELOW = {
     "worker/pass": ["worker/client", "worker/group", "worker/model/graph"],
     "worker/export": ["worker/client", "worker/model/graph"],
     "worker/export/hugectr": ["worker/export"],
+    "worker/export/xbox": ["worker/export"],
+    "worker/export/cache": ["worker/export/xbox"],
+    "worker/export/dnn_plugin": ["worker/export"],
     "worker/export/onnx": ["worker/export"],
     "worker/export/serving": ["worker/export", "common/serving"],
     "worker/train": ["worker/pass", "worker/export/hugectr", "common/saved_model"],
@@ -60,8 +63,8 @@ BELOW = {
     "cli/terminal": ["worker/train"],
     "cli/session": ["cli/terminal", "server/service", "common/rpc"],
     "cli/command": [
-        "cli/session", "serve/predictor", "worker/data/prepare", "worker/export/onnx",
-        "worker/export/serving"],
+        "cli/session", "serve/predictor", "worker/data/prepare", "worker/export/cache",
+        "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
 }
 SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "cli", "test")

@@ -8,6 +8,9 @@ void AddExportCommands(Command& root) {
   AddExportServing(all);
   AddExportHugectr(all);
   AddExportOnnx(all);
+  AddExportXbox(all);
+  AddExportCache(all);
+  AddExportDnnPlugin(all);
 }
 
 }  // namespace cistern

@@ -10,8 +10,11 @@ namespace cistern {
 void AddExportCommands(Command& root);
 
 // The forms; `all` is the command `export`.
+void AddExportCache(Command& all);
+void AddExportDnnPlugin(Command& all);
 void AddExportHugectr(Command& all);
 void AddExportOnnx(Command& all);
 void AddExportServing(Command& all);
+void AddExportXbox(Command& all);
 
 }  // namespace cistern

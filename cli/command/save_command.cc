@@ -8,6 +8,7 @@
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/check.h"
+#include "worker/client/after_save.h"
 
 namespace cistern {
 namespace {
@@ -85,23 +86,6 @@ absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, C
                  "save under another --name while no training runs, or make its passes longer");
 }
 
-// Resets the statistics of the saved rows, once all files of the save are on disk.
-absl::Status UpdateAfterSave(ParameterClient& client, const v1::SaveRequest& save) {
-  const absl::Status updated =
-      client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
-        v1::UpdateAfterSaveRequest request;
-        *request.mutable_identity() = client.identity();
-        request.set_mode(save.mode());
-        request.set_day(save.day());
-        request.set_changes(changes);
-        v1::PassReply reply;
-        return server.UpdateAfterSave(request, &reply);
-      });
-  return AddContext(updated, absl::StrCat("the files of '", save.name(),
-                                          "' are saved, but the statistics of their rows were not "
-                                          "reset"));
-}
-
 }  // namespace
 
 absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
@@ -117,7 +101,11 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
   const absl::Status saved = SaveOnePass(client, save, console, &replies);
   if (!saved.ok()) return WithSaveFix(saved, flags);
   if (save.mode() != v1::ALL) {
-    CISTERN_RETURN_IF_ERROR(WithFleetFix(UpdateAfterSave(client, save), flags.fleet));
+    const absl::Status updated =
+        AddContext(UpdateAfterSave(client, save.mode(), save.day()),
+                   absl::StrCat("the files of '", save.name(),
+                                "' are saved, but the statistics of their rows were not reset"));
+    CISTERN_RETURN_IF_ERROR(WithFleetFix(updated, flags.fleet));
   }
   Report report;
   report.json["name"] = flags.name;

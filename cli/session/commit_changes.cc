@@ -15,7 +15,8 @@ class ChangedRows : public CommittedModel {
   ChangedRows(const StateFolder& state, const ParsedManifest& commit)
       : name_(absl::StrCat(state.path(), ", commit ", commit.manifest.commit())),
         version_{commit.manifest.commit(), commit.self_xxh3, commit.manifest.pass()},
-        schema_(commit.manifest.schema()) {}
+        schema_(commit.manifest.schema()),
+        shard_num_(commit.manifest.shard_num()) {}
 
   absl::Status Open(const StateFolder& state, const v1::Manifest& manifest, uint64_t since) {
     CISTERN_ASSIGN_OR_RETURN(reader_, CommitReader::Open(state, manifest));
@@ -36,6 +37,7 @@ class ChangedRows : public CommittedModel {
   const std::string& name() const override { return name_; }
   CommittedVersion version() const override { return version_; }
   const v1::Schema& schema() const override { return schema_; }
+  uint32_t shard_num() const override { return shard_num_; }
 
   absl::Status Scan(TableId table, const Visit& visit) override {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
@@ -76,6 +78,7 @@ class ChangedRows : public CommittedModel {
   const std::string name_;
   const CommittedVersion version_;
   const v1::Schema schema_;
+  const uint32_t shard_num_;
   std::unique_ptr<CommitReader> reader_;
   std::vector<std::unique_ptr<RowFileReader>> newest_first_;
 };

@@ -1,5 +1,7 @@
 #include "cli/session/export_source.h"
 
+#include <filesystem>
+
 #include "cli/session/held_model.h"
 #include "cli/session/saved_place.h"
 #include "cli/session/saved_rows.h"
@@ -91,6 +93,14 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool nee
   }
   CISTERN_RETURN_IF_ERROR(CheckModelFile(source.config, *source.model));
   return source;
+}
+
+std::string FolderOf(const std::string& out) {
+  std::error_code error;  // without a current folder the path stays relative
+  std::string folder = std::filesystem::absolute(out, error).lexically_normal();
+  if (error) folder = out;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
 }
 
 }  // namespace cistern

@@ -39,4 +39,7 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool nee
 // kInvalidArgument, with the first difference, unless the tables of `model` are those of `config`.
 absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model);
 
+// --out of an export that writes a folder: an absolute path without a slash at its end.
+std::string FolderOf(const std::string& out);
+
 }  // namespace cistern

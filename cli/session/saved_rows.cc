@@ -56,7 +56,10 @@ class ModelRows : public SavedRows {
 class StoredModel : public CommittedModel {
  public:
   StoredModel(const SavedRows& rows, const ShardMap& map)
-      : name_(rows.name()), version_(rows.version()), store_(map, /*rank=*/0) {}
+      : name_(rows.name()),
+        version_(rows.version()),
+        shard_num_(map.shard_num()),
+        store_(map, /*rank=*/0) {}
 
   absl::Status Read(const SavedRows& rows, ThreadPool& pool) {
     CISTERN_RETURN_IF_ERROR(rows.Read(store_, pool));
@@ -69,6 +72,7 @@ class StoredModel : public CommittedModel {
   const std::string& name() const override { return name_; }
   CommittedVersion version() const override { return version_; }
   const v1::Schema& schema() const override { return store_.schema(); }
+  uint32_t shard_num() const override { return shard_num_; }
 
   absl::Status Scan(TableId id, const Visit& visit) override {
     CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
@@ -117,6 +121,7 @@ class StoredModel : public CommittedModel {
  private:
   const std::string name_;
   const CommittedVersion version_;
+  const uint32_t shard_num_;
   TableStore store_;
   std::vector<RowReader> readers_;  // by table
 };

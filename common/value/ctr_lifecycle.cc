@@ -77,6 +77,11 @@ bool CtrLifecycle::UpdateAfterSave(v1::SaveMode mode, float* value) const {
   return true;
 }
 
+CtrLifecycle::Counts CtrLifecycle::CountsOf(const float* value) const {
+  const double fade = AgeOf(value).fade;
+  return {LoadShow(value) * fade, LoadClick(value) * fade};
+}
+
 bool CtrLifecycle::Shrink(float* value) const {
   if (is_day_id()) {
     GiveDay(value);

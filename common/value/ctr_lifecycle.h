@@ -55,6 +55,11 @@ class CtrLifecycle {
   bool IsSaved(v1::SaveMode mode, const float* value) const;
   // Updates the statistics after a save of `mode`; returns whether the value changed.
   bool UpdateAfterSave(v1::SaveMode mode, float* value) const;
+  // The shows and clicks of the value as of today: with day_id_decay, decayed.
+  struct Counts {
+    double show, click;
+  };
+  Counts CountsOf(const float* value) const;
   // Decays the value; returns false if it must be deleted.
   bool Shrink(float* value) const;
 

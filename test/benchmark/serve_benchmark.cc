@@ -95,6 +95,7 @@ class RandomModel : public CommittedModel {
   const std::string& name() const override { return name_; }
   CommittedVersion version() const override { return {.commit = 1, .pass = 1}; }
   const v1::Schema& schema() const override { return schema_; }
+  uint32_t shard_num() const override { return 1; }
   absl::Status Scan(TableId, const Visit& visit) override {
     float row[kDim];
     for (Key key = 0; key < rows_; ++key) {

@@ -11,11 +11,36 @@ class FleetModel : public CommittedModel {
       : client_(client), name_(std::move(name)), pass_(client.committed_pass()) {}
 
   const std::string& name() const override { return name_; }
-  CommittedVersion version() const override { return {.pass = pass_}; }
+  CommittedVersion version() const override {
+    // The manifest is known to a client that has claimed the servers.
+    const v1::Manifest& manifest = client_.manifest();
+    return {.commit = manifest.pass() == pass_ ? manifest.commit() : 0, .pass = pass_};
+  }
   const v1::Schema& schema() const override { return client_.schema(); }
+  uint32_t shard_num() const override { return client_.shard_map().shard_num(); }
 
   absl::Status Scan(TableId table, const Visit& visit) override {
     return client_.Scan(table, visit);
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> CountRows(TableId table, uint32_t server_num) override {
+    const size_t servers = client_.servers().size();
+    if (servers != server_num) return CommittedModel::CountRows(table, server_num);
+    std::vector<v1::StatsReply> replies(servers);
+    CISTERN_RETURN_IF_ERROR(client_.ForEachServer([&](size_t rank, ControlPlane& server) {
+      v1::StatsRequest request;
+      *request.mutable_identity() = client_.identity();
+      return server.Stats(request, &replies[rank]);
+    }));
+    std::vector<uint64_t> rows(servers);
+    for (size_t rank = 0; rank < servers; ++rank) {
+      for (const v1::TableStats& stats : replies[rank].tables()) {
+        if (stats.name() == schema().tables(static_cast<int>(table)).name()) {
+          rows[rank] = stats.rows();
+        }
+      }
+    }
+    return rows;
   }
 
   absl::Status Pull(TableId table, absl::Span<const Key> keys, float* values,
@@ -63,6 +88,16 @@ class FleetModel : public CommittedModel {
 };
 
 }  // namespace
+
+absl::StatusOr<std::vector<uint64_t>> CommittedModel::CountRows(TableId table,
+                                                                uint32_t server_num) {
+  std::vector<uint64_t> rows(server_num);
+  CISTERN_RETURN_IF_ERROR(Scan(table, [&](uint32_t shard, Key, const float*, bool) {
+    ++rows[shard % server_num];
+    return absl::OkStatus();
+  }));
+  return rows;
+}
 
 std::unique_ptr<CommittedModel> CommittedModelOf(ParameterClient& client, const std::string& name) {
   return std::make_unique<FleetModel>(client, name);

@@ -32,6 +32,7 @@ class CommittedModel {
   virtual const std::string& name() const = 0;  // for messages: "runs/a/state, commit 12"
   virtual CommittedVersion version() const = 0;
   virtual const v1::Schema& schema() const = 0;
+  virtual uint32_t shard_num() const = 0;
 
   // Visits every row of a table: shards in ascending order, the rows of a shard in any order, but
   // in the same order in each call.
@@ -40,6 +41,9 @@ class CommittedModel {
   using Visit =
       std::function<absl::Status(uint32_t shard, Key, const float* value, bool has_embedx)>;
   virtual absl::Status Scan(TableId table, const Visit& visit) = 0;
+  // The number of rows of a table that each of `server_num` servers holds: those of the shards with
+  // shard % server_num equal to its rank. By default they are visited.
+  virtual absl::StatusOr<std::vector<uint64_t>> CountRows(TableId table, uint32_t server_num);
   // Reads the rows of `keys`, [n] distinct, all of which exist. values: [n, full_floats] as in
   // Scan. has_embedx: [n]. kInternal: a row is missing.
   virtual absl::Status Pull(TableId table, absl::Span<const Key> keys, float* values,

@@ -1,5 +1,9 @@
 #include "worker/export/new_file.h"
 
+#include <xxhash.h>
+
+#include "common/base/check.h"
+
 namespace cistern {
 namespace {
 
@@ -21,7 +25,14 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(FileSystem& files,
   return std::unique_ptr<NewFile>(new NewFile(files, path, std::move(out)));
 }
 
+NewFile::NewFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> out)
+    : files_(files), path_(std::move(path)), out_(std::move(out)), hash_state_(XXH3_createState()) {
+  CISTERN_CHECK(hash_state_ != nullptr);
+  XXH3_64bits_reset(hash_state_);
+}
+
 NewFile::~NewFile() {
+  XXH3_freeState(hash_state_);
   if (out_ == nullptr) return;
   out_.reset();
   files_.Remove(path_ + ".tmp").IgnoreError();  // the caller reports the original error
@@ -34,6 +45,7 @@ absl::Status NewFile::Append(absl::string_view bytes) {
 }
 
 absl::Status NewFile::Flush() {
+  XXH3_64bits_update(hash_state_, buffer_.data(), buffer_.size());
   const absl::Status written = out_->Append(buffer_);
   buffer_.clear();
   return written;
@@ -46,6 +58,10 @@ absl::Status NewFile::Close() {
   CISTERN_RETURN_IF_ERROR(files_.Replace(path_ + ".tmp", path_));
   out_.reset();
   return files_.SyncFolder(ParentFolder(path_));
+}
+
+uint64_t NewFile::xxh3() const {
+  return XXH3_64bits_digest(hash_state_);
 }
 
 absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder) {

@@ -8,6 +8,8 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
+struct XXH3_state_s;
+
 namespace cistern {
 
 // An append-only file. Append writes to "<path>.tmp" through a buffer; Close syncs it to disk and
@@ -30,10 +32,11 @@ class NewFile {
   void WillBeRead() { out_->WillBeRead(); }
 
   uint64_t bytes() const { return bytes_; }
+  // XXH3-64 of all bytes; valid after Close.
+  uint64_t xxh3() const;
 
  private:
-  NewFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> out)
-      : files_(files), path_(std::move(path)), out_(std::move(out)) {}
+  NewFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> out);
   absl::Status Flush();
 
   FileSystem& files_;
@@ -41,6 +44,7 @@ class NewFile {
   std::unique_ptr<WritableFile> out_;  // null after Close
   std::string buffer_;
   uint64_t bytes_ = 0;
+  XXH3_state_s* const hash_state_;
 };
 
 // Renames the folder `fresh` to `folder`. An existing `folder` is first moved to "<folder>.old" and

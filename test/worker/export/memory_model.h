@@ -55,6 +55,7 @@ class MemoryModel : public CommittedModel {
   const std::string& name() const override { return name_; }
   CommittedVersion version() const override { return version_; }
   const v1::Schema& schema() const override { return schema_; }
+  uint32_t shard_num() const override { return 1; }
   absl::Status Scan(TableId table, const Visit& visit) override {
     for (const auto& [key, value] : only_changed_ ? changed_[table] : rows_[table]) {
       CISTERN_RETURN_IF_ERROR(visit(0, key, value.data(), true));

@@ -31,6 +31,7 @@ class StoredModel : public CommittedModel {
   const std::string& name() const override { return name_; }
   CommittedVersion version() const override { return {12, 0xabc, 34}; }
   const v1::Schema& schema() const override { return schema_; }
+  uint32_t shard_num() const override { return 1; }
   absl::Status Scan(TableId, const Visit&) override { return absl::UnimplementedError("Scan"); }
   absl::Status Pull(TableId, absl::Span<const Key>, float*, uint8_t*) override {
     return absl::UnimplementedError("Pull");

@@ -1,0 +1,82 @@
+// Servers with a ctr table, and random training of its rows, for the tests of exports.
+#pragma once
+
+#include <random>
+#include <set>
+
+#include "test/worker/client/embedded_fleet.h"
+#include "worker/export/committed_model.h"
+
+namespace cistern {
+
+inline v1::Schema CtrSchema(float delta_threshold) {
+  v1::Schema schema;
+  v1::TableSpec* ctr = schema.add_tables();
+  ctr->set_name("ctr");
+  ctr->set_accessor(v1::TableSpec::CTR);
+  ctr->set_dim(3);
+  ctr->mutable_rule()->set_kind(v1::UpdateRule::ADAGRAD_SHARED);
+  ctr->mutable_rule()->set_initial_g2sum(3);
+  ctr->mutable_ctr()->set_nonclk_coeff(0.1f);
+  ctr->mutable_ctr()->set_click_coeff(1);
+  ctr->mutable_ctr()->set_embedx_threshold(4);
+  ctr->mutable_ctr()->set_delta_threshold(delta_threshold);
+  return schema;
+}
+
+// A fleet of two servers, its only writer, and a stream of random numbers.
+class CtrFleet {
+ public:
+  static constexpr Key kKeys = 200;
+
+  explicit CtrFleet(uint64_t seed, float delta_threshold = 1) : servers_(2), random_(seed) {
+    client_ = Connected(servers_.Links());
+    EXPECT_EQ(client_->CreateTables(CtrSchema(delta_threshold)), absl::OkStatus());
+    EXPECT_EQ(client_->ClaimEpoch(), absl::OkStatus());
+  }
+
+  ParameterClient& client() { return *client_; }
+  std::unique_ptr<CommittedModel> model() { return CommittedModelOf(*client_, "servers"); }
+  uint64_t Draw(uint64_t bound) { return random_() % bound; }
+
+  // Commits a pass in which `rows` random rows were shown, and some of them clicked.
+  void Train(size_t rows) {
+    std::set<Key> drawn;
+    while (drawn.size() < rows) drawn.insert(1 + Draw(kKeys));
+    const std::vector<Key> keys(drawn.begin(), drawn.end());
+    const ValueLayout& layout = client_->layout(0);
+    const size_t stride = layout.full_floats();
+    std::vector<float> values(keys.size() * stride);
+    std::vector<uint8_t> full(keys.size());
+    ASSERT_TRUE(client_->Pull(0, keys, false, values.data(), full.data()).ok());
+    for (size_t i = 0; i < keys.size(); ++i) full[i] = Show(&values[i * stride], keys[i], full[i]);
+    ASSERT_TRUE(client_->BeginPass().ok());
+    ASSERT_TRUE(client_->Push(0, keys, values.data(), full.data()).ok());
+    ASSERT_TRUE(client_->CommitPass().ok());
+  }
+
+ private:
+  // Shows a row, changes its weights, and returns whether it has embedx now.
+  bool Show(float* value, Key key, bool full) {
+    const ValueLayout& layout = client_->layout(0);
+    const double shows = 3 + static_cast<double>(Draw(3)), clicks = static_cast<double>(Draw(3));
+    const double show = LoadDouble(value + ValueLayout::kShow) + shows;
+    const double click = LoadDouble(value + ValueLayout::kClick) + clicks;
+    StoreDouble(value + ValueLayout::kShow, show);
+    StoreDouble(value + ValueLayout::kClick, click);
+    value[ValueLayout::kDeltaScore] += static_cast<float>(layout.Score(shows, clicks));
+    value[ValueLayout::kEmbedW] = static_cast<float>(Draw(1000)) / 500 - 1;
+    if (!full && layout.Score(show, click) < 4) return false;
+    if (!full) layout.InitializeEmbedx(key, value);
+    for (uint32_t i = 0; i < layout.dim(); ++i) {
+      value[layout.weight_index() + i] = static_cast<float>(Draw(1000)) / 500 - 1;
+    }
+    return true;
+  }
+
+  EmbeddedFleet servers_;
+  std::unique_ptr<ParameterClient> client_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace cistern

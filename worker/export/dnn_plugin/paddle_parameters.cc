@@ -1,0 +1,102 @@
+#include "worker/export/dnn_plugin/paddle_parameters.h"
+
+#include <set>
+
+#include "common/base/names.h"
+
+namespace cistern {
+namespace {
+
+// Collects the parameters of one layer after the other.
+class Collector {
+ public:
+  absl::Status Add(const LayerConfig& config, const LayerSummary& layer) {
+    layer_ = &layer;
+    const size_t count = layer.parameters, before = trained_;
+    if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
+      const size_t out = config.num_output;
+      Take("w_0", {(count - out) / out, out});
+      Take("b_0", {out});
+    } else if (layer.type == "BatchNorm") {
+      const size_t columns = count / 2;
+      Take("w_0", {columns});
+      Take("b_0", {columns});
+      TakeRunning("w_1", columns);
+      TakeRunning("w_2", columns);
+    } else if (layer.type == "Multiply") {
+      Take("w_0", {config.weight_dims[0], config.weight_dims[1]});
+    } else if (layer.type == "MultiCross") {
+      for (size_t cross = 0; cross < config.num_layers; ++cross) {
+        const size_t columns = count / (2 * config.num_layers);
+        Take(absl::StrCat("w_", cross), {columns});
+        Take(absl::StrCat("b_", cross), {columns});
+      }
+    }
+    if (trained_ - before == count) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer '", layer.name, "' (", layer.path, "): the type ", layer.type,
+                     " has parameters for which Paddle's form is not known"));
+  }
+
+  std::vector<PaddleParameter> parameters;
+
+ private:
+  void Take(const std::string& suffix, const std::vector<size_t>& dims) {
+    Put(suffix, dims, /*running=*/false, &trained_);
+  }
+  void TakeRunning(const std::string& suffix, size_t columns) {
+    Put(suffix, {columns}, /*running=*/true, &running_);
+  }
+  void Put(const std::string& suffix, const std::vector<size_t>& dims, bool running, size_t* next) {
+    PaddleParameter& parameter = parameters.emplace_back();
+    parameter.name = absl::StrCat(layer_->name, ".", suffix);
+    parameter.layer = layer_->name;
+    parameter.type = layer_->type;
+    parameter.dims.assign(dims.begin(), dims.end());
+    parameter.running = running;
+    parameter.offset = *next;
+    *next += parameter.count();
+  }
+
+  const LayerSummary* layer_ = nullptr;
+  size_t trained_ = 0, running_ = 0;
+};
+
+absl::Status CheckLayerName(const LayerSummary& layer, std::set<std::string>* names) {
+  const std::string site = absl::StrCat("layer '", layer.name, "' (", layer.path, ")");
+  const absl::Status usable = CheckName(layer.name + ".w_0");
+  if (!usable.ok()) {
+    return AddContext(usable, site + ": its parameters need names of files");
+  }
+  if (names->insert(layer.name).second) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      site + ": another layer has this name, and parameters are named after their layers");
+}
+
+}  // namespace
+
+size_t PaddleParameter::count() const {
+  size_t product = 1;
+  for (const int64_t dim : dims) product *= static_cast<size_t>(dim);
+  return product;
+}
+
+absl::StatusOr<std::vector<PaddleParameter>> PaddleParametersOf(const ModelConfig& config,
+                                                                const ModelSummary& summary) {
+  Collector collector;
+  std::set<std::string> names;
+  for (const LayerSummary& layer : summary.layers) {
+    if (layer.parameters == 0) continue;
+    CISTERN_RETURN_IF_ERROR(CheckLayerName(layer, &names));
+    const auto found =
+        std::find_if(config.layers.begin(), config.layers.end(),
+                     [&layer](const LayerConfig& one) { return one.path == layer.path; });
+    if (found == config.layers.end()) {
+      return absl::InternalError(absl::StrCat(layer.path, " is not a layer of the model file"));
+    }
+    CISTERN_RETURN_IF_ERROR(collector.Add(*found, layer));
+  }
+  return std::move(collector.parameters);
+}
+
+}  // namespace cistern

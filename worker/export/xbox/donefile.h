@@ -1,0 +1,34 @@
+// Donefiles: how Paddle Serving's cube-transfer learns of a new version. A line per version, the
+// newest last, with numbers as strings:
+//
+//   {"id":"1700000000","key":"1700000000","input":"/data/xbox/1700000000/base"}
+//
+// id: of this version; grows from line to line. key: the id of its base; a base's own id. input:
+// the folder whose files, at any depth, are all SequenceFiles of the version.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/io/file_system.h"
+
+namespace cistern {
+
+// A larger id is malformed: the next one must exist, and be a signed number of 64 bits.
+inline constexpr uint64_t kMostId = uint64_t{1} << 62;
+
+struct DoneLine {
+  uint64_t id = 0, key = 0;
+  std::string input;
+};
+
+// The last line; nullopt if there is no file, or no line in it. kDataLoss: the last line is not of
+// this form.
+absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::string& path);
+
+// Appends a line. Readers see the old file or the new one, and the new one is on disk on return.
+// kInvalidArgument: input is not UTF-8, so JSON cannot hold it.
+absl::Status AppendDone(FileSystem& files, const std::string& path, const DoneLine& line);
+
+}  // namespace cistern
