@@ -14,6 +14,8 @@ void AddCkptReshardCommand(Command& ckpt);
 void AddCkptRepairEpochsCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
+// Adds `verify online`; `verify` is that command.
+void AddVerifyOnline(Command& verify);
 
 // Runs `cistern ckpt ls PATH`.
 absl::StatusOr<Report> ListCheckpoints(const std::string& path);

@@ -225,6 +225,10 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
 
 absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console) {
   LocalFileSystem files;
+  if (flags.path.empty()) {
+    return WithFix(absl::InvalidArgumentError("no folder was named"),
+                   "name a data_dir, or the folder of a saved model: cistern verify saved");
+  }
   if (flags.all && flags.commit != 0) {
     return absl::InvalidArgumentError("--all and --commit exclude each other");
   }
@@ -242,7 +246,7 @@ void AddVerifyCommand(Command& root) {
                    {"DIR",
                     "A data_dir of servers or the state folder in it; or the folder of a saved "
                     "model.",
-                    "saved", kRequired});
+                    "saved"});
   command.Flag("--commit", &flags->commit,
                {"INT", "The commit of a state to check; 0: the newest.", "--commit 12"});
   command.Switch("--all", &flags->all, {"", "Checks every commit of a state.", "--all"});
@@ -254,6 +258,7 @@ void AddVerifyCommand(Command& root) {
       "files, every row, and the hash of each file, with an eighth of the rows in memory at a\n"
       "time. Exit code 5 if anything is corrupt; the report names the files, blocks or lines.");
   command.Does([flags](Console& console) { return RunVerify(*flags, &console); });
+  AddVerifyOnline(command);
 }
 
 }  // namespace cistern

@@ -31,6 +31,12 @@ void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Val
                         ReluMask* mask, size_t b, size_t k, size_t n, float* scratch,
                         Stream& stream);
 
+// y = x W + bias, or its ReLU, for prediction. On the CPU, a row of y depends on its row of x
+// alone, bit for bit, so predictions do not depend on how samples are batched. On a GPU the same as
+// the ops above. Otherwise as FullyConnected.
+void FullyConnectedInfer(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y,
+                         size_t b, size_t k, size_t n, float* scratch, Stream& stream);
+
 // dx = dy W^T; dW = x^T dy.
 //
 // dx: [b, k], written as dx_write selects; may be null (the first layer).

@@ -1,6 +1,7 @@
 #include "cuda/op/dense/fully_connected.h"
 
 #include "cuda/op/dense/gemm_cpu.h"
+#include "cuda/op/dense/ordered_product_cpu.h"
 #include "cuda/op/dense/relu.h"
 #include "cuda/op/primitive/cpu.h"
 #include "cuda/op/primitive/vector_cpu.h"
@@ -61,6 +62,17 @@ void WeightedColumnSums(const T* x, const T* factor, size_t b, size_t n, float* 
   AddPartials(scratch, RowBlocks(b), n, out);
 }
 
+// row += bias (null: nothing), then its ReLU.
+void AddBias(const float* bias, bool relu, float* row, size_t n) {
+  if (bias != nullptr) {
+#pragma omp simd
+    for (size_t c = 0; c < n; ++c) row[c] += bias[c];
+  }
+  if (!relu) return;
+#pragma omp simd
+  for (size_t c = 0; c < n; ++c) row[c] = row[c] < 0.0f ? 0.0f : row[c];
+}
+
 // y = x W + bias, or its ReLU: n > 1.
 void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y, size_t b,
              size_t k, size_t n) {
@@ -70,16 +82,7 @@ void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Val
                            false, out.floats(), n};
   MultiplyInBlocks(product, [&](const Product& done, size_t first_column) {
     const float* add = bias == nullptr ? nullptr : shift.floats() + first_column;
-    for (size_t r = 0; r < done.m; ++r) {
-      float* row = done.c + r * done.ldc;
-      if (add != nullptr) {
-#pragma omp simd
-        for (size_t c = 0; c < done.n; ++c) row[c] += add[c];
-      }
-      if (!relu) continue;
-#pragma omp simd
-      for (size_t c = 0; c < done.n; ++c) row[c] = row[c] < 0.0f ? 0.0f : row[c];
-    }
+    for (size_t r = 0; r < done.m; ++r) AddBias(add, relu, done.c + r * done.ldc, done.n);
   });
   out.Round();
 }
@@ -104,6 +107,24 @@ void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Val
   if (n != 1) return Forward(x, weight, bias, /*relu=*/true, y, b, k, n);
   FullyConnected(x, weight, bias, y, b, k, n, scratch, stream);
   Relu(y, y, b * n, stream);
+}
+
+void FullyConnectedInfer(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y,
+                         size_t b, size_t k, size_t n, float* scratch, Stream& stream) {
+  if (stream.device() != DeviceKind::kCpu || n == 1) {
+    ReluMask none;
+    return relu ? FullyConnectedRelu(x, weight, bias, y, &none, b, k, n, scratch, stream)
+                : FullyConnected(x, weight, bias, y, b, k, n, scratch, stream);
+  }
+  const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
+  WideResult out(y, b * n, Write::kOverwrite);
+  OrderedProduct(in.floats(), weights.floats(), b, k, n, out.floats());
+  ForPieces(b, RowGrain(n), b * n, [&](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) {
+      AddBias(bias == nullptr ? nullptr : shift.floats(), relu, out.floats() + r * n, n);
+    }
+  });
+  out.Round();
 }
 
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,

@@ -50,8 +50,9 @@ class FullyConnectedLayer : public Layer {
 
   void Forward(const Step& step) override { Compute(step, &outputs()[0]->relu_mask); }
   void Infer(const Step& step) override {
-    op::ReluMask none;
-    Compute(step, &none);
+    op::FullyConnectedInfer(input().value(), step.parameters.rounded(weight_),
+                            step.parameters.rounded(bias_), relu_, output().value(),
+                            RowsOf(output(), step), in_, out_, step.scratch, step.stream);
   }
 
   // All readers of the output have written its gradient by now, and no other layer reads it;

@@ -1,5 +1,9 @@
 #include "cuda/op/dense/fully_connected.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/core/device_context.h"
 #include "cuda/op/dense/bias_gradient.h"
 #include "cuda/op/dense/gemm.h"
 #include "test/cuda/op/op_test.h"
@@ -90,6 +94,46 @@ TEST_P(GemmTest, RoundsInputsOnlyAsFarAsTheStreamAllows) {
                           DescribeCudaBuild().find("emulated") != std::string::npos;
     if (emulated && exact.size() > 1000 && k() > 1) {
       EXPECT_GT(error, share / 64);
+    }
+  }
+}
+
+TEST_P(FullyConnectedTest, InferIsTheProductAndItsRelu) {
+  const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
+  Doubles expected = Layer(x, weight, bias, b(), k(), n());
+  const Floats in(x), w(weight), shift(bias);
+  Floats y(b() * n(), kUnset), scratch(ScratchFloats());
+  FullyConnectedInfer(in.data(), w.data(), shift.data(), /*relu=*/false, y.data(), b(), k(), n(),
+                      scratch.data(), stream());
+  ExpectNear(expected, y, kTolerance);
+  FullyConnectedInfer(in.data(), w.data(), shift.data(), /*relu=*/true, y.data(), b(), k(), n(),
+                      scratch.data(), stream());
+  for (double& v : expected) v = std::max(v, 0.0);
+  ExpectNear(expected, y, kTolerance);
+}
+
+// On the CPU. The widths cover whole and partial tiles, the depths whole and partial panels.
+TEST(FullyConnectedInfer, ARowDependsOnItsInputAlone) {
+  DeviceContext cpu;
+  Stream& stream = cpu.stream();
+  for (const size_t k : {1, 31, 429, 1025}) {
+    for (const size_t n : {2, 16, 77, 400}) {
+      constexpr size_t kRows = 201;
+      std::vector<float> x(kRows * k), w(k * n), bias(n, 0.25f), all(kRows * n);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+      for (size_t i = 0; i < w.size(); ++i) w[i] = std::cos(static_cast<float>(i) * 0.7f);
+      const auto infer = [&](size_t first, size_t rows, float* y) {
+        FullyConnectedInfer(x.data() + first * k, w.data(), bias.data(), /*relu=*/false, y, rows, k,
+                            n, nullptr, stream);
+      };
+      infer(0, kRows, all.data());
+      for (const size_t rows : {1, 2, 3, 4, 7, 100}) {
+        std::vector<float> some(kRows * n);
+        for (size_t first = 0; first < kRows; first += rows) {
+          infer(first, std::min(rows, kRows - first), some.data() + first * n);
+        }
+        EXPECT_EQ(some, all) << k << " x " << n << ", " << rows << " rows at a time";
+      }
     }
   }
 }

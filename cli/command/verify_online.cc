@@ -1,0 +1,303 @@
+// cistern verify online: computes the requests of a server's log again, each at its commit.
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/command/ckpt_commands.h"
+#include "cli/session/export_source.h"
+#include "cli/session/saved_place.h"
+#include "cli/session/saved_rows.h"
+#include "cli/terminal/exit_code.h"
+#include "common/base/json_depth.h"
+#include "serve/predictor/open_predictor.h"
+#include "serve/predictor/predict_data.h"
+#include "serve/predictor/served_state.h"
+#include "worker/export/serving/serving_model.h"
+#include "worker/model/graph/model_summary.h"
+
+namespace cistern {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct OnlineFlags {
+  std::string log, state, serving;
+  uint64_t threads = 0;
+};
+
+// A line of the log (serve/server/request_log.h).
+struct LoggedRequest {
+  uint64_t line = 0;
+  std::string id;
+  uint64_t commit = 0, samples = 0;
+  std::vector<float> dense, predictions;
+  struct Input {
+    std::vector<Key> keys;
+    std::vector<uint32_t> offsets;
+  };
+  std::vector<Input> inputs;
+
+  PredictRequest Request() const {
+    PredictRequest request;
+    request.samples = samples;
+    request.dense = dense;
+    for (const Input& input : inputs) request.inputs.push_back({input.keys, input.offsets});
+    return request;
+  }
+};
+
+absl::StatusOr<LoggedRequest> ParseLine(const std::string& text) {
+  if (JsonDepth(text) > kMaxJsonDepth) return absl::DataLossError("nested too deeply");
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  LoggedRequest request;
+  try {
+    request.commit = json.at("commit").get<uint64_t>();
+    request.id = json.at("id").get<std::string>();
+    request.samples = json.at("samples").get<uint64_t>();
+    request.dense = json.at("dense").get<std::vector<float>>();
+    request.predictions = json.at("probability").get<std::vector<float>>();
+    for (const Json& input : json.at("inputs")) {
+      request.inputs.push_back({input.at("keys").get<std::vector<Key>>(),
+                                input.at("offsets").get<std::vector<uint32_t>>()});
+    }
+  } catch (const Json::exception&) {
+    return absl::DataLossError("not a line of a request log");
+  }
+  return request;
+}
+
+// Visits the lines of the log. A last line that was cut off is left out: the server may still be
+// writing it.
+absl::Status ForEachLine(const std::string& path,
+                         const std::function<absl::Status(const LoggedRequest&)>& visit) {
+  std::ifstream file(path);
+  if (!file) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot open ", path, ": no such request log"));
+  }
+  std::string text;
+  for (uint64_t line = 1; std::getline(file, text); ++line) {
+    absl::StatusOr<LoggedRequest> request = ParseLine(text);
+    if (!request.ok() && file.eof()) break;
+    if (!request.ok()) {
+      return AddContext(request.status(), absl::StrCat(path, ": line ", line));
+    }
+    request->line = line;
+    CISTERN_RETURN_IF_ERROR(visit(*request));
+  }
+  return absl::OkStatus();
+}
+
+// The model of one commit, exported again into a temporary folder.
+class CommitAgain {
+ public:
+  CommitAgain(const OnlineFlags& flags, const ServingVersion& served)
+      : flags_(flags), served_(served) {
+    root_ =
+        std::filesystem::temp_directory_path() / absl::StrCat("cistern-verify-online-", getpid());
+  }
+  ~CommitAgain() { RemoveTree(files_, root_).IgnoreError(); }
+
+  // kInvalidArgument: the state no longer has that commit.
+  absl::Status Make(uint64_t commit) {
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files_, root_));
+    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(flags_.serving));
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::string text,
+        ReadWhole(files_, absl::StrCat(flags_.serving, "/", served_.model.path),
+                  served_.model.bytes));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
+                             SavedRows::Open(files_, absl::StrCat(flags_.state, "@", commit)));
+    ThreadPool pool(ThreadsOf(flags_.threads));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommittedModel> model,
+                             ReadCommittedModel(*rows, pool));
+    CISTERN_RETURN_IF_ERROR(CheckModelFile(config, *model));
+    CISTERN_RETURN_IF_ERROR(WriteServingModel(files_, config,
+                                              {served_.name + ".json", text, served_.overrides},
+                                              *model, {root_, served_.precision, 1})
+                                .status());
+    CISTERN_ASSIGN_OR_RETURN(
+        predictor_,
+        OpenPredictor(root_,
+                      {.threads = 1, .max_samples = SIZE_MAX, .max_keys = SIZE_MAX, .poll_ms = 0}));
+    return absl::OkStatus();
+  }
+
+  Predictor& predictor() { return *predictor_; }
+  const std::string& root() const { return root_; }
+
+ private:
+  const OnlineFlags& flags_;
+  const ServingVersion& served_;
+  LocalFileSystem files_;
+  std::string root_;
+  std::unique_ptr<Predictor> predictor_;
+};
+
+absl::StatusOr<std::shared_ptr<const ServedState>> OpenCommit(const std::string& root,
+                                                              uint64_t commit) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> folders, VersionsIn(files, root));
+  for (const std::string& folder : folders) {
+    CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, ReadVersion(files, root, folder, 0));
+    if (version.number() != commit) continue;
+    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, HeadOf(files, root, folder));
+    return ServedState::Open(root, head, nullptr, /*verify=*/false);
+  }
+  return absl::NotFoundError(absl::StrCat(root, " no longer has commit ", commit));
+}
+
+// The layer that owns parameter `index` of the table "dense".
+std::string LayerOf(const ModelConfig& config, size_t index) {
+  const absl::StatusOr<ModelSummary> summary = Summarize(config);
+  if (!summary.ok()) return "";
+  for (const LayerSummary& layer : summary->layers) {
+    if (index < layer.parameters)
+      return absl::StrCat("layer '", layer.name, "', parameter ", index);
+    index -= layer.parameters;
+  }
+  return "";
+}
+
+// Where the served files first differ from those made from the state, for the keys of `request`.
+std::string CauseOf(const ServedState& served, const ServedState& again,
+                    const LoggedRequest& request) {
+  for (size_t t = 0; t < served.tables().size() && t < again.tables().size(); ++t) {
+    const EmbeddingConfig& embedding = again.config().embeddings[t];
+    const std::vector<Key>& keys = request.inputs[embedding.input].keys;
+    const size_t dim = embedding.vec_size;
+    std::vector<float> here(keys.size() * dim), there(keys.size() * dim);
+    served.tables()[t]->Lookup(keys, here.data(), dim);
+    again.tables()[t]->Lookup(keys, there.data(), dim);
+    for (size_t i = 0; i < here.size(); ++i) {
+      if (here[i] == there[i]) continue;
+      return absl::StrFormat(
+          "embedding '%s', key %d, weight %d: %.9g was served, the state has "
+          "%.9g",
+          embedding.name, keys[i / dim], i % dim, here[i], there[i]);
+    }
+  }
+  for (size_t t = 0; t < served.dense().size() && t < again.dense().size(); ++t) {
+    const std::vector<float>&here = served.dense()[t], &there = again.dense()[t];
+    for (size_t i = 0; i < here.size() && i < there.size(); ++i) {
+      if (std::memcmp(&here[i], &there[i], sizeof(float)) == 0) continue;
+      const std::string layer = t == 0 ? LayerOf(again.config(), i) : "running statistics";
+      return absl::StrFormat("%s: %.9g was served, the state has %.9g", layer, here[i], there[i]);
+    }
+  }
+  return "the served files equal the state: the request, its log, or the program that predicted "
+         "differs";
+}
+
+struct Outcome {
+  uint64_t requests = 0, samples = 0, differences = 0;
+  std::set<uint64_t> commits, missing;
+  std::string first;  // the first difference, in words
+};
+
+absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, CommitAgain& again,
+                        Outcome* outcome) {
+  std::vector<float> predictions(logged.predictions.size());
+  ServedVersion version;
+  CISTERN_RETURN_IF_ERROR(AddContext(
+      again.predictor().Predict(logged.Request(), absl::MakeSpan(predictions), &version, nullptr),
+      absl::StrCat(flags.log, ": line ", logged.line)));
+  ++outcome->requests;
+  outcome->samples += logged.samples;
+  outcome->commits.insert(logged.commit);
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    if (predictions[i] == logged.predictions[i]) continue;
+    if (++outcome->differences > 1) return absl::OkStatus();
+    outcome->first = absl::StrFormat(
+        "%s: line %d (request %s, commit %d): sample %d: %.9g was served, %.9g is right", flags.log,
+        logged.line, logged.id, logged.commit, i * logged.samples / predictions.size(),
+        logged.predictions[i], predictions[i]);
+    const auto served = OpenCommit(flags.serving, logged.commit);
+    const auto fresh = OpenCommit(again.root(), logged.commit);
+    absl::StrAppend(&outcome->first, "\n  ",
+                    served.ok() && fresh.ok() ? CauseOf(**served, **fresh, logged)
+                                              : std::string(served.status().message()));
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& flags) {
+  LocalFileSystem files;
+  const absl::StatusOr<ServingHead> head = ReadHead(files, flags.serving);
+  if (!head.ok()) {
+    return WithFix(absl::InvalidArgumentError(head.status().message()),
+                   "name the folder that was served: --serving DIR");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const ServingVersion served,
+                           ReadVersion(files, flags.serving, head->folder, head->xxh3));
+  std::set<uint64_t> commits;
+  CISTERN_RETURN_IF_ERROR(ForEachLine(flags.log, [&](const LoggedRequest& request) {
+    commits.insert(request.commit);
+    return absl::OkStatus();
+  }));
+  Outcome outcome;
+  CommitAgain again(flags, served);
+  for (const uint64_t commit : commits) {
+    const absl::Status made = again.Make(commit);
+    if (absl::IsInvalidArgument(made)) {
+      outcome.missing.insert(commit);
+      continue;
+    }
+    CISTERN_RETURN_IF_ERROR(made);
+    CISTERN_RETURN_IF_ERROR(ForEachLine(flags.log, [&](const LoggedRequest& request) {
+      return request.commit == commit ? CompareOne(flags, request, again, &outcome)
+                                      : absl::OkStatus();
+    }));
+  }
+  Report report;
+  report.json["requests"] = outcome.requests;
+  report.json["samples"] = outcome.samples;
+  report.json["differences"] = outcome.differences;
+  report.json["commits"] = outcome.commits;
+  report.json["missing_commits"] = outcome.missing;
+  if (!outcome.missing.empty()) {
+    absl::StrAppend(&report.text, "not checked: ", flags.state, " has no commit ",
+                    absl::StrJoin(outcome.missing, ", "), " (servers keep --keep_commits)\n");
+  }
+  absl::StrAppend(&report.text, outcome.requests, " requests, ", outcome.samples, " samples of ",
+                  outcome.commits.size(), " commits computed again: ",
+                  outcome.differences == 0 ? "every prediction is the same, bit for bit"
+                                           : absl::StrCat(outcome.differences, " differ"),
+                  "\n");
+  if (outcome.differences > 0) {
+    report.json["first_difference"] = outcome.first;
+    report.outcome = absl::FailedPreconditionError(outcome.first);
+  } else if (outcome.requests == 0) {
+    report.outcome = absl::FailedPreconditionError("no request could be computed again");
+  }
+  return report;
+}
+
+}  // namespace
+
+void AddVerifyOnline(Command& verify) {
+  auto flags = std::make_shared<OnlineFlags>();
+  Command& command =
+      verify.Add("online", "Computes the requests that cistern serve has logged again.",
+                 "cistern verify online requests.jsonl --state fleet/data --serving serving");
+  command.Argument(
+      "LOG", &flags->log,
+      {"FILE", "The log of cistern serve --log-requests.", "requests.jsonl", kRequired});
+  command.Flag("--state", &flags->state,
+               {"DIR", "The data_dir of servers, or the --out folder of a training run.",
+                "--state fleet/data", kRequired});
+  command.Flag("--serving", &flags->serving,
+               {"DIR", "The folder that was served: its model file and precision.",
+                "--serving serving", kRequired});
+  command.Flag("--threads", &flags->threads,
+               {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
+  command.Does([flags](Console&) { return RunVerifyOnline(*flags); });
+}
+
+}  // namespace cistern
