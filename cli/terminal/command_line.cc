@@ -224,7 +224,11 @@ void CommandLine::AddCommonFlags(Command& command) {
                  {"", "Prints one JSON object on standard output.", "--json"});
   command.Choice("--log-level", &common_->log_level,
                  {"info|warning|error|off", "Lowest level to log.", "--log-level info"});
-  app->callback([this, chosen = &command] { common_->chosen = chosen; });
+  app->require_subcommand(0);  // with a body, its own commands are optional
+  // The innermost command comes first.
+  app->callback([this, chosen = &command] {
+    if (common_->chosen == nullptr) common_->chosen = chosen;
+  });
 }
 
 absl::Status CommandLine::ParseFailure(const std::string& message) const {

@@ -48,7 +48,8 @@ class Command {
   // The command as typed, without the program: "train". For the root command, the program's name.
   std::string name() const;
 
-  // Adds a subcommand.
+  // Adds a subcommand. A command may have both a body and subcommands; arguments that are not named
+  // after a subcommand belong to the body.
   Command& Add(const std::string& name, const std::string& what, const std::string& example);
 
   // name: "--out", or "--name,--to" for a flag with an alias.

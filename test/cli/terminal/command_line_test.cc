@@ -60,6 +60,27 @@ TEST(CommandLine, ReadsBothSpellingsOfAFlag) {
   EXPECT_EQ(snake.model, "m.json");
 }
 
+TEST(CommandLine, ACommandMayHaveBothABodyAndCommands) {
+  const auto run = [](std::vector<const char*> words) {
+    CommandLine line("prog", "A program.");
+    std::string path, log;
+    Command& verify = line.root().Add("verify", "Checks.", "");
+    verify.Argument("PATH", &path, {"DIR", "What to check.", "saved"});
+    verify.Does([&](Console&) { return absl::StatusOr<Report>(Report{{}, "path " + path, {}}); });
+    Command& online = verify.Add("online", "Checks a log.", "");
+    online.Argument("LOG", &log, {"FILE", "The log.", "log", kRequired});
+    online.Does([&](Console&) { return absl::StatusOr<Report>(Report{{}, "log " + log, {}}); });
+    words.insert(words.begin(), "prog");
+    CaptureStdout();
+    CaptureStderr();
+    line.Run(static_cast<int>(words.size()), words.data());
+    return GetCapturedStdout() + GetCapturedStderr();
+  };
+  EXPECT_EQ(run({"verify", "saved"}), "path saved");
+  EXPECT_EQ(run({"verify", "online", "a.jsonl"}), "log a.jsonl");
+  EXPECT_THAT(run({"verify", "online"}), HasSubstr("LOG is required"));
+}
+
 TEST(CommandLine, DoesNotChangeValues) {
   EXPECT_THAT(NormalizeFlags({"--a_b=c_d", "e_f", "-g_h", "--", "--i_j"}),
               ElementsAre("--a-b=c_d", "e_f", "-g_h", "--", "--i_j"));
