@@ -60,10 +60,11 @@ BELOW = {
     "worker/train": ["worker/pass", "worker/export/hugectr", "common/saved_model"],
     "serve/predictor": ["common/serving", "worker/model/graph"],
     "serve/library": ["serve/predictor"],
+    "serve/server": ["serve/predictor", "common/rpc"],
     "cli/terminal": ["worker/train"],
     "cli/session": ["cli/terminal", "server/service", "common/rpc"],
     "cli/command": [
-        "cli/session", "serve/predictor", "worker/data/prepare", "worker/export/cache",
+        "cli/session", "serve/server", "worker/data/prepare", "worker/export/cache",
         "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
 }
@@ -71,8 +72,10 @@ SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "cli", "test"
 THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be included with quotes
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 
-# Only common/rpc includes gRPC. Tests may too, to misbehave on purpose.
+# Only common/rpc and serve/server include gRPC. Tests may too, to misbehave on purpose.
 GRPC = re.compile(r"^(grpc|grpcpp|grpc\+\+)/|\.grpc\.pb\.h$")
+MAY_INCLUDE_GRPC = ("common/rpc", "serve/server", "test")
+HTTP = re.compile(r"^(microhttpd\.h|gnutls/)")
 CUDA_HEADER = re.compile(r"^(cuda(_\w+)?\.h|cublas|curand|nccl|cub/|thrust/)")
 CUDA_CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC)")
 # The macro that marks functions shared between host and device.
@@ -122,8 +125,10 @@ def errors_of(path):
         if not match:
             continue
         quote, target = match.groups()
-        if GRPC.search(target) and layer not in ("common/rpc", "test"):
-            yield f"{where}: only common/rpc may include gRPC ({target})"
+        if GRPC.search(target) and layer not in MAY_INCLUDE_GRPC:
+            yield f"{where}: only common/rpc and serve/server may include gRPC ({target})"
+        elif HTTP.search(target) and layer not in ("serve/server", "test"):
+            yield f"{where}: only serve/server may include the HTTP library ({target})"
         elif CUDA_HEADER.match(target) and not is_below(name, "cuda"):
             yield f"{where}: only cuda/ may include the CUDA toolkit ({target})"
         elif quote == '"':

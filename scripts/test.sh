@@ -37,6 +37,7 @@ get_python() {
 scripts/install_deps.sh
 get_python scikit_learn sklearn scikit_learn_test scikit-learn
 get_python onnxruntime onnxruntime,numpy onnx_export_test onnxruntime numpy
+get_python tritonclient tritonclient.grpc,tritonclient.http tritonclient_test 'tritonclient[grpc,http]'
 scripts/build.sh "$preset"
 echo "== built in $((SECONDS - started)) s"
 

@@ -30,7 +30,7 @@ NOTE_ALLOWED = {"scripts/tidy.py", "CONTRIBUTING.md"}
 
 # The test of a/b.cc is test/a/b_test.cc. Parts of something larger need no test of their own: a source
 # file counts as tested if a test, or a tested source file of its folder, includes its header.
-TESTED = ("common", "server", "worker", "cuda", "cli")
+TESTED = ("common", "server", "worker", "serve", "cuda", "cli")
 UNTESTED = {
     # Integration tests run programs and commands as users do; the code that computes is in libraries.
     "cli/*.cc": "test/integration/lifecycle_test.py",

@@ -9,6 +9,7 @@
 #include "cli/command/publish_command.h"
 #include "cli/command/save_load_commands.h"
 #include "cli/command/scrub_command.h"
+#include "cli/command/serve_command.h"
 #include "cli/command/serving_commands.h"
 #include "cli/command/shrink_command.h"
 #include "cli/command/status_command.h"
@@ -40,6 +41,7 @@ void AddAllCommands(Command& root) {
   AddLoadCommand(root);
   AddExportCommands(root);
   AddPublishCommand(root);
+  AddServeCommand(root);
   AddServingCommands(root);
   AddShrinkCommand(root);
   AddTableCommands(root);

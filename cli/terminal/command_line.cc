@@ -110,10 +110,6 @@ absl::Status CheckValues(const std::vector<std::string>& words) {
 }
 
 // Paths may hold any bytes, but JSON only UTF-8: invalid bytes become U+FFFD.
-std::string JsonLine(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 struct CommandLine::Common {
@@ -282,7 +278,7 @@ int CommandLine::Run(int argc, const char* const* argv) {
   }
   SetLogLevel(common_->log_level);
   absl::StatusOr<Report> report = [&] {
-    Console console(stderr);
+    Console console(stderr, common_->json);
     return (*command)->body()(console);
   }();
   return Print(std::move(report));

@@ -3,9 +3,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <iostream>
+
 namespace cistern {
 
-Console::Console(std::FILE* stream) : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1) {}
+std::string JsonLine(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Console::Console(std::FILE* stream, bool json)
+    : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1), json_(json) {}
 
 Console::~Console() {
   if (updating_) std::fputc('\n', stream_);
@@ -28,6 +35,10 @@ void Console::Update(const std::string& line) {
   std::fprintf(stream_, "\r%s\x1b[K", line.c_str());
   std::fflush(stream_);
   updating_ = !line.empty();
+}
+
+void Console::Announce(const Report& report) const {
+  std::cout << (json_ ? JsonLine(report.json) : report.text) << std::flush;
 }
 
 }  // namespace cistern

@@ -9,6 +9,9 @@
 
 namespace cistern {
 
+// One line.
+std::string JsonLine(const nlohmann::ordered_json& json);
+
 // The result of a command: the same facts for a script (json) and for a person (text). A command
 // can fail and still have something to show; then `outcome` is not OK (one of two servers is down;
 // a run was interrupted).
@@ -23,8 +26,8 @@ struct Report {
 // Threads: one at a time.
 class Console {
  public:
-  // stream: borrowed. Lines update in place only if it is a terminal.
-  explicit Console(std::FILE* stream);
+  // stream: borrowed. Lines update in place only if it is a terminal. json: results are JSON.
+  explicit Console(std::FILE* stream, bool json = false);
   ~Console();  // keeps the updating line and moves the cursor below it
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -35,10 +38,12 @@ class Console {
   void Say(const std::string& line);
   // Replaces the updating line (terminals only); an empty line erases it.
   void Update(const std::string& line);
+  // Prints a result to standard output now, while the command runs on: its text, or a line of JSON.
+  void Announce(const Report& report) const;
 
  private:
   std::FILE* const stream_;
-  const bool is_terminal_;
+  const bool is_terminal_, json_;
   bool updating_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Conversions between gRPC's types and ours. Included only inside this folder.
+// Conversions between gRPC's types and ours. Included only by code that speaks gRPC.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

@@ -35,6 +35,11 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_path(CISTERN_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(CISTERN_XXHASH_LIBRARY xxhash REQUIRED)
 
+# serve/server answers HTTP through libmicrohttpd, whose TLS is GnuTLS.
+find_path(CISTERN_MICROHTTPD_INCLUDE microhttpd.h REQUIRED)
+find_library(CISTERN_MICROHTTPD_LIBRARY microhttpd REQUIRED)
+find_package(GnuTLS REQUIRED)
+
 # OpenBLAS computes the matrix products of the CPU ops; without it, Eigen does.
 find_path(CISTERN_CBLAS_INCLUDE cblas.h PATH_SUFFIXES
   openblas x86_64-linux-gnu/openblas-openmp x86_64-linux-gnu/openblas-pthread)

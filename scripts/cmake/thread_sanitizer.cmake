@@ -12,6 +12,8 @@ endif()
 add_library(cistern_absl_locks STATIC "${PROJECT_SOURCE_DIR}/test/thread_sanitizer/absl_locks.cc")
 target_compile_definitions(cistern_absl_locks PRIVATE CISTERN_ABSL=${mangled})
 target_compile_options(cistern_absl_locks PRIVATE -fsanitize=thread)
+# Shared libraries refer to these symbols, which the project's hidden visibility would keep from them.
+set_target_properties(cistern_absl_locks PROPERTIES CXX_VISIBILITY_PRESET default)
 target_link_libraries(cistern_absl_locks PUBLIC absl::synchronization absl::time)
 target_link_libraries(cistern_options INTERFACE cistern_absl_locks)
 # Forces the linker to take the object from the archive even if only a shared library needs it.

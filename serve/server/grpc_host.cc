@@ -1,0 +1,127 @@
+#include "serve/server/grpc_host.h"
+
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <utility>
+
+#include "common/rpc/connection_acceptor.h"
+#include "common/rpc/connection_book.h"
+#include "common/rpc/grpc_convert.h"
+#include "serve/server/grpc_service.h"
+
+namespace cistern {
+namespace {
+
+std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const TlsPem& tls) {
+  if (!tls.on()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      tls.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                            : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_key_cert_pairs.push_back({tls.key, tls.cert});
+  options.pem_root_certs = tls.client_ca;
+  return grpc::SslServerCredentials(options);
+}
+
+// Closes connections of peers that are silent or gone, to make room for others.
+void LimitConnections(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {
+  builder.SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
+  // A compressed message of 1 MB can expand to 1 GB.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  grpc::ResourceQuota quota("cistern-serve");
+  quota.Resize(2 * limits.memory_bytes);
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace
+
+struct GrpcHost::Parts {
+  Parts(const ServeLimits& limits, InferenceCore* core)
+      : book(limits.memory_bytes), service(core, &book) {}
+
+  ConnectionBook book;
+  GrpcService service;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to_grpc;
+  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<ConnectionAcceptor> acceptor;
+  int port = 0;
+};
+
+GrpcHost::GrpcHost() = default;
+GrpcHost::~GrpcHost() {
+  Stop(absl::ZeroDuration());
+}
+
+absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets sockets,
+                                                          const TlsPem& tls,
+                                                          const ServeLimits& limits,
+                                                          InferenceCore* core) {
+  QuietGrpcLog();
+  grpc::EnableDefaultHealthCheckService(true);
+  auto host = std::unique_ptr<GrpcHost>(new GrpcHost);
+  host->parts_ = std::make_unique<Parts>(limits, core);
+  Parts& parts = *host->parts_;
+  parts.port = sockets.port();
+
+  grpc::ServerBuilder builder;
+  parts.to_grpc = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsOf(tls));
+  builder.RegisterService(&parts.service);
+  LimitConnections(builder);
+  LimitMemory(builder, limits);
+  parts.server = builder.BuildAndStart();
+  if (parts.server == nullptr) {
+    return absl::InvalidArgumentError(
+        tls.on() ? "gRPC does not start with these certificates; check that --tls-key belongs to "
+                   "--tls-cert, and that both are PEM"
+                 : "gRPC does not start its server");
+  }
+  parts.server->GetHealthCheckService()->SetServingStatus(true);
+  AcceptorOptions accepting;
+  accepting.max_connections = limits.max_connections;
+  accepting.hand_over = [to_grpc = parts.to_grpc.get()](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    to_grpc->HandleNewConnection(&connection);
+  };
+  parts.acceptor =
+      std::make_unique<ConnectionAcceptor>(std::move(sockets), std::move(accepting), &parts.book);
+  return host;
+}
+
+int GrpcHost::port() const {
+  return parts_->port;
+}
+
+void GrpcHost::StopAccepting() {
+  if (parts_->acceptor == nullptr) return;
+  parts_->server->GetHealthCheckService()->SetServingStatus(false);
+  parts_->acceptor = nullptr;
+}
+
+void GrpcHost::Stop(absl::Duration grace) {
+  if (parts_ == nullptr || parts_->server == nullptr) return;
+  StopAccepting();
+  parts_->server->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  parts_->server = nullptr;
+}
+
+}  // namespace cistern

@@ -1,0 +1,168 @@
+#include "serve/server/grpc_service.h"
+
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "common/rpc/grpc_convert.h"
+#include "common/rpc/guarded.h"
+#include "common/rpc/unary_call.h"
+#include "serve/server/grpc_tensors.h"
+
+namespace cistern {
+namespace {
+
+// Of calls other than ModelInfer.
+constexpr size_t kMaxShortRequestBytes = 64u << 10;
+constexpr uint64_t kMemoryOfWireByte = 64;
+
+template <class Message>
+absl::Status Parse(const grpc::ByteBuffer& bytes, Message* message) {
+  grpc::ByteBuffer copy(bytes);  // shares the bytes; gRPC empties the buffer that it reads
+  const grpc::Status status = grpc::SerializationTraits<Message>::Deserialize(&copy, message);
+  if (status.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the request is not a ",
+                                                 Message::descriptor()->full_name(),
+                                                 " of the Open Inference Protocol"));
+}
+
+template <class Message>
+absl::Status Serialize(const Message& message, grpc::ByteBuffer* out) {
+  bool own = false;
+  return FromGrpc(grpc::SerializationTraits<Message>::Serialize(message, out, &own));
+}
+
+// What a request takes of its connection's memory; see connection_book.h. The wire carries the
+// headers of HTTP/2 and of TLS besides.
+uint64_t WireBytes(const grpc::ByteBuffer& bytes) {
+  return bytes.Length() + bytes.Length() / 256;
+}
+
+uint64_t InferMemory(const grpc::ByteBuffer& bytes) {
+  grpc::ByteBuffer copy(bytes);
+  grpc::ProtoBufferReader reader(&copy);
+  return reader.status().ok() ? MemoryOfRequest(&reader, bytes.Length())
+                              : bytes.Length() * kMemoryOfWireByte;
+}
+
+// kDeadlineExceeded or kCancelled if nobody waits for the reply any more.
+absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
+  if (absl::FromChrono(context.deadline()) <= absl::Now()) {
+    return absl::DeadlineExceededError("the deadline passed while the request waited");
+  }
+  if (context.IsCancelled()) return absl::CancelledError("the caller has cancelled the request");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+template <class Request, class Reply, class Handle>
+grpc::ServerUnaryReactor* GrpcService::Run(ServeMethod method, Context* context, const Bytes* in,
+                                           Bytes* out, const Handle& handle) {
+  const absl::Time arrived = absl::Now();
+  absl::StatusOr<ConnectionBook::Call> held =
+      book_->Begin(context->peer(), WireBytes(*in), in->Length() * kMemoryOfWireByte);
+  absl::Status status = held.status();
+  auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
+  if (status.ok() && in->Length() > kMaxShortRequestBytes) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("a request of this kind has at most ", kMaxShortRequestBytes, " bytes"));
+  }
+  if (status.ok()) {
+    status = Guarded([&]() -> absl::Status {
+      Request request;
+      Reply reply;
+      CISTERN_RETURN_IF_ERROR(Parse(*in, &request));
+      CISTERN_RETURN_IF_ERROR(handle(request, &reply));
+      return Serialize(reply, out);
+    });
+  }
+  core_->Count(Protocol::kGrpc, method, status, arrived);
+  if (status.ok()) {
+    call->FinishReply(out->Length());
+  } else {
+    call->FinishWith(status);
+  }
+  return call;
+}
+
+grpc::ServerUnaryReactor* GrpcService::ServerLive(Context* context, const Bytes* in, Bytes* out) {
+  return Run<oip::ServerLiveRequest, oip::ServerLiveResponse>(ServeMethod::kHealth, context, in,
+                                                              out, [](const auto&, auto* reply) {
+                                                                reply->set_live(true);
+                                                                return absl::OkStatus();
+                                                              });
+}
+
+grpc::ServerUnaryReactor* GrpcService::ServerReady(Context* context, const Bytes* in, Bytes* out) {
+  return Run<oip::ServerReadyRequest, oip::ServerReadyResponse>(
+      ServeMethod::kHealth, context, in, out, [this](const auto&, auto* reply) {
+        reply->set_ready(core_->ready());
+        return absl::OkStatus();
+      });
+}
+
+grpc::ServerUnaryReactor* GrpcService::ModelReady(Context* context, const Bytes* in, Bytes* out) {
+  return Run<oip::ModelReadyRequest, oip::ModelReadyResponse>(
+      ServeMethod::kHealth, context, in, out, [this](const auto& request, auto* reply) {
+        reply->set_ready(core_->ready());
+        return core_->CheckModel(request.name(), request.version());
+      });
+}
+
+grpc::ServerUnaryReactor* GrpcService::ServerMetadata(Context* context, const Bytes* in,
+                                                      Bytes* out) {
+  return Run<oip::ServerMetadataRequest, oip::ServerMetadataResponse>(
+      ServeMethod::kMetadata, context, in, out, [](const auto&, auto* reply) {
+        *reply = ToMessage(DescribeServer({}));
+        return absl::OkStatus();
+      });
+}
+
+grpc::ServerUnaryReactor* GrpcService::ModelMetadata(Context* context, const Bytes* in,
+                                                     Bytes* out) {
+  return Run<oip::ModelMetadataRequest, oip::ModelMetadataResponse>(
+      ServeMethod::kMetadata, context, in, out, [this](const auto& request, auto* reply) {
+        *reply = ToMessage(core_->Model());
+        return core_->CheckModel(request.name(), request.version());
+      });
+}
+
+grpc::ServerUnaryReactor* GrpcService::ModelInfer(Context* context, const Bytes* in, Bytes* out) {
+  const absl::Time arrived = absl::Now();
+  absl::StatusOr<ConnectionBook::Call> held =
+      book_->Begin(context->peer(), WireBytes(*in), InferMemory(*in));
+  absl::Status refused = held.status();
+  auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
+  const auto fail = [this, call, arrived](const absl::Status& status) {
+    core_->Count(Protocol::kGrpc, ServeMethod::kInfer, status, arrived);
+    call->FinishWith(status);
+  };
+  if (refused.ok()) {
+    refused = core_->queue().Run([this, context, call, in, out, arrived, fail] {
+      bool finished = false;
+      const absl::Status done = Guarded([&]() -> absl::Status {
+        CISTERN_RETURN_IF_ERROR(CheckAwaited(*context));
+        oip::ModelInferRequest message;
+        CISTERN_RETURN_IF_ERROR(Parse(*in, &message));
+        CISTERN_ASSIGN_OR_RETURN(const InferRequest request, FromMessage(message));
+        const bool raw = message.raw_input_contents_size() > 0;
+        absl::Status failure;
+        core_->Infer(request, arrived, [&](const absl::StatusOr<InferReply>& reply) {
+          failure = reply.ok() ? Serialize(ToMessage(*reply, raw), out) : reply.status();
+          if (!failure.ok()) return;
+          finished = true;
+          core_->Count(Protocol::kGrpc, ServeMethod::kInfer, failure, arrived);
+          call->FinishReply(out->Length());  // from here on call, in and out may be gone
+        });
+        return failure;
+      });
+      if (!finished) fail(done);
+    });
+  }
+  if (!refused.ok()) fail(refused);
+  return call;
+}
+
+}  // namespace cistern

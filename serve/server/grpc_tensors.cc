@@ -1,0 +1,169 @@
+#include "serve/server/grpc_tensors.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cistern {
+namespace {
+
+// The memory of a wire byte outside of raw contents: a list of empty inputs is the worst case.
+constexpr uint64_t kMemoryOfWireByte = 128;
+
+template <class T>
+absl::string_view BytesOf(const google::protobuf::RepeatedField<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()),
+          static_cast<size_t>(values.size()) * sizeof(T)};
+}
+
+// The elements of a typed content; kInvalidArgument if its data type has none here.
+absl::StatusOr<absl::string_view> ContentsOf(
+    const inference::ModelInferRequest::InferInputTensor& input) {
+  const inference::InferTensorContents& contents = input.contents();
+  const std::string& type = input.datatype();
+  if (type == "FP32") return BytesOf(contents.fp32_contents());
+  if (type == "INT64") return BytesOf(contents.int64_contents());
+  if (type == "UINT64") return BytesOf(contents.uint64_contents());
+  if (type == "INT32") return BytesOf(contents.int_contents());
+  if (type == "UINT32") return BytesOf(contents.uint_contents());
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", Quoted(input.name()), " has datatype ", Quoted(type),
+                   "; this server reads FP32, INT64, UINT64, INT32 and UINT32"));
+}
+
+absl::Status CheckRawCount(const inference::ModelInferRequest& message) {
+  const int raw = message.raw_input_contents_size(), inputs = message.inputs_size();
+  if (raw == 0 || raw == inputs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the request has ", inputs, " inputs, but ", raw,
+                                                 " raw_input_contents; send one for each input"));
+}
+
+absl::Status CheckNoContents(const inference::ModelInferRequest::InferInputTensor& input) {
+  if (!input.has_contents()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", Quoted(input.name()),
+                   " has contents although the request has raw_input_contents; send one of them"));
+}
+
+uint64_t TimeoutOf(const inference::ModelInferRequest& message) {
+  for (const inference::NamedParameter& parameter : message.parameters()) {
+    if (parameter.key() != "timeout") continue;
+    const inference::InferParameter& timeout = parameter.value();
+    if (timeout.has_uint64_param()) return timeout.uint64_param();
+    return static_cast<uint64_t>(std::max<int64_t>(0, timeout.int64_param()));
+  }
+  return 0;
+}
+
+template <class T>
+void CopyElements(const Tensor& tensor, google::protobuf::RepeatedField<T>* out) {
+  const auto count = static_cast<int>(tensor.bytes().size() / sizeof(T));
+  out->Resize(count, T{});
+  if (count > 0) {
+    std::memcpy(out->mutable_data(), tensor.bytes().data(), static_cast<size_t>(count) * sizeof(T));
+  }
+}
+
+template <class Message>
+void AddSpecs(const std::vector<TensorSpec>& specs, Message* list) {
+  for (const TensorSpec& spec : specs) {
+    auto* tensor = list->Add();
+    tensor->set_name(spec.name);
+    tensor->set_datatype(spec.datatype);
+    tensor->mutable_shape()->Add(spec.shape.begin(), spec.shape.end());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& message) {
+  if (static_cast<size_t>(message.inputs_size()) > kMaxTensors ||
+      static_cast<size_t>(message.outputs_size()) > kMaxTensors) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request has more than ", kMaxTensors, " inputs or outputs"));
+  }
+  CISTERN_RETURN_IF_ERROR(CheckRawCount(message));
+  InferRequest request;
+  request.model = message.model_name();
+  request.version = message.model_version();
+  request.id = message.id();
+  request.timeout_us = TimeoutOf(message);
+  for (int i = 0; i < message.inputs_size(); ++i) {
+    const auto& input = message.inputs(i);
+    Tensor tensor;
+    tensor.name = input.name();
+    tensor.datatype = input.datatype();
+    tensor.shape.assign(input.shape().begin(), input.shape().end());
+    if (message.raw_input_contents_size() > 0) {
+      CISTERN_RETURN_IF_ERROR(CheckNoContents(input));
+      tensor.borrowed = message.raw_input_contents(i);
+    } else {
+      CISTERN_ASSIGN_OR_RETURN(tensor.borrowed, ContentsOf(input));
+    }
+    request.inputs.push_back(std::move(tensor));
+  }
+  for (const auto& output : message.outputs()) request.outputs.push_back({output.name(), {}});
+  return request;
+}
+
+inference::ModelInferResponse ToMessage(const InferReply& reply, bool raw) {
+  inference::ModelInferResponse message;
+  message.set_model_name(reply.model);
+  message.set_model_version(absl::StrCat(reply.commit));
+  message.set_id(reply.id);
+  for (const Tensor& tensor : reply.outputs) {
+    auto* output = message.add_outputs();
+    output->set_name(tensor.name);
+    output->set_datatype(tensor.datatype);
+    output->mutable_shape()->Add(tensor.shape.begin(), tensor.shape.end());
+    if (raw) {
+      message.add_raw_output_contents(tensor.bytes().data(), tensor.bytes().size());
+    } else if (tensor.datatype == "FP32") {
+      CopyElements(tensor, output->mutable_contents()->mutable_fp32_contents());
+    } else {
+      CopyElements(tensor, output->mutable_contents()->mutable_int64_contents());
+    }
+  }
+  return message;
+}
+
+inference::ServerMetadataResponse ToMessage(const ServerMetadata& server) {
+  inference::ServerMetadataResponse message;
+  message.set_name(server.name);
+  message.set_version(server.version);
+  for (const std::string& extension : server.extensions) message.add_extensions(extension);
+  return message;
+}
+
+inference::ModelMetadataResponse ToMessage(const ModelMetadata& model) {
+  inference::ModelMetadataResponse message;
+  message.set_name(model.name);
+  message.add_versions(model.version);
+  message.set_platform(kPlatform);
+  AddSpecs(model.inputs, message.mutable_inputs());
+  AddSpecs(model.outputs, message.mutable_outputs());
+  return message;
+}
+
+uint64_t MemoryOfRequest(google::protobuf::io::ZeroCopyInputStream* wire, uint64_t bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  google::protobuf::io::CodedInputStream in(wire);
+  uint64_t raw = 0;  // bytes of raw contents
+  while (const uint32_t tag = in.ReadTag()) {
+    if (tag != WireFormatLite::MakeTag(inference::ModelInferRequest::kRawInputContentsFieldNumber,
+                                       WireFormatLite::WIRETYPE_LENGTH_DELIMITED)) {
+      if (!WireFormatLite::SkipField(&in, tag)) break;
+      continue;
+    }
+    uint32_t size = 0;
+    if (!in.ReadVarint32(&size) || !in.Skip(static_cast<int>(size))) break;
+    raw += size;
+  }
+  raw = std::min(raw, bytes);
+  return raw + (bytes - raw) * kMemoryOfWireByte;
+}
+
+}  // namespace cistern

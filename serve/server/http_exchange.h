@@ -1,0 +1,48 @@
+// A request over HTTP and its reply, in the library's terms.
+#pragma once
+
+#include <microhttpd.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/status.h"
+#include "common/rpc/connection_book.h"
+#include "serve/server/http_reply.h"
+
+namespace cistern {
+
+inline constexpr char kJsonBytesHeader[] = "Inference-Header-Content-Length";
+
+// Threads: the library's thread; between the queue's acceptance and `replied`, the queue's thread.
+struct Exchange {
+  absl::Time arrived = absl::Now();
+  HttpRoute route;
+  std::string body;
+  uint64_t received = 0;  // bytes of the body, also of one that is dropped
+  std::optional<size_t> json_bytes;
+  absl::Status refused;    // what is wrong with the headers, or the length of the body
+  int refused_status = 0;  // 0: the status that belongs to the code
+  ConnectionBook::Call held;
+  bool complete = false;  // the body is here
+  bool flying = false;    // counted in `flying_`
+  HttpReply reply;
+  std::atomic<bool> replied{false};  // `reply` is set
+};
+
+// A header of the request; null if it is not there.
+const char* Header(MHD_Connection* connection, const char* name);
+// A header that is a number of bytes; nullopt if it is not there, kInvalidArgument if it is no
+// number.
+absl::StatusOr<std::optional<size_t>> SizeHeader(MHD_Connection* connection, const char* name);
+
+// Gives the reply to the library, which copies it.
+MHD_Result QueueReply(MHD_Connection* connection, const HttpReply& reply);
+
+// Whether the peer has shown a certificate of the authority that the daemon trusts.
+bool ShowsCertificate(MHD_Connection* connection);
+
+}  // namespace cistern

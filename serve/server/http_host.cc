@@ -1,0 +1,299 @@
+#include "serve/server/http_host.h"
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "common/rpc/connection_acceptor.h"
+#include "common/rpc/connection_book.h"
+#include "common/rpc/guarded.h"
+#include "serve/server/http_exchange.h"
+#include "serve/server/json_request.h"
+
+namespace cistern {
+namespace {
+
+constexpr unsigned kSilenceSeconds = 60;
+constexpr size_t kConnectionBuffer = 32u << 10;  // headers, and a piece of the body
+// The most memory that decoding takes for a byte of JSON (json_tensor.h), and of a binary tensor.
+constexpr uint64_t kMemoryOfJsonByte = 16, kMemoryOfBinaryByte = 3;
+
+}  // namespace
+
+class HttpHost::Service {
+ public:
+  Service(const TlsPem& tls, const ServeLimits& limits, InferenceCore* core)
+      : tls_(tls), limits_(limits), core_(core), book_(limits.memory_bytes) {}
+
+  ~Service() {
+    acceptor_ = nullptr;
+    if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
+  }
+
+  absl::Status Start(ListeningSockets sockets) {
+    port_ = sockets.port();
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
+                     MHD_USE_NO_LISTEN_SOCKET;
+    std::vector<MHD_OptionItem> options = {
+        {MHD_OPTION_CONNECTION_LIMIT, limits_.max_connections + 64, nullptr},
+        {MHD_OPTION_CONNECTION_TIMEOUT, kSilenceSeconds, nullptr},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBuffer, nullptr},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, nullptr},
+        {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(&Service::Completed), this}};
+    const auto add = [&options](MHD_OPTION option, const std::string& pem) {
+      if (!pem.empty()) options.push_back({option, 0, const_cast<char*>(pem.c_str())});
+    };
+    if (tls_.on()) flags |= MHD_USE_TLS;
+    add(MHD_OPTION_HTTPS_MEM_CERT, tls_.cert);
+    add(MHD_OPTION_HTTPS_MEM_KEY, tls_.key);
+    add(MHD_OPTION_HTTPS_MEM_TRUST, tls_.client_ca);
+    options.push_back({MHD_OPTION_END, 0, nullptr});
+    daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &Service::Handle, this, MHD_OPTION_ARRAY,
+                               options.data(), MHD_OPTION_END);
+    if (daemon_ == nullptr) {
+      return absl::InvalidArgumentError(
+          tls_.on() ? "the HTTP library does not start with these certificates; check that "
+                      "--tls-key belongs to --tls-cert, and that both are PEM"
+                    : "the HTTP library does not start: out of memory, threads or descriptors");
+    }
+    AcceptorOptions accepting;
+    accepting.max_connections = limits_.max_connections;
+    accepting.hand_over = [this](int fd) { HandOver(fd); };
+    acceptor_ =
+        std::make_unique<ConnectionAcceptor>(std::move(sockets), std::move(accepting), &book_);
+    return absl::OkStatus();
+  }
+
+  int port() const { return port_; }
+
+  void StopAccepting() {
+    stopping_ = true;
+    acceptor_->Stop();
+  }
+
+  void AwaitReplies(absl::Duration grace) {
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(
+                                +[](int* flying) { return *flying == 0; }, &flying_),
+                            grace);
+  }
+
+ private:
+  void HandOver(int fd) {
+    sockaddr_storage address = {};
+    socklen_t size = sizeof(address);
+    getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size);
+    // On failure the library closes the socket.
+    MHD_add_connection(daemon_, fd, reinterpret_cast<const sockaddr*>(&address), size);
+  }
+
+  // The library's callbacks.
+  static MHD_Result Handle(void* self, MHD_Connection* connection, const char* url,
+                           const char* method, const char*, const char* upload,
+                           size_t* upload_bytes, void** state) {
+    auto* service = static_cast<Service*>(self);
+    auto* exchange = static_cast<Exchange*>(*state);
+    MHD_Result result = MHD_NO;
+    const absl::Status done = Guarded([&] {
+      if (exchange == nullptr) {
+        exchange = new Exchange;
+        *state = exchange;
+        result = service->Begin(connection, method, url, exchange);
+      } else if (*upload_bytes > 0) {
+        service->Receive({upload, *upload_bytes}, exchange);
+        *upload_bytes = 0;
+        result = MHD_YES;
+      } else if (!exchange->complete) {
+        exchange->complete = true;
+        result = service->Complete(connection, exchange);
+      } else {
+        result = service->Reply(connection, exchange);
+      }
+      return absl::OkStatus();
+    });
+    return done.ok() ? result : MHD_NO;  // out of memory: the connection is closed
+  }
+
+  static void Completed(void* self, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
+    const std::unique_ptr<Exchange> exchange(static_cast<Exchange*>(*state));
+    *state = nullptr;
+    if (exchange == nullptr || !exchange->flying) return;
+    auto* service = static_cast<Service*>(self);
+    absl::MutexLock lock(&service->mutex_);
+    --service->flying_;
+  }
+
+  // The headers are here.
+  MHD_Result Begin(MHD_Connection* connection, const char* method, const char* url,
+                   Exchange* exchange) {
+    exchange->route = RouteOf(method, url);
+    if (!tls_.client_ca.empty() && !ShowsCertificate(connection)) {
+      exchange->refused = absl::PermissionDeniedError(
+          "this server asks for a certificate of its clients' authority; show one");
+      return Reply(connection, exchange);
+    }
+    if (exchange->route.kind != HttpRoute::Kind::kInfer) return MHD_YES;
+    exchange->refused = ReadHeaders(connection, exchange);
+    // A body that is too long is not read: the reply goes out now, and the connection ends.
+    return exchange->refused_status == 413 ? Reply(connection, exchange) : MHD_YES;
+  }
+
+  absl::Status ReadHeaders(MHD_Connection* connection, Exchange* exchange) {
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<size_t> length,
+                             SizeHeader(connection, "Content-Length"));
+    if (length.value_or(0) > limits_.max_message_bytes) return TooLong(exchange);
+    CISTERN_ASSIGN_OR_RETURN(exchange->json_bytes, SizeHeader(connection, kJsonBytesHeader));
+    const char* encoding = Header(connection, "Content-Encoding");
+    if (encoding == nullptr || std::strcmp(encoding, "identity") == 0) return absl::OkStatus();
+    exchange->refused_status = 415;
+    return absl::InvalidArgumentError("compressed requests are not accepted; send this one plain");
+  }
+
+  absl::Status TooLong(Exchange* exchange) {
+    exchange->refused_status = 413;
+    exchange->body = std::string();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the body is longer than ", limits_.max_message_bytes,
+                     " bytes; send fewer samples, or start the server with a larger "
+                     "--max-message-mb"));
+  }
+
+  // A piece of the body is here. Bodies that nobody wants are read and dropped.
+  void Receive(absl::string_view piece, Exchange* exchange) {
+    exchange->received += piece.size();
+    if (exchange->route.kind != HttpRoute::Kind::kInfer || !exchange->refused.ok()) return;
+    if (piece.size() > limits_.max_message_bytes - exchange->body.size()) {
+      exchange->refused = TooLong(exchange);
+      return;
+    }
+    exchange->body.append(piece.data(), piece.size());
+  }
+
+  // All of the request is here.
+  MHD_Result Complete(MHD_Connection* connection, Exchange* exchange) {
+    {
+      absl::MutexLock lock(&mutex_);
+      ++flying_;
+    }
+    exchange->flying = true;
+    const absl::Status held = Hold(connection, exchange);
+    if (exchange->refused.ok()) exchange->refused = held;
+    if (!exchange->refused.ok()) return Reply(connection, exchange);
+    if (exchange->route.kind != HttpRoute::Kind::kInfer) {
+      exchange->reply = Answer(exchange->route, *core_);
+      exchange->replied = true;
+      return Reply(connection, exchange);
+    }
+    MHD_suspend_connection(connection);
+    const absl::Status queued =
+        core_->queue().Run([this, connection, exchange] { Infer(connection, exchange); });
+    if (!queued.ok()) {
+      exchange->refused = queued;
+      MHD_resume_connection(connection);
+    }
+    return MHD_YES;
+  }
+
+  // Counts the request against its connection.
+  absl::Status Hold(MHD_Connection* connection, Exchange* exchange) {
+    const MHD_ConnectionInfo* socket =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const MHD_ConnectionInfo* headers =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const uint64_t body = exchange->body.size();
+    const uint64_t json = std::min<uint64_t>(exchange->json_bytes.value_or(body), body);
+    const uint64_t wire = exchange->received + (headers == nullptr ? 0 : headers->header_size);
+    CISTERN_ASSIGN_OR_RETURN(
+        exchange->held,
+        book_.Begin(socket == nullptr ? "" : PeerOfSocket(socket->connect_fd), wire + wire / 256,
+                    json * kMemoryOfJsonByte + (body - json) * kMemoryOfBinaryByte));
+    return absl::OkStatus();
+  }
+
+  // On a thread of the queue.
+  void Infer(MHD_Connection* connection, Exchange* exchange) {
+    bool sent = false;
+    const absl::Status done = Guarded([&]() -> absl::Status {
+      CISTERN_ASSIGN_OR_RETURN(InferRequest request,
+                               DecodeJsonRequest(exchange->body, exchange->json_bytes));
+      request.model = exchange->route.model;
+      request.version = exchange->route.version;
+      core_->Infer(request, exchange->arrived, [&](const absl::StatusOr<InferReply>& reply) {
+        HttpReply encoded = ReplyOf(reply);
+        sent = true;
+        Send(connection, exchange, std::move(encoded), reply.status());
+      });
+      return absl::OkStatus();
+    });
+    if (!sent) Send(connection, exchange, ErrorReply(done), done);
+  }
+
+  // Hands the reply to the library's thread. From then on the exchange may be gone.
+  void Send(MHD_Connection* connection, Exchange* exchange, HttpReply reply,
+            const absl::Status& outcome) {
+    exchange->held.HoldReply(reply.body.size());
+    exchange->reply = std::move(reply);
+    core_->Count(Protocol::kHttp, ServeMethod::kInfer, outcome, exchange->arrived);
+    exchange->replied = true;
+    MHD_resume_connection(connection);
+  }
+
+  MHD_Result Reply(MHD_Connection* connection, Exchange* exchange) {
+    if (!exchange->replied) {
+      exchange->reply = ErrorReply(exchange->refused);
+      if (exchange->refused_status != 0) exchange->reply.status = exchange->refused_status;
+      core_->Count(Protocol::kHttp, MethodOf(exchange->route.kind), exchange->refused,
+                   exchange->arrived);
+    } else if (exchange->route.kind != HttpRoute::Kind::kInfer) {
+      core_->Count(Protocol::kHttp, MethodOf(exchange->route.kind), OutcomeOf(exchange->reply),
+                   exchange->arrived);
+    }
+    exchange->reply.close = exchange->reply.close || stopping_;
+    return QueueReply(connection, exchange->reply);
+  }
+
+  const TlsPem tls_;
+  const ServeLimits limits_;
+  InferenceCore* const core_;
+  ConnectionBook book_;
+  int port_ = 0;
+  std::atomic<bool> stopping_{false};
+  MHD_Daemon* daemon_ = nullptr;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
+
+  absl::Mutex mutex_;
+  int flying_ ABSL_GUARDED_BY(mutex_) = 0;  // requests that are complete, and not yet answered
+};
+
+HttpHost::HttpHost() = default;
+HttpHost::~HttpHost() = default;
+
+absl::StatusOr<std::unique_ptr<HttpHost>> HttpHost::Start(ListeningSockets sockets,
+                                                          const TlsPem& tls,
+                                                          const ServeLimits& limits,
+                                                          InferenceCore* core) {
+  auto host = std::unique_ptr<HttpHost>(new HttpHost);
+  host->service_ = std::make_unique<Service>(tls, limits, core);
+  CISTERN_RETURN_IF_ERROR(host->service_->Start(std::move(sockets)));
+  return host;
+}
+
+int HttpHost::port() const {
+  return service_->port();
+}
+void HttpHost::StopAccepting() {
+  service_->StopAccepting();
+}
+void HttpHost::AwaitReplies(absl::Duration grace) {
+  service_->AwaitReplies(grace);
+}
+
+}  // namespace cistern

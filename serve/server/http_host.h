@@ -1,0 +1,48 @@
+// Answers the Open Inference Protocol over HTTP/1.1, with libmicrohttpd.
+//
+// One thread of the library reads and writes all connections. An infer request whose body has
+// arrived is suspended and given to the core's queue; a thread of the queue decodes, predicts,
+// encodes, and resumes it. Everything else is answered on the library's thread.
+//
+// What strangers can take is bounded: connections (connection_acceptor.h), their headers (a fixed
+// buffer of 32 KiB each), a body (max_message_bytes), all incomplete messages and calls together
+// (connection_book.h), and silence (a minute).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/base/status.h"
+#include "common/rpc/listening_socket.h"
+#include "serve/server/inference_core.h"
+#include "serve/server/serve_limits.h"
+#include "serve/server/tls.h"
+
+namespace cistern {
+
+// Threads: Start, Stop and destruction from one thread.
+class HttpHost {
+ public:
+  // core: outlives the host. kInvalidArgument if certificate and key do not fit each other.
+  static absl::StatusOr<std::unique_ptr<HttpHost>> Start(ListeningSockets sockets,
+                                                         const TlsPem& tls,
+                                                         const ServeLimits& limits,
+                                                         InferenceCore* core);
+  // The queue of the core must be drained before.
+  ~HttpHost();
+
+  int port() const;
+  // Closes the listening sockets. Replies then ask the caller to close its connection.
+  void StopAccepting();
+  // Waits, at most for `grace`, until all answers of the core have been sent.
+  void AwaitReplies(absl::Duration grace);
+
+ private:
+  class Service;  // hides the library's types
+
+  HttpHost();
+  std::unique_ptr<Service> service_;
+};
+
+}  // namespace cistern

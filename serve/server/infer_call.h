@@ -1,0 +1,38 @@
+// A prediction as both protocols mean it: the decoded request, and the reply to encode.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/server/tensor.h"
+
+namespace cistern {
+
+// At most this many inputs or requested outputs, so that a short message cannot become a large one.
+inline constexpr size_t kMaxTensors = 4096;
+
+struct InferRequest {
+  struct Output {
+    std::string name;
+    std::optional<bool> binary;  // HTTP: asks for, or against, the binary extension
+  };
+
+  std::string model;    // empty: the one that is served
+  std::string version;  // a commit number; empty: the one that is served
+  std::string id;       // comes back in the reply
+  std::vector<Tensor> inputs;
+  std::vector<Output> outputs;  // none: those that need not be asked for
+  bool binary_outputs = false;  // HTTP: for outputs that do not say
+  uint64_t timeout_us = 0;      // since the request arrived; 0: none
+};
+
+struct InferReply {
+  std::string model, id;
+  uint64_t commit = 0;  // the one that made every prediction
+  std::vector<Tensor> outputs;
+  std::vector<bool> binary;  // of each output, for HTTP
+};
+
+}  // namespace cistern

@@ -1,0 +1,137 @@
+#include "serve/server/inference_core.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "serve/server/samples.h"
+
+namespace cistern {
+
+struct InferenceCore::Prediction {
+  Samples samples;
+  std::vector<float> probabilities;  // [samples, label_dim]
+  ServedVersion version;
+  uint64_t unseen = 0;
+};
+
+InferenceCore::InferenceCore(Predictor& predictor, int threads, size_t max_in_flight,
+                             std::unique_ptr<RequestLog> log)
+    : predictor_(predictor), log_(std::move(log)), queue_(threads, max_in_flight) {}
+
+absl::Status InferenceCore::CheckModel(const std::string& name, const std::string& version) const {
+  if (name != predictor_.name()) {
+    return absl::NotFoundError(absl::StrCat("this server has no model ", Quoted(name),
+                                            "; it serves '", predictor_.name(), "'"));
+  }
+  const std::string current = absl::StrCat(predictor_.version().commit);
+  if (version.empty() || version == current) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("model '", name, "' has no version ", Quoted(version),
+                                          " here; this server serves commit ", current,
+                                          "; leave the version out to get whatever is served"));
+}
+
+absl::Status InferenceCore::CheckOutputs(const InferRequest& request) const {
+  for (const InferRequest::Output& output : request.outputs) {
+    const std::string& name = output.name;
+    if (name == kProbability || name == kCommit || name == kUnseenKeys || name == kOutput0) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("this model has no output ", Quoted(name),
+                     "; it has probability, commit, unseen_keys and OUTPUT0"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<InferenceCore::Prediction> InferenceCore::Predict(const InferRequest& request,
+                                                                 absl::Time arrived) {
+  CISTERN_RETURN_IF_ERROR(CheckModel(request.model, request.version));
+  CISTERN_RETURN_IF_ERROR(CheckOutputs(request));
+  const PredictorShape& shape = predictor_.shape();
+  CISTERN_ASSIGN_OR_RETURN(Samples samples,
+                           Samples::Decode(shape, predictor_.max_samples(), request.inputs));
+  if (request.timeout_us > 0 &&
+      absl::Now() - arrived > absl::Microseconds(static_cast<double>(request.timeout_us))) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "the request waited longer than its timeout of ", request.timeout_us, " microseconds"));
+  }
+  Prediction prediction{std::move(samples), {}, {}, 0};
+  prediction.probabilities.resize(prediction.samples.request().samples * shape.label_dim);
+  CISTERN_RETURN_IF_ERROR(predictor_.Predict(prediction.samples.request(),
+                                             absl::MakeSpan(prediction.probabilities),
+                                             &prediction.version, &prediction.unseen));
+  // The commit may have been replaced since CheckModel.
+  if (!request.version.empty() && request.version != absl::StrCat(prediction.version.commit)) {
+    return absl::NotFoundError(absl::StrCat("model '", predictor_.name(), "' now serves commit ",
+                                            prediction.version.commit, ", no longer ",
+                                            request.version));
+  }
+  return prediction;
+}
+
+InferReply InferenceCore::ReplyTo(const InferRequest& request, const Prediction& prediction) const {
+  const auto samples = static_cast<int64_t>(prediction.samples.request().samples);
+  const auto label_dim = static_cast<int64_t>(predictor_.shape().label_dim);
+  const auto commit = static_cast<int64_t>(prediction.version.commit);
+  const auto unseen = static_cast<int64_t>(prediction.unseen);
+  const absl::Span<const float> probabilities = prediction.probabilities;
+
+  InferReply reply;
+  reply.model = predictor_.name();
+  reply.id = request.id;
+  reply.commit = prediction.version.commit;
+  std::vector<InferRequest::Output> outputs = request.outputs;
+  if (outputs.empty()) outputs = {{kProbability, {}}, {kCommit, {}}};
+  for (const InferRequest::Output& output : outputs) {
+    if (output.name == kProbability) {
+      reply.outputs.push_back(TensorOf(output.name, "FP32", {samples, label_dim}, probabilities));
+    } else if (output.name == kOutput0) {
+      reply.outputs.push_back(TensorOf(output.name, "FP32", {samples * label_dim}, probabilities));
+    } else {
+      const int64_t value = output.name == kCommit ? commit : unseen;
+      reply.outputs.push_back(
+          TensorOf(output.name, "INT64", {1}, absl::Span<const int64_t>(&value, 1)));
+    }
+    reply.binary.push_back(output.binary.value_or(request.binary_outputs));
+  }
+  return reply;
+}
+
+void InferenceCore::Infer(const InferRequest& request, absl::Time arrived, const Answer& answer) {
+  const absl::StatusOr<Prediction> prediction = Predict(request, arrived);
+  if (!prediction.ok()) return answer(prediction.status());
+  const PredictRequest& samples = prediction->samples.request();
+  metrics_.CountPrediction(samples.samples, prediction->samples.key_num(), prediction->unseen);
+  const bool logged = log_ != nullptr && log_->Chooses();
+  answer(ReplyTo(request, *prediction));
+  if (!logged) return;
+  log_->Add(request.id, predictor_.shape(), samples, prediction->probabilities,
+            prediction->version.commit, prediction->unseen);
+}
+
+void InferenceCore::Count(Protocol protocol, ServeMethod method, const absl::Status& outcome,
+                          absl::Time arrived) {
+  metrics_.Count(protocol, method, outcome.code(), absl::Now() - arrived);
+  if (absl::IsResourceExhausted(outcome)) metrics_.CountRefused();
+}
+
+std::string InferenceCore::MetricsText() const {
+  ServeGauges gauges;
+  gauges.model = predictor_.name();
+  gauges.commit = predictor_.version().commit;
+  gauges.in_flight = queue_.in_flight();
+  gauges.max_in_flight = queue_.max_in_flight();
+  if (log_ != nullptr) {
+    gauges.logged = log_->logged();
+    gauges.log_dropped = log_->dropped();
+  }
+  return metrics_.Text(gauges);
+}
+
+bool InferenceCore::Drain(absl::Duration grace) {
+  ready_ = false;
+  return queue_.Drain(grace);
+}
+
+}  // namespace cistern

@@ -1,0 +1,97 @@
+#include "serve/server/inference_server.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "serve/server/grpc_host.h"
+#include "serve/server/http_host.h"
+#include "serve/server/inference_core.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kInFlightPerThread = 64;
+
+absl::StatusOr<ListeningSockets> Listen(const std::string& bind, int port, const char* flag) {
+  if (port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " ", port, " is not in 0 to 65535"));
+  }
+  absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open(bind, port);
+  if (!sockets.ok()) return AddContext(sockets.status(), flag);
+  return sockets;
+}
+
+}  // namespace
+
+struct InferenceServer::Parts {
+  std::unique_ptr<InferenceCore> core;
+  std::unique_ptr<HttpHost> http;
+  std::unique_ptr<GrpcHost> grpc;
+};
+
+InferenceServer::InferenceServer() : parts_(std::make_unique<Parts>()) {}
+
+InferenceServer::~InferenceServer() {
+  Stop(absl::InfiniteDuration());
+}
+
+absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
+    Predictor& predictor, const InferenceServerOptions& options) {
+  if (options.http_port == kNoPort && options.grpc_port == kNoPort) {
+    return absl::InvalidArgumentError("neither HTTP nor gRPC has a port; give one of them");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const TlsPem tls, ReadTls(options.tls));
+  std::unique_ptr<RequestLog> log;
+  if (!options.log.path.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(log, RequestLog::Open(options.log));
+  }
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = options.threads > 0 ? options.threads : cores;
+  const size_t max_in_flight =
+      options.max_in_flight > 0 ? options.max_in_flight : kInFlightPerThread * threads;
+
+  auto server = std::unique_ptr<InferenceServer>(new InferenceServer);
+  Parts& parts = *server->parts_;
+  parts.core = std::make_unique<InferenceCore>(predictor, threads, max_in_flight, std::move(log));
+  if (options.http_port != kNoPort) {
+    CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets,
+                             Listen(options.bind, options.http_port, "--port"));
+    CISTERN_ASSIGN_OR_RETURN(
+        parts.http, HttpHost::Start(std::move(sockets), tls, options.limits, parts.core.get()));
+  }
+  if (options.grpc_port != kNoPort) {
+    CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets,
+                             Listen(options.bind, options.grpc_port, "--grpc-port"));
+    CISTERN_ASSIGN_OR_RETURN(
+        parts.grpc, GrpcHost::Start(std::move(sockets), tls, options.limits, parts.core.get()));
+  }
+  return server;
+}
+
+int InferenceServer::http_port() const {
+  return parts_->http == nullptr ? kNoPort : parts_->http->port();
+}
+int InferenceServer::grpc_port() const {
+  return parts_->grpc == nullptr ? kNoPort : parts_->grpc->port();
+}
+int InferenceServer::threads() const {
+  return parts_->core->queue().thread_num();
+}
+
+bool InferenceServer::Stop(absl::Duration grace) {
+  Parts& parts = *parts_;
+  if (parts.core == nullptr) return true;
+  const absl::Time deadline = absl::Now() + grace;
+  if (parts.http != nullptr) parts.http->StopAccepting();
+  if (parts.grpc != nullptr) parts.grpc->StopAccepting();
+  if (!parts.core->Drain(grace)) return false;
+  // What is left is to send the replies, and peers that do not read theirs get a second for it.
+  const absl::Duration left = std::min(absl::Seconds(1), deadline - absl::Now());
+  if (parts.http != nullptr) parts.http->AwaitReplies(left);
+  if (parts.grpc != nullptr) parts.grpc->Stop(std::max(absl::ZeroDuration(), left));
+  return true;
+}
+
+}  // namespace cistern

@@ -1,0 +1,62 @@
+// The serving process on the network: the Open Inference Protocol (KServe v2) over gRPC and over
+// HTTP, on one Predictor.
+//
+//   CISTERN_ASSIGN_OR_RETURN(auto server, InferenceServer::Start(*predictor, options));
+//   LogInfo(absl::StrCat("http ", server->http_port(), " grpc ", server->grpc_port()));
+//   ...
+//   server->Stop(absl::Seconds(10));
+//
+// docs/serving.md describes the protocol, its limits and its figures.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/base/status.h"
+#include "serve/predictor/predictor.h"
+#include "serve/server/request_log.h"
+#include "serve/server/serve_limits.h"
+#include "serve/server/tls.h"
+
+namespace cistern {
+
+inline constexpr int kNoPort = -1;
+
+struct InferenceServerOptions {
+  std::string bind = "127.0.0.1";
+  int http_port = 8000;      // 0 picks a free one; kNoPort: no HTTP
+  int grpc_port = 8001;      // 0 picks a free one; kNoPort: no gRPC
+  int threads = 0;           // that predict; 0: one a core
+  size_t max_in_flight = 0;  // requests that wait or are computed; 0: 64 * threads
+  ServeLimits limits;
+  TlsFiles tls;
+  RequestLogOptions log;
+};
+
+// Threads: Start, Stop and destruction from one thread.
+class InferenceServer {
+ public:
+  // predictor: outlives the server. kInvalidArgument for options that do not fit, an address that
+  // cannot be bound, or certificates that do not work; kFailedPrecondition if a port is taken.
+  static absl::StatusOr<std::unique_ptr<InferenceServer>> Start(
+      Predictor& predictor, const InferenceServerOptions& options);
+  // Stops without a grace period, but waits for the predictions that are being computed.
+  ~InferenceServer();
+
+  int http_port() const;  // kNoPort: none
+  int grpc_port() const;
+  int threads() const;
+
+  // Accepts no new connections, refuses new requests, and gives those in flight `grace` to be
+  // answered. False: some were not. May be called more than once.
+  bool Stop(absl::Duration grace);
+
+ private:
+  struct Parts;
+
+  InferenceServer();
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace cistern

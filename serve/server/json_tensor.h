@@ -1,0 +1,55 @@
+// The "data" of a tensor in JSON: numbers, flat or nested as the shape says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "serve/server/tensor.h"
+
+namespace cistern {
+
+// Collects the numbers of one tensor while the parser reads them; the data type and the shape may
+// come later.
+//
+// Threads: one at a time.
+class JsonTensorData {
+ public:
+  // A bracket within "data"; the first StartArray is that of "data" itself. kInvalidArgument if the
+  // nesting is deeper than kMaxDepth, or an array holds both numbers and arrays.
+  absl::Status StartArray();
+  absl::Status EndArray();
+  absl::Status Add(int64_t value) {
+    return AddNumber({Kind::kSigned, static_cast<uint64_t>(value)});
+  }
+  absl::Status Add(uint64_t value) { return AddNumber({Kind::kUnsigned, value}); }
+  absl::Status Add(double value);
+
+  bool done() const { return started_ && open_.empty(); }
+
+  // Sets the elements of `tensor`, whose name, data type and shape are complete. kInvalidArgument
+  // if the numbers or their nesting do not fit the shape, or a number does not fit the data type.
+  absl::Status Finish(Tensor* tensor) const;
+
+ private:
+  static constexpr size_t kMaxDepth = 8;
+  enum class Kind : uint8_t { kSigned, kUnsigned, kFloat };
+  struct Number {
+    Kind kind;
+    uint64_t bits;  // the integer, or the bits of the double
+  };
+
+  absl::Status AddNumber(Number number);
+  absl::Status CheckNesting(const Tensor& tensor) const;
+  template <class T>
+  absl::Status Convert(Tensor* tensor) const;
+
+  std::vector<Number> numbers_;
+  bool started_ = false, ragged_ = false, mixed_ = false;
+  std::vector<uint64_t> open_;    // elements so far of each array that is open, outermost first
+  std::vector<int64_t> lengths_;  // of the first array that ended at each depth; -1: none yet
+  size_t number_depth_ = 0;       // open arrays around each number; 0: no number yet
+};
+
+}  // namespace cistern

@@ -1,0 +1,58 @@
+// The figures of a serving process in the text format of Prometheus.
+//
+// Written by hand: the format is a name, labels and a number a line, and everything here is a
+// counter that many threads add to. prometheus-cpp would bring a registry, a second HTTP server and
+// a package for that.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/base/status.h"
+
+namespace cistern {
+
+enum class Protocol { kGrpc, kHttp };
+enum class ServeMethod { kInfer, kHealth, kMetadata, kMetrics, kOther };
+
+// What the counters do not hold, at the moment of a scrape.
+struct ServeGauges {
+  std::string model;
+  uint64_t commit = 0;
+  size_t in_flight = 0, max_in_flight = 0;
+  uint64_t logged = 0, log_dropped = 0;
+};
+
+// Threads: any thread.
+class ServeMetrics {
+ public:
+  // A call has been answered. took: from its arrival; for kInfer it enters the histogram.
+  void Count(Protocol protocol, ServeMethod method, absl::StatusCode outcome, absl::Duration took);
+  // A prediction was made.
+  void CountPrediction(uint64_t samples, uint64_t keys, uint64_t unseen);
+  // A request was refused because too many are in flight, or too much memory is held.
+  void CountRefused() { refused_.fetch_add(1, std::memory_order_relaxed); }
+
+  // The body of GET /metrics.
+  std::string Text(const ServeGauges& gauges) const;
+
+ private:
+  static constexpr size_t kProtocols = 2, kMethods = 5, kCodes = 17, kBounds = 15;
+  using Counter = std::atomic<uint64_t>;
+
+  void AppendRequests(std::string* text) const;
+  void AppendSeconds(std::string* text) const;
+
+  std::array<std::array<std::array<Counter, kCodes>, kMethods>, kProtocols> requests_{};
+  struct Histogram {
+    std::array<Counter, kBounds + 1> counts{};  // the last one: above all bounds
+    Counter nanoseconds{0};
+  };
+  std::array<Histogram, kProtocols> seconds_;
+  Counter samples_{0}, keys_{0}, unseen_{0}, refused_{0};
+};
+
+}  // namespace cistern

@@ -1,0 +1,129 @@
+#include "serve/server/request_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "common/base/log.h"
+#include "serve/server/json_text.h"
+
+namespace cistern {
+namespace {
+
+// Lines that wait for the disk; above it further ones are dropped.
+constexpr uint64_t kMostWaitingBytes = uint64_t{64} << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RequestLog>> RequestLog::Open(const RequestLogOptions& options) {
+  if (!(options.share >= 0 && options.share <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the share of logged requests is ", options.share,
+                     ", which is not in 0 to 1; use --log-share 0.01 for one of a hundred"));
+  }
+  auto log = std::unique_ptr<RequestLog>(new RequestLog(options));
+  CISTERN_RETURN_IF_ERROR(log->OpenFile());
+  log->thread_ = std::make_unique<ThreadPool>(1);
+  return log;
+}
+
+RequestLog::~RequestLog() {
+  thread_ = nullptr;
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+absl::Status RequestLog::OpenFile() {
+  const std::string& path = options_.path;
+  if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
+  const std::string full = path + ".1";
+  // Only a file of ours may be renamed: as root, a device could be too.
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request log ", path, " is not a file; name a file, or a new one"));
+  }
+  if (std::rename(path.c_str(), full.c_str()) != 0 && errno != ENOENT) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request log ", path, " cannot be renamed to ", full, ": ", std::strerror(errno)));
+  }
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request log ", path, " cannot be created: ", std::strerror(errno)));
+  }
+  file_ = fdopen(fd, "w");
+  file_bytes_ = 0;
+  return absl::OkStatus();
+}
+
+bool RequestLog::Chooses() {
+  const auto n = static_cast<double>(seen_.fetch_add(1, std::memory_order_relaxed));
+  return std::floor((n + 1) * options_.share) > std::floor(n * options_.share);
+}
+
+void RequestLog::Add(const std::string& id, const PredictorShape& shape,
+                     const PredictRequest& request, absl::Span<const float> predictions,
+                     uint64_t commit, uint64_t unseen) {
+  if (waiting_bytes_.load(std::memory_order_relaxed) >= kMostWaitingBytes) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  std::string line = RequestLogLine(id, shape, request, predictions, commit, unseen);
+  waiting_bytes_.fetch_add(line.size(), std::memory_order_relaxed);
+  thread_->Run([this, line = std::move(line)] {
+    Write(line);
+    waiting_bytes_.fetch_sub(line.size(), std::memory_order_relaxed);
+  });
+}
+
+void RequestLog::Write(const std::string& line) {
+  absl::Status status;
+  if (file_ == nullptr) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (file_bytes_ > 0 && file_bytes_ + line.size() > options_.max_bytes) status = OpenFile();
+  if (status.ok() &&
+      (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)) {
+    status = absl::InternalError(
+        absl::StrCat("the request log ", options_.path, ": ", std::strerror(errno)));
+  }
+  if (status.ok()) {
+    file_bytes_ += line.size();
+    logged_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+  LogError(absl::StrCat(status.message(), "; no further requests are logged until a restart"));
+  if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
+}
+
+std::string RequestLogLine(const std::string& id, const PredictorShape& shape,
+                           const PredictRequest& request, absl::Span<const float> predictions,
+                           uint64_t commit, uint64_t unseen) {
+  std::string line = absl::StrCat("{\"commit\":", commit, ",\"id\":");
+  AppendJsonString(&line, id);
+  absl::StrAppend(&line, ",\"samples\":", request.samples, ",\"dense\":");
+  AppendJsonArray(&line, request.dense);
+  absl::StrAppend(&line, ",\"inputs\":[");
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    absl::StrAppend(&line, i > 0 ? "," : "", "{\"name\":");
+    AppendJsonString(&line, shape.inputs[i].name);
+    absl::StrAppend(&line, ",\"keys\":");
+    AppendJsonArray(&line, request.inputs[i].keys);
+    absl::StrAppend(&line, ",\"offsets\":");
+    AppendJsonArray(&line, request.inputs[i].offsets);
+    line.push_back('}');
+  }
+  absl::StrAppend(&line, "],\"unseen_keys\":", unseen, ",\"probability\":");
+  AppendJsonArray(&line, predictions);
+  absl::StrAppend(&line, "}\n");
+  return line;
+}
+
+}  // namespace cistern

@@ -1,0 +1,241 @@
+#include "serve/server/samples.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "serve/server/elements.h"
+
+namespace cistern {
+namespace {
+
+constexpr absl::string_view kDense = "dense", kKeys = ".keys", kOffsets = ".offsets";
+constexpr absl::string_view kDes = "DES", kCatColumn = "CATCOLUMN", kRowIndex = "ROWINDEX";
+
+bool IsHugeCtrName(absl::string_view name) {
+  return name == kDes || name == kCatColumn || name == kRowIndex;
+}
+
+absl::Status TooFew(const std::string& name, uint64_t have, const std::string& need) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", Quoted(name), " has ", have, " elements; this model needs ", need));
+}
+
+}  // namespace
+
+// Decodes one request into a Samples.
+class SampleDecoder {
+ public:
+  SampleDecoder(const PredictorShape& shape, size_t max_samples)
+      : shape_(shape), max_samples_(max_samples) {}
+
+  absl::StatusOr<Samples> Decode(absl::Span<const Tensor> inputs) {
+    CISTERN_RETURN_IF_ERROR(Collect(inputs));
+    CISTERN_RETURN_IF_ERROR(huge_ctr_ ? DecodeHugeCtr() : DecodeNamed());
+    if (sample_num_ == 0) return absl::InvalidArgumentError("the request has no samples");
+    PredictRequest& request = samples_.request_;
+    request.samples = sample_num_;
+    request.dense = samples_.dense_;
+    for (size_t i = 0; i < shape_.inputs.size(); ++i) {
+      request.inputs.push_back({samples_.keys_[i], samples_.offsets_[i]});
+    }
+    return std::move(samples_);
+  }
+
+ private:
+  // Sorts the inputs by name, and finds out which form they have.
+  absl::Status Collect(absl::Span<const Tensor> inputs) {
+    bool named = false;
+    for (const Tensor& input : inputs) {
+      (IsHugeCtrName(input.name) ? huge_ctr_ : named) = true;
+      if (!inputs_.emplace(input.name, &input).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("input ", Quoted(input.name), " is there twice; send it once"));
+      }
+    }
+    if (huge_ctr_ && named) {
+      return absl::InvalidArgumentError(
+          "the inputs mix HugeCTR's names (DES, CATCOLUMN, ROWINDEX) with names of this model; "
+          "send one form only");
+    }
+    return absl::OkStatus();
+  }
+
+  // Takes the input out of those that are left; null if it is not there.
+  const Tensor* Take(const std::string& name) {
+    const auto found = inputs_.find(name);
+    if (found == inputs_.end()) return nullptr;
+    const Tensor* tensor = found->second;
+    inputs_.erase(found);
+    return tensor;
+  }
+  absl::StatusOr<const Tensor*> TakeRequired(const std::string& name) {
+    const Tensor* tensor = Take(name);
+    if (tensor != nullptr) return tensor;
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", Quoted(name), " is missing; the model's metadata lists its inputs"));
+  }
+  absl::Status CheckNoneLeft() const {
+    if (inputs_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("this model has no input ",
+                                                   Quoted(inputs_.begin()->first),
+                                                   "; the model's metadata lists its inputs"));
+  }
+
+  absl::Status SetSamples(uint64_t sample_num) {
+    if (sample_num == 0) return absl::InvalidArgumentError("the request has no samples");
+    if (sample_num > max_samples_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the request has ", sample_num, " samples, but this server accepts ",
+                       max_samples_, " at a time; send several requests"));
+    }
+    sample_num_ = sample_num;
+    return absl::OkStatus();
+  }
+
+  absl::Status DecodeNamed() {
+    if (shape_.dense_dim > 0) {
+      CISTERN_ASSIGN_OR_RETURN(const Tensor* dense, TakeRequired(std::string(kDense)));
+      CISTERN_RETURN_IF_ERROR(CheckDenseShape(*dense));
+      CISTERN_ASSIGN_OR_RETURN(samples_.dense_, DenseOf(*dense));
+      CISTERN_RETURN_IF_ERROR(SetSamples(samples_.dense_.size() / shape_.dense_dim));
+    }
+    for (const PredictorShape::Input& input : shape_.inputs) {
+      CISTERN_ASSIGN_OR_RETURN(const Tensor* keys, TakeRequired(absl::StrCat(input.name, kKeys)));
+      CISTERN_ASSIGN_OR_RETURN(const Tensor* offsets,
+                               TakeRequired(absl::StrCat(input.name, kOffsets)));
+      CISTERN_RETURN_IF_ERROR(DecodeInput(input, *keys, *offsets));
+    }
+    return CheckNoneLeft();
+  }
+
+  absl::Status CheckDenseShape(const Tensor& dense) const {
+    if (dense.shape.size() == 2 && dense.shape[1] == static_cast<int64_t>(shape_.dense_dim)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat("input 'dense' has shape ",
+                                                   ShapeText(dense.shape), "; send [samples,",
+                                                   shape_.dense_dim, "]"));
+  }
+
+  absl::Status DecodeInput(const PredictorShape::Input& input, const Tensor& keys,
+                           const Tensor& offsets) {
+    CISTERN_RETURN_IF_ERROR(CheckType(offsets, "INT32"));
+    CISTERN_RETURN_IF_ERROR(CheckSize(offsets));
+    const uint64_t count = offsets.bytes().size() / sizeof(int32_t);
+    if (sample_num_ == 0) {  // a model without dense features: the offsets say how many
+      if (input.slot_num == 0 || count == 0 || (count - 1) % input.slot_num != 0) {
+        return TooFew(offsets.name, count, absl::StrCat("samples * ", input.slot_num, " + 1"));
+      }
+      CISTERN_RETURN_IF_ERROR(SetSamples((count - 1) / input.slot_num));
+    }
+    if (count != sample_num_ * input.slot_num + 1) {
+      return TooFew(offsets.name, count,
+                    absl::StrCat(sample_num_ * input.slot_num + 1, " for ", sample_num_,
+                                 " samples of ", input.slot_num, " slots"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(std::vector<Key> key_values, KeysOf(keys));
+    CISTERN_ASSIGN_OR_RETURN(
+        std::vector<uint32_t> offset_values,
+        OffsetsOf(offsets.name, Elements<int32_t>(offsets), key_values.size()));
+    if (offset_values.back() != key_values.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input ", Quoted(keys.name), " has ", key_values.size(), " keys, but ",
+          Quoted(offsets.name), " ends at ", offset_values.back(), "; these must be equal"));
+    }
+    samples_.keys_.push_back(std::move(key_values));
+    samples_.offsets_.push_back(std::move(offset_values));
+    return absl::OkStatus();
+  }
+
+  absl::Status DecodeHugeCtr() {
+    CISTERN_ASSIGN_OR_RETURN(const Tensor* columns, TakeRequired(std::string(kCatColumn)));
+    CISTERN_ASSIGN_OR_RETURN(const Tensor* rows, TakeRequired(std::string(kRowIndex)));
+    CISTERN_RETURN_IF_ERROR(CheckType(*rows, "INT32"));
+    CISTERN_RETURN_IF_ERROR(CheckSize(*rows));
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<Key> keys, KeysOf(*columns));
+    CISTERN_RETURN_IF_ERROR(CountHugeCtr(*rows));
+    CISTERN_RETURN_IF_ERROR(DecodeDes());
+    CISTERN_RETURN_IF_ERROR(SplitOffsets(*rows, keys.size()));
+    CISTERN_RETURN_IF_ERROR(SplitKeys(keys));
+    return CheckNoneLeft();
+  }
+
+  // The number of samples follows from the number of offsets.
+  absl::Status CountHugeCtr(const Tensor& rows) {
+    uint64_t slots = 0;
+    for (const PredictorShape::Input& input : shape_.inputs) slots += input.slot_num;
+    const uint64_t count = rows.bytes().size() / sizeof(int32_t), extra = shape_.inputs.size();
+    if (slots == 0 || count < extra || (count - extra) % slots != 0) {
+      return TooFew(rows.name, count, absl::StrCat("samples * ", slots, " + ", extra));
+    }
+    return SetSamples((count - extra) / slots);
+  }
+
+  absl::Status DecodeDes() {
+    const Tensor* des = Take(std::string(kDes));
+    if (des == nullptr && shape_.dense_dim == 0) return absl::OkStatus();
+    if (des == nullptr) return TakeRequired(std::string(kDes)).status();
+    CISTERN_ASSIGN_OR_RETURN(samples_.dense_, DenseOf(*des));
+    const uint64_t needed = sample_num_ * shape_.dense_dim;
+    if (samples_.dense_.size() == needed) return absl::OkStatus();
+    return TooFew(des->name, samples_.dense_.size(),
+                  absl::StrCat(needed, " for the ", sample_num_, " samples of ROWINDEX"));
+  }
+
+  absl::Status SplitOffsets(const Tensor& rows, uint64_t key_num) {
+    const std::vector<int32_t> all = Elements<int32_t>(rows);
+    absl::Span<const int32_t> left = all;
+    uint64_t total = 0;
+    for (const PredictorShape::Input& input : shape_.inputs) {
+      const size_t count = sample_num_ * input.slot_num + 1;
+      CISTERN_ASSIGN_OR_RETURN(std::vector<uint32_t> offsets,
+                               OffsetsOf(rows.name, left.subspan(0, count), key_num));
+      left.remove_prefix(count);
+      total += offsets.back();
+      samples_.offsets_.push_back(std::move(offsets));
+    }
+    if (total == key_num) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("input 'CATCOLUMN' has ", key_num,
+                                                   " keys, but 'ROWINDEX' accounts for ", total,
+                                                   "; these must be equal"));
+  }
+
+  // From keys by sample to keys by sparse input.
+  absl::Status SplitKeys(absl::Span<const Key> keys) {
+    const size_t input_num = shape_.inputs.size();
+    samples_.keys_.resize(input_num);
+    for (size_t i = 0; i < input_num; ++i) {
+      samples_.keys_[i].reserve(samples_.offsets_[i].back());
+    }
+    for (size_t sample = 0; sample < sample_num_; ++sample) {
+      for (size_t i = 0; i < input_num; ++i) {
+        const size_t slots = shape_.inputs[i].slot_num;
+        const uint32_t* offsets = samples_.offsets_[i].data() + sample * slots;
+        const size_t count = offsets[slots] - offsets[0];
+        samples_.keys_[i].insert(samples_.keys_[i].end(), keys.begin(), keys.begin() + count);
+        keys.remove_prefix(count);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const PredictorShape& shape_;
+  const size_t max_samples_;
+  std::unordered_map<std::string, const Tensor*> inputs_;  // not yet decoded
+  bool huge_ctr_ = false;
+  size_t sample_num_ = 0;
+  Samples samples_;
+};
+
+absl::StatusOr<Samples> Samples::Decode(const PredictorShape& shape, size_t max_samples,
+                                        absl::Span<const Tensor> inputs) {
+  return SampleDecoder(shape, max_samples).Decode(inputs);
+}
+
+size_t Samples::key_num() const {
+  size_t count = 0;
+  for (const std::vector<Key>& keys : keys_) count += keys.size();
+  return count;
+}
+
+}  // namespace cistern

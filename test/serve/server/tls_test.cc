@@ -1,0 +1,38 @@
+#include "serve/server/tls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/temp_folder.h"
+
+namespace cistern {
+namespace {
+
+using testing::HasSubstr;
+
+// Connections with certificates: tritonclient_test.py.
+TEST(Tls, ReadsPemFilesAndSaysWhatIsWrong) {
+  TempFolder folder;
+  const std::string cert = folder / "cert", key = folder / "key", text = folder / "text";
+  WriteBytes(cert, "-----BEGIN CERTIFICATE-----\n");
+  WriteBytes(key, "-----BEGIN PRIVATE KEY-----\n");
+  WriteBytes(text, "hello");
+  EXPECT_FALSE(ReadTls({})->on());
+  const absl::StatusOr<TlsPem> pem = ReadTls({cert, key, cert});
+  ASSERT_TRUE(pem.ok()) << pem.status();
+  EXPECT_TRUE(pem->on());
+  EXPECT_EQ(pem->key, "-----BEGIN PRIVATE KEY-----\n");
+  const auto error = [](const TlsFiles& files) {
+    const absl::Status status = ReadTls(files).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error({cert, "", ""}), HasSubstr("--tls-key"));
+  EXPECT_THAT(error({"", "", cert}), HasSubstr("--tls-key"));
+  EXPECT_THAT(error({cert, text, ""}), HasSubstr("no PEM PRIVATE KEY"));
+  EXPECT_THAT(error({key, key, ""}), HasSubstr("--tls-cert"));
+  EXPECT_THAT(error({cert, key, folder / "none"}), HasSubstr("none"));
+}
+
+}  // namespace
+}  // namespace cistern
