@@ -11,6 +11,7 @@ JSON from Python's standard library.
 
 import argparse
 import json
+import pathlib
 import struct
 import urllib.request
 
@@ -38,11 +39,15 @@ def read_norm(path, key_bytes):
 
 
 def files_of(source):
+    """The files of a list (a count, then paths that count from the list's folder), or the file itself."""
     with open(source, "rb") as file:
-        if file.read(1).isdigit():
-            with open(source, encoding="utf-8") as lines:
-                return lines.read().split()[1:]
-    return [source]
+        is_list = file.read(1).isdigit()
+    if not is_list:
+        return [source]
+    with open(source, encoding="utf-8") as lines:
+        names = lines.read().split()[1:]
+    folder = pathlib.Path(source).parent
+    return [name if pathlib.Path(name).exists() else folder / name for name in names]
 
 
 class Json:
