@@ -109,7 +109,6 @@ absl::Status CheckValues(const std::vector<std::string>& words) {
   return absl::OkStatus();
 }
 
-// Paths may hold any bytes, but JSON only UTF-8: invalid bytes become U+FFFD.
 }  // namespace
 
 struct CommandLine::Common {

@@ -9,7 +9,7 @@
 
 namespace cistern {
 
-// One line.
+// One line. Paths may hold any bytes, but JSON only UTF-8: invalid bytes become U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& json);
 
 // The result of a command: the same facts for a script (json) and for a person (text). A command

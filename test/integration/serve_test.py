@@ -8,7 +8,7 @@ import sys
 import threading
 import unittest
 
-from programs import ROOT, ProgramTest, Samples, finish, start, wait_for
+from programs import ROOT, ProgramTest, Samples, finish, run, start, wait_for
 from serving_library import predictions_of, text_of
 
 sys.path.append(str(ROOT / "build" / "tritonclient"))
@@ -197,6 +197,22 @@ class ServeTest(ProgramTest):
             keys = arrays_of(self.samples[first:first + 50])[1][4]
             self.assertEqual(line["inputs"][0]["keys"], keys)
             self.assertEqual(line["commit"], server.ready["commit"])
+
+    def test_logged_requests_are_computed_again(self):
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / "run", "--durability",
+                    "commit")
+        self.run_ok("cistern", "publish", self.config, "--follow", self.folder / "run", "--out",
+                    self.serving, "--once")
+        log = self.folder / "requests.jsonl"
+        with Serve(self.serving, "--log-requests", log, "--log-share", 1) as server:
+            for batch in self.batches(100):
+                self.assertEqual(server.post(*binary_body(batch))[0], 200)
+            server.stop()
+        verify = ["cistern", "verify", "online", log, "--state", self.folder / "run", "--serving",
+                  self.serving]
+        self.run_ok(*verify)
+        log.write_text(log.read_text().replace('"probability":[0.', '"probability":[0.0', 1))
+        self.assertNotEqual(run(*verify).code, 0)
 
     def test_unseen_keys_are_counted(self):
         self.export()

@@ -149,6 +149,26 @@ TEST(CommandLine, SaysThatAFlagWasGivenTwice) {
   EXPECT_THAT(example.stderr_text, HasSubstr("--out was given more than once"));
 }
 
+TEST(CommandLine, AnnouncesAResultBeforeTheEnd) {
+  for (const bool json : {false, true}) {
+    CommandLine line("prog", "A program.");
+    line.root().Add("serve", "Serves.", "").Does([](Console& console) -> absl::StatusOr<Report> {
+      Report ready, end;
+      ready.text = "ready\n";
+      ready.json["ready"] = true;
+      console.Announce(ready);
+      end.json["ready"] = false;
+      return end;
+    });
+    std::vector<const char*> words = {"prog", "serve"};
+    if (json) words.push_back("--json");
+    CaptureStdout();
+    const int code = line.Run(static_cast<int>(words.size()), words.data());
+    EXPECT_EQ(GetCapturedStdout(), json ? "{\"ready\":true}\n{\"ready\":false}\n" : "ready\n");
+    EXPECT_EQ(code, 0);
+  }
+}
+
 TEST(CommandLine, RefusesAnExtraArgument) {
   Example example;
   EXPECT_EQ(example.Run({"train", "m.json", "another"}), 2);
