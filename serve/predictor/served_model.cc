@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/log.h"
+#include "common/base/thread_pool.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
 #include "serve/predictor/workspace.h"
@@ -63,7 +64,7 @@ class ServedModel : public Predictor {
       const absl::MutexLock lock(&mutex_);
       stopping_ = true;
     }
-    if (follower_.joinable()) follower_.join();
+    follower_.reset();  // waits for its end
   }
 
   absl::Status Open() {
@@ -77,7 +78,10 @@ class ServedModel : public Predictor {
     name_ = state->version().name;
     shape_ = state->shape();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
-    if (follows && options_.poll_ms > 0) follower_ = std::thread([this] { FollowAlways(); });
+    if (follows && options_.poll_ms > 0) {
+      follower_ = std::make_unique<ThreadPool>(1);
+      follower_->Run([this] { FollowAlways(); });
+    }
     return absl::OkStatus();
   }
 
@@ -251,7 +255,7 @@ class ServedModel : public Predictor {
   std::vector<std::unique_ptr<Workspace>> free_ ABSL_GUARDED_BY(mutex_);  // of state_
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread follower_;
+  std::unique_ptr<ThreadPool> follower_;
 };
 
 }  // namespace
