@@ -1,8 +1,17 @@
 #include "cli/command/evaluate_commands.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <memory>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "cli/command/predict_serving.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -62,7 +71,26 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
   return ReportOf(*summary);
 }
 
+// Predicts into a temporary file, which is copied to standard output once it is complete. What a
+// person reads goes to standard error.
+absl::StatusOr<Report> PredictToStandardOutput(EvaluateFlags flags, Console& console) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  flags.output = folder / absl::StrCat("cistern-predict-", getpid(), ".tsv");
+  const auto removed = absl::MakeCleanup([&] { std::filesystem::remove(flags.output, error); });
+  CISTERN_ASSIGN_OR_RETURN(Report report, RunPredict(flags, console));
+  std::ifstream lines(flags.output, std::ios::binary);
+  if (lines.peek() != std::ifstream::traits_type::eof()) std::cout << lines.rdbuf() << std::flush;
+  report.json["output"] = "-";
+  for (const absl::string_view line : absl::StrSplit(report.text, '\n', absl::SkipEmpty())) {
+    if (!absl::StartsWith(line, "output ")) console.Say(std::string(line));
+  }
+  report.text.clear();
+  return report;
+}
+
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) {
+  if (flags.output == "-") return PredictToStandardOutput(flags, console);
   std::vector<std::string> read = {flags.model.config};
   for (const std::string& source : flags.data) {
     const std::vector<std::string> files = FilesOfSource(source);
@@ -98,7 +126,7 @@ void AddPredictCommand(Command& root) {
       "cistern predict deepfm.json --model runs/deepfm --data test.txt --output predictions.tsv");
   AddSharedFlags(command, flags.get(), true);
   command.Flag("--output", &flags->output,
-               {"FILE", "Output file; appears when all lines are written.",
+               {"FILE", "Output file; appears when all lines are written. -: standard output.",
                 "--output predictions.tsv", kRequired});
   command.Flag("--batch", &flags->batch,
                {"INT", "With a serving folder as MODEL: samples of one request.", "--batch 100"});

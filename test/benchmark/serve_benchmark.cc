@@ -3,6 +3,7 @@
 // earlier ones are done. A delay counts from the moment at which a request was due.
 //
 //   serve_benchmark --folder DIR [--model deepfm|dlrm] [--rows N] [--precision P] [--threads N]
+//                   [--onnx FILE]   also writes the network, for test/benchmark/serve_peers.py
 //
 // DIR: a serving folder, which is made if it does not exist: random rows for 26 slots x 16 floats.
 // Prints one JSON object a line.
@@ -22,6 +23,7 @@
 #include "common/base/hash.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
+#include "worker/export/onnx/onnx_model.h"
 #include "worker/export/serving/serving_model.h"
 #include "worker/model/graph/model.h"
 
@@ -81,7 +83,7 @@ std::string ModelFile(const std::string& model) {
   return text + Layer("BinaryCrossEntropyLoss", "\"logit\",\"label\"", "loss") + "]}";
 }
 
-// A model whose row of key k has weights that depend on k alone; keys 0 .. rows - 1.
+// A model whose row of key k has weights that depend on k and the commit; keys 0 .. rows - 1.
 class RandomModel : public CommittedModel {
  public:
   RandomModel(const ModelConfig& config, uint64_t rows) : rows_(rows) {
@@ -93,19 +95,24 @@ class RandomModel : public CommittedModel {
     }
   }
   const std::string& name() const override { return name_; }
-  CommittedVersion version() const override { return {.commit = 1, .pass = 1}; }
   const v1::Schema& schema() const override { return schema_; }
   uint32_t shard_num() const override { return 1; }
+  CommittedVersion version() const override {
+    return {.commit = commit_, .manifest_xxh3 = commit_, .pass = commit_};
+  }
   absl::Status Scan(TableId, const Visit& visit) override {
     float row[kDim];
-    for (Key key = 0; key < rows_; ++key) {
-      Fill(key, row);
+    const uint64_t every = commit_ == 1 ? 1 : kChangedOneIn;
+    for (Key key = commit_ % every; key < rows_; key += every) {
+      Fill(key + (commit_ << 40), row);
       CISTERN_RETURN_IF_ERROR(visit(0, key, row, true));
     }
     return absl::OkStatus();
   }
+  // The next commit, whose Scan visits the changed rows only: one in kChangedOneIn.
+  void Commit() { ++commit_; }
   absl::Status Pull(TableId, absl::Span<const Key> keys, float* values, uint8_t*) override {
-    for (size_t i = 0; i < keys.size(); ++i) Fill(keys[i], values + i * kDim);
+    for (size_t i = 0; i < keys.size(); ++i) Fill(keys[i] + (commit_ << 40), values + i * kDim);
     return absl::OkStatus();
   }
   absl::StatusOr<std::vector<float>> PullDense(TableId table) override { return dense_[table]; }
@@ -117,14 +124,16 @@ class RandomModel : public CommittedModel {
       row[i] = static_cast<float>(MixKey(key * kDim + i) >> 40) * 0x1p-24f * 0.1f - 0.05f;
     }
   }
+  static constexpr uint64_t kChangedOneIn = 100;
   const uint64_t rows_;
+  uint64_t commit_ = 1;
   const std::string name_ = "random";
   v1::Schema schema_;
   std::vector<std::vector<float>> dense_;
 };
 
 struct Flags {
-  std::string folder, model = "deepfm", precision = "float32";
+  std::string onnx, folder, model = "deepfm", precision = "float32";
   uint64_t rows = 10'000'000;
   int threads = 2;
   double seconds = 5;
@@ -143,6 +152,15 @@ void MakeFolder(const Flags& flags) {
   std::printf("{\"what\":\"export\",\"rows\":%llu,\"bytes\":%llu,\"seconds\":%.2f}\n",
               static_cast<unsigned long long>(written->rows),
               static_cast<unsigned long long>(written->bytes), Seconds(Clock::now() - start));
+}
+
+// The network for serve_peers.py.
+void WriteOnnx(const Flags& flags) {
+  if (flags.onnx.empty()) return;
+  const ModelConfig config = ParseModelConfig(ModelFile(flags.model), "bench.json", {}).value();
+  RandomModel model(config, 0);
+  LocalFileSystem files;
+  CISTERN_CHECK(WriteOnnxModel(files, config, model, {flags.onnx}).ok());
 }
 
 // Random requests of `samples` samples: keys follow a power law, one a slot.
@@ -200,8 +218,9 @@ double Closed(Predictor& predictor, const Requests& requests, size_t samples, do
   return rate;
 }
 
+// what: "open", or what happens meanwhile.
 void Open(Predictor& predictor, const Requests& requests, size_t samples, double rate,
-          const Flags& flags) {
+          const Flags& flags, const char* what = "open") {
   const auto total = static_cast<size_t>(rate * flags.seconds);
   std::vector<double> delays(total);
   std::atomic<size_t> next{0};
@@ -254,6 +273,44 @@ void Lookups(const Flags& flags) {
   }
 }
 
+// Publishes commits that change one row in a hundred, while requests of 100 samples are due.
+void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
+  LocalFileSystem files;
+  const std::string text = ModelFile(flags.model);
+  const ModelConfig config = ParseModelConfig(text, "bench.json", {}).value();
+  RandomModel model(config, flags.rows);
+  std::atomic<bool> stop{false};
+  std::vector<double> seconds;
+  std::thread publisher([&] {
+    while (!stop) {
+      const ServingHead head = ReadHead(files, flags.folder).value();
+      const ServingChanges changes = {
+          ReadVersion(files, flags.folder, head.folder, head.xxh3).value(), /*complete=*/false};
+      while (model.version().commit <= changes.previous.commit) model.Commit();
+      const auto start = Clock::now();
+      const auto written =
+          WriteServingChanges(files, config, {flags.model + ".json", text, {}}, model, changes,
+                              {flags.folder, *PrecisionOf(flags.precision), 3});
+      CISTERN_CHECK(written.ok());
+      while (predictor.version().commit != written->version.commit) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      seconds.push_back(Seconds(Clock::now() - start));
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  });
+  const Requests requests(100, flags.rows, 9);
+  Open(predictor, requests, 100, rate, flags, "changes_under_load");
+  stop = true;
+  publisher.join();
+  std::sort(seconds.begin(), seconds.end());
+  std::printf(
+      "{\"what\":\"commit_to_served\",\"rows\":%llu,\"commits\":%zu,\"p50_s\":%.3f,"
+      "\"max_s\":%.3f}\n",
+      static_cast<unsigned long long>(flags.rows / 100), seconds.size(), At(seconds, 0.5),
+      seconds.back());
+}
+
 int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app("The speed of predictions from a serving folder.");
@@ -263,12 +320,15 @@ int Main(int argc, char** argv) {
   app.add_option("--precision", flags.precision);
   app.add_option("--threads", flags.threads);
   app.add_option("--seconds", flags.seconds);
+  app.add_option("--onnx", flags.onnx);
   CLI11_PARSE(app, argc, argv);
+  WriteOnnx(flags);
   MakeFolder(flags);
   Lookups(flags);
   PredictorOptions options;
   options.threads = flags.threads;
   const auto predictor = OpenPredictor(flags.folder, options).value();
+  double hundred = 0;  // requests of 100 samples that one core answers per second
   for (const size_t samples : {1, 100, 256, 1024}) {
     const Requests requests(samples, flags.rows, samples);
     const double rate = Closed(*predictor, requests, samples, flags.seconds / 2);
@@ -276,7 +336,11 @@ int Main(int argc, char** argv) {
       Open(*predictor, requests, samples, std::floor(rate * share), flags);
     }
     if (samples == 1) Open(*predictor, requests, samples, 1000, flags);
+    if (samples == 100) hundred = rate;
   }
+  Flags longer = flags;
+  longer.seconds = std::max(flags.seconds, 20.0);
+  ChangesUnderLoad(longer, *predictor, std::floor(hundred * 0.6));
   return 0;
 }
 

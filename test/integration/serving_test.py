@@ -56,6 +56,15 @@ class Serving(ProgramTest):
         offline = predictions_of(self.predict(self.serving, "--batch", 33))
         self.assertEqual(offline, expected)
 
+    def test_predictions_go_to_standard_output(self):
+        run = self.train()
+        file = self.predict(self.config, "--model", run)
+        piped = self.run_ok("cistern", "predict", self.config, "--model", run, "--data",
+                            self.test_file, "--output", "-")
+        self.assertEqual(piped.out, file.read_text())
+        self.assertIn("auc", piped.err)
+        self.assertFalse((self.folder / "-").exists())
+
     def test_every_source_gives_the_same_version(self):
         run = self.train("run", "--durability", "commit")
         expected = self.expected("--model", run)

@@ -31,7 +31,11 @@ absl::StatusOr<std::unique_ptr<TableChanges>> TableChanges::Open(const std::stri
     if (view->shape().dim != shape.dim || view->shape().precision != shape.precision) {
       return absl::DataLossError(absl::StrCat(path, ": rows of another shape"));
     }
-    if (!changes->layers_.empty()) changes->changed_before_ += view->rows();
+    if (!changes->layers_.empty()) {
+      // Small. A damaged one would be served by no one, and neither would what builds on it.
+      CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), path));
+      changes->changed_before_ += view->rows();
+    }
     changes->files_.push_back(*std::move(mapped));
     changes->layers_.push_back(*view);
   }

@@ -22,7 +22,8 @@ namespace cistern {
 class TableChanges {
  public:
   // Opens the layers of `old`, below the serving folder `root`. complete: Add is called for every
-  // row of the table, so that a row of `old` that is not added is gone. kDataLoss: corrupt layers.
+  // row of the table, so that a row of `old` that is not added is gone. kDataLoss: corrupt layers
+  // (of the oldest only the footer is checked).
   static absl::StatusOr<std::unique_ptr<TableChanges>> Open(const std::string& root,
                                                             const ServingTable& old,
                                                             RowPrecision precision, bool complete);

@@ -123,6 +123,22 @@ TEST_F(ServingModel, ManyChangesMakeAWholeTable) {
   EXPECT_THAT(Row(*Open(), 59), ElementsAre(5059, -5059, 5060, 0.5f));
 }
 
+TEST_F(ServingModel, NothingBuildsOnDamagedChanges) {
+  const ServingVersion first = Whole(files_)->version;
+  model_.Commit();
+  Set(7, 1000);
+  const ServingVersion second = Changes(first, /*complete=*/false)->version;
+  const std::string path = absl::StrCat(root_, "/", second.tables[0].layers[1].path);
+  std::string bytes = ReadWhole(files_, path, 1 << 20).value();
+  bytes[70] = static_cast<char>(bytes[70] ^ 1);
+  std::filesystem::remove(path);
+  const auto file = files_.Create(path).value();
+  ASSERT_TRUE(file->Append(bytes).ok() && file->Close().ok());
+  model_.Commit();
+  Set(8, 1000);
+  EXPECT_TRUE(absl::IsDataLoss(Changes(second, /*complete=*/false).status()));
+}
+
 TEST_F(ServingModel, KeepsTheFilesThatKeptVersionsUse) {
   options_.keep = 1;
   ServingVersion version = Whole(files_)->version;
