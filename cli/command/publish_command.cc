@@ -153,8 +153,13 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   std::string last;
   while (!*interrupted) {
     const absl::Time start = absl::Now();
-    CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingWritten> written,
-                             publisher.PublishNewest());
+    const absl::StatusOr<std::optional<ServingWritten>> published = publisher.PublishNewest();
+    // An export writes to the folder at this moment: it is done soon.
+    if (absl::IsFailedPrecondition(published.status()) && !flags.once) {
+      absl::SleepFor(absl::Milliseconds(flags.poll_ms));
+      continue;
+    }
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingWritten> written, published);
     if (written) {
       ++versions;
       last = absl::StrCat(LineOf(*written), " in ",

@@ -68,13 +68,8 @@ class ServedModel : public Predictor {
   }
 
   absl::Status Open() {
-    LocalFileSystem files;
     const bool follows = options_.version.empty();
-    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, follows
-                                                         ? ReadHead(files, root_)
-                                                         : HeadOf(files, root_, options_.version));
-    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
-                             ServedState::Open(root_, head, nullptr, options_.verify));
+    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state, OpenFirst());
     name_ = state->version().name;
     shape_ = state->shape();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
@@ -112,6 +107,22 @@ class ServedModel : public Predictor {
   }
 
  private:
+  // The version that HEAD names, or options_.version. A publisher may replace HEAD and remove the
+  // version while it is being opened; then the newer one is opened.
+  absl::StatusOr<std::shared_ptr<const ServedState>> OpenFirst() const {
+    constexpr int kAttempts = 5;
+    LocalFileSystem files;
+    for (int attempt = 1;; ++attempt) {
+      CISTERN_ASSIGN_OR_RETURN(const ServingHead head,
+                               options_.version.empty() ? ReadHead(files, root_)
+                                                        : HeadOf(files, root_, options_.version));
+      auto state = ServedState::Open(root_, head, nullptr, options_.verify);
+      if (state.ok() || attempt == kAttempts || !options_.version.empty()) return state;
+      const absl::StatusOr<ServingHead> now = ReadHead(files, root_);
+      if (!now.ok() || *now == head) return state;
+    }
+  }
+
   static ServedVersion VersionOf(const ServedState& state) {
     return {state.version().number(), state.version().folder};
   }

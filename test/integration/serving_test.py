@@ -106,7 +106,7 @@ class Serving(ProgramTest):
         self.assertEqual(refused.code, 1, refused)
         self.assertIn("is not served", refused.err)
         self.assertEqual(self.published_name(), before)
-        self.assertEqual([path.name for path in self.serving.iterdir() if path.name != "HEAD"],
+        self.assertEqual([path.name for path in self.serving.iterdir() if path.is_dir()],
                          [before])
 
     def test_publish_follows_a_training_and_a_client_follows_publish(self):

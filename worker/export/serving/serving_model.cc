@@ -68,6 +68,7 @@ class VersionWriter {
     version.created = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
     version.precision = options_.precision;
     version.overrides = text.overrides;
+    CISTERN_RETURN_IF_ERROR(Lock());
     CISTERN_RETURN_IF_ERROR(ChooseFolder());
     CISTERN_ASSIGN_OR_RETURN(version.model, WriteBytes("model.json", text.text));
     for (size_t e = 0; e < config_.embeddings.size(); ++e) {
@@ -91,9 +92,23 @@ class VersionWriter {
   }
 
  private:
+  // Two writers of one folder would take the same name.
+  absl::Status Lock() {
+    CISTERN_RETURN_IF_ERROR(files_.MakeFolders(options_.root));
+    absl::StatusOr<std::unique_ptr<FileLock>> lock =
+        files_.Lock(absl::StrCat(options_.root, "/LOCK"));
+    if (absl::IsFailedPrecondition(lock.status())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another process writes a version to ", options_.root,
+                       " at this moment (cistern publish or export); try again when it is done, or "
+                       "use another folder"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(lock_, std::move(lock));
+    return absl::OkStatus();
+  }
+
   // The first free name; what an interrupted export left there is removed.
   absl::Status ChooseFolder() {
-    CISTERN_RETURN_IF_ERROR(files_.MakeFolders(options_.root));
     ServingVersion& version = written_.version;
     for (int n = 1;; ++n) {
       version.folder = absl::StrFormat("%010d", version.number());
@@ -254,6 +269,7 @@ class VersionWriter {
   CommittedModel& model_;
   const ServingOptions& options_;
   const ServingChanges* const changes_;  // null: the version is written as a whole
+  std::unique_ptr<FileLock> lock_;
   ServingWritten written_;
 };
 

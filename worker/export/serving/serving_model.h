@@ -39,6 +39,7 @@ struct ServingWritten {
 // depend only on the state and the options.
 //
 // Memory: 8 bytes a row of the largest table, and buffers.
+// kFailedPrecondition: another process writes to the folder at this moment.
 // kDataLoss: a weight is not finite, with its table and key.
 absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelConfig& config,
                                                  const ModelText& text, CommittedModel& model,

@@ -183,6 +183,14 @@ TEST_F(ServingModel, AnyFailedCallLeavesAWholeVersion) {
   std::filesystem::remove_all(fresh);
 }
 
+TEST_F(ServingModel, ASecondWriterIsRefused) {
+  Whole(files_).value();
+  const auto other = files_.Lock(root_ + "/LOCK").value();
+  const absl::Status status = Whole(files_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("another process writes"));
+}
+
 TEST_F(ServingModel, AWeightThatIsNotFiniteIsRefused) {
   model_.Set(0, 5, {0, std::numeric_limits<float>::quiet_NaN(), 0, 0});
   const absl::Status status = Whole(files_).status();
