@@ -246,9 +246,9 @@ void Open(Predictor& predictor, const Requests& requests, size_t samples, double
   for (std::thread& client : clients) client.join();
   std::sort(delays.begin(), delays.end());
   std::printf(
-      "{\"what\":\"open\",\"samples\":%zu,\"rate\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
+      "{\"what\":\"%s\",\"samples\":%zu,\"rate\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
       "\"p999_ms\":%.3f,\"max_ms\":%.3f}\n",
-      samples, rate, At(delays, 0.5), At(delays, 0.99), At(delays, 0.999), delays.back());
+      what, samples, rate, At(delays, 0.5), At(delays, 0.99), At(delays, 0.999), delays.back());
   std::fflush(stdout);
 }
 
