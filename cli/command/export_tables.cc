@@ -31,7 +31,11 @@ absl::StatusOr<std::vector<TableId>> TablesOf(const v1::Schema& schema,
     tables.insert(static_cast<TableId>(found - known.begin()));
   }
   if (tables.empty()) {
-    return absl::InvalidArgumentError("the model has no embedding that this form can hold");
+    return WithFix(
+        absl::InvalidArgumentError(
+            "this form needs the shows and clicks of rows, which only tables "
+            "with the accessor ctr keep; the model has none"),
+        "set cistern.embeddings.NAME.accessor to ctr before training, or choose another form");
   }
   return std::vector<TableId>(tables.begin(), tables.end());
 }

@@ -1,4 +1,7 @@
 // OpenPredictor: the current version of a serving folder, and the switch to newer ones.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -188,12 +191,21 @@ class ServedModel : public Predictor {
     std::unique_ptr<Workspace> old;  // of an older version; destroyed outside the lock
     const absl::MutexLock lock(&mutex_);
     --taken_;
-    const bool is_current = workspace != nullptr && &workspace->state() == state_.get();
-    if (is_current) {
+    if (workspace == nullptr) return;
+    if (&workspace->state() == state_.get()) {
       free_.push_back(std::move(workspace));
+    } else if (follower_ != nullptr) {
+      retired_.push_back(std::move(workspace));  // the last one frees a version: not in a request
     } else {
       old = std::move(workspace);
     }
+  }
+
+  // Frees what older versions have left.
+  void FreeRetired() {
+    std::vector<std::unique_ptr<Workspace>> retired;
+    const absl::MutexLock lock(&mutex_);
+    std::swap(retired, retired_);
   }
 
   // Serves `state` from now on. Calls that have begun finish with the version they began with.
@@ -210,6 +222,10 @@ class ServedModel : public Predictor {
   }
 
   void FollowAlways() {
+    // Opening a version takes a second of a core; requests come first. Only a hint: errors do not
+    // matter. On Linux the priority is that of the thread.
+    constexpr int kLow = 10;
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLow);
     ServingHead refused;
     const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
     for (;;) {
@@ -220,6 +236,7 @@ class ServedModel : public Predictor {
           return;
         }
       }
+      FreeRetired();
       FollowOnce(&refused);
     }
   }
@@ -263,7 +280,8 @@ class ServedModel : public Predictor {
   absl::Mutex follow_mutex_;  // one switch at a time; before mutex_
   mutable absl::Mutex mutex_;
   std::shared_ptr<const ServedState> state_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Workspace>> free_ ABSL_GUARDED_BY(mutex_);  // of state_
+  std::vector<std::unique_ptr<Workspace>> free_ ABSL_GUARDED_BY(mutex_);     // of state_
+  std::vector<std::unique_ptr<Workspace>> retired_ ABSL_GUARDED_BY(mutex_);  // of older ones
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<ThreadPool> follower_;

@@ -131,6 +131,9 @@ absl::Status ServedTable::AddChanges(const std::string& root, const ServedTable*
     if (changes_ != nullptr) below.push_back(changes_.get());
     AddToDigest(fresh, below, &digest);
     auto merged = std::make_shared<Layer>();
+    // More than enough: growing would copy it several times.
+    merged->bytes.reserve(fresh.file->bytes().size() +
+                          (changes_ == nullptr ? 0 : changes_->bytes.size()));
     RowsEncoder encoder(view->shape(), [&](absl::string_view bytes) {
       merged->bytes.append(bytes.data(), bytes.size());
       return absl::OkStatus();

@@ -33,6 +33,7 @@ absl::StatusOr<std::unique_ptr<Workspace>> Workspace::Create(
     std::shared_ptr<const ServedState> state) {
   auto workspace = std::unique_ptr<Workspace>(new Workspace(std::move(state)));
   CISTERN_RETURN_IF_ERROR(workspace->Build());
+  CISTERN_RETURN_IF_ERROR(workspace->WarmUp());
   return workspace;
 }
 
@@ -61,6 +62,25 @@ absl::Status Workspace::Build() {
     borrowed_.push_back(tables_.back().get());
   }
   return absl::OkStatus();
+}
+
+absl::Status Workspace::WarmUp() {
+  constexpr size_t kSamples = 128;
+  const ModelConfig& config = state_->config();
+  const std::vector<float> dense(kSamples * config.data.dense_dim);
+  std::vector<std::vector<Key>> keys;
+  std::vector<std::vector<uint32_t>> offsets;
+  PredictRequest request = {kSamples, dense, {}};
+  for (const SparseInputConfig& input : config.data.sparse) {
+    const size_t count = kSamples * input.slot_num;
+    keys.emplace_back(count, Key{0});
+    std::vector<uint32_t>& ends = offsets.emplace_back(count + 1);
+    std::iota(ends.begin(), ends.end(), 0u);
+  }
+  for (size_t i = 0; i < keys.size(); ++i) request.inputs.push_back({keys[i], offsets[i]});
+  std::vector<float> predictions(kSamples * config.data.label_dim);
+  uint64_t unseen = 0;
+  return Predict(request, absl::MakeSpan(predictions), &unseen);
 }
 
 absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unseen) {

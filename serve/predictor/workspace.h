@@ -32,6 +32,8 @@ class Workspace {
  private:
   explicit Workspace(std::shared_ptr<const ServedState> state) : state_(std::move(state)) {}
   absl::Status Build();
+  // Predicts samples of unseen keys, so that no request waits for the first access to memory.
+  absl::Status WarmUp();
   absl::Status FillBatch(const PredictRequest& request, uint64_t* unseen);
 
   const std::shared_ptr<const ServedState> state_;

@@ -7,6 +7,9 @@
 //
 // DIR: a serving folder, which is made if it does not exist: random rows for 26 slots x 16 floats.
 // Prints one JSON object a line.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -282,6 +285,7 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
   std::atomic<bool> stop{false};
   std::vector<double> seconds;
   std::thread publisher([&] {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // as a process of its own would be
     while (!stop) {
       const ServingHead head = ReadHead(files, flags.folder).value();
       const ServingChanges changes = {
