@@ -5,12 +5,14 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
 
 from programs import BIN, ROOT, ProgramTest, Samples, Servers, finish, run as run_program, start
 from serving_library import Model, ServeError, predictions_of
+from serving_rows import read_rows
 
 
 class Serving(ProgramTest):
@@ -55,6 +57,24 @@ class Serving(ProgramTest):
             self.assertEqual(model.stats()["samples"], 4 * len(self.samples))
         offline = predictions_of(self.predict(self.serving, "--batch", 33))
         self.assertEqual(offline, expected)
+
+    def test_another_reader_finds_every_row(self):
+        """Compares with the rows of the HugeCTR export, a list of (key, weights)."""
+        run = self.train()
+        self.run_ok("cistern", "export", "hugectr", self.config, "--model", run, "--out",
+                    self.folder / "hugectr")
+        expected = {}
+        for key, *row in struct.iter_unpack(
+                "<I4f", (self.folder / "hugectr0_sparse_0.model").read_bytes()):
+            expected[key] = row
+        for precision, bound in (("float32", 0), ("float16", 1e-3), ("bfloat16", 1e-2),
+                                 ("int8", 1e-2)):
+            self.export("--model", run, "--precision", precision)
+            rows = read_rows(self.serving / self.published_name() / "rows-000.rows")
+            self.assertEqual(rows.keys(), expected.keys())
+            for key, row in rows.items():
+                for read, exact in zip(row, expected[key]):
+                    self.assertLessEqual(abs(read - exact), bound, (precision, key))
 
     def test_predictions_go_to_standard_output(self):
         run = self.train()
