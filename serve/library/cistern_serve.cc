@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +21,7 @@ namespace {
 void CopyText(absl::string_view text, char* out, size_t size) {
   if (out == nullptr || size == 0) return;
   const size_t length = std::min(text.size(), size - 1);
-  std::memcpy(out, text.data(), length);
+  std::copy_n(text.data(), length, out);
   out[length] = '\0';
 }
 
