@@ -164,6 +164,7 @@ class Serving(ProgramTest):
         result = finish(publisher)
         self.assertEqual(result.code, 0, result)
         self.assertGreater(len(answers), 1)
+        compared = 0
         for commit, predictions in answers.items():
             with self.subTest(commit=commit):
                 folder = self.folder / "whole"
@@ -175,6 +176,8 @@ class Serving(ProgramTest):
                 self.assertEqual(exported.code, 0, exported)
                 with Model(folder) as whole:
                     self.assertEqual(whole.predict(few), (predictions, commit))
+                compared += 1
+        self.assertGreater(compared, 0)
         self.run_ok("cistern", "serving", "verify", self.serving)
 
     def published(self):
@@ -188,7 +191,6 @@ class Serving(ProgramTest):
     def test_a_killed_publisher_never_leaves_a_torn_version(self):
         run = self.train("run", "--durability", "commit")
         draw = random.Random(5)
-        commits = set()
         for _ in range(int(os.environ.get("CISTERN_KILLS", "10"))):
             publisher = start("cistern", "export", "serving", self.config, "--state", run, "--out",
                               self.serving, "--keep", 2)
@@ -198,7 +200,6 @@ class Serving(ProgramTest):
             if not (self.serving / "HEAD").exists():
                 continue
             self.run_ok("cistern", "serving", "verify", self.serving)
-            commits.add(self.published())
         self.run_ok("cistern", "publish", self.config, "--follow", run, "--out", self.serving,
                     "--once")
         self.assertEqual(predictions_of(self.predict(self.serving)),
