@@ -214,17 +214,20 @@ uint64_t RowsView::FindInLarge(const Group& group, uint64_t mixed) const {
 
 const char* RowsView::Find(Key key, State* state) const {
   const uint64_t mixed = MixKey(key);
-  const uint64_t i = FindIn(GroupOf(mixed), mixed, key);
+  const Group& group = GroupOf(mixed);
+  const uint64_t i = FindIn(group, TagsOf(group, mixed), mixed, key);
   if (i == rows_) return nullptr;
   *state = is_removed(i) ? kRemoved : kFound;
   return row(i);
 }
 
-uint64_t RowsView::FindIn(const Group& group, uint64_t mixed, Key wanted) const {
-  if (group.is_large()) return FindInLarge(group, mixed);
+uint64_t RowsView::TagsOf(const Group& group, uint64_t mixed) {
   const uint32_t count = std::min<uint32_t>(group.count(), kMostOfGroup);
-  uint64_t matches = MatchingTags(group.tags, static_cast<uint8_t>(mixed));
-  matches &= (uint64_t{1} << count) - 1;
+  return MatchingTags(group.tags, static_cast<uint8_t>(mixed)) & ((uint64_t{1} << count) - 1);
+}
+
+uint64_t RowsView::FindIn(const Group& group, uint64_t matches, uint64_t mixed, Key wanted) const {
+  if (group.is_large()) return FindInLarge(group, mixed);
   for (; matches != 0; matches &= matches - 1) {
     const uint64_t i = group.first() + static_cast<uint64_t>(__builtin_ctzll(matches));
     if (i < rows_ && key(i) == wanted) return i;  // the bound: a corrupt index
@@ -235,27 +238,30 @@ uint64_t RowsView::FindIn(const Group& group, uint64_t mixed, Key wanted) const 
 void RowsView::Lookup(absl::Span<const Key> keys, State* state, float* out, size_t stride) const {
   constexpr size_t kBlock = 32;  // keys whose cache misses overlap
   uint64_t mixed[kBlock];
-  uint64_t found[kBlock];
+  uint64_t matches[kBlock];  // as TagsOf
   for (size_t begin = 0; begin < keys.size(); begin += kBlock) {
     const size_t end = std::min(keys.size(), begin + kBlock);
     for (size_t i = begin; i < end; ++i) {
+      if (state[i] != kUnknown) continue;
       mixed[i - begin] = MixKey(keys[i]);
       __builtin_prefetch(&GroupOf(mixed[i - begin]));
     }
     for (size_t i = begin; i < end; ++i) {
+      if (state[i] != kUnknown) continue;
       const Group& group = GroupOf(mixed[i - begin]);
-      const uint64_t matches = MatchingTags(group.tags, static_cast<uint8_t>(mixed[i - begin]));
-      if (matches == 0) continue;
-      const uint64_t likely = group.first() + static_cast<uint64_t>(__builtin_ctzll(matches));
+      const uint64_t rows = matches[i - begin] = TagsOf(group, mixed[i - begin]);
+      if (rows == 0) continue;
+      const uint64_t likely = group.first() + static_cast<uint64_t>(__builtin_ctzll(rows));
       const char* const row = first_row_ + std::min(likely, rows_) * row_bytes_;
       __builtin_prefetch(row);
       __builtin_prefetch(row + row_bytes_ - 1);
     }
     for (size_t i = begin; i < end; ++i) {
       if (state[i] != kUnknown) continue;
-      found[i - begin] = FindIn(GroupOf(mixed[i - begin]), mixed[i - begin], keys[i]);
-      if (found[i - begin] == rows_) continue;
-      const char* const bytes = row(found[i - begin]);
+      const Group& group = GroupOf(mixed[i - begin]);
+      const uint64_t found = FindIn(group, matches[i - begin], mixed[i - begin], keys[i]);
+      if (found == rows_) continue;
+      const char* const bytes = row(found);
       state[i] = bytes == nullptr ? kRemoved : kFound;
       if (bytes != nullptr) DecodeRow(shape_.precision, shape_.dim, bytes, out + i * stride);
     }

@@ -122,8 +122,10 @@ class RowsView {
   // One past the last row of a large group.
   uint64_t EndOf(const Group& group) const;
   uint64_t FindInLarge(const Group& group, uint64_t mixed) const;
-  // The row of `key` in its group; rows() if there is none.
-  uint64_t FindIn(const Group& group, uint64_t mixed, Key key) const;
+  // A bit for each row of the group that has the tag of `mixed`; meaningless for a large group.
+  static uint64_t TagsOf(const Group& group, uint64_t mixed);
+  // The row of `key` in its group; rows() if there is none. matches: TagsOf.
+  uint64_t FindIn(const Group& group, uint64_t matches, uint64_t mixed, Key key) const;
 
   absl::string_view bytes_;
   RowsShape shape_;
