@@ -12,9 +12,7 @@
 #include "cli/terminal/progress.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
-#include "worker/data/format/label_check.h"
 #include "worker/export/serving/serving_model.h"
-#include "worker/model/metric/metric_set.h"
 
 namespace cistern {
 namespace {
@@ -43,26 +41,20 @@ absl::StatusOr<Scored> Score(const ServingFlags& flags, const ModelConfig& confi
   options.version = version;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                            OpenPredictor(root, options));
-  MetricOptions metric_options;
-  metric_options.label_dim = config.data.label_dim;
-  metric_options.masked_below = kNoLabelBelow;
-  MetricSet metrics(metric_options);
   Scored scored;
-  const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+  const auto visit = [&](absl::Span<const float>, absl::Span<const float> predictions) {
     scored.predictions.insert(scored.predictions.end(), predictions.begin(), predictions.end());
-    return metrics.Add(labels, predictions);
+    return absl::OkStatus();
   };
-  CISTERN_RETURN_IF_ERROR(
-      PredictData(*predictor, config, flags.check_data, kBatch, visit).status());
-  for (const MetricValue& value : metrics.Values()) {
-    if (value.name == "logloss") scored.logloss = value.value.value_or(0);
-    if (value.name != "auc") continue;
-    if (!value.value) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--check-data: the data has no AUC: ", value.note));
-    }
-    scored.auc = *value.value;
+  CISTERN_ASSIGN_OR_RETURN(const PredictedData done,
+                           PredictData(*predictor, config, flags.check_data, kBatch, visit));
+  const MetricValue& auc = *FindValue(done.metrics, "auc");
+  if (!auc.value) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--check-data: the data has no AUC: ", auc.note));
   }
+  scored.auc = *auc.value;
+  scored.logloss = FindValue(done.metrics, "logloss")->value.value_or(0);
   return scored;
 }
 

@@ -2,14 +2,12 @@
 
 #include <filesystem>
 
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/terminal/exit_code.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
-#include "worker/data/format/label_check.h"
 #include "worker/data/format/output_file.h"
-#include "worker/model/metric/metric_set.h"
+#include "worker/data/format/prediction_lines.h"
 
 namespace cistern {
 namespace {
@@ -45,21 +43,10 @@ absl::StatusOr<Report> RunPredictServing(const EvaluateFlags& flags) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> output,
                            OutputFile::Create(files, flags.output));
-  MetricOptions metric_options;
-  metric_options.label_dim = config.data.label_dim;
-  metric_options.masked_below = kNoLabelBelow;
-  MetricSet metrics(metric_options);
-  uint64_t positives = 0;
-  const size_t labels = config.data.label_dim;
-  const auto visit = [&](absl::Span<const float> label,
-                         absl::Span<const float> predictions) -> absl::Status {
-    std::string text;
-    for (size_t i = 0; i < predictions.size(); ++i) {
-      const char end = (i + 1) % labels == 0 ? '\n' : '\t';
-      absl::StrAppendFormat(&text, "%g\t%.9g%c", label[i], predictions[i], end);
-      positives += label[i] > 0.5f ? 1 : 0;
-    }
-    CISTERN_RETURN_IF_ERROR(metrics.Add(label, predictions));
+  std::string text;
+  const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+    text.clear();
+    AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
     return output->Append(text);
   };
   CISTERN_ASSIGN_OR_RETURN(const PredictedData done,
@@ -67,17 +54,13 @@ absl::StatusOr<Report> RunPredictServing(const EvaluateFlags& flags) {
   CISTERN_RETURN_IF_ERROR(output->Close());
   EvalSummary summary;
   summary.samples = done.samples;
-  summary.positives = positives;
+  summary.positives = done.positives;
   summary.unseen_keys = done.unseen;
   summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  for (const MetricValue& value : metrics.Values()) {
-    if (value.name == "auc") {
-      summary.auc = value.value;
-      summary.auc_note = value.note;
-    } else if (value.name == "logloss") {
-      summary.logloss = value.value.value_or(0);
-    }
-  }
+  const MetricValue& auc = *FindValue(done.metrics, "auc");
+  summary.auc = auc.value;
+  summary.auc_note = auc.note;
+  summary.logloss = FindValue(done.metrics, "logloss")->value.value_or(0);
   Report report = ReportOf(summary);
   report.json["output"] = flags.output;
   report.json["version"] = (*opened)->version().folder;

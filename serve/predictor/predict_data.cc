@@ -2,6 +2,8 @@
 
 #include "common/serving/serving_version.h"
 #include "serve/predictor/served_state.h"
+#include "worker/data/format/label_check.h"
+#include "worker/model/metric/metric_set.h"
 
 namespace cistern {
 namespace {
@@ -32,6 +34,10 @@ absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfi
                                           const std::vector<std::string>& files, size_t batch,
                                           const VisitPredictions& visit) {
   PredictedData done;
+  MetricOptions metric_options;
+  metric_options.label_dim = config.data.label_dim;
+  metric_options.masked_below = kNoLabelBelow;
+  MetricSet metrics(metric_options);
   SampleBlock block;
   std::vector<float> predictions;
   for (const std::string& source : files) {
@@ -54,9 +60,12 @@ absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfi
           predictor.Predict(RequestOf(block), absl::MakeSpan(predictions), &version, &unseen));
       done.samples += samples;
       done.unseen += unseen;
+      for (const float label : block.label) done.positives += label > 0.5f ? 1 : 0;
+      CISTERN_RETURN_IF_ERROR(metrics.Add(block.label, predictions));
       CISTERN_RETURN_IF_ERROR(visit(block.label, predictions));
     }
   }
+  done.metrics = metrics.Values();
   return done;
 }
 

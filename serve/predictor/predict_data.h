@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "serve/predictor/predictor.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/metric/metric_name.h"
 
 namespace cistern {
 
@@ -17,11 +18,14 @@ absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder);
 
 struct PredictedData {
   uint64_t samples = 0;
-  uint64_t unseen = 0;  // occurrences of keys without a row
+  uint64_t positives = 0;  // labels above 0.5
+  uint64_t unseen = 0;     // occurrences of keys without a row
+  // "auc" and "logloss" over the known labels (worker/model/metric/metric_set.h).
+  MetricValues metrics;
 };
 
-// Predicts the samples of `files` (file lists or data files, in order) in requests of `batch`
-// samples each.
+// Predicts and scores the samples of `files` (file lists or data files, in order) in requests of
+// `batch` samples each.
 //
 // config: of the model that `predictor` serves; the format of the files.
 // visit: receives the labels, [n, label_dim] (below -0.5: unknown), and the predictions of each

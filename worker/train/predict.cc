@@ -1,7 +1,7 @@
 // Evaluate and Predict of jobs.h.
 #include <memory>
 
-#include "absl/strings/str_format.h"
+#include "worker/data/format/prediction_lines.h"
 #include "worker/model/graph/model.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
@@ -106,16 +106,12 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
   LocalFileSystem local;
   LineFile file(options.files != nullptr ? *options.files : local, output);
   CISTERN_RETURN_IF_ERROR(file.Open());
-  const size_t labels = config.data.label_dim;
   std::string text;
   CISTERN_ASSIGN_OR_RETURN(
       EvalSummary summary,
       evaluator.Run(nullptr, [&](const HostBatch& batch, const std::vector<float>& predictions) {
         text.clear();
-        for (size_t i = 0; i < batch.size * labels; ++i) {
-          const char end = (i + 1) % labels == 0 ? '\n' : '\t';
-          absl::StrAppendFormat(&text, "%g\t%.9g%c", batch.label[i], predictions[i], end);
-        }
+        AppendPredictionLines(batch.label, predictions, config.data.label_dim, &text);
         return file.Append(text);
       }));
   CISTERN_RETURN_IF_ERROR(file.Close());
