@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/command/export_commands.h"
+#include "cli/command/version_flags.h"
 #include "cli/session/export_source.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -19,14 +20,10 @@ namespace {
 
 struct ServingFlags {
   ExportFlags source;
-  std::string out;
-  std::string precision = "float32";
-  uint64_t keep = 2;
+  VersionFlags version;
   std::vector<std::string> check_data;
   double max_auc_loss = 0.0005;
 };
-
-constexpr uint64_t kMostModelBytes = uint64_t{64} << 20;
 
 // Predictions of the check data, and their quality.
 struct Scored {
@@ -68,7 +65,7 @@ absl::StatusOr<PrecisionCost> Compare(const ServingFlags& flags, const ModelConf
                                       const std::string& exact_root, const std::string& version) {
   PrecisionCost cost;
   CISTERN_ASSIGN_OR_RETURN(cost.exact, Score(flags, config, exact_root, ""));
-  CISTERN_ASSIGN_OR_RETURN(cost.stored, Score(flags, config, flags.out, version));
+  CISTERN_ASSIGN_OR_RETURN(cost.stored, Score(flags, config, flags.version.out, version));
   for (size_t i = 0; i < cost.exact.predictions.size(); ++i) {
     const double difference = cost.exact.predictions[i] - cost.stored.predictions[i];
     cost.largest_difference = std::max(cost.largest_difference, std::abs(difference));
@@ -79,7 +76,7 @@ absl::StatusOr<PrecisionCost> Compare(const ServingFlags& flags, const ModelConf
       absl::FailedPreconditionError(absl::StrFormat(
           "%s rows lower the AUC of the check data by %.6f (from %.6f to %.6f), more than "
           "--max-auc-loss %g; the version is not served",
-          flags.precision, loss, cost.exact.auc, cost.stored.auc, flags.max_auc_loss)),
+          flags.version.precision, loss, cost.exact.auc, cost.stored.auc, flags.max_auc_loss)),
       "choose a higher --precision, or a larger --max-auc-loss");
 }
 
@@ -101,15 +98,13 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& flags) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
   const ModelFlags& of_model = flags.source.model;
-  CISTERN_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWhole(files, of_model.config, kMostModelBytes));
-  const ModelText model_text = {of_model.config, text, of_model.set};
+  CISTERN_ASSIGN_OR_RETURN(const ModelText model_text, ReadModelText(of_model));
   const absl::Time start = absl::Now();
-  ServingOptions options = {flags.out, *PrecisionOf(flags.precision), flags.keep};
+  ServingOptions options = flags.version.options();
   std::optional<PrecisionCost> cost;
   if (!flags.check_data.empty()) {
     options.accept = [&](const ServingHead& head) -> absl::Status {
-      const ServingOptions exact = {absl::StrCat(flags.out, "/", head.folder, ".float32"),
+      const ServingOptions exact = {absl::StrCat(flags.version.out, "/", head.folder, ".float32"),
                                     RowPrecision::kFloat32, 1};
       const auto removed = absl::MakeCleanup([&] { RemoveTree(files, exact.root).IgnoreError(); });
       CISTERN_RETURN_IF_ERROR(
@@ -126,13 +121,13 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& flags) {
   report.json["version"] = version.folder;
   report.json["commit"] = version.commit;
   report.json["pass"] = version.pass;
-  report.json["precision"] = flags.precision;
+  report.json["precision"] = flags.version.precision;
   report.json["rows"] = written->rows;
   report.json["bytes"] = written->bytes;
   report.json["seconds"] = seconds;
-  report.text = absl::StrCat(flags.out, "/", version.folder, "\nexported ", written->rows,
-                             " rows as ", flags.precision, ", ", BytesText(written->bytes), " in ",
-                             DurationText(seconds), "; ",
+  report.text = absl::StrCat(flags.version.out, "/", version.folder, "\nexported ", written->rows,
+                             " rows as ", flags.version.precision, ", ", BytesText(written->bytes),
+                             " in ", DurationText(seconds), "; ",
                              version.commit > 0 ? absl::StrCat("commit ", version.commit)
                                                 : absl::StrCat("pass ", version.pass),
                              "\n");
@@ -148,15 +143,7 @@ void AddExportServing(Command& all) {
       all.Add("serving", "Writes a version of the model to a serving folder, for cistern serve.",
               "cistern export serving deepfm.json --model runs/deepfm --out serving");
   AddExportFlags(command, &flags->source);
-  command.Flag("--out", &flags->out,
-               {"DIR", "The serving folder; its HEAD names the new version when that is complete.",
-                "--out serving", kRequired});
-  command.Choice("--precision", &flags->precision,
-                 {"float32|float16|bfloat16|int8",
-                  "How rows are stored; int8: row-wise, with a float16 scale and offset.",
-                  "--precision int8"});
-  command.Flag("--keep", &flags->keep,
-               {"INT", "The number of versions to keep, at least 1.", "--keep 5"});
+  AddVersionFlags(command, &flags->version);
   command.List("--check-data", &flags->check_data, true,
                {"FILE,...",
                 "Data with labels, on which the version is compared with one in float32 before it "

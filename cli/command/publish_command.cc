@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/time/clock.h"
+#include "cli/command/version_flags.h"
 #include "cli/session/commit_changes.h"
 #include "cli/session/export_source.h"
 #include "cli/session/saved_place.h"
@@ -19,14 +20,12 @@ namespace {
 
 struct PublishFlags {
   ModelFlags model;
-  std::string state, out;
-  std::string precision = "float32";
-  uint64_t keep = 3, poll_ms = 100;
+  VersionFlags version = {.keep = 3};
+  std::string state;
+  uint64_t poll_ms = 100;
   double base_share = 0.2;
   bool once = false;
 };
-
-constexpr uint64_t kMostModelBytes = uint64_t{64} << 20;
 
 // Publishes the commits of one training into one serving folder.
 //
@@ -37,9 +36,7 @@ class Publisher {
 
   absl::Status Open() {
     CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(flags_.model));
-    CISTERN_ASSIGN_OR_RETURN(const std::string text,
-                             ReadWhole(files_, flags_.model.config, kMostModelBytes));
-    text_ = {flags_.model.config, text, flags_.model.set};
+    CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(flags_.model));
     absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files_, flags_.state);
     if (absl::IsNotFound(state.status())) {
       return WithFix(absl::InvalidArgumentError(state.status().message()),
@@ -70,11 +67,11 @@ class Publisher {
 
  private:
   absl::StatusOr<std::optional<ServingVersion>> Previous() {
-    const absl::StatusOr<ServingHead> head = ReadHead(files_, flags_.out);
+    const absl::StatusOr<ServingHead> head = ReadHead(files_, flags_.version.out);
     if (absl::IsNotFound(head.status())) return std::nullopt;
     CISTERN_RETURN_IF_ERROR(head.status());
     CISTERN_ASSIGN_OR_RETURN(ServingVersion version,
-                             ReadVersion(files_, flags_.out, head->folder, head->xxh3));
+                             ReadVersion(files_, flags_.version.out, head->folder, head->xxh3));
     return version;
   }
 
@@ -84,8 +81,9 @@ class Publisher {
     CISTERN_RETURN_IF_ERROR(manifest.status());
     if (manifest->self_xxh3 == version.manifest_xxh3) return absl::OkStatus();
     return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(flags_.out, " serves commit ", version.commit,
-                                                " of another training than ", state_->path())),
+        absl::InvalidArgumentError(absl::StrCat(flags_.version.out, " serves commit ",
+                                                version.commit, " of another training than ",
+                                                state_->path())),
         "publish into another folder, or export a first version of this training there: cistern "
         "export serving");
   }
@@ -100,7 +98,7 @@ class Publisher {
   // As changes of `previous` where possible, else as a whole.
   absl::StatusOr<ServingWritten> Write(const ParsedManifest& manifest,
                                        const std::optional<ServingVersion>& previous) {
-    const ServingOptions options = {flags_.out, *PrecisionOf(flags_.precision), flags_.keep};
+    const ServingOptions options = flags_.version.options();
     std::unique_ptr<CommittedModel> model;
     const bool same_form = previous && previous->precision == options.precision;
     bool complete = true;
@@ -174,7 +172,7 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   report.json["versions"] = versions;
   report.text = !last.empty() && flags.once
                     ? last + "\n"
-                    : absl::StrCat("published ", versions, " versions; ", flags.out,
+                    : absl::StrCat("published ", versions, " versions; ", flags.version.out,
                                    " serves commit ", publisher.published(), "\n");
   return report;
 }
@@ -192,14 +190,7 @@ void AddPublishCommand(Command& root) {
                 "The data_dir of servers, or the --out folder of a training run with --durability "
                 "commit.",
                 "--follow fleet/data", kRequired});
-  command.Flag("--out", &flags->out,
-               {"DIR", "The serving folder; created if missing.", "--out serving", kRequired});
-  command.Choice("--precision", &flags->precision,
-                 {"float32|float16|bfloat16|int8",
-                  "How rows are stored; int8: row-wise, with a float16 scale and offset.",
-                  "--precision int8"});
-  command.Flag("--keep", &flags->keep,
-               {"INT", "The number of versions to keep, at least 1.", "--keep 10"});
+  AddVersionFlags(command, &flags->version);
   command.Flag("--base-share", &flags->base_share,
                {"SHARE",
                 "A table is written as a whole once this share of its rows has changed since it "
