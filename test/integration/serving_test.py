@@ -205,6 +205,32 @@ class Serving(ProgramTest):
         self.assertEqual(predictions_of(self.predict(self.serving)),
                          self.expected("--model", run))
 
+    def test_verify_online_names_what_was_served_wrongly(self):
+        """Predictions of one training, checked against the state of another with other weights."""
+        run = self.train("run", "--durability", "commit")
+        other = self.train("other", "--durability", "commit", "--set",
+                           "optimizer.adam_hparam.learning_rate=0.02")
+        self.export("--state", other)
+        _, dense, slots = self.samples[0]
+        keys = [key for slot in slots for key in slot]
+        offsets = [0]
+        for slot in slots:
+            offsets.append(offsets[-1] + len(slot))
+        with Model(self.serving) as model:
+            (prediction,), commit = model.predict(self.samples[:1])
+        log = self.folder / "requests.jsonl"
+        log.write_text(json.dumps({
+            "commit": commit, "id": "r7", "samples": 1, "dense": dense,
+            "inputs": [{"name": "data1", "keys": keys, "offsets": offsets}], "unseen_keys": 0,
+            "probability": [prediction]}) + "\n")
+        words = ("cistern", "verify", "online", log, "--serving", self.serving, "--state")
+        good = self.run_ok(*words, other)
+        self.assertIn("every prediction is the same, bit for bit", good.out)
+        bad = run_program(*words, run)
+        self.assertEqual(bad.code, 1, bad)
+        self.assertRegex(bad.err, "line 1 .request r7, commit .*sample 0: ")
+        self.assertRegex(bad.err, f"embedding 'deep', key {keys[0]}, weight 0: .* was served")
+
     def test_rollback_and_forward(self):
         run = self.train()
         self.export("--model", run)
