@@ -9,6 +9,7 @@
 #include "common/base/hash.h"
 #include "common/base/json_depth.h"
 #include "common/base/names.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -109,17 +110,6 @@ ServingTable ReadTable(const Json& json, const std::string& where, Reader* all) 
 
 std::string VersionPath(const std::string& folder) {
   return absl::StrCat(folder, "/serving.json");
-}
-
-absl::Status WriteWhole(FileSystem& files, const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".tmp";
-  files.Remove(temporary).IgnoreError();  // a killed process may have left one
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(temporary));
-  CISTERN_RETURN_IF_ERROR(file->Append(text));
-  CISTERN_RETURN_IF_ERROR(file->Sync());
-  CISTERN_RETURN_IF_ERROR(file->Close());
-  CISTERN_RETURN_IF_ERROR(files.Replace(temporary, path));
-  return files.SyncFolder(ParentFolder(path));
 }
 
 std::set<std::string> FoldersOf(const ServingVersion& version) {
@@ -233,7 +223,10 @@ absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
 
 absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head) {
   const Json json = {{"version", head.folder}, {"xxh3", Hex(head.xxh3)}};
-  return WriteWhole(files, absl::StrCat(root, "/HEAD"), json.dump() + "\n");
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(root, "/HEAD")));
+  CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));
+  return file->Close();
 }
 
 absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string& root,

@@ -1,7 +1,7 @@
 #include "worker/export/export_manifest.h"
 
 #include "common/base/json_depth.h"
-#include "worker/export/new_file.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {

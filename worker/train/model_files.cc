@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "common/io/new_file.h"
 #include "common/saved_model/model_folder.h"
 #include "common/saved_model/model_rows.h"
 #include "common/value/row_digest.h"
@@ -14,7 +15,6 @@
 #include "common/value/step_clock.h"
 #include "common/value/table_choice.h"
 #include "common/value/value_text.h"
-#include "worker/export/new_file.h"
 #include "worker/train/jobs.h"
 
 namespace cistern {

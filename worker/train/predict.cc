@@ -1,6 +1,7 @@
 // Evaluate and Predict of jobs.h.
 #include <memory>
 
+#include "worker/data/format/output_file.h"
 #include "worker/data/format/prediction_lines.h"
 #include "worker/model/graph/model.h"
 #include "worker/train/evaluator.h"
@@ -32,43 +33,6 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
   }
   return model;
 }
-
-// Writes lines of text to a file that appears atomically at Close. Destruction before Close removes
-// the temporary file.
-//
-// Threads: one at a time.
-class LineFile {
- public:
-  LineFile(FileSystem& files, const std::string& path)
-      : files_(files), path_(path), temporary_(path + ".tmp") {}
-  ~LineFile() {
-    if (file_ == nullptr) return;
-    file_.reset();
-    files_.Remove(temporary_).IgnoreError();
-  }
-  absl::Status Open() {
-    files_.Remove(temporary_).IgnoreError();  // a killed process may have left one
-    absl::StatusOr<std::unique_ptr<WritableFile>> file = files_.Create(temporary_);
-    if (absl::IsNotFound(file.status())) {
-      return absl::InvalidArgumentError(file.status().message());
-    }
-    CISTERN_ASSIGN_OR_RETURN(file_, std::move(file));
-    return absl::OkStatus();
-  }
-  absl::Status Append(const std::string& text) { return file_->Append(text); }
-  absl::Status Close() {
-    CISTERN_RETURN_IF_ERROR(file_->Sync());
-    CISTERN_RETURN_IF_ERROR(file_->Close());
-    CISTERN_RETURN_IF_ERROR(files_.Replace(temporary_, path_));
-    file_.reset();
-    return files_.SyncFolder(ParentFolder(path_));
-  }
-
- private:
-  FileSystem& files_;
-  const std::string path_, temporary_;
-  std::unique_ptr<WritableFile> file_;
-};
 
 }  // namespace
 
@@ -104,17 +68,18 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                       LabelRule::kProbabilityOrNone, files,
                       /*max_batches=*/0);
   LocalFileSystem local;
-  LineFile file(options.files != nullptr ? *options.files : local, output);
-  CISTERN_RETURN_IF_ERROR(file.Open());
+  CISTERN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<OutputFile> file,
+      OutputFile::Create(options.files != nullptr ? *options.files : local, output));
   std::string text;
   CISTERN_ASSIGN_OR_RETURN(
       EvalSummary summary,
       evaluator.Run(nullptr, [&](const HostBatch& batch, const std::vector<float>& predictions) {
         text.clear();
         AppendPredictionLines(batch.label, predictions, config.data.label_dim, &text);
-        return file.Append(text);
+        return file->Append(text);
       }));
-  CISTERN_RETURN_IF_ERROR(file.Close());
+  CISTERN_RETURN_IF_ERROR(file->Close());
   return summary;
 }
 

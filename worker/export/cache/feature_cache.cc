@@ -3,9 +3,9 @@
 #include <numeric>
 
 #include "common/base/hash.h"
+#include "common/io/new_file.h"
 #include "worker/export/cache/show_threshold.h"
 #include "worker/export/export_manifest.h"
-#include "worker/export/new_file.h"
 #include "worker/export/xbox/part_files.h"
 #include "worker/export/xbox/xbox_value.h"
 

@@ -1,10 +1,10 @@
 #include "worker/export/dnn_plugin/dnn_plugin.h"
 
 #include "absl/strings/str_join.h"
+#include "common/io/new_file.h"
 #include "worker/export/dnn_plugin/paddle_parameters.h"
 #include "worker/export/dnn_plugin/paddle_tensor.h"
 #include "worker/export/export_manifest.h"
-#include "worker/export/new_file.h"
 #include "worker/model/graph/model_summary.h"
 
 namespace cistern {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/json_depth.h"
-#include "worker/export/new_file.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
+#include "common/io/new_file.h"
 #include "worker/export/hugectr/dense_weights.h"
 #include "worker/export/hugectr/key_slots.h"
-#include "worker/export/new_file.h"
 #include "worker/model/graph/model_summary.h"
 
 namespace cistern {

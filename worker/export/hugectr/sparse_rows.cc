@@ -7,7 +7,7 @@
 
 #include "common/base/checked.h"
 #include "common/base/types.h"
-#include "worker/export/new_file.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {

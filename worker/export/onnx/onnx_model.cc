@@ -1,7 +1,7 @@
 #include "worker/export/onnx/onnx_model.h"
 
 #include "common/base/hash.h"
-#include "worker/export/new_file.h"
+#include "common/io/new_file.h"
 #include "worker/export/onnx/dense_network.h"
 #include "worker/export/onnx/network_description.h"
 #include "worker/export/onnx/network_model.h"

@@ -10,9 +10,9 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/io/new_file.h"
 #include "common/serving/rows_file.h"
 #include "common/value/value_layout.h"
-#include "worker/export/new_file.h"
 #include "worker/export/serving/table_changes.h"
 
 namespace cistern {

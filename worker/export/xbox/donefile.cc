@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/base/json_depth.h"
-#include "worker/export/new_file.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {

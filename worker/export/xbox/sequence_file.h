@@ -22,7 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "common/io/file_system.h"
-#include "worker/export/new_file.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 

@@ -1,4 +1,4 @@
-#include "worker/export/new_file.h"
+#include "common/io/new_file.h"
 
 #include <xxhash.h>
 
