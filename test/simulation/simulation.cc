@@ -293,7 +293,8 @@ ReferenceRun::ReferenceRun() : after_(kPasses + 1), writers_(kWriters) {
   CISTERN_CHECK(client->CreateTables(SimulationSchema()).ok() && client->ClaimEpoch().ok());
   for (uint32_t writer = 1; writer < kWriters; ++writer) {
     CISTERN_CHECK(client->BeginPass().ok());
-    CISTERN_CHECK(PushPass(*client, writer).ok());
+    std::vector<float> carried;
+    CISTERN_CHECK(PushPass(*client, writer, &carried).ok());
     CISTERN_CHECK(client->CommitPass().ok());
     const std::vector<uint64_t> digests = DigestsOf(*client);
     writers_[writer] = digests[kWriter];

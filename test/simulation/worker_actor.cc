@@ -12,13 +12,16 @@ float CellOf(PassId pass, Key key, uint32_t cell) {
   return static_cast<float>((pass * 7919 + key * 104729 + cell * 13) % 9973) / 8.0f;
 }
 
-absl::Status PushRows(ParameterClient& client, PassId pass) {
+absl::Status PushRows(ParameterClient& client, PassId pass, std::vector<float>* carried) {
   const uint32_t stride = client.layout(kRows).full_floats();
   std::vector<Key> keys = {kCounter};
-  std::vector<float> values(stride);
   std::vector<uint8_t> full(1);
-  CISTERN_RETURN_IF_ERROR(client.Pull(kRows, keys, true, values.data(), full.data()));
-  for (float& cell : values) cell += 1.0f;
+  if (carried->empty()) {
+    carried->resize(stride);
+    CISTERN_RETURN_IF_ERROR(client.Pull(kRows, keys, true, carried->data(), full.data()));
+  }
+  for (float& cell : *carried) cell += 1.0f;
+  std::vector<float> values = *carried;
   for (Key key = 100 + pass % 5; key < 180; key += 3 + pass % 4) {
     keys.push_back(key);
     for (uint32_t cell = 0; cell < stride; ++cell) values.push_back(CellOf(pass, key, cell));
@@ -44,9 +47,9 @@ v1::Schema SimulationSchema() {
   return schema;
 }
 
-absl::Status PushPass(ParameterClient& client, uint32_t writer) {
+absl::Status PushPass(ParameterClient& client, uint32_t writer, std::vector<float>* carried) {
   const PassId pass = client.committed_pass() + 1;
-  CISTERN_RETURN_IF_ERROR(PushRows(client, pass));
+  CISTERN_RETURN_IF_ERROR(PushRows(client, pass, carried));
   std::vector<Key> keys;
   for (Key key = 1; key <= kWriterKeys; ++key) keys.push_back(key);
   const std::vector<float> values(keys.size() * client.layout(kWriter).full_floats(),
@@ -103,6 +106,7 @@ WorkerActor::Outcome WorkerActor::Step() {
       if (status.ok()) stage_ = kClaim;
       break;
     case kClaim:
+      carried_.clear();
       status = client_->ClaimEpoch();
       if (status.ok()) stage_ = kBegin;
       break;
@@ -115,7 +119,7 @@ WorkerActor::Outcome WorkerActor::Step() {
       if (status.ok()) stage_ = kPush;
       break;
     case kPush:
-      status = PushPass(*client_, options_.id);
+      status = PushPass(*client_, options_.id, &carried_);
       if (status.ok()) stage_ = kCommit;
       break;
     case kCommit:

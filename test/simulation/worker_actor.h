@@ -3,7 +3,9 @@
 //
 // The values that a pass writes are a function of the pass, except in the table "writer", whose
 // rows name the actor that wrote them: this reveals mixtures of two attempts. A counter row and a
-// dense sum grow by one per pass: this reveals passes that were applied twice or not at all.
+// dense sum grow by one per pass: this reveals passes that were applied twice or not at all. Like
+// the trainer, the actor carries the counter row over from the pass in commit to the next pass, and
+// drops it with a lost pass.
 #pragma once
 
 #include <atomic>
@@ -20,8 +22,9 @@ inline constexpr TableId kRows = 0, kWriter = 1;  // sparse
 inline constexpr TableId kSum = 0;                // dense
 
 v1::Schema SimulationSchema();
-// Pushes the pass after client.committed_pass().
-absl::Status PushPass(ParameterClient& client, uint32_t writer);
+// Pushes the pass after client.committed_pass(). carried: the counter row as the pass before left
+// it, empty to pull it; receives the row that is pushed.
+absl::Status PushPass(ParameterClient& client, uint32_t writer, std::vector<float>* carried);
 
 // Threads: one at a time (busy).
 class WorkerActor {
@@ -56,6 +59,7 @@ class WorkerActor {
   std::vector<std::unique_ptr<SimulatedLink>> links_;
   std::unique_ptr<ParameterClient> client_;
   enum { kConnect, kClaim, kBegin, kPush, kCommit, kOver } stage_ = kConnect;
+  std::vector<float> carried_;  // the counter row of the last pass; empty after a claim
   std::string trouble_;
 };
 

@@ -108,8 +108,9 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) 
   if (device.kind() == DeviceKind::kCpu) return {wanted, false};
   // Leaves 1/16 for CUDA's libraries, which allocate later.
   const uint64_t left = (device.pool().cap_bytes() - device.pool().bytes()) / 16 * 15;
-  // Two stages carry rows; a pass smaller than a chunk uses smaller chunks.
-  constexpr uint64_t kChunks = 2 * RowStage::kChunks, kStages = kChunks * RowStage::kChunkBytes;
+  // Three stages carry rows: of the trainer, the pipeline and the committer. A pass smaller than a
+  // chunk uses smaller chunks.
+  constexpr uint64_t kChunks = 3 * RowStage::kChunks, kStages = kChunks * RowStage::kChunkBytes;
   const uint64_t most = std::max(left > kStages ? (left - kStages) / 4 : 0, left / (4 + kChunks));
   return {std::min(wanted, most), most < wanted};
 }

@@ -36,10 +36,15 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Next() {
   return std::move(slot_);
 }
 
+void PassPipeline::Committed() {
+  absl::MutexLock lock(&mutex_);
+  ++committed_;
+}
+
 void PassPipeline::Run() {
   std::shared_ptr<ReadyPass> before;
-  while (true) {
-    absl::StatusOr<std::shared_ptr<ReadyPass>> made = Prepare(before.get());
+  for (uint64_t index = 0;; ++index) {
+    absl::StatusOr<std::shared_ptr<ReadyPass>> made = Prepare(index, before.get());
     const bool last = !made.ok() || *made == nullptr;
     if (!last) before = *made;
     absl::MutexLock lock(&mutex_);
@@ -53,15 +58,27 @@ void PassPipeline::Run() {
   }
 }
 
-absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(const ReadyPass* before) {
+absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
+                                                                 const ReadyPass* before) {
   auto ready = std::make_shared<ReadyPass>();
   CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, group_, PassUse::kTrain));
   if (ready->pass == nullptr) return std::shared_ptr<ReadyPass>();
+  CISTERN_RETURN_IF_ERROR(AwaitCommits(index));
   ready->carried.resize(config_.embeddings.size());
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {
     CISTERN_RETURN_IF_ERROR(PullMissing(e, before, *ready));
   }
   return ready;
+}
+
+// The rows of pass i that pass i - 1 does not hold were last changed by pass i - 2 at the latest.
+absl::Status PassPipeline::AwaitCommits(uint64_t index) {
+  absl::MutexLock lock(&mutex_);
+  const auto may_pull = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return stopping_ || committed_ + 1 >= index;
+  };
+  mutex_.Await(absl::Condition(&may_pull));
+  return stopping_ ? absl::CancelledError("the passes are no longer needed") : absl::OkStatus();
 }
 
 absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now) {

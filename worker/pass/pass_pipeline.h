@@ -2,7 +2,8 @@
 //
 // A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
 // last update of n. Such rows are carried over on the device when n ends. All other rows are pulled
-// from committed state, which needs the commit of pass n - 1 but not that of n.
+// from committed state once pass n - 1 is committed, whether n is committed or not: n does not
+// change them.
 #pragma once
 
 #include <memory>
@@ -36,7 +37,7 @@ struct ReadyPass {
 // Copies the carried rows from `before`, on which the device has finished its work.
 absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now);
 
-// Threads: one thread calls Next; the pipeline has one thread of its own.
+// Threads: one thread calls Next, any thread Committed; the pipeline has one thread of its own.
 class PassPipeline {
  public:
   // config, client, device and group (that of `source`; may be null) must outlive this object. Only
@@ -46,14 +47,18 @@ class PassPipeline {
                ProcessGroup* group, std::unique_ptr<PassSource> source);
   ~PassPipeline();
 
-  // Waits for the next pass; null at the end of the data. Call it only once the previously returned
-  // pass is committed, because it starts the preparation of a further pass from committed state.
+  // Waits for the next pass; null at the end of the data. The pass that follows it is prepared from
+  // now on: its data at once, its rows when the previously returned pass is committed.
   absl::StatusOr<std::shared_ptr<ReadyPass>> Next();
+  // From any thread, once for each returned pass, in order: the servers hold it now.
+  void Committed();
 
  private:
   void Run();
-  // Makes the pass that follows `before` (null for the first).
-  absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(const ReadyPass* before);
+  // Makes pass `index`, which follows `before` (null for the first).
+  absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(uint64_t index, const ReadyPass* before);
+  // Waits until the rows of pass `index` (0, 1, ...) may be pulled; kCancelled if stopping.
+  absl::Status AwaitCommits(uint64_t index);
   absl::Status PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now);
 
   const ModelConfig& config_;
@@ -64,6 +69,7 @@ class PassPipeline {
   RowStage stage_;  // used by the pipeline's thread
 
   absl::Mutex mutex_;
+  uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;  // number of returned passes that are committed
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool filled_ ABSL_GUARDED_BY(mutex_) = false;  // slot_ holds a pass, an error or the end
   absl::StatusOr<std::shared_ptr<ReadyPass>> slot_ ABSL_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "common/base/check.h"
 #include "common/base/log.h"
 #include "worker/train/metric_json.h"
 
@@ -112,6 +113,7 @@ absl::StatusOr<bool> MetricsLog::StartAt(const Place& place) {
   if (!std::exchange(started_, true)) seconds_before_ = kept.seconds;
   first_ = {seconds(), place.samples};
   marks_.clear();
+  held_.reset();
   return kept.has_commit;
 }
 
@@ -139,7 +141,7 @@ double MetricsLog::seconds() const {
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-void MetricsLog::Write(Progress progress) {
+void MetricsLog::Stamp(Progress& progress) {
   progress.seconds = seconds();
   Mark& mark = marks_.try_emplace(progress.event, first_).first->second;
   const double elapsed = progress.seconds - mark.seconds;
@@ -147,14 +149,40 @@ void MetricsLog::Write(Progress progress) {
     progress.samples_per_second = static_cast<double>(progress.samples - mark.samples) / elapsed;
   }
   mark = {progress.seconds, progress.samples};
-  if (file_ != nullptr && progress.event != "lost") {
-    const absl::Status written = file_->Append(ToLine(progress));  // unbuffered: others read along
-    if (!written.ok()) {
-      LogWarning(absl::StrCat(path_, " gets no more lines: ", written.message()));
-      file_.reset();
+}
+
+void MetricsLog::Append(const std::string& lines) {
+  if (file_ == nullptr) return;
+  const absl::Status written = file_->Append(lines);  // unbuffered: others read along
+  if (written.ok()) return;
+  LogWarning(absl::StrCat(path_, " gets no more lines: ", written.message()));
+  file_.reset();
+}
+
+void MetricsLog::Write(Progress progress) {
+  Stamp(progress);
+  if (progress.event != "lost") {
+    if (held_) {
+      held_lines_ += ToLine(progress);
+    } else {
+      Append(ToLine(progress));
     }
   }
   if (watch_) watch_(progress);
+}
+
+void MetricsLog::Hold(Progress pass) {
+  CISTERN_CHECK(!held_);
+  Stamp(pass);
+  held_lines_ = ToLine(pass);
+  held_ = std::move(pass);
+}
+
+void MetricsLog::Release() {
+  if (!held_) return;
+  Append(std::exchange(held_lines_, ""));
+  const Progress pass = *std::exchange(held_, std::nullopt);
+  if (watch_) watch_(pass);
 }
 
 }  // namespace cistern

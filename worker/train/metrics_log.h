@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
@@ -38,12 +39,22 @@ class MetricsLog {
   // and later lines are dropped.
   void Write(Progress progress);
 
+  // Writes the line of a pass that is being committed: the line, and all lines after it, reach the
+  // file when Release says that the pass is committed. So a "pass" line in the file always is a
+  // commit, and the lines are in the order of the run. The callback receives the pass at Release,
+  // and other events at once.
+  void Hold(Progress pass);
+  void Release();
+
   double seconds() const;  // the time of the run, earlier processes included
 
  private:
   explicit MetricsLog(FileSystem& files) : files_(files) {}
   absl::StatusOr<std::string> OldLines() const;
   absl::Status Rewrite(const std::string& lines);
+  // Adds the times and the rate.
+  void Stamp(Progress& progress);
+  void Append(const std::string& lines);
   struct Mark {
     double seconds = 0;
     uint64_t samples = 0;
@@ -57,6 +68,8 @@ class MetricsLog {
   bool started_ = false;
   Mark first_;                         // at StartAt
   std::map<std::string, Mark> marks_;  // by event
+  std::optional<Progress> held_;       // the pass of Hold
+  std::string held_lines_;             // from its line on
 };
 
 }  // namespace cistern

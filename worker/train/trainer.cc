@@ -19,12 +19,6 @@ Plateau::Rule PlateauRule(const ModelConfig& config) {
 
 }  // namespace
 
-bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
-  return client.durable() && (status.code() == absl::StatusCode::kAborted ||
-                              status.code() == absl::StatusCode::kUnavailable ||
-                              status.code() == absl::StatusCode::kDeadlineExceeded);
-}
-
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
                  const TrainStart& start, DeviceContext& device, TrainingGroup* group,
                  MetricsLog& log)
@@ -40,7 +34,9 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
       plateau_(PlateauRule(config), start.position.plateau),
       best_(files_, options.out_dir),
       at_(start.position),
-      committed_(start.position) {}
+      committed_(start.position),
+      pass_(client.committed_pass()),
+      committer_(client, device, group == nullptr ? nullptr : group->committers.get()) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     const ModelConfig& config, ParameterClient& client, const JobOptions& options,
@@ -82,7 +78,11 @@ absl::Status Trainer::RestoreDense() {
 
 absl::StatusOr<TrainSummary> Trainer::Run() {
   CISTERN_RETURN_IF_ERROR(ApplyDeferred());
-  if (!start_.is_over) CISTERN_RETURN_IF_ERROR(TrainPasses());
+  const absl::Status trained = start_.is_over ? absl::OkStatus() : TrainPasses();
+  if (!trained.ok()) {
+    FinishCommit().IgnoreError();  // an error in one pass does not undo the pass before it
+    return trained;
+  }
   Stop(config_.solver.max_iter > 0 ? "max_iter" : "epochs");
   CISTERN_RETURN_IF_ERROR(Finish());
   return Summary();
@@ -125,7 +125,8 @@ absl::Status Trainer::ApplyDeferred() {
     }
     return absl::OkStatus();
   }));
-  CISTERN_RETURN_IF_ERROR(AfterCommit(start_.write_pass_line));
+  if (start_.write_pass_line) log_.Write(PassLine());
+  CISTERN_RETURN_IF_ERROR(AfterPass(/*again=*/!start_.write_pass_line));
   // Checks now, rather than at the end, that the best state exists. (EndEpoch may have changed it.)
   return AsLeader(
       [this] { return at_.best ? best_.PositionOf(at_.best->pass).status() : absl::OkStatus(); });
@@ -136,20 +137,21 @@ absl::Status Trainer::TrainPasses() {
   ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
                            OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor));
-  PassPipeline pipeline(config_, client_, device_, stagers, std::move(source));
+  pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
-    absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline.Next();
+    absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline_->Next();
     CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
     std::shared_ptr<ReadyPass> ready = *std::move(next);
     if (ready == nullptr) break;
     if (before != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, *ready));
-    before = nullptr;  // frees its memory
+    before = nullptr;  // the commit frees its memory
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
-    CISTERN_RETURN_IF_ERROR(Commit(*ready, trained));
-    CISTERN_RETURN_IF_ERROR(AfterCommit(/*write_pass_line=*/true));
-    before = std::move(ready);
+    before = ready;
+    CISTERN_RETURN_IF_ERROR(EndPass(std::move(ready), trained));
   }
+  CISTERN_RETURN_IF_ERROR(FinishCommit());
+  pipeline_.reset();
   return absl::OkStatus();
 }
 
@@ -171,6 +173,7 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
       ++trained;
     }
     if (trained == launched) CISTERN_RETURN_IF_ERROR(AfterStep(ready));
+    if (committer_.has_result()) CISTERN_RETURN_IF_ERROR(FinishCommit());
     CISTERN_ASSIGN_OR_RETURN(const bool interrupted,
                              Interrupted(at_.iterations + (launched - trained)));
     if (interrupted) Stop("interrupt");
@@ -235,7 +238,7 @@ Progress Trainer::Now(const char* event) const {
   progress.samples = at_.samples;
   progress.lr =
       config_.optimizer.schedule.At(std::max<uint64_t>(at_.steps(), 1)) * plateau_.scale();
-  progress.pass = client_.committed_pass();
+  progress.pass = pass_;
   progress.skipped_steps = at_.skipped_steps;
   double done = 0;  // fraction of the run, if known
   if (config_.solver.max_iter > 0) {
@@ -255,6 +258,7 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
     return absl::InvalidArgumentError(absl::StrCat(
         config_.path, ": the model asks for evaluations, but layers[0].eval_source is missing"));
   }
+  CISTERN_RETURN_IF_ERROR(FinishCommit());
   absl::StatusOr<EvalSummary> result = evaluator_->Run(live);
   if (!result.ok()) return AddContext(result.status(), "evaluation");
   at_.score = {result->auc, result->logloss, result->metrics};
@@ -272,15 +276,16 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::AfterCommit(bool write_pass_line) {
-  if (write_pass_line) {
-    Progress progress = Now("pass");
-    progress.rows = at_.pass_rows;
-    progress.loss = at_.since_pass_line.Mean();
-    log_.Write(progress);
-  }
+Progress Trainer::PassLine() const {
+  Progress progress = Now("pass");
+  progress.rows = at_.pass_rows;
+  progress.loss = at_.since_pass_line.Mean();
+  return progress;
+}
+
+absl::Status Trainer::AfterPass(bool again) {
   at_.since_pass_line = {};
-  CISTERN_RETURN_IF_ERROR(SaveSnapshot(/*only_if_missing=*/!write_pass_line));
+  CISTERN_RETURN_IF_ERROR(SaveSnapshot(/*only_if_missing=*/again));
   return std::exchange(at_.epoch_ended, false) ? EndEpoch() : absl::OkStatus();
 }
 
@@ -326,8 +331,8 @@ absl::Status Trainer::EndEpoch() {
   const bool best = plateau_.Observe(at_.score.auc ? *at_.score.auc : -*at_.score.logloss);
   if (best && rules.keep_best) {
     CISTERN_RETURN_IF_ERROR(AsLeader([this] { return best_.Save(client_, committed_); }));
-    at_.best = BestEpoch{client_.committed_pass(), at_.score};
-    best_to_keep_ = client_.committed_pass();
+    at_.best = BestEpoch{pass_, at_.score};
+    best_to_keep_ = pass_;
     best_is_last_ = true;
   }
   if (plateau_.should_stop()) Stop("patience");

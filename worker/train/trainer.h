@@ -17,6 +17,7 @@
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
+#include "worker/train/pass_committer.h"
 #include "worker/train/plateau.h"
 #include "worker/train/position.h"
 #include "worker/train/train_start.h"
@@ -24,14 +25,13 @@
 
 namespace cistern {
 
-// Whether `status` means a lost pass that can be trained again from the last durable commit: a
-// server is unreachable, or was restarted and has lost its staged pushes.
-bool IsLostPass(const ParameterClient& client, const absl::Status& status);
-
 // For each pass: takes its rows, trains each batch, evaluates where the model asks for it, and
-// commits rows and position together. All other work of a pass (its log line, the end of an epoch,
-// a snapshot) follows the commit, so that a trainer that starts after a commit completes the work
-// that its predecessor did not finish.
+// commits rows and position together.
+//
+// The commit of a pass runs beside the training of the next one (pass_committer.h). Work that needs
+// the committed rows waits for it: an evaluation, a snapshot, the end of an epoch with an
+// evaluation, the end of the run. All other work of a pass follows its last step, so that a trainer
+// that starts after a commit completes the work that its predecessor did not finish.
 //
 // Threads: Run once, from one thread.
 class Trainer {
@@ -62,11 +62,16 @@ class Trainer {
   // Writes the lines and runs the evaluations that are due at this iteration.
   absl::Status AfterStep(const ReadyPass& ready);
   absl::Status EvaluateNow(const ReadyPass* live, const char* event);
-  // Pushes the rows of `ready` and the dense tables, and commits them with the position.
-  absl::Status Commit(const ReadyPass& ready, size_t trained);
-  absl::Status BeginPass();
-  absl::Status PushAll(const ReadyPass& ready);
-  absl::Status CommitPass(const ParameterClient::CommitOptions& commit);
+  // The end of a pass whose first `trained` batches are trained: starts its commit, with the
+  // position, and does the work that follows. Waits for the previous commit first.
+  absl::Status EndPass(std::shared_ptr<ReadyPass> ready, size_t trained);
+  absl::StatusOr<Position> PositionAfter(const ReadyPass& ready, size_t trained);
+  absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
+                           bool durable);
+  // Waits for the commit in flight, if any: afterwards the servers are at committed_.
+  absl::Status FinishCommit();
+  // Whether the run needs the commit of a pass before it can go on.
+  bool NeedsCommit(const Position& next, const Pass& pass) const;
   // The number of distinct keys of a pass, over all workers.
   absl::StatusOr<uint64_t> RowsOf(const ReadyPass& ready);
   // Whether a signal asks any worker to stop; all workers check at the same iterations.
@@ -77,8 +82,10 @@ class Trainer {
   }
   ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
   bool leads() const { return group_ == nullptr || group_->trainers->leads(); }
-  bool MustBeDurable(const Position& next, const Pass& pass) const;
-  absl::Status AfterCommit(bool write_pass_line);
+  // The line of the last pass.
+  Progress PassLine() const;
+  // The work that follows the commit of a pass. again: an earlier trainer may have done it.
+  absl::Status AfterPass(bool again);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
   absl::Status EndEpoch();
   absl::Status SaveSnapshot(bool only_if_missing);
@@ -114,11 +121,19 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
   Plateau plateau_;
   BestState best_;
-  Position at_;                         // now, but cursor and plateau as of the last commit
-  Position committed_;                  // as of the last commit
-  std::optional<PassId> best_to_keep_;  // once a durable commit names it
-  bool best_is_last_ = false;           // the servers hold the best epoch's state now
-  std::string model_dir_;               // the folder of the saved model; empty: not saved
+  Position at_;                             // now, but cursor and plateau as of the last pass
+  Position committed_;                      // as of the last commit
+  PassId pass_;                             // the last pass, committed or being committed
+  std::optional<PassId> best_to_keep_;      // once a durable commit names it
+  bool best_is_last_ = false;               // the servers hold the best epoch's state now
+  std::string model_dir_;                   // the folder of the saved model; empty: not saved
+  std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
+  struct InFlight {
+    Position position;
+    bool durable = false;
+  };
+  std::optional<InFlight> in_flight_;  // the commit of committer_
+  PassCommitter committer_;            // last: it calls pipeline_
 };
 
 }  // namespace cistern

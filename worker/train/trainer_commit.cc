@@ -1,9 +1,24 @@
-// The commit of a pass: rows and position of all workers together.
+// The end of a pass: from its last step to its commit, with the position of the run.
 #include "worker/train/trainer.h"
 
 namespace cistern {
 
-absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
+absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) {
+  CISTERN_RETURN_IF_ERROR(FinishCommit());
+  CISTERN_ASSIGN_OR_RETURN(const Position next, PositionAfter(*ready, trained));
+  const bool wait = NeedsCommit(next, *ready->pass);
+  CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
+  CISTERN_RETURN_IF_ERROR(
+      StartCommit(std::move(ready), next, wait || next.passes % config_.cistern.commit_every == 0));
+  at_ = next;
+  ++pass_;
+  best_is_last_ = false;
+  log_.Hold(PassLine());
+  if (wait) CISTERN_RETURN_IF_ERROR(FinishCommit());
+  return AfterPass(/*again=*/false);
+}
+
+absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t trained) {
   Position next = at_;
   next.cursor = ready.pass->CursorAfter(trained);
   next.epoch_ended = ready.pass->ends_epoch && trained == ready.pass->batches.size();
@@ -11,27 +26,7 @@ absl::Status Trainer::Commit(const ReadyPass& ready, size_t trained) {
   next.loss_scale = model_->loss_scale();
   ++next.passes;
   CISTERN_ASSIGN_OR_RETURN(next.pass_rows, RowsOf(ready));
-  const bool durable = MustBeDurable(next, *ready.pass);
-
-  CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
-  CISTERN_RETURN_IF_ERROR(BeginPass());
-  const absl::Status committed = [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(Agree(trainers(), PushAll(ready)));
-    return CommitPass({durable ? FormatPosition(next) : "", durable, model_->clock()});
-  }();
-  if (!committed.ok()) {
-    // Abort errors are ignored, so that the caller sees the cause. A lost pass needs no abort: the
-    // next claim drops it.
-    if (leads() && !IsLostPass(client_, committed)) client_.AbortPass().IgnoreError();
-    return AddContext(committed, absl::StrCat("pass ", client_.committed_pass() + 1));
-  }
-  at_ = committed_ = std::move(next);
-  best_is_last_ = false;
-  if (durable && best_to_keep_) {
-    if (leads()) best_.KeepOnly(*best_to_keep_);
-    best_to_keep_.reset();
-  }
-  return absl::OkStatus();
+  return next;
 }
 
 absl::StatusOr<uint64_t> Trainer::RowsOf(const ReadyPass& ready) {
@@ -41,47 +36,43 @@ absl::StatusOr<uint64_t> Trainer::RowsOf(const ReadyPass& ready) {
   return SumOver(*trainers(), rows);
 }
 
-absl::Status Trainer::BeginPass() {
-  const uint32_t workers = group_ == nullptr ? 1 : trainers()->size();
-  CISTERN_RETURN_IF_ERROR(AsLeader([&] { return client_.BeginPass(workers); }));
-  if (!leads()) client_.JoinPass();
-  for (const std::string& server : client_.TakeRestarted()) {
+absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
+                                  bool durable) {
+  FrozenPass pass;
+  for (int i = 0; leads() && i < model_->schema().dense_tables_size(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(pass.dense.emplace_back(), model_->ReadDense(static_cast<size_t>(i)));
+  }
+  pass.options = {durable ? FormatPosition(position) : "", durable, model_->clock()};
+  ready->pass->batches = {};  // only the rows and keys are needed from here on
+  pass.rows = std::move(ready);
+  in_flight_ = InFlight{position, durable};
+  committer_.Start(std::move(pass), [this] { pipeline_->Committed(); });
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::FinishCommit() {
+  if (!committer_.in_flight()) return absl::OkStatus();
+  const absl::Status committed = committer_.Wait();
+  for (const std::string& server : committer_.TakeRestarted()) {
     Progress progress = Now("lost");
     progress.message = absl::StrCat(server, " was restarted since the last pass; nothing was lost");
     log_.Write(progress);
   }
+  if (!committed.ok()) return AddContext(committed, absl::StrCat("pass ", pass_));
+  committed_ = std::move(in_flight_->position);
+  if (in_flight_->durable && best_to_keep_) {
+    if (leads()) best_.KeepOnly(*best_to_keep_);
+    best_to_keep_.reset();
+  }
+  log_.Release();
   return absl::OkStatus();
 }
 
-absl::Status Trainer::CommitPass(const ParameterClient::CommitOptions& commit) {
-  CISTERN_RETURN_IF_ERROR(AsLeader([&] { return client_.CommitPass(commit); }));
-  return group_ == nullptr ? absl::OkStatus() : FollowWriter(*trainers(), client_);
-}
-
-// Pushes this worker's rows; worker 0 also pushes the dense parameters, which all workers share.
-absl::Status Trainer::PushAll(const ReadyPass& ready) {
-  for (size_t e = 0; e < ready.tables.size(); ++e) {
-    const PassTable& table = *ready.tables[e];
-    CISTERN_RETURN_IF_ERROR(stage_.Read(
-        table, [&](size_t first, size_t count, const float* values, const uint8_t* full) {
-          return client_.Push(static_cast<TableId>(e), table.keys().subspan(first, count), values,
-                              full);
-        }));
-  }
-  if (!leads()) return client_.SealPass();
-  for (int i = 0; i < model_->schema().dense_tables_size(); ++i) {
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> dense,
-                             model_->ReadDense(static_cast<size_t>(i)));
-    CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i), dense.data()));
-  }
-  return absl::OkStatus();
-}
-
-// Durable are every k-th pass, every pass that may be the last, and every pass before a save.
-bool Trainer::MustBeDurable(const Position& next, const Pass& pass) const {
+// Such a pass is durable. Others are if cistern.commit_every says so.
+bool Trainer::NeedsCommit(const Position& next, const Pass& pass) const {
   const uint64_t snapshot = config_.solver.snapshot;
-  return next.passes % config_.cistern.commit_every == 0 || Stopping() || LimitReached() ||
-         pass.is_last || (next.epoch_ended && config_.cistern.eval_every_epoch) ||
+  return Stopping() || LimitReached() || pass.is_last ||
+         (next.epoch_ended && config_.cistern.eval_every_epoch) ||
          (snapshot > 0 && next.iterations % snapshot == 0);
 }
 

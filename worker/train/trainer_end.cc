@@ -19,6 +19,7 @@ absl::Status Trainer::EndWithBest() {
     if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowWriter(*trainers(), client_));
     model_->SetClock(client_.clock());
     CISTERN_RETURN_IF_ERROR(RestoreDense());
+    pass_ = client_.committed_pass();
   }
   if (leads()) best_.RemoveAll();
   return absl::OkStatus();

@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<TrainingGroup>> TrainingGroup::Form(const GroupPl
   auto group = std::make_unique<TrainingGroup>();
   CISTERN_ASSIGN_OR_RETURN(group->trainers, ProcessGroup::Form(place, limit));
   CISTERN_ASSIGN_OR_RETURN(group->stagers, group->trainers->Another());
+  CISTERN_ASSIGN_OR_RETURN(group->committers, group->trainers->Another());
   CISTERN_ASSIGN_OR_RETURN(group->steps, group->trainers->OnDevice(device));
   return group;
 }
@@ -25,6 +26,7 @@ void TrainingGroup::GiveUp(const absl::Status& why) {
   trainers->GiveUp(why);
   steps->GiveUp(why);
   stagers->Interrupt(why);
+  committers->Interrupt(why);
 }
 
 GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::string& peers) {

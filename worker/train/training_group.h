@@ -12,16 +12,17 @@
 namespace cistern {
 
 struct TrainingGroup {
-  std::unique_ptr<ProcessGroup> trainers;  // used by the training thread
-  std::unique_ptr<ProcessGroup> stagers;   // used by the thread that prepares passes
-  std::unique_ptr<Communicator> steps;     // used by the model
+  std::unique_ptr<ProcessGroup> trainers;    // used by the training thread
+  std::unique_ptr<ProcessGroup> stagers;     // used by the thread that prepares passes
+  std::unique_ptr<ProcessGroup> committers;  // used by the thread that commits passes
+  std::unique_ptr<Communicator> steps;       // used by the model
 
   // Waits until all workers have joined, and connects them on `device`.
   static absl::StatusOr<std::unique_ptr<TrainingGroup>> Form(const GroupPlace& place,
                                                              std::chrono::milliseconds limit,
                                                              DeviceContext& device);
-  // Ends the groups and sends the reason to the other workers, whatever they wait for. Another
-  // thread may be inside a call of the stagers.
+  // Ends the groups and sends the reason to the other workers, whatever they wait for. Other
+  // threads may be inside a call of the stagers or the committers.
   void GiveUp(const absl::Status& why);
 };
 

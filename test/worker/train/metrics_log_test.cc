@@ -149,6 +149,35 @@ TEST_F(MetricsFile, AFinishedRunLosesOnlyItsLastLine) {
   EXPECT_EQ(Lines(), First(kRun.size() - 1));
 }
 
+// The callback learns of steps at once, and of the pass when it is committed.
+TEST_F(MetricsFile, LinesAfterAPassWaitForItsCommit) {
+  std::vector<std::string> seen;
+  auto log = MetricsLog::Create(Disk(), folder_, [&](const Progress& p) {
+               seen.push_back(absl::StrCat(p.event, " ", p.iter));
+             }).value();
+  ASSERT_TRUE(log->StartAt({}).ok());
+  Write(*log, "train", 10, 0);
+  Progress pass;
+  pass.event = "pass";
+  pass.iter = 10;
+  pass.pass = 1;
+  log->Hold(pass);
+  Write(*log, "train", 15, 1);
+  EXPECT_EQ(Lines(), std::vector<std::string>{"train 10 0"});
+  EXPECT_EQ(seen, (std::vector<std::string>{"train 10", "train 15"}));
+  log->Release();
+  Write(*log, "train", 20, 1);
+  EXPECT_EQ(Lines(),
+            (std::vector<std::string>{"train 10 0", "pass 10 1", "train 15 1", "train 20 1"}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"train 10", "train 15", "pass 10", "train 20"}));
+  // A pass that is lost takes its line along.
+  log->Hold(pass);
+  Write(*log, "train", 25, 1);
+  ASSERT_TRUE(log->StartAt({10, 100, 1}).ok());
+  log->Release();
+  EXPECT_EQ(Lines(), (std::vector<std::string>{"train 10 0", "pass 10 1"}));
+}
+
 TEST_F(MetricsFile, RatesAndTimesCountFromTheResume) {
   WriteRun();
   double rate = -1;

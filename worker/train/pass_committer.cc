@@ -1,0 +1,87 @@
+#include "worker/train/pass_committer.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+#include "worker/train/training_group.h"
+
+namespace cistern {
+
+bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
+  return client.durable() && (status.code() == absl::StatusCode::kAborted ||
+                              status.code() == absl::StatusCode::kUnavailable ||
+                              status.code() == absl::StatusCode::kDeadlineExceeded);
+}
+
+PassCommitter::PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group)
+    : client_(client), group_(group), stage_(device) {}
+
+PassCommitter::~PassCommitter() = default;
+
+void PassCommitter::Start(FrozenPass pass, std::function<void()> committed) {
+  CISTERN_CHECK(!in_flight_);
+  in_flight_ = true;
+  // Shared because a std::function must be copyable; the rows are freed with it, on this thread.
+  auto frozen = std::make_shared<FrozenPass>(std::move(pass));
+  thread_.Run([this, frozen = std::move(frozen), committed = std::move(committed)]() mutable {
+    const absl::Status result = Commit(*frozen);
+    frozen.reset();
+    if (result.ok()) committed();
+    absl::MutexLock lock(&mutex_);
+    result_ = result;
+    has_result_ = true;
+  });
+}
+
+bool PassCommitter::has_result() const {
+  absl::MutexLock lock(&mutex_);
+  return has_result_;
+}
+
+absl::Status PassCommitter::Wait() {
+  if (!in_flight_) return absl::OkStatus();
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&has_result_));
+    has_result_ = false;
+  }
+  in_flight_ = false;
+  for (std::string& server : client_.TakeRestarted()) restarted_.push_back(std::move(server));
+  return std::exchange(result_, absl::OkStatus());
+}
+
+absl::Status PassCommitter::Commit(const FrozenPass& pass) {
+  const uint32_t workers = group_ == nullptr ? 1 : group_->size();
+  CISTERN_RETURN_IF_ERROR(Lead(group_, [&] { return client_.BeginPass(workers); }));
+  if (!leads()) client_.JoinPass();
+  const absl::Status committed = [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(Agree(group_, PushAll(pass)));
+    CISTERN_RETURN_IF_ERROR(Lead(group_, [&] { return client_.CommitPass(pass.options); }));
+    return group_ == nullptr ? absl::OkStatus() : FollowWriter(*group_, client_);
+  }();
+  // Abort errors are ignored, so that the caller sees the cause. A lost pass needs no abort: the
+  // next claim drops it.
+  if (!committed.ok() && leads() && !IsLostPass(client_, committed)) {
+    client_.AbortPass().IgnoreError();
+  }
+  return committed;
+}
+
+// Pushes this worker's rows; worker 0 also pushes the dense parameters, which all workers share.
+absl::Status PassCommitter::PushAll(const FrozenPass& pass) {
+  const std::vector<std::unique_ptr<PassTable>>& tables = pass.rows->tables;
+  for (size_t e = 0; e < tables.size(); ++e) {
+    const absl::Span<const Key> keys = tables[e]->keys();
+    CISTERN_RETURN_IF_ERROR(stage_.Read(
+        *tables[e], [&](size_t first, size_t count, const float* values, const uint8_t* full) {
+          return client_.Push(static_cast<TableId>(e), keys.subspan(first, count), values, full);
+        }));
+  }
+  if (!leads()) return client_.SealPass();
+  for (size_t i = 0; i < pass.dense.size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i), pass.dense[i].data()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,75 @@
+// Commits passes on a thread of its own, while the next pass trains.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "common/base/status.h"
+#include "common/base/thread_pool.h"
+#include "worker/client/parameter_client.h"
+#include "worker/group/process_group.h"
+#include "worker/model/batch/row_stage.h"
+#include "worker/pass/pass_pipeline.h"
+
+namespace cistern {
+
+// What a pass has trained, as of its last step. Nothing of it changes any more.
+struct FrozenPass {
+  std::shared_ptr<const ReadyPass> rows;   // the device has finished updating them
+  std::vector<std::vector<float>> dense;   // by dense table; empty on workers that do not lead
+  ParameterClient::CommitOptions options;  // position, durability, clock
+};
+
+// One commit at a time: push, seal, prepare, decide, commit, together with the other workers. While
+// a commit is in flight, this object's thread is the only one that calls the pass verbs of the
+// client or changes its state; other threads may call Pull.
+//
+// Threads: Start, Wait and the accessors from one thread.
+class PassCommitter {
+ public:
+  // device: holds the rows. group: the workers of the run (null: a single worker), used only by
+  // this object's thread. All must outlive this object.
+  PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group);
+  // Waits for the commit in flight, whatever its result.
+  ~PassCommitter();
+
+  // Starts to commit `pass`. No commit may be in flight: call Wait first. committed: called on this
+  // object's thread once the servers hold the pass; not called after an error.
+  void Start(FrozenPass pass, std::function<void()> committed);
+  // Whether Start was called and Wait was not.
+  bool in_flight() const { return in_flight_; }
+  // Whether Wait would return at once.
+  bool has_result() const;
+  // Waits for the commit in flight, frees its rows, and returns its result; OK if there is none.
+  //
+  // After an error, the pass is not committed unless IsLostPass: then the manifest decides. Other
+  // errors have aborted the pass.
+  absl::Status Wait();
+  // As ParameterClient::TakeRestarted, for commits that Wait has returned.
+  std::vector<std::string> TakeRestarted() { return std::exchange(restarted_, {}); }
+
+ private:
+  absl::Status Commit(const FrozenPass& pass);
+  absl::Status PushAll(const FrozenPass& pass);
+  bool leads() const { return group_ == nullptr || group_->leads(); }
+
+  ParameterClient& client_;
+  ProcessGroup* const group_;
+  RowStage stage_;
+  bool in_flight_ = false;
+  std::vector<std::string> restarted_;
+
+  mutable absl::Mutex mutex_;
+  bool has_result_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status result_ ABSL_GUARDED_BY(mutex_);
+  ThreadPool thread_{1};  // last: its destructor waits for a commit, which uses all members above
+};
+
+// Whether `status` means a lost pass that can be trained again from the last durable commit: a
+// server is unreachable, or was restarted and has lost its staged pushes.
+bool IsLostPass(const ParameterClient& client, const absl::Status& status);
+
+}  // namespace cistern
