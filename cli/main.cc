@@ -2,9 +2,11 @@
 #include <csignal>
 
 #include "cli/command/commands.h"
+#include "cli/session/openmp_waiting.h"
 #include "common/base/memory_exhausted.h"
 
 int main(int argc, char** argv) {
+  cistern::SetOpenMpWaiting(argv);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern", "make passes smaller (cistern.pass_memory_mb)");

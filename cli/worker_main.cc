@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/command/train_command.h"
+#include "cli/session/openmp_waiting.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/memory_exhausted.h"
 #include "worker/group/socket.h"
@@ -69,6 +70,7 @@ absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
 }  // namespace cistern
 
 int main(int argc, char** argv) {
+  cistern::SetOpenMpWaiting(argv);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern-worker",

@@ -81,7 +81,8 @@ absl::StatusOr<std::vector<TablePlan>> PlanTables(const ModelConfig& config,
 }
 
 struct WorkerPlan {
-  uint64_t passes = 0;  // bytes of the training pass, the next pass and the evaluation pass
+  // Bytes of the pass in training, the next one, and one in commit or evaluation.
+  uint64_t passes = 0;
   uint64_t step = 0, dense = 0;
   uint64_t pass_keys = 0;  // approximate number of keys that fit a pass
   uint64_t total() const { return passes + step + dense; }
@@ -90,7 +91,7 @@ struct WorkerPlan {
 WorkerPlan PlanWorker(const ModelConfig& config, const ModelSummary& summary) {
   WorkerPlan worker;
   const uint64_t budget = config.cistern.pass_memory_mb << 20;
-  worker.passes = budget * (config.data.eval_source.empty() ? 2 : 3);
+  worker.passes = budget * 3;
   worker.step = summary.step_bytes();
   worker.dense = summary.parameter_bytes;
   size_t widest = 0;  // bytes; a key has a value in every table that reads its input

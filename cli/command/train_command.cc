@@ -66,6 +66,8 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["rows"] = summary.rows;
   json["seconds"] = summary.seconds;
   json["samples_per_second"] = summary.samples_per_second;
+  json["first_step_seconds"] = summary.first_step_seconds;
+  json["idle"] = JsonOf(summary.idle);
   json["skipped_steps"] = summary.skipped_steps;
   json["loss"] = summary.loss;
   json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
@@ -90,6 +92,7 @@ std::string TextOf(const TrainSummary& summary) {
         absl::StrFormat("nothing is left to train: the run was stopped by %s after %d iterations\n",
                         summary.stopped_by, summary.iterations);
   }
+  if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
   if (summary.skipped_steps > 0) {
     absl::StrAppend(&text, "skipped   ", summary.skipped_steps,
                     " steps whose loss or gradient was not finite\n");

@@ -33,6 +33,19 @@ std::string PercentText(const Progress& progress) {
 
 }  // namespace
 
+std::string IdleText(const IdleTimes& idle) {
+  const std::pair<const char*, double> causes[] = {{"data", idle.data},
+                                                   {"pull", idle.pull},
+                                                   {"carry-over", idle.carry_over},
+                                                   {"commit", idle.commit}};
+  std::string text = absl::StrFormat("%.0f%%", 100 * idle.total()), why;
+  for (const auto& [cause, share] : causes) {
+    if (share < 0.005) continue;
+    absl::StrAppendFormat(&why, "%s%s %.0f%%", why.empty() ? "" : ", ", cause, 100 * share);
+  }
+  return why.empty() ? text : absl::StrCat(text, " (", why, ")");
+}
+
 std::string PlainLine(const Progress& progress) {
   std::string line = absl::StrCat("event=", progress.event, " iter=", progress.iter,
                                   " samples=", progress.samples);
@@ -51,6 +64,7 @@ std::string PlainLine(const Progress& progress) {
   absl::StrAppendFormat(&line, " seconds=%.2f samples_per_s=%.0f", progress.seconds,
                         progress.samples_per_second);
   AppendPair(&line, "seconds_left", progress.seconds_left);
+  if (progress.idle) absl::StrAppend(&line, " idle=\"", IdleText(*progress.idle), "\"");
   if (!progress.message.empty()) absl::StrAppend(&line, " message=\"", progress.message, "\"");
   return line;
 }

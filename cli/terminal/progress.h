@@ -24,6 +24,9 @@ std::string TerminalLine(const Progress& progress, std::optional<double> auc, in
 // undefined metric prints "none" and the reason.
 std::string MetricLines(const MetricValues& metrics, int width);
 
+// "3% (commit 2%, data 1%)": the share of time that the device waited between passes, and for what.
+std::string IdleText(const IdleTimes& idle);
+
 // "3.2s", "2m10s", "1h05m".
 std::string DurationText(double seconds);
 // "980", "45.7k", "1.23M", "20.0G".

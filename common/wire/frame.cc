@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -107,8 +108,23 @@ char* Frame::AppendBuffer(size_t size) {
   // Allocates words, so that the memory is aligned for every array in a body.
   auto words = std::make_shared_for_overwrite<uint64_t[]>((size + 7) / 8);
   char* data = reinterpret_cast<char*>(words.get());
-  Append({data, size, std::move(words)});
+  Append({data, size, std::move(words), /*keepable=*/true});
   return data;
+}
+
+const char* FrameReader::Share(size_t size, size_t alignment, std::shared_ptr<const void>* owner) {
+  if (size == 0 || size > left_) return nullptr;
+  if (at_ == end_) {
+    const Frame::Piece& piece = frame_->pieces()[next_piece_++];
+    at_ = piece.data;
+    end_ = piece.data + piece.size;
+  }
+  const Frame::Piece& piece = frame_->pieces()[next_piece_ - 1];
+  const bool aligned = reinterpret_cast<uintptr_t>(at_) % alignment == 0;
+  if (!piece.keepable || size > static_cast<size_t>(end_ - at_) || !aligned) return nullptr;
+  *owner = piece.owner;
+  left_ -= size;
+  return std::exchange(at_, at_ + size);
 }
 
 bool FrameReader::ReadAcross(char* out, size_t size) {

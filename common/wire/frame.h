@@ -43,6 +43,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "common/base/check.h"
+#include "common/base/shared_array.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
 
@@ -96,6 +98,9 @@ class Frame {
     const char* data = nullptr;
     size_t size = 0;
     std::shared_ptr<const void> owner;
+    // The bytes are memory of this process that nothing else waits for, so a receiver may hold them
+    // long after the call. false: they belong to a connection.
+    bool keepable = false;
   };
 
   Frame() = default;
@@ -131,9 +136,24 @@ class FrameReader {
     left_ -= size;
     return true;
   }
+  // Reads `count` numbers, of which at least as many must be left, to be kept after the call:
+  // without a copy if the bytes are keepable.
+  template <class T>
+  SharedArray<T> TakeArray(size_t count) {
+    std::shared_ptr<const void> owner;
+    if (const char* shared = Share(count * sizeof(T), alignof(T), &owner)) {
+      return {{reinterpret_cast<const T*>(shared), count}, std::move(owner)};
+    }
+    auto copy = std::make_shared_for_overwrite<T[]>(count);
+    CISTERN_CHECK(Read(copy.get(), count * sizeof(T)));
+    const absl::Span<const T> values(copy.get(), count);
+    return {values, std::move(copy)};
+  }
 
  private:
   bool ReadAcross(char* out, size_t size);
+  // Shares the next `size` bytes; null if they are not keepable, span pieces or are misaligned.
+  const char* Share(size_t size, size_t alignment, std::shared_ptr<const void>* owner);
 
   const Frame* frame_;
   size_t next_piece_ = 0;                      // index of the piece after the current one

@@ -5,20 +5,15 @@
 #include <cstring>
 
 #include "common/base/check.h"
+#include "common/base/pages.h"
 #include "cuda/core/gpu_memory.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kAlignment = 256;  // as cudaMalloc
-
-absl::StatusOr<void*> AllocateHost(size_t bytes) {
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* data = std::aligned_alloc(kAlignment, rounded);
-  if (data == nullptr) return absl::ResourceExhaustedError("the host is out of memory");
-  std::memset(data, 0, rounded);
-  return data;
-}
+// At most this many blocks are kept: more than a pass frees at once.
+constexpr size_t kKeptMax = 8;
 
 }  // namespace
 
@@ -32,9 +27,49 @@ MemoryPool::MemoryPool(DeviceKind device, int gpu, uint64_t cap_bytes)
 MemoryPool::~MemoryPool() {
   absl::MutexLock lock(&mutex_);
   CISTERN_CHECK(bytes_ == 0);
+  for (const auto& [size, data] : kept_) FreeHuge(data, size);
 }
 
-absl::StatusOr<Memory> MemoryPool::Take(MemoryPlace place, size_t bytes, absl::string_view tag) {
+// Large memory is on huge pages, because rows are read at random.
+absl::StatusOr<void*> MemoryPool::TakeHost(size_t bytes, MemoryFill fill) {
+  const auto out_of_memory = [] {
+    return absl::ResourceExhaustedError("the host is out of memory");
+  };
+  if (bytes < kHugeFrom) {
+    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    void* data = std::aligned_alloc(kAlignment, rounded);
+    if (data == nullptr) return out_of_memory();
+    std::memset(data, 0, rounded);
+    return data;
+  }
+  const auto kept = kept_.lower_bound(bytes);
+  if (kept != kept_.end() && kept->first / 2 < bytes) {
+    const auto [size, data] = *kept;
+    kept_.erase(kept);
+    large_[data] = size;
+    if (fill == MemoryFill::kZeros) std::memset(data, 0, bytes);
+    return data;
+  }
+  void* data = TryAllocateHuge(bytes);
+  if (data == nullptr) return out_of_memory();
+  large_[data] = bytes;
+  return data;
+}
+
+void MemoryPool::GiveBackHost(void* data, size_t bytes) {
+  if (bytes < kHugeFrom) return std::free(data);
+  const auto block = large_.find(data);
+  kept_.emplace(block->second, data);
+  large_.erase(block);
+  while (kept_.size() > kKeptMax) {
+    const auto smallest = kept_.begin();
+    FreeHuge(smallest->second, smallest->first);
+    kept_.erase(smallest);
+  }
+}
+
+absl::StatusOr<Memory> MemoryPool::Take(MemoryPlace place, size_t bytes, absl::string_view tag,
+                                        MemoryFill fill) {
   Memory memory;
   if (bytes == 0) return memory;
   absl::MutexLock lock(&mutex_);
@@ -49,7 +84,7 @@ absl::StatusOr<Memory> MemoryPool::Take(MemoryPlace place, size_t bytes, absl::s
   };
   if (bytes > cap_bytes_ - bytes_) return refuse("not enough memory left in the pool");
   const absl::StatusOr<void*> data =
-      device_ == DeviceKind::kCpu ? AllocateHost(bytes) : gpu::Allocate(gpu_, place, bytes);
+      device_ == DeviceKind::kCpu ? TakeHost(bytes, fill) : gpu::Allocate(gpu_, place, bytes);
   if (!data.ok() && absl::IsResourceExhausted(data.status())) {
     return refuse(data.status().message());
   }
@@ -67,12 +102,9 @@ absl::StatusOr<Memory> MemoryPool::Take(MemoryPlace place, size_t bytes, absl::s
 }
 
 void MemoryPool::GiveBack(MemoryPlace place, const std::string& tag, void* data, size_t bytes) {
-  if (device_ == DeviceKind::kCpu) {
-    std::free(data);
-  } else {
-    gpu::Free(gpu_, place, data);
-  }
+  if (device_ != DeviceKind::kCpu) gpu::Free(gpu_, place, data);
   absl::MutexLock lock(&mutex_);
+  if (device_ == DeviceKind::kCpu) GiveBackHost(data, bytes);
   bytes_ -= bytes;
   uses_[{place, tag}].first -= bytes;
 }

@@ -27,6 +27,10 @@ namespace cistern {
 // kPinned: page-locked host memory, which the device copies at full speed and while it computes.
 enum class MemoryPlace { kDevice, kPinned };
 
+// Whether the bytes of new memory are zeros, or any (rows that are all written before they are
+// read).
+enum class MemoryFill { kZeros, kAny };
+
 // A typed span of some Memory. The host must not dereference a view of GPU memory.
 template <typename T>
 struct MemoryView {
@@ -36,7 +40,7 @@ struct MemoryView {
 
 class MemoryPool;
 
-// An owned allocation, 256-byte aligned and zeroed. The destructor returns it to its pool; all work
+// An owned allocation, 256-byte aligned. The destructor returns it to its pool; all work
 // on streams that uses it must have finished by then.
 class Memory {
  public:
@@ -94,7 +98,10 @@ class MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   // kResourceExhausted, with the current use by tag, if the cap or the device has too little left.
-  absl::StatusOr<Memory> Take(MemoryPlace place, size_t bytes, absl::string_view tag);
+  // On the CPU, large memory that was given back is used again: the kernel needs longer to clear
+  // new pages than a pass needs to fill them.
+  absl::StatusOr<Memory> Take(MemoryPlace place, size_t bytes, absl::string_view tag,
+                              MemoryFill fill = MemoryFill::kZeros);
 
   uint64_t bytes() const;
   uint64_t cap_bytes() const { return cap_bytes_; }
@@ -105,6 +112,9 @@ class MemoryPool {
  private:
   friend class Memory;
   void GiveBack(MemoryPlace place, const std::string& tag, void* data, size_t bytes);
+  absl::StatusOr<void*> TakeHost(size_t bytes, MemoryFill fill)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBackHost(void* data, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DeviceKind device_;
   const int gpu_;
@@ -113,6 +123,9 @@ class MemoryPool {
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::pair<MemoryPlace, std::string>, std::pair<uint64_t, uint64_t>> uses_
       ABSL_GUARDED_BY(mutex_);
+  // The size of each large block on the CPU that is in use, and the blocks that are kept.
+  std::map<void*, size_t> large_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<size_t, void*> kept_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Enqueue a copy of `bytes` bytes. With host memory that is not pinned the call blocks until the

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/pages.h"
 #include "server/commit/finite_scan.h"
 #include "server/commit/staging.h"
-#include "server/table/pages.h"
 
 namespace cistern {
 namespace {

@@ -2,22 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "common/base/shared_array.h"
 #include "common/base/types.h"
 
 namespace cistern {
 
-// One push, decoded and owned. keys, values and full are as in a push frame; a dense push has only
+// One push, decoded. keys, values and full are as in a push frame, and share its bytes where an
+// embedded worker sent it; a dense push has only
 // values or gradients.
 struct StagedPush {
   bool dense = false;
   bool gradient = false;  // dense: one gradient per row instead of its columns
   TableId table = 0;
   uint64_t start = 0;         // dense: first row
-  std::vector<Key> keys;      // sparse
-  std::vector<float> values;  // [count, stride]; gradient: [count]
-  std::vector<uint8_t> full;  // sparse: [count]
+  SharedArray<Key> keys;      // sparse
+  SharedArray<float> values;  // [count, stride]; gradient: [count]
+  SharedArray<uint8_t> full;  // sparse: [count]
   uint64_t body_hash = 0;     // of the frame; tells a repeat from a conflict
 
   uint64_t bytes() const {

@@ -104,9 +104,9 @@ absl::StatusOr<Frame> DataService::Push(const FrameHeader& header, FrameReader& 
   StagedPush push;
   push.table = header.table;
   push.body_hash = header.body_hash;
-  ReadArray(body, header.count, &push.keys);
-  ReadArray(body, size_t{header.count} * header.stride, &push.values);
-  ReadArray(body, header.count, &push.full);
+  push.keys = body.TakeArray<Key>(header.count);
+  push.values = body.TakeArray<float>(size_t{header.count} * header.stride);
+  push.full = body.TakeArray<uint8_t>(header.count);
   CISTERN_RETURN_IF_ERROR(
       state_->stage.Push(header.pass, header.worker, header.sequence, std::move(push)));
   state_->pushed_keys.fetch_add(header.count, std::memory_order_relaxed);
@@ -134,7 +134,7 @@ absl::StatusOr<Frame> DataService::PushDense(const FrameHeader& header, FrameRea
   push.table = header.table;
   push.start = header.start;
   push.body_hash = header.body_hash;
-  ReadArray(body, size_t{header.count} * header.stride, &push.values);
+  push.values = body.TakeArray<float>(size_t{header.count} * header.stride);
   CISTERN_RETURN_IF_ERROR(
       state_->stage.Push(header.pass, header.worker, header.sequence, std::move(push)));
   return StartFrame(ReplyHeader(header));

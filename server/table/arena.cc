@@ -6,7 +6,7 @@
 #include <new>
 
 #include "common/base/check.h"
-#include "server/table/pages.h"
+#include "common/base/pages.h"
 
 namespace cistern {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
-#include "server/table/pages.h"
+#include "common/base/pages.h"
 
 namespace cistern {
 namespace {

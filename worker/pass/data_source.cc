@@ -12,6 +12,9 @@
 namespace cistern {
 namespace {
 
+// Samples of the first pass of a run: read, and their rows pulled, in a fraction of a second.
+constexpr size_t kFirstSamples = size_t{1} << 17;
+
 // The bytes of one distinct key, by input: its values in all tables that read the input.
 absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
   std::vector<size_t> bytes(config.data.sparse.size(), 0);
@@ -127,6 +130,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   options.shuffle = config.cistern.shuffle;
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
+  options.first_samples = kFirstSamples;
   return Open(config, TrainingDataOf(config), memory, device, group, options, start);
 }
 

@@ -29,10 +29,12 @@ PassPipeline::~PassPipeline() {
   stopping_ = true;
 }
 
-absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Next() {
+absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Next(IdleTimes* idle) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(&filled_));
   filled_ = false;
+  if (slot_.ok() && *slot_ != nullptr) *idle += (*slot_)->times.Waited(begin);
   return std::move(slot_);
 }
 
@@ -63,11 +65,14 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
   auto ready = std::make_shared<ReadyPass>();
   CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, group_, PassUse::kTrain));
   if (ready->pass == nullptr) return std::shared_ptr<ReadyPass>();
+  ready->times.data_end = std::chrono::steady_clock::now();
   CISTERN_RETURN_IF_ERROR(AwaitCommits(index));
+  ready->times.commit_end = std::chrono::steady_clock::now();
   ready->carried.resize(config_.embeddings.size());
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {
     CISTERN_RETURN_IF_ERROR(PullMissing(e, before, *ready));
   }
+  ready->times.pull_end = std::chrono::steady_clock::now();
   return ready;
 }
 
@@ -87,7 +92,8 @@ absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before
   const absl::Span<const Key> keys = now.pass->keys[input].keys();
   now.tables.push_back(std::make_unique<PassTable>(client_.layout(table_id), device_));
   PassTable& table = *now.tables.back();
-  CISTERN_RETURN_IF_ERROR(table.Resize(keys.size()));
+  // Every row is pulled or carried over.
+  CISTERN_RETURN_IF_ERROR(table.Resize(keys.size(), MemoryFill::kAny));
   table.set_keys(keys);
   const auto pull = [&](absl::Span<const Key> pulled) {
     return [this, table_id, pulled](size_t first, size_t count, float* values, uint8_t* full) {

@@ -20,6 +20,7 @@
 #include "worker/model/batch/pass_table.h"
 #include "worker/model/batch/row_stage.h"
 #include "worker/model/config/model_config.h"
+#include "worker/pass/idle_times.h"
 
 namespace cistern {
 
@@ -32,6 +33,7 @@ struct ReadyPass {
     std::vector<Row> from, to;
   };
   std::vector<Carried> carried;  // by embedding
+  PrepareTimes times;
 };
 
 // Copies the carried rows from `before`, on which the device has finished its work.
@@ -49,7 +51,8 @@ class PassPipeline {
 
   // Waits for the next pass; null at the end of the data. The pass that follows it is prepared from
   // now on: its data at once, its rows when the previously returned pass is committed.
-  absl::StatusOr<std::shared_ptr<ReadyPass>> Next();
+  // idle: increased by the time of the wait.
+  absl::StatusOr<std::shared_ptr<ReadyPass>> Next(IdleTimes* idle);
   // From any thread, once for each returned pass, in order: the servers hold it now.
   void Committed();
 

@@ -15,6 +15,7 @@
 #include "worker/client/parameter_client.h"
 #include "worker/model/config/model_config.h"
 #include "worker/model/metric/metric_name.h"
+#include "worker/pass/idle_times.h"
 
 namespace cistern {
 
@@ -30,10 +31,13 @@ struct Progress {
   MetricValues metrics;                 // eval, final: other metrics in solver.eval_metrics
   std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
   std::optional<uint64_t> rows;         // pass: distinct keys
-  uint64_t skipped_steps = 0;           // since the start of the run (cistern.not_finite)
-  std::optional<uint64_t> pass;         // committed pass
-  double seconds = 0;                   // since the start of the run
-  double samples_per_second = 0;        // since the last event of this kind
+  // pass, final: fractions of the time since the last pass, or since the first step, in which the
+  // device waited.
+  std::optional<IdleTimes> idle;
+  uint64_t skipped_steps = 0;     // since the start of the run (cistern.not_finite)
+  std::optional<uint64_t> pass;   // committed pass
+  double seconds = 0;             // since the start of the run
+  double samples_per_second = 0;  // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
   std::string message;  // resume, lost, recover: human-readable description
@@ -65,6 +69,8 @@ struct JobOptions {
 struct TrainSummary {
   uint64_t iterations = 0, samples = 0, passes = 0, epochs = 0, rows = 0;
   double seconds = 0, samples_per_second = 0;
+  double first_step_seconds = 0;       // from the start of this job to its first step
+  IdleTimes idle;                      // fractions of the time since then
   double loss = 0;                     // of the last step
   std::optional<double> auc, logloss;  // of the final state
   MetricValues metrics;                // as in Progress

@@ -1,4 +1,4 @@
-// Writes metrics as fields of a JSON object: counts as integers, undefined values as null.
+// Metrics and idle times as JSON.
 //
 // Included by .cc files only: the JSON library is slow to compile.
 #pragma once
@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "worker/model/metric/metric_name.h"
+#include "worker/pass/idle_times.h"
 
 namespace cistern {
 
+// Counts as integers, undefined values as null.
 inline void PutMetrics(const MetricValues& metrics, nlohmann::ordered_json* object) {
   for (const MetricValue& metric : metrics) {
     nlohmann::ordered_json& value = (*object)[metric.name];
@@ -21,6 +23,15 @@ inline void PutMetrics(const MetricValues& metrics, nlohmann::ordered_json* obje
       value = *metric.value;
     }
   }
+}
+
+// idle: shares.
+inline nlohmann::ordered_json JsonOf(const IdleTimes& idle) {
+  return {{"share", idle.total()},
+          {"data", idle.data},
+          {"pull", idle.pull},
+          {"carry_over", idle.carry_over},
+          {"commit", idle.commit}};
 }
 
 }  // namespace cistern

@@ -35,6 +35,7 @@ std::string ToLine(const Progress& p) {
   Put(line, "unseen_keys", p.unseen_keys);
   Put(line, "rows", p.rows);
   Put(line, "pass", p.pass);
+  if (p.idle) line["idle"] = JsonOf(*p.idle);
   if (p.skipped_steps > 0) line["skipped_steps"] = p.skipped_steps;
   line["seconds"] = p.seconds;
   line["samples_per_second"] = p.samples_per_second;

@@ -36,6 +36,10 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
       at_(start.position),
       committed_(start.position),
       pass_(client.committed_pass()),
+      begin_(std::chrono::steady_clock::now()),
+      first_step_(begin_),
+      last_pass_(begin_),
+      trained_(begin_),
       committer_(client, device, group == nullptr ? nullptr : group->committers.get()) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
@@ -140,19 +144,32 @@ absl::Status Trainer::TrainPasses() {
   pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
-    absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline_->Next();
-    CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
-    std::shared_ptr<ReadyPass> ready = *std::move(next);
+    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<ReadyPass> ready, NextPass(before.get()));
     if (ready == nullptr) break;
-    if (before != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, *ready));
     before = nullptr;  // the commit frees its memory
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     before = ready;
     CISTERN_RETURN_IF_ERROR(EndPass(std::move(ready), trained));
   }
   CISTERN_RETURN_IF_ERROR(FinishCommit());
+  trained_ = std::chrono::steady_clock::now();
   pipeline_.reset();
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<ReadyPass>> Trainer::NextPass(const ReadyPass* before) {
+  IdleTimes idle;
+  absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline_->Next(&idle);
+  CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
+  const SteadyTime ready = std::chrono::steady_clock::now();
+  if (before == nullptr) {
+    first_step_ = last_pass_ = ready;
+    return next;
+  }
+  if (*next != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, **next));
+  idle.carry_over = SecondsBetween(ready, std::chrono::steady_clock::now());
+  idle_ += idle;
+  return next;
 }
 
 absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
@@ -276,8 +293,12 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   return absl::OkStatus();
 }
 
-Progress Trainer::PassLine() const {
+Progress Trainer::PassLine() {
   Progress progress = Now("pass");
+  const SteadyTime now = std::chrono::steady_clock::now();
+  progress.idle = idle_.Over(SecondsBetween(last_pass_, now));
+  last_pass_ = now;
+  idle_before_ += std::exchange(idle_, {});
   progress.rows = at_.pass_rows;
   progress.loss = at_.since_pass_line.Mean();
   return progress;

@@ -53,6 +53,8 @@ class Trainer {
   // Does the work that an earlier trainer or process may have left undone after its commit.
   absl::Status ApplyDeferred();
   absl::Status TrainPasses();
+  // The next pass with all its rows, those of `before` carried over; null at the end of the data.
+  absl::StatusOr<std::shared_ptr<ReadyPass>> NextPass(const ReadyPass* before);
   // Trains the batches of a pass until the run stops; returns the number of trained batches.
   absl::StatusOr<size_t> TrainPass(ReadyPass& ready);
   // Whether an action after this iteration needs the state right after it.
@@ -68,7 +70,8 @@ class Trainer {
   absl::StatusOr<Position> PositionAfter(const ReadyPass& ready, size_t trained);
   absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
                            bool durable);
-  // Waits for the commit in flight, if any: afterwards the servers are at committed_.
+  // Waits for the commit in flight, if any: afterwards the servers are at committed_. The wait
+  // counts as idle.
   absl::Status FinishCommit();
   // Whether the run needs the commit of a pass before it can go on.
   bool NeedsCommit(const Position& next, const Pass& pass) const;
@@ -82,8 +85,8 @@ class Trainer {
   }
   ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
   bool leads() const { return group_ == nullptr || group_->trainers->leads(); }
-  // The line of the last pass.
-  Progress PassLine() const;
+  // The line of the last pass; starts a new period of idle_.
+  Progress PassLine();
   // The work that follows the commit of a pass. again: an earlier trainer may have done it.
   absl::Status AfterPass(bool again);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
@@ -94,6 +97,7 @@ class Trainer {
   absl::Status EndWithBest();
   absl::Status RestoreBest();
   absl::Status Finish();
+  IdleTimes IdleShares() const;  // of the time between the first step and the last commit
   TrainSummary Summary() const;
 
   bool Stopping() const { return !at_.stopped_by.empty(); }
@@ -121,12 +125,15 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
   Plateau plateau_;
   BestState best_;
-  Position at_;                             // now, but cursor and plateau as of the last pass
-  Position committed_;                      // as of the last commit
-  PassId pass_;                             // the last pass, committed or being committed
-  std::optional<PassId> best_to_keep_;      // once a durable commit names it
-  bool best_is_last_ = false;               // the servers hold the best epoch's state now
-  std::string model_dir_;                   // the folder of the saved model; empty: not saved
+  Position at_;                         // now, but cursor and plateau as of the last pass
+  Position committed_;                  // as of the last commit
+  PassId pass_;                         // the last pass, committed or being committed
+  std::optional<PassId> best_to_keep_;  // once a durable commit names it
+  bool best_is_last_ = false;           // the servers hold the best epoch's state now
+  std::string model_dir_;               // the folder of the saved model; empty: not saved
+  // The beginning of this object, its first step, the last line of a pass, and the last commit.
+  SteadyTime begin_, first_step_, last_pass_, trained_;
+  IdleTimes idle_, idle_before_;            // since last_pass_, and before it since first_step_
   std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
   struct InFlight {
     Position position;

@@ -52,7 +52,9 @@ absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Positi
 
 absl::Status Trainer::FinishCommit() {
   if (!committer_.in_flight()) return absl::OkStatus();
+  const SteadyTime begin = std::chrono::steady_clock::now();
   const absl::Status committed = committer_.Wait();
+  idle_.commit += SecondsBetween(begin, std::chrono::steady_clock::now());
   for (const std::string& server : committer_.TakeRestarted()) {
     Progress progress = Now("lost");
     progress.message = absl::StrCat(server, " was restarted since the last pass; nothing was lost");

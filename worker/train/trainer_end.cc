@@ -53,8 +53,15 @@ absl::Status Trainer::Finish() {
   progress.logloss = at_.score.logloss;
   progress.metrics = at_.score.others;
   progress.rows = at_.pass_rows;
+  progress.idle = IdleShares();
   log_.Write(progress);
   return absl::OkStatus();
+}
+
+IdleTimes Trainer::IdleShares() const {
+  IdleTimes idle = idle_before_;
+  idle += idle_;
+  return idle.Over(SecondsBetween(first_step_, trained_));
 }
 
 TrainSummary Trainer::Summary() const {
@@ -67,6 +74,8 @@ TrainSummary Trainer::Summary() const {
   summary.skipped_steps = at_.skipped_steps;
   summary.seconds = log_.seconds();
   summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
+  summary.first_step_seconds = SecondsBetween(begin_, first_step_);
+  summary.idle = IdleShares();
   summary.loss = at_.loss;
   summary.auc = at_.score.auc;
   summary.logloss = at_.score.logloss;

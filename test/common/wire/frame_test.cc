@@ -43,6 +43,36 @@ Frame InPieces(const std::string& bytes, size_t size) {
   return frame;
 }
 
+// Values that a receiver keeps: shared where they lie in one piece of plain memory, else copied.
+TEST(FrameReader, ArraysAreSharedOnlyWithKeepableMemory) {
+  const std::string bytes = BytesOf(PushFrame());
+  for (const size_t size : {size_t{5}, size_t{100}, bytes.size()}) {
+    for (const bool keepable : {true, false}) {
+      const Frame cut = InPieces(bytes, size);
+      Frame frame;
+      for (Frame::Piece piece : cut.pieces()) {
+        piece.keepable = keepable;
+        frame.Append(std::move(piece));
+      }
+      FrameReader reader(frame);
+      ASSERT_TRUE(ReadHeader(reader, FrameKind::kPush, /*reply=*/false).ok());
+      const SharedArray<uint64_t> keys = reader.TakeArray<uint64_t>(3);
+      const SharedArray<float> values = reader.TakeArray<float>(6);
+      const SharedArray<uint8_t> full = reader.TakeArray<uint8_t>(3);
+      EXPECT_EQ(reader.left(), 0u);
+      const char* begin = frame.pieces()[0].data;
+      const auto* at = reinterpret_cast<const char*>(values.data());
+      const bool shared = begin <= at && at < begin + frame.pieces()[0].size;
+      EXPECT_EQ(shared, keepable && size == bytes.size()) << size;
+      frame = Frame();  // the arrays outlive it
+      EXPECT_EQ(std::vector<uint64_t>(keys.begin(), keys.end()), (std::vector<uint64_t>{1, 2, 3}));
+      EXPECT_EQ(std::vector<float>(values.begin(), values.end()),
+                (std::vector<float>{1, 2, 3, 4, 5, 6}));
+      EXPECT_EQ(std::vector<uint8_t>(full.begin(), full.end()), (std::vector<uint8_t>{1, 1, 0}));
+    }
+  }
+}
+
 TEST(FrameHeader, HasTheDocumentedBytes) {
   FrameHeader header;
   header.kind = 2;

@@ -38,15 +38,25 @@ class PassStageTest : public testing::Test {
 
   SparseTable& table() { return *store_.sparse_tables()[0]; }
 
+  // The array with a change: With(push.values, [](auto& values) { values.pop_back(); }).
+  template <class T, class Edit>
+  static SharedArray<T> With(const SharedArray<T>& array, const Edit& edit) {
+    std::vector<T> values(array.begin(), array.end());
+    edit(values);
+    return values;
+  }
+
   StagedPush SparsePush(const std::vector<Key>& keys, int version = 1, TableId id = 0) {
     StagedPush push;
     push.table = id;
     push.keys = keys;
+    std::vector<float> values;
     for (Key key : keys) {
       const auto value = TestValue(store_.sparse_tables()[id]->layout(), key, version, true);
-      push.values.insert(push.values.end(), value.begin(), value.end());
-      push.full.push_back(1);
+      values.insert(values.end(), value.begin(), value.end());
     }
+    push.values = std::move(values);
+    push.full = std::vector<uint8_t>(keys.size(), 1);
     push.body_hash = 1000 * keys.size() + static_cast<uint64_t>(version);
     return push;
   }
@@ -55,7 +65,7 @@ class PassStageTest : public testing::Test {
     StagedPush push;
     push.dense = true;
     push.start = start;
-    push.values.assign(rows * 2, value);
+    push.values = std::vector<float>(rows * 2, value);
     push.body_hash = start + 1;
     return push;
   }

@@ -59,14 +59,14 @@ TEST_F(PassStageTest, PrepareNamesADenseRowInTwoPushes) {
 TEST_F(PassStageTest, CommitAppliesTheRuleToTheSumOfGradients) {
   StagedPush push = DensePush(0, 6, 1.0f);
   push.table = 1;
-  push.values = {0, 1, 2, 3, 4, 5};
+  push.values = std::vector<float>{0, 1, 2, 3, 4, 5};
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, push).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   ASSERT_TRUE(PrepareAndCommit(1).ok());
 
   push.gradient = true;
-  push.values.assign(6, 0.5f);
+  push.values = std::vector<float>(6, 0.5f);
   ASSERT_TRUE(stage_.Begin(2, 2).ok());
   for (const uint32_t worker : {0, 1}) {
     ASSERT_TRUE(stage_.Push(2, worker, 0, push).ok());
@@ -87,7 +87,7 @@ TEST_F(PassStageTest, GradientsNeedATableWithARule) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push.table = 1;
-  push.values.resize(7);  // rows 0 to 6: one too many for this server
+  push.values = std::vector<float>(7);  // rows 0 to 6: one too many for this server
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kOutOfRange);
 }
 
@@ -98,27 +98,29 @@ TEST_F(PassStageTest, RefusedPushesLeaveNoTrace) {
   push.table = 9;
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push = SparsePush({2});
-  push.values.pop_back();
+  push.values = With(push.values, [](auto& values) { values.pop_back(); });
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push = SparsePush({2});
-  push.full.clear();
+  push.full = {};
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push = SparsePush({2});
-  push.full[0] = 0xFF;
+  push.full = std::vector<uint8_t>{0xFF};
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push = SparsePush({2, 4, 6});
-  push.values[4 + 1] = std::numeric_limits<float>::quiet_NaN();
+  push.values = With(push.values,
+                     [](auto& values) { values[4 + 1] = std::numeric_limits<float>::quiet_NaN(); });
   absl::Status status = stage_.Push(1, 0, 0, push);
   EXPECT_CODE(status, Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("key 4"), HasSubstr("cell 1")));
   push = DensePush(2, 2, 1.0f);
-  push.values[3] = std::numeric_limits<float>::infinity();
+  push.values =
+      With(push.values, [](auto& values) { values[3] = std::numeric_limits<float>::infinity(); });
   status = stage_.Push(1, 0, 0, push);
   EXPECT_CODE(status, Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("row 3"), HasSubstr("cell 1")));
   EXPECT_CODE(stage_.Push(1, 0, 0, DensePush(5, 2, 1.0f)), Code::kOutOfRange);
   push = DensePush(0, 2, 1.0f);
-  push.values.pop_back();
+  push.values = With(push.values, [](auto& values) { values.pop_back(); });
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push.table = 2;
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);

@@ -18,7 +18,7 @@
 #include <random>
 
 #include "common/base/hash.h"
-#include "server/table/pages.h"
+#include "common/base/pages.h"
 #include "test/server/table/table_specs.h"
 
 namespace cistern {

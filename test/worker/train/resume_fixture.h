@@ -115,6 +115,7 @@ class Resume : public JobFixture {
       if (line["event"] == "resume" || line["event"] == "recover") continue;
       line.erase("seconds");
       line.erase("samples_per_second");
+      line.erase("idle");
       lines.push_back(line.dump());
     }
     return lines;

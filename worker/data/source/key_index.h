@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "absl/types/span.h"
+#include "common/base/pages.h"
 #include "common/base/types.h"
 
 namespace cistern {
@@ -34,8 +34,8 @@ class KeyIndex {
   // The index of `key` in slots_, or of the empty entry for it.
   size_t Locate(Key key) const;
 
-  std::vector<Key> keys_;
-  std::vector<Row> slots_;  // kNone = empty; size a power of two
+  HugePageVector<Key> keys_;
+  HugePageVector<Row> slots_;  // kNone = empty; size a power of two
 };
 
 }  // namespace cistern

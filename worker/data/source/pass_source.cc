@@ -1,5 +1,7 @@
 #include "worker/data/source/pass_source.h"
 
+#include <algorithm>
+
 #include "common/base/check.h"
 #include "worker/data/source/batch_builder.h"
 #include "worker/data/source/sample_cursor.h"
@@ -53,6 +55,7 @@ struct PassSource::State {
   // The cursor at the start of the next pass.
   PassCursor Cursor() const;
   bool Ends(const Pass& pass) const;
+  bool IsLongEnough(const Pass& pass) const;
   absl::Status Finish(Pass* pass);
   // Removes the batches that are already trained.
   void DropDone(Pass* pass);
@@ -124,7 +127,15 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
 
 bool PassSource::State::Ends(const Pass& pass) const {
   if (forced_batches > 0) return pass.batches.size() == forced_batches;
-  return pass.ends_epoch || (options.cut_every > 0 && batches_made % options.cut_every == 0);
+  return pass.ends_epoch || (options.cut_every > 0 && batches_made % options.cut_every == 0) ||
+         IsLongEnough(pass);
+}
+
+bool PassSource::State::IsLongEnough(const Pass& pass) const {
+  if (options.first_samples == 0 || options.shuffle) return false;
+  constexpr uint64_t kGrowth = 3;
+  const uint64_t first = (options.first_samples + options.batchsize - 1) / options.batchsize;
+  return pass.batches.size() >= std::max(first, kGrowth * pass.begin.batches);
 }
 
 PassCursor PassSource::State::Cursor() const {

@@ -32,6 +32,10 @@ struct PassOptions {
   // Also ends a pass when the number of batches made so far is a multiple of this, for example the
   // evaluation interval; 0: never.
   size_t cut_every = 0;
+  // The first passes of a run are short, so that training starts soon: a pass holds at most this
+  // many samples, or three times as many as all passes before it if that is more. A function of the
+  // cursor, so a resumed run makes the same passes. 0: no such limit. Shuffled runs have none.
+  size_t first_samples = 0;
   bool segments = true;  // false: leave the segment_* arrays empty (evaluation)
   // Memory limit of a pass: value_bytes[i] for each distinct key of input i, plus the batches.
   size_t byte_budget = size_t{1} << 30;

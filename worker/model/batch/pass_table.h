@@ -20,14 +20,14 @@ class PassTable {
  public:
   PassTable(const ValueLayout& layout, DeviceContext& device) : layout_(layout), device_(device) {}
 
-  // Replaces the contents with `rows` rows of zeros. The device must have finished its work on the
-  // previous rows. kResourceExhausted as MemoryPool::Take.
-  absl::Status Resize(size_t rows) {
+  // Replaces the contents with `rows` rows of zeros, or of any values. The device must have
+  // finished its work on the previous rows. kResourceExhausted as MemoryPool::Take.
+  absl::Status Resize(size_t rows, MemoryFill fill = MemoryFill::kZeros) {
     rows_ = 0;
     values_ = Memory();
     full_ = Memory();
-    CISTERN_ASSIGN_OR_RETURN(values_, Take(rows * stride() * sizeof(float)));
-    CISTERN_ASSIGN_OR_RETURN(full_, Take(rows));
+    CISTERN_ASSIGN_OR_RETURN(values_, Take(rows * stride() * sizeof(float), fill));
+    CISTERN_ASSIGN_OR_RETURN(full_, Take(rows, fill));
     rows_ = rows;
     return absl::OkStatus();
   }
@@ -51,14 +51,14 @@ class PassTable {
   }
   absl::Status BringKeys(Stream& stream) {
     if (device_.kind() == DeviceKind::kCpu || !layout_.is_ctr()) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(key_memory_, Take(keys_.size() * sizeof(Key)));
+    CISTERN_ASSIGN_OR_RETURN(key_memory_, Take(keys_.size() * sizeof(Key), MemoryFill::kAny));
     CopyToDevice(keys_.data(), key_memory_.data(), keys_.size() * sizeof(Key), stream);
     return stream.status();
   }
 
  private:
-  absl::StatusOr<Memory> Take(size_t bytes) {
-    return device_.pool().Take(MemoryPlace::kDevice, bytes, "pass tables");
+  absl::StatusOr<Memory> Take(size_t bytes, MemoryFill fill) {
+    return device_.pool().Take(MemoryPlace::kDevice, bytes, "pass tables", fill);
   }
 
   ValueLayout layout_;

@@ -169,6 +169,33 @@ TEST(PassSource, CutEveryEndsPassesAtItsMultiples) {
   EXPECT_THAT(sizes, ElementsAre(4, 3, 1, 2));  // batches 4 and 8, and the epoch's end at 7
 }
 
+TEST(PassSource, TheFirstPassesAreShortAndGrow) {
+  PassOptions options = SmallPasses(10);
+  options.first_samples = 15;
+  options.num_epochs = 2;
+  const std::vector<Sample> samples = MakeSamples(400);
+  const auto sizes_from = [&](const PassCursor& start) {
+    PassSource source(
+        options, [&] { return std::make_unique<ListReader>(samples, 7); }, start);
+    std::vector<std::pair<size_t, PassCursor>> passes;
+    for (auto pass = source.Next(); pass.ok() && *pass != nullptr; pass = source.Next()) {
+      passes.push_back({(*pass)->batches.size(), (*pass)->end});
+    }
+    return passes;
+  };
+  const auto passes = sizes_from({});
+  std::vector<size_t> sizes;
+  for (const auto& [size, end] : passes) sizes.push_back(size);
+  EXPECT_THAT(sizes, ElementsAre(2, 6, 24, 8, 40));
+  // A resumed run makes the same passes.
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const auto rest = sizes_from(passes[i].second);
+    EXPECT_TRUE(std::equal(rest.begin(), rest.end(), passes.begin() + i + 1, passes.end()));
+  }
+  options.shuffle = true;
+  EXPECT_EQ(sizes_from({})[0].first, 40u);
+}
+
 TEST(PassSource, ErrorOfABatchOverTheBudgetNamesTheOption) {
   PassOptions options = SmallPasses(10);
   options.byte_budget = 1000;

@@ -1,4 +1,4 @@
-#include "server/table/pages.h"
+#include "common/base/pages.h"
 
 #include <malloc.h>
 #include <sys/mman.h>
@@ -20,16 +20,11 @@ constexpr int kMadviseCollapse = 25;
 char* Map(size_t bytes) {
   void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (start == MAP_FAILED) {
-    std::fprintf(
-        stderr,
-        "out of memory: the kernel refused %zu bytes for the rows of a table: %s. Give this "
-        "server more memory, raise vm.max_map_count, or spread the tables over more "
-        "servers.\n",
-        bytes, std::strerror(errno));
-    std::abort();
-  }
-  return static_cast<char*>(start);
+  return start == MAP_FAILED ? nullptr : static_cast<char*>(start);
+}
+
+size_t WholePages(size_t bytes) {
+  return (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
 }
 
 size_t Misalignment(const char* start) {
@@ -38,19 +33,31 @@ size_t Misalignment(const char* start) {
 
 }  // namespace
 
-char* MapPages(size_t bytes) {
+char* TryMapPages(size_t bytes) {
   CISTERN_CHECK(bytes > 0 && bytes % kSmallPageBytes == 0);
   // The kernel places mappings next to each other. Where sizes are multiples of a huge page, the
   // first attempt is therefore aligned, and neighbours merge into one mapping (the number of
   // mappings is limited).
   char* start = Map(bytes);
-  if (Misalignment(start) == 0) return start;
+  if (start == nullptr || Misalignment(start) == 0) return start;
   UnmapPages(start, bytes);
   start = Map(bytes + kHugePageBytes);
+  if (start == nullptr) return nullptr;
   const size_t before = (kHugePageBytes - Misalignment(start)) % kHugePageBytes;
   if (before > 0) UnmapPages(start, before);
   UnmapPages(start + before + bytes, kHugePageBytes - before);
   return start + before;
+}
+
+char* MapPages(size_t bytes) {
+  char* start = TryMapPages(bytes);
+  if (start != nullptr) return start;
+  std::fprintf(stderr,
+               "out of memory: the kernel refused %zu bytes for the rows of a table: %s. Give this "
+               "server more memory, raise vm.max_map_count, or spread the tables over more "
+               "servers.\n",
+               bytes, std::strerror(errno));
+  std::abort();
 }
 
 void UnmapPages(char* start, size_t bytes) {
@@ -63,6 +70,16 @@ bool CollapsePages(char* start, size_t bytes) {
 
 void AdviseHuge(char* start, size_t bytes) {
   madvise(start, bytes, MADV_HUGEPAGE);  // advice only: small pages also work
+}
+
+void* TryAllocateHuge(size_t bytes) {
+  char* start = TryMapPages(WholePages(bytes));
+  if (start != nullptr) AdviseHuge(start, WholePages(bytes));
+  return start;
+}
+
+void FreeHuge(void* start, size_t bytes) {
+  UnmapPages(static_cast<char*>(start), WholePages(bytes));
 }
 
 void ReturnFreedMemory() {

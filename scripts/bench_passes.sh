@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Measures a whole `cistern train`, from its first sample to its last commit, against its own steps and PyTorch's.
+#
+# usage: scripts/bench_passes.sh [--samples N] [--rounds N] [--python PYTHON] [--out FILE]
+#   --samples N      training samples of 26 slots           (default 2000000; 220 MB of data, 4 GB of memory)
+#   --rounds N       rounds; programs alternate in each     (default 3)
+#   --python PYTHON  a python3 with numpy and torch         (default python3; without torch, Cistern alone)
+#   --out FILE       one line of JSON a round               (default build/release/bench_passes.jsonl)
+#
+# steps: samples/s between passes, without the time in which the device waited. Run it on an idle machine: every
+# line has the load before it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+samples=2000000 rounds=3 python=python3 out=build/release/bench_passes.jsonl keys=200000
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --samples) samples=$2; shift 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    --python) python=$2; shift 2 ;;
+    --out) out=$2; shift 2 ;;
+    -h|--help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "bench_passes.sh: unknown argument $1; see --help" >&2; exit 2 ;;
+  esac
+done
+
+bin=build/release/bin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$bin/cistern" data generate --model test/benchmark/models/sparse.json --keys-per-slot $keys --alpha 1.05 \
+  --samples "$samples" --test-samples 1000 --out "$work/data" --overwrite >/dev/null
+data=$(find "$work/data/train" -name '*.bin' | head -1)
+
+run() {  # NAME ARGUMENT...: prints a JSON object of the run
+  local name=$1; shift
+  "$bin/cistern" train test/benchmark/models/sparse.json --out "$work/run" --overwrite --no-save-model --json \
+    --set "layers.data.source=$data" --set "layers.data.num_samples=$samples" "$@" 2>/dev/null |
+    "$python" -c '
+import json, sys
+run = json.load(sys.stdin)
+steps = run["samples"] / ((run["seconds"] - run["first_step_seconds"]) * (1 - run["idle"]["share"]))
+print(json.dumps({"name": sys.argv[1], "samples_per_s": run["samples_per_second"], "steps_samples_per_s": steps,
+                  "first_step_s": run["first_step_seconds"], "idle": run["idle"], "passes": run["passes"]}))
+' "$name"
+}
+
+mkdir -p "$(dirname "$out")"
+: >"$out"
+has_torch=0
+if "$python" -c 'import torch' 2>/dev/null; then has_torch=1; fi
+for round in $(seq "$rounds"); do
+  for name in durable none eager compiled; do
+    load=$(cut -d' ' -f1 /proc/loadavg)
+    case $name in
+      durable) line=$(run durable) ;;
+      none) line=$(run none --durability none) ;;
+      *)
+        [ $has_torch = 1 ] || continue
+        flag=()
+        if [ $name = compiled ]; then flag=(--compile); fi
+        line=$("$python" test/benchmark/torch_sparse.py "$data" --samples "$samples" --rows $keys "${flag[@]}" |
+          "$python" -c 'import json, sys; print(json.dumps({"name": sys.argv[1], **json.load(sys.stdin)}))' "$name") ;;
+    esac
+    echo "{\"round\": $round, \"load_before\": $load, \"result\": $line}" | tee -a "$out"
+  done
+done
