@@ -15,7 +15,8 @@ PAGES = ["docs/troubleshooting.md", "docs/upgrading.md"]
 FOLDERS = ["cli", "common", "cuda", "serve", "server", "worker"]
 MESSAGE = re.compile(r"^(error|fix|note|cistern|cistern-server): (.*)$")
 STRETCH = 14
-OF_LIBRARIES = ["No such file or directory", "syntax error while parsing"]
+# Words of libraries, and words that the source puts together.
+ELSEWHERE = ["No such file or directory", "syntax error while parsing", ": unknown command '"]
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 BETWEEN = re.compile(r"^\s*$")
 
@@ -57,7 +58,7 @@ def is_in(message, strings):
 
 
 def main():
-    strings = "\n".join([source_strings(), *OF_LIBRARIES])
+    strings = "\n".join([source_strings(), *ELSEWHERE])
     messages = [quoted for page in PAGES if (ROOT / page).exists() for quoted in quoted_messages(page)]
     missing = [(place, message) for place, message in messages if not is_in(message, strings)]
     for place, message in missing:
