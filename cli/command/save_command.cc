@@ -15,7 +15,7 @@ namespace {
 
 absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
   if (status.code() == absl::StatusCode::kAlreadyExists) {
-    return WithFix(status, "a saved model never changes: choose another --name");
+    return WithFix(status, "choose another --name");
   }
   if (status.code() == absl::StatusCode::kResourceExhausted) {
     return WithFix(status,

@@ -35,8 +35,9 @@ std::string KindOf(mode_t mode) {
 }
 
 absl::Status NotRegular(mode_t mode, const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, " is ", KindOf(mode), ", not a regular file; copy its contents to a file first"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is ", KindOf(mode),
+                   ", not a regular file; name a file, or copy its contents to one first"));
 }
 
 // O_NONBLOCK: opening a FIFO must not block.

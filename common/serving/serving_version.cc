@@ -172,7 +172,8 @@ absl::StatusOr<ServingVersion> ParseVersion(const std::string& text) {
   CISTERN_RETURN_IF_ERROR(reader.status());
   if (HashBytes(text.substr(0, end)) != self) return absl::DataLossError("checksum mismatch");
   if (format > kFormat) {
-    return absl::DataLossError(absl::StrCat("format ", format, " is newer than this program"));
+    return absl::DataLossError(absl::StrCat(
+        "format ", format, " is newer than this program; use the version that wrote it"));
   }
   ServingVersion version;
   version.folder = reader.Text("folder");

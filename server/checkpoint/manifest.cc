@@ -139,7 +139,10 @@ absl::StatusOr<ParsedManifest> ParseManifest(absl::string_view text) {
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = false;
   const auto status = google::protobuf::util::JsonStringToMessage(body, &parsed.manifest, options);
-  if (!status.ok()) return absl::DataLossError(status.message().ToString());
+  if (!status.ok()) {
+    return absl::DataLossError(absl::StrCat(status.message().ToString(),
+                                            " If a newer version wrote it, use that version."));
+  }
   CISTERN_RETURN_IF_ERROR(CheckManifest(parsed.manifest));
   return parsed;
 }

@@ -121,7 +121,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files
   absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(path, "/lock-", server));
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat(lock.status().message(), ": another process is server ", server,
+        absl::StrCat(path, ": another process is server ", server,
                      " of this state; stop it, or use another --rank or --data_dir"));
   }
   CISTERN_RETURN_IF_ERROR(lock.status());

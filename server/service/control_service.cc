@@ -115,8 +115,8 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
       if (hash == SchemaHash(request.schema())) return absl::OkStatus();
       return absl::FailedPreconditionError(absl::StrCat(
           "schema differs: ", SchemaDifference(state_->store.schema(), request.schema()),
-          " (here: this server's tables; there: the caller's). This cluster was created for "
-          "another model: use its model file, or start a fresh cluster"));
+          " (here: this server's tables; there: your model file). This cluster was created for "
+          "another model: use that model's file and --set flags, or start a fresh cluster"));
     }
   }
   absl::MutexLock job(&state_->job_mutex);
