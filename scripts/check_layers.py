@@ -38,7 +38,8 @@ BELOW = {
     "cuda/collective": ["cuda/core"],
     "worker/data/format": ["common/io"],
     "worker/data/source": ["worker/data/format"],
-    "worker/data/prepare": ["worker/data/format"],
+    "worker/data/recipe": ["worker/data/format"],
+    "worker/data/prepare": ["worker/data/recipe"],
     "worker/model/metric": ["common/base"],
     "worker/model/config": ["worker/data/format", "worker/model/metric", "common/value"],
     "worker/model/batch": [
