@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
 #include "cli/session/run_folder.h"
+#include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
@@ -19,7 +20,9 @@
 #include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model_summary.h"
 #include "worker/pass/data_source.h"
+#include "worker/data/recipe/text_samples.h"
 #include "worker/train/metric_json.h"
+#include "worker/train/position.h"
 
 namespace cistern {
 namespace {
@@ -168,6 +171,19 @@ absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& opt
   return AddContext(CheckTrainingData(config), config.path);
 }
 
+// The recipe of the data that a run reads, which becomes a part of the run's identity.
+absl::StatusOr<std::optional<FoundRecipe>> TakeRecipe(const TrainFlags& flags,
+                                                      ModelConfig* config) {
+  CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> recipe, RecipeOfTraining(*config));
+  if (flags.resume) CISTERN_RETURN_IF_ERROR(CheckRunRecipe(flags.out, recipe));
+  if (!recipe) return recipe;
+  const absl::Status fits = CheckRecipeShape(recipe->recipe, ShapeOf(config->data),
+                                             config->solver.wide_keys);
+  if (!fits.ok()) return AddContext(fits, absl::StrCat(config->path, ": ", recipe->path));
+  config->values.emplace_back(kRecipeValue, HashText(recipe->recipe));
+  return recipe;
+}
+
 // Opens the fleet that a run trains on. With --resume the servers existed before, so this waits for
 // them, up to --recovery-limit, as training does.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
@@ -239,7 +255,7 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
 absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
                                 Console& console) {
   const std::atomic<bool>* interrupted = CatchInterrupts();
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
   if (flags.dry_run) return DryRun(config);
   if (flags.out.empty()) {
@@ -249,8 +265,13 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
   CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
   const RunFolder run = RunFolderOf(flags);
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, TakeRecipe(flags, &config));
+  CISTERN_ASSIGN_OR_RETURN(const std::string model_file, ReadModelFile(flags.model));
   const bool leads = worker.rank == 0;  // only rank 0 writes the run's files
-  if (leads) CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+  if (leads) {
+    CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+    if (!flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe));
+  }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenFleet(flags, run.state_root(), *interrupted, console));
   const PassId pass = fleet->client().committed_pass();
@@ -272,6 +293,8 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   if (!summary.ok()) return WithTrainFix(summary.status(), flags, worker, durable);
   printer.Finish();
   if (leads) {
+    // A resumed run has accepted the model file only now.
+    if (flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe));
     CISTERN_RETURN_IF_ERROR(
         WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
   }

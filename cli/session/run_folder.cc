@@ -1,8 +1,11 @@
 #include "cli/session/run_folder.h"
 
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "cli/terminal/exit_code.h"
 #include "common/io/file_system.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -84,6 +87,25 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
   }
   return Refuse(absl::StrCat("--out ", run.out, ": already holds a trained model"),
                 "name another folder, or add --overwrite to replace the model");
+}
+
+absl::Status WriteRunFiles(const std::string& out, const std::string& model,
+                           const std::optional<FoundRecipe>& recipe) {
+  LocalFileSystem files;
+  if (recipe) {
+    CISTERN_RETURN_IF_ERROR(CopyRecipe(files, *recipe, out));
+  } else {
+    CISTERN_RETURN_IF_ERROR(RemoveRecipe(files, out));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
+  CISTERN_RETURN_IF_ERROR(file->Append(model));
+  return file->Close();
+}
+
+bool IsRunFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(absl::StrCat(path, "/", kRunModelFile), error);
 }
 
 }  // namespace cistern

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -114,6 +115,17 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options);
+
+// Predicts samples that are not in files of the model's format, in order.
+//
+// open: opens them; called once. visit: receives the labels, [n, label_dim] (below -0.5: unknown),
+// and the predictions of each batch.
+using OpenSamples = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
+using OnPredictions = std::function<absl::Status(absl::Span<const float> labels,
+                                                 absl::Span<const float> predictions)>;
+absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterClient& client,
+                                           const OpenSamples& open, const OnPredictions& visit,
+                                           const JobOptions& options);
 
 // Which tables of a model folder to read, and how (common/value/table_choice.h).
 struct LoadChoice {

@@ -199,13 +199,18 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
                      ": resume a run with the values that it started with"));
   };
   const std::map<std::string, std::string> values = TrainingValues(config);
+  // Data without a recipe says nothing about how it was made.
+  const auto is_known = [&](const std::string& key) {
+    return key != kRecipeValue || (values.count(key) > 0 && position.config.count(key) > 0);
+  };
   for (const auto& [key, value] : values) {
+    if (!is_known(key)) continue;
     const auto it = position.config.find(key);
     if (it == position.config.end()) return differs(key, value, "no such value");
     if (it->second != value) return differs(key, value, it->second);
   }
   for (const auto& [key, value] : position.config) {
-    if (values.count(key) == 0) return differs(key, "absent", value);
+    if (values.count(key) == 0 && is_known(key)) return differs(key, "absent", value);
   }
   return absl::OkStatus();
 }

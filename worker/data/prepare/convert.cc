@@ -142,7 +142,7 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
         path, ": its columns are ", absl::StrJoin(columns, ", "), ", but those of ",
         options_.input[0], " are ", absl::StrJoin(columns_, ", ")));
   }
-  absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kRequired);
+  absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
   if (!places.ok()) return AddContext(places.status(), path);
   places_ = *std::move(places);
   return absl::OkStatus();
@@ -235,7 +235,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   const auto on_row = [&](const TextRow& row) -> absl::Status {
     const uint32_t slots = static_cast<uint32_t>(recipe_->slots.size());
     CISTERN_RETURN_IF_ERROR(
-        encoder_->Encode(row.fields, places_, Labels::kRequired, {&slots, 1}, &work_, &block));
+        encoder_->Encode(row.fields, places_, Labels::kNeeded, {&slots, 1}, &work_, &block));
     return block.size < kRowsPerBlock ? absl::OkStatus() : flush();
   };
   CISTERN_RETURN_IF_ERROR(ForEachRow("writing", options_.max_rows, on_row));

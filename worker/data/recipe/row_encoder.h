@@ -22,7 +22,7 @@ struct RowPlaces {
 };
 
 enum class Labels {
-  kRequired,
+  kNeeded,
   kOptional,  // a label that is absent or empty is -1: unknown
 };
 

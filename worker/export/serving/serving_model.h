@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "common/io/file_system.h"
 #include "common/serving/serving_version.h"
 #include "worker/export/committed_model.h"
+#include "worker/data/recipe/recipe_folder.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -18,6 +20,8 @@ struct ModelText {
   std::string path;  // its name becomes the model's name
   std::string text;
   std::vector<std::string> overrides;  // --set
+  std::string name = {};  // of the model, instead of that of the file
+  std::optional<FoundRecipe> recipe = {};  // of the data that the model was trained on
 };
 
 struct ServingOptions {
