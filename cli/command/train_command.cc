@@ -20,7 +20,6 @@
 #include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model_summary.h"
 #include "worker/pass/data_source.h"
-#include "worker/data/recipe/text_samples.h"
 #include "worker/train/metric_json.h"
 #include "worker/train/position.h"
 
@@ -176,11 +175,7 @@ absl::StatusOr<std::optional<FoundRecipe>> TakeRecipe(const TrainFlags& flags,
                                                       ModelConfig* config) {
   CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> recipe, RecipeOfTraining(*config));
   if (flags.resume) CISTERN_RETURN_IF_ERROR(CheckRunRecipe(flags.out, recipe));
-  if (!recipe) return recipe;
-  const absl::Status fits = CheckRecipeShape(recipe->recipe, ShapeOf(config->data),
-                                             config->solver.wide_keys);
-  if (!fits.ok()) return AddContext(fits, absl::StrCat(config->path, ": ", recipe->path));
-  config->values.emplace_back(kRecipeValue, HashText(recipe->recipe));
+  if (recipe) config->values.emplace_back(kRecipeValue, HashText(recipe->recipe));
   return recipe;
 }
 
@@ -263,9 +258,9 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, TakeRecipe(flags, &config));
   CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
   const RunFolder run = RunFolderOf(flags);
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, TakeRecipe(flags, &config));
   CISTERN_ASSIGN_OR_RETURN(const std::string model_file, ReadModelFile(flags.model));
   const bool leads = worker.rank == 0;  // only rank 0 writes the run's files
   if (leads) {
