@@ -84,17 +84,18 @@ absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
                                                       {"tsv", TextFormat::kTsv},
                                                       {"libsvm", TextFormat::kLibsvm},
                                                       {"criteo", TextFormat::kCriteo}});
-  options.dense_transform =
-      ValueOf<DenseTransform>(flags.dense_transform, {{"auto", DenseTransform::kAuto},
-                                                      {"none", DenseTransform::kNone},
-                                                      {"log1p", DenseTransform::kLog1p},
-                                                      {"standardize", DenseTransform::kStandardize}});
+  options.dense_transform = ValueOf<DenseTransform>(
+      flags.dense_transform, {{"auto", DenseTransform::kAuto},
+                              {"none", DenseTransform::kNone},
+                              {"log1p", DenseTransform::kLog1p},
+                              {"standardize", DenseTransform::kStandardize}});
   options.missing =
       ValueOf<StandIn>(flags.missing, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
   options.rare = ValueOf<StandIn>(flags.rare, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
-  options.keys = ValueOf<KeyMode>(
-      flags.keys, {{"auto", KeyMode::kAuto}, {"raw", KeyMode::kRaw}, {"hash", KeyMode::kHash},
-                   {"signed", KeyMode::kSigned}});
+  options.keys = ValueOf<KeyMode>(flags.keys, {{"auto", KeyMode::kAuto},
+                                               {"raw", KeyMode::kRaw},
+                                               {"hash", KeyMode::kHash},
+                                               {"signed", KeyMode::kSigned}});
   options.key_bits = flags.key_bits == "32" ? 32 : 64;
   options.libsvm_slots =
       flags.libsvm_slots == "single" ? LibsvmSlots::kSingle : LibsvmSlots::kPosition;
@@ -186,6 +187,13 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
     return absl::InvalidArgumentError(summary.status().message());
   }
   if (!summary.ok()) return summary.status();
+  if (!summary->not_utf8.empty()) {
+    console.Say(absl::StrCat(
+        "note: ", summary->not_utf8,
+        " holds text that is not UTF-8 (Latin-1?). Its bytes were converted as they are: the same "
+        "words in UTF-8, in other files or requests, would have other keys (iconv -f latin1 -t "
+        "utf8)"));
+  }
   return Report{JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
 }
 
@@ -194,11 +202,12 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
   command.List("--input", &options.input, true,
                {"FILE,...", "Text files, read in this order; - is standard input.",
                 "--input train.csv", kRequired});
-  command.Flag("--recipe", &options.recipe,
-               {"FILE|DIR",
-                "Encodes the data as other data was: the recipe of that data set or run, instead of "
-                "the flags below.",
-                "--recipe data/train"});
+  command.Flag(
+      "--recipe", &options.recipe,
+      {"FILE|DIR",
+       "Encodes the data as other data was: the recipe of that data set or run, instead of "
+       "the flags below.",
+       "--recipe data/train"});
   command.Choice("--format", &flags->format,
                  {"csv|tsv|libsvm|criteo", "Format of the text.", "--format criteo"});
   command.Flag("--delimiter", &flags->delimiter,
@@ -232,9 +241,9 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
   command.Flag("--label-threshold", &flags->label_threshold,
                {"NUMBER", "Labels above this become 1, others 0; by default labels are kept.",
                 "--label-threshold 3"});
-  command.List("--positive", &options.positive, false,
-               {"TEXT", "Labels with this text become 1, others 0; may be repeated.",
-                "--positive '>50K'"});
+  command.List(
+      "--positive", &options.positive, false,
+      {"TEXT", "Labels with this text become 1, others 0; may be repeated.", "--positive '>50K'"});
   command.List("--dense", &options.dense, true,
                {"COLUMN,...", "Numeric columns.", "--dense I1..I13"});
   command.Choice("--dense-transform", &flags->dense_transform,

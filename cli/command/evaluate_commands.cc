@@ -25,24 +25,20 @@
 namespace cistern {
 namespace {
 
-void AddSharedFlags(Command& command, EvaluateFlags* flags,
-                    const std::string& data_text) {
+void AddSharedFlags(Command& command, EvaluateFlags* flags, const std::string& data_text) {
   AddModelFlags(command, &flags->model);
   command.Flag("--model", &flags->model_dir,
                {"DIR",
                 "The trained model: the --out folder of a training run, or the model folder in it. "
                 "With --servers it is loaded only if the servers hold no model.",
                 "--model runs/deepfm"});
-  command.List("--data", &flags->data, true,
-               {"FILE,...", data_text,
-                "--data test.txt"});
+  command.List("--data", &flags->data, true, {"FILE,...", data_text, "--data test.txt"});
 }
 
 // The data must have been converted as the training data of the model was.
 absl::Status CheckData(const EvaluateFlags& flags, const ModelConfig& config) {
   if (flags.model_dir.empty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe,
-                           RecipeOfModel(flags.model_dir));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, RecipeOfModel(flags.model_dir));
   if (!recipe) return absl::OkStatus();
   std::vector<std::string> sources = flags.data;
   if (sources.empty() && !config.data.eval_source.empty()) sources = {config.data.eval_source};
@@ -175,14 +171,15 @@ void AddEvaluateCommand(Command& root) {
 }
 
 void AddTextFlags(Command& command, EvaluateFlags* flags, std::string* delimiter) {
-  command.List("--input", &flags->text.files, true,
-               {"FILE,...",
-                "Rows of text, with or without labels, instead of --data: CSV or TSV, encoded by the "
-                "recipe of the model; - is standard input.",
-                "--input test.csv"});
-  command.List("--keep", &flags->text.keep, true,
-               {"COLUMN,...", "With --input: columns to write beside the prediction.",
-                "--keep id,time"});
+  command.List(
+      "--input", &flags->text.files, true,
+      {"FILE,...",
+       "Rows of text, with or without labels, instead of --data: CSV or TSV, encoded by the "
+       "recipe of the model; - is standard input.",
+       "--input test.csv"});
+  command.List(
+      "--keep", &flags->text.keep, true,
+      {"COLUMN,...", "With --input: columns to write beside the prediction.", "--keep id,time"});
   command.List("--columns", &flags->text.columns, true,
                {"NAME,...", "With --input: column names of a file without a header line.",
                 "--columns id,age,C1..C26"});
@@ -197,11 +194,12 @@ void AddTextFlags(Command& command, EvaluateFlags* flags, std::string* delimiter
 void AddPredictCommand(Command& root) {
   auto flags = std::make_shared<EvaluateFlags>();
   auto delimiter = std::make_shared<std::string>();
-  Command& command = root.Add(
-      "predict",
-      "Writes a prediction per sample, in input order: label<TAB>prediction for a data set, a table "
-      "for rows of text.",
-      "cistern predict runs/deepfm --input test.csv --keep id --output predictions.csv");
+  Command& command =
+      root.Add("predict",
+               "Writes a prediction per sample, in input order: label<TAB>prediction for a data "
+               "set, a table "
+               "for rows of text.",
+               "cistern predict runs/deepfm --input test.csv --keep id --output predictions.csv");
   AddSharedFlags(command, flags.get(),
                  "File lists or data files, read in this order; may be repeated.");
   AddTextFlags(command, flags.get(), delimiter.get());

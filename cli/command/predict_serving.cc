@@ -45,8 +45,7 @@ absl::Status CheckServedData(const std::string& folder, const Predictor& predict
                              const std::vector<std::string>& data) {
   const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) return absl::OkStatus();
-  const std::string path =
-      absl::StrCat(folder, "/", predictor.version().folder, "/", kRecipeFile);
+  const std::string path = absl::StrCat(folder, "/", predictor.version().folder, "/", kRecipeFile);
   return CheckDataRecipe({path, encoder->recipe()}, data);
 }
 

@@ -6,8 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
+#include "cli/command/more_data.h"
 #include "cli/session/run_folder.h"
 #include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
@@ -54,6 +56,7 @@ absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerR
     CISTERN_ASSIGN_OR_RETURN(options.gpu, GpuOf(worker.local_rank, QueryGpus().gpus.size()));
   }
   options.resume = flags.resume;
+  options.more = !flags.more.empty();
   options.recovery_seconds = flags.recovery_limit;
   return options;
 }
@@ -170,6 +173,31 @@ absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& opt
   return AddContext(CheckTrainingData(config), config.path);
 }
 
+// A run folder in place of the model file is also where the run continues.
+absl::Status TakeRun(TrainFlags* flags) {
+  std::string folder;
+  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags->model, &folder));
+  if (flags->out.empty()) flags->out = folder;
+  return absl::OkStatus();
+}
+
+// Makes --more the data of the run. Text is converted first, below the run folder.
+absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags) {
+  if (flags->more.empty()) return absl::OkStatus();
+  if (!flags->resume || flags->out.empty()) {
+    return WithFix(absl::InvalidArgumentError("--more continues a finished run"),
+                   "add --resume and --out, the folder of the run");
+  }
+  std::vector<std::string> sources;
+  for (const std::string& file : flags->more) {
+    CISTERN_ASSIGN_OR_RETURN(sources.emplace_back(),
+                             ConvertMore(flags->out, file, worker.world_size, console));
+  }
+  const std::string source = absl::StrJoin(sources, ",");
+  flags->model.set.push_back(absl::StrCat("layers.0.source=", nlohmann::json(source).dump()));
+  return absl::OkStatus();
+}
+
 // The recipe of the data that a run reads, which becomes a part of the run's identity.
 absl::StatusOr<std::optional<FoundRecipe>> TakeRecipe(const TrainFlags& flags,
                                                       ModelConfig* config) {
@@ -233,6 +261,12 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
   command.Switch(
       "--resume", &flags->resume,
       {"", "Continues after the last commit of a run that ended or crashed.", "--resume"});
+  command.List(
+      "--more", &flags->more, true,
+      {"FILE,...",
+       "With --resume: continues a finished run with other data, such as the next day's: file "
+       "lists, data files, or text to convert by the recipe of the run.",
+       "--resume --more day2.csv"});
   command.Choice("--durability", &flags->durability,
                  {"commit|none",
                   "Without --servers: whether to keep every commit in DIR/state, so that --resume "
@@ -247,9 +281,12 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                 "--recovery-limit 60"});
 }
 
-absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
+absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worker,
                                 Console& console) {
   const std::atomic<bool>* interrupted = CatchInterrupts();
+  TrainFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
+  CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
   if (flags.dry_run) return DryRun(config);

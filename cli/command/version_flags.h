@@ -21,8 +21,8 @@ struct VersionFlags {
 // Adds --out, --precision, --keep and --recipe.
 void AddVersionFlags(Command& command, VersionFlags* flags);
 
-// Reads the text of the model file and the recipe of its data: that of flags.recipe, else the one in
-// `place`, the folder of the trained model ("runs/a", "runs/a@12", or empty). Errors as
+// Reads the text of the model file and the recipe of its data: that of flags.recipe, else the one
+// in `place`, the folder of the trained model ("runs/a", "runs/a@12", or empty). Errors as
 // ReadModelConfig; kInvalidArgument: flags.recipe names none, or one for other data.
 absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,
                                         const std::string& place);

@@ -11,11 +11,11 @@ namespace {
 absl::Status Differs(const FoundRecipe& data, const FoundRecipe& model, const std::string& what) {
   const std::string difference = RecipeDifference(data.recipe, model.recipe);
   if (difference.empty()) return absl::OkStatus();
-  return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat(data.path, ": this data was not converted as ", what, " was (",
-                                  model.path, "): ", difference)),
-                 absl::StrCat("convert it again with cistern data convert --recipe ", model.path,
-                              " --input ..."));
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat(data.path, ": this data was not converted as ", what,
+                                              " was (", model.path, "): ", difference)),
+      absl::StrCat("convert it again with cistern data convert --recipe ", model.path,
+                   " --input ..."));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The recipe of the data that a command reads, compared with that of the run or model it applies to.
+// The recipe of the data that a command reads, compared with that of the run or model it applies
+// to.
 //
 // Data without a recipe (HugeCTR's own files) is never refused for that.
 #pragma once

@@ -7,11 +7,12 @@
 //   0000000042/model.json     the model file
 //   0000000042/dense.bin      dense parameters: float32, table after table, without optimizer state
 //   0000000042/rows-000.rows  the rows of table 0 (rows_file.h), or those that changed
-//   0000000042/recipe.json, vocabulary.txt   how text becomes samples of the model, if that is known
+//   0000000042/recipe.json, vocabulary.txt   how text becomes samples of the model, if that is
+//   known
 //
 // A table may consist of several layers, which may belong to older versions: all rows of some
-// version, then the changes of later ones. So may recipe and vocabulary. Folders are named after their commit; a second version
-// of the same commit is called 0000000042-002.
+// version, then the changes of later ones. So may recipe and vocabulary. Folders are named after
+// their commit; a second version of the same commit is called 0000000042-002.
 #pragma once
 
 #include <cstdint>

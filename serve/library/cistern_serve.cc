@@ -106,12 +106,13 @@ absl::Status EncodeText(const Predictor& predictor, const cistern_text* rows, si
   const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) {
     return absl::InvalidArgumentError(
-        "the model was exported without a recipe, so it reads no text: export it with cistern export "
+        "the model was exported without a recipe, so it reads no text: export it with cistern "
+        "export "
         "serving --recipe");
   }
   if (row_num > predictor.max_samples()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        row_num, " samples in one request; the limit is ", predictor.max_samples()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(row_num, " samples in one request; the limit is ", predictor.max_samples()));
   }
   std::vector<absl::string_view> lines;
   for (size_t i = 0; i < row_num; ++i) {
@@ -125,8 +126,8 @@ absl::Status EncodeText(const Predictor& predictor, const cistern_text* rows, si
   return EncodeLines(*encoder, lines, slot_nums, block);
 }
 
-absl::Status PredictInto(cistern_model* model, const PredictRequest& request,
-                         absl::Span<float> out, uint64_t* commit) {
+absl::Status PredictInto(cistern_model* model, const PredictRequest& request, absl::Span<float> out,
+                         uint64_t* commit) {
   ServedVersion version;
   uint64_t unseen = 0;
   CISTERN_RETURN_IF_ERROR(model->predictor->Predict(request, out, &version, &unseen));

@@ -286,8 +286,8 @@ class ServedModel : public Predictor {
 
   const std::string root_;
   const PredictorOptions options_;
-  std::string name_;      // constant after Open
-  PredictorShape shape_;  // constant after Open
+  std::string name_;                             // constant after Open
+  PredictorShape shape_;                         // constant after Open
   std::shared_ptr<const OwnedEncoder> encoder_;  // constant after Open
   size_t limit_ = 1;
 

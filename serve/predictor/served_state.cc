@@ -237,9 +237,9 @@ absl::Status ServedState::ReadRecipe(const std::string& root, const ServedState*
     return absl::DataLossError("recipe and vocabulary do not belong together");
   }
   CISTERN_ASSIGN_OR_RETURN(
-      encoder_, OwnedEncoder::Open(*recipe, version_.vocabulary
-                                                ? absl::StrCat(root, "/", version_.vocabulary->path)
-                                                : ""));
+      encoder_,
+      OwnedEncoder::Open(
+          *recipe, version_.vocabulary ? absl::StrCat(root, "/", version_.vocabulary->path) : ""));
   return CheckRecipeShape(*recipe, ShapeOf(config_.data), config_.solver.wide_keys);
 }
 

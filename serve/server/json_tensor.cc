@@ -110,9 +110,9 @@ absl::Status JsonTensorData::Finish(Tensor* tensor) const {
   const std::string& type = tensor->datatype;
   const bool texts = type == "BYTES";
   if (texts ? text_num_ < numbers_.size() : text_num_ > 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the data of input ", Quoted(tensor->name), " has a ",
-                     texts ? "number" : "string", "; it must be ", texts ? "strings" : "numbers"));
+    return absl::InvalidArgumentError(absl::StrCat("the data of input ", Quoted(tensor->name),
+                                                   " has a ", texts ? "number" : "string",
+                                                   "; it must be ", texts ? "strings" : "numbers"));
   }
   if (texts) {
     tensor->owned = texts_;

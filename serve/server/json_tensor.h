@@ -10,8 +10,8 @@
 
 namespace cistern {
 
-// Collects the numbers or texts of one tensor while the parser reads them; the data type and the shape may
-// come later.
+// Collects the numbers or texts of one tensor while the parser reads them; the data type and the
+// shape may come later.
 //
 // Threads: one at a time.
 class JsonTensorData {

@@ -78,8 +78,7 @@ std::string ModelMetadataJson(const ModelMetadata& model) {
                  {"outputs", TensorsJson(model.outputs)}});
 }
 
-std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples,
-                            const Recipe* recipe) {
+std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples, const Recipe* recipe) {
   Json parameters = {{"max_samples", {{"string_value", absl::StrCat(max_samples)}}},
                      {"commit", {{"string_value", model.version}}}};
   if (recipe != nullptr) {

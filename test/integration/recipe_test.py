@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import unittest
 
-from programs import BIN, finish, run, start
+from programs import BIN, Servers, finish, start
 from serve_test import Serve, grpc_client
 from serving_library import Model
 
@@ -223,6 +223,84 @@ class RecipeTest(unittest.TestCase):
         # By name, a swapped file is no mistake: its columns hold what they say.
         made = self.predictions("run", "--input", "swapped.csv")
         self.assertNotEqual([row["prediction"] for row in made], self.expected)
+
+    def test_the_next_day_continues_a_finished_run(self):
+        write(self.shared / "day2.csv", people(1000, seed=3))
+        write(self.shared / "day3.csv", people(1000, seed=4), ["income", "tags", "age", "city", "label"])
+        shutil.copytree(self.shared / "run", self.shared / "daily")
+        more = ["train", "daily", "--resume", "--more"]
+        day2 = self.expect(self.cistern(*more, "day2.csv", "--json"), 0, "continuing with more data").json()
+        self.assertEqual((day2["samples"], day2["iterations"]), (5 * 1000, 5 * 5))
+        again = self.expect(self.cistern(*more, "day2.csv", "--json"), 0).json()
+        self.assertEqual(again["resumed_from"], day2["iterations"])  # nothing is trained twice
+        self.expect(self.cistern(*more, "day3.csv"), 0)
+        logs = sorted(path.name for path in (self.shared / "daily").glob("metrics*"))
+        self.assertEqual(logs, ["metrics-1.jsonl", "metrics-2.jsonl", "metrics.jsonl"])
+        stored = json.loads((self.shared / "daily/model.json").read_text())
+        self.assertEqual(stored["layers"][0]["source"], "daily/more/day3/file_list.txt")
+        self.predictions("daily", "--input", "test.csv")
+        # The same on one folder of data sets, without text: the same bits.
+        shutil.copytree(self.shared / "run", self.shared / "daily2")
+        for day in ("day2", "day3"):
+            self.expect(self.cistern("data", "convert", "--recipe", "run", "--input", f"{day}.csv",
+                                     "--out", day), 0)
+            self.expect(self.cistern("train", "daily2", "--resume", "--more",
+                                     f"{day}/file_list.txt"), 0)
+        self.assertEqual(self.predictions("daily", "--input", "test.csv"),
+                         self.predictions("daily2", "--input", "test.csv"))
+
+    def test_more_data_needs_a_finished_run_of_the_same_recipe(self):
+        self.expect(self.cistern("train", "model.json", "--out", "new", "--more", "day2.csv"), 2,
+                    "--more continues a finished run")
+        shutil.copytree(self.shared / "run", self.shared / "other-run")
+        self.expect(self.cistern("train", "other-run", "--resume", "--more", "gone.csv"), 2, "gone.csv")
+        self.expect(self.cistern("train", "other-run", "--resume", "--more", "train/file_list.txt",
+                                 "--set", "solver.batchsize=50"), 2, "batchsize")
+        self.expect(self.cistern("data", "convert", "--input", "test.csv", "--out", "unlike",
+                                 "--dense", "age,income", "--ignore", "id"), 0)
+        self.expect(self.cistern("train", "other-run", "--resume", "--more", "unlike/file_list.txt"), 2,
+                    "dense[0] (age).transform is none, not log1p")
+
+    def test_published_versions_share_recipe_and_vocabulary(self):
+        shutil.copytree(self.shared / "run", self.shared / "followed")
+        publish = ["publish", "followed", "--follow", "followed", "--out", "published", "--once"]
+        self.expect(self.cistern(*publish), 0)
+        self.expect(self.cistern("train", "followed", "--resume", "--set", "solver.num_epochs=6"), 0)
+        self.expect(self.cistern(*publish), 0)
+        head = json.loads((self.shared / "published/HEAD").read_text())["version"]
+        version = json.loads((self.shared / f"published/{head}/serving.json").read_text())
+        self.assertNotEqual(version["recipe"]["path"].split("/")[0], head)
+        self.assertFalse((self.shared / f"published/{head}/vocabulary.txt").exists())
+        self.assertEqual(self.predictions("published", "--input", "test.csv"),
+                         self.predictions("followed", "--input", "test.csv"))
+
+    def test_a_row_is_found_by_its_text(self):
+        with Servers(2, self.shared) as servers:
+            self.expect(self.cistern("train", "model.json", "--servers", servers.addresses, "--out",
+                                     "fleet-run", "--no-save-model"), 0)
+            show = ["table", "show", "deep", "--servers", servers.addresses, "--json"]
+            found = self.expect(self.cistern(*show, "city=c1", "--recipe", "train"), 0).json()
+            again = self.expect(self.cistern(*show, found["key"]), 0).json()
+            self.assertEqual(found["fields"], again["fields"])
+            self.expect(self.cistern(*show, "city=c1"), 2, "--recipe")
+            self.expect(self.cistern(*show, "town=c1", "--recipe", "train"), 2, "the slots read city, tags")
+
+    def test_libsvm_lines(self):
+        lines = [f"{row[1]} {row[2] % 7}:1 {10 + row[3] % 5}:1\n" for row in self.rows]
+        (self.shared / "in.libsvm").write_text("".join(lines))
+        self.expect(self.cistern("data", "convert", "--format", "libsvm", "--input", "in.libsvm",
+                                 "--out", "svm"), 0)
+        content = model("svm/file_list.txt")
+        content["layers"][0]["dense"]["dense_dim"] = 0
+        content["layers"] = [layer for layer in content["layers"] if layer.get("name") != "all"]
+        content["layers"][3]["bottom"] = "flat"
+        (self.shared / "svm.json").write_text(json.dumps(content))
+        self.expect(self.cistern("train", "svm.json", "--out", "svm-run"), 0)
+        made = self.predictions("svm-run", "--input", "in.libsvm", "--keep", "label")
+        self.expect(self.cistern("predict", "svm-run", "--data", "svm/file_list.txt", "--output",
+                                 "svm.tsv"), 0)
+        pairs = [f"{row['label']}\t{row['prediction']}" for row in made]
+        self.assertEqual((self.shared / "svm.tsv").read_text().splitlines(), pairs)
 
     def test_a_recipe_excludes_the_flags_that_it_replaces(self):
         self.expect(self.cistern("data", "convert", "--recipe", "train", "--input", "test.csv", "--out",

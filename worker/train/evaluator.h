@@ -64,7 +64,7 @@ class Evaluator {
   const LabelRule labels_;
   const std::vector<std::string> files_;
   const uint64_t max_batches_;
-  PassSource::OpenReader open_;  // null: files_
+  PassSource::OpenReader open_;              // null: files_
   std::vector<std::unique_ptr<Pass>> kept_;  // the first passes of the data
   bool all_kept_ = false;
 };

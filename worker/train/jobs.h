@@ -58,6 +58,11 @@ struct JobOptions {
   FileSystem* files = nullptr;
   // Resume from the position of the newest commit, if any; durable servers only.
   bool resume = false;
+  // With resume: the data is another than that of the last run, which must have finished. Trains it
+  // from its start on the rows that are there; optimizer steps continue to count. metrics.jsonl of
+  // the last run becomes metrics-1.jsonl, metrics-2.jsonl, ... If the last run was on this data, it
+  // is resumed.
+  bool more = false;
   // Durable servers: how long to wait for lost servers before the job fails. Several workers: how
   // long to wait for all workers, at the start and after one was lost.
   double recovery_seconds = 300;

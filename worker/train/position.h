@@ -118,6 +118,10 @@ inline constexpr char kRecipeValue[] = "recipe";
 // train, what to report and when, and where passes are cut or committed.
 std::map<std::string, std::string> TrainingValues(const ModelConfig& config);
 // OK if a run with `config` can resume from `position`; else kInvalidArgument, with the difference.
-absl::Status CheckSameTraining(const Position& position, const ModelConfig& config);
+// more: the data may be another.
+absl::Status CheckSameTraining(const Position& position, const ModelConfig& config,
+                               bool more = false);
+// Whether the run at `position` reads the data of `config`.
+bool ReadsSameData(const Position& position, const ModelConfig& config);
 
 }  // namespace cistern

@@ -12,6 +12,7 @@
 #include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/conversion_counts.h"
 #include "worker/data/prepare/convert_check.h"
+#include "worker/data/prepare/utf8_check.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/data/recipe/text_table.h"
@@ -25,18 +26,14 @@ constexpr size_t kRowsPerBlock = 4096;
 Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
                 const std::vector<std::string>& columns) {
   Recipe recipe;
-  recipe.layout = {options.format,
-                   options.delimiter,
-                   options.columns.empty(),
-                   options.libsvm_slots == LibsvmSlots::kSingle,
-                   options.any_value,
-                   columns};
+  recipe.layout = {options.format,          options.delimiter,
+                   options.columns.empty(), options.libsvm_slots == LibsvmSlots::kSingle,
+                   options.any_value,       columns};
   for (const size_t column : plan.label) {
     recipe.labels.push_back({columns[column], options.label_threshold, options.positive});
   }
   for (const size_t column : plan.dense) {
-    recipe.dense.push_back(
-        {columns[column], options.dense_transform, 0, 1, options.dense_missing});
+    recipe.dense.push_back({columns[column], options.dense_transform, 0, 1, options.dense_missing});
   }
   for (const ColumnPlan::Slot& slot : plan.slots) {
     recipe.slots.push_back({columns[slot.column], slot.bucket,
@@ -90,6 +87,8 @@ class Conversion {
   // Counts values, and what standardizing needs.
   absl::Status Fit();
   absl::Status FitRow(const TextRow& row);
+  // Remembers the first row with a value that is not UTF-8.
+  void NoteEncoding(const TextRow& row);
   absl::Status Write(const std::string& folder, ConvertSummary* summary);
 
   const ConvertOptions options_;
@@ -97,8 +96,8 @@ class Conversion {
   LocalFileSystem own_;
   FileSystem& files_;
   uint64_t bytes_total_ = 0;
-  std::vector<std::string> columns_;  // of the first input
-  std::optional<Recipe> recipe_;      // once it is known
+  std::vector<std::string> columns_;           // of the first input
+  std::optional<Recipe> recipe_;               // once it is known
   std::shared_ptr<const OwnedEncoder> given_;  // with options_.recipe
   std::unique_ptr<Vocabulary> vocabulary_;
   std::optional<uint64_t> vocabulary_xxh3_;
@@ -106,7 +105,9 @@ class Conversion {
   std::unique_ptr<RowEncoder> own_encoder_;
   const RowEncoder* encoder_ = nullptr;
   EncoderWork work_;
-  RowPlaces places_;   // of the table that is read
+  RowPlaces places_;                   // of the table that is read
+  const std::string* path_ = nullptr;  // likewise
+  std::string not_utf8_;
   uint64_t rows_ = 0;  // selected rows in the current stage
 };
 
@@ -131,16 +132,16 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
   }
   if (encoder_ == nullptr) {
     recipe_->vocabulary_xxh3 = vocabulary_xxh3_;
-    own_encoder_ = std::make_unique<RowEncoder>(
-        *recipe_, vocabulary_xxh3_ ? vocabulary_.get() : nullptr);
+    own_encoder_ =
+        std::make_unique<RowEncoder>(*recipe_, vocabulary_xxh3_ ? vocabulary_.get() : nullptr);
     encoder_ = own_encoder_.get();
     work_ = encoder_->NewWork();
   }
-  if (given_ == nullptr && !std::is_permutation(columns.begin(), columns.end(), columns_.begin(),
-                                                columns_.end())) {
-    return absl::DataLossError(absl::StrCat(
-        path, ": its columns are ", absl::StrJoin(columns, ", "), ", but those of ",
-        options_.input[0], " are ", absl::StrJoin(columns_, ", ")));
+  if (given_ == nullptr &&
+      !std::is_permutation(columns.begin(), columns.end(), columns_.begin(), columns_.end())) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": its columns are ", absl::StrJoin(columns, ", "), ", but those of ",
+                     options_.input[0], " are ", absl::StrJoin(columns_, ", ")));
   }
   absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
   if (!places.ok()) return AddContext(places.status(), path);
@@ -154,6 +155,7 @@ absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnR
   for (const std::string& path : options_.input) {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenTable(path));
     CISTERN_RETURN_IF_ERROR(Plan(*table, path));
+    path_ = &path;
     for (TextRow row; limit == 0 || rows_ < limit;) {
       CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
       if (!found) break;
@@ -194,8 +196,8 @@ absl::Status Conversion::Fit() {
     if (options_.fit_rows > 0 && (limit == 0 || options_.fit_rows < limit)) {
       limit = options_.fit_rows;
     }
-    CISTERN_RETURN_IF_ERROR(ForEachRow(
-        "counting values", limit, [this](const TextRow& row) { return FitRow(row); }));
+    CISTERN_RETURN_IF_ERROR(
+        ForEachRow("counting values", limit, [this](const TextRow& row) { return FitRow(row); }));
     for (size_t i = 0; i < moments_.size(); ++i) {
       recipe_->dense[i].mean = moments_[i].mean;
       recipe_->dense[i].deviation = moments_[i].deviation();
@@ -213,6 +215,15 @@ absl::Status Conversion::ReadGivenRecipe(const std::string& folder) {
   encoder_ = &given_->encoder();
   work_ = encoder_->NewWork();
   return CopyRecipe(files_, found, folder);
+}
+
+void Conversion::NoteEncoding(const TextRow& row) {
+  if (!not_utf8_.empty()) return;
+  for (const size_t place : places_.slots) {
+    if (IsUtf8(row.fields[place])) continue;
+    not_utf8_ = absl::StrCat(*path_, ": line ", row.line);
+    return;
+  }
 }
 
 absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summary) {
@@ -233,6 +244,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
     return absl::OkStatus();
   };
   const auto on_row = [&](const TextRow& row) -> absl::Status {
+    NoteEncoding(row);
     const uint32_t slots = static_cast<uint32_t>(recipe_->slots.size());
     CISTERN_RETURN_IF_ERROR(
         encoder_->Encode(row.fields, places_, Labels::kNeeded, {&slots, 1}, &work_, &block));
@@ -245,6 +257,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   summary->files = writer->files();
   summary->bytes = writer->bytes();
   summary->shape = encoder_->shape();
+  summary->not_utf8 = not_utf8_;
   counts->Summarize(work_, summary);
   return given_ != nullptr ? absl::OkStatus() : WriteRecipe(files_, *recipe_, folder);
 }

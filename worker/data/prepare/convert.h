@@ -36,8 +36,9 @@ enum class LibsvmSlots {
 struct ConvertOptions {
   // Files, read in order; "-" is standard input. All must have the same columns, in any order.
   std::vector<std::string> input;
-  // A recipe, or a folder that holds one: the data is encoded as it says, and the options of format,
-  // columns, labels, dense features, slots and keys are not used. Columns are found by name.
+  // A recipe, or a folder that holds one: the data is encoded as it says, and the options of
+  // format, columns, labels, dense features, slots and keys are not used. Columns are found by
+  // name.
   std::string recipe;
   // Output folder. It must not exist, be empty or, with overwrite, hold a data set.
   std::string out;
@@ -125,6 +126,7 @@ struct ConvertSummary {
   std::string file_list;    // path
   std::string recipe;       // path
   int key_bits = 64;
+  std::string not_utf8;  // the first place with text that is not UTF-8: "in.csv: line 7"; or empty
 };
 
 struct ConvertProgress {

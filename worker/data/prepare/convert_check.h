@@ -9,7 +9,8 @@ namespace cistern {
 // kInvalidArgument: options that contradict each other, or an output that would replace an input.
 absl::Status CheckConversion(const ConvertOptions& options);
 
-// Replaces kAuto, ranges of columns and what follows from the format. kInvalidArgument: not a range.
+// Replaces kAuto, ranges of columns and what follows from the format. kInvalidArgument: not a
+// range.
 absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options);
 
 // Whether values are counted, or known from a file.

@@ -90,9 +90,9 @@ absl::Status FieldSplitter::TakeQuoted(absl::string_view* line, size_t* place,
     const bool ends = *place == line->size() || (*line)[*place] == delimiter_;
     if (ends) return absl::OkStatus();
     if ((*line)[*place] != '"' || *place != quote + 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("has text after the closing quote of field ", ends_.size() + 1,
-                       ": write a quote inside quotes twice"));
+      return absl::InvalidArgumentError(absl::StrCat("has text after the closing quote of field ",
+                                                     ends_.size() + 1,
+                                                     ": write a quote inside quotes twice"));
     }
     text_ += '"';
     ++*place;

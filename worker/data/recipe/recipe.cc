@@ -14,9 +14,8 @@ using Json = nlohmann::ordered_json;
 // What a person reads of a value: a text without its quotes.
 std::string Shown(const Json& json) {
   constexpr size_t kMost = 80;
-  std::string text = json.is_string()
-                         ? json.get<std::string>()
-                         : json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json.is_string() ? json.get<std::string>()
+                                      : json.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > kMost) text = absl::StrCat(text.substr(0, kMost), "...");
   return text;
 }

@@ -48,9 +48,9 @@ struct Recipe {
   struct Layout {
     TextFormat format = TextFormat::kCsv;
     char delimiter = ',';
-    bool header = true;         // its first line names the columns
-    bool single_slot = false;   // libsvm: all tokens of a line are values of one column
-    bool any_value = false;     // libsvm: values other than 1 are accepted and ignored
+    bool header = true;                // its first line names the columns
+    bool single_slot = false;          // libsvm: all tokens of a line are values of one column
+    bool any_value = false;            // libsvm: values other than 1 are accepted and ignored
     std::vector<std::string> columns;  // all of them, in order
   };
   struct Label {

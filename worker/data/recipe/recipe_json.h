@@ -13,14 +13,15 @@ namespace cistern {
 inline constexpr uint64_t kRecipeFormat = 1;
 
 // Words of the file, by value.
-inline constexpr std::pair<TextFormat, const char*> kTextFormatWords[] = {{TextFormat::kCsv, "csv"},
-                                                               {TextFormat::kTsv, "tsv"},
-                                                               {TextFormat::kLibsvm, "libsvm"},
-                                                               {TextFormat::kCriteo, "criteo"}};
+inline constexpr std::pair<TextFormat, const char*> kTextFormatWords[] = {
+    {TextFormat::kCsv, "csv"},
+    {TextFormat::kTsv, "tsv"},
+    {TextFormat::kLibsvm, "libsvm"},
+    {TextFormat::kCriteo, "criteo"}};
 inline constexpr std::pair<KeyMode, const char*> kKeyModeWords[] = {
     {KeyMode::kRaw, "raw"}, {KeyMode::kHash, "hash"}, {KeyMode::kSigned, "signed"}};
 inline constexpr std::pair<StandIn, const char*> kStandInWords[] = {{StandIn::kNone, "none"},
-                                                         {StandIn::kKey, "key"}};
+                                                                    {StandIn::kKey, "key"}};
 inline constexpr std::pair<DenseTransform, const char*> kTransformWords[] = {
     {DenseTransform::kNone, "none"},
     {DenseTransform::kLog1p, "log1p"},

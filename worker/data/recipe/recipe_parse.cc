@@ -102,8 +102,8 @@ class ObjectReader {
     return value != nullptr && value->is_null();
   }
   void Fail(const char* name, const char* type) {
-    status_.Update(absl::DataLossError(
-        absl::StrCat("\"", path_, name, "\" is missing or is not ", type)));
+    status_.Update(
+        absl::DataLossError(absl::StrCat("\"", path_, name, "\" is missing or is not ", type)));
   }
   // The first error; an unknown member is one.
   absl::Status Finish() {
@@ -117,9 +117,7 @@ class ObjectReader {
   }
 
  private:
-  const Json* Find(const char* name) {
-    return Has(name) ? &json_.at(name) : nullptr;
-  }
+  const Json* Find(const char* name) { return Has(name) ? &json_.at(name) : nullptr; }
   static bool TextIn(const Json& json, std::string* text) {
     if (json.is_string()) return json.get_to(*text), true;
     if (!json.is_object() || json.size() != 1 || !json.contains("hex") ||
@@ -127,8 +125,8 @@ class ObjectReader {
       return false;
     }
     const std::string digits = json["hex"].get<std::string>();
-    const bool is_hex = digits.size() % 2 == 0 &&
-                        digits.find_first_not_of("0123456789abcdef") == std::string::npos;
+    const bool is_hex =
+        digits.size() % 2 == 0 && digits.find_first_not_of("0123456789abcdef") == std::string::npos;
     if (is_hex) *text = absl::HexStringToBytes(digits);
     return is_hex;
   }

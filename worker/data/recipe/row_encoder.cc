@@ -84,8 +84,8 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
     const auto place = found.find(column);
     if (place != found.end()) return place->second;
     missing.Update(absl::InvalidArgumentError(
-        absl::StrCat("there is no column '", absl::CHexEscape(column), "', which the recipe reads (",
-                     role, "); the columns are ", Shown(columns))));
+        absl::StrCat("there is no column '", absl::CHexEscape(column),
+                     "', which the recipe reads (", role, "); the columns are ", Shown(columns))));
     return RowPlaces::kAbsent;
   };
   RowPlaces places;
@@ -181,6 +181,21 @@ absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, cons
   }
   ++block->size;
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Key>> RowEncoder::KeysOf(const std::string& column,
+                                                    absl::string_view field) const {
+  std::vector<std::string> columns;
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    columns.push_back(recipe_.slots[s].column);
+    if (columns.back() != column) continue;
+    std::vector<Key> keys;
+    EncoderWork work = NewWork();
+    CISTERN_RETURN_IF_ERROR(InColumn(AppendSlot(field, s, &work, &keys), column));
+    return keys;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no slot reads a column '", column, "'; the slots read ", Shown(columns)));
 }
 
 bool RowEncoder::IsMissing(absl::string_view field) const {

@@ -35,8 +35,8 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
 //
 // Threads: one at a time.
 struct EncoderWork {
-  std::vector<uint64_t> dense_missing;              // by dense feature
-  std::vector<uint64_t> slot_missing, slot_rare;    // by slot
+  std::vector<uint64_t> dense_missing;            // by dense feature
+  std::vector<uint64_t> slot_missing, slot_rare;  // by slot
   std::string text, bucket;
 };
 
@@ -62,6 +62,10 @@ class RowEncoder {
   // Adds the row's values to `vocabulary`.
   absl::Status Count(absl::Span<const absl::string_view> fields, const RowPlaces& places,
                      EncoderWork* work, Vocabulary* vocabulary) const;
+  // The keys of a field of a slot's column as samples have them: several for a column that holds
+  // several values; for a missing or rare value what stands in for it, if anything.
+  // kInvalidArgument: no slot reads this column.
+  absl::StatusOr<std::vector<Key>> KeysOf(const std::string& column, absl::string_view field) const;
   // The number in the field of a dense feature, not transformed; nullopt for an empty field.
   absl::StatusOr<std::optional<double>> DenseNumber(absl::string_view field, size_t feature) const;
 

@@ -28,8 +28,8 @@ class BlockEncoder {
   }
 
   absl::Status FindPlaces() {
-    CISTERN_ASSIGN_OR_RETURN(
-        places_, cistern::FindPlaces(encoder_.recipe(), columns_, Labels::kOptional));
+    CISTERN_ASSIGN_OR_RETURN(places_,
+                             cistern::FindPlaces(encoder_.recipe(), columns_, Labels::kOptional));
     return absl::OkStatus();
   }
   absl::Status Add(absl::Span<const absl::string_view> fields) {
@@ -58,8 +58,8 @@ absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::st
   BlockEncoder rows(encoder, slot_nums, block);
   CISTERN_RETURN_IF_ERROR(rows.FindPlaces());
   if (rows.columns() == 0 || fields.size() % rows.columns() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(fields.size(), " fields are not whole rows of ",
-                                                   rows.columns(), " columns"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(fields.size(), " fields are not whole rows of ", rows.columns(), " columns"));
   }
   for (size_t row = 0; row * rows.columns() < fields.size(); ++row) {
     CISTERN_RETURN_IF_ERROR(

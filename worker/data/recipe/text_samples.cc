@@ -70,9 +70,9 @@ absl::Status TextSampleReader::FindColumns() {
   if (!places.ok()) {
     const char* const fix = !input_.columns.empty() ? ": name it with --columns"
                             : columns.size() == 1   ? ": check --delimiter"
-                                                    : ": add it to the header line and the rows; if "
-                                                      "the file has no header line, name its "
-                                                      "columns with --columns";
+                                                  : ": add it to the header line and the rows; if "
+                                                    "the file has no header line, name its "
+                                                    "columns with --columns";
     return absl::InvalidArgumentError(absl::StrCat("line 1: ", places.status().message(), fix));
   }
   places_ = *std::move(places);
@@ -105,8 +105,8 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
       CISTERN_RETURN_IF_ERROR(OpenNext());
       continue;
     }
-    const absl::Status encoded = owned_->encoder().Encode(row.fields, places_, Labels::kOptional,
-                                                          slot_nums_, &work_, block);
+    const absl::Status encoded =
+        owned_->encoder().Encode(row.fields, places_, Labels::kOptional, slot_nums_, &work_, block);
     if (!encoded.ok()) return AddContext(encoded, absl::StrCat(path(), ": line ", row.line));
     ++got;
     if (kept_ == nullptr) continue;

@@ -139,18 +139,17 @@ class VersionWriter {
   // A file with the content of `previous` need not be written again.
   absl::StatusOr<ServingFile> WriteOrShare(const std::string& name, const std::string& bytes,
                                            const std::optional<ServingFile>& previous) {
-    const bool same = previous && previous->bytes == bytes.size() &&
-                      previous->xxh3 == HashBytes(bytes);
+    const bool same =
+        previous && previous->bytes == bytes.size() && previous->xxh3 == HashBytes(bytes);
     return same ? *previous : WriteBytes(name, bytes);
   }
 
   absl::Status WriteRecipe(const FoundRecipe& found) {
     constexpr uint64_t kMostBytes = uint64_t{16} << 30;
     const std::optional<ServingFile> none;
-    CISTERN_ASSIGN_OR_RETURN(
-        written_.version.recipe,
-        WriteOrShare(kRecipeFile, FormatRecipe(found.recipe),
-                     changes_ != nullptr ? changes_->previous.recipe : none));
+    CISTERN_ASSIGN_OR_RETURN(written_.version.recipe,
+                             WriteOrShare(kRecipeFile, FormatRecipe(found.recipe),
+                                          changes_ != nullptr ? changes_->previous.recipe : none));
     if (!found.recipe.vocabulary_xxh3) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const std::string vocabulary,
                              ReadWhole(files_, found.vocabulary_path(), kMostBytes));

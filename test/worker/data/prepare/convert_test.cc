@@ -6,6 +6,7 @@
 
 #include "test/worker/data/prepare/convert_fixture.h"
 #include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/utf8_check.h"
 
 namespace cistern {
 namespace {
@@ -213,11 +214,31 @@ TEST_F(ConvertTest, SignedKeysAreDistinctForBothSigns) {
 
 TEST_F(ConvertTest, ColumnsOfSeveralFilesMayBeInAnyOrder) {
   ConvertOptions options;
-  options.input = {scratch_.Write("1", "label,a,b\n1,x,y\n"), scratch_.Write("2", "b,label,a\ny,0,x\n")};
+  options.input = {scratch_.Write("1", "label,a,b\n1,x,y\n"),
+                   scratch_.Write("2", "b,label,a\ny,0,x\n")};
   ASSERT_TRUE(Run(options).ok());
   EXPECT_THAT(block_.label, ElementsAre(1, 0));
   EXPECT_EQ(Slot(0, 0), Slot(1, 0));
   EXPECT_EQ(Slot(0, 1), Slot(1, 1));
+}
+
+TEST_F(ConvertTest, NotesTheFirstTextThatIsNotUtf8) {
+  ASSERT_TRUE(Run("label,a\n1,caf\xC3\xA9\n0,caf\xE9\n0,\xFF\n", {}).ok());
+  EXPECT_EQ(summary_.not_utf8, scratch_.Path("input") + ": line 3");
+  ASSERT_TRUE(Run("label,a\n1,caf\xC3\xA9\n", {}).ok());
+  EXPECT_EQ(summary_.not_utf8, "");
+}
+
+TEST(Utf8, FollowsTheStandard) {
+  for (const char* good : {"", "plain text of more than eight bytes", "\xC3\xA9", "\xE2\x82\xAC",
+                           "\xF0\x9F\x98\x80", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  }
+  for (const char* bad :
+       {"\xE9", "caf\xE9 au lait", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+        "\xF8\x88\x80\x80\x80", "\x80", "\xC3", "12345678\xC3("}) {
+    EXPECT_FALSE(IsUtf8(bad)) << bad;
+  }
 }
 
 TEST_F(ConvertTest, RecipeEncodesOtherDataTheSameWay) {

@@ -62,8 +62,7 @@ TEST(Recipe, NamesTheFirstDifference) {
       {[](Recipe& r) { std::swap(r.dense[0], r.dense[1]); }, "dense[0].column is pay, not age"},
       {[](Recipe& r) { r.dense[1].mean = 0.2; }, "dense[1] (pay).mean is 0.2, not 0.1"},
       {[](Recipe& r) { r.slots.pop_back(); }, "slots has 2 elements, not 3"},
-      {[](Recipe& r) { r.slots[1].bucket = false; },
-       "slots[1] (age).bucket is not set, not true"},
+      {[](Recipe& r) { r.slots[1].bucket = false; }, "slots[1] (age).bucket is not set, not true"},
       {[](Recipe& r) { r.slots[2].separator = ' '; }, "slots[2] (tags).separator is  , not |"},
       {[](Recipe& r) { r.missing_values = {"NA"}; }, "missing_values has 1 elements, not 2"},
       {[](Recipe& r) { r.keys = KeyMode::kRaw; }, "keys is raw, not hash"},
@@ -82,10 +81,14 @@ TEST(Recipe, NamesTheFirstDifference) {
 
 TEST(Recipe, KeepsNamesThatAreNotUtf8) {
   Recipe recipe = Example();
-  recipe.slots[0].column = recipe.layout.columns[4] = "stra\xdf" "e";
+  recipe.slots[0].column = recipe.layout.columns[4] =
+      "stra\xdf"
+      "e";
   const absl::StatusOr<Recipe> read = ParseRecipe(FormatRecipe(recipe));
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->slots[0].column, "stra\xdf" "e");
+  EXPECT_EQ(read->slots[0].column,
+            "stra\xdf"
+            "e");
 }
 
 TEST(Recipe, RefusesWhatIsNoRecipe) {
