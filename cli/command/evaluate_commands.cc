@@ -14,6 +14,8 @@
 #include "absl/strings/str_split.h"
 #include "cli/command/predict_serving.h"
 #include "cli/command/predict_text.h"
+#include "cli/session/graph_difference.h"
+#include "cli/session/run_folder.h"
 #include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -35,10 +37,21 @@ void AddSharedFlags(Command& command, EvaluateFlags* flags, const std::string& d
   command.List("--data", &flags->data, true, {"FILE,...", data_text, "--data test.txt"});
 }
 
+// Takes model and recipe from a run folder; with --servers, the rows come from elsewhere.
+absl::Status TakeRun(EvaluateFlags* flags) {
+  const std::string folder = flags->model.config;
+  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags->model, &flags->model_dir));
+  if (flags->recipe.empty() && flags->model_dir.empty() && IsRunFolder(folder)) {
+    flags->recipe = folder;
+  }
+  return absl::OkStatus();
+}
+
 // The data must have been converted as the training data of the model was.
 absl::Status CheckData(const EvaluateFlags& flags, const ModelConfig& config) {
-  if (flags.model_dir.empty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, RecipeOfModel(flags.model_dir));
+  const std::string& place = flags.model_dir.empty() ? flags.recipe : flags.model_dir;
+  if (place.empty()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, RecipeOfModel(place));
   if (!recipe) return absl::OkStatus();
   std::vector<std::string> sources = flags.data;
   if (sources.empty() && !config.data.eval_source.empty()) sources = {config.data.eval_source};
@@ -76,6 +89,19 @@ absl::Status CheckInput(const EvaluateFlags& flags) {
 
 }  // namespace
 
+absl::Status CheckGraph(const EvaluateFlags& flags, const ModelConfig& config) {
+  const std::string& place = flags.model_dir.empty() ? flags.recipe : flags.model_dir;
+  if (place.empty() || !IsRunFolder(RunOf(place))) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig trained,
+                           LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile), {}));
+  const std::string difference = GraphDifference(config, trained);
+  if (difference.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat(config.path, ": its graph is not the one that was trained (",
+                                  trained.path, "): ", difference)),
+                 absl::StrCat("give the run folder in place of the model file: ", RunOf(place)));
+}
+
 Report ReportOf(const EvalSummary& summary) {
   Report report;
   report.json["samples"] = summary.samples;
@@ -100,12 +126,13 @@ Report ReportOf(const EvalSummary& summary) {
 
 absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& given, Console& console) {
   EvaluateFlags flags = given;
-  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags.model, &flags.model_dir));
+  CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   const auto summary = Evaluate(config, fleet->client(), flags.data, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   return ReportOf(*summary);
@@ -131,11 +158,11 @@ absl::StatusOr<Report> PredictToStandardOutput(EvaluateFlags flags, Console& con
 
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) {
   if (given.output == "-") return PredictToStandardOutput(given, console);
+  CISTERN_RETURN_IF_ERROR(CheckInput(given));
   EvaluateFlags flags = given;
   if (!IsServingFolder(flags.model.config)) {
-    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags.model, &flags.model_dir));
+    CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
   }
-  CISTERN_RETURN_IF_ERROR(CheckInput(flags));
   std::vector<std::string> read = {flags.model.config};
   for (const std::string& file : flags.text.files) {
     if (file != "-") read.push_back(file);
@@ -152,6 +179,7 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) 
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   const auto summary = Predict(config, fleet->client(), flags.data, flags.output, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   Report report = ReportOf(*summary);

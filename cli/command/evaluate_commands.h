@@ -30,6 +30,10 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
 // the model was is kInvalidArgument, with the first difference.
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console);
 
+// kInvalidArgument, with the first difference, unless `config` has the graph that was trained, as
+// far as a run folder tells: flags.model_dir or, with --servers, flags.recipe.
+absl::Status CheckGraph(const EvaluateFlags& flags, const ModelConfig& config);
+
 // The report of either, without its output.
 Report ReportOf(const EvalSummary& summary);
 

@@ -302,7 +302,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   const bool leads = worker.rank == 0;  // only rank 0 writes the run's files
   if (leads) {
     CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
-    if (!flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe));
+    if (!flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe, false));
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenFleet(flags, run.state_root(), *interrupted, console));
@@ -326,7 +326,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   printer.Finish();
   if (leads) {
     // A resumed run has accepted the model file only now.
-    if (flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe));
+    if (flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe, true));
     CISTERN_RETURN_IF_ERROR(
         WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
   }

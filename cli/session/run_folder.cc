@@ -90,9 +90,15 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
 }
 
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,
-                           const std::optional<FoundRecipe>& recipe) {
+                           const std::optional<FoundRecipe>& recipe, bool resume) {
   LocalFileSystem files;
-  if (recipe) {
+  std::optional<FoundRecipe> present;
+  if (resume) {
+    CISTERN_ASSIGN_OR_RETURN(present, FindRecipe(files, out));
+  }
+  if (present) {
+    // It has the meaning of `recipe`: CheckRunRecipe.
+  } else if (recipe) {
     CISTERN_RETURN_IF_ERROR(CopyRecipe(files, *recipe, out));
   } else {
     CISTERN_RETURN_IF_ERROR(RemoveRecipe(files, out));
@@ -101,6 +107,16 @@ absl::Status WriteRunFiles(const std::string& out, const std::string& model,
                            NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
   CISTERN_RETURN_IF_ERROR(file->Append(model));
   return file->Close();
+}
+
+std::string RunOf(const std::string& dir) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(dir, error).lexically_normal();
+  if (error) return dir;
+  if (folder.filename().empty()) folder = folder.parent_path();  // after a slash at the end
+  const std::string name = folder.filename();
+  const bool is_part = name == "model" || name == "best" || absl::StartsWith(name, "snapshot-");
+  return is_part && !IsRunFolder(folder) ? folder.parent_path().string() : dir;
 }
 
 bool IsRunFolder(const std::string& path) {

@@ -34,14 +34,19 @@ absl::Status PrepareRunFolder(const RunFolder& run);
 
 // Writes what the run is trained with, replacing that of an earlier run.
 //
-// model: the text of the model file with --set applied. recipe: of its data, if it has one.
+// model: the text of the model file with --set applied. recipe: of its data, if it has one. resume:
+// a recipe that is there stays: the model reads its rows, whatever the layout of later data.
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,
-                           const std::optional<FoundRecipe>& recipe);
+                           const std::optional<FoundRecipe>& recipe, bool resume);
 
 // The model file of a run folder.
 inline constexpr char kRunModelFile[] = "model.json";
 
 // Whether `path` is the --out folder of a training run, with its model file.
 bool IsRunFolder(const std::string& path);
+
+// The run folder that a model's folder belongs to: RUN for RUN/model, RUN/best and
+// RUN/snapshot-100, else `dir` itself.
+std::string RunOf(const std::string& dir);
 
 }  // namespace cistern

@@ -1,7 +1,6 @@
 #include "cli/session/run_recipe.h"
 
-#include <filesystem>
-
+#include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 
 namespace cistern {
@@ -44,9 +43,7 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfModel(const std::string& dir)
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> found, FindRecipe(files, dir));
   if (found) return found;
-  std::error_code error;
-  const std::filesystem::path parent = std::filesystem::absolute(dir, error).parent_path();
-  return FindRecipe(files, parent.string());
+  return FindRecipe(files, RunOf(dir));
 }
 
 absl::Status CheckDataRecipe(const FoundRecipe& model, const std::vector<std::string>& sources) {

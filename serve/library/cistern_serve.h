@@ -27,8 +27,9 @@ extern "C" {
 
 #define CISTERN_API __attribute__((visibility("default")))
 
-/* The interface of this header. A program built for an older one keeps working. */
-#define CISTERN_SERVE_VERSION 1
+/* The interface of this header. A program built for an older one keeps working.
+ * 2: cistern_predict_text. */
+#define CISTERN_SERVE_VERSION 2
 
 typedef struct cistern_model cistern_model;
 

@@ -45,7 +45,7 @@ absl::Status CheckInput(const PredictorShape::Input& input, const PredictRequest
 bool SameRecipe(const std::shared_ptr<const OwnedEncoder>& a,
                 const std::shared_ptr<const OwnedEncoder>& b) {
   if (a == nullptr || b == nullptr) return a == b;
-  return HashOf(a->recipe()) == HashOf(b->recipe());
+  return ReadSameRows(a->recipe(), b->recipe());
 }
 
 bool SameShape(const PredictorShape& a, const PredictorShape& b) {

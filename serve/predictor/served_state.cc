@@ -229,7 +229,7 @@ absl::Status ServedState::ReadRecipe(const std::string& root, const ServedState*
   const absl::StatusOr<Recipe> recipe = ParseRecipe(std::string(file->bytes()));
   if (!recipe.ok()) return AddContext(recipe.status(), version_.recipe->path);
   if (previous != nullptr && previous->encoder_ != nullptr &&
-      HashOf(previous->encoder_->recipe()) == HashOf(*recipe)) {
+      ReadSameRows(previous->encoder_->recipe(), *recipe)) {
     encoder_ = previous->encoder_;  // its vocabulary can be large
     return absl::OkStatus();
   }

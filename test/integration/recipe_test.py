@@ -283,6 +283,11 @@ class RecipeTest(unittest.TestCase):
             again = self.expect(self.cistern(*show, found["key"]), 0).json()
             self.assertEqual(found["fields"], again["fields"])
             self.expect(self.cistern(*show, "city=c1"), 2, "--recipe")
+            fleet = ["predict", "fleet-run", "--servers", servers.addresses, "--output", "-"]
+            text = self.expect(self.cistern(*fleet, "--input", "test.csv"), 0)
+            data = self.expect(self.cistern(*fleet, "--data", "test/file_list.txt"), 0)
+            self.assertEqual(text.out.splitlines()[1:],
+                             [line.split("\t")[1] for line in data.out.splitlines()])
             self.expect(self.cistern(*show, "town=c1", "--recipe", "train"), 2, "the slots read city, tags")
 
     def test_libsvm_lines(self):
@@ -332,6 +337,17 @@ class RecipeTest(unittest.TestCase):
         self.expect(self.cistern("eval", "run", "--data", "test/file_list.txt", "--set",
                                  "layers.deep.sparse_embedding_hparam.embedding_vec_size=8",
                                  "--set", "layers.flat.leading_dim=16"), 2, "dim")
+
+    def test_another_graph_is_refused(self):
+        other = json.loads((self.shared / "model.json").read_text())
+        other["layers"][5]["type"] = "ELU"
+        other["layers"][5]["elu_param"] = {"alpha": 1.0}
+        (self.shared / "other.json").write_text(json.dumps(other))
+        for words in (["eval", "other.json", "--model", "run", "--data", "test/file_list.txt"],
+                      ["predict", "other.json", "--model", "run/model", "--input", "test.csv",
+                       "--output", "-"]):
+            self.expect(self.cistern(*words), 2, "its graph is not the one that was trained",
+                        "layer 'relu1': type is ELU, not ReLU")
 
     def test_data_without_a_recipe_works_as_before(self):
         for name in ("train", "test"):

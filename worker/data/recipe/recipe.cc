@@ -84,6 +84,11 @@ std::string RecipeDifference(const Recipe& mine, const Recipe& other) {
   return Difference("", MeaningJson(mine), MeaningJson(other));
 }
 
+bool ReadSameRows(const Recipe& a, const Recipe& b) {
+  return HashOf(a) == HashOf(b) && a.layout.format == b.layout.format &&
+         a.layout.delimiter == b.layout.delimiter && FeatureColumns(a) == FeatureColumns(b);
+}
+
 std::vector<std::string> FeatureColumns(const Recipe& recipe) {
   std::set<std::string> features;
   for (const Recipe::Dense& dense : recipe.dense) features.insert(dense.column);

@@ -104,6 +104,10 @@ absl::StatusOr<Recipe> ParseRecipe(const std::string& text);
 // the first value. Empty if there is none.
 std::string RecipeDifference(const Recipe& mine, const Recipe& other);
 
+// Whether a row of text without labels is the same sample by both: their meaning, the order of the
+// columns that are read, and the delimiter are equal.
+bool ReadSameRows(const Recipe& a, const Recipe& b);
+
 // The columns that a row without labels needs, in the order of the layout: those of dense features
 // and slots, each once.
 std::vector<std::string> FeatureColumns(const Recipe& recipe);
