@@ -39,21 +39,63 @@ absl::StatusOr<char> OneCharacter(const char* flag, const std::string& word) {
       absl::StrCat(flag, " '", word, "': expected one character, tab, or space"));
 }
 
+// A recipe says all that these flags say; one that disagreed would be ignored silently.
+absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
+  const ConvertFlags defaults;
+  const ConvertOptions &given = flags.options, &none = defaults.options;
+  const std::pair<const char*, bool> others[] = {
+      {"--format", flags.format != defaults.format},
+      {"--libsvm-slots", flags.libsvm_slots != defaults.libsvm_slots},
+      {"--any-value", given.any_value},
+      {"--label", given.label != none.label},
+      {"--label-threshold", !flags.label_threshold.empty()},
+      {"--positive", !given.positive.empty()},
+      {"--dense", !given.dense.empty()},
+      {"--dense-transform", flags.dense_transform != defaults.dense_transform},
+      {"--dense-missing", given.dense_missing != 0},
+      {"--sparse", !given.sparse.empty()},
+      {"--bucket", !given.bucket.empty()},
+      {"--ignore", !given.ignore.empty()},
+      {"--multi", !given.multi.empty()},
+      {"--separator", flags.separator != defaults.separator},
+      {"--trim", given.trim},
+      {"--missing-values", !given.missing_values.empty()},
+      {"--missing", flags.missing != defaults.missing},
+      {"--keys", flags.keys != defaults.keys},
+      {"--key-bits", flags.key_bits != defaults.key_bits},
+      {"--rare", flags.rare != defaults.rare},
+      {"--min-count", given.min_count != none.min_count},
+      {"--fit-rows", given.fit_rows != 0},
+      {"--vocab-in", !given.vocab_in.empty()},
+      {"--vocab-out", !given.vocab_out.empty()}};
+  for (const auto& [flag, is_given] : others) {
+    if (!is_given) continue;
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       flag, " does not go with --recipe, which says how the data is encoded")),
+                   absl::StrCat("leave out ", flag, ", or --recipe"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
+  if (!flags.options.recipe.empty()) CISTERN_RETURN_IF_ERROR(CheckRecipeAlone(flags));
   ConvertOptions options = flags.options;
   options.format = ValueOf<TextFormat>(flags.format, {{"csv", TextFormat::kCsv},
                                                       {"tsv", TextFormat::kTsv},
                                                       {"libsvm", TextFormat::kLibsvm},
                                                       {"criteo", TextFormat::kCriteo}});
-  options.dense_transform =
-      ValueOf<DenseTransform>(flags.dense_transform, {{"auto", DenseTransform::kAuto},
-                                                      {"none", DenseTransform::kNone},
-                                                      {"log1p", DenseTransform::kLog1p}});
+  options.dense_transform = ValueOf<DenseTransform>(
+      flags.dense_transform, {{"auto", DenseTransform::kAuto},
+                              {"none", DenseTransform::kNone},
+                              {"log1p", DenseTransform::kLog1p},
+                              {"standardize", DenseTransform::kStandardize}});
   options.missing =
       ValueOf<StandIn>(flags.missing, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
   options.rare = ValueOf<StandIn>(flags.rare, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
-  options.keys = ValueOf<KeyMode>(
-      flags.keys, {{"auto", KeyMode::kAuto}, {"raw", KeyMode::kRaw}, {"hash", KeyMode::kHash}});
+  options.keys = ValueOf<KeyMode>(flags.keys, {{"auto", KeyMode::kAuto},
+                                               {"raw", KeyMode::kRaw},
+                                               {"hash", KeyMode::kHash},
+                                               {"signed", KeyMode::kSigned}});
   options.key_bits = flags.key_bits == "32" ? 32 : 64;
   options.libsvm_slots =
       flags.libsvm_slots == "single" ? LibsvmSlots::kSingle : LibsvmSlots::kPosition;
@@ -80,6 +122,7 @@ nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
   json["files"] = summary.files;
   json["bytes"] = summary.bytes;
   json["file_list"] = summary.file_list;
+  json["recipe"] = summary.recipe;
   json["label_dim"] = summary.shape.label_dim;
   json["dense_dim"] = summary.shape.dense_dim;
   json["slot_num"] = summary.slots.size();
@@ -118,7 +161,8 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
       flags.check == "none" ? "None" : "Sum", "\", \"label_dim\": ", summary.shape.label_dim,
       ", \"dense_dim\": ", summary.shape.dense_dim, ", \"slot_num\": ", summary.slots.size(),
       ", \"max_feature_num_per_sample\": ", summary.max_keys,
-      ", and in its solver \"input_key_type\": \"I", flags.key_bits, "\"\n");
+      ", and in its solver \"input_key_type\": \"I", summary.key_bits, "\"\n",
+      "for other data of this model: cistern data convert --recipe ", summary.recipe, "\n");
 }
 
 // "writing  42%  1.20M rows". Shown on a terminal only.
@@ -143,6 +187,13 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
     return absl::InvalidArgumentError(summary.status().message());
   }
   if (!summary.ok()) return summary.status();
+  if (!summary->not_utf8.empty()) {
+    console.Say(absl::StrCat(
+        "note: ", summary->not_utf8,
+        " holds text that is not UTF-8 (Latin-1?). Its bytes were converted as they are: the same "
+        "words in UTF-8, in other files or requests, would have other keys (iconv -f latin1 -t "
+        "utf8)"));
+  }
   return Report{JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
 }
 
@@ -151,6 +202,12 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
   command.List("--input", &options.input, true,
                {"FILE,...", "Text files, read in this order; - is standard input.",
                 "--input train.csv", kRequired});
+  command.Flag(
+      "--recipe", &options.recipe,
+      {"FILE|DIR",
+       "Encodes the data as other data was: the recipe of that data set or run, instead of "
+       "the flags below.",
+       "--recipe data/train"});
   command.Choice("--format", &flags->format,
                  {"csv|tsv|libsvm|criteo", "Format of the text.", "--format criteo"});
   command.Flag("--delimiter", &flags->delimiter,
@@ -159,6 +216,8 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
   command.List("--columns", &options.columns, true,
                {"NAME,...", "Column names of a file without a header line; C1..C26 is a range.",
                 "--columns label,I1..I13,C1..C26"});
+  command.Switch("--trim", &options.trim,
+                 {"", "Spaces around a field do not count, as in 'a, b'.", "--trim"});
   command.List("--missing-values", &options.missing_values, true,
                {"TEXT,...", "Texts that count as an empty field.", "--missing-values NA"});
   command.Flag(
@@ -182,10 +241,15 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
   command.Flag("--label-threshold", &flags->label_threshold,
                {"NUMBER", "Labels above this become 1, others 0; by default labels are kept.",
                 "--label-threshold 3"});
+  command.List(
+      "--positive", &options.positive, false,
+      {"TEXT", "Labels with this text become 1, others 0; may be repeated.", "--positive '>50K'"});
   command.List("--dense", &options.dense, true,
                {"COLUMN,...", "Numeric columns.", "--dense I1..I13"});
   command.Choice("--dense-transform", &flags->dense_transform,
-                 {"auto|none|log1p", "log1p: ln(1 + x), or 0 if x < 0; auto: log1p for criteo.",
+                 {"auto|none|log1p|standardize",
+                  "log1p: ln(1 + x), or 0 if x < 0; standardize: mean 0 and deviation 1 on this "
+                  "data; auto: log1p for criteo.",
                   "--dense-transform log1p"});
   command.Flag("--dense-missing", &options.dense_missing,
                {"NUMBER", "Value of an empty dense field.", "--dense-missing -1"});
@@ -207,9 +271,9 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
 void AddKeyFlags(Command& command, ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   command.Choice("--keys", &flags->keys,
-                 {"auto|raw|hash",
-                  "raw: the text is the key; hash: the key is a hash of column and text; auto: raw "
-                  "for libsvm, else hash.",
+                 {"auto|raw|hash|signed",
+                  "raw: the text is the key; hash: the key is a hash of column and text; signed: "
+                  "integers of either sign; auto: raw for libsvm, else hash.",
                   "--keys hash"});
   command.Choice("--key-bits", &flags->key_bits,
                  {"32|64", "Width of keys: input_key_type I32 or I64.", "--key-bits 32"});

@@ -13,31 +13,94 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "cli/command/predict_serving.h"
+#include "cli/command/predict_text.h"
+#include "cli/session/graph_difference.h"
+#include "cli/session/run_folder.h"
+#include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/output_file.h"
+#include "worker/data/prepare/column_list.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {
 namespace {
 
-void AddSharedFlags(Command& command, EvaluateFlags* flags, bool data_required) {
+void AddSharedFlags(Command& command, EvaluateFlags* flags, const std::string& data_text) {
   AddModelFlags(command, &flags->model);
   command.Flag("--model", &flags->model_dir,
                {"DIR",
                 "The trained model: the --out folder of a training run, or the model folder in it. "
                 "With --servers it is loaded only if the servers hold no model.",
                 "--model runs/deepfm"});
-  command.List("--data", &flags->data, true,
-               {"FILE,...",
-                data_required ? "File lists or data files, read in this order; may be repeated."
-                              : "File lists or data files; may be repeated. By default the "
-                                "model's eval_source.",
-                "--data test.txt", data_required});
+  command.List("--data", &flags->data, true, {"FILE,...", data_text, "--data test.txt"});
+}
+
+// Takes model and recipe from a run folder; with --servers, the rows come from elsewhere.
+absl::Status TakeRun(EvaluateFlags* flags) {
+  const std::string folder = flags->model.config;
+  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags->model, &flags->model_dir));
+  if (flags->recipe.empty() && flags->model_dir.empty() && IsRunFolder(folder)) {
+    flags->recipe = folder;
+  }
+  return absl::OkStatus();
+}
+
+// The data must have been converted as the training data of the model was.
+absl::Status CheckData(const EvaluateFlags& flags, const ModelConfig& config) {
+  const std::string& place = flags.model_dir.empty() ? flags.recipe : flags.model_dir;
+  if (place.empty()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, RecipeOfModel(place));
+  if (!recipe) return absl::OkStatus();
+  std::vector<std::string> sources = flags.data;
+  if (sources.empty() && !config.data.eval_source.empty()) sources = {config.data.eval_source};
+  return CheckDataRecipe(*recipe, sources);
+}
+
+// The character that a word names; 0 for an empty word.
+absl::StatusOr<char> DelimiterOf(const std::string& word) {
+  if (word.empty()) return '\0';
+  if (word == "tab" || word == "\\t") return '\t';
+  if (word == "space") return ' ';
+  if (word.size() == 1) return word.front();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--delimiter '", word, "': expected one character, tab, or space"));
+}
+
+// Either data files or text.
+absl::Status CheckInput(const EvaluateFlags& flags) {
+  const bool has_text = !flags.text.files.empty();
+  if (has_text && !flags.data.empty()) {
+    return WithFix(absl::InvalidArgumentError("--data and --input exclude each other"),
+                   "--data names converted data sets, --input text: give one of them");
+  }
+  if (!has_text && flags.data.empty()) {
+    return WithFix(absl::InvalidArgumentError("--data is required"),
+                   "name a data set with --data, or rows of text with --input");
+  }
+  const bool of_text = !flags.text.keep.empty() || !flags.text.columns.empty() ||
+                       flags.text.delimiter != 0 || !flags.recipe.empty();
+  if (has_text || !of_text) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     "--keep, --columns, --delimiter and --recipe go with --input only"),
+                 "name rows of text with --input");
 }
 
 }  // namespace
+
+absl::Status CheckGraph(const EvaluateFlags& flags, const ModelConfig& config) {
+  const std::string& place = flags.model_dir.empty() ? flags.recipe : flags.model_dir;
+  if (place.empty() || !IsRunFolder(RunOf(place))) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig trained,
+                           LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile), {}));
+  const std::string difference = GraphDifference(config, trained);
+  if (difference.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat(config.path, ": its graph is not the one that was trained (",
+                                  trained.path, "): ", difference)),
+                 absl::StrCat("give the run folder in place of the model file: ", RunOf(place)));
+}
 
 Report ReportOf(const EvalSummary& summary) {
   Report report;
@@ -61,11 +124,15 @@ Report ReportOf(const EvalSummary& summary) {
   return report;
 }
 
-absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& given, Console& console) {
+  EvaluateFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(flags.model, config, flags.model_dir, console));
+                           OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   const auto summary = Evaluate(config, fleet->client(), flags.data, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   return ReportOf(*summary);
@@ -76,7 +143,7 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
 absl::StatusOr<Report> PredictToStandardOutput(EvaluateFlags flags, Console& console) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  flags.output = folder / absl::StrCat("cistern-predict-", getpid(), ".tsv");
+  flags.output = folder / absl::StrCat("cistern-predict-", getpid(), ".csv");
   const auto removed = absl::MakeCleanup([&] { std::filesystem::remove(flags.output, error); });
   CISTERN_ASSIGN_OR_RETURN(Report report, RunPredict(flags, console));
   std::ifstream lines(flags.output, std::ios::binary);
@@ -89,19 +156,30 @@ absl::StatusOr<Report> PredictToStandardOutput(EvaluateFlags flags, Console& con
   return report;
 }
 
-absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console) {
-  if (flags.output == "-") return PredictToStandardOutput(flags, console);
+absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) {
+  if (given.output == "-") return PredictToStandardOutput(given, console);
+  CISTERN_RETURN_IF_ERROR(CheckInput(given));
+  EvaluateFlags flags = given;
+  if (!IsServingFolder(flags.model.config)) {
+    CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
+  }
   std::vector<std::string> read = {flags.model.config};
+  for (const std::string& file : flags.text.files) {
+    if (file != "-") read.push_back(file);
+  }
   for (const std::string& source : flags.data) {
     const std::vector<std::string> files = FilesOfSource(source);
     read.insert(read.end(), files.begin(), files.end());
   }
   CISTERN_RETURN_IF_ERROR(AddContext(OutputFile::Check(flags.output, read), "--output"));
+  if (!flags.text.files.empty()) return RunPredictText(flags, console);
   if (IsServingFolder(flags.model.config)) return RunPredictServing(flags);
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(flags.model, config, flags.model_dir, console));
+                           OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   const auto summary = Predict(config, fleet->client(), flags.data, flags.output, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   Report report = ReportOf(*summary);
@@ -115,22 +193,54 @@ void AddEvaluateCommand(Command& root) {
   Command& command =
       root.Add("eval", "Computes AUC, log loss and the model's eval_metrics on data.",
                "cistern eval deepfm.json --model runs/deepfm --data test.txt");
-  AddSharedFlags(command, flags.get(), false);
+  AddSharedFlags(command, flags.get(),
+                 "File lists or data files; may be repeated. By default the model's eval_source.");
   command.Does([flags](Console& console) { return RunEvaluate(*flags, console); });
+}
+
+void AddTextFlags(Command& command, EvaluateFlags* flags, std::string* delimiter) {
+  command.List(
+      "--input", &flags->text.files, true,
+      {"FILE,...",
+       "Rows of text, with or without labels, instead of --data: CSV or TSV, encoded by the "
+       "recipe of the model; - is standard input.",
+       "--input test.csv"});
+  command.List(
+      "--keep", &flags->text.keep, true,
+      {"COLUMN,...", "With --input: columns to write beside the prediction.", "--keep id,time"});
+  command.List("--columns", &flags->text.columns, true,
+               {"NAME,...", "With --input: column names of a file without a header line.",
+                "--columns id,age,C1..C26"});
+  command.Flag("--delimiter", delimiter,
+               {"CHAR", "With --input: field separator; by default that of the training data.",
+                "--delimiter ';'"});
+  command.Flag("--recipe", &flags->recipe,
+               {"FILE|DIR", "With --input: the recipe to use; by default that of the model.",
+                "--recipe data/train"});
 }
 
 void AddPredictCommand(Command& root) {
   auto flags = std::make_shared<EvaluateFlags>();
-  Command& command = root.Add(
-      "predict", "Writes one line label<TAB>prediction per sample, in input order.",
-      "cistern predict deepfm.json --model runs/deepfm --data test.txt --output predictions.tsv");
-  AddSharedFlags(command, flags.get(), true);
+  auto delimiter = std::make_shared<std::string>();
+  Command& command =
+      root.Add("predict",
+               "Writes a prediction per sample, in input order: label<TAB>prediction for a data "
+               "set, a table "
+               "for rows of text.",
+               "cistern predict runs/deepfm --input test.csv --keep id --output predictions.csv");
+  AddSharedFlags(command, flags.get(),
+                 "File lists or data files, read in this order; may be repeated.");
+  AddTextFlags(command, flags.get(), delimiter.get());
   command.Flag("--output", &flags->output,
                {"FILE", "Output file; appears when all lines are written. -: standard output.",
                 "--output predictions.tsv", kRequired});
   command.Flag("--batch", &flags->batch,
                {"INT", "With a serving folder as MODEL: samples of one request.", "--batch 100"});
-  command.Does([flags](Console& console) { return RunPredict(*flags, console); });
+  command.Does([flags, delimiter](Console& console) -> absl::StatusOr<Report> {
+    CISTERN_ASSIGN_OR_RETURN(flags->text.delimiter, DelimiterOf(*delimiter));
+    CISTERN_ASSIGN_OR_RETURN(flags->text.columns, ExpandColumns(flags->text.columns));
+    return RunPredict(*flags, console);
+  });
 }
 
 }  // namespace cistern

@@ -94,11 +94,16 @@ void AddCost(const PrecisionCost& cost, Report* report) {
                         cost.largest_difference);
 }
 
-absl::StatusOr<Report> RunExportServing(const ServingFlags& flags) {
+absl::StatusOr<Report> RunExportServing(const ServingFlags& given) {
   LocalFileSystem files;
+  ServingFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(TakeRunModel(&flags.source));
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
   const ModelFlags& of_model = flags.source.model;
-  CISTERN_ASSIGN_OR_RETURN(const ModelText model_text, ReadModelText(of_model));
+  const ExportFlags& from = flags.source;
+  CISTERN_ASSIGN_OR_RETURN(
+      const ModelText model_text,
+      ReadModelText(of_model, flags.version, from.model_dir.empty() ? from.state : from.model_dir));
   const absl::Time start = absl::Now();
   ServingOptions options = flags.version.options();
   std::optional<PrecisionCost> cost;

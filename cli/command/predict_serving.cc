@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "absl/time/clock.h"
+#include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
@@ -10,9 +11,8 @@
 #include "worker/data/format/prediction_lines.h"
 
 namespace cistern {
-namespace {
 
-absl::Status CheckFlags(const EvaluateFlags& flags) {
+absl::Status CheckServingFlags(const EvaluateFlags& flags) {
   if (flags.model_dir.empty() && flags.model.fleet.servers.empty() && flags.model.set.empty()) {
     return absl::OkStatus();
   }
@@ -21,15 +21,38 @@ absl::Status CheckFlags(const EvaluateFlags& flags) {
                  "leave out --model, --servers and --set");
 }
 
-}  // namespace
+EvalSummary SummaryOf(const PredictedData& done) {
+  EvalSummary summary;
+  summary.samples = done.samples;
+  summary.positives = done.positives;
+  summary.unseen_keys = done.unseen;
+  const MetricValue& auc = *FindValue(done.metrics, "auc");
+  summary.auc = auc.value;
+  summary.auc_note = auc.note;
+  summary.logloss = FindValue(done.metrics, "logloss")->value.value_or(0);
+  return summary;
+}
 
 bool IsServingFolder(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path + "/HEAD", error);
 }
 
+namespace {
+
+// kInvalidArgument unless the data was converted as that of the model was.
+absl::Status CheckServedData(const std::string& folder, const Predictor& predictor,
+                             const std::vector<std::string>& data) {
+  const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  if (encoder == nullptr) return absl::OkStatus();
+  const std::string path = absl::StrCat(folder, "/", predictor.version().folder, "/", kRecipeFile);
+  return CheckDataRecipe({path, encoder->recipe()}, data);
+}
+
+}  // namespace
+
 absl::StatusOr<Report> RunPredictServing(const EvaluateFlags& flags) {
-  CISTERN_RETURN_IF_ERROR(CheckFlags(flags));
+  CISTERN_RETURN_IF_ERROR(CheckServingFlags(flags));
   const absl::Time start = absl::Now();
   const std::string& folder = flags.model.config;
   PredictorOptions options;
@@ -39,6 +62,7 @@ absl::StatusOr<Report> RunPredictServing(const EvaluateFlags& flags) {
   options.max_keys = SIZE_MAX;
   const auto opened = OpenPredictor(folder, options);
   if (!opened.ok()) return FromCheckpoint(opened.status());
+  CISTERN_RETURN_IF_ERROR(CheckServedData(folder, **opened, flags.data));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(folder));
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> output,
@@ -52,15 +76,8 @@ absl::StatusOr<Report> RunPredictServing(const EvaluateFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const PredictedData done,
                            PredictData(**opened, config, flags.data, options.max_samples, visit));
   CISTERN_RETURN_IF_ERROR(output->Close());
-  EvalSummary summary;
-  summary.samples = done.samples;
-  summary.positives = done.positives;
-  summary.unseen_keys = done.unseen;
+  EvalSummary summary = SummaryOf(done);
   summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  const MetricValue& auc = *FindValue(done.metrics, "auc");
-  summary.auc = auc.value;
-  summary.auc_note = auc.note;
-  summary.logloss = FindValue(done.metrics, "logloss")->value.value_or(0);
   Report report = ReportOf(summary);
   report.json["output"] = flags.output;
   report.json["version"] = (*opened)->version().folder;

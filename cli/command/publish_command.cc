@@ -35,8 +35,10 @@ class Publisher {
   explicit Publisher(const PublishFlags& flags) : flags_(flags) {}
 
   absl::Status Open() {
+    std::string place = flags_.state;
+    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags_.model, &place));
     CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(flags_.model));
-    CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(flags_.model));
+    CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(flags_.model, flags_.version, place));
     absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files_, flags_.state);
     if (absl::IsNotFound(state.status())) {
       return WithFix(absl::InvalidArgumentError(state.status().message()),
@@ -130,7 +132,7 @@ class Publisher {
     return ReadCommittedModel(*rows, pool);
   }
 
-  const PublishFlags& flags_;
+  PublishFlags flags_;
   LocalFileSystem files_;
   ModelConfig config_;
   ModelText text_;

@@ -10,6 +10,7 @@
 #include "cli/terminal/progress.h"
 #include "cli/terminal/text_table.h"
 #include "common/base/nearest_name.h"
+#include "worker/data/recipe/recipe_folder.h"
 
 namespace cistern {
 namespace {
@@ -124,9 +125,30 @@ Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
   return report;
 }
 
-absl::StatusOr<Report> ShowRow(ParameterClient& client, const std::string& name,
-                               const std::string& key_text) {
-  CISTERN_ASSIGN_OR_RETURN(const Key key, ParseKey(key_text));
+// The key that is typed: a number or, with a recipe, "column=text".
+absl::StatusOr<Key> KeyOfFlags(const TableFlags& flags) {
+  const size_t equals = flags.key.find('=');
+  if (equals == std::string::npos) return ParseKey(flags.key);
+  if (flags.recipe.empty()) {
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(
+            "'", flags.key, "' is text, whose key depends on how the data was converted")),
+        "add --recipe DIR (the data set or the run)");
+  }
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, ReadRecipe(files, flags.recipe));
+  const auto encoder = OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
+  if (!encoder.ok()) return FromCheckpoint(encoder.status());
+  CISTERN_ASSIGN_OR_RETURN(
+      const std::vector<Key> keys,
+      (*encoder)->encoder().KeysOf(flags.key.substr(0, equals), flags.key.substr(equals + 1)));
+  if (keys.size() == 1) return keys[0];
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", flags.key, "' has ", keys.size(), " keys: name a single value",
+                   keys.empty() ? " that is neither missing nor rare" : ""));
+}
+
+absl::StatusOr<Report> ShowRow(ParameterClient& client, const std::string& name, Key key) {
   if (key == kReservedKey64) {
     return absl::InvalidArgumentError(absl::StrCat(
         "key ", key, " is reserved (it marks an empty place in hash tables): no table holds it"));
@@ -178,7 +200,10 @@ absl::StatusOr<Report> RunTableList(const TableFlags& flags) {
 absl::StatusOr<Report> RunTableShow(const TableFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
-  if (!flags.key.empty()) return ShowRow(fleet->client(), flags.table, flags.key);
+  if (!flags.key.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOfFlags(flags));
+    return ShowRow(fleet->client(), flags.table, key);
+  }
   CISTERN_ASSIGN_OR_RETURN(const std::vector<TableCounts> tables, CountTables(fleet->client()));
   if (flags.table.empty()) return ReportOf(tables);
   for (const TableCounts& table : tables) {
@@ -198,7 +223,11 @@ void AddTableCommands(Command& root) {
   Command& show = table.Add("show", "Prints one row by its key, or the counts of a table.",
                             "cistern table show deep 1234 --servers 127.0.0.1:7700");
   show.Argument("TABLE", &flags->table, {"NAME", "Name of the table; by default all.", "deep"});
-  show.Argument("KEY", &flags->key, {"KEY", "Key: decimal, or hexadecimal after 0x.", "1234"});
+  show.Argument(
+      "KEY", &flags->key,
+      {"KEY", "Key: decimal, or hexadecimal after 0x; with --recipe also COLUMN=TEXT.", "1234"});
+  show.Flag("--recipe", &flags->recipe,
+            {"FILE|DIR", "The recipe by which COLUMN=TEXT becomes a key.", "--recipe data/train"});
   AddFlags(show, flags.get());
   show.Does([flags](Console&) { return RunTableShow(*flags); });
   Command& hist = table.Add("hist", "Prints the histogram of one field over all rows.",

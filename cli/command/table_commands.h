@@ -10,6 +10,7 @@ namespace cistern {
 
 struct TableFlags {
   FleetFlags fleet;
+  std::string recipe;      // of a key that is text
   std::string table, key;  // of show; empty: all
   std::string field;       // of hist; empty: show of ctr tables, norm of others
 };

@@ -6,9 +6,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
+#include "cli/command/more_data.h"
 #include "cli/session/run_folder.h"
+#include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
@@ -20,6 +23,7 @@
 #include "worker/model/graph/model_summary.h"
 #include "worker/pass/data_source.h"
 #include "worker/train/metric_json.h"
+#include "worker/train/position.h"
 
 namespace cistern {
 namespace {
@@ -52,6 +56,7 @@ absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerR
     CISTERN_ASSIGN_OR_RETURN(options.gpu, GpuOf(worker.local_rank, QueryGpus().gpus.size()));
   }
   options.resume = flags.resume;
+  options.more = !flags.more.empty();
   options.recovery_seconds = flags.recovery_limit;
   return options;
 }
@@ -171,6 +176,40 @@ absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& opt
   return AddContext(CheckTrainingData(config), config.path);
 }
 
+// A run folder in place of the model file is also where the run continues.
+absl::Status TakeRun(TrainFlags* flags) {
+  std::string folder;
+  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags->model, &folder));
+  if (flags->out.empty()) flags->out = folder;
+  return absl::OkStatus();
+}
+
+// Makes --more the data of the run. Text is converted first, below the run folder.
+absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags) {
+  if (flags->more.empty()) return absl::OkStatus();
+  if (!flags->resume || flags->out.empty()) {
+    return WithFix(absl::InvalidArgumentError("--more continues a finished run"),
+                   "add --resume and --out, the folder of the run");
+  }
+  std::vector<std::string> sources;
+  for (const std::string& file : flags->more) {
+    CISTERN_ASSIGN_OR_RETURN(sources.emplace_back(),
+                             ConvertMore(flags->out, file, worker.world_size, console));
+  }
+  const std::string source = absl::StrJoin(sources, ",");
+  flags->model.set.push_back(absl::StrCat("layers.0.source=", nlohmann::json(source).dump()));
+  return absl::OkStatus();
+}
+
+// The recipe of the data that a run reads, which becomes a part of the run's identity.
+absl::StatusOr<std::optional<FoundRecipe>> TakeRecipe(const TrainFlags& flags,
+                                                      ModelConfig* config) {
+  CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> recipe, RecipeOfTraining(*config));
+  if (flags.resume) CISTERN_RETURN_IF_ERROR(CheckRunRecipe(flags.out, recipe));
+  if (recipe) config->values.emplace_back(kRecipeValue, HashText(recipe->recipe));
+  return recipe;
+}
+
 // Opens the fleet that a run trains on. With --resume the servers existed before, so this waits for
 // them, up to --recovery-limit, as training does.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
@@ -225,6 +264,12 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
   command.Switch(
       "--resume", &flags->resume,
       {"", "Continues after the last commit of a run that ended or crashed.", "--resume"});
+  command.List(
+      "--more", &flags->more, true,
+      {"FILE,...",
+       "With --resume: continues a finished run with other data, such as the next day's: file "
+       "lists, data files, or text to convert by the recipe of the run.",
+       "--resume --more day2.csv"});
   command.Choice("--durability", &flags->durability,
                  {"commit|none",
                   "Without --servers: whether to keep every commit in DIR/state, so that --resume "
@@ -239,10 +284,13 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                 "--recovery-limit 60"});
 }
 
-absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
+absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worker,
                                 Console& console) {
   const std::atomic<bool>* interrupted = CatchInterrupts();
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  TrainFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
+  CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
   if (flags.dry_run) return DryRun(config);
   if (flags.out.empty()) {
@@ -250,10 +298,15 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, TakeRecipe(flags, &config));
   CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
   const RunFolder run = RunFolderOf(flags);
+  CISTERN_ASSIGN_OR_RETURN(const std::string model_file, ReadModelFile(flags.model));
   const bool leads = worker.rank == 0;  // only rank 0 writes the run's files
-  if (leads) CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+  if (leads) {
+    CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+    if (!flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe, false));
+  }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenFleet(flags, run.state_root(), *interrupted, console));
   const PassId pass = fleet->client().committed_pass();
@@ -275,6 +328,8 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   if (!summary.ok()) return WithTrainFix(summary.status(), flags, worker, durable);
   printer.Finish();
   if (leads) {
+    // A resumed run has accepted the model file only now.
+    if (flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe, true));
     CISTERN_RETURN_IF_ERROR(
         WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/session/launcher_rank.h"
 #include "cli/session/model_source.h"
@@ -15,6 +16,7 @@ struct TrainFlags {
   bool no_save_model = false;
   bool overwrite = false;
   bool resume = false;
+  std::vector<std::string> more;  // --more: the data of a run that continues a finished one
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds

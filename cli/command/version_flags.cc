@@ -1,5 +1,11 @@
 #include "cli/command/version_flags.h"
 
+#include <filesystem>
+
+#include "cli/session/run_folder.h"
+#include "cli/session/run_recipe.h"
+#include "worker/data/recipe/text_samples.h"
+
 namespace cistern {
 
 ServingOptions VersionFlags::options() const {
@@ -16,13 +22,35 @@ void AddVersionFlags(Command& command, VersionFlags* flags) {
                   "--precision int8"});
   command.Flag("--keep", &flags->keep,
                {"INT", "The number of versions to keep, at least 1.", "--keep 5"});
+  command.Flag("--recipe", &flags->recipe,
+               {"FILE|DIR",
+                "The recipe that encodes rows of text for this model; by default that of its run "
+                "folder.",
+                "--recipe data/train"});
 }
 
-absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model) {
+absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,
+                                        const std::string& place) {
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, model.config, kMostBytes));
-  return ModelText{model.config, std::move(text), model.set};
+  ModelText all = {model.config, std::move(text), model.set};
+  const std::filesystem::path path(model.config);
+  if (path.filename() == kRunModelFile) {  // the name of the run says more
+    std::error_code error;
+    all.name = std::filesystem::absolute(path, error).parent_path().filename();
+  }
+  if (!flags.recipe.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(all.recipe, ReadRecipe(files, flags.recipe));
+  } else if (!place.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(all.recipe, RecipeOfModel(place.substr(0, place.rfind('@'))));
+  }
+  if (!all.recipe) return all;
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
+  CISTERN_RETURN_IF_ERROR(AddContext(
+      CheckRecipeShape(all.recipe->recipe, ShapeOf(config.data), config.solver.wide_keys),
+      all.recipe->path));
+  return all;
 }
 
 }  // namespace cistern

@@ -13,14 +13,18 @@ struct VersionFlags {
   std::string out = {};  // the serving folder
   std::string precision = "float32";
   uint64_t keep = 2;
+  std::string recipe = {};
 
   ServingOptions options() const;
 };
 
-// Adds --out, --precision and --keep.
+// Adds --out, --precision, --keep and --recipe.
 void AddVersionFlags(Command& command, VersionFlags* flags);
 
-// Reads the text of the model file. Errors as ReadModelConfig.
-absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model);
+// Reads the text of the model file and the recipe of its data: that of flags.recipe, else the one
+// in `place`, the folder of the trained model ("runs/a", "runs/a@12", or empty). Errors as
+// ReadModelConfig; kInvalidArgument: flags.recipe names none, or one for other data.
+absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,
+                                        const std::string& place);
 
 }  // namespace cistern

@@ -52,6 +52,13 @@ absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& mod
                  "use the model file and the --set flags of its training");
 }
 
+absl::Status TakeRunModel(ExportFlags* flags) {
+  std::string model_dir = flags->model_dir;
+  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags->model, &model_dir));
+  if (flags->state.empty()) flags->model_dir = model_dir;
+  return absl::OkStatus();
+}
+
 void AddExportFlags(Command& command, ExportFlags* flags) {
   AddModelFileFlags(command, &flags->model);
   command.Flag(
@@ -68,7 +75,9 @@ void AddExportFlags(Command& command, ExportFlags* flags) {
                {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
 }
 
-absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool needs_fleet) {
+absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& given, bool needs_fleet) {
+  ExportFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(TakeRunModel(&flags));
   CISTERN_RETURN_IF_ERROR(CheckSources(flags, needs_fleet));
   ExportSource source;
   CISTERN_ASSIGN_OR_RETURN(source.config, ReadModelConfig(flags.model));

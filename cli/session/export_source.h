@@ -36,6 +36,9 @@ struct ExportSource {
 // marked FromCheckpoint (exit code 5): the files are corrupt.
 absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool needs_fleet = false);
 
+// If MODEL is a run folder, names its model file, and its trained model unless another is named.
+absl::Status TakeRunModel(ExportFlags* flags);
+
 // kInvalidArgument, with the first difference, unless the tables of `model` are those of `config`.
 absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model);
 

@@ -3,7 +3,10 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "cli/session/run_folder.h"
+#include "cli/session/trained_constants.h"
 #include "cli/terminal/exit_code.h"
+#include "common/saved_model/model_folder.h"
 #include "cuda/core/device.h"
 
 namespace cistern {
@@ -18,11 +21,12 @@ bool HoldsModel(const std::filesystem::path& folder) {
   return false;
 }
 
-absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config,
-                      const std::string& model_dir) {
+absl::Status LoadInto(FleetSession& fleet, ModelConfig* config, const std::string& model_dir) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
   LocalFileSystem files;
-  const absl::Status loaded = FromCheckpoint(LoadModel(files, config, fleet.client(), folder));
+  const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
+  if (parts.ok() && !parts->empty()) TakeTrainedConstants(parts->front().schema, config);
+  const absl::Status loaded = FromCheckpoint(LoadModel(files, *config, fleet.client(), folder));
   switch (ExitCodeOf(loaded)) {
     case ExitCode::kUsage:
       return WithFix(loaded, "use the model file and the --set flags of its training");
@@ -67,6 +71,28 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags) {
   return absl::InvalidArgumentError(config.status().message());
 }
 
+absl::Status TakeRunFolder(ModelFlags* flags, std::string* model_dir) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(flags->config, error)) return absl::OkStatus();
+  const std::string folder = flags->config;
+  if (!IsRunFolder(folder)) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       folder, " is a folder without ", kRunModelFile,
+                       ": not one that cistern train --out has written with this version")),
+                   "name the model file, and the folder with --model");
+  }
+  flags->config = absl::StrCat(folder, "/", kRunModelFile);
+  if (model_dir->empty() && flags->fleet.servers.empty()) *model_dir = folder;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadModelFile(const ModelFlags& flags) {
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, flags.config, kMostBytes));
+  return WithOverrides(text, flags.set);
+}
+
 absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
   for (const std::string& folder : {dir + "/model", dir}) {
     if (HoldsModel(folder)) return folder;
@@ -78,7 +104,7 @@ absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
 }
 
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
-                                                               const ModelConfig& config,
+                                                               ModelConfig* config,
                                                                const std::string& model_dir,
                                                                Console& console) {
   const bool embedded = flags.fleet.servers.empty();
@@ -90,6 +116,7 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags&
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FleetSession> fleet, FleetSession::Open(flags.fleet));
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(fleet->client()));
   if (rows > 0) {
+    TakeTrainedConstants(fleet->client().schema(), config);
     if (!model_dir.empty()) {
       console.Say(absl::StrCat("note: the servers hold a model (", rows,
                                " rows), which is used; --model is not read"));

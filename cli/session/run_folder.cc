@@ -1,8 +1,11 @@
 #include "cli/session/run_folder.h"
 
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "cli/terminal/exit_code.h"
 #include "common/io/file_system.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -84,6 +87,41 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
   }
   return Refuse(absl::StrCat("--out ", run.out, ": already holds a trained model"),
                 "name another folder, or add --overwrite to replace the model");
+}
+
+absl::Status WriteRunFiles(const std::string& out, const std::string& model,
+                           const std::optional<FoundRecipe>& recipe, bool resume) {
+  LocalFileSystem files;
+  std::optional<FoundRecipe> present;
+  if (resume) {
+    CISTERN_ASSIGN_OR_RETURN(present, FindRecipe(files, out));
+  }
+  if (present) {
+    // It has the meaning of `recipe`: CheckRunRecipe.
+  } else if (recipe) {
+    CISTERN_RETURN_IF_ERROR(CopyRecipe(files, *recipe, out));
+  } else {
+    CISTERN_RETURN_IF_ERROR(RemoveRecipe(files, out));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
+  CISTERN_RETURN_IF_ERROR(file->Append(model));
+  return file->Close();
+}
+
+std::string RunOf(const std::string& dir) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(dir, error).lexically_normal();
+  if (error) return dir;
+  if (folder.filename().empty()) folder = folder.parent_path();  // after a slash at the end
+  const std::string name = folder.filename();
+  const bool is_part = name == "model" || name == "best" || absl::StartsWith(name, "snapshot-");
+  return is_part && !IsRunFolder(folder) ? folder.parent_path().string() : dir;
+}
+
+bool IsRunFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(absl::StrCat(path, "/", kRunModelFile), error);
 }
 
 }  // namespace cistern

@@ -3,11 +3,15 @@
 //
 //   OUT/metrics.jsonl, OUT/model/, OUT/snapshot-<iteration>/, OUT/best/   written by the run
 //   OUT/state/   commits of embedded servers (--durability commit)
+//   OUT/model.json, OUT/recipe.json, OUT/vocabulary.txt   what the run was trained with: the folder
+//   is a whole model, which eval, predict and export take as it is
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
+#include "worker/data/recipe/recipe_folder.h"
 
 namespace cistern {
 
@@ -27,5 +31,22 @@ struct RunFolder {
 // kInvalidArgument, with a fix: the flags conflict, or do not say what to do with an earlier run.
 // kFailedPrecondition: another process uses the state.
 absl::Status PrepareRunFolder(const RunFolder& run);
+
+// Writes what the run is trained with, replacing that of an earlier run.
+//
+// model: the text of the model file with --set applied. recipe: of its data, if it has one. resume:
+// a recipe that is there stays: the model reads its rows, whatever the layout of later data.
+absl::Status WriteRunFiles(const std::string& out, const std::string& model,
+                           const std::optional<FoundRecipe>& recipe, bool resume);
+
+// The model file of a run folder.
+inline constexpr char kRunModelFile[] = "model.json";
+
+// Whether `path` is the --out folder of a training run, with its model file.
+bool IsRunFolder(const std::string& path);
+
+// The run folder that a model's folder belongs to: RUN for RUN/model, RUN/best and
+// RUN/snapshot-100, else `dir` itself.
+std::string RunOf(const std::string& dir);
 
 }  // namespace cistern

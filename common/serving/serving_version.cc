@@ -75,6 +75,9 @@ class Reader {
   }
   void Fail(const std::string& what) { status_.Update(absl::DataLossError(what)); }
   const absl::Status& status() const { return status_; }
+  std::optional<ServingFile> FileIfThere(const char* name) {
+    return Find(name) == nullptr ? std::nullopt : std::optional(File(name));
+  }
 
  private:
   const Json* Find(const char* name) const {
@@ -119,6 +122,8 @@ std::set<std::string> FoldersOf(const ServingVersion& version) {
   };
   add(version.model);
   add(version.dense);
+  if (version.recipe) add(*version.recipe);
+  if (version.vocabulary) add(*version.vocabulary);
   for (const ServingTable& table : version.tables) {
     for (const ServingFile& layer : table.layers) add(layer);
   }
@@ -154,6 +159,8 @@ std::string FormatVersion(const ServingVersion& version) {
                               {"digest", Hex(table.digest)},
                               {"layers", layers}});
   }
+  if (version.recipe) json["recipe"] = JsonOf(*version.recipe);
+  if (version.vocabulary) json["vocabulary"] = JsonOf(*version.vocabulary);
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // "\n}"
   text += ",\n";
@@ -199,6 +206,8 @@ absl::StatusOr<ServingVersion> ParseVersion(const std::string& text) {
   for (const Json& one : reader.List("tables")) {
     version.tables.push_back(ReadTable(one, "tables", &reader));
   }
+  version.recipe = reader.FileIfThere("recipe");
+  version.vocabulary = reader.FileIfThere("vocabulary");
   CISTERN_RETURN_IF_ERROR(reader.status());
   return version;
 }

@@ -7,13 +7,16 @@
 //   0000000042/model.json     the model file
 //   0000000042/dense.bin      dense parameters: float32, table after table, without optimizer state
 //   0000000042/rows-000.rows  the rows of table 0 (rows_file.h), or those that changed
+//   0000000042/recipe.json, vocabulary.txt   how text becomes samples of the model, if that is
+//   known
 //
 // A table may consist of several layers, which may belong to older versions: all rows of some
-// version, then the changes of later ones. Folders are named after their commit; a second version
-// of the same commit is called 0000000042-002.
+// version, then the changes of later ones. So may recipe and vocabulary. Folders are named after
+// their commit; a second version of the same commit is called 0000000042-002.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +56,7 @@ struct ServingVersion {
   ServingFile dense;
   std::vector<ServingDense> dense_tables;
   std::vector<ServingTable> tables;
+  std::optional<ServingFile> recipe, vocabulary;
 
   // What clients see as the model's version: the commit, or the pass of a state without commits.
   uint64_t number() const { return commit > 0 ? commit : pass; }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "serve/predictor/open_predictor.h"
+#include "worker/data/recipe/text_rows.h"
 
 struct cistern_model {
   std::unique_ptr<cistern::Predictor> predictor;
@@ -100,6 +101,42 @@ absl::StatusOr<PredictRequest> RequestOf(const cistern_batch* batch) {
   return request;
 }
 
+absl::Status EncodeText(const Predictor& predictor, const cistern_text* rows, size_t row_num,
+                        SampleBlock* block) {
+  const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  if (encoder == nullptr) {
+    return absl::InvalidArgumentError(
+        "the model was exported without a recipe, so it reads no text: export it with cistern "
+        "export "
+        "serving --recipe");
+  }
+  if (row_num > predictor.max_samples()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(row_num, " samples in one request; the limit is ", predictor.max_samples()));
+  }
+  std::vector<absl::string_view> lines;
+  for (size_t i = 0; i < row_num; ++i) {
+    if (rows[i].bytes == nullptr && rows[i].size > 0) return NullPointer("bytes of a row");
+    lines.emplace_back(rows[i].bytes, rows[i].size);
+  }
+  std::vector<uint32_t> slot_nums;
+  for (const PredictorShape::Input& input : predictor.shape().inputs) {
+    slot_nums.push_back(input.slot_num);
+  }
+  return EncodeLines(*encoder, lines, slot_nums, block);
+}
+
+absl::Status PredictInto(cistern_model* model, const PredictRequest& request, absl::Span<float> out,
+                         uint64_t* commit) {
+  ServedVersion version;
+  uint64_t unseen = 0;
+  CISTERN_RETURN_IF_ERROR(model->predictor->Predict(request, out, &version, &unseen));
+  if (commit != nullptr) *commit = version.commit;
+  model->samples += request.samples;
+  model->unseen += unseen;
+  return absl::OkStatus();
+}
+
 // No exception leaves the library.
 template <typename Body>
 absl::Status Guarded(const Body& body) {
@@ -145,14 +182,27 @@ int cistern_predict(cistern_model* model, const cistern_batch* batch, float* out
     if (model == nullptr) return cistern::NullPointer("model");
     if (out == nullptr) return cistern::NullPointer("out");
     CISTERN_ASSIGN_OR_RETURN(const cistern::PredictRequest request, cistern::RequestOf(batch));
-    cistern::ServedVersion version;
-    uint64_t unseen = 0;
-    CISTERN_RETURN_IF_ERROR(
-        model->predictor->Predict(request, absl::MakeSpan(out, out_num), &version, &unseen));
-    if (commit != nullptr) *commit = version.commit;
-    model->samples += request.samples;
-    model->unseen += unseen;
-    return absl::OkStatus();
+    return cistern::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
+  });
+  if (model != nullptr) ++(predicted.ok() ? model->requests : model->refused);
+  return cistern::Report(predicted, error, error_size);
+}
+
+int cistern_predict_text(cistern_model* model, const cistern_text* rows, size_t row_num, float* out,
+                         size_t out_num, uint64_t* commit, char* error, size_t error_size) {
+  const absl::Status predicted = cistern::Guarded([&]() -> absl::Status {
+    if (model == nullptr) return cistern::NullPointer("model");
+    if (rows == nullptr && row_num > 0) return cistern::NullPointer("rows");
+    if (out == nullptr) return cistern::NullPointer("out");
+    cistern::SampleBlock block;
+    CISTERN_RETURN_IF_ERROR(cistern::EncodeText(*model->predictor, rows, row_num, &block));
+    cistern::PredictRequest request;
+    request.samples = block.size;
+    request.dense = block.dense;
+    for (const cistern::SparseColumn& column : block.sparse) {
+      request.inputs.push_back({column.keys, column.offsets});
+    }
+    return cistern::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
   });
   if (model != nullptr) ++(predicted.ok() ? model->requests : model->refused);
   return cistern::Report(predicted, error, error_size);
@@ -185,6 +235,11 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
                                   {"inputs", nlohmann::ordered_json::array()}};
     for (const cistern::PredictorShape::Input& input : predictor.shape().inputs) {
       all["inputs"].push_back({{"name", input.name}, {"slots", input.slot_num}});
+    }
+    if (const auto encoder = predictor.encoder()) {
+      const cistern::Recipe& recipe = encoder->recipe();
+      all["text"] = {{"columns", cistern::FeatureColumns(recipe)},
+                     {"delimiter", std::string(1, recipe.layout.delimiter)}};
     }
     length = cistern::CopyJson(all, json, size);
     return absl::OkStatus();

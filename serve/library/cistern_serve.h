@@ -27,8 +27,9 @@ extern "C" {
 
 #define CISTERN_API __attribute__((visibility("default")))
 
-/* The interface of this header. A program built for an older one keeps working. */
-#define CISTERN_SERVE_VERSION 1
+/* The interface of this header. A program built for an older one keeps working.
+ * 2: cistern_predict_text. */
+#define CISTERN_SERVE_VERSION 2
 
 typedef struct cistern_model cistern_model;
 
@@ -79,12 +80,29 @@ CISTERN_API cistern_model* cistern_open(const char* folder, const char* options,
 CISTERN_API int cistern_predict(cistern_model* model, const cistern_batch* batch, float* out,
                                 size_t out_num, uint64_t* commit, char* error, size_t error_size);
 
+/* A row of text. It need not end with a zero byte. */
+typedef struct cistern_text {
+  const char* bytes;
+  size_t size;
+} cistern_text;
+
+/* Predicts rows of text, for a model that was exported with its data recipe. A row is a line as in
+ * the training data (CSV, for example) with the columns of "text"."columns" in cistern_describe, in
+ * this order: those that the model reads, without labels.
+ *
+ * out, commit and the result are as in cistern_predict; CISTERN_BAD_REQUEST also means that the
+ * model has no recipe, or that a row does not fit it. */
+CISTERN_API int cistern_predict_text(cistern_model* model, const cistern_text* rows, size_t row_num,
+                                     float* out, size_t out_num, uint64_t* commit, char* error,
+                                     size_t error_size);
+
 /* Looks for a newer version now and switches to it. Returns 1 if it did, 0 if there is none, or an
  * error; after an error the older version is served on. */
 CISTERN_API int cistern_follow(cistern_model* model, char* error, size_t error_size);
 
 /* Writes a JSON object to json[size]: "name", "commit", "version", "labels", "dense",
- * "max_samples", and "inputs": [{"name", "slots"}]. cistern_stats: "requests", "refused",
+ * "max_samples", "inputs": [{"name", "slots"}] and, with a recipe, "text": {"columns",
+ * "delimiter"}. cistern_stats: "requests", "refused",
  * "samples", "unseen_keys", "commit". Both return the length of the whole text without its zero
  * byte; if that is `size` or more, the text was cut. */
 CISTERN_API size_t cistern_describe(cistern_model* model, char* json, size_t size);

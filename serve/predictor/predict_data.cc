@@ -18,6 +18,59 @@ PredictRequest RequestOf(const SampleBlock& block) {
   return request;
 }
 
+MetricOptions MetricOptionsOf(const ModelConfig& config) {
+  MetricOptions options;
+  options.label_dim = config.data.label_dim;
+  options.masked_below = kNoLabelBelow;
+  return options;
+}
+
+// Predicts and scores what readers read.
+//
+// Threads: one at a time.
+class Scorer {
+ public:
+  Scorer(Predictor& predictor, const ModelConfig& config, size_t batch,
+         const VisitPredictions& visit)
+      : predictor_(predictor),
+        shape_(ShapeOf(config.data)),
+        batch_(batch),
+        visit_(visit),
+        metrics_(MetricOptionsOf(config)) {}
+
+  absl::Status Read(SampleReader& reader) {
+    for (;;) {
+      block_.Reset(shape_.slot_nums.size());
+      CISTERN_ASSIGN_OR_RETURN(const size_t samples, reader.Read(batch_, &block_));
+      if (samples == 0) return absl::OkStatus();
+      predictions_.resize(samples * shape_.label_dim);
+      ServedVersion version;
+      uint64_t unseen = 0;
+      CISTERN_RETURN_IF_ERROR(
+          predictor_.Predict(RequestOf(block_), absl::MakeSpan(predictions_), &version, &unseen));
+      done_.samples += samples;
+      done_.unseen += unseen;
+      for (const float label : block_.label) done_.positives += label > 0.5f ? 1 : 0;
+      CISTERN_RETURN_IF_ERROR(metrics_.Add(block_.label, predictions_));
+      CISTERN_RETURN_IF_ERROR(visit_(block_.label, predictions_));
+    }
+  }
+  PredictedData Finish() {
+    done_.metrics = metrics_.Values();
+    return std::move(done_);
+  }
+
+ private:
+  Predictor& predictor_;
+  const SampleShape shape_;
+  const size_t batch_;
+  const VisitPredictions& visit_;
+  MetricSet metrics_;
+  PredictedData done_;
+  SampleBlock block_;
+  std::vector<float> predictions_;
+};
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder) {
@@ -30,16 +83,18 @@ absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder) {
   return ParseModelConfig(text, path, version.overrides);
 }
 
+absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelConfig& config,
+                                            SampleReader& reader, size_t batch,
+                                            const VisitPredictions& visit) {
+  Scorer scorer(predictor, config, batch, visit);
+  CISTERN_RETURN_IF_ERROR(scorer.Read(reader));
+  return scorer.Finish();
+}
+
 absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfig& config,
                                           const std::vector<std::string>& files, size_t batch,
                                           const VisitPredictions& visit) {
-  PredictedData done;
-  MetricOptions metric_options;
-  metric_options.label_dim = config.data.label_dim;
-  metric_options.masked_below = kNoLabelBelow;
-  MetricSet metrics(metric_options);
-  SampleBlock block;
-  std::vector<float> predictions;
+  Scorer scorer(predictor, config, batch, visit);
   for (const std::string& source : files) {
     DataSetOptions options = DataSetOf(config, source);
     options.labels = LabelRule::kProbabilityOrNone;
@@ -49,24 +104,9 @@ absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfi
           absl::StrCat("data '", source, "': ", reader.status().message()));
     }
     if (!reader.ok()) return reader.status();
-    for (;;) {
-      block.Reset(options.shape.slot_nums.size());
-      CISTERN_ASSIGN_OR_RETURN(const size_t samples, (*reader)->Read(batch, &block));
-      if (samples == 0) break;
-      predictions.resize(samples * options.shape.label_dim);
-      ServedVersion version;
-      uint64_t unseen = 0;
-      CISTERN_RETURN_IF_ERROR(
-          predictor.Predict(RequestOf(block), absl::MakeSpan(predictions), &version, &unseen));
-      done.samples += samples;
-      done.unseen += unseen;
-      for (const float label : block.label) done.positives += label > 0.5f ? 1 : 0;
-      CISTERN_RETURN_IF_ERROR(metrics.Add(block.label, predictions));
-      CISTERN_RETURN_IF_ERROR(visit(block.label, predictions));
-    }
+    CISTERN_RETURN_IF_ERROR(scorer.Read(**reader));
   }
-  done.metrics = metrics.Values();
-  return done;
+  return scorer.Finish();
 }
 
 }  // namespace cistern

@@ -36,4 +36,9 @@ absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfi
                                           const std::vector<std::string>& files, size_t batch,
                                           const VisitPredictions& visit);
 
+// The same for the samples that `reader` reads.
+absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelConfig& config,
+                                            SampleReader& reader, size_t batch,
+                                            const VisitPredictions& visit);
+
 }  // namespace cistern

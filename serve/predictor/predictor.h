@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
+#include "worker/data/recipe/recipe_folder.h"
 
 namespace cistern {
 
@@ -60,6 +61,10 @@ class Predictor {
   virtual absl::Status Predict(const PredictRequest& request, absl::Span<float> predictions,
                                ServedVersion* version, uint64_t* unseen) = 0;
   virtual size_t max_samples() const = 0;
+
+  // How rows of text become samples of this model; null: it was exported without a recipe. The same
+  // for all versions.
+  virtual std::shared_ptr<const OwnedEncoder> encoder() const { return nullptr; }
 
   // Looks for a newer version now; true if it is served from now on. After an error (those of
   // OpenPredictor) the older version stays. Versions may also change by themselves.

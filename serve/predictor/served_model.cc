@@ -41,6 +41,13 @@ absl::Status CheckInput(const PredictorShape::Input& input, const PredictRequest
                             given.keys.size(), " keys"));
 }
 
+// Rows of text that were encoded for one version may be predicted by the next.
+bool SameRecipe(const std::shared_ptr<const OwnedEncoder>& a,
+                const std::shared_ptr<const OwnedEncoder>& b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return ReadSameRows(a->recipe(), b->recipe());
+}
+
 bool SameShape(const PredictorShape& a, const PredictorShape& b) {
   if (a.label_dim != b.label_dim || a.dense_dim != b.dense_dim ||
       a.inputs.size() != b.inputs.size()) {
@@ -75,6 +82,7 @@ class ServedModel : public Predictor {
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state, OpenFirst());
     name_ = state->version().name;
     shape_ = state->shape();
+    encoder_ = state->encoder();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
     if (follows && options_.poll_ms > 0) {
       follower_ = std::make_unique<ThreadPool>(1);
@@ -90,6 +98,7 @@ class ServedModel : public Predictor {
     return VersionOf(*state_);
   }
   size_t max_samples() const override { return options_.max_samples; }
+  std::shared_ptr<const OwnedEncoder> encoder() const override { return encoder_; }
   absl::StatusOr<bool> Follow() override {
     if (!options_.version.empty()) return false;
     LocalFileSystem files;
@@ -267,14 +276,19 @@ class ServedModel : public Predictor {
       return absl::InvalidArgumentError(
           "its inputs are not those of the model that is served; open the folder again");
     }
+    if (!SameRecipe(state->encoder(), encoder_)) {
+      return absl::InvalidArgumentError(
+          "its recipe is not that of the model that is served; open the folder again");
+    }
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
     return true;
   }
 
   const std::string root_;
   const PredictorOptions options_;
-  std::string name_;      // constant after Open
-  PredictorShape shape_;  // constant after Open
+  std::string name_;                             // constant after Open
+  PredictorShape shape_;                         // constant after Open
+  std::shared_ptr<const OwnedEncoder> encoder_;  // constant after Open
   size_t limit_ = 1;
 
   absl::Mutex follow_mutex_;  // one switch at a time; before mutex_

@@ -6,6 +6,7 @@
 
 #include "common/base/hash.h"
 #include "common/io/mapped_file.h"
+#include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
 
@@ -188,6 +189,7 @@ absl::StatusOr<std::shared_ptr<const ServedState>> ServedState::Open(const std::
   CISTERN_ASSIGN_OR_RETURN(state->version_, ReadVersion(files, root, head.folder, head.xxh3));
   CISTERN_RETURN_IF_ERROR(AddContext(state->ReadModel(root), root));
   CISTERN_RETURN_IF_ERROR(AddContext(state->ReadDense(root), root));
+  CISTERN_RETURN_IF_ERROR(AddContext(state->ReadRecipe(root, previous), root));
   const ServingVersion& version = state->version_;
   if (version.tables.size() != state->config_.embeddings.size()) {
     return absl::DataLossError(absl::StrCat(root, "/", head.folder, ": ", version.tables.size(),
@@ -218,6 +220,27 @@ absl::Status ServedState::ReadModel(const std::string& root) {
   ReduceToPrediction(&config_);
   shape_ = ShapeOfModel(config_);
   return absl::OkStatus();
+}
+
+absl::Status ServedState::ReadRecipe(const std::string& root, const ServedState* previous) {
+  if (!version_.recipe) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, Map(root, *version_.recipe));
+  CISTERN_RETURN_IF_ERROR(CheckBytes(*version_.recipe, file->bytes()));
+  const absl::StatusOr<Recipe> recipe = ParseRecipe(std::string(file->bytes()));
+  if (!recipe.ok()) return AddContext(recipe.status(), version_.recipe->path);
+  if (previous != nullptr && previous->encoder_ != nullptr &&
+      ReadSameRows(previous->encoder_->recipe(), *recipe)) {
+    encoder_ = previous->encoder_;  // its vocabulary can be large
+    return absl::OkStatus();
+  }
+  if (recipe->vocabulary_xxh3.has_value() != version_.vocabulary.has_value()) {
+    return absl::DataLossError("recipe and vocabulary do not belong together");
+  }
+  CISTERN_ASSIGN_OR_RETURN(
+      encoder_,
+      OwnedEncoder::Open(
+          *recipe, version_.vocabulary ? absl::StrCat(root, "/", version_.vocabulary->path) : ""));
+  return CheckRecipeShape(*recipe, ShapeOf(config_.data), config_.solver.wide_keys);
 }
 
 absl::Status ServedState::ReadDense(const std::string& root) {

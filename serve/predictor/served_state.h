@@ -10,6 +10,7 @@
 #include "common/serving/rows_file.h"
 #include "common/serving/serving_version.h"
 #include "serve/predictor/predictor.h"
+#include "worker/data/recipe/recipe_folder.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -69,9 +70,12 @@ class ServedState {
   const std::vector<std::shared_ptr<const ServedTable>>& tables() const { return tables_; }
   // By dense table of the version: [rows].
   const std::vector<std::vector<float>>& dense() const { return dense_; }
+  // Null: the version has no recipe.
+  const std::shared_ptr<const OwnedEncoder>& encoder() const { return encoder_; }
 
  private:
   absl::Status ReadModel(const std::string& root);
+  absl::Status ReadRecipe(const std::string& root, const ServedState* previous);
   absl::Status ReadDense(const std::string& root);
 
   ServingHead head_;
@@ -80,6 +84,7 @@ class ServedState {
   PredictorShape shape_;
   std::vector<std::shared_ptr<const ServedTable>> tables_;
   std::vector<std::vector<float>> dense_;
+  std::shared_ptr<const OwnedEncoder> encoder_;
 };
 
 }  // namespace cistern

@@ -53,6 +53,27 @@ absl::StatusOr<std::vector<Key>> KeysOf(const Tensor& tensor) {
   return Widened<int32_t>(tensor);
 }
 
+absl::StatusOr<std::vector<absl::string_view>> TextsOf(const Tensor& tensor) {
+  CISTERN_RETURN_IF_ERROR(CheckType(tensor, "BYTES"));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t count, ElementCount(tensor.name, tensor.shape));
+  std::vector<absl::string_view> texts;
+  absl::string_view bytes = tensor.bytes();
+  while (!bytes.empty()) {
+    uint32_t size = 0;
+    if (bytes.size() < sizeof(size)) break;
+    std::memcpy(&size, bytes.data(), sizeof(size));
+    if (size > bytes.size() - sizeof(size)) break;
+    texts.push_back(bytes.substr(sizeof(size), size));
+    bytes.remove_prefix(sizeof(size) + size);
+  }
+  if (bytes.empty() && texts.size() == count) return texts;
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", Quoted(tensor.name), " has shape ", ShapeText(tensor.shape),
+                   " of BYTES, but its data holds ", texts.size(), " whole elements",
+                   bytes.empty() ? "" : " and a part of another",
+                   "; send each as its length (u32) and its bytes"));
+}
+
 absl::StatusOr<std::vector<float>> DenseOf(const Tensor& tensor) {
   CISTERN_RETURN_IF_ERROR(CheckType(tensor, "FP32"));
   CISTERN_RETURN_IF_ERROR(CheckSize(tensor));

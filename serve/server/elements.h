@@ -29,6 +29,8 @@ absl::Status CheckSize(const Tensor& tensor);
 
 // INT64, UINT64, INT32 or UINT32 as keys. A negative INT32 is refused.
 absl::StatusOr<std::vector<Key>> KeysOf(const Tensor& tensor);
+// BYTES: each element is its length (u32), then its bytes.
+absl::StatusOr<std::vector<absl::string_view>> TextsOf(const Tensor& tensor);
 // FP32, all of it finite.
 absl::StatusOr<std::vector<float>> DenseOf(const Tensor& tensor);
 // Offsets start at 0, do not decrease, and are at most `key_num`. name: of their tensor.

@@ -31,7 +31,17 @@ absl::StatusOr<absl::string_view> ContentsOf(
   if (type == "UINT32") return BytesOf(contents.uint_contents());
   return absl::InvalidArgumentError(
       absl::StrCat("input ", Quoted(input.name()), " has datatype ", Quoted(type),
-                   "; this server reads FP32, INT64, UINT64, INT32 and UINT32"));
+                   "; this server reads FP32, INT64, UINT64, INT32, UINT32 and BYTES"));
+}
+
+// Typed texts in the form of raw contents.
+std::string TextsOf(const inference::InferTensorContents& contents) {
+  std::string bytes;
+  for (const std::string& text : contents.bytes_contents()) {
+    const auto size = static_cast<uint32_t>(text.size());
+    bytes.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(text);
+  }
+  return bytes;
 }
 
 absl::Status CheckRawCount(const inference::ModelInferRequest& message) {
@@ -100,6 +110,8 @@ absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& mes
     if (message.raw_input_contents_size() > 0) {
       CISTERN_RETURN_IF_ERROR(CheckNoContents(input));
       tensor.borrowed = message.raw_input_contents(i);
+    } else if (tensor.datatype == "BYTES") {
+      tensor.owned = TextsOf(input.contents());
     } else {
       CISTERN_ASSIGN_OR_RETURN(tensor.borrowed, ContentsOf(input));
     }

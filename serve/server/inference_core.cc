@@ -49,8 +49,9 @@ absl::StatusOr<InferenceCore::Prediction> InferenceCore::Predict(const InferRequ
   CISTERN_RETURN_IF_ERROR(CheckModel(request.model, request.version));
   CISTERN_RETURN_IF_ERROR(CheckOutputs(request));
   const PredictorShape& shape = predictor_.shape();
-  CISTERN_ASSIGN_OR_RETURN(Samples samples,
-                           Samples::Decode(shape, predictor_.max_samples(), request.inputs));
+  CISTERN_ASSIGN_OR_RETURN(
+      Samples samples,
+      Samples::Decode(shape, predictor_.max_samples(), request.inputs, predictor_.encoder().get()));
   if (request.timeout_us > 0 &&
       absl::Now() - arrived > absl::Microseconds(static_cast<double>(request.timeout_us))) {
     return absl::DeadlineExceededError(absl::StrCat(

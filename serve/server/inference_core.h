@@ -29,7 +29,11 @@ class InferenceCore {
   // commit; the message names the right one.
   absl::Status CheckModel(const std::string& name, const std::string& version) const;
   ModelMetadata Model() const { return DescribeModel(predictor_); }
-  std::string ModelConfig() const { return ModelConfigJson(Model(), predictor_.max_samples()); }
+  std::string ModelConfig() const {
+    const std::shared_ptr<const OwnedEncoder> encoder = predictor_.encoder();
+    return ModelConfigJson(Model(), predictor_.max_samples(),
+                           encoder == nullptr ? nullptr : &encoder->recipe());
+  }
   // False once the server has begun to stop.
   bool ready() const { return ready_.load(std::memory_order_relaxed); }
 

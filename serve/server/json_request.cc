@@ -234,6 +234,7 @@ bool RequestReader::Scalar(const char* what, std::string* text) {
       return true;
     }
   }
+  if (in(Place::kData) && text != nullptr) return Is(data_.Add(absl::string_view(*text)));
   if (in(Place::kData)) {
     return Fail(absl::StrCat("the data of input ", Quoted(input_.name), " has ", what,
                              "; it must be numbers"));

@@ -21,6 +21,14 @@ absl::Status JsonTensorData::Add(double value) {
   return AddNumber({Kind::kFloat, bits});
 }
 
+absl::Status JsonTensorData::Add(absl::string_view text) {
+  const auto size = static_cast<uint32_t>(text.size());
+  texts_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+  texts_.append(text.data(), text.size());
+  ++text_num_;
+  return AddNumber({Kind::kText, 0});
+}
+
 absl::Status JsonTensorData::StartArray() {
   if (open_.size() == kMaxDepth) {
     return absl::InvalidArgumentError(
@@ -100,6 +108,16 @@ absl::Status JsonTensorData::Convert(Tensor* tensor) const {
 absl::Status JsonTensorData::Finish(Tensor* tensor) const {
   CISTERN_RETURN_IF_ERROR(CheckNesting(*tensor));
   const std::string& type = tensor->datatype;
+  const bool texts = type == "BYTES";
+  if (texts ? text_num_ < numbers_.size() : text_num_ > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the data of input ", Quoted(tensor->name),
+                                                   " has a ", texts ? "number" : "string",
+                                                   "; it must be ", texts ? "strings" : "numbers"));
+  }
+  if (texts) {
+    tensor->owned = texts_;
+    return absl::OkStatus();
+  }
   if (type == "FP32") return Convert<float>(tensor);
   if (type == "INT64") return Convert<int64_t>(tensor);
   if (type == "UINT64") return Convert<uint64_t>(tensor);
@@ -107,7 +125,7 @@ absl::Status JsonTensorData::Finish(Tensor* tensor) const {
   if (type == "UINT32") return Convert<uint32_t>(tensor);
   return absl::InvalidArgumentError(
       absl::StrCat("tensor ", Quoted(tensor->name), " has datatype ", Quoted(type),
-                   "; this server reads FP32, INT64, UINT64, INT32 and UINT32"));
+                   "; this server reads FP32, INT64, UINT64, INT32, UINT32 and BYTES"));
 }
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// The "data" of a tensor in JSON: numbers, flat or nested as the shape says.
+// The "data" of a tensor in JSON: numbers or texts, flat or nested as the shape says.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace cistern {
 
-// Collects the numbers of one tensor while the parser reads them; the data type and the shape may
-// come later.
+// Collects the numbers or texts of one tensor while the parser reads them; the data type and the
+// shape may come later.
 //
 // Threads: one at a time.
 class JsonTensorData {
@@ -25,6 +25,7 @@ class JsonTensorData {
   }
   absl::Status Add(uint64_t value) { return AddNumber({Kind::kUnsigned, value}); }
   absl::Status Add(double value);
+  absl::Status Add(absl::string_view text);
 
   bool done() const { return started_ && open_.empty(); }
 
@@ -34,10 +35,10 @@ class JsonTensorData {
 
  private:
   static constexpr size_t kMaxDepth = 8;
-  enum class Kind : uint8_t { kSigned, kUnsigned, kFloat };
+  enum class Kind : uint8_t { kSigned, kUnsigned, kFloat, kText };
   struct Number {
     Kind kind;
-    uint64_t bits;  // the integer, or the bits of the double
+    uint64_t bits;  // the integer, or the bits of the double; of a text nothing
   };
 
   absl::Status AddNumber(Number number);
@@ -46,6 +47,8 @@ class JsonTensorData {
   absl::Status Convert(Tensor* tensor) const;
 
   std::vector<Number> numbers_;
+  std::string texts_;  // each its length (u32), then its bytes
+  size_t text_num_ = 0;
   bool started_ = false, ragged_ = false, mixed_ = false;
   std::vector<uint64_t> open_;    // elements so far of each array that is open, outermost first
   std::vector<int64_t> lengths_;  // of the first array that ended at each depth; -1: none yet

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/version.h"
 
 namespace cistern {
@@ -77,16 +78,22 @@ std::string ModelMetadataJson(const ModelMetadata& model) {
                  {"outputs", TensorsJson(model.outputs)}});
 }
 
-std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples) {
+std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples, const Recipe* recipe) {
+  Json parameters = {{"max_samples", {{"string_value", absl::StrCat(max_samples)}}},
+                     {"commit", {{"string_value", model.version}}}};
+  if (recipe != nullptr) {
+    const std::string delimiter(1, recipe->layout.delimiter);
+    parameters["text_columns"] = {
+        {"string_value", absl::StrJoin(FeatureColumns(*recipe), delimiter)}};
+    parameters["recipe"] = {{"string_value", HashText(*recipe)}};
+  }
   return TextOf({{"name", model.name},
                  {"platform", kPlatform},
                  {"backend", kPlatform},
                  {"max_batch_size", 0},
                  {"input", ConfigTensorsJson(model.inputs)},
                  {"output", ConfigTensorsJson(model.outputs)},
-                 {"parameters",
-                  {{"max_samples", {{"string_value", absl::StrCat(max_samples)}}},
-                   {"commit", {{"string_value", model.version}}}}}});
+                 {"parameters", parameters}});
 }
 
 }  // namespace cistern

@@ -41,6 +41,8 @@ inline constexpr char kOutput0[] = "OUTPUT0";
 std::string ServerMetadataJson(const ServerMetadata& server);
 std::string ModelMetadataJson(const ModelMetadata& model);
 // Triton's form of the same, which some of its clients ask for before they predict.
-std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples);
+// recipe: of rows of text; null: none.
+std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples,
+                            const Recipe* recipe = nullptr);
 
 }  // namespace cistern

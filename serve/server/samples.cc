@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "serve/server/elements.h"
+#include "worker/data/recipe/text_rows.h"
 
 namespace cistern {
 namespace {
 
 constexpr absl::string_view kDense = "dense", kKeys = ".keys", kOffsets = ".offsets";
 constexpr absl::string_view kDes = "DES", kCatColumn = "CATCOLUMN", kRowIndex = "ROWINDEX";
+constexpr absl::string_view kText = "text";
 
 bool IsHugeCtrName(absl::string_view name) {
   return name == kDes || name == kCatColumn || name == kRowIndex;
@@ -25,12 +27,15 @@ absl::Status TooFew(const std::string& name, uint64_t have, const std::string& n
 // Decodes one request into a Samples.
 class SampleDecoder {
  public:
-  SampleDecoder(const PredictorShape& shape, size_t max_samples)
-      : shape_(shape), max_samples_(max_samples) {}
+  SampleDecoder(const PredictorShape& shape, size_t max_samples, const OwnedEncoder* encoder)
+      : shape_(shape), max_samples_(max_samples), encoder_(encoder) {}
 
   absl::StatusOr<Samples> Decode(absl::Span<const Tensor> inputs) {
     CISTERN_RETURN_IF_ERROR(Collect(inputs));
-    CISTERN_RETURN_IF_ERROR(huge_ctr_ ? DecodeHugeCtr() : DecodeNamed());
+    const Tensor* const text = Take(std::string(kText));
+    CISTERN_RETURN_IF_ERROR(text != nullptr ? DecodeText(*text)
+                            : huge_ctr_     ? DecodeHugeCtr()
+                                            : DecodeNamed());
     if (sample_num_ == 0) return absl::InvalidArgumentError("the request has no samples");
     PredictRequest& request = samples_.request_;
     request.samples = sample_num_;
@@ -89,6 +94,40 @@ class SampleDecoder {
                        max_samples_, " at a time; send several requests"));
     }
     sample_num_ = sample_num;
+    return absl::OkStatus();
+  }
+
+  absl::Status DecodeText(const Tensor& text) {
+    if (encoder_ == nullptr) {
+      return absl::InvalidArgumentError(
+          "this model was exported without a recipe, so it reads no text; send keys, or export it "
+          "with cistern export serving --recipe");
+    }
+    if (!inputs_.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("the request has the input 'text' and also ",
+                                                     Quoted(inputs_.begin()->first),
+                                                     "; send one form only"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<absl::string_view> texts, TextsOf(text));
+    const bool lines = text.shape.size() == 1;
+    const size_t columns = lines ? 1 : FeatureColumns(encoder_->recipe()).size();
+    if (!lines && (text.shape.size() != 2 || text.shape[1] != static_cast<int64_t>(columns))) {
+      return absl::InvalidArgumentError(absl::StrCat("input 'text' has shape ",
+                                                     ShapeText(text.shape), "; send [samples] or [",
+                                                     "samples,", columns, "]"));
+    }
+    CISTERN_RETURN_IF_ERROR(SetSamples(texts.size() / columns));
+    std::vector<uint32_t> slot_nums;
+    for (const PredictorShape::Input& input : shape_.inputs) slot_nums.push_back(input.slot_num);
+    SampleBlock block;
+    CISTERN_RETURN_IF_ERROR(AddContext(lines ? EncodeLines(*encoder_, texts, slot_nums, &block)
+                                             : EncodeFields(*encoder_, texts, slot_nums, &block),
+                                       "input 'text'"));
+    samples_.dense_ = std::move(block.dense);
+    for (SparseColumn& column : block.sparse) {
+      samples_.keys_.push_back(std::move(column.keys));
+      samples_.offsets_.push_back(std::move(column.offsets));
+    }
     return absl::OkStatus();
   }
 
@@ -221,6 +260,7 @@ class SampleDecoder {
 
   const PredictorShape& shape_;
   const size_t max_samples_;
+  const OwnedEncoder* const encoder_;
   std::unordered_map<std::string, const Tensor*> inputs_;  // not yet decoded
   bool huge_ctr_ = false;
   size_t sample_num_ = 0;
@@ -228,8 +268,9 @@ class SampleDecoder {
 };
 
 absl::StatusOr<Samples> Samples::Decode(const PredictorShape& shape, size_t max_samples,
-                                        absl::Span<const Tensor> inputs) {
-  return SampleDecoder(shape, max_samples).Decode(inputs);
+                                        absl::Span<const Tensor> inputs,
+                                        const OwnedEncoder* encoder) {
+  return SampleDecoder(shape, max_samples, encoder).Decode(inputs);
 }
 
 size_t Samples::key_num() const {

@@ -1,4 +1,4 @@
-// The samples of a request, decoded from its tensors. There are two forms of inputs.
+// The samples of a request, decoded from its tensors. There are three forms of inputs.
 //
 // Named inputs. b samples:
 //   dense         FP32 [b, dense_dim]; absent if the model has no dense features
@@ -13,6 +13,10 @@
 //   ROWINDEX   INT32: the offsets of each sparse input, one input after the other, each from 0
 //   CATCOLUMN  INT64, UINT64, INT32 or UINT32: keys sample by sample; within a sample, sparse input
 //              by sparse input
+//
+// Rows of text, for a model with a recipe:
+//   text       BYTES [b]: lines as in the training data (CSV, for example), or [b, columns]: their
+//              fields. Columns are those that the model reads, without labels (FeatureColumns)
 //
 // The sparse inputs are in the order of the model file.
 #pragma once
@@ -29,12 +33,15 @@ namespace cistern {
 // Threads: one at a time.
 class Samples {
  public:
-  // Decodes inputs of either form. Nothing is allocated for a count before the bytes prove it.
+  // Decodes inputs of one form. Nothing is allocated for a count before the bytes prove it.
   // kInvalidArgument for anything that does not fit: a missing, unknown or repeated input, both
   // forms at once, a wrong data type, a shape that disagrees with the bytes, offsets that decrease
   // or run over, a dense feature that is not finite, no samples, or more than max_samples.
+  //
+  // encoder: of rows of text; null: the model has no recipe.
   static absl::StatusOr<Samples> Decode(const PredictorShape& shape, size_t max_samples,
-                                        absl::Span<const Tensor> inputs);
+                                        absl::Span<const Tensor> inputs,
+                                        const OwnedEncoder* encoder = nullptr);
 
   Samples(Samples&&) = default;
   Samples& operator=(Samples&&) = default;

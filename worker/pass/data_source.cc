@@ -53,7 +53,8 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const DataSetOptions& data,
                                                  const PassMemory& memory, DeviceContext& device,
                                                  ProcessGroup* group, PassOptions options,
-                                                 const PassCursor& start) {
+                                                 const PassCursor& start,
+                                                 PassSource::OpenReader open = nullptr) {
   options.shape = data.shape;
   options.byte_budget = memory.bytes;
   options.device_bound = memory.device_bound;
@@ -65,8 +66,9 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
     coordinator = CoordinatorOf(*group, options.value_bytes);
   }
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, group));
-  return std::make_unique<PassSource>(
-      options, [data] { return OpenNamed(data); }, start, std::move(keys), std::move(coordinator));
+  if (open == nullptr) open = [data] { return OpenNamed(data); };
+  return std::make_unique<PassSource>(options, std::move(open), start, std::move(keys),
+                                      std::move(coordinator));
 }
 
 DataSetOptions TrainingDataOf(const ModelConfig& config) {
@@ -137,14 +139,14 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
     LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
-    const PassCursor& start) {
+    const PassCursor& start, PassSource::OpenReader open) {
   PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
   options.max_batches = max_batches;
   options.repeat = false;
   options.segments = false;
   std::string source = files.empty() ? config.data.eval_source : absl::StrJoin(files, ",");
-  if (source.empty()) {
+  if (source.empty() && open == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         config.path,
         ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
@@ -152,7 +154,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   DataSetOptions data = DataSetOf(config, source);
   data.labels = labels;
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
-  return Open(config, data, memory, device, group, options, start);
+  return Open(config, data, memory, device, group, options, start, std::move(open));
 }
 
 absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,

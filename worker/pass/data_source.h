@@ -44,11 +44,12 @@ LabelRule LabelRuleOf(const ModelConfig& config);
 
 // Opens the passes of evaluation data, in file order, read once, without segments.
 // labels: the accepted values. files: file lists or data files, read in order. max_batches: 0 =
-// all. start: the end of an earlier pass of the same data, or its beginning.
+// all. start: the end of an earlier pass of the same data, or its beginning. open: opens the
+// samples instead of `files`; null: the files.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
     LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
-    const PassCursor& start = {});
+    const PassCursor& start = {}, PassSource::OpenReader open = nullptr);
 
 // Returns the next pass of a source opened with `group`, its rows distributed among the workers;
 // null at the end.

@@ -179,7 +179,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     CISTERN_ASSIGN_OR_RETURN(
         std::unique_ptr<PassSource> source,
         OpenEvaluationData(config_, memory_, device_, group_, labels_, files_, max_batches_,
-                           kept_.empty() ? PassCursor() : kept_.back()->end));
+                           kept_.empty() ? PassCursor() : kept_.back()->end, open_));
     const auto next_pass = [&] { return NextPass(*source, config_, group_, PassUse::kEvaluate); };
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, next_pass());
     while (pass != nullptr) {

@@ -31,6 +31,9 @@ class Evaluator {
             DeviceContext& device, ProcessGroup* group, LabelRule labels,
             std::vector<std::string> files, uint64_t max_batches);
 
+  // Reads the samples that `open` opens instead of files. Call it before Run.
+  void ReadFrom(PassSource::OpenReader open) { open_ = std::move(open); }
+
   // Receives each batch and its predictions, [size, label_dim], in the order of the data; with
   // several workers, only this worker's part.
   using Visit =
@@ -61,6 +64,7 @@ class Evaluator {
   const LabelRule labels_;
   const std::vector<std::string> files_;
   const uint64_t max_batches_;
+  PassSource::OpenReader open_;              // null: files_
   std::vector<std::unique_ptr<Pass>> kept_;  // the first passes of the data
   bool all_kept_ = false;
 };

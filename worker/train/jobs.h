@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,11 @@ struct JobOptions {
   FileSystem* files = nullptr;
   // Resume from the position of the newest commit, if any; durable servers only.
   bool resume = false;
+  // With resume: the data is another than that of the last run, which must have finished. Trains it
+  // from its start on the rows that are there; optimizer steps continue to count. metrics.jsonl of
+  // the last run becomes metrics-1.jsonl, metrics-2.jsonl, ... If the last run was on this data, it
+  // is resumed.
+  bool more = false;
   // Durable servers: how long to wait for lost servers before the job fails. Several workers: how
   // long to wait for all workers, at the start and after one was lost.
   double recovery_seconds = 300;
@@ -120,6 +126,17 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options);
+
+// Predicts samples that are not in files of the model's format, in order.
+//
+// open: opens them; called once. visit: receives the labels, [n, label_dim] (below -0.5: unknown),
+// and the predictions of each batch.
+using OpenSamples = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
+using OnPredictions = std::function<absl::Status(absl::Span<const float> labels,
+                                                 absl::Span<const float> predictions)>;
+absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterClient& client,
+                                           const OpenSamples& open, const OnPredictions& visit,
+                                           const JobOptions& options);
 
 // Which tables of a model folder to read, and how (common/value/table_choice.h).
 struct LoadChoice {

@@ -41,6 +41,9 @@ constexpr std::array kFreeKeys = {"solver.display",
                                   "cistern.snapshot_form",
                                   "cistern.commit_every"};
 
+// The keys that name the data of a run.
+constexpr std::array kDataKeys = {"layers[0].source", "layers[0].num_samples"};
+
 // Field lists, for formatting and parsing.
 constexpr auto kCursorFields = [](auto& fields, auto& cursor) {
   fields.Value("epoch", cursor.next.epoch);
@@ -191,7 +194,16 @@ std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
   return values;
 }
 
-absl::Status CheckSameTraining(const Position& position, const ModelConfig& config) {
+bool ReadsSameData(const Position& position, const ModelConfig& config) {
+  const std::map<std::string, std::string> values = TrainingValues(config);
+  return std::all_of(std::begin(kDataKeys), std::end(kDataKeys), [&](const char* key) {
+    const auto before = position.config.find(key), now = values.find(key);
+    const bool was = before != position.config.end(), is = now != values.end();
+    return was == is && (!was || before->second == now->second);
+  });
+}
+
+absl::Status CheckSameTraining(const Position& position, const ModelConfig& config, bool more) {
   const auto differs = [&](const std::string& key, const std::string& now,
                            const std::string& before) {
     return absl::InvalidArgumentError(
@@ -199,13 +211,22 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
                      ": resume a run with the values that it started with"));
   };
   const std::map<std::string, std::string> values = TrainingValues(config);
+  const auto is_data = [](const std::string& key) {
+    return std::find(std::begin(kDataKeys), std::end(kDataKeys), key) != std::end(kDataKeys);
+  };
+  // Data without a recipe says nothing about how it was made.
+  const auto is_known = [&](const std::string& key) {
+    if (more && is_data(key)) return false;
+    return key != kRecipeValue || (values.count(key) > 0 && position.config.count(key) > 0);
+  };
   for (const auto& [key, value] : values) {
+    if (!is_known(key)) continue;
     const auto it = position.config.find(key);
     if (it == position.config.end()) return differs(key, value, "no such value");
     if (it->second != value) return differs(key, value, it->second);
   }
   for (const auto& [key, value] : position.config) {
-    if (values.count(key) == 0) return differs(key, "absent", value);
+    if (values.count(key) == 0 && is_known(key)) return differs(key, "absent", value);
   }
   return absl::OkStatus();
 }

@@ -110,10 +110,18 @@ std::string FormatPosition(const Position& position);
 // kDataLoss: not JSON, another format, or a field that is missing, unknown or of a wrong type.
 absl::StatusOr<Position> ParsePosition(const std::string& text);
 
+// The entry of ModelConfig::values that holds the hash of the data's recipe, if it has one. A run
+// continues with data of the same recipe only.
+inline constexpr char kRecipeValue[] = "recipe";
+
 // The values of a model file for Position::config: all except those that only determine how long to
 // train, what to report and when, and where passes are cut or committed.
 std::map<std::string, std::string> TrainingValues(const ModelConfig& config);
 // OK if a run with `config` can resume from `position`; else kInvalidArgument, with the difference.
-absl::Status CheckSameTraining(const Position& position, const ModelConfig& config);
+// more: the data may be another.
+absl::Status CheckSameTraining(const Position& position, const ModelConfig& config,
+                               bool more = false);
+// Whether the run at `position` reads the data of `config`.
+bool ReadsSameData(const Position& position, const ModelConfig& config);
 
 }  // namespace cistern

@@ -34,6 +34,28 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
   return model;
 }
 
+// Predicts the samples of `files`, or those that `open` opens. ready: called before the first.
+absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClient& client,
+                                        const std::vector<std::string>& files,
+                                        const OpenSamples& open, const OnPredictions& visit,
+                                        const JobOptions& options,
+                                        const std::function<absl::Status()>& ready = nullptr) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
+                           DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                           ServedModel(config, client, options, *device));
+  RowStage stage(*device);
+  // The labels of data to predict may be unknown.
+  Evaluator evaluator(config, client, *model, stage, *device, nullptr,
+                      LabelRule::kProbabilityOrNone, files,
+                      /*max_batches=*/0);
+  evaluator.ReadFrom(open);
+  if (ready != nullptr) CISTERN_RETURN_IF_ERROR(ready());
+  return evaluator.Run(nullptr, [&](const HostBatch& batch, const std::vector<float>& predictions) {
+    return visit(batch.label, predictions);
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config) {
@@ -55,30 +77,31 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
   return evaluator.Run(nullptr);
 }
 
+absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterClient& client,
+                                           const OpenSamples& open, const OnPredictions& visit,
+                                           const JobOptions& options) {
+  return PredictFrom(config, client, {}, open, visit, options);
+}
+
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
-                           DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                           ServedModel(config, client, options, *device));
-  RowStage stage(*device);
-  // The labels of data to predict may be unknown.
-  Evaluator evaluator(config, client, *model, stage, *device, nullptr,
-                      LabelRule::kProbabilityOrNone, files,
-                      /*max_batches=*/0);
   LocalFileSystem local;
-  CISTERN_ASSIGN_OR_RETURN(
-      const std::unique_ptr<OutputFile> file,
-      OutputFile::Create(options.files != nullptr ? *options.files : local, output));
+  std::unique_ptr<OutputFile> file;
   std::string text;
-  CISTERN_ASSIGN_OR_RETURN(
-      EvalSummary summary,
-      evaluator.Run(nullptr, [&](const HostBatch& batch, const std::vector<float>& predictions) {
-        text.clear();
-        AppendPredictionLines(batch.label, predictions, config.data.label_dim, &text);
-        return file->Append(text);
-      }));
+  // The output is created once the model is known to be there.
+  const auto create = [&]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(
+        file, OutputFile::Create(options.files != nullptr ? *options.files : local, output));
+    return absl::OkStatus();
+  };
+  const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+    text.clear();
+    AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
+    return file->Append(text);
+  };
+  CISTERN_ASSIGN_OR_RETURN(EvalSummary summary,
+                           PredictFrom(config, client, files, nullptr, visit, options, create));
   CISTERN_RETURN_IF_ERROR(file->Close());
   return summary;
 }

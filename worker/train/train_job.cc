@@ -52,6 +52,17 @@ absl::StatusOr<JobValues> ParseValues(const std::string& text, size_t worker) {
       absl::StrCat("worker ", worker, " sent job values that cannot be parsed"));
 }
 
+// Renames the log of a finished run, so that the next one has its own.
+absl::Status KeepLog(FileSystem& files, const std::string& out_dir) {
+  for (int n = 1;; ++n) {
+    const std::string kept = absl::StrCat(out_dir, "/metrics-", n, ".jsonl");
+    CISTERN_ASSIGN_OR_RETURN(const bool taken, files.Exists(kept));
+    if (taken) continue;
+    const absl::Status renamed = files.Replace(out_dir + "/metrics.jsonl", kept);
+    return absl::IsNotFound(renamed) ? absl::OkStatus() : renamed;
+  }
+}
+
 // The point of the run at which the job starts or continues.
 MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
   if (!start.after_commit) return {};
@@ -198,12 +209,32 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   }
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(state));
   const bool only_files = position.passes == 0;  // committed by ReadModelFiles, nothing trained yet
+  if (options_.resume && options_.more && !ReadsSameData(position, config_)) {
+    return StartOfMore(position);
+  }
   if (options_.resume) {
     CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
     return only_files ? start : StartAfter(position);
   }
   if (!(only_files && reading_files_)) CISTERN_RETURN_IF_ERROR(ReadModelFiles());
   start.position.steps_before = position.steps();
+  return start;
+}
+
+absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
+  CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_, /*more=*/true));
+  if (position.stopped_by.empty() && !position.finished) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the last run has not finished its data (it is after iteration ", position.iterations,
+        "): finish it first, with the same command without --more"));
+  }
+  FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
+  if (leads() && !options_.out_dir.empty()) {
+    CISTERN_RETURN_IF_ERROR(KeepLog(files, options_.out_dir));
+  }
+  TrainStart start;
+  start.position.steps_before = position.steps();
+  start.is_more = true;
   return start;
 }
 
@@ -263,6 +294,7 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
   Tell("resume", start.is_over        ? "the run is over: nothing is left to train"
                  : start.after_commit ? "continuing after the last commit"
+                 : start.is_more      ? "continuing with more data"
                                       : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
 }

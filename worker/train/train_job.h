@@ -45,6 +45,8 @@ class TrainJob {
   // Ends the group and the trainer, and interrupts their waiting threads.
   void Disband(const absl::Status& why);
   absl::StatusOr<TrainStart> FirstStart();
+  // The start of options.more after the finished run at `position`.
+  absl::StatusOr<TrainStart> StartOfMore(const Position& position);
   // Imports solver.dense_model_file and sparse_model_file into empty servers.
   absl::Status ReadModelFiles();
   // Fails now, rather than when a snapshot is due, if rows of another run prevent snapshots.

@@ -13,6 +13,7 @@ struct TrainStart {
   // after_commit: the run has ended and its limits forbid more training; only its final work
   // remains.
   bool is_over = false;
+  bool is_more = false;  // other data follows a finished run (JobOptions.more)
 };
 
 }  // namespace cistern

@@ -49,6 +49,17 @@ TEST(GrpcTensors, ReadRawAndTypedContents) {
   }
 }
 
+TEST(GrpcTensors, ReadTypedTexts) {
+  inference::ModelInferRequest message;
+  auto* input = message.add_inputs();
+  input->set_datatype("BYTES");
+  input->mutable_contents()->add_bytes_contents("ab");
+  input->mutable_contents()->add_bytes_contents("");
+  const absl::StatusOr<InferRequest> request = FromMessage(message);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->inputs[0].bytes(), absl::string_view("\2\0\0\0ab\0\0\0\0", 10));
+}
+
 TEST(GrpcTensors, ReadEveryTypedContent) {
   inference::ModelInferRequest message;
   const auto add = [&](const char* type) {

@@ -84,6 +84,13 @@ TEST(JsonRequest, KeepsEveryBitOfANumber) {
   EXPECT_THAT(Values<int32_t>(request->inputs[3]), ElementsAre(INT32_MIN));
 }
 
+TEST(JsonRequest, KeepsTexts) {
+  const absl::StatusOr<InferRequest> request = Decode(R"({"inputs":[
+      {"name":"a","datatype":"BYTES","shape":[2,1],"data":[["x\n"],[""]]}]})");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->inputs[0].bytes(), absl::string_view("\2\0\0\0x\n\0\0\0\0", 10));
+}
+
 TEST(JsonRequest, TakesBinaryTensorsFromTheRestOfTheBody) {
   const std::string json = R"({"inputs":[
       {"name":"a","datatype":"INT32","shape":[2],"parameters":{"binary_data_size":8}},
@@ -145,7 +152,11 @@ TEST(JsonRequest, SaysWhatIsWrongWithData) {
   EXPECT_THAT(DataError("UINT32", "[1]", "[4294967296]"), HasSubstr("does not fit"));
   EXPECT_THAT(DataError("INT64", "[1]", "[9223372036854775808]"), HasSubstr("does not fit"));
   EXPECT_THAT(DataError("UINT64", "[1]", "[18446744073709551616]"), HasSubstr("does not fit"));
-  EXPECT_THAT(DataError("BYTES", "[1]", "[1]"), HasSubstr("this server reads FP32"));
+  EXPECT_THAT(DataError("BOOL", "[1]", "[1]"), HasSubstr("this server reads FP32"));
+  EXPECT_THAT(DataError("BYTES", "[1]", "[1]"), HasSubstr("must be strings"));
+  EXPECT_THAT(DataError("BYTES", "[2]", "[\"a\",1]"), HasSubstr("must be strings"));
+  EXPECT_THAT(DataError("BYTES", "[2]", "[\"a\"]"), HasSubstr("must agree"));
+  EXPECT_THAT(DataError("BYTES", "[1]", "[null]"), HasSubstr("has null"));
   EXPECT_THAT(DataError("FP32", "[1]", "[1e999]"), HasSubstr("not JSON"));
   EXPECT_THAT(DataError("FP32", "[1]", "[NaN]"), HasSubstr("not JSON"));
   EXPECT_THAT(DataError("FP32", "[1]", "[null]"), HasSubstr("must be numbers"));

@@ -53,6 +53,69 @@ TEST(Samples, ReadHugeCtrInputsSampleBySample) {
   ExpectTwoSamples(Decode(TwoHugeCtrSamples()));
 }
 
+// Reads rows "x,a,y,b,c" of raw keys: two dense features, three slots, as FakePredictor's shape.
+std::shared_ptr<const OwnedEncoder> TextEncoder() {
+  Recipe recipe;
+  recipe.layout.columns = {"click", "x", "a", "y", "b", "c"};
+  recipe.labels = {{"click", {}, {}}};
+  recipe.dense = {{"x"}, {"y"}};
+  recipe.slots = {{"a", false, '|'}, {"b", false, '|'}, {"c", false, '|'}};
+  recipe.keys = KeyMode::kRaw;
+  return *OwnedEncoder::Open(recipe, "");
+}
+
+Tensor TextTensor(const std::vector<std::string>& texts, std::vector<int64_t> shape) {
+  Tensor tensor;
+  tensor.name = "text";
+  tensor.datatype = "BYTES";
+  tensor.shape = std::move(shape);
+  tensor.owned.emplace();
+  for (const std::string& text : texts) {
+    const auto size = static_cast<uint32_t>(text.size());
+    tensor.owned->append(reinterpret_cast<const char*>(&size), sizeof(size)).append(text);
+  }
+  return tensor;
+}
+
+absl::StatusOr<Samples> DecodeText(const std::vector<Tensor>& inputs) {
+  return Samples::Decode(FakePredictor().shape(), kMaxSamples, inputs, TextEncoder().get());
+}
+
+std::string TextError(const std::vector<Tensor>& inputs) {
+  const absl::Status status = DecodeText(inputs).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  return std::string(status.message());
+}
+
+TEST(Samples, ReadLinesAndFieldsOfText) {
+  ExpectTwoSamples(DecodeText({TextTensor({"0.5,1,1,2|3,5", "2,,3,4,6|7\n"}, {2})}));
+  ExpectTwoSamples(
+      DecodeText({TextTensor({"0.5", "1", "1", "2|3", "5", "2", "", "3", "4", "6|7"}, {2, 5})}));
+}
+
+TEST(Samples, RefuseTextThatDoesNotFit) {
+  EXPECT_THAT(std::string(Decode({TextTensor({"1,1,1,1,1"}, {1})}).status().message()),
+              HasSubstr("exported without a recipe"));
+  EXPECT_THAT(TextError({TextTensor({"1,1,1,1"}, {1})}), HasSubstr("row 0: it has 4 fields"));
+  EXPECT_THAT(TextError({TextTensor({"1,a,1,1,1"}, {1})}), HasSubstr("column 'a'"));
+  EXPECT_THAT(TextError({TextTensor({"1,1,1,1,1"}, {2})}), HasSubstr("1 whole elements"));
+  EXPECT_THAT(TextError({TextTensor({"1", "2"}, {1, 2})}), HasSubstr("[samples,5]"));
+  EXPECT_THAT(TextError({TextTensor({}, {0})}), HasSubstr("no samples"));
+  EXPECT_THAT(TextError({TextTensor(std::vector<std::string>(101, "1,1,1,1,1"), {101})}),
+              HasSubstr("accepts 100"));
+  std::vector<Tensor> both = TwoSamples();
+  both.push_back(TextTensor({"1,1,1,1,1"}, {1}));
+  EXPECT_THAT(TextError(both), HasSubstr("send one form only"));
+  Tensor cut = TextTensor({"1,1,1,1,1"}, {1});
+  cut.owned->pop_back();
+  EXPECT_THAT(TextError({cut}), HasSubstr("a part of another"));
+  cut.owned = std::string("\xff\xff\xff\xff", 4);
+  EXPECT_THAT(TextError({cut}), HasSubstr("a part of another"));
+  Tensor numbers = TextTensor({"1,1,1,1,1"}, {1});
+  numbers.datatype = "INT32";
+  EXPECT_THAT(TextError({numbers}), HasSubstr("send BYTES"));
+}
+
 TEST(Samples, DoNotDependOnTheOrderOfInputs) {
   std::vector<Tensor> inputs = TwoSamples();
   std::reverse(inputs.begin(), inputs.end());

@@ -1,139 +1,68 @@
 #include "worker/data/prepare/convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "worker/data/format/norm_set_writer.h"
-#include "worker/data/format/output_file.h"
 #include "worker/data/format/output_folder.h"
-#include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_plan.h"
-#include "worker/data/prepare/row_encoder.h"
-#include "worker/data/prepare/text_table.h"
-#include "worker/data/prepare/vocabulary.h"
+#include "worker/data/prepare/conversion_counts.h"
+#include "worker/data/prepare/convert_check.h"
+#include "worker/data/prepare/utf8_check.h"
+#include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/text_samples.h"
+#include "worker/data/recipe/text_table.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kRowsPerBlock = 4096;
 
-KeyMode KeysOf(const ConvertOptions& options) {
-  if (options.keys != KeyMode::kAuto) return options.keys;
-  return options.format == TextFormat::kLibsvm ? KeyMode::kRaw : KeyMode::kHash;
+// The recipe of a conversion, without what is counted: vocabulary, means and deviations.
+Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
+                const std::vector<std::string>& columns) {
+  Recipe recipe;
+  recipe.layout = {options.format,          options.delimiter,
+                   options.columns.empty(), options.libsvm_slots == LibsvmSlots::kSingle,
+                   options.any_value,       columns};
+  for (const size_t column : plan.label) {
+    recipe.labels.push_back({columns[column], options.label_threshold, options.positive});
+  }
+  for (const size_t column : plan.dense) {
+    recipe.dense.push_back({columns[column], options.dense_transform, 0, 1, options.dense_missing});
+  }
+  for (const ColumnPlan::Slot& slot : plan.slots) {
+    recipe.slots.push_back({columns[slot.column], slot.bucket,
+                            slot.multi ? std::optional(options.separator) : std::nullopt});
+  }
+  recipe.trim = options.trim;
+  recipe.missing_values = options.missing_values;
+  recipe.missing = options.missing;
+  recipe.keys = options.keys;
+  recipe.key_bits = options.key_bits;
+  recipe.rare = options.rare;
+  return recipe;
 }
 
-// Fills in the values that depend on the format.
-absl::StatusOr<ConvertOptions> Resolved(ConvertOptions options) {
-  const bool libsvm = options.format == TextFormat::kLibsvm;
-  const bool criteo = options.format == TextFormat::kCriteo;
-  if (options.delimiter == 0) options.delimiter = options.format == TextFormat::kCsv ? ',' : '\t';
-  options.keys = KeysOf(options);
-  while (options.out.size() > 1 && options.out.back() == '/') options.out.pop_back();
-  if (options.dense_transform == DenseTransform::kAuto) {
-    options.dense_transform = criteo ? DenseTransform::kLog1p : DenseTransform::kNone;
+// Mean and deviation of a dense column (Welford 1962).
+struct Moments {
+  uint64_t count = 0;
+  double mean = 0, squares = 0;
+  void Add(double x) {
+    const double before = x - mean;
+    mean += before / static_cast<double>(++count);
+    squares += before * (x - mean);
   }
-  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
-  if (!columns.ok()) return AddContext(columns.status(), "--columns");
-  options.columns = criteo ? CriteoColumns() : *std::move(columns);
-  if (criteo || libsvm) options.label = {"label"};
-  if (libsvm && options.libsvm_slots == LibsvmSlots::kSingle) {
-    options.multi = {"features"};
-    options.separator = ' ';
+  // 1 for a column that does not vary: its values become 0.
+  double deviation() const {
+    const double variance = count == 0 ? 0 : squares / static_cast<double>(count);
+    return variance > 0 ? std::sqrt(variance) : 1;
   }
-  return options;
-}
-
-bool WantsVocabulary(const ConvertOptions& options) {
-  return options.min_count > 1 || options.fit_rows > 0 || !options.vocab_in.empty() ||
-         !options.vocab_out.empty();
-}
-
-// Refuses flags that a format with fixed columns would silently ignore.
-absl::Status CheckFormat(const ConvertOptions& options) {
-  const bool libsvm = options.format == TextFormat::kLibsvm;
-  if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
-  const char* const flag = !options.columns.empty()                             ? "--columns"
-                           : options.label != std::vector<std::string>{"label"} ? "--label"
-                           : libsvm && options.delimiter != 0                   ? "--delimiter"
-                                                                                : "";
-  if (*flag == '\0') return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " does not apply to --format=", libsvm ? "libsvm" : "criteo",
-                   ", which has its own: omit it, or use --format=csv or tsv"));
-}
-
-absl::Status CheckNumbers(const ConvertOptions& options) {
-  if (!(std::abs(options.dense_missing) <= std::numeric_limits<float>::max())) {
-    return absl::InvalidArgumentError("--dense-missing must be a number that fits a float");
-  }
-  if (options.label_threshold.has_value() && std::isnan(*options.label_threshold)) {
-    return absl::InvalidArgumentError("--label-threshold must be a number, not NaN");
-  }
-  for (const char part : {options.delimiter, options.separator}) {
-    if (part != '"' && part != '\n' && part != '\r') continue;
-    return absl::InvalidArgumentError(
-        "--delimiter and --separator must be neither a quote nor a line end");
-  }
-  return absl::OkStatus();
-}
-
-// The vocabulary often goes beside a data set whose folder this conversion is the first to make.
-absl::Status MakeParent(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (folder.empty() || std::filesystem::create_directories(folder, error) || !error) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("--vocab-out: cannot create the folder ",
-                                                 folder.string(), ": ", error.message()));
-}
-
-// Checks that the conversion does not overwrite its own input.
-absl::Status CheckFiles(const ConvertOptions& options) {
-  std::vector<std::string> read;
-  for (const std::string& input : options.input) {
-    if (input != "-") read.push_back(input);
-  }
-  if (!options.vocab_in.empty()) read.push_back(options.vocab_in);
-  CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, read));
-  if (options.vocab_out.empty()) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, {options.vocab_out}));
-  CISTERN_RETURN_IF_ERROR(MakeParent(options.vocab_out));
-  return AddContext(OutputFile::Check(options.vocab_out, read), "--vocab-out");
-}
-
-absl::Status Check(const ConvertOptions& options) {
-  const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
-  const bool raw = KeysOf(options) == KeyMode::kRaw;
-  if (options.input.empty()) return invalid("no input: use --input=FILE");
-  if (options.key_bits != 32 && options.key_bits != 64) return invalid("use --key-bits 32 or 64");
-  if (options.samples_per_file == 0) return invalid("--samples-per-file must be at least 1");
-  CISTERN_RETURN_IF_ERROR(CheckFormat(options));
-  CISTERN_RETURN_IF_ERROR(CheckNumbers(options));
-  CISTERN_RETURN_IF_ERROR(CheckFiles(options));
-  if (raw && !options.bucket.empty()) return invalid("--bucket makes text: it needs --keys=hash");
-  if (raw && options.missing == StandIn::kKey) {
-    return invalid("--missing=key creates a hashed key: it needs --keys=hash");
-  }
-  if (!WantsVocabulary(options)) return absl::OkStatus();
-  if (raw && options.rare == StandIn::kKey) {
-    return invalid(
-        "rare values become a hashed key: use --keys=hash, or drop them with --rare=none");
-  }
-  if (!options.vocab_in.empty() && (!options.vocab_out.empty() || options.fit_rows > 0)) {
-    return invalid("--vocab-in replaces counting: it excludes --vocab-out and --fit-rows");
-  }
-  for (const std::string& input : options.input) {
-    if (input == "-" && options.vocab_in.empty()) {
-      return invalid("standard input cannot be read twice: name a file, or give --vocab-in");
-    }
-  }
-  return absl::OkStatus();
-}
+};
 
 class Conversion {
  public:
@@ -147,12 +76,19 @@ class Conversion {
   using OnRow = std::function<absl::Status(const TextRow&)>;
 
   absl::StatusOr<std::unique_ptr<TextTable>> OpenTable(const std::string& path) const;
-  // Creates the encoder for the columns of the first input.
-  absl::Status Plan(const std::vector<std::string>& columns);
+  // Finds the columns of the recipe in a table. The first table of a conversion without a given
+  // recipe makes it.
+  absl::Status Plan(const TextTable& table, const std::string& path);
   // Calls on_row for the rows that the options select, up to `limit` (0: all).
   absl::Status ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row);
   absl::Status Report(const char* stage, uint64_t bytes) const;
-  absl::Status FillVocabulary();
+  absl::Status ReadGivenRecipe(const std::string& folder);
+  bool standardizes() const { return options_.dense_transform == DenseTransform::kStandardize; }
+  // Counts values, and what standardizing needs.
+  absl::Status Fit();
+  absl::Status FitRow(const TextRow& row);
+  // Remembers the first row with a value that is not UTF-8.
+  void NoteEncoding(const TextRow& row);
   absl::Status Write(const std::string& folder, ConvertSummary* summary);
 
   const ConvertOptions options_;
@@ -160,24 +96,56 @@ class Conversion {
   LocalFileSystem own_;
   FileSystem& files_;
   uint64_t bytes_total_ = 0;
-  std::vector<std::string> columns_;
+  std::vector<std::string> columns_;           // of the first input
+  std::optional<Recipe> recipe_;               // once it is known
+  std::shared_ptr<const OwnedEncoder> given_;  // with options_.recipe
   std::unique_ptr<Vocabulary> vocabulary_;
-  std::unique_ptr<RowEncoder> encoder_;
+  std::optional<uint64_t> vocabulary_xxh3_;
+  std::vector<Moments> moments_;  // by dense feature
+  std::unique_ptr<RowEncoder> own_encoder_;
+  const RowEncoder* encoder_ = nullptr;
+  EncoderWork work_;
+  RowPlaces places_;                   // of the table that is read
+  const std::string* path_ = nullptr;  // likewise
+  std::string not_utf8_;
   uint64_t rows_ = 0;  // selected rows in the current stage
 };
 
 absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::string& path) const {
+  if (given_ != nullptr) {
+    return OpenRecipeTable(given_->recipe(), path, options_.delimiter, options_.columns);
+  }
   if (options_.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {options_.libsvm_slots == LibsvmSlots::kSingle, options_.any_value});
   }
-  return OpenDelimited(path,
-                       {options_.delimiter, options_.format == TextFormat::kCsv, options_.columns});
+  return OpenDelimited(path, {options_.delimiter, options_.format == TextFormat::kCsv,
+                              options_.columns, options_.trim, nullptr});
 }
 
-absl::Status Conversion::Plan(const std::vector<std::string>& columns) {
-  columns_ = columns;
-  CISTERN_ASSIGN_OR_RETURN(const ColumnPlan plan, PlanColumns(options_, columns));
-  encoder_ = std::make_unique<RowEncoder>(options_, plan, columns, vocabulary_.get());
+absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
+  const std::vector<std::string>& columns = table.columns();
+  if (!recipe_) {
+    const absl::StatusOr<ColumnPlan> plan = PlanColumns(options_, columns);
+    if (!plan.ok()) return AddContext(plan.status(), path);
+    columns_ = columns;
+    recipe_ = RecipeOf(options_, *plan, columns);
+  }
+  if (encoder_ == nullptr) {
+    recipe_->vocabulary_xxh3 = vocabulary_xxh3_;
+    own_encoder_ =
+        std::make_unique<RowEncoder>(*recipe_, vocabulary_xxh3_ ? vocabulary_.get() : nullptr);
+    encoder_ = own_encoder_.get();
+    work_ = encoder_->NewWork();
+  }
+  if (given_ == nullptr &&
+      !std::is_permutation(columns.begin(), columns.end(), columns_.begin(), columns_.end())) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": its columns are ", absl::StrJoin(columns, ", "), ", but those of ",
+                     options_.input[0], " are ", absl::StrJoin(columns_, ", ")));
+  }
+  absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
+  if (!places.ok()) return AddContext(places.status(), path);
+  places_ = *std::move(places);
   return absl::OkStatus();
 }
 
@@ -186,12 +154,8 @@ absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnR
   rows_ = 0;
   for (const std::string& path : options_.input) {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenTable(path));
-    if (encoder_ == nullptr) CISTERN_RETURN_IF_ERROR(AddContext(Plan(table->columns()), path));
-    if (table->columns() != columns_) {
-      return absl::DataLossError(absl::StrCat(
-          path, ": its columns are ", absl::StrJoin(table->columns(), ", "), ", but those of ",
-          options_.input[0], " are ", absl::StrJoin(columns_, ", ")));
-    }
+    CISTERN_RETURN_IF_ERROR(Plan(*table, path));
+    path_ = &path;
     for (TextRow row; limit == 0 || rows_ < limit;) {
       CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
       if (!found) break;
@@ -211,37 +175,79 @@ absl::Status Conversion::Report(const char* stage, uint64_t bytes) const {
   return absl::CancelledError("the conversion was stopped; nothing was written");
 }
 
-absl::Status Conversion::FillVocabulary() {
-  if (!options_.vocab_in.empty()) {
-    CISTERN_RETURN_IF_ERROR(vocabulary_->Read(options_.vocab_in));
-  } else {
+absl::Status Conversion::FitRow(const TextRow& row) {
+  if (vocabulary_ != nullptr) {
+    CISTERN_RETURN_IF_ERROR(encoder_->Count(row.fields, places_, &work_, vocabulary_.get()));
+  }
+  if (!standardizes()) return absl::OkStatus();
+  moments_.resize(recipe_->dense.size());
+  for (size_t i = 0; i < moments_.size(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<double> x,
+                             encoder_->DenseNumber(row.fields[places_.dense[i]], i));
+    if (x) moments_[i].Add(*x);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Conversion::Fit() {
+  const bool counts = vocabulary_ != nullptr && options_.vocab_in.empty();
+  if (counts || standardizes()) {
     uint64_t limit = options_.max_rows;
     if (options_.fit_rows > 0 && (limit == 0 || options_.fit_rows < limit)) {
       limit = options_.fit_rows;
     }
-    CISTERN_RETURN_IF_ERROR(ForEachRow(
-        "counting values", limit, [this](const TextRow& row) { return encoder_->Count(row); }));
+    CISTERN_RETURN_IF_ERROR(
+        ForEachRow("counting values", limit, [this](const TextRow& row) { return FitRow(row); }));
+    for (size_t i = 0; i < moments_.size(); ++i) {
+      recipe_->dense[i].mean = moments_[i].mean;
+      recipe_->dense[i].deviation = moments_[i].deviation();
+    }
+    encoder_ = nullptr;  // the next stage encodes with what was counted
   }
-  vocabulary_->Keep(options_.min_count);
+  if (vocabulary_ != nullptr) vocabulary_->Keep(options_.min_count);
   return absl::OkStatus();
+}
+
+absl::Status Conversion::ReadGivenRecipe(const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe found, ReadRecipe(files_, options_.recipe));
+  CISTERN_ASSIGN_OR_RETURN(given_, OwnedEncoder::Open(found.recipe, found.vocabulary_path()));
+  recipe_ = given_->recipe();
+  encoder_ = &given_->encoder();
+  work_ = encoder_->NewWork();
+  return CopyRecipe(files_, found, folder);
+}
+
+void Conversion::NoteEncoding(const TextRow& row) {
+  if (!not_utf8_.empty()) return;
+  for (const size_t place : places_.slots) {
+    if (IsUtf8(row.fields[place])) continue;
+    not_utf8_ = absl::StrCat(*path_, ": line ", row.line);
+    return;
+  }
 }
 
 absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summary) {
   SampleBlock block;
   block.Reset(1);
   std::unique_ptr<NormSetWriter> writer;
+  std::unique_ptr<ConversionCounts> counts;
   const auto flush = [&]() -> absl::Status {
     if (writer == nullptr) {
-      const NormWriterOptions options = {options_.check, options_.key_bits == 64,
+      const NormWriterOptions options = {options_.check, recipe_->key_bits == 64,
                                          encoder_->shape()};
       writer = std::make_unique<NormSetWriter>(files_, folder, options, options_.samples_per_file);
+      counts = std::make_unique<ConversionCounts>(encoder_->recipe());
     }
+    counts->Add(block);
     CISTERN_RETURN_IF_ERROR(writer->Append(block));
     block.Reset(1);
     return absl::OkStatus();
   };
   const auto on_row = [&](const TextRow& row) -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(encoder_->Encode(row, &block));
+    NoteEncoding(row);
+    const uint32_t slots = static_cast<uint32_t>(recipe_->slots.size());
+    CISTERN_RETURN_IF_ERROR(
+        encoder_->Encode(row.fields, places_, Labels::kNeeded, {&slots, 1}, &work_, &block));
     return block.size < kRowsPerBlock ? absl::OkStatus() : flush();
   };
   CISTERN_RETURN_IF_ERROR(ForEachRow("writing", options_.max_rows, on_row));
@@ -251,8 +257,9 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   summary->files = writer->files();
   summary->bytes = writer->bytes();
   summary->shape = encoder_->shape();
-  encoder_->Summarize(summary);
-  return absl::OkStatus();
+  summary->not_utf8 = not_utf8_;
+  counts->Summarize(work_, summary);
+  return given_ != nullptr ? absl::OkStatus() : WriteRecipe(files_, *recipe_, folder);
 }
 
 absl::StatusOr<ConvertSummary> Conversion::Run() {
@@ -263,13 +270,26 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFolder> out,
                            OutputFolder::Create(files_, options_.out, options_.overwrite));
-  if (WantsVocabulary(options_)) {
-    vocabulary_ = std::make_unique<Vocabulary>(
-        absl::StrCat(options_.keys == KeyMode::kRaw ? "raw " : "hash ", options_.key_bits));
-    CISTERN_RETURN_IF_ERROR(FillVocabulary());
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, out->Subfolder(""));
+  if (!options_.recipe.empty()) {
+    CISTERN_RETURN_IF_ERROR(ReadGivenRecipe(folder));
+  } else {
+    if (WantsVocabulary(options_)) {
+      Recipe kind;
+      kind.keys = options_.keys;
+      kind.key_bits = options_.key_bits;
+      vocabulary_ = std::make_unique<Vocabulary>(VocabularyKind(kind));
+    }
+    if (!options_.vocab_in.empty()) {
+      CISTERN_RETURN_IF_ERROR(vocabulary_->Read(options_.vocab_in).status());
+    }
+    CISTERN_RETURN_IF_ERROR(Fit());
+  }
+  if (vocabulary_ != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(
+        vocabulary_xxh3_, vocabulary_->Write(files_, absl::StrCat(folder, "/", kVocabularyFile)));
   }
   ConvertSummary summary;
-  CISTERN_ASSIGN_OR_RETURN(const std::string folder, out->Subfolder(""));
   CISTERN_RETURN_IF_ERROR(Write(folder, &summary));
   if (summary.samples == 0) {
     return absl::DataLossError(absl::StrCat(
@@ -280,10 +300,12 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
   }
   if (vocabulary_ != nullptr) summary.vocabulary = vocabulary_->size();
   if (!options_.vocab_out.empty()) {
-    CISTERN_RETURN_IF_ERROR(vocabulary_->Write(files_, options_.vocab_out));
+    CISTERN_RETURN_IF_ERROR(vocabulary_->Write(files_, options_.vocab_out).status());
   }
   CISTERN_RETURN_IF_ERROR(out->Publish());
   summary.file_list = options_.out + "/file_list.txt";
+  summary.recipe = absl::StrCat(options_.out, "/", kRecipeFile);
+  summary.key_bits = recipe_->key_bits;
   return summary;
 }
 
@@ -291,8 +313,11 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
 
 absl::StatusOr<ConvertSummary> Convert(const ConvertOptions& options,
                                        const ConvertProgressCallback& progress) {
-  CISTERN_RETURN_IF_ERROR(Check(options));
-  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions resolved, Resolved(options));
+  CISTERN_RETURN_IF_ERROR(CheckConversion(options));
+  // The delimiter of a given recipe is that of the recipe, unless an option says otherwise.
+  const bool given = !options.recipe.empty();
+  CISTERN_ASSIGN_OR_RETURN(ConvertOptions resolved, ResolveConversion(options));
+  if (given) resolved.delimiter = options.delimiter;
   return Conversion(resolved, progress).Run();
 }
 

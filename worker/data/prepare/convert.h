@@ -3,13 +3,13 @@
 //   cistern data convert --input=train.csv --out=data/train --label=label --keys=raw --key-bits=32
 //   cistern data convert --input=train.csv --out=data/train --label=click --dense=I1..I13
 //       --sparse=C1..C26 --ignore=id --dense-transform=log1p --min-count=5 --vocab-out=vocab.txt
-//   cistern data convert --input=test.csv --out=data/test ... --vocab-in=vocab.txt
+//   cistern data convert --input=test.csv --out=data/test --recipe=data/train
 //   cistern data convert --input=train.txt --out=data/train --format=criteo
 //   cistern data convert --input=frappe.train.libfm --out=data/train --format=libsvm
 //
 // The input is streamed, so memory does not depend on its size. Only a vocabulary is held in memory
-// (about 12 bytes per value). The output folder holds part-00000.norm, ... and file_list.txt, and
-// is created atomically.
+// (about 12 bytes per value). The output folder holds part-00000.norm, ..., file_list.txt and the
+// recipe (worker/data/recipe/recipe.h), and is created atomically.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,10 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "worker/data/format/sample_reader.h"
+#include "worker/data/recipe/recipe.h"
 
 namespace cistern {
 
-// How a sparse field's text becomes a key.
-enum class KeyMode {
-  kAuto,  // raw for libsvm, hash for the others
-  kRaw,   // the text is the key: an integer of 0 or more
-  kHash,  // XXH3 of "column=text", reduced to the key width; never the reserved key
-};
-enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo };
-// What replaces a missing or rare value.
-enum class StandIn {
-  kNone,  // nothing: the slot gets no key
-  kKey,   // one key per column; hashed keys only
-};
-enum class DenseTransform {
-  kAuto,  // log1p for Criteo, none for the others
-  kNone,
-  kLog1p,  // ln(1 + x); below 0: 0
-};
 // The slots for the tokens of a libsvm line.
 enum class LibsvmSlots {
   kPosition,  // token n goes to slot n; all lines have the same number of tokens
@@ -50,8 +34,12 @@ enum class LibsvmSlots {
 // Each field corresponds to the flag of the same name, with dashes. Lists of columns hold names and
 // ranges such as "C1..C26".
 struct ConvertOptions {
-  // Files, read in order; "-" is standard input. All must have the same columns.
+  // Files, read in order; "-" is standard input. All must have the same columns, in any order.
   std::vector<std::string> input;
+  // A recipe, or a folder that holds one: the data is encoded as it says, and the options of
+  // format, columns, labels, dense features, slots and keys are not used. Columns are found by
+  // name.
+  std::string recipe;
   // Output folder. It must not exist, be empty or, with overwrite, hold a data set.
   std::string out;
   bool overwrite = false;
@@ -67,7 +55,11 @@ struct ConvertOptions {
   // A label above it becomes 1, any other becomes 0. Not set: labels are kept, and negative labels
   // are refused.
   std::optional<double> label_threshold;
+  // Labels with one of these texts become 1, any other 0. Not with label_threshold.
+  std::vector<std::string> positive;
   std::vector<std::string> dense;
+  // kStandardize: mean and deviation of each column are those of the rows that are counted
+  // (fit_rows), so the input is read twice.
   DenseTransform dense_transform = DenseTransform::kAuto;
   double dense_missing = 0;  // value of an empty dense field; not transformed
   // One slot per column, in this order; a column can be listed twice. Empty: every column that is
@@ -82,6 +74,7 @@ struct ConvertOptions {
   // Sparse columns that hold several values, separated by `separator`.
   std::vector<std::string> multi;
   char separator = '|';
+  bool trim = false;  // spaces around a field do not count
   // Texts that are treated as empty, such as "NA" or "\N".
   std::vector<std::string> missing_values;
   StandIn missing = StandIn::kNone;
@@ -131,6 +124,9 @@ struct ConvertSummary {
   std::vector<Slot> slots;
   uint64_t vocabulary = 0;  // size of the vocabulary; 0 without one
   std::string file_list;    // path
+  std::string recipe;       // path
+  int key_bits = 64;
+  std::string not_utf8;  // the first place with text that is not UTF-8: "in.csv: line 7"; or empty
 };
 
 struct ConvertProgress {

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/strip.h"
 #include "worker/data/format/output_file.h"
-#include "worker/data/prepare/line_reader.h"
+#include "worker/data/recipe/line_reader.h"
 
 namespace cistern {
 namespace {

@@ -61,7 +61,7 @@ class VersionWriter {
   absl::StatusOr<ServingWritten> Write(const ModelText& text) {
     ServingVersion& version = written_.version;
     const CommittedVersion state = model_.version();
-    version.name = NameOf(text.path);
+    version.name = CheckName(text.name).ok() ? text.name : NameOf(text.path);
     version.commit = state.commit;
     version.manifest_xxh3 = state.manifest_xxh3;
     version.pass = state.pass;
@@ -71,6 +71,7 @@ class VersionWriter {
     CISTERN_RETURN_IF_ERROR(Lock());
     CISTERN_RETURN_IF_ERROR(ChooseFolder());
     CISTERN_ASSIGN_OR_RETURN(version.model, WriteBytes("model.json", text.text));
+    if (text.recipe) CISTERN_RETURN_IF_ERROR(WriteRecipe(*text.recipe));
     for (size_t e = 0; e < config_.embeddings.size(); ++e) {
       CISTERN_RETURN_IF_ERROR(AddContext(changes_ == nullptr ? WriteRows(e) : WriteChanges(e),
                                          absl::StrCat("table '", config_.embeddings[e].name, "'")));
@@ -133,6 +134,35 @@ class VersionWriter {
     CISTERN_RETURN_IF_ERROR(file->Append(bytes));
     CISTERN_RETURN_IF_ERROR(file->Close());
     return FileOf(name, bytes.size(), HashBytes(bytes));
+  }
+
+  // A file with the content of `previous` need not be written again.
+  absl::StatusOr<ServingFile> WriteOrShare(const std::string& name, const std::string& bytes,
+                                           const std::optional<ServingFile>& previous) {
+    const bool same =
+        previous && previous->bytes == bytes.size() && previous->xxh3 == HashBytes(bytes);
+    return same ? *previous : WriteBytes(name, bytes);
+  }
+
+  absl::Status WriteRecipe(const FoundRecipe& found) {
+    constexpr uint64_t kMostBytes = uint64_t{16} << 30;
+    const std::optional<ServingFile> none;
+    CISTERN_ASSIGN_OR_RETURN(written_.version.recipe,
+                             WriteOrShare(kRecipeFile, FormatRecipe(found.recipe),
+                                          changes_ != nullptr ? changes_->previous.recipe : none));
+    if (!found.recipe.vocabulary_xxh3) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const std::string vocabulary,
+                             ReadWhole(files_, found.vocabulary_path(), kMostBytes));
+    if (HashBytes(vocabulary) != *found.recipe.vocabulary_xxh3) {
+      return absl::DataLossError(absl::StrCat(found.vocabulary_path(),
+                                              " is not the vocabulary that the recipe beside it "
+                                              "names (checksum mismatch)"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(
+        written_.version.vocabulary,
+        WriteOrShare(kVocabularyFile, vocabulary,
+                     changes_ != nullptr ? changes_->previous.vocabulary : none));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<uint64_t>> MixedKeys(TableId id) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "common/serving/serving_version.h"
+#include "worker/data/recipe/recipe_folder.h"
 #include "worker/export/committed_model.h"
 #include "worker/model/config/model_config.h"
 
@@ -17,7 +19,9 @@ namespace cistern {
 struct ModelText {
   std::string path;  // its name becomes the model's name
   std::string text;
-  std::vector<std::string> overrides;  // --set
+  std::vector<std::string> overrides;      // --set
+  std::string name = {};                   // of the model, instead of that of the file
+  std::optional<FoundRecipe> recipe = {};  // of the data that the model was trained on
 };
 
 struct ServingOptions {

@@ -189,6 +189,14 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std:
   return config;
 }
 
+absl::StatusOr<std::string> WithOverrides(const std::string& text,
+                                          const std::vector<std::string>& overrides) {
+  if (overrides.empty()) return text;
+  CISTERN_ASSIGN_OR_RETURN(Json root, ParseJson(text));
+  for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &root));
+  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides) {
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelFileBytes);

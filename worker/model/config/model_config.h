@@ -178,6 +178,10 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
                                              const std::vector<std::string>& overrides);
 
+// The text of a model file with overrides applied; without overrides, the text itself.
+absl::StatusOr<std::string> WithOverrides(const std::string& text,
+                                          const std::vector<std::string>& overrides);
+
 // The shape of a sample that the data readers check against.
 SampleShape ShapeOf(const DataConfig& data);
 

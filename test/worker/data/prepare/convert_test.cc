@@ -6,6 +6,7 @@
 
 #include "test/worker/data/prepare/convert_fixture.h"
 #include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/utf8_check.h"
 
 namespace cistern {
 namespace {
@@ -166,6 +167,98 @@ TEST_F(ConvertTest, RareValuesShareTheKeyOfTheirColumn) {
   options.rare = StandIn::kNone;
   ASSERT_TRUE(Run(text, options).ok());
   EXPECT_THAT(Slot(2, 0), ElementsAre());
+}
+
+TEST_F(ConvertTest, StandardizesByTheRowsThatAreCounted) {
+  ConvertOptions options;
+  options.dense = {"x", "z"};
+  options.dense_transform = DenseTransform::kStandardize;
+  ASSERT_TRUE(Run("label,x,z,a\n1,2,5,k\n0,4,5,k\n1,,5,k\n0,6,5,k\n", options).ok());
+  // mean 4, deviation sqrt(8 / 3); z does not vary
+  const float one = static_cast<float>(2 / std::sqrt(8.0 / 3));
+  EXPECT_THAT(block_.dense, ElementsAre(-one, 0, 0, 0, 0, 0, one, 0));
+  options.fit_rows = 2;  // mean 3, deviation 1
+  ASSERT_TRUE(Run("label,x,z,a\n1,2,5,k\n0,4,5,k\n1,,5,k\n0,6,5,k\n", options).ok());
+  EXPECT_THAT(block_.dense, ElementsAre(-1, 0, 1, 0, 0, 0, 3, 0));
+}
+
+TEST_F(ConvertTest, LabelsCanBeText) {
+  ConvertOptions options;
+  options.trim = true;
+  options.positive = {">50K", ">50K."};
+  options.label = {"income"};
+  ASSERT_TRUE(Run("city, income\na, >50K\n b ,<=50K\nc, >50K.\n", options).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0, 1));
+  EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("city=b")));
+  options.label_threshold = 1;
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("income,city\n>50K,a\n", options), HasSubstr("--positive is for labels"));
+}
+
+TEST_F(ConvertTest, TrimmedFieldsCanBeQuoted) {
+  ConvertOptions options;
+  options.trim = true;
+  ASSERT_TRUE(Run("label, a\n1 , \"x, y\" \n", options).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("a=x, y")));
+}
+
+TEST_F(ConvertTest, SignedKeysAreDistinctForBothSigns) {
+  ConvertOptions options;
+  options.keys = KeyMode::kSigned;
+  ASSERT_TRUE(Run("label,a\n1,0\n0,-1\n1,1\n0,-4611686018427387903\n", options).ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(0, 1, 2, 9223372036854775805));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("label,a\n1,-9223372036854775808\n", options), HasSubstr("beyond the range"));
+  EXPECT_THAT(ErrorOf("label,a\n1,x\n", options), HasSubstr("is not an integer"));
+}
+
+TEST_F(ConvertTest, ColumnsOfSeveralFilesMayBeInAnyOrder) {
+  ConvertOptions options;
+  options.input = {scratch_.Write("1", "label,a,b\n1,x,y\n"),
+                   scratch_.Write("2", "b,label,a\ny,0,x\n")};
+  ASSERT_TRUE(Run(options).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0));
+  EXPECT_EQ(Slot(0, 0), Slot(1, 0));
+  EXPECT_EQ(Slot(0, 1), Slot(1, 1));
+}
+
+TEST_F(ConvertTest, NotesTheFirstTextThatIsNotUtf8) {
+  ASSERT_TRUE(Run("label,a\n1,caf\xC3\xA9\n0,caf\xE9\n0,\xFF\n", {}).ok());
+  EXPECT_EQ(summary_.not_utf8, scratch_.Path("input") + ": line 3");
+  ASSERT_TRUE(Run("label,a\n1,caf\xC3\xA9\n", {}).ok());
+  EXPECT_EQ(summary_.not_utf8, "");
+}
+
+TEST(Utf8, FollowsTheStandard) {
+  for (const char* good : {"", "plain text of more than eight bytes", "\xC3\xA9", "\xE2\x82\xAC",
+                           "\xF0\x9F\x98\x80", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  }
+  for (const char* bad :
+       {"\xE9", "caf\xE9 au lait", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+        "\xF8\x88\x80\x80\x80", "\x80", "\xC3", "12345678\xC3("}) {
+    EXPECT_FALSE(IsUtf8(bad)) << bad;
+  }
+}
+
+TEST_F(ConvertTest, RecipeEncodesOtherDataTheSameWay) {
+  ConvertOptions train;
+  train.out = scratch_.Path("train");
+  train.dense = {"x"};
+  train.dense_transform = DenseTransform::kStandardize;
+  train.min_count = 2;
+  train.ignore = {"id"};
+  ASSERT_TRUE(Run("id,label,x,a\n7,1,2,k\n8,0,4,k\n9,0,6,m\n", train).ok());
+  const SampleBlock expected = block_;
+  ConvertOptions test;
+  test.recipe = train.out;
+  ASSERT_TRUE(Run("a,x,label\nk,2,1\nk,4,0\nm,6,0\n", test).ok());
+  EXPECT_EQ(block_.dense, expected.dense);
+  EXPECT_EQ(block_.sparse[0].keys, expected.sparse[0].keys);
+  EXPECT_EQ(scratch_.Read("out/recipe.json"), scratch_.Read("train/recipe.json"));
+  EXPECT_EQ(scratch_.Read("out/vocabulary.txt"), scratch_.Read("train/vocabulary.txt"));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("a,label\nk,1\n", test), HasSubstr("there is no column 'x'"));
 }
 
 TEST_F(ConvertTest, TestDataUseTheVocabularyOfTheTrainingData) {

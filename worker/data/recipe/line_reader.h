@@ -32,6 +32,8 @@ class LineReader {
   uint64_t bytes_read() const { return stream_->offset() + taken_; }
   // "file: line 12: what".
   absl::Status DataLoss(absl::string_view what) const;
+  // The same status with this place before its message.
+  absl::Status WithPlace(const absl::Status& status) const;
 
  private:
   explicit LineReader(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)) {}

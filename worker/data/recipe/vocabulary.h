@@ -28,13 +28,16 @@ class Vocabulary {
 
   // Returns the counts of a column, creating them if needed. The pointer remains valid.
   Counts* Column(const std::string& name) { return &columns_[name]; }
+  // The same without creating them: empty for a column that the vocabulary does not know.
+  const Counts& Of(const std::string& name) const;
   // Removes keys with a count below `min_count`.
   void Keep(uint64_t min_count);
   uint64_t size() const;
 
-  absl::Status Write(FileSystem& files, const std::string& path) const;
+  // Both return the XXH3 of the file.
+  absl::StatusOr<uint64_t> Write(FileSystem& files, const std::string& path) const;
   // kDataLoss names file and line; kInvalidArgument: a file of another kind.
-  absl::Status Read(const std::string& path);
+  absl::StatusOr<uint64_t> Read(const std::string& path);
 
  private:
   std::string kind_;

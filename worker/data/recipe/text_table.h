@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ struct DelimitedOptions {
   char delimiter = ',';
   bool quotes = true;                // fields can be in double quotes (RFC 4180)
   std::vector<std::string> columns;  // empty: the first line names them
+  bool trim = false;                 // spaces around a field do not count
+  // Decides what the first line is, instead of `columns`: returns the columns of a file without a
+  // header line, or nothing if the line is the header. An error gets file and line.
+  std::function<absl::StatusOr<std::vector<std::string>>(const std::vector<std::string>& line)>
+      choose_columns;
 };
 // Skips empty lines. kDataLoss: an empty file, or a duplicate column name.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path,

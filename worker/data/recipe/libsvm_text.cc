@@ -1,8 +1,8 @@
 // Reads libsvm and libfm lines.
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "worker/data/prepare/line_reader.h"
-#include "worker/data/prepare/text_table.h"
+#include "worker/data/recipe/line_reader.h"
+#include "worker/data/recipe/text_table.h"
 
 namespace cistern {
 namespace {

@@ -1,4 +1,6 @@
-#include "worker/data/prepare/vocabulary.h"
+#include "worker/data/recipe/vocabulary.h"
+
+#include <xxhash.h>
 
 #include <algorithm>
 #include <memory>
@@ -7,13 +9,29 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "worker/data/format/output_file.h"
-#include "worker/data/prepare/line_reader.h"
+#include "common/io/new_file.h"
+#include "worker/data/recipe/line_reader.h"
 
 namespace cistern {
 namespace {
 
 constexpr char kFirstWords[] = "cistern vocabulary 1 ";
+
+// XXH3 of a file whose lines end in LF.
+//
+// Threads: one at a time.
+class LineHash {
+ public:
+  LineHash() : state_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(state_.get()); }
+  void Add(absl::string_view line) {
+    XXH3_64bits_update(state_.get(), line.data(), line.size());
+    XXH3_64bits_update(state_.get(), "\n", 1);
+  }
+  uint64_t Digest() const { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+};
 
 }  // namespace
 
@@ -29,8 +47,14 @@ uint64_t Vocabulary::size() const {
   return size;
 }
 
-absl::Status Vocabulary::Write(FileSystem& files, const std::string& path) const {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+const Vocabulary::Counts& Vocabulary::Of(const std::string& name) const {
+  static const Counts none;
+  const auto found = columns_.find(name);
+  return found == columns_.end() ? none : found->second;
+}
+
+absl::StatusOr<uint64_t> Vocabulary::Write(FileSystem& files, const std::string& path) const {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(kFirstWords, kind_, "\n")));
   for (const auto& [name, counts] : columns_) {
     std::vector<std::pair<Key, uint32_t>> sorted(counts.begin(), counts.end());
@@ -39,10 +63,11 @@ absl::Status Vocabulary::Write(FileSystem& files, const std::string& path) const
       CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(name, "\t", key, "\t", count, "\n")));
     }
   }
-  return file->Close();
+  CISTERN_RETURN_IF_ERROR(file->Close());
+  return file->xxh3();
 }
 
-absl::Status Vocabulary::Read(const std::string& path) {
+absl::StatusOr<uint64_t> Vocabulary::Read(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path));
   absl::string_view line;
   CISTERN_ASSIGN_OR_RETURN(bool found, lines->Next(&line));
@@ -56,9 +81,11 @@ absl::Status Vocabulary::Read(const std::string& path) {
         absl::StrCat(path, " holds keys of kind '", kind, "', but this conversion makes '", kind_,
                      "': use the --keys and --key-bits that the vocabulary was written with"));
   }
+  LineHash hash;
   while (true) {
+    hash.Add(line);
     CISTERN_ASSIGN_OR_RETURN(found, lines->Next(&line));
-    if (!found) return absl::OkStatus();
+    if (!found) return hash.Digest();
     // Searches from the right: a column name can contain a tab, the numbers cannot.
     const size_t second = line.rfind('\t');
     const size_t first = second == 0 || second == absl::string_view::npos

@@ -1,4 +1,4 @@
-#include "worker/data/prepare/line_reader.h"
+#include "worker/data/recipe/line_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -74,6 +74,10 @@ absl::string_view LineReader::Current() const {
   if (absl::ConsumeSuffix(&line, "\n")) absl::ConsumeSuffix(&line, "\r");
   if (first_line_ == 1) absl::ConsumePrefix(&line, "\xEF\xBB\xBF");
   return line;
+}
+
+absl::Status LineReader::WithPlace(const absl::Status& status) const {
+  return AddContext(status, absl::StrCat(path(), ": line ", first_line_));
 }
 
 absl::Status LineReader::DataLoss(absl::string_view what) const {

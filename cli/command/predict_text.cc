@@ -1,0 +1,180 @@
+#include "cli/command/predict_text.h"
+
+#include <numeric>
+
+#include "absl/time/clock.h"
+#include "cli/command/predict_serving.h"
+#include "cli/command/prediction_table.h"
+#include "cli/session/run_recipe.h"
+#include "cli/terminal/exit_code.h"
+#include "serve/predictor/open_predictor.h"
+#include "serve/predictor/predict_data.h"
+#include "worker/data/format/label_check.h"
+#include "worker/data/recipe/text_samples.h"
+
+namespace cistern {
+namespace {
+
+// Where the recipe is: --recipe, else in the run folder of the model.
+absl::StatusOr<FoundRecipe> RecipeOf(const EvaluateFlags& flags) {
+  LocalFileSystem files;
+  if (!flags.recipe.empty()) return ReadRecipe(files, flags.recipe);
+  std::optional<FoundRecipe> found;
+  if (!flags.model_dir.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(found, RecipeOfModel(flags.model_dir));
+  }
+  if (found) return *std::move(found);
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat(
+          "--input: ", flags.model_dir.empty() ? "no run folder was named" : flags.model_dir,
+          flags.model_dir.empty() ? "" : " holds no recipe", ", which says how text is encoded")),
+      "add --recipe DIR (the data set of the training), or convert the text and use --data");
+}
+
+// The rows as the job reads them, with the columns to keep.
+struct TextRows {
+  std::shared_ptr<const OwnedEncoder> encoder;
+  TextInput input;
+  KeptColumns kept;
+  DataSetOptions data;  // for the check of labels
+
+  absl::StatusOr<std::unique_ptr<SampleReader>> Open() {
+    absl::StatusOr<std::unique_ptr<SampleReader>> reader =
+        OpenTextSamples(encoder, input, data.shape.slot_nums, &kept);
+    if (absl::IsNotFound(reader.status())) {  // a wrong argument, not bad data
+      return absl::InvalidArgumentError(absl::StrCat("--input: ", reader.status().message()));
+    }
+    CISTERN_RETURN_IF_ERROR(reader.status());
+    return OpenWithLabels(*std::move(reader), data);
+  }
+};
+
+absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const EvaluateFlags& flags,
+                                                 std::shared_ptr<const OwnedEncoder> encoder,
+                                                 const ModelConfig& config) {
+  auto rows = std::make_unique<TextRows>();
+  rows->encoder = std::move(encoder);
+  rows->input = flags.text;
+  rows->data.shape = ShapeOf(config.data);
+  rows->data.labels = LabelRule::kProbabilityOrNone;
+  const absl::Status fits =
+      CheckRecipeShape(rows->encoder->recipe(), rows->data.shape, config.solver.wide_keys);
+  if (!fits.ok()) return AddContext(fits, config.path);
+  return rows;
+}
+
+// Writes the table, row by row, as predictions come.
+class TableWriter {
+ public:
+  TableWriter(const EvaluateFlags& flags, const ModelConfig& config, KeptColumns& kept)
+      : flags_(flags), label_dim_(config.data.label_dim), kept_(kept) {}
+
+  absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) {
+    if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
+    for (const float label : labels) labeled_ |= label > kNoLabelBelow;
+    for (size_t i = 0; i < predictions.size(); i += label_dim_) {
+      CISTERN_RETURN_IF_ERROR(table_->Append(kept_.Take(), predictions.subspan(i, label_dim_)));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Close() {
+    if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
+    return table_->Close();
+  }
+  // Whether any sample has a label.
+  bool labeled() const { return labeled_; }
+
+ private:
+  absl::Status Create() {
+    CISTERN_ASSIGN_OR_RETURN(
+        table_, PredictionTable::Create(files_, flags_.output, flags_.text.keep, label_dim_));
+    return absl::OkStatus();
+  }
+
+  const EvaluateFlags& flags_;
+  const size_t label_dim_;
+  KeptColumns& kept_;
+  LocalFileSystem files_;
+  std::unique_ptr<PredictionTable> table_;
+  bool labeled_ = false;
+};
+
+Report ReportOf(const EvalSummary& summary, bool labeled, const std::string& output) {
+  Report report = labeled ? cistern::ReportOf(summary) : Report();
+  if (!labeled) {
+    report.json["samples"] = summary.samples;
+    report.json["unseen_keys"] = summary.unseen_keys;
+    report.json["seconds"] = summary.seconds;
+    report.text = absl::StrCat("samples      ", summary.samples, " (without labels)\nunseen keys  ",
+                               summary.unseen_keys, "\n");
+  }
+  report.json["output"] = output;
+  absl::StrAppend(&report.text, "output       ", output, "\n");
+  return report;
+}
+
+absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags) {
+  CISTERN_RETURN_IF_ERROR(CheckServingFlags(flags));
+  const absl::Time start = absl::Now();
+  PredictorOptions options;
+  options.threads = 1;
+  options.poll_ms = 0;
+  options.max_samples = std::max<uint64_t>(1, flags.batch);
+  options.max_keys = SIZE_MAX;
+  const auto opened = OpenPredictor(flags.model.config, options);
+  if (!opened.ok()) return FromCheckpoint(opened.status());
+  Predictor& predictor = **opened;
+  std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  if (encoder == nullptr) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       "--input: ", flags.model.config,
+                       " was exported without a recipe, which says how text is encoded")),
+                   "export it again with cistern export serving ... --recipe DIR");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(flags.model.config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
+                           RowsOf(flags, std::move(encoder), config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
+  TableWriter writer(flags, config, rows->kept);
+  CISTERN_ASSIGN_OR_RETURN(
+      const PredictedData done,
+      PredictReader(predictor, config, *reader, options.max_samples,
+                    [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+                      return writer.Add(labels, predictions);
+                    }));
+  CISTERN_RETURN_IF_ERROR(writer.Close());
+  EvalSummary summary = SummaryOf(done);
+  summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  Report report = ReportOf(summary, writer.labeled(), flags.output);
+  report.json["version"] = predictor.version().folder;
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& console) {
+  if (IsServingFolder(flags.model.config)) return PredictWithFolder(flags);
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(flags));
+  absl::StatusOr<std::shared_ptr<const OwnedEncoder>> encoder =
+      OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
+  if (!encoder.ok()) return FromCheckpoint(encoder.status());
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
+                           RowsOf(flags, *std::move(encoder), config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
+  TableWriter writer(flags, config, rows->kept);
+  const absl::StatusOr<EvalSummary> summary = PredictSamples(
+      config, fleet->client(), [&] { return rows->Open(); },
+      [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+        return writer.Add(labels, predictions);
+      },
+      options);
+  if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
+  CISTERN_RETURN_IF_ERROR(writer.Close());
+  return ReportOf(*summary, writer.labeled(), flags.output);
+}
+
+}  // namespace cistern

@@ -1,0 +1,43 @@
+#include "cli/command/prediction_table.h"
+
+#include <gtest/gtest.h>
+
+#include "test/worker/data/scratch.h"
+
+namespace cistern {
+namespace {
+
+// The file of a table of two rows.
+std::string Written(const std::string& name, size_t label_dim) {
+  Scratch scratch;
+  LocalFileSystem files;
+  auto table = PredictionTable::Create(files, scratch.Path(name), {"id", "a,b"}, label_dim);
+  EXPECT_TRUE(table.ok()) << table.status();
+  const std::vector<std::string> first = {"", "x\ty"}, second = {"2", "say \"x\", or\ny"};
+  const std::vector<float> predictions(label_dim, 0.1f);
+  EXPECT_TRUE((*table)->Append(first, predictions).ok());
+  EXPECT_TRUE((*table)->Append(second, predictions).ok());
+  EXPECT_TRUE((*table)->Close().ok());
+  return scratch.Read(name);
+}
+
+TEST(PredictionTable, QuotesCsv) {
+  EXPECT_EQ(Written("p.csv", 1),
+            "id,\"a,b\",prediction\n"
+            ",x\ty,0.100000001\n"
+            "2,\"say \"\"x\"\", or\ny\",0.100000001\n");
+}
+
+TEST(PredictionTable, KeepsTsvRowsWhole) {
+  EXPECT_EQ(Written("p.tsv", 1),
+            "id\ta,b\tprediction\n"
+            "\tx y\t0.100000001\n"
+            "2\tsay \"x\", or y\t0.100000001\n");
+}
+
+TEST(PredictionTable, NumbersSeveralPredictions) {
+  EXPECT_EQ(Written("p.csv", 2).substr(0, 37), "id,\"a,b\",prediction_0,prediction_1\n,x");
+}
+
+}  // namespace
+}  // namespace cistern

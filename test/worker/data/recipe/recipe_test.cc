@@ -1,0 +1,137 @@
+#include "worker/data/recipe/recipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// One value of everything that a recipe can say.
+Recipe Example() {
+  Recipe recipe;
+  recipe.layout.columns = {"id", "click", "age", "pay", "city", "tags"};
+  recipe.labels = {{"click", 3.5, {}}};
+  recipe.dense = {{"age", DenseTransform::kLog1p, 0, 1, -1},
+                  {"pay", DenseTransform::kStandardize, 0.1, 2.5, 0}};
+  recipe.slots = {{"city", false, {}}, {"age", true, {}}, {"tags", false, '|'}};
+  recipe.missing_values = {"NA", "?"};
+  recipe.missing = StandIn::kKey;
+  recipe.vocabulary_xxh3 = 0x0123456789abcdef;
+  return recipe;
+}
+
+TEST(Recipe, ReadsWhatItWrites) {
+  const std::string text = FormatRecipe(Example());
+  const absl::StatusOr<Recipe> read = ParseRecipe(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(FormatRecipe(*read), text);
+  EXPECT_EQ(RecipeDifference(*read, Example()), "");
+  EXPECT_THAT(read->layout.columns, ElementsAre("id", "click", "age", "pay", "city", "tags"));
+  EXPECT_EQ(read->dense[1].deviation, 2.5);
+}
+
+TEST(Recipe, HashStaysTheSameBetweenVersions) {
+  // A recipe that was written once must be accepted for ever. Computed with Python: xxh3_64 of
+  // json.dumps(meaning, separators=(",", ":")).
+  EXPECT_EQ(HashText(Recipe()), "456ec480212f0476");
+  EXPECT_EQ(HashText(Example()), "53378c2d3e891f4f");
+}
+
+TEST(Recipe, LayoutIsNotPartOfTheMeaning) {
+  Recipe other = Example();
+  other.layout.delimiter = ';';
+  other.layout.header = false;
+  other.layout.columns = {"city", "tags", "age", "pay", "click"};
+  other.missing_values = {"?", "NA"};
+  EXPECT_EQ(HashOf(other), HashOf(Example()));
+  EXPECT_EQ(RecipeDifference(other, Example()), "");
+}
+
+TEST(Recipe, NamesTheFirstDifference) {
+  const struct {
+    std::function<void(Recipe&)> change;
+    const char* difference;
+  } cases[] = {
+      {[](Recipe& r) { r.labels[0].threshold = 4; }, "labels[0] (click).threshold is 4.0, not 3.5"},
+      {[](Recipe& r) { r.dense[0].transform = DenseTransform::kNone; },
+       "dense[0] (age).transform is none, not log1p"},
+      {[](Recipe& r) { std::swap(r.dense[0], r.dense[1]); }, "dense[0].column is pay, not age"},
+      {[](Recipe& r) { r.dense[1].mean = 0.2; }, "dense[1] (pay).mean is 0.2, not 0.1"},
+      {[](Recipe& r) { r.slots.pop_back(); }, "slots has 2 elements, not 3"},
+      {[](Recipe& r) { r.slots[1].bucket = false; }, "slots[1] (age).bucket is not set, not true"},
+      {[](Recipe& r) { r.slots[2].separator = ' '; }, "slots[2] (tags).separator is  , not |"},
+      {[](Recipe& r) { r.missing_values = {"NA"}; }, "missing_values has 1 elements, not 2"},
+      {[](Recipe& r) { r.keys = KeyMode::kRaw; }, "keys is raw, not hash"},
+      {[](Recipe& r) { r.key_bits = 32; }, "key_bits is 32, not 64"},
+      {[](Recipe& r) { r.vocabulary_xxh3 = 1; },
+       "vocabulary.xxh3 is 0000000000000001, not 0123456789abcdef"},
+      {[](Recipe& r) { r.trim = true; }, "trim is true, not false"},
+  };
+  for (const auto& one : cases) {
+    Recipe changed = Example();
+    one.change(changed);
+    EXPECT_EQ(RecipeDifference(changed, Example()), one.difference);
+    EXPECT_NE(HashOf(changed), HashOf(Example())) << one.difference;
+  }
+}
+
+TEST(Recipe, KeepsNamesThatAreNotUtf8) {
+  Recipe recipe = Example();
+  recipe.slots[0].column = recipe.layout.columns[4] =
+      "stra\xdf"
+      "e";
+  const absl::StatusOr<Recipe> read = ParseRecipe(FormatRecipe(recipe));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->slots[0].column,
+            "stra\xdf"
+            "e");
+}
+
+TEST(Recipe, RefusesWhatIsNoRecipe) {
+  const std::string good = FormatRecipe(Example());
+  const auto error = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    const absl::Status status = ParseRecipe(text).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error("\"log1p\"", "\"none\""), HasSubstr("changed after it was written"));
+  EXPECT_THAT(error("\"log1p\"", "\"log2\""), HasSubstr("meaning.dense[0].transform"));
+  EXPECT_THAT(error("\"format\": 1", "\"format\": 2"), HasSubstr("newer than this program"));
+  EXPECT_THAT(error("\"trim\"", "\"trimm\""), HasSubstr("\"meaning.trim\" is missing"));
+  EXPECT_THAT(error("\"key_bits\": 64", "\"key_bits\": 63"), HasSubstr("32 or 64"));
+  EXPECT_THAT(error("\"deviation\": 2.5", "\"deviation\": 0.0"), HasSubstr("above 0"));
+  EXPECT_THAT(error("{", "["), HasSubstr("not a recipe"));
+  for (size_t size = 0; size + 2 < good.size(); size += 7) {
+    EXPECT_TRUE(absl::IsDataLoss(ParseRecipe(good.substr(0, size)).status())) << size;
+  }
+  EXPECT_TRUE(absl::IsDataLoss(ParseRecipe(std::string(200000, '[')).status()));
+}
+
+TEST(Recipe, RowsOfTextDependOnTheOrderOfColumns) {
+  Recipe other = Example();
+  other.layout.columns = {"age", "id", "pay", "city", "tags", "click"};  // of those that are read
+  EXPECT_TRUE(ReadSameRows(other, Example()));
+  std::swap(other.layout.columns[0], other.layout.columns[2]);
+  EXPECT_EQ(HashOf(other), HashOf(Example()));
+  EXPECT_FALSE(ReadSameRows(other, Example()));
+  other = Example();
+  other.layout.delimiter = ';';
+  EXPECT_FALSE(ReadSameRows(other, Example()));
+  other = Example();
+  other.missing = StandIn::kNone;
+  EXPECT_FALSE(ReadSameRows(other, Example()));
+}
+
+TEST(Recipe, FeatureColumnsAreInTheOrderOfTheText) {
+  EXPECT_THAT(FeatureColumns(Example()), ElementsAre("age", "pay", "city", "tags"));
+}
+
+}  // namespace
+}  // namespace cistern

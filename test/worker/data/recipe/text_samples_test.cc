@@ -1,0 +1,139 @@
+#include "worker/data/recipe/text_samples.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/worker/data/prepare/convert_fixture.h"
+#include "worker/data/recipe/text_rows.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// label and dense x; slots a (several values) and b.
+class TextSamplesTest : public testing::Test {
+ protected:
+  static Recipe ExampleRecipe(bool header) {
+    Recipe recipe;
+    recipe.layout.header = header;
+    recipe.layout.columns = {"id", "y", "a", "x", "b"};
+    recipe.labels = {{"y", {}, {}}};
+    recipe.dense = {{"x", DenseTransform::kStandardize, 10, 4, 0}};
+    recipe.slots = {{"a", false, '|'}, {"b", false, {}}};
+    return recipe;
+  }
+  static std::shared_ptr<const OwnedEncoder> Encoder(const Recipe& recipe) {
+    return *OwnedEncoder::Open(recipe, "");
+  }
+  absl::Status Read(const std::string& text, TextInput input = {}, bool header = true) {
+    input.files = {scratch_.Write("in.csv", text)};
+    block_.Reset(2);
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::unique_ptr<SampleReader> reader,
+        OpenTextSamples(Encoder(ExampleRecipe(header)), input, {1, 1}, &kept_));
+    return reader->Read(100, &block_).status();
+  }
+  void ExpectOneSample() {
+    ASSERT_EQ(block_.size, 1u);
+    EXPECT_THAT(block_.dense, ElementsAre(-2));
+    EXPECT_THAT(block_.sparse[0].keys, ElementsAre(Hash64("a=p"), Hash64("a=q")));
+    EXPECT_THAT(block_.sparse[1].keys, ElementsAre(Hash64("b=r")));
+  }
+
+  Scratch scratch_;
+  SampleBlock block_;
+  KeptColumns kept_;
+};
+
+TEST_F(TextSamplesTest, FindsColumnsByName) {
+  ASSERT_TRUE(Read("b,more,x,a\nr,7,2,p|q\n").ok());
+  ExpectOneSample();
+  EXPECT_THAT(block_.label, ElementsAre(-1));
+}
+
+TEST_F(TextSamplesTest, ReadsLabelsThatAreThere) {
+  ASSERT_TRUE(Read("y,b,x,a\n1,r,2,p|q\n,r,2,p\n").ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, -1));
+}
+
+TEST_F(TextSamplesTest, ReadsFilesWithoutAHeaderWithOrWithoutLabels) {
+  ASSERT_TRUE(Read("7,1,p|q,2,r\n", {}, false).ok());
+  ExpectOneSample();
+  EXPECT_THAT(block_.label, ElementsAre(1));
+  ASSERT_TRUE(Read("7,p|q,2,r\n", {}, false).ok());
+  ExpectOneSample();
+  EXPECT_THAT(block_.label, ElementsAre(-1));
+  ASSERT_TRUE(Read("a,b,x\np|q,r,2\n", {}, false).ok());  // has one all the same
+  ExpectOneSample();
+  TextInput named;
+  named.columns = {"x", "a", "b"};
+  ASSERT_TRUE(Read("2,p|q,r\n", named, false).ok());
+  ExpectOneSample();
+}
+
+TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
+  EXPECT_THAT(Read("a,b\np,r\n").message(),
+              HasSubstr("in.csv: line 1: there is no column 'x', which the recipe reads (a dense "
+                        "feature); the columns are a, b: add it"));
+  EXPECT_THAT(Read("p|q,2,r\n", {}, false).message(),
+              HasSubstr("in.csv: line 1: has 3 fields, but the training data had 5 columns (4 "
+                        "without labels)"));
+  EXPECT_THAT(Read("a;b;x\np;r;2\n").message(), HasSubstr("check --delimiter"));
+  TextInput keep;
+  keep.keep = {"name"};
+  EXPECT_THAT(Read("a,b,x\np,r,2\n", keep).message(), HasSubstr("--keep: there is no column"));
+}
+
+TEST_F(TextSamplesTest, KeepsColumnsInOrder) {
+  TextInput input;
+  input.keep = {"id", "x"};
+  ASSERT_TRUE(Read("id,a,b,x\n\"1,5\",p,r,2\n2,p,r,3\n", input).ok());
+  EXPECT_THAT(kept_.Take(), ElementsAre("1,5", "2"));
+  EXPECT_THAT(kept_.Take(), ElementsAre("2", "3"));
+}
+
+TEST_F(TextSamplesTest, LinesAndFieldsGiveTheSameSample) {
+  const auto encoder = Encoder(ExampleRecipe(true));
+  const std::vector<uint32_t> slots = {1, 1};
+  const absl::string_view line = "p|q,2,r\r\n";  // a, x, b
+  ASSERT_TRUE(EncodeLines(*encoder, {line}, slots, &block_).ok());
+  ExpectOneSample();
+  const std::vector<absl::string_view> fields = {"p|q", "2", "r"};
+  ASSERT_TRUE(EncodeFields(*encoder, fields, slots, &block_).ok());
+  ExpectOneSample();
+}
+
+TEST_F(TextSamplesTest, BadRowsAreTheCallersFault) {
+  const auto encoder = Encoder(ExampleRecipe(true));
+  const std::vector<uint32_t> slots = {1, 1};
+  const auto error = [&](absl::string_view second) {
+    const std::vector<absl::string_view> lines = {"p,2,r", second};
+    const absl::Status status = EncodeLines(*encoder, lines, slots, &block_);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_EQ(error("p,2"), "row 1: it has 2 fields; send 3: a, x, b");
+  EXPECT_EQ(error("p,two,r"), "row 1: column 'x': 'two' is not a number");
+  EXPECT_THAT(error("p,2,\"r"), HasSubstr("never closed"));
+  EXPECT_THAT(error(""), HasSubstr("1 fields"));
+  const std::vector<absl::string_view> fields = {"p", "2"};
+  EXPECT_TRUE(absl::IsInvalidArgument(EncodeFields(*encoder, fields, slots, &block_)));
+}
+
+TEST_F(TextSamplesTest, ShapeMustBeThatOfTheModel) {
+  const Recipe recipe = ExampleRecipe(true);
+  SampleShape shape;
+  shape.dense_dim = 1;
+  shape.slot_nums = {1, 1};
+  EXPECT_TRUE(CheckRecipeShape(recipe, shape, true).ok());
+  EXPECT_THAT(CheckRecipeShape(recipe, shape, false).message(), HasSubstr("64 bits in a key"));
+  shape.slot_nums = {1};
+  EXPECT_THAT(CheckRecipeShape(recipe, shape, true).message(), HasSubstr("2 slots"));
+  shape.dense_dim = 2;
+  EXPECT_THAT(CheckRecipeShape(recipe, shape, true).message(), HasSubstr("1 dense features"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,42 @@
+#include "worker/data/prepare/conversion_counts.h"
+
+#include <algorithm>
+
+namespace cistern {
+
+ConversionCounts::ConversionCounts(const Recipe& recipe)
+    : recipe_(recipe), slots_(recipe.slots.size()) {}
+
+void ConversionCounts::Add(const SampleBlock& block) {
+  const size_t labels = recipe_.labels.size();
+  for (size_t i = 0; i < block.size; ++i) positives_ += block.label[i * labels] > 0;
+  const SparseColumn& sparse = block.sparse[0];
+  for (size_t i = 0; i < block.size; ++i) {
+    const uint32_t* const offsets = &sparse.offsets[i * slots_.size()];
+    max_keys_ = std::max(max_keys_, offsets[slots_.size()] - offsets[0]);
+    for (size_t s = 0; s < slots_.size(); ++s) {
+      Slot& slot = slots_[s];
+      slot.max_keys = std::max(slot.max_keys, offsets[s + 1] - offsets[s]);
+      for (uint32_t k = offsets[s]; k < offsets[s + 1]; ++k) slot.keys.Add(sparse.keys[k]);
+    }
+  }
+}
+
+void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summary) const {
+  summary->positives = positives_;
+  summary->max_keys = max_keys_;
+  for (size_t i = 0; i < recipe_.dense.size(); ++i) {
+    summary->dense.push_back({recipe_.dense[i].column, work.dense_missing[i]});
+  }
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    ConvertSummary::Slot& slot = summary->slots.emplace_back();
+    slot.column = recipe_.slots[s].column;
+    slot.distinct = slots_[s].keys.Distinct();
+    slot.distinct_exact = slots_[s].keys.exact();
+    slot.missing = work.slot_missing[s];
+    slot.rare = work.slot_rare[s];
+    slot.max_keys = slots_[s].max_keys;
+  }
+}
+
+}  // namespace cistern

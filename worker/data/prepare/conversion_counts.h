@@ -1,0 +1,34 @@
+// Statistics of converted samples.
+#pragma once
+
+#include <vector>
+
+#include "worker/data/format/sample_block.h"
+#include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/key_counter.h"
+#include "worker/data/recipe/row_encoder.h"
+
+namespace cistern {
+
+// Threads: one at a time.
+class ConversionCounts {
+ public:
+  explicit ConversionCounts(const Recipe& recipe);
+
+  // Adds the samples of `block`, which has one sparse input.
+  void Add(const SampleBlock& block);
+  // Fills positives, dense, slots and max_keys. work: that of the encoder of all samples.
+  void Summarize(const EncoderWork& work, ConvertSummary* summary) const;
+
+ private:
+  struct Slot {
+    KeyCounter keys;
+    uint32_t max_keys = 0;
+  };
+  const Recipe& recipe_;
+  std::vector<Slot> slots_;
+  uint64_t positives_ = 0;
+  uint32_t max_keys_ = 0;
+};
+
+}  // namespace cistern

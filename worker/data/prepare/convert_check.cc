@@ -1,0 +1,143 @@
+#include "worker/data/prepare/convert_check.h"
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "worker/data/format/output_file.h"
+#include "worker/data/format/output_folder.h"
+#include "worker/data/prepare/column_list.h"
+#include "worker/data/prepare/column_plan.h"
+
+namespace cistern {
+namespace {
+
+KeyMode KeysOf(const ConvertOptions& options) {
+  if (options.keys != KeyMode::kAuto) return options.keys;
+  return options.format == TextFormat::kLibsvm ? KeyMode::kRaw : KeyMode::kHash;
+}
+
+// Refuses flags that a format with fixed columns would silently ignore.
+absl::Status CheckFormat(const ConvertOptions& options) {
+  const bool libsvm = options.format == TextFormat::kLibsvm;
+  if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
+  const char* const flag = !options.columns.empty()                             ? "--columns"
+                           : options.label != std::vector<std::string>{"label"} ? "--label"
+                           : libsvm && options.delimiter != 0                   ? "--delimiter"
+                                                                                : "";
+  if (*flag == '\0') return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " does not apply to --format=", libsvm ? "libsvm" : "criteo",
+                   ", which has its own: omit it, or use --format=csv or tsv"));
+}
+
+absl::Status CheckNumbers(const ConvertOptions& options) {
+  if (!(std::abs(options.dense_missing) <= std::numeric_limits<float>::max())) {
+    return absl::InvalidArgumentError("--dense-missing must be a number that fits a float");
+  }
+  if (options.label_threshold.has_value() && std::isnan(*options.label_threshold)) {
+    return absl::InvalidArgumentError("--label-threshold must be a number, not NaN");
+  }
+  if (options.label_threshold.has_value() && !options.positive.empty()) {
+    return absl::InvalidArgumentError(
+        "--positive is for labels that are text, --label-threshold for numbers: give one of them");
+  }
+  for (const char part : {options.delimiter, options.separator}) {
+    if (part != '"' && part != '\n' && part != '\r') continue;
+    return absl::InvalidArgumentError(
+        "--delimiter and --separator must be neither a quote nor a line end");
+  }
+  return absl::OkStatus();
+}
+
+// The vocabulary often goes beside a data set whose folder this conversion is the first to make.
+absl::Status MakeParent(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (folder.empty() || std::filesystem::create_directories(folder, error) || !error) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--vocab-out: cannot create the folder ",
+                                                 folder.string(), ": ", error.message()));
+}
+
+// Checks that the conversion does not overwrite its own input.
+absl::Status CheckFiles(const ConvertOptions& options) {
+  std::vector<std::string> read;
+  for (const std::string& input : options.input) {
+    if (input != "-") read.push_back(input);
+  }
+  if (!options.vocab_in.empty()) read.push_back(options.vocab_in);
+  if (!options.recipe.empty()) {
+    std::error_code error;
+    const bool folder = std::filesystem::is_directory(options.recipe, error);
+    read.push_back(folder ? absl::StrCat(options.recipe, "/", kRecipeFile) : options.recipe);
+  }
+  CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, read));
+  if (options.vocab_out.empty()) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, {options.vocab_out}));
+  CISTERN_RETURN_IF_ERROR(MakeParent(options.vocab_out));
+  return AddContext(OutputFile::Check(options.vocab_out, read), "--vocab-out");
+}
+
+}  // namespace
+
+bool WantsVocabulary(const ConvertOptions& options) {
+  return options.min_count > 1 || options.fit_rows > 0 || !options.vocab_in.empty() ||
+         !options.vocab_out.empty();
+}
+
+// Fills in the values that depend on the format.
+absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options) {
+  const bool libsvm = options.format == TextFormat::kLibsvm;
+  const bool criteo = options.format == TextFormat::kCriteo;
+  if (options.delimiter == 0) options.delimiter = options.format == TextFormat::kCsv ? ',' : '\t';
+  options.keys = KeysOf(options);
+  while (options.out.size() > 1 && options.out.back() == '/') options.out.pop_back();
+  if (options.dense_transform == DenseTransform::kAuto) {
+    options.dense_transform = criteo ? DenseTransform::kLog1p : DenseTransform::kNone;
+  }
+  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
+  if (!columns.ok()) return AddContext(columns.status(), "--columns");
+  options.columns = criteo ? CriteoColumns() : *std::move(columns);
+  if (criteo || libsvm) options.label = {"label"};
+  if (libsvm && options.libsvm_slots == LibsvmSlots::kSingle) {
+    options.multi = {"features"};
+    options.separator = ' ';
+  }
+  return options;
+}
+
+absl::Status CheckConversion(const ConvertOptions& options) {
+  const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
+  const bool raw = KeysOf(options) != KeyMode::kHash;
+  if (options.input.empty()) return invalid("no input: use --input=FILE");
+  if (options.key_bits != 32 && options.key_bits != 64) return invalid("use --key-bits 32 or 64");
+  if (options.samples_per_file == 0) return invalid("--samples-per-file must be at least 1");
+  CISTERN_RETURN_IF_ERROR(CheckFormat(options));
+  CISTERN_RETURN_IF_ERROR(CheckNumbers(options));
+  CISTERN_RETURN_IF_ERROR(CheckFiles(options));
+  if (raw && !options.bucket.empty()) return invalid("--bucket makes text: it needs --keys=hash");
+  if (raw && options.missing == StandIn::kKey) {
+    return invalid("--missing=key creates a hashed key: it needs --keys=hash");
+  }
+  const bool counts = options.vocab_in.empty() && WantsVocabulary(options);
+  const bool standardizes = options.dense_transform == DenseTransform::kStandardize;
+  for (const std::string& input : options.input) {
+    if (input != "-" || !(counts || standardizes)) continue;
+    return invalid(counts ? "standard input cannot be read twice: name a file, or give --vocab-in"
+                          : "standard input cannot be read twice, which --dense-transform "
+                            "standardize needs: name a file");
+  }
+  if (!WantsVocabulary(options)) return absl::OkStatus();
+  if (raw && options.rare == StandIn::kKey) {
+    return invalid(
+        "rare values become a hashed key: use --keys=hash, or drop them with --rare=none");
+  }
+  if (!options.vocab_in.empty() && (!options.vocab_out.empty() || options.fit_rows > 0)) {
+    return invalid("--vocab-in replaces counting: it excludes --vocab-out and --fit-rows");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,111 @@
+// Reads CSV and TSV.
+#include <set>
+
+#include "worker/data/recipe/field_splitter.h"
+#include "worker/data/recipe/line_reader.h"
+#include "worker/data/recipe/text_table.h"
+
+namespace cistern {
+namespace {
+
+class DelimitedText : public TextTable {
+ public:
+  DelimitedText(std::unique_ptr<LineReader> lines, const DelimitedOptions& options)
+      : lines_(std::move(lines)),
+        options_(options),
+        columns_(options.columns),
+        splitter_(options.delimiter, options.quotes, options.trim) {}
+
+  absl::Status ReadHeader();
+  const std::vector<std::string>& columns() const override { return columns_; }
+  absl::StatusOr<bool> Next(TextRow* row) override;
+  uint64_t bytes_read() const override { return lines_->bytes_read(); }
+
+ private:
+  // Splits the next line that is not empty; false at the end.
+  absl::StatusOr<bool> NextFields(std::vector<absl::string_view>* fields);
+  absl::Status TakeFirstLine();
+  absl::Status CheckNames(bool from_header) const;
+
+  std::unique_ptr<LineReader> lines_;
+  const DelimitedOptions options_;
+  std::vector<std::string> columns_;
+  FieldSplitter splitter_;
+  // The first line was read and is a row, not a header.
+  bool first_pending_ = false;
+  std::vector<absl::string_view> first_;
+};
+
+absl::Status DelimitedText::ReadHeader() {
+  bool from_header = columns_.empty();
+  if (from_header || options_.choose_columns != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, NextFields(&first_));
+    if (!found) {
+      return absl::DataLossError(
+          absl::StrCat(lines_->path(), " is empty",
+                       from_header ? ": no header line" : ": it has no row to read"));
+    }
+    const std::vector<std::string> names(first_.begin(), first_.end());
+    if (options_.choose_columns != nullptr) {
+      absl::StatusOr<std::vector<std::string>> columns = options_.choose_columns(names);
+      if (!columns.ok()) return lines_->WithPlace(columns.status());
+      from_header = columns->empty();
+      columns_ = *std::move(columns);
+    }
+    if (from_header) columns_ = names;
+    first_pending_ = !from_header;
+  }
+  return CheckNames(from_header);
+}
+
+absl::Status DelimitedText::CheckNames(bool from_header) const {
+  std::set<absl::string_view> names;
+  for (const std::string& name : columns_) {
+    if (!names.insert(name).second) {
+      const std::string twice = absl::StrCat("column '", name, "' is named twice");
+      return from_header ? lines_->DataLoss(twice)
+                         : absl::InvalidArgumentError("--columns: " + twice);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
+  bool found = true;
+  if (first_pending_) {
+    row->fields = first_;
+    first_pending_ = false;
+  } else {
+    CISTERN_ASSIGN_OR_RETURN(found, NextFields(&row->fields));
+  }
+  row->line = lines_->line();
+  if (!found || row->fields.size() == columns_.size()) return found;
+  return lines_->DataLoss(
+      absl::StrCat("has ", row->fields.size(), " fields, but there are ", columns_.size(),
+                   " columns: check --delimiter, and that the line is complete"));
+}
+
+absl::StatusOr<bool> DelimitedText::NextFields(std::vector<absl::string_view>* fields) {
+  absl::string_view line;
+  do {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, lines_->Next(&line));
+    if (!found) return false;
+  } while (line.empty());
+  const absl::Status split = splitter_.Split(
+      line, [this](absl::string_view* longer) { return lines_->Extend(longer); }, fields);
+  if (absl::IsInvalidArgument(split)) return lines_->DataLoss(split.message());
+  CISTERN_RETURN_IF_ERROR(split);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path,
+                                                         const DelimitedOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path));
+  auto text = std::make_unique<DelimitedText>(std::move(lines), options);
+  CISTERN_RETURN_IF_ERROR(text->ReadHeader());
+  return text;
+}
+
+}  // namespace cistern

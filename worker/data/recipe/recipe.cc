@@ -1,0 +1,104 @@
+#include "worker/data/recipe/recipe.h"
+
+#include <algorithm>
+#include <set>
+
+#include "common/base/hash.h"
+#include "worker/data/recipe/recipe_json.h"
+
+namespace cistern {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What a person reads of a value: a text without its quotes.
+std::string Shown(const Json& json) {
+  constexpr size_t kMost = 80;
+  std::string text = json.is_string() ? json.get<std::string>()
+                                      : json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kMost) text = absl::StrCat(text.substr(0, kMost), "...");
+  return text;
+}
+
+// "dense[1]", with the column that it is about.
+std::string ElementPath(const std::string& list, size_t i, const Json& element) {
+  const std::string path = absl::StrCat(list, "[", i, "]");
+  if (!element.is_object() || !element.contains("column")) return path;
+  return absl::StrCat(path, " (", Shown(element["column"]), ")");
+}
+
+std::string Difference(const std::string& path, const Json& mine, const Json& other);
+
+std::string MemberDifference(const std::string& path, const Json& mine, const Json& other) {
+  const std::string prefix = path.empty() ? "" : path + ".";
+  for (const auto& [name, value] : mine.items()) {
+    if (!other.contains(name)) return absl::StrCat(prefix, name, " is ", Shown(value), ", not set");
+    const std::string found = Difference(prefix + name, value, other[name]);
+    if (!found.empty()) return found;
+  }
+  for (const auto& [name, value] : other.items()) {
+    if (!mine.contains(name)) return absl::StrCat(prefix, name, " is not set, not ", Shown(value));
+  }
+  return "";
+}
+
+std::string Difference(const std::string& path, const Json& mine, const Json& other) {
+  if (mine == other) return "";
+  if (mine.is_object() && other.is_object()) return MemberDifference(path, mine, other);
+  if (!mine.is_array() || !other.is_array()) {
+    return absl::StrCat(path, " is ", Shown(mine), ", not ", Shown(other));
+  }
+  for (size_t i = 0; i < std::min(mine.size(), other.size()); ++i) {
+    // A column in another place comes first; the path would name only one of the two.
+    const bool named = mine[i].is_object() && other[i].is_object();
+    if (named && mine[i].value("column", Json()) != other[i].value("column", Json())) {
+      return absl::StrCat(path, "[", i, "].column is ", Shown(mine[i]["column"]), ", not ",
+                          Shown(other[i]["column"]));
+    }
+    const std::string found = Difference(ElementPath(path, i, mine[i]), mine[i], other[i]);
+    if (!found.empty()) return found;
+  }
+  return absl::StrCat(path, " has ", mine.size(), " elements, not ", other.size());
+}
+
+}  // namespace
+
+uint64_t HashOf(const Recipe& recipe) {
+  return HashBytes(MeaningJson(recipe).dump());
+}
+
+std::string HashText(const Recipe& recipe) {
+  return absl::StrCat(absl::Hex(HashOf(recipe), absl::kZeroPad16));
+}
+
+std::string FormatRecipe(const Recipe& recipe) {
+  Json json;
+  json["format"] = kRecipeFormat;
+  json["layout"] = LayoutJson(recipe.layout);
+  json["meaning"] = MeaningJson(recipe);
+  json["xxh3"] = HashText(recipe);
+  return json.dump(2) + "\n";
+}
+
+std::string RecipeDifference(const Recipe& mine, const Recipe& other) {
+  return Difference("", MeaningJson(mine), MeaningJson(other));
+}
+
+bool ReadSameRows(const Recipe& a, const Recipe& b) {
+  return HashOf(a) == HashOf(b) && a.layout.format == b.layout.format &&
+         a.layout.delimiter == b.layout.delimiter && FeatureColumns(a) == FeatureColumns(b);
+}
+
+std::vector<std::string> FeatureColumns(const Recipe& recipe) {
+  std::set<std::string> features;
+  for (const Recipe::Dense& dense : recipe.dense) features.insert(dense.column);
+  for (const Recipe::Slot& slot : recipe.slots) features.insert(slot.column);
+  std::vector<std::string> columns;
+  for (const std::string& column : recipe.layout.columns) {
+    if (features.erase(column) > 0) columns.push_back(column);
+  }
+  columns.insert(columns.end(), features.begin(), features.end());  // none in a valid recipe
+  return columns;
+}
+
+}  // namespace cistern

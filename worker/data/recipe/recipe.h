@@ -1,0 +1,115 @@
+// The data recipe: how the text of a row becomes a sample.
+//
+// `cistern data convert` writes it beside the data set as recipe.json (docs/formats.md), with the
+// vocabulary beside it. Run folders and serving folders carry a copy, so that whatever is predicted
+// later is encoded as the training data was.
+//
+// The meaning of a recipe is everything that changes a sample: labels, dense columns, slots and how
+// their text becomes numbers and keys. Its hash covers the meaning only. How the training text was
+// laid out (delimiter, header, order and names of all columns) is recorded too, but data in another
+// layout can have the same meaning.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/types.h"
+
+namespace cistern {
+
+enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo };
+
+// How a sparse field's text becomes a key.
+enum class KeyMode {
+  kAuto,    // in flags only: raw for libsvm, hash for the others
+  kRaw,     // the text is the key: an integer of 0 or more
+  kHash,    // XXH3 of "column=text", reduced to the key width; never the reserved key
+  kSigned,  // the text is an integer x of either sign; the key is 2 x, or -2 x - 1 below 0
+};
+
+// What replaces a missing or rare value.
+enum class StandIn {
+  kNone,  // nothing: the slot gets no key
+  kKey,   // one key per column; hashed keys only
+};
+
+enum class DenseTransform {
+  kAuto,  // in flags only: log1p for Criteo, none for the others
+  kNone,
+  kLog1p,        // ln(1 + x); below 0: 0
+  kStandardize,  // (x - mean) / deviation, both of the training data
+};
+
+struct Recipe {
+  // How the training text was laid out.
+  struct Layout {
+    TextFormat format = TextFormat::kCsv;
+    char delimiter = ',';
+    bool header = true;                // its first line names the columns
+    bool single_slot = false;          // libsvm: all tokens of a line are values of one column
+    bool any_value = false;            // libsvm: values other than 1 are accepted and ignored
+    std::vector<std::string> columns;  // all of them, in order
+  };
+  struct Label {
+    std::string column;
+    std::optional<double> threshold;    // a label above it is 1, any other 0
+    std::vector<std::string> positive;  // the texts that are 1, any other 0; empty: a number
+  };
+  struct Dense {
+    std::string column;
+    DenseTransform transform = DenseTransform::kNone;
+    double mean = 0, deviation = 1;  // kStandardize
+    double missing = 0;              // of an empty field; not transformed
+  };
+  struct Slot {
+    std::string column;
+    // A number x > 2 becomes the value "b" + floor(ln(x)^2), any other number floor(x).
+    bool bucket = false;
+    std::optional<char> separator;  // of a column that holds several values
+  };
+
+  Layout layout;
+  std::vector<Label> labels;
+  std::vector<Dense> dense;
+  std::vector<Slot> slots;
+  bool trim = false;                        // spaces around a field do not count
+  std::vector<std::string> missing_values;  // texts that count as empty
+  StandIn missing = StandIn::kNone;
+  KeyMode keys = KeyMode::kHash;
+  int key_bits = 64;
+  // Values that are not in the vocabulary are rare. Absent: there is none, and no value is rare.
+  std::optional<uint64_t> vocabulary_xxh3;  // of its file
+  StandIn rare = StandIn::kKey;
+};
+
+// The name of the recipe's file, and that of its vocabulary in the same folder.
+inline constexpr char kRecipeFile[] = "recipe.json";
+inline constexpr char kVocabularyFile[] = "vocabulary.txt";
+
+// XXH3 of the meaning.
+uint64_t HashOf(const Recipe& recipe);
+// The hash as it is shown and stored: 16 hex digits.
+std::string HashText(const Recipe& recipe);
+
+// The text of recipe.json.
+std::string FormatRecipe(const Recipe& recipe);
+// kDataLoss: not a recipe, a newer format, a field that is missing, unknown or out of range, or a
+// text that was changed after it was written (its hash differs).
+absl::StatusOr<Recipe> ParseRecipe(const std::string& text);
+
+// The first difference in meaning: "dense[0] (age).transform is none, not log1p", where `mine` has
+// the first value. Empty if there is none.
+std::string RecipeDifference(const Recipe& mine, const Recipe& other);
+
+// Whether a row of text without labels is the same sample by both: their meaning, the order of the
+// columns that are read, and the delimiter are equal.
+bool ReadSameRows(const Recipe& a, const Recipe& b);
+
+// The columns that a row without labels needs, in the order of the layout: those of dense features
+// and slots, each once.
+std::vector<std::string> FeatureColumns(const Recipe& recipe);
+
+}  // namespace cistern

@@ -1,0 +1,145 @@
+#include "worker/data/recipe/recipe_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "common/io/new_file.h"
+#include "worker/data/format/file_list.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // of recipe.json
+constexpr size_t kCopyBytes = size_t{1} << 20;
+
+std::string FolderOfFile(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
+  const absl::Status removed = files.Remove(path);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+// Copies a file; kDataLoss unless it has this XXH3.
+absl::Status CopyFile(FileSystem& files, const std::string& from, const std::string& to,
+                      uint64_t xxh3) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, files.Open(from));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> copy, NewFile::Create(files, to));
+  std::string bytes;
+  for (uint64_t at = 0; at < source->bytes(); at += bytes.size()) {
+    bytes.resize(std::min<uint64_t>(kCopyBytes, source->bytes() - at));
+    CISTERN_RETURN_IF_ERROR(source->Read(at, bytes.size(), bytes.data()));
+    CISTERN_RETURN_IF_ERROR(copy->Append(bytes));
+  }
+  CISTERN_RETURN_IF_ERROR(copy->Close());
+  if (copy->xxh3() == xxh3) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      from, " is not the vocabulary that the recipe beside it names (checksum mismatch)"));
+}
+
+}  // namespace
+
+std::string FoundRecipe::vocabulary_path() const {
+  if (!recipe.vocabulary_xxh3) return "";
+  return absl::StrCat(FolderOfFile(path), "/", kVocabularyFile);
+}
+
+absl::StatusOr<std::optional<FoundRecipe>> FindRecipe(FileSystem& files, const std::string& path) {
+  FoundRecipe found;
+  found.path = IsFolder(path) ? absl::StrCat(path, "/", kRecipeFile) : path;
+  std::error_code error;
+  if (!std::filesystem::exists(found.path, error)) return std::nullopt;
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, found.path, kMostBytes));
+  absl::StatusOr<Recipe> recipe = ParseRecipe(text);
+  if (!recipe.ok()) return AddContext(recipe.status(), found.path);
+  found.recipe = *std::move(recipe);
+  return found;
+}
+
+absl::StatusOr<FoundRecipe> ReadRecipe(FileSystem& files, const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> found, FindRecipe(files, path));
+  if (found) return *std::move(found);
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no recipe ", IsFolder(path) ? path + "/" + kRecipeFile : path,
+                   " (cistern data convert writes one beside its data set)"));
+}
+
+absl::StatusOr<std::optional<FoundRecipe>> RecipeOfSource(FileSystem& files,
+                                                          const std::string& source) {
+  std::set<std::string> folders;
+  std::optional<FoundRecipe> first;
+  for (const std::string& file : FilesOfSource(source)) {
+    const std::string folder = FolderOfFile(file);
+    if (!folders.insert(folder).second) continue;
+    CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> found, FindRecipe(files, folder));
+    if (!found) continue;
+    if (first) {
+      CISTERN_RETURN_IF_ERROR(CheckSameRecipe(*found, *first));
+    } else {
+      first = std::move(found);
+    }
+  }
+  return first;
+}
+
+absl::Status CheckSameRecipe(const FoundRecipe& mine, const FoundRecipe& other) {
+  const std::string difference = RecipeDifference(mine.recipe, other.recipe);
+  if (difference.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      mine.path, " differs from ", other.path, ": ", difference,
+      "; convert the data with that recipe: cistern data convert --recipe ", other.path));
+}
+
+absl::Status WriteRecipe(FileSystem& files, const Recipe& recipe, const std::string& folder) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(folder, "/", kRecipeFile)));
+  CISTERN_RETURN_IF_ERROR(file->Append(FormatRecipe(recipe)));
+  return file->Close();
+}
+
+absl::Status CopyRecipe(FileSystem& files, const FoundRecipe& from, const std::string& folder) {
+  if (from.recipe.vocabulary_xxh3) {
+    CISTERN_RETURN_IF_ERROR(CopyFile(files, from.vocabulary_path(),
+                                     absl::StrCat(folder, "/", kVocabularyFile),
+                                     *from.recipe.vocabulary_xxh3));
+  }
+  return WriteRecipe(files, from.recipe, folder);
+}
+
+absl::Status RemoveRecipe(FileSystem& files, const std::string& folder) {
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, absl::StrCat(folder, "/", kRecipeFile)));
+  return RemoveIfThere(files, absl::StrCat(folder, "/", kVocabularyFile));
+}
+
+std::string VocabularyKind(const Recipe& recipe) {
+  const char* const mode = recipe.keys == KeyMode::kRaw      ? "raw "
+                           : recipe.keys == KeyMode::kSigned ? "signed "
+                                                             : "hash ";
+  return absl::StrCat(mode, recipe.key_bits);
+}
+
+absl::StatusOr<std::shared_ptr<const OwnedEncoder>> OwnedEncoder::Open(
+    const Recipe& recipe, const std::string& vocabulary) {
+  std::shared_ptr<OwnedEncoder> made(new OwnedEncoder());
+  if (recipe.vocabulary_xxh3) {
+    made->vocabulary_ = std::make_unique<Vocabulary>(VocabularyKind(recipe));
+    const absl::StatusOr<uint64_t> read = made->vocabulary_->Read(vocabulary);
+    if (!read.ok()) return absl::DataLossError(read.status().message());
+    if (*read != *recipe.vocabulary_xxh3) {
+      return absl::DataLossError(absl::StrCat(
+          vocabulary, " is not the vocabulary that its recipe names (checksum mismatch)"));
+    }
+  }
+  made->encoder_ = std::make_unique<RowEncoder>(recipe, made->vocabulary_.get());
+  return made;
+}
+
+}  // namespace cistern

@@ -1,0 +1,110 @@
+#include "worker/data/recipe/recipe_json.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "absl/strings/escaping.h"
+
+namespace cistern {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Words, typename T>
+const char* WordOf(const Words& words, T value) {
+  for (const auto& [each, word] : words) {
+    if (each == value) return word;
+  }
+  return "auto";
+}
+
+// Names and values are bytes, which JSON cannot hold unless they are UTF-8: other texts become
+// {"hex": "8eff"}.
+Json TextJson(const std::string& text) {
+  const std::string shown = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (Json::parse(shown).get<std::string>() == text) return text;
+  return {{"hex", absl::BytesToHexString(text)}};
+}
+
+Json TextsJson(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push_back(TextJson(text));
+  return list;
+}
+
+// A threshold of "inf" compares as the largest number does, which JSON can hold.
+double Finite(double x) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  return std::clamp(x, -kMost, kMost);
+}
+
+Json LabelJson(const Recipe::Label& label) {
+  Json json = {{"column", TextJson(label.column)}};
+  if (label.threshold) json["threshold"] = Finite(*label.threshold);
+  if (!label.positive.empty()) json["positive"] = TextsJson(label.positive);
+  return json;
+}
+
+Json DenseJson(const Recipe::Dense& dense) {
+  Json json = {{"column", TextJson(dense.column)},
+               {"transform", WordOf(kTransformWords, dense.transform)}};
+  if (dense.transform == DenseTransform::kStandardize) {
+    json["mean"] = dense.mean;
+    json["deviation"] = dense.deviation;
+  }
+  json["missing"] = dense.missing;
+  return json;
+}
+
+Json SlotJson(const Recipe::Slot& slot) {
+  Json json = {{"column", TextJson(slot.column)}};
+  if (slot.bucket) json["bucket"] = true;
+  if (slot.separator) json["separator"] = TextJson(std::string(1, *slot.separator));
+  return json;
+}
+
+template <typename List, typename Convert>
+Json ListJson(const List& list, const Convert& convert) {
+  Json json = Json::array();
+  for (const auto& one : list) json.push_back(convert(one));
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json MeaningJson(const Recipe& recipe) {
+  const std::set<std::string> missing_values(recipe.missing_values.begin(),
+                                             recipe.missing_values.end());
+  Json json;
+  json["labels"] = ListJson(recipe.labels, LabelJson);
+  json["dense"] = ListJson(recipe.dense, DenseJson);
+  json["slots"] = ListJson(recipe.slots, SlotJson);
+  json["trim"] = recipe.trim;
+  json["missing_values"] = TextsJson({missing_values.begin(), missing_values.end()});
+  json["missing"] = WordOf(kStandInWords, recipe.missing);
+  json["keys"] = WordOf(kKeyModeWords, recipe.keys);
+  json["key_bits"] = recipe.key_bits;
+  json["vocabulary"] = nullptr;
+  if (recipe.vocabulary_xxh3) {
+    json["vocabulary"] = {
+        {"xxh3", absl::StrCat(absl::Hex(*recipe.vocabulary_xxh3, absl::kZeroPad16))},
+        {"rare", WordOf(kStandInWords, recipe.rare)}};
+  }
+  return json;
+}
+
+nlohmann::ordered_json LayoutJson(const Recipe::Layout& layout) {
+  Json json = {{"format", WordOf(kTextFormatWords, layout.format)}};
+  if (layout.format == TextFormat::kLibsvm) {
+    json["single_slot"] = layout.single_slot;
+    json["any_value"] = layout.any_value;
+  } else {
+    json["delimiter"] = TextJson(std::string(1, layout.delimiter));
+    json["header"] = layout.header;
+  }
+  json["columns"] = TextsJson(layout.columns);
+  return json;
+}
+
+}  // namespace cistern

@@ -1,0 +1,98 @@
+// Encodes rows of text as samples, as a recipe says.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/status.h"
+#include "worker/data/format/sample_block.h"
+#include "worker/data/recipe/recipe.h"
+#include "worker/data/recipe/vocabulary.h"
+
+namespace cistern {
+
+// Where a row of text holds the columns of a recipe: indices of its fields, by label, dense feature
+// and slot.
+struct RowPlaces {
+  static constexpr size_t kAbsent = static_cast<size_t>(-1);
+  std::vector<size_t> labels;  // kAbsent: the row has no such label
+  std::vector<size_t> dense, slots;
+};
+
+enum class Labels {
+  kNeeded,
+  kOptional,  // a label that is absent or empty is -1: unknown
+};
+
+// Finds the columns of `recipe` among `columns`, by name. kInvalidArgument names the first one that
+// is missing, and the columns that are there.
+absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std::string>& columns,
+                                     Labels labels);
+
+// What was met while encoding, and buffers.
+//
+// Threads: one at a time.
+struct EncoderWork {
+  std::vector<uint64_t> dense_missing;            // by dense feature
+  std::vector<uint64_t> slot_missing, slot_rare;  // by slot
+  std::string text, bucket;
+};
+
+// Threads: any, each with its own EncoderWork.
+class RowEncoder {
+ public:
+  // vocabulary: outlives this; null: all values are kept.
+  RowEncoder(Recipe recipe, const Vocabulary* vocabulary);
+
+  const Recipe& recipe() const { return recipe_; }
+  // The shape of the samples: one sparse input with all slots.
+  SampleShape shape() const;
+  EncoderWork NewWork() const;
+
+  // Appends the sample of a row to `block`, whose sparse inputs share the slots in order.
+  //
+  // slot_nums: of each sparse input of `block`; their sum is the number of slots.
+  // Errors name the column and leave `block` invalid: kDataLoss, kOutOfRange.
+  absl::Status Encode(absl::Span<const absl::string_view> fields, const RowPlaces& places,
+                      Labels labels, absl::Span<const uint32_t> slot_nums, EncoderWork* work,
+                      SampleBlock* block) const;
+
+  // Adds the row's values to `vocabulary`.
+  absl::Status Count(absl::Span<const absl::string_view> fields, const RowPlaces& places,
+                     EncoderWork* work, Vocabulary* vocabulary) const;
+  // The keys of a field of a slot's column as samples have them: several for a column that holds
+  // several values; for a missing or rare value what stands in for it, if anything.
+  // kInvalidArgument: no slot reads this column.
+  absl::StatusOr<std::vector<Key>> KeysOf(const std::string& column, absl::string_view field) const;
+  // The number in the field of a dense feature, not transformed; nullopt for an empty field.
+  absl::StatusOr<std::optional<double>> DenseNumber(absl::string_view field, size_t feature) const;
+
+ private:
+  struct Slot {
+    std::string prefix;                         // "column="
+    Key missing_key = 0, rare_key = 0;          // keys that replace missing and rare values
+    const Vocabulary::Counts* known = nullptr;  // the known values; null: all
+    bool repeated = false;                      // an earlier slot has the same column
+  };
+
+  bool IsMissing(absl::string_view field) const;
+  absl::StatusOr<float> LabelOf(absl::string_view field, const Recipe::Label& label) const;
+  absl::StatusOr<float> DenseOf(absl::string_view field, size_t feature, EncoderWork* work) const;
+  absl::Status AppendSlot(absl::string_view field, size_t slot, EncoderWork* work,
+                          std::vector<Key>* keys) const;
+  // Calls visit(key) for each value of `field`.
+  template <typename Visit>
+  absl::Status ForEachKey(absl::string_view field, size_t slot, EncoderWork* work,
+                          const Visit& visit) const;
+  absl::StatusOr<Key> KeyOf(absl::string_view value, size_t slot, EncoderWork* work) const;
+  absl::StatusOr<Key> RawKey(absl::string_view value) const;
+  absl::StatusOr<Key> SignedKey(absl::string_view value) const;
+  Key HashedKey(absl::string_view prefix, absl::string_view value, std::string* text) const;
+
+  const Recipe recipe_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace cistern

@@ -1,0 +1,93 @@
+#include "worker/data/recipe/text_rows.h"
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "worker/data/recipe/field_splitter.h"
+
+namespace cistern {
+namespace {
+
+absl::Status InRow(const absl::Status& status, size_t row) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("row ", row, ": ", status.message()));
+}
+
+// Encodes row after row into one block.
+//
+// Threads: one at a time.
+class BlockEncoder {
+ public:
+  BlockEncoder(const OwnedEncoder& encoder, absl::Span<const uint32_t> slot_nums,
+               SampleBlock* block)
+      : encoder_(encoder.encoder()),
+        columns_(FeatureColumns(encoder.recipe())),
+        slot_nums_(slot_nums),
+        work_(encoder_.NewWork()),
+        block_(*block) {
+    block_.Reset(slot_nums.size());
+  }
+
+  absl::Status FindPlaces() {
+    CISTERN_ASSIGN_OR_RETURN(places_,
+                             cistern::FindPlaces(encoder_.recipe(), columns_, Labels::kOptional));
+    return absl::OkStatus();
+  }
+  absl::Status Add(absl::Span<const absl::string_view> fields) {
+    if (fields.size() != columns_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("it has ", fields.size(), " fields; send ",
+                                                     columns_.size(), ": ",
+                                                     absl::StrJoin(columns_, ", ")));
+    }
+    return encoder_.Encode(fields, places_, Labels::kOptional, slot_nums_, &work_, &block_);
+  }
+  size_t columns() const { return columns_.size(); }
+
+ private:
+  const RowEncoder& encoder_;
+  const std::vector<std::string> columns_;
+  const absl::Span<const uint32_t> slot_nums_;
+  EncoderWork work_;
+  SampleBlock& block_;
+  RowPlaces places_;
+};
+
+}  // namespace
+
+absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::string_view> fields,
+                          absl::Span<const uint32_t> slot_nums, SampleBlock* block) {
+  BlockEncoder rows(encoder, slot_nums, block);
+  CISTERN_RETURN_IF_ERROR(rows.FindPlaces());
+  if (rows.columns() == 0 || fields.size() % rows.columns() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(fields.size(), " fields are not whole rows of ", rows.columns(), " columns"));
+  }
+  for (size_t row = 0; row * rows.columns() < fields.size(); ++row) {
+    CISTERN_RETURN_IF_ERROR(
+        InRow(rows.Add(fields.subspan(row * rows.columns(), rows.columns())), row));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::string_view> lines,
+                         absl::Span<const uint32_t> slot_nums, SampleBlock* block) {
+  const Recipe::Layout& layout = encoder.recipe().layout;
+  if (layout.format == TextFormat::kLibsvm) {
+    return absl::InvalidArgumentError(
+        "the model was trained on libsvm lines; send the fields of a row one by one");
+  }
+  BlockEncoder rows(encoder, slot_nums, block);
+  CISTERN_RETURN_IF_ERROR(rows.FindPlaces());
+  FieldSplitter splitter(layout.delimiter, layout.format == TextFormat::kCsv,
+                         encoder.recipe().trim);
+  const auto ends_here = [](absl::string_view*) -> absl::StatusOr<bool> { return false; };
+  std::vector<absl::string_view> fields;
+  for (size_t row = 0; row < lines.size(); ++row) {
+    absl::string_view line = lines[row];
+    if (absl::ConsumeSuffix(&line, "\n")) absl::ConsumeSuffix(&line, "\r");
+    CISTERN_RETURN_IF_ERROR(InRow(splitter.Split(line, ends_here, &fields), row));
+    CISTERN_RETURN_IF_ERROR(InRow(rows.Add(fields), row));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,27 @@
+// Encodes rows of text that come one by one, as a serving process receives them.
+#pragma once
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/base/status.h"
+#include "worker/data/recipe/recipe_folder.h"
+
+namespace cistern {
+
+// Encodes rows, each the text of its fields: FeatureColumns(recipe) in this order, without labels.
+//
+// fields: [rows, columns], row by row. slot_nums: of the model's sparse inputs, which share the
+// slots of the recipe in order. block: is replaced; labels are -1.
+// kInvalidArgument names row (from 0) and column.
+absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::string_view> fields,
+                          absl::Span<const uint32_t> slot_nums, SampleBlock* block);
+
+// The same for rows that are lines, as in a file of the training data's format (CSV with its
+// delimiter, for example) but with these columns only. A line end after a row is ignored.
+// kInvalidArgument: also another number of fields, or lines of libsvm, which have no columns.
+absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::string_view> lines,
+                         absl::Span<const uint32_t> slot_nums, SampleBlock* block);
+
+}  // namespace cistern

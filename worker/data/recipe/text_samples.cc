@@ -1,0 +1,186 @@
+#include "worker/data/recipe/text_samples.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+
+namespace cistern {
+namespace {
+
+// Decides what the first line of a delimited file is.
+absl::StatusOr<std::vector<std::string>> ChooseColumns(const Recipe& recipe,
+                                                       const std::vector<std::string>& line) {
+  const std::set<std::string> found(line.begin(), line.end());
+  const std::vector<std::string> features = FeatureColumns(recipe);
+  const std::vector<std::string>& all = recipe.layout.columns;
+  const bool named = std::all_of(features.begin(), features.end(),
+                                 [&](const std::string& name) { return found.count(name) > 0; });
+  if (named || recipe.layout.header) return std::vector<std::string>();  // the header
+  if (line.size() == all.size()) return all;
+  std::vector<std::string> unlabeled;
+  for (const std::string& name : all) {
+    const bool is_label =
+        std::any_of(recipe.labels.begin(), recipe.labels.end(),
+                    [&](const Recipe::Label& label) { return label.column == name; });
+    if (!is_label) unlabeled.push_back(name);
+  }
+  if (line.size() == unlabeled.size()) return unlabeled;
+  return absl::InvalidArgumentError(
+      absl::StrCat("has ", line.size(), " fields, but the training data had ", all.size(),
+                   " columns (", unlabeled.size(),
+                   " without labels) and no header line: check --delimiter, name the columns with "
+                   "--columns, or give the file a header line"));
+}
+
+class TextSampleReader : public SampleReader {
+ public:
+  TextSampleReader(std::shared_ptr<const OwnedEncoder> encoder, TextInput input,
+                   std::vector<uint32_t> slot_nums, KeptColumns* kept)
+      : owned_(std::move(encoder)),
+        input_(std::move(input)),
+        slot_nums_(std::move(slot_nums)),
+        kept_(kept),
+        work_(owned_->encoder().NewWork()) {}
+
+  absl::Status OpenNext();
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override;
+
+ private:
+  const std::string& path() const { return input_.files[next_ - 1]; }
+  absl::Status FindColumns();
+
+  const std::shared_ptr<const OwnedEncoder> owned_;
+  const TextInput input_;
+  const std::vector<uint32_t> slot_nums_;
+  KeptColumns* const kept_;
+  EncoderWork work_;
+  size_t next_ = 0;  // of input_.files
+  std::unique_ptr<TextTable> table_;
+  RowPlaces places_;
+  std::vector<size_t> keep_;
+};
+
+absl::Status TextSampleReader::FindColumns() {
+  const std::vector<std::string>& columns = table_->columns();
+  absl::StatusOr<RowPlaces> places = FindPlaces(owned_->recipe(), columns, Labels::kOptional);
+  if (!places.ok()) {
+    const char* const fix = !input_.columns.empty() ? ": name it with --columns"
+                            : columns.size() == 1   ? ": check --delimiter"
+                                                  : ": add it to the header line and the rows; if "
+                                                    "the file has no header line, name its "
+                                                    "columns with --columns";
+    return absl::InvalidArgumentError(absl::StrCat("line 1: ", places.status().message(), fix));
+  }
+  places_ = *std::move(places);
+  keep_.clear();
+  for (const std::string& name : input_.keep) {
+    const auto found = std::find(columns.begin(), columns.end(), name);
+    if (found == columns.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--keep: there is no column '", name,
+                                                     "'; the columns are ",
+                                                     absl::StrJoin(columns, ", ")));
+    }
+    keep_.push_back(static_cast<size_t>(found - columns.begin()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TextSampleReader::OpenNext() {
+  ++next_;
+  CISTERN_ASSIGN_OR_RETURN(
+      table_, OpenRecipeTable(owned_->recipe(), path(), input_.delimiter, input_.columns));
+  return AddContext(FindColumns(), path());
+}
+
+absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* block) {
+  size_t got = 0;
+  for (TextRow row; got < max_samples;) {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, table_->Next(&row));
+    if (!found) {
+      if (next_ == input_.files.size()) break;
+      CISTERN_RETURN_IF_ERROR(OpenNext());
+      continue;
+    }
+    const absl::Status encoded =
+        owned_->encoder().Encode(row.fields, places_, Labels::kOptional, slot_nums_, &work_, block);
+    if (!encoded.ok()) return AddContext(encoded, absl::StrCat(path(), ": line ", row.line));
+    ++got;
+    if (kept_ == nullptr) continue;
+    std::vector<std::string> texts;
+    for (const size_t place : keep_) texts.emplace_back(row.fields[place]);
+    kept_->Put(std::move(texts));
+  }
+  return got;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
+    const Recipe& recipe, const std::string& path, char delimiter,
+    const std::vector<std::string>& columns) {
+  const Recipe::Layout& layout = recipe.layout;
+  if (layout.format == TextFormat::kLibsvm) {
+    return OpenLibsvm(path, {layout.single_slot, layout.any_value});
+  }
+  DelimitedOptions options;
+  const bool tsv = absl::EndsWith(path, ".tsv") || absl::EndsWith(path, ".tsv.gz");
+  options.delimiter = delimiter != 0                             ? delimiter
+                      : tsv && layout.format == TextFormat::kCsv ? '\t'
+                                                                 : layout.delimiter;
+  options.quotes = layout.format == TextFormat::kCsv;
+  options.trim = recipe.trim;
+  options.columns = columns;
+  if (columns.empty()) {
+    options.choose_columns = [&recipe](const std::vector<std::string>& line) {
+      return ChooseColumns(recipe, line);
+    };
+  }
+  return OpenDelimited(path, options);
+}
+
+void KeptColumns::Put(std::vector<std::string> row) {
+  const absl::MutexLock lock(&mutex_);
+  rows_.push_back(std::move(row));
+}
+
+std::vector<std::string> KeptColumns::Take() {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<std::string> row = std::move(rows_.front());
+  rows_.pop_front();
+  return row;
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenTextSamples(
+    std::shared_ptr<const OwnedEncoder> encoder, const TextInput& input,
+    const std::vector<uint32_t>& slot_nums, KeptColumns* kept) {
+  auto reader = std::make_unique<TextSampleReader>(std::move(encoder), input, slot_nums, kept);
+  CISTERN_RETURN_IF_ERROR(reader->OpenNext());
+  return reader;
+}
+
+absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bool wide_keys) {
+  const auto differs = [](const char* what, uint64_t mine, uint64_t wanted) {
+    return absl::InvalidArgumentError(absl::StrCat("the recipe makes samples with ", mine, " ",
+                                                   what, ", but the model reads ", wanted,
+                                                   ": it belongs to other data"));
+  };
+  if (recipe.labels.size() != model.label_dim) {
+    return differs("labels (label_dim)", recipe.labels.size(), model.label_dim);
+  }
+  if (recipe.dense.size() != model.dense_dim) {
+    return differs("dense features (dense_dim)", recipe.dense.size(), model.dense_dim);
+  }
+  const uint64_t slots =
+      std::accumulate(model.slot_nums.begin(), model.slot_nums.end(), uint64_t{0});
+  if (recipe.slots.size() != slots) return differs("slots (slot_num)", recipe.slots.size(), slots);
+  const int bits = wide_keys ? 64 : 32;
+  if (recipe.key_bits == bits) return absl::OkStatus();
+  return differs("bits in a key (solver.input_key_type)", static_cast<uint64_t>(recipe.key_bits),
+                 static_cast<uint64_t>(bits));
+}
+
+}  // namespace cistern

@@ -1,0 +1,60 @@
+// Reads rows of text as samples, as a recipe says: for predictions of CSV and TSV files.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "common/base/status.h"
+#include "worker/data/format/sample_reader.h"
+#include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/text_table.h"
+
+namespace cistern {
+
+// The texts of columns that come back beside the predictions, in the order of the rows.
+//
+// Threads: one puts, one takes.
+class KeptColumns {
+ public:
+  void Put(std::vector<std::string> row);
+  // The oldest row that was not taken yet. At least one must have been put.
+  std::vector<std::string> Take();
+
+ private:
+  absl::Mutex mutex_;
+  std::deque<std::vector<std::string>> rows_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Opens a file of rows that a recipe describes. delimiter, columns: as in TextInput.
+absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
+                                                           const std::string& path, char delimiter,
+                                                           const std::vector<std::string>& columns);
+
+struct TextInput {
+  std::vector<std::string> files;  // read in order; "-" is standard input
+  char delimiter = 0;              // 0: that of the recipe; tab for a file *.tsv
+  // Names the columns of files without a header line. Empty: the first line of a file is its header
+  // if it names all columns that the recipe reads. Without a header, a file needs all columns of
+  // the training text in their order, with or without the labels.
+  std::vector<std::string> columns;
+  std::vector<std::string> keep;  // columns to put into `kept`
+};
+
+// Rows may be in any order of columns, matched by name; columns that the recipe does not read are
+// skipped. A label that is absent or empty is -1.
+//
+// slot_nums: of the model's sparse inputs, which share the slots of the recipe in order.
+// kept: outlives the reader; null: none.
+// kInvalidArgument: a column is missing, or the number of fields is wrong; kDataLoss, kOutOfRange:
+// a field cannot be encoded. Each names file, line and column.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenTextSamples(
+    std::shared_ptr<const OwnedEncoder> encoder, const TextInput& input,
+    const std::vector<uint32_t>& slot_nums, KeptColumns* kept);
+
+// kInvalidArgument unless samples of the recipe have the shape that a model reads.
+absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bool wide_keys);
+
+}  // namespace cistern
