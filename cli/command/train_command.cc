@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
+#include "cli/session/run_files.h"
 #include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
@@ -19,6 +20,7 @@
 #include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model_summary.h"
 #include "worker/pass/data_source.h"
+#include "worker/report/page.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {
@@ -201,6 +203,18 @@ absl::Status CountRows(const TrainFlags& flags, ParameterClient& client, uint64_
   });
 }
 
+// Writes what a person reads about the run. The run is finished and saved: a failure only warns.
+void WriteRunFiles(const std::string& folder, const TrainSummary& summary,
+                   const ParameterClient& client, RunRecord record, Console& console) {
+  EndRecord(summary, client, &record);
+  LocalFileSystem files;
+  absl::Status status = WriteRecord(folder, record);
+  status.Update(WriteReport(files, {folder}, folder + "/report.html"));
+  if (!status.ok()) {
+    console.Say(absl::StrCat("warning: the report of the run is incomplete: ", status.message()));
+  }
+}
+
 }  // namespace
 
 void AddTrainFlags(Command& command, TrainFlags* flags) {
@@ -267,6 +281,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
   ProgressPrinter printer(&console);
   options.interrupted = interrupted;
   options.progress = [&printer](const Progress& progress) { printer.Show(progress); };
+  RunRecord record = BeginRecord(flags.model, config, fleet->client(), options);
   absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
   const bool durable = fleet->client().durable();
   if (!summary.ok()) return WithTrainFix(summary.status(), flags, worker, durable);
@@ -275,6 +290,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worke
     CISTERN_RETURN_IF_ERROR(
         WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
   }
+  if (leads) WriteRunFiles(flags.out, *summary, fleet->client(), std::move(record), console);
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
   if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);
   return report;

@@ -1,4 +1,4 @@
-// Evaluate and Predict of jobs.h.
+// Evaluate and Predict of jobs.h, and the model that they apply.
 #include <memory>
 
 #include "worker/data/format/output_file.h"
@@ -6,13 +6,12 @@
 #include "worker/model/graph/model.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
+#include "worker/train/served_model.h"
 
 #include <omp.h>
 
 namespace cistern {
-namespace {
 
-// A model with the servers' dense parameters.
 absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
                                                    ParameterClient& client,
                                                    const JobOptions& options,
@@ -33,8 +32,6 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
   }
   return model;
 }
-
-}  // namespace
 
 absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config) {
   DeviceContext device;

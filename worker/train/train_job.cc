@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "worker/client/backoff.h"
 #include "worker/export/hugectr/hugectr_model.h"
+#include "worker/train/data_look.h"
 
 namespace cistern {
 namespace {
@@ -71,6 +72,7 @@ absl::StatusOr<TrainSummary> TrainJob::Run() {
   CISTERN_ASSIGN_OR_RETURN(log_,
                            leads() ? MetricsLog::Create(files, options_.out_dir, options_.progress)
                                    : MetricsLog::Create(files, "", nullptr));
+  log_->ShowOn(options_.live);
   absl::Status status = Begin();
   while (true) {
     if (status.ok()) {
@@ -260,11 +262,20 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
   CISTERN_ASSIGN_OR_RETURN(const bool has_line,
                            log_->StartAt(PlaceOf(start, client_.committed_pass())));
   if (leads()) start.write_pass_line = !has_line;
+  if (leads() && !start.after_commit && recoveries_ == 0) WarnOfData();
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
   Tell("resume", start.is_over        ? "the run is over: nothing is left to train"
                  : start.after_commit ? "continuing after the last commit"
                                       : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
+}
+
+// An error is left to the training itself, which says where it is.
+void TrainJob::WarnOfData() {
+  const absl::StatusOr<DataLook> look = LookAtData(config_);
+  if (!look.ok()) return;
+  if (look->positives) log_->warnings().KnowShareOfPositives(*look->positives);
+  for (const std::string& warning : look->warnings) Tell("warning", warning);
 }
 
 absl::Status TrainJob::Recover(const absl::Status& lost) {

@@ -140,14 +140,17 @@ absl::Status Trainer::TrainPasses() {
   pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
+    log_.Enter(Phase::kRead);
     absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline_->Next();
     CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
     std::shared_ptr<ReadyPass> ready = *std::move(next);
     if (ready == nullptr) break;
+    log_.Enter(Phase::kTrain);
     if (before != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, *ready));
     before = nullptr;  // the commit frees its memory
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     before = ready;
+    log_.Enter(Phase::kCommit);
     CISTERN_RETURN_IF_ERROR(EndPass(std::move(ready), trained));
   }
   CISTERN_RETURN_IF_ERROR(FinishCommit());
@@ -212,6 +215,7 @@ absl::Status Trainer::FinishStep(size_t samples) {
     return absl::OkStatus();
   }
   at_.loss = step->loss;
+  if (options_.live != nullptr) options_.live->Step(at_.iterations, at_.samples, at_.loss);
   at_.since_train_line.Add(step->loss);
   at_.since_pass_line.Add(step->loss);
   return absl::OkStatus();
@@ -259,7 +263,9 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
         config_.path, ": the model asks for evaluations, but layers[0].eval_source is missing"));
   }
   CISTERN_RETURN_IF_ERROR(FinishCommit());
+  const std::optional<Phase> before = log_.Enter(Phase::kEvaluate);
   absl::StatusOr<EvalSummary> result = evaluator_->Run(live);
+  log_.Enter(before);
   if (!result.ok()) return AddContext(result.status(), "evaluation");
   at_.score = {result->auc, result->logloss, result->metrics};
   at_.scored_iteration = at_.iterations;
@@ -268,6 +274,8 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   progress.logloss = result->logloss;
   progress.metrics = result->metrics;
   progress.unseen_keys = result->unseen_keys;
+  progress.keys = result->keys;
+  progress.scores = result->scores;
   log_.Write(progress);
   if (config_.solver.auc_threshold < 1 && result->auc &&
       *result->auc >= config_.solver.auc_threshold) {
