@@ -72,16 +72,16 @@ std::string EventOf(const nlohmann::ordered_json& line) {
 }
 
 // Up to the commit's line, keeps all lines except those of later steps; after it, only the lines of
-// a return to this commit (resume, recover).
+// a loss and of a return to this commit (lost, resume, recover).
 KeptLines Keep(absl::string_view lines, const MetricsLog::Place& place) {
   KeptLines kept;
   for (const absl::string_view text : absl::StrSplit(lines, '\n')) {
     const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object() || place.pass == 0) break;  // not an object: an incomplete line
     const std::string event = EventOf(line);
-    const bool returns = event == "resume" || event == "recover";
-    if (Number<uint64_t>(line, "iter") > place.iter || event == "final") break;
-    if (kept.has_commit && !returns) break;
+    const bool returns = event == "resume" || event == "recover" || event == "lost";
+    if (Number<uint64_t>(line, "iter") > place.iter || event == "final") continue;
+    if (kept.has_commit && !returns) continue;
     kept.has_commit |= event == "pass" && Number<PassId>(line, "pass") == place.pass;
     kept.seconds = Number<double>(line, "seconds");
     absl::StrAppend(&kept.text, text, "\n");
