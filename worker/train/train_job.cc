@@ -188,8 +188,8 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   const std::string& state = client_.manifest().worker();
   if (options_.resume && !client_.durable()) {
     return absl::InvalidArgumentError(
-        "there is nothing to resume: these servers keep their state in memory only, and do not "
-        "store a worker's position");
+        "cannot resume: these servers were started without --data_dir, so nothing was saved; train "
+        "without --resume, on servers with --data_dir if the run is to be resumable");
   }
   TrainStart start;
   if (state.empty()) {
@@ -202,6 +202,7 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   const bool only_files = position.passes == 0;  // committed by ReadModelFiles, nothing trained yet
   if (options_.resume) {
     CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
+    CISTERN_RETURN_IF_ERROR(CheckEpochs(position, config_));
     return only_files ? start : StartAfter(position);
   }
   if (!(only_files && reading_files_)) CISTERN_RETURN_IF_ERROR(ReadModelFiles());
