@@ -1,7 +1,6 @@
 #include "cli/session/model_source.h"
 
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/match.h"
 #include "cli/terminal/exit_code.h"
@@ -17,27 +16,6 @@ bool HoldsModel(const std::filesystem::path& folder) {
     if (absl::StartsWith(name, "part-") && absl::EndsWith(name, ".json")) return true;
   }
   return false;
-}
-
-// The kind of a table of samples that was named instead of a model file, by its first line: a model
-// file begins with a brace. Empty if it is none.
-std::string KindOfTable(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line) || line.find_first_of("{}[]") != std::string::npos) return "";
-  if (absl::StartsWith(line, "PAR1")) return "a Parquet file";
-  if (absl::StrContains(line, '\t')) return "a TSV";
-  return absl::StrContains(line, ',') ? "a CSV" : "";
-}
-
-absl::Status RefuseTable(const std::string& path) {
-  const std::string kind = KindOfTable(path);
-  if (kind.empty()) return absl::OkStatus();
-  return WithFix(
-      absl::InvalidArgumentError(absl::StrCat(path, " is ", kind, ", not a model file")),
-      absl::StrCat("convert it (cistern data convert --input ", path,
-                   " --label LABEL --out DIR), and name DIR/file_list.txt as the source in a model "
-                   "file"));
 }
 
 absl::Status LoadInto(FleetSession& fleet, const ModelConfig& config,
@@ -83,7 +61,6 @@ void AddModelFlags(Command& command, ModelFlags* flags) {
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags) {
-  CISTERN_RETURN_IF_ERROR(RefuseTable(flags.config));
   absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.config, flags.set);
   // A missing model file is a usage error, just as invalid content is.
   if (config.status().code() != absl::StatusCode::kNotFound) return config;

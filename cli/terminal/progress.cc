@@ -144,7 +144,7 @@ BarState ProgressPrinter::StateNow() {
   }
   state.samples_per_second = rate_;
   const double done = state.share.value_or(0) - first_->share;
-  if (done > 0 && elapsed > first_->seconds + 1) {
+  if (done > 0 && *state.share < 1 && elapsed > first_->seconds + 1) {
     state.seconds_left = (elapsed - first_->seconds) * std::max(1 - *state.share, 0.0) / done;
   }
   return state;

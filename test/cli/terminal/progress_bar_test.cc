@@ -42,7 +42,7 @@ TEST(BarLine, ShowsShareRateTimeLossAndAuc) {
 
 TEST(BarLine, FitsSixtyColumnsWithEveryField) {
   const std::string line = BarLine(Example(), Columns(60));
-  EXPECT_EQ(line, " 42% ===----  45.7k/s  2m10s left  loss 0.3457  auc 0.9812");
+  EXPECT_EQ(line, " 42% ===-----  45.7k/s  2m10s left  loss 0.3457  auc 0.9812");
   EXPECT_LE(WidthOf(line), 59u);
 }
 
