@@ -58,7 +58,9 @@ BELOW = {
     "worker/export/dnn_plugin": ["worker/export"],
     "worker/export/onnx": ["worker/export"],
     "worker/export/serving": ["worker/export", "worker/data/recipe", "common/serving"],
-    "worker/train": ["worker/pass", "worker/export/hugectr", "common/saved_model"],
+    "worker/report": ["common/io"],
+    "worker/train": [
+        "worker/pass", "worker/report", "worker/export/hugectr", "common/saved_model"],
     "serve/predictor": ["common/serving", "worker/data/recipe", "worker/model/graph"],
     "serve/library": ["serve/predictor"],
     "serve/server": ["serve/predictor", "common/rpc"],

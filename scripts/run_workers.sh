@@ -192,7 +192,8 @@ for ((left = workers; left > 0; --left)); do
   unset "rank_of[$ended]"
   if [ $code != 0 ]; then
     echo "run_workers: worker $rank on ${hosts[$rank]} failed with exit code $code" >&2
-    show_log "${hosts[$rank]}" "$dir/worker-$rank.log"
+    # The follower has printed the log of worker 0 already.
+    [ "$rank" = 0 ] && [ -n "$follower" ] || show_log "${hosts[$rank]}" "$dir/worker-$rank.log"
     stop_workers
     finish $code
   fi

@@ -7,6 +7,7 @@
 #include "cli/command/export_commands.h"
 #include "cli/command/plan_command.h"
 #include "cli/command/publish_command.h"
+#include "cli/command/report_command.h"
 #include "cli/command/save_load_commands.h"
 #include "cli/command/scrub_command.h"
 #include "cli/command/serve_command.h"
@@ -35,6 +36,7 @@ void AddAllCommands(Command& root) {
   AddTrainCommand(root);
   AddEvaluateCommand(root);
   AddPredictCommand(root);
+  AddReportCommand(root);
   AddDataCommands(root);
   AddStatusCommand(root);
   AddSaveCommand(root);

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
 #include "cli/command/more_data.h"
+#include "cli/session/run_files.h"
 #include "cli/session/run_folder.h"
 #include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
@@ -22,6 +23,7 @@
 #include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model_summary.h"
 #include "worker/pass/data_source.h"
+#include "worker/report/page.h"
 #include "worker/train/metric_json.h"
 #include "worker/train/position.h"
 
@@ -99,17 +101,34 @@ std::string TextOf(const TrainSummary& summary) {
   }
   if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
   if (summary.skipped_steps > 0) {
-    absl::StrAppend(&text, "skipped   ", summary.skipped_steps,
+    absl::StrAppend(&text, "skipped              ", summary.skipped_steps,
                     " steps whose loss or gradient was not finite\n");
   }
-  absl::StrAppendFormat(&text, "loss      %.6f\n", summary.loss);
-  if (summary.auc) absl::StrAppendFormat(&text, "auc       %.6f\n", *summary.auc);
-  if (!summary.auc && summary.logloss) text += "auc       none: all labels are of one class\n";
-  if (summary.logloss) absl::StrAppendFormat(&text, "log loss  %.6f\n", *summary.logloss);
-  text += MetricLines(summary.metrics, 10);
-  absl::StrAppend(&text, "rows      ", summary.rows, "\n");
-  if (!summary.model_dir.empty()) absl::StrAppend(&text, "model     ", summary.model_dir, "\n");
+  absl::StrAppendFormat(&text, "training loss        %.6f  (of the last step)\n", summary.loss);
+  if (summary.auc) absl::StrAppendFormat(&text, "evaluation auc       %.6f\n", *summary.auc);
+  if (!summary.auc && summary.logloss) {
+    text += "evaluation auc       none: all labels are of one class\n";
+  }
+  if (summary.logloss)
+    absl::StrAppendFormat(&text, "evaluation log loss  %.6f\n", *summary.logloss);
+  MetricValues metrics = summary.metrics;
+  for (MetricValue& metric : metrics) metric.name = "evaluation " + metric.name;
+  text += MetricLines(metrics, 21);
+  absl::StrAppend(&text, "rows                 ", summary.rows, "\n");
+  if (!summary.model_dir.empty()) {
+    absl::StrAppend(&text, "model                ", summary.model_dir, "\n");
+  }
   return text;
+}
+
+RunSize SizeOf(const ModelConfig& config) {
+  RunSize size;
+  if (config.solver.max_iter > 0) {
+    size.iterations = config.solver.max_iter;
+  } else if (const std::optional<uint64_t> epoch = SamplesOfEpoch(config)) {
+    size.samples = *epoch * config.solver.num_epochs;
+  }
+  return size;
 }
 
 constexpr char kOtherTables[] = "schema differs";  // as in a server's message
@@ -243,6 +262,20 @@ absl::Status CountRows(const TrainFlags& flags, ParameterClient& client, uint64_
   });
 }
 
+// Writes what a person reads about the run, and returns the path of the page. The run is finished
+// and saved: a failure only warns, and returns "".
+std::string WriteRunFiles(const std::string& folder, const TrainSummary& summary,
+                          const ParameterClient& client, RunRecord record, Console& console) {
+  EndRecord(summary, client, &record);
+  LocalFileSystem files;
+  const std::string page = folder + "/report.html";
+  absl::Status status = WriteRecord(folder, record);
+  status.Update(WriteReport(files, {folder}, page));
+  if (status.ok()) return page;
+  console.Say(absl::StrCat("warning: the report of the run is incomplete: ", status.message()));
+  return "";
+}
+
 }  // namespace
 
 void AddTrainFlags(Command& command, TrainFlags* flags) {
@@ -320,13 +353,16 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
                     : "note: starts from the weights of solver.dense_model_file and "
                       "sparse_model_file");
   }
-  ProgressPrinter printer(&console);
+  LiveState live;
+  ProgressPrinter printer(&console, &live, SizeOf(config));
   options.interrupted = interrupted;
+  options.live = &live;
   options.progress = [&printer](const Progress& progress) { printer.Show(progress); };
+  RunRecord record = BeginRecord(flags.model, config, fleet->client(), options);
   absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
   const bool durable = fleet->client().durable();
-  if (!summary.ok()) return WithTrainFix(summary.status(), flags, worker, durable);
   printer.Finish();
+  if (!summary.ok()) return WithTrainFix(summary.status(), flags, worker, durable);
   if (leads) {
     // A resumed run has accepted the model file only now.
     if (flags.resume) CISTERN_RETURN_IF_ERROR(WriteRunFiles(flags.out, model_file, recipe, true));
@@ -334,6 +370,12 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
         WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
   }
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
+  if (leads) {
+    const std::string page =
+        WriteRunFiles(flags.out, *summary, fleet->client(), std::move(record), console);
+    report.json["report"] = page;
+    if (!page.empty()) absl::StrAppend(&report.text, "report               ", page, "\n");
+  }
   if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);
   return report;
 }

@@ -1,9 +1,12 @@
 #include "cli/terminal/progress.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 
 namespace cistern {
 namespace {
@@ -17,18 +20,31 @@ void AppendPair(std::string* line, const char* key, std::optional<uint64_t> valu
   if (value) absl::StrAppend(line, " ", key, "=", *value);
 }
 
-// The share of the run that is done: by iterations, or by time if their number is unknown.
-std::optional<double> DoneShare(const Progress& progress) {
-  if (progress.total_iterations.value_or(0) > 0) {
-    return static_cast<double>(progress.iter) / static_cast<double>(*progress.total_iterations);
+bool IsUtf8Terminal() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string lower = absl::AsciiStrToLower(value);
+    return absl::StrContains(lower, "utf-8") || absl::StrContains(lower, "utf8");
   }
-  if (!progress.seconds_left || progress.seconds <= 0) return std::nullopt;
-  return progress.seconds / (progress.seconds + *progress.seconds_left);
+  return false;
 }
 
-std::string PercentText(const Progress& progress) {
-  const std::optional<double> share = DoneShare(progress);
-  return share ? absl::StrFormat("%3.0f%%  ", 100 * std::min(*share, 1.0)) : "";
+// What the bar says while nothing is trained; empty while it is.
+std::string PhaseText(const LiveState& live) {
+  switch (live.phase.load(std::memory_order_relaxed)) {
+    case Phase::kRead:
+      return live.began ? "waiting for data" : "reading the first pass";
+    case Phase::kTrain:
+      return "";
+    case Phase::kCommit:
+      return "committing";
+    case Phase::kEvaluate:
+      return "evaluating";
+    case Phase::kSave:
+      return "saving";
+  }
+  return "";
 }
 
 }  // namespace
@@ -61,28 +77,11 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "pass", progress.pass);
   AppendPair(&line, "rows", progress.rows);
   if (progress.skipped_steps > 0) absl::StrAppend(&line, " skipped_steps=", progress.skipped_steps);
-  absl::StrAppendFormat(&line, " seconds=%.2f samples_per_s=%.0f", progress.seconds,
+  absl::StrAppendFormat(&line, " seconds=%.2f samples_per_second=%.0f", progress.seconds,
                         progress.samples_per_second);
   AppendPair(&line, "seconds_left", progress.seconds_left);
   if (progress.idle) absl::StrAppend(&line, " idle=\"", IdleText(*progress.idle), "\"");
   if (!progress.message.empty()) absl::StrAppend(&line, " message=\"", progress.message, "\"");
-  return line;
-}
-
-std::string TerminalLine(const Progress& progress, std::optional<double> auc, int columns) {
-  std::string line = PercentText(progress);
-  absl::StrAppend(&line, "iter ", progress.iter);
-  if (progress.total_iterations) absl::StrAppend(&line, "/", *progress.total_iterations);
-  if (progress.epoch) absl::StrAppendFormat(&line, "  epoch %.2f", *progress.epoch);
-  absl::StrAppend(&line, "  ", CountText(progress.samples_per_second), " samples/s");
-  if (progress.loss) absl::StrAppendFormat(&line, "  loss %.4f", *progress.loss);
-  if (auc) absl::StrAppendFormat(&line, "  auc %.5f", *auc);
-  if (progress.skipped_steps > 0) absl::StrAppend(&line, "  skipped ", progress.skipped_steps);
-  if (progress.seconds_left) {
-    absl::StrAppend(&line, "  ", DurationText(*progress.seconds_left), " left");
-  }
-  // Leaves one column free to keep the terminal from wrapping.
-  if (columns > 1 && line.size() >= static_cast<size_t>(columns)) line.resize(columns - 1);
   return line;
 }
 
@@ -104,56 +103,88 @@ std::string MetricLines(const MetricValues& metrics, int width) {
   return lines;
 }
 
-std::string DurationText(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return "?";
-  if (seconds < 59.95) return absl::StrFormat("%.1fs", seconds);
-  const auto whole = static_cast<uint64_t>(std::llround(seconds));
-  if (whole < 3600) return absl::StrFormat("%dm%02ds", whole / 60, whole % 60);
-  return absl::StrFormat("%dh%02dm", whole / 3600, whole % 3600 / 60);
+ProgressPrinter::ProgressPrinter(Console* console, const LiveState* live, const RunSize& size)
+    : console_(console), live_(live), size_(size), start_(absl::Now()) {
+  style_.colour = console->has_colour();
+  style_.unicode = IsUtf8Terminal();
+  if (!console_->is_terminal()) return;
+  thread_ = std::make_unique<ThreadPool>(1);
+  thread_->Run([this] { Run(); });
 }
 
-std::string CountText(double count) {
-  if (count < 1000) return absl::StrFormat("%.0f", count);
-  if (count < 1e6) return absl::StrFormat("%.1fk", count / 1e3);
-  if (count < 1e9) return absl::StrFormat("%.2fM", count / 1e6);
-  return absl::StrFormat("%.1fG", count / 1e9);
+ProgressPrinter::~ProgressPrinter() {
+  Finish();
 }
 
-std::string BytesText(uint64_t bytes) {
-  if (bytes < 1024) return absl::StrCat(bytes, " B");
-  double amount = static_cast<double>(bytes);
-  const char* unit = "B";
-  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
-    if (amount < 1024) break;
-    amount /= 1024;
-    unit = larger;
+void ProgressPrinter::Finish() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
   }
-  return absl::StrFormat("%.1f %s", amount, unit);
+  thread_.reset();
+  console_->Update("");
+}
+
+void ProgressPrinter::Run() {
+  absl::MutexLock lock(&mutex_);
+  do {
+    style_.columns = console_->columns();
+    console_->Update(BarLine(StateNow(), style_));
+  } while (!mutex_.AwaitWithTimeout(absl::Condition(&ended_), absl::Milliseconds(200)));
+}
+
+BarState ProgressPrinter::StateNow() {
+  BarState state;
+  const bool began = live_->began.load(std::memory_order_relaxed);
+  const uint64_t samples = live_->samples.load(std::memory_order_relaxed);
+  const uint64_t iterations = live_->iterations.load(std::memory_order_relaxed);
+  const double elapsed = absl::ToDoubleSeconds(absl::Now() - start_);
+  state.samples = samples;
+  state.phase = PhaseText(*live_);
+  state.auc = auc_;
+  if (size_.iterations) {
+    state.share = static_cast<double>(iterations) / static_cast<double>(*size_.iterations);
+  } else if (size_.samples) {
+    state.share = static_cast<double>(samples) / static_cast<double>(*size_.samples);
+  }
+  if (!began) return state;
+  state.loss = live_->loss.load(std::memory_order_relaxed);
+  if (!first_) first_ = Mark{elapsed, samples, state.share.value_or(0)};
+  // The rate follows changes within a few seconds.
+  if (elapsed > last_.seconds + 1 && samples >= last_.samples) {
+    const double rate = static_cast<double>(samples - last_.samples) / (elapsed - last_.seconds);
+    if (state.phase.empty()) rate_ = rate_ ? 0.7 * *rate_ + 0.3 * rate : rate;
+    last_ = {elapsed, samples, 0};
+  }
+  state.samples_per_second = rate_;
+  const double done = state.share.value_or(0) - first_->share;
+  if (done > 0 && *state.share < 1 && elapsed > first_->seconds + 1) {
+    state.seconds_left = (elapsed - first_->seconds) * std::max(1 - *state.share, 0.0) / done;
+  }
+  return state;
 }
 
 void ProgressPrinter::Show(const Progress& progress) {
+  absl::MutexLock lock(&mutex_);
   if (!console_->is_terminal()) {
     console_->Say(PlainLine(progress));
     return;
   }
   if (progress.auc) auc_ = progress.auc;
   if (progress.event == "eval") {
+    std::string line = "eval";
+    if (progress.epoch) absl::StrAppendFormat(&line, "  epoch %.2f", *progress.epoch);
+    absl::StrAppendFormat(&line, "  iter %d  auc %s  log loss %s", progress.iter,
+                          progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
+                          progress.logloss ? absl::StrFormat("%.6f", *progress.logloss) : "none");
+    console_->Say(line);
+  } else if (progress.event == "warning") {
     console_->Say(
-        absl::StrFormat("eval  iter %d  auc %s  log loss %s", progress.iter,
-                        progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
-                        progress.logloss ? absl::StrFormat("%.6f", *progress.logloss) : "none"));
+        absl::StrCat(style_.colour ? "\x1b[33mwarning:\x1b[0m " : "warning: ", progress.message));
   } else if (!progress.message.empty()) {
     console_->Say(
         absl::StrFormat("%s  iter %d  %s", progress.event, progress.iter, progress.message));
-  } else if (progress.event == "train") {
-    line_ = TerminalLine(progress, auc_, console_->columns());
-    console_->Update(line_);
   }
-}
-
-void ProgressPrinter::Finish() {
-  if (!line_.empty()) console_->Say(line_);
-  line_.clear();
 }
 
 }  // namespace cistern

@@ -1,24 +1,28 @@
 // Prints the progress of a run, for a person at a terminal or for a log.
 //
-// Terminal: one line that updates in place, and a permanent line for each evaluation.
+// Terminal: a bar that updates in place five times a second, and a permanent line for each
+// evaluation and each warning.
 // Log: a line of key=value pairs for each event.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "cli/terminal/amount_text.h"
+#include "cli/terminal/progress_bar.h"
 #include "cli/terminal/report.h"
+#include "common/base/thread_pool.h"
 #include "worker/train/jobs.h"
+#include "worker/train/live_state.h"
 
 namespace cistern {
 
-// "event=train iter=1000 samples=512000 loss=0.34567 lr=0.001 samples_per_s=45678". Fields without
-// a value are left out.
+// "event=train iter=1000 samples=512000 loss=0.34567 lr=0.001 samples_per_second=45678". Fields
+// without a value are left out.
 std::string PlainLine(const Progress& progress);
-
-// " 42%  iter 4200/10000  123k samples/s  loss 0.3412  auc 0.9812  2m10s left", cut to `columns`.
-// auc: from the last evaluation.
-std::string TerminalLine(const Progress& progress, std::optional<double> auc, int columns);
 
 // "ne           0.912000\n": one line per metric, the name padded to at least `width` columns. An
 // undefined metric prints "none" and the reason.
@@ -33,20 +37,46 @@ std::string DurationText(double seconds);
 std::string CountText(double count);
 // "512 B", "1.5 MiB".
 std::string BytesText(uint64_t bytes);
+// How much a run will train, if known.
+struct RunSize {
+  std::optional<uint64_t> iterations;  // solver.max_iter
+  std::optional<uint64_t> samples;     // of all epochs
+};
 
-// Threads: one at a time (the training thread).
+// Threads: Show and Finish: one at a time. On a terminal a thread of this object redraws the bar;
+// while it lives, nobody else may use the console.
 class ProgressPrinter {
  public:
-  // console: outlives this.
-  explicit ProgressPrinter(Console* console) : console_(console) {}
+  // console, live: outlive this.
+  ProgressPrinter(Console* console, const LiveState* live, const RunSize& size);
+  ~ProgressPrinter();
+  ProgressPrinter(const ProgressPrinter&) = delete;
+  ProgressPrinter& operator=(const ProgressPrinter&) = delete;
+
   void Show(const Progress& progress);
-  // Makes the updating line permanent, in its last state.
+  // Erases the bar: what a finished run says is complete without it. Show may not follow.
   void Finish();
 
  private:
+  struct Mark {
+    double seconds = 0;  // since start_
+    uint64_t samples = 0;
+    double share = 0;
+  };
+  void Run();
+  BarState StateNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   Console* const console_;
-  std::optional<double> auc_;
-  std::string line_;  // the updating line
+  const LiveState* const live_;
+  const RunSize size_;
+  const absl::Time start_;
+  absl::Mutex mutex_;
+  BarStyle style_ ABSL_GUARDED_BY(mutex_);
+  std::optional<double> auc_ ABSL_GUARDED_BY(mutex_), rate_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Mark> first_ ABSL_GUARDED_BY(mutex_);  // at the first step
+  Mark last_ ABSL_GUARDED_BY(mutex_);                  // of the rate
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<ThreadPool> thread_;  // one thread; its destructor waits for Run
 };
 
 }  // namespace cistern

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 
 namespace cistern {
@@ -11,8 +12,26 @@ std::string JsonLine(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+// The value of a variable; empty if it is not set.
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool CanUpdate(std::FILE* stream) {
+  const std::string kind = Variable("TERM");
+  return isatty(fileno(stream)) == 1 && !kind.empty() && kind != "dumb";
+}
+
+}  // namespace
+
 Console::Console(std::FILE* stream, bool json)
-    : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1), json_(json) {}
+    : stream_(stream),
+      is_terminal_(CanUpdate(stream)),
+      has_colour_(is_terminal_ && Variable("NO_COLOR").empty()),
+      json_(json) {}
 
 Console::~Console() {
   if (updating_) std::fputc('\n', stream_);
@@ -31,7 +50,7 @@ void Console::Say(const std::string& line) {
 }
 
 void Console::Update(const std::string& line) {
-  if (!is_terminal_) return;
+  if (!is_terminal_ || (line.empty() && !updating_)) return;
   std::fprintf(stream_, "\r%s\x1b[K", line.c_str());
   std::fflush(stream_);
   updating_ = !line.empty();

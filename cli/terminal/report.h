@@ -26,13 +26,16 @@ struct Report {
 // Threads: one at a time.
 class Console {
  public:
-  // stream: borrowed. Lines update in place only if it is a terminal. json: results are JSON.
+  // stream: borrowed. Lines update in place only on a terminal that can (TERM is set, and is not
+  // "dumb"). json: results are JSON.
   explicit Console(std::FILE* stream, bool json = false);
   ~Console();  // keeps the updating line and moves the cursor below it
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   bool is_terminal() const { return is_terminal_; }
+  // A terminal, and the variable NO_COLOR is not set (no-color.org).
+  bool has_colour() const { return has_colour_; }
   int columns() const;
   // Writes a permanent line in place of the updating one, if any.
   void Say(const std::string& line);
@@ -43,7 +46,7 @@ class Console {
 
  private:
   std::FILE* const stream_;
-  const bool is_terminal_, json_;
+  const bool is_terminal_, has_colour_, json_;
   bool updating_ = false;
 };
 

@@ -129,7 +129,7 @@ uint64_t Training::epochs() const {
 std::string Training::LogEnd(size_t worker) const {
   std::string said;
   for (absl::string_view line : absl::StrSplit(workers_[worker]->LogEnd(), '\n')) {
-    if (!absl::StrContains(line, "samples_per_s=")) absl::StrAppend(&said, line, " ");
+    if (!absl::StrContains(line, "samples_per_second=")) absl::StrAppend(&said, line, " ");
   }
   return absl::StrCat("log of worker ", worker, ": ", said);
 }

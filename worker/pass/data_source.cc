@@ -108,6 +108,13 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
   return AddContext(ReadFirst(data), "layers[0].eval_source");
 }
 
+std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
+  DataSetOptions data = DataSetOf(config, config.data.source);
+  data.num_samples = config.data.num_samples;
+  const absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+  return reader.ok() ? (*reader)->Samples() : std::nullopt;
+}
+
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
   const uint64_t wanted = config.cistern.pass_memory_mb << 20;
   if (device.kind() == DeviceKind::kCpu) return {wanted, false};

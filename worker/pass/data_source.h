@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace cistern {
 // so that bad data fails the run before it starts rather than hours later. kInvalidArgument: a file
 // is missing or has another shape; kDataLoss, kOutOfRange: invalid content, or no samples.
 absl::Status CheckTrainingData(const ModelConfig& config);
+
+// The number of samples of the training data, if it is known without reading them: an epoch.
+std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config);
 
 // The memory limit of a pass.
 struct PassMemory {

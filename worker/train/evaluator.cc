@@ -9,6 +9,7 @@
 #include "worker/data/format/label_check.h"
 #include "worker/model/config/grammar.h"
 #include "worker/model/metric/metric_set.h"
+#include "worker/report/score_detail.h"
 #include "worker/train/score_sort.h"
 #include "worker/train/scored_batch.h"
 
@@ -77,6 +78,23 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
   }
 }
 
+void AddDetails(const ScoredBatch& scored, LabelRule labels, ScoreCollector* details) {
+  for (size_t i = 0; i < scored.labels.size(); ++i) {
+    if (labels == LabelRule::kProbabilityOrNone && scored.labels[i] < kNoLabelBelow) continue;
+    details->Add(scored.labels[i], scored.predictions[i], scored.margins[i]);
+  }
+}
+
+std::shared_ptr<const ScoreDetail> DetailOf(const ScoreCollector& details,
+                                            const EvalSummary& summary) {
+  auto detail = std::make_shared<ScoreDetail>(details.Detail());
+  detail->keys = summary.keys;
+  detail->unseen_keys = summary.unseen_keys;
+  detail->auc = summary.auc;
+  detail->logloss = summary.logloss;
+  return detail;
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
@@ -95,7 +113,8 @@ Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& 
 
 absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
                                    std::vector<std::unique_ptr<PassTable>>& tables,
-                                   uint64_t* unseen) {
+                                   EvalSummary* summary, std::vector<std::vector<bool>>* unseen) {
+  unseen->assign(config_.embeddings.size(), {});
   CISTERN_RETURN_IF_ERROR(device_.stream().Wait());  // pending steps may update the rows of `live`
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {
     const size_t input = config_.embeddings[e].input;
@@ -105,6 +124,8 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
     PassTable& table = *tables.back();
     CISTERN_RETURN_IF_ERROR(table.Resize(keys.size()));
     table.set_keys(keys);
+    summary->keys += keys.size();
+    (*unseen)[e].resize(keys.size());
     const PassKeys none;
     const SharedRows shared =
         FindShared(pass.keys[input], live == nullptr ? none : live->pass->keys[input]);
@@ -120,7 +141,8 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
       for (size_t i = 0; i < count; ++i) {
         if (full[i] != kAbsent) continue;
         full[i] = 0;
-        ++*unseen;
+        ++summary->unseen_keys;
+        (*unseen)[e][shared.missing[first + i]] = true;
       }
       return absl::OkStatus();
     };
@@ -140,7 +162,8 @@ void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
   all_kept_ = is_last;
 }
 
-absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit) {
+absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit,
+                                           const Inspect& inspect) {
   const auto start = std::chrono::steady_clock::now();
   EvalSummary summary;
   MetricOptions options = MetricOptionsOf(config_, labels_);
@@ -148,10 +171,12 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     options.sort = [this](std::vector<float>* scores) { SortScoresOn(device_, scores); };
   }
   MetricSet metrics(options);
+  ScoreCollector details;
   std::vector<float> logits;
   const auto score = [&](const Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
-    CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary.unseen_keys));
+    std::vector<std::vector<bool>> unseen;
+    CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary, &unseen));
     std::vector<PassTable*> borrowed;
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
@@ -159,6 +184,9 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
       ScoredBatch scored;
       CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &scored.predictions, &logits));
       if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, scored.predictions));
+      if (inspect) {
+        CISTERN_RETURN_IF_ERROR(inspect({pass, batch, borrowed, unseen, scored.predictions}));
+      }
       scored.samples = batch.size;
       scored.labels = batch.label;
       scored.margins = MarginsOf(logits, scored.predictions.size());
@@ -171,6 +199,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
           metrics.Add(scored.labels, scored.predictions, scored.groups, scored.margins));
       summary.samples += scored.samples;
       for (float label : scored.labels) summary.positives += label > 0.5f ? 1 : 0;
+      AddDetails(scored, labels_, &details);
     }
     return absl::OkStatus();
   };
@@ -191,8 +220,10 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   }
   if (group_ != nullptr) {
     CISTERN_ASSIGN_OR_RETURN(summary.unseen_keys, SumOver(*group_, summary.unseen_keys));
+    CISTERN_ASSIGN_OR_RETURN(summary.keys, SumOver(*group_, summary.keys));
   }
   Summarize(metrics.Values(), &summary);
+  summary.scores = DetailOf(details, summary);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }

@@ -39,16 +39,29 @@ class Evaluator {
   using Visit =
       std::function<absl::Status(const HostBatch&, const std::vector<float>& predictions)>;
 
+  // A batch with all that it takes to predict it again, or a change of it.
+  struct Inspected {
+    const Pass& pass;
+    const HostBatch& batch;
+    absl::Span<PassTable* const> tables;           // by embedding
+    const std::vector<std::vector<bool>>& unseen;  // [embedding][row]: the key reads zeros
+    const std::vector<float>& predictions;
+  };
+  using Inspect = std::function<absl::Status(const Inspected&)>;
+
   // Predicts and scores all samples. Rows come from `live` (the pass in training) if it has the
   // key, else from the servers' committed state. A key in neither reads a row of zeros and counts
   // towards unseen_keys. All workers of a group get the same result, over all their samples.
   // kDataLoss: a label or a prediction is not a finite number.
-  absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr);
+  absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr,
+                                  const Inspect& inspect = nullptr);
 
  private:
-  // Fills `tables` for `pass` and adds to *unseen.
+  // Fills `tables` for `pass`. Adds to the counts of keys, and marks the keys in neither place in
+  // `unseen`, [embedding][row].
   absl::Status FillTables(const Pass& pass, const ReadyPass* live,
-                          std::vector<std::unique_ptr<PassTable>>& tables, uint64_t* unseen);
+                          std::vector<std::unique_ptr<PassTable>>& tables, EvalSummary* summary,
+                          std::vector<std::vector<bool>>* unseen);
 
   // Keeps `pass` if it directly follows the kept passes and cache_eval_data asks for more batches,
   // or if it holds all of the data.

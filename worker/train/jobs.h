@@ -20,28 +20,34 @@
 
 namespace cistern {
 
+struct LiveState;    // worker/train/live_state.h
+struct ScoreDetail;  // worker/report/score_detail.h
+
 // One event of a run: a line of metrics.jsonl, also shown on the terminal.
 struct Progress {
-  // "train", "pass", "eval", "final"; "resume": the run continues from a commit; "lost": a pass was
-  // lost with a server, and the job waits (not in metrics.jsonl); "recover": training resumes.
+  // "train", "pass", "eval", "final"; "resume": the run continues from a commit; "lost": a server
+  // or worker was lost, and the job waits if a pass was lost with it; "recover": training resumes;
+  // "warning": the run has no error, but probably does not do what was meant.
   std::string event;
   uint64_t iter = 0;
   uint64_t samples = 0;         // since the start of the run
   std::optional<double> epoch;  // completed epochs, with a fraction if known
   std::optional<double> loss, lr, auc, logloss;
-  MetricValues metrics;                 // eval, final: other metrics in solver.eval_metrics
-  std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
-  std::optional<uint64_t> rows;         // pass: distinct keys
+  MetricValues metrics;                       // eval, final: other metrics in solver.eval_metrics
+  std::optional<uint64_t> unseen_keys;        // evaluation: distinct keys that read the default row
+  std::optional<uint64_t> keys;               // evaluation: distinct keys
+  std::shared_ptr<const ScoreDetail> scores;  // eval: details; not in metrics.jsonl
+  std::optional<uint64_t> rows;               // pass: distinct keys
   // pass, final: fractions of the time since the last pass, or since the first step, in which the
   // device waited.
   std::optional<IdleTimes> idle;
-  uint64_t skipped_steps = 0;     // since the start of the run (cistern.not_finite)
-  std::optional<uint64_t> pass;   // committed pass
-  double seconds = 0;             // since the start of the run
-  double samples_per_second = 0;  // since the last event of this kind
+  uint64_t skipped_steps = 0;                 // since the start of the run (cistern.not_finite)
+  std::optional<uint64_t> pass;               // committed pass
+  double seconds = 0;                         // since the start of the run
+  double samples_per_second = 0;              // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
-  std::string message;  // resume, lost, recover: human-readable description
+  std::string message;  // resume, lost, recover, warning: human-readable description
 };
 
 struct JobOptions {
@@ -50,6 +56,7 @@ struct JobOptions {
   // Set by a signal handler: training commits and saves the current pass, then stops.
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const Progress&)> progress;  // called from the training thread
+  LiveState* live = nullptr;                      // updated at every step; not owned
   DeviceKind device = DeviceKind::kCpu;           // the device that runs the model
   bool check_ops = false;                         // GPU errors name their op; slow
   int threads = 0;                                // threads of the CPU device; 0: all cores
@@ -89,11 +96,12 @@ struct TrainSummary {
 };
 
 struct EvalSummary {
-  uint64_t samples = 0, positives = 0, unseen_keys = 0;
+  uint64_t samples = 0, positives = 0, keys = 0, unseen_keys = 0;
   std::optional<double> auc;  // absent: one class only; `auc_note` explains
   std::string auc_note;
   double logloss = 0;
   MetricValues metrics;  // other metrics in solver.eval_metrics
+  std::shared_ptr<const ScoreDetail> scores;
   double seconds = 0;
 };
 

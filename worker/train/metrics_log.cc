@@ -9,6 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/io/new_file.h"
+#include "worker/report/score_detail.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {
@@ -19,7 +21,8 @@ void Put(nlohmann::ordered_json& line, const char* name, const std::optional<T>&
   if (value) line[name] = *value;
 }
 
-std::string ToLine(const Progress& p) {
+// phases: seconds by phase; null: the line does not tell.
+std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   nlohmann::ordered_json line;
   line["event"] = p.event;
   line["iter"] = p.iter;
@@ -32,6 +35,7 @@ std::string ToLine(const Progress& p) {
   Put(line, "auc", p.auc);
   Put(line, "logloss", p.logloss);
   PutMetrics(p.metrics, &line);
+  Put(line, "keys", p.keys);
   Put(line, "unseen_keys", p.unseen_keys);
   Put(line, "rows", p.rows);
   Put(line, "pass", p.pass);
@@ -39,6 +43,9 @@ std::string ToLine(const Progress& p) {
   if (p.skipped_steps > 0) line["skipped_steps"] = p.skipped_steps;
   line["seconds"] = p.seconds;
   line["samples_per_second"] = p.samples_per_second;
+  for (size_t i = 0; phases != nullptr && i < kPhases; ++i) {
+    if ((*phases)[i] > 0) line["phases"][PhaseName(static_cast<Phase>(i))] = (*phases)[i];
+  }
   if (!p.message.empty()) line["message"] = p.message;
   // A message may contain a path that is not valid UTF-8.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -66,16 +73,16 @@ std::string EventOf(const nlohmann::ordered_json& line) {
 }
 
 // Up to the commit's line, keeps all lines except those of later steps; after it, only the lines of
-// a return to this commit (resume, recover).
+// a loss and of a return to this commit (lost, resume, recover).
 KeptLines Keep(absl::string_view lines, const MetricsLog::Place& place) {
   KeptLines kept;
   for (const absl::string_view text : absl::StrSplit(lines, '\n')) {
     const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object() || place.pass == 0) break;  // not an object: an incomplete line
     const std::string event = EventOf(line);
-    const bool returns = event == "resume" || event == "recover";
-    if (Number<uint64_t>(line, "iter") > place.iter || event == "final") break;
-    if (kept.has_commit && !returns) break;
+    const bool returns = event == "resume" || event == "recover" || event == "lost";
+    if (Number<uint64_t>(line, "iter") > place.iter || event == "final") continue;
+    if (kept.has_commit && !returns) continue;
     kept.has_commit |= event == "pass" && Number<PassId>(line, "pass") == place.pass;
     kept.seconds = Number<double>(line, "seconds");
     absl::StrAppend(&kept.text, text, "\n");
@@ -162,21 +169,28 @@ void MetricsLog::Append(const std::string& lines) {
 
 void MetricsLog::Write(Progress progress) {
   Stamp(progress);
-  if (progress.event != "lost") {
-    if (held_) {
-      held_lines_ += ToLine(progress);
-    } else {
-      Append(ToLine(progress));
-    }
+  if (progress.event == "final") {
+    evaluations_.Observe(progress);
+    progress.scores = evaluations_.Of(progress);
+    if (progress.scores != nullptr) WriteScores(*progress.scores);
+  }
+  const std::string line = LineOf(progress);
+  // A loss is a fact, whether or not the held pass commits.
+  if (held_ && progress.event != "lost") {
+    held_lines_ += line;
+  } else {
+    Append(line);
   }
   if (watch_) watch_(progress);
+  Conclude(progress);
 }
 
 void MetricsLog::Hold(Progress pass) {
   CISTERN_CHECK(!held_);
   Stamp(pass);
-  held_lines_ = ToLine(pass);
-  held_ = std::move(pass);
+  held_lines_ = LineOf(pass);
+  held_ = pass;
+  Conclude(pass);
 }
 
 void MetricsLog::Release() {
@@ -184,6 +198,42 @@ void MetricsLog::Release() {
   Append(std::exchange(held_lines_, ""));
   const Progress pass = *std::exchange(held_, std::nullopt);
   if (watch_) watch_(pass);
+}
+
+std::string MetricsLog::LineOf(const Progress& progress) {
+  const bool tells =
+      progress.event == "pass" || progress.event == "eval" || progress.event == "final";
+  if (!tells) return ToLine(progress, nullptr);
+  const PhaseSeconds phases = phases_.Take();
+  return ToLine(progress, &phases);
+}
+
+void MetricsLog::Conclude(const Progress& progress) {
+  evaluations_.Observe(progress);
+  for (const std::string& message : warnings_.Observe(progress)) {
+    Progress warning;
+    warning.event = "warning";
+    warning.iter = progress.iter;
+    warning.samples = progress.samples;
+    warning.message = message;
+    Write(warning);
+  }
+}
+
+void MetricsLog::WriteScores(const ScoreDetail& scores) const {
+  if (path_.empty()) return;
+  const std::string path = absl::StrCat(ParentFolder(path_), "/", kScoreDetailFile);
+  const absl::Status written = [&]() -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, path));
+    CISTERN_RETURN_IF_ERROR(file->Append(FormatScoreDetail(scores)));
+    return file->Close();
+  }();
+  if (!written.ok()) LogWarning(absl::StrCat(path, " was not written: ", written.message()));
+}
+
+std::optional<Phase> MetricsLog::Enter(std::optional<Phase> phase) {
+  if (live_ != nullptr && phase) live_->phase.store(*phase, std::memory_order_relaxed);
+  return phases_.Enter(phase);
 }
 
 }  // namespace cistern

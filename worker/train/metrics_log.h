@@ -1,5 +1,6 @@
 // The log of a run's events: writes one JSON object per line to metrics.jsonl, and passes each
-// event to a callback.
+// event to a callback. It adds what follows from the events themselves: rates, the time of each
+// phase, and warnings. With the final event it writes evaluation.json.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,11 @@
 #include "common/base/status.h"
 #include "common/base/types.h"
 #include "common/io/file_system.h"
+#include "worker/train/evaluation_keeper.h"
 #include "worker/train/jobs.h"
+#include "worker/train/live_state.h"
+#include "worker/train/phase_clock.h"
+#include "worker/train/run_warnings.h"
 
 namespace cistern {
 
@@ -46,6 +51,13 @@ class MetricsLog {
   void Hold(Progress pass);
   void Release();
 
+  // Ends the current phase and begins `phase`; returns the one that ended. Lines "pass", "eval" and
+  // "final" tell how long each took since the last of them.
+  std::optional<Phase> Enter(std::optional<Phase> phase);
+  // live: shows the phase; may be null; must outlive this object.
+  void ShowOn(LiveState* live) { live_ = live; }
+  RunWarnings& warnings() { return warnings_; }
+
   double seconds() const;  // the time of the run, earlier processes included
 
  private:
@@ -55,6 +67,11 @@ class MetricsLog {
   // Adds the times and the rate.
   void Stamp(Progress& progress);
   void Append(const std::string& lines);
+  // The line of an event, with the time of each phase if it is one that tells.
+  std::string LineOf(const Progress& progress);
+  // Keeps the scores of an evaluation, and writes the warnings that follow from an event.
+  void Conclude(const Progress& progress);
+  void WriteScores(const ScoreDetail& scores) const;
   struct Mark {
     double seconds = 0;
     uint64_t samples = 0;
@@ -70,6 +87,10 @@ class MetricsLog {
   std::map<std::string, Mark> marks_;  // by event
   std::optional<Progress> held_;       // the pass of Hold
   std::string held_lines_;             // from its line on
+  PhaseClock phases_;
+  LiveState* live_ = nullptr;
+  RunWarnings warnings_;
+  EvaluationKeeper evaluations_;
 };
 
 }  // namespace cistern

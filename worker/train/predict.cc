@@ -1,4 +1,4 @@
-// Evaluate and Predict of jobs.h.
+// Evaluate and Predict of jobs.h, and the model that they apply.
 #include <memory>
 
 #include "worker/data/format/output_file.h"
@@ -6,13 +6,12 @@
 #include "worker/model/graph/model.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
+#include "worker/train/served_model.h"
 
 #include <omp.h>
 
 namespace cistern {
-namespace {
 
-// A model with the servers' dense parameters.
 absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
                                                    ParameterClient& client,
                                                    const JobOptions& options,
@@ -33,6 +32,8 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
   }
   return model;
 }
+
+namespace {
 
 // Predicts the samples of `files`, or those that `open` opens. ready: called before the first.
 absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClient& client,

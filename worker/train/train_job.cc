@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "worker/client/backoff.h"
 #include "worker/export/hugectr/hugectr_model.h"
+#include "worker/train/data_look.h"
 
 namespace cistern {
 namespace {
@@ -82,6 +83,7 @@ absl::StatusOr<TrainSummary> TrainJob::Run() {
   CISTERN_ASSIGN_OR_RETURN(log_,
                            leads() ? MetricsLog::Create(files, options_.out_dir, options_.progress)
                                    : MetricsLog::Create(files, "", nullptr));
+  log_->ShowOn(options_.live);
   absl::Status status = Begin();
   while (true) {
     if (status.ok()) {
@@ -197,8 +199,8 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   const std::string& state = client_.manifest().worker();
   if (options_.resume && !client_.durable()) {
     return absl::InvalidArgumentError(
-        "there is nothing to resume: these servers keep their state in memory only, and do not "
-        "store a worker's position");
+        "cannot resume: these servers were started without --data_dir, so nothing was saved; train "
+        "without --resume, on servers with --data_dir if the run is to be resumable");
   }
   TrainStart start;
   if (state.empty()) {
@@ -214,6 +216,7 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   }
   if (options_.resume) {
     CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
+    CISTERN_RETURN_IF_ERROR(CheckEpochs(position, config_));
     return only_files ? start : StartAfter(position);
   }
   if (!(only_files && reading_files_)) CISTERN_RETURN_IF_ERROR(ReadModelFiles());
@@ -291,12 +294,21 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
   CISTERN_ASSIGN_OR_RETURN(const bool has_line,
                            log_->StartAt(PlaceOf(start, client_.committed_pass())));
   if (leads()) start.write_pass_line = !has_line;
+  if (leads() && !start.after_commit && recoveries_ == 0) WarnOfData();
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
   Tell("resume", start.is_over        ? "the run is over: nothing is left to train"
                  : start.after_commit ? "continuing after the last commit"
                  : start.is_more      ? "continuing with more data"
                                       : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
+}
+
+// An error is left to the training itself, which says where it is.
+void TrainJob::WarnOfData() {
+  const absl::StatusOr<DataLook> look = LookAtData(config_);
+  if (!look.ok()) return;
+  if (look->positives) log_->warnings().KnowShareOfPositives(*look->positives);
+  for (const std::string& warning : look->warnings) Tell("warning", warning);
 }
 
 absl::Status TrainJob::Recover(const absl::Status& lost) {

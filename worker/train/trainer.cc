@@ -149,6 +149,7 @@ absl::Status Trainer::TrainPasses() {
     before = nullptr;  // the commit frees its memory
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     before = ready;
+    log_.Enter(Phase::kCommit);
     CISTERN_RETURN_IF_ERROR(EndPass(std::move(ready), trained));
   }
   CISTERN_RETURN_IF_ERROR(FinishCommit());
@@ -158,9 +159,11 @@ absl::Status Trainer::TrainPasses() {
 }
 
 absl::StatusOr<std::shared_ptr<ReadyPass>> Trainer::NextPass(const ReadyPass* before) {
+  log_.Enter(Phase::kRead);
   IdleTimes idle;
   absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline_->Next(&idle);
   CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
+  log_.Enter(Phase::kTrain);
   const SteadyTime ready = std::chrono::steady_clock::now();
   if (before == nullptr) {
     first_step_ = last_pass_ = ready;
@@ -229,6 +232,7 @@ absl::Status Trainer::FinishStep(size_t samples) {
     return absl::OkStatus();
   }
   at_.loss = step->loss;
+  if (options_.live != nullptr) options_.live->Step(at_.iterations, at_.samples, at_.loss);
   at_.since_train_line.Add(step->loss);
   at_.since_pass_line.Add(step->loss);
   return absl::OkStatus();
@@ -276,7 +280,9 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
         config_.path, ": the model asks for evaluations, but layers[0].eval_source is missing"));
   }
   CISTERN_RETURN_IF_ERROR(FinishCommit());
+  const std::optional<Phase> before = log_.Enter(Phase::kEvaluate);
   absl::StatusOr<EvalSummary> result = evaluator_->Run(live);
+  log_.Enter(before);
   if (!result.ok()) return AddContext(result.status(), "evaluation");
   at_.score = {result->auc, result->logloss, result->metrics};
   at_.scored_iteration = at_.iterations;
@@ -285,6 +291,8 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   progress.logloss = result->logloss;
   progress.metrics = result->metrics;
   progress.unseen_keys = result->unseen_keys;
+  progress.keys = result->keys;
+  progress.scores = result->scores;
   log_.Write(progress);
   if (config_.solver.auc_threshold < 1 && result->auc &&
       *result->auc >= config_.solver.auc_threshold) {

@@ -26,6 +26,7 @@ absl::Status Trainer::EndWithBest() {
 }
 
 absl::Status Trainer::Finish() {
+  log_.Enter(Phase::kSave);
   const bool interrupted = at_.stopped_by == "interrupt";
   // A run to be resumed keeps both its last state, on the servers, and its best state, on disk.
   const bool goes_on = interrupted && client_.durable();
@@ -42,10 +43,13 @@ absl::Status Trainer::Finish() {
   }
   // The scores of the best epoch, or of an evaluation after the last step, are still valid.
   const bool scored = best || at_.scored_iteration == at_.iterations;
+  std::shared_ptr<const ScoreDetail> scores;
   if (evaluator_ != nullptr && !interrupted && !scored) {
+    log_.Enter(Phase::kEvaluate);
     absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
     if (!result.ok()) return AddContext(result.status(), "evaluation");
     at_.score = {result->auc, result->logloss, result->metrics};
+    scores = result->scores;
   }
   Progress progress = Now("final");
   progress.loss = at_.loss;
@@ -54,6 +58,7 @@ absl::Status Trainer::Finish() {
   progress.metrics = at_.score.others;
   progress.rows = at_.pass_rows;
   progress.idle = IdleShares();
+  progress.scores = scores;
   log_.Write(progress);
   return absl::OkStatus();
 }

@@ -22,7 +22,7 @@ Progress Example() {
 TEST(PlainLine, ContainsTheFieldsOfTheEvent) {
   EXPECT_EQ(PlainLine(Example()),
             "event=train iter=420 samples=107520 loss=0.345678 lr=0.001 seconds=2.50 "
-            "samples_per_s=45678 seconds_left=130");
+            "samples_per_second=45678 seconds_left=130");
 }
 
 TEST(PlainLine, ContainsTheMetricsOfAnEvaluation) {
@@ -35,7 +35,7 @@ TEST(PlainLine, ContainsTheMetricsOfAnEvaluation) {
   progress.unseen_keys = 12;
   EXPECT_EQ(PlainLine(progress),
             "event=eval iter=5 samples=0 auc=0.75 logloss=0.5 ne=0.25 unseen_keys=12 seconds=0.00 "
-            "samples_per_s=0");
+            "samples_per_second=0");
 }
 
 TEST(PlainLine, CountsSkippedSteps) {
@@ -44,9 +44,8 @@ TEST(PlainLine, CountsSkippedSteps) {
   progress.rows = 200;
   progress.skipped_steps = 3;
   EXPECT_EQ(PlainLine(progress),
-            "event=pass iter=0 samples=0 rows=200 skipped_steps=3 seconds=0.00 samples_per_s=0");
-  progress.total_iterations = 8;
-  EXPECT_EQ(TerminalLine(progress, std::nullopt, 120), "  0%  iter 0/8  0 samples/s  skipped 3");
+            "event=pass iter=0 samples=0 rows=200 skipped_steps=3 seconds=0.00 "
+            "samples_per_second=0");
 }
 
 TEST(PlainLine, EndsWithTheMessage) {
@@ -55,34 +54,8 @@ TEST(PlainLine, EndsWithTheMessage) {
   progress.pass = 7;
   progress.message = "server 1 was lost";
   EXPECT_EQ(PlainLine(progress),
-            "event=recover iter=0 samples=0 pass=7 seconds=0.00 samples_per_s=0 "
+            "event=recover iter=0 samples=0 pass=7 seconds=0.00 samples_per_second=0 "
             "message=\"server 1 was lost\"");
-}
-
-TEST(TerminalLine, ShowsPercentRateAndTimeLeft) {
-  EXPECT_EQ(TerminalLine(Example(), 0.98123, 120),
-            " 42%  iter 420/1000  45.7k samples/s  loss 0.3457  auc 0.98123  2m10s left");
-}
-
-TEST(TerminalLine, NeverReachesTheLastColumn) {
-  EXPECT_EQ(TerminalLine(Example(), 0.98, 20).size(), 19u);
-}
-
-TEST(TerminalLine, TakesThePercentFromTheTimeIfIterationsAreUnknown) {
-  Progress progress = Example();
-  progress.total_iterations.reset();
-  progress.seconds = 30;
-  progress.seconds_left = 90;
-  EXPECT_EQ(TerminalLine(progress, std::nullopt, 120).substr(0, 14), " 25%  iter 420");
-}
-
-TEST(TerminalLine, HasNoPercentIfTheEndIsUnknown) {
-  Progress progress = Example();
-  progress.total_iterations.reset();
-  progress.epoch = 1.5;
-  progress.seconds_left.reset();
-  EXPECT_EQ(TerminalLine(progress, std::nullopt, 120),
-            "iter 420  epoch 1.50  45.7k samples/s  loss 0.3457");
 }
 
 TEST(MetricLines, AreAlignedAndExplainUndefinedMetrics) {
@@ -91,23 +64,6 @@ TEST(MetricLines, AreAlignedAndExplainUndefinedMetrics) {
   EXPECT_EQ(MetricLines(metrics, 6),
             "ne          0.250000\ncopc        none: why\ngauc_groups 12\n");
   EXPECT_EQ(MetricLines({}, 6), "");
-}
-
-TEST(DurationText, PicksTheUnit) {
-  EXPECT_EQ(DurationText(0.04), "0.0s");
-  EXPECT_EQ(DurationText(59.94), "59.9s");
-  EXPECT_EQ(DurationText(59.99), "1m00s");
-  EXPECT_EQ(DurationText(3599.4), "59m59s");
-  EXPECT_EQ(DurationText(3900), "1h05m");
-  EXPECT_EQ(DurationText(-1), "?");
-}
-
-TEST(CountAndBytesText, PickTheUnit) {
-  EXPECT_EQ(CountText(980), "980");
-  EXPECT_EQ(CountText(1234567), "1.23M");
-  EXPECT_EQ(BytesText(1023), "1023 B");
-  EXPECT_EQ(BytesText(1536), "1.5 KiB");
-  EXPECT_EQ(BytesText(3ull << 30), "3.0 GiB");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 #include "test/support/temp_folder.h"
+#include "worker/report/score_detail.h"
 
 namespace cistern {
 namespace {
@@ -193,6 +194,84 @@ TEST(MetricsLog, AnErrorNamesAnOutputFolderThatCannotBeCreated) {
   const auto log = MetricsLog::Create(Disk(), "/proc/no/such", nullptr);
   ASSERT_FALSE(log.ok());
   EXPECT_NE(std::string(log.status().message()).find("/proc/no/such"), std::string::npos);
+}
+
+TEST_F(MetricsFile, KeepsTheLossThatPrecedesAReturnToTheCommit) {
+  auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
+  ASSERT_TRUE(log->StartAt({}).ok());
+  Write(*log, "pass", 10, 1);
+  Write(*log, "train", 15, 1);
+  Write(*log, "lost", 10, 1);
+  ASSERT_TRUE(log->StartAt({10, 100, 1}).ok());
+  Write(*log, "recover", 10, 1);
+  EXPECT_EQ(Lines(), std::vector<std::string>({"pass 10 1", "lost 10 1", "recover 10 1"}));
+}
+
+TEST(MetricsLog, TellsHowLongEachPhaseTookSinceTheLastSuchLine) {
+  const TempFolder folder;
+  auto log = MetricsLog::Create(Disk(), folder.path(), nullptr).value();
+  ASSERT_TRUE(log->StartAt({}).ok());
+  EXPECT_EQ(log->Enter(Phase::kRead), std::nullopt);
+  EXPECT_EQ(log->Enter(Phase::kTrain), Phase::kRead);
+  Progress progress;
+  for (const char* event : {"train", "pass", "eval"}) {
+    progress.event = event;
+    log->Write(progress);
+  }
+  std::ifstream file(folder.path() + "/metrics.jsonl");
+  std::vector<nlohmann::json> lines;
+  for (std::string text; std::getline(file, text);) lines.push_back(nlohmann::json::parse(text));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_FALSE(lines[0].contains("phases"));
+  EXPECT_GT(lines[1]["phases"]["read"], 0);
+  EXPECT_GT(lines[1]["phases"]["train"], 0);
+  EXPECT_FALSE(lines[2]["phases"].contains("read"));
+}
+
+TEST(MetricsLog, WritesTheScoresOfTheEvaluationThatTheFinalEventRepeats) {
+  const TempFolder folder;
+  auto log = MetricsLog::Create(Disk(), folder.path(), nullptr).value();
+  ASSERT_TRUE(log->StartAt({}).ok());
+  Progress progress;
+  for (const double auc : {0.6, 0.8, 0.7}) {
+    ScoreDetail detail;
+    detail.samples = static_cast<uint64_t>(auc * 1000);
+    progress.event = "eval";
+    progress.iter += 10;
+    progress.auc = auc;
+    progress.logloss = 1 - auc;
+    progress.scores = std::make_shared<ScoreDetail>(detail);
+    log->Write(progress);
+  }
+  progress.event = "final";
+  progress.auc = 0.8;  // the best epoch, not the last
+  progress.logloss = 1 - 0.8;
+  progress.scores = nullptr;
+  log->Write(progress);
+  const auto text = ReadWhole(Disk(), folder.path() + "/evaluation.json", 1 << 20);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto detail = ParseScoreDetail(*text);
+  ASSERT_TRUE(detail.ok()) << detail.status();
+  EXPECT_EQ(detail->samples, 800u);
+  EXPECT_EQ(detail->iter, 20u);
+}
+
+TEST(MetricsLog, WritesAWarningOnceAfterTheEventThatCausesIt) {
+  const TempFolder folder;
+  std::vector<std::string> events;
+  auto log = MetricsLog::Create(Disk(), folder.path(), [&](const Progress& p) {
+               events.push_back(p.event);
+             }).value();
+  ASSERT_TRUE(log->StartAt({}).ok());
+  Progress progress;
+  progress.event = "eval";
+  progress.auc = 0.9999;
+  progress.logloss = 0.01;
+  log->Write(progress);
+  log->Write(progress);
+  EXPECT_EQ(events, std::vector<std::string>({"eval", "warning", "eval"}));
+  const std::string text = ReadWhole(Disk(), folder.path() + "/metrics.jsonl", 1 << 20).value();
+  EXPECT_NE(text.find("\"event\":\"warning\""), std::string::npos);
 }
 
 // Each file system call fails once: either the log reports the error before its first line, or the

@@ -109,6 +109,24 @@ TEST_F(ResumeRules, AnotherTrainingIsRefusedWithTheDifference) {
   EXPECT_EQ(LinesOf(scene), lines);
 }
 
+TEST_F(ResumeRules, FewerEpochsThanTheRunHasBegunAreRefused) {
+  Scene scene(folder_ + "/run");
+  auto client = scene.Client();
+  JobOptions options = scene.Options();
+  std::atomic<bool> interrupted = false;
+  options.interrupted = &interrupted;
+  options.progress = [&](const Progress& p) { interrupted = interrupted || p.iter >= 40; };
+  const auto first = Train(CutConfig({"solver.num_epochs=4"}), *client, options);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(first->interrupted);
+  options = scene.Options(/*resume=*/true);
+  const absl::Status fewer = Train(CutConfig({"solver.num_epochs=1"}), *client, options).status();
+  EXPECT_EQ(fewer.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(fewer.message()),
+              HasSubstr("already in epoch 3; solver.num_epochs=1 is lower: use 3 or more"));
+  EXPECT_TRUE(Train(CutConfig({"solver.num_epochs=3"}), *client, options).ok());
+}
+
 TEST_F(ResumeRules, ARunWithoutACommitStartsFromTheBeginning) {
   const ModelConfig config = CutConfig({"solver.num_epochs=1"});
   const Outcome expected = Undisturbed(config);
@@ -134,7 +152,7 @@ TEST_F(ResumeRules, ResumeRequiresDurableServers) {
   options.resume = true;
   const absl::Status status = Train(CutConfig(), *client, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("nothing to resume"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("started without --data_dir"));
 }
 
 TEST_F(ResumeRules, WithoutResumeDataRestartsAndStepsContinue) {

@@ -36,6 +36,7 @@ class NormReader : public SampleReader {
     return done;
   }
 
+  std::optional<uint64_t> Samples() const override { return SamplesOf(files_); }
   std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
 
   // Skips whole files without opening them: OpenNorm has read their headers.

@@ -56,6 +56,7 @@ class ParquetReader : public SampleReader {
     return done;
   }
 
+  std::optional<uint64_t> Samples() const override { return SamplesOf(files_); }
   std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
 
  private:

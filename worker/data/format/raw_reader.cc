@@ -32,6 +32,7 @@ class RawReader : public SampleReader {
         sizes_(std::move(sizes)),
         sample_bytes_(RawSampleBytes(options.shape)),
         files_(std::move(files)),
+        samples_(samples),
         left_(samples) {
     Advance(0);  // past empty files
   }
@@ -61,6 +62,7 @@ class RawReader : public SampleReader {
     return count;
   }
 
+  std::optional<uint64_t> Samples() const override { return samples_; }
   std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
 
  private:
@@ -163,9 +165,10 @@ class RawReader : public SampleReader {
   const SlotSizes sizes_;
   const size_t sample_bytes_;
   const std::vector<File> files_;
-  size_t at_ = 0;        // index of the current file
-  uint64_t record_ = 0;  // next record in it, from 0
-  uint64_t left_;        // samples to read
+  size_t at_ = 0;           // index of the current file
+  uint64_t record_ = 0;     // next record in it, from 0
+  const uint64_t samples_;  // to read, counted over all files
+  uint64_t left_;           // samples to read
   std::unique_ptr<MappedFile> file_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class SampleReader {
   // samples. A reader that knows sample offsets skips without reading, and does not check what it
   // skips.
   virtual absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch);
+  // The number of samples from the start of the data, if known without reading them.
+  virtual std::optional<uint64_t> Samples() const { return std::nullopt; }
   // Location of sample `sample` (from 0) of this reader, for messages: "a.norm: record 3".
   virtual std::string PlaceOf(uint64_t sample) const { return absl::StrCat("sample ", sample); }
 };
@@ -36,6 +39,14 @@ std::string PlaceAmong(const Files& files, uint64_t sample) {
     sample -= file.samples;
   }
   return "after the last file";
+}
+
+// Implements Samples likewise.
+template <typename Files>
+uint64_t SamplesOf(const Files& files) {
+  uint64_t samples = 0;
+  for (const auto& file : files) samples += file.samples;
+  return samples;
 }
 
 enum class NormCheck { kNone, kSum };

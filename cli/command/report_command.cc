@@ -1,0 +1,114 @@
+#include "cli/command/report_command.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/session/model_source.h"
+#include "cli/terminal/activity.h"
+#include "cli/terminal/exit_code.h"
+#include "common/io/new_file.h"
+#include "worker/report/page.h"
+#include "worker/train/model_study.h"
+
+namespace cistern {
+namespace {
+
+struct ReportFlags {
+  std::vector<std::string> runs;
+  std::string out;
+  bool importance = false;
+  uint64_t samples = 100000;
+  std::vector<std::string> data;
+  uint64_t threads = 0;
+};
+
+// The model of a run, as run.json names it.
+absl::StatusOr<ModelFlags> ModelOf(const RunView& run, const ReportFlags& flags) {
+  if (!run.record) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       run.folder, ": --importance needs ", kRunRecordFile,
+                       ", which names the model file; the run is of an older version")),
+                   "train again, or leave out --importance");
+  }
+  ModelFlags model;
+  model.config = run.record->model;
+  model.set = run.record->set;
+  model.threads = flags.threads;
+  return model;
+}
+
+// Studies the model of a run and writes RUN/importance.json.
+absl::Status Study(const std::string& folder, const ReportFlags& flags, Console& console) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const RunView run, ReadRun(files, folder));
+  CISTERN_ASSIGN_OR_RETURN(const ModelFlags model, ModelOf(run, flags));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(model));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           OpenTrainedFleet(model, config, folder, console));
+  ModelStudy study;
+  {
+    Activity activity(&console, absl::StrCat("studying ", run.name), "runs", 1);
+    CISTERN_ASSIGN_OR_RETURN(
+        study, StudyModel(config, fleet->client(), flags.data, flags.samples, options));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(folder, "/", kSlotStudyFile)));
+  CISTERN_RETURN_IF_ERROR(file->Append(FormatModelStudy(study)));
+  return file->Close();
+}
+
+absl::StatusOr<Report> RunReport(const ReportFlags& flags, Console& console) {
+  if (flags.out.empty() && flags.runs.size() > 1) {
+    return WithFix(absl::InvalidArgumentError("--out is required for several runs"),
+                   "name the page: --out report.html");
+  }
+  if (flags.importance) {
+    for (const std::string& run : flags.runs) {
+      CISTERN_RETURN_IF_ERROR(Study(run, flags, console));
+    }
+  }
+  const std::string out = flags.out.empty() ? flags.runs.front() + "/report.html" : flags.out;
+  LocalFileSystem files;
+  const absl::Status written = WriteReport(files, flags.runs, out);
+  if (absl::IsNotFound(written)) {
+    return WithFix(absl::InvalidArgumentError(written.message()),
+                   "name the --out folder of a training run");
+  }
+  CISTERN_RETURN_IF_ERROR(written);
+  Report report;
+  report.json["runs"] = flags.runs;
+  report.json["report"] = out;
+  report.text = absl::StrCat("report  ", out, "\n");
+  return report;
+}
+
+}  // namespace
+
+void AddReportCommand(Command& root) {
+  auto flags = std::make_shared<ReportFlags>();
+  Command& command =
+      root.Add("report", "Writes one HTML page about training runs: curves, calibration, slots.",
+               "cistern report runs/deepfm runs/dcn --out compare.html");
+  command.Arguments("RUN", &flags->runs,
+                    {"DIR", "The --out folders of training runs.", "runs/deepfm", kRequired});
+  command.Flag(
+      "--out", &flags->out,
+      {"FILE", "The page. By default RUN/report.html, if there is one RUN.", "--out compare.html"});
+  command.Switch("--importance", &flags->importance,
+                 {"",
+                  "First computes what each slot and column contributes, and writes it to "
+                  "RUN/importance.json. Needs the model file and the evaluation data.",
+                  "--importance"});
+  command.Flag("--samples", &flags->samples,
+               {"INT", "With --importance: how many samples to read.", "--samples 20000"});
+  command.List("--data", &flags->data, true,
+               {"FILE,...", "With --importance: data instead of the model's eval_source.",
+                "--data test.txt"});
+  command.Flag("--threads", &flags->threads,
+               {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
+  command.Does([flags](Console& console) { return RunReport(*flags, console); });
+}
+
+}  // namespace cistern

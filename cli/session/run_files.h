@@ -1,0 +1,27 @@
+// The files of a run folder that say what the run was: run.json and report.html
+// (docs/formats.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/session/model_source.h"
+#include "common/base/status.h"
+#include "worker/client/parameter_client.h"
+#include "worker/report/run_record.h"
+#include "worker/train/jobs.h"
+
+namespace cistern {
+
+// What is known when a run starts. started: that of an earlier process which this run continues, if
+// `folder` holds its record and `resume` is set; else now.
+RunRecord BeginRecord(const ModelFlags& flags, const ModelConfig& config,
+                      const ParameterClient& client, const JobOptions& options);
+
+// Adds what is known at the end.
+void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRecord* record);
+
+// Writes RUN/run.json.
+absl::Status WriteRecord(const std::string& folder, const RunRecord& record);
+
+}  // namespace cistern

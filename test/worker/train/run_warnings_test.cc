@@ -1,0 +1,132 @@
+#include "worker/train/run_warnings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "worker/report/score_detail.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Progress Event(const std::string& event, uint64_t iter) {
+  Progress progress;
+  progress.event = event;
+  progress.iter = iter;
+  progress.lr = 0.001;
+  return progress;
+}
+
+// Scores of 1000 samples of which `positives` are positive, all predicted as `prediction`.
+ScoreDetail Scores(uint64_t positives, double prediction) {
+  ScoreCollector collector;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    collector.Add(i < positives ? 1.0f : 0.0f, static_cast<float>(prediction),
+                  std::log(prediction / (1 - prediction)));
+  }
+  ScoreDetail detail = collector.Detail();
+  detail.highest += 0.1;  // predictions differ, unless a test says otherwise
+  detail.keys = 1000;
+  return detail;
+}
+
+Progress Final(const ScoreDetail& scores) {
+  Progress progress = Event("final", 500);
+  progress.auc = 0.7;
+  progress.scores = std::make_shared<ScoreDetail>(scores);
+  return progress;
+}
+
+// The warnings of a run whose lines have these losses.
+std::vector<std::string> OfLosses(const std::vector<double>& losses, double positives) {
+  RunWarnings warnings;
+  warnings.KnowShareOfPositives(positives);
+  std::vector<std::string> all;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    Progress progress = Event("train", 100 * i);
+    progress.loss = losses[i];
+    for (const std::string& message : warnings.Observe(progress)) all.push_back(message);
+  }
+  return all;
+}
+
+TEST(RunWarnings, NameALossThatDoesNotFall) {
+  EXPECT_THAT(OfLosses({.693, .694, .692, .693, .694, .693, .692, .694, .693, .695, .694}, 0.5),
+              ElementsAre(HasSubstr("does not fall")));
+}
+
+TEST(RunWarnings, AreSilentAboutALossThatFalls) {
+  EXPECT_THAT(OfLosses({.693, .69, .68, .67, .67, .66, .66, .65, .66, .65, .65}, 0.5), IsEmpty());
+  // A model that starts trained has a low loss already.
+  EXPECT_THAT(OfLosses({.4, .41, .4, .39, .41, .4, .4, .41, .4, .41, .4}, 0.5), IsEmpty());
+}
+
+TEST(RunWarnings, AreSilentAboutTheLossOfAResumedRun) {
+  RunWarnings warnings;
+  warnings.Observe(Event("resume", 1000));
+  for (size_t i = 0; i < 20; ++i) {
+    Progress progress = Event("train", 1000 + i);
+    progress.loss = 0.6;
+    EXPECT_THAT(warnings.Observe(progress), IsEmpty());
+  }
+}
+
+TEST(RunWarnings, NameConstantPredictions) {
+  ScoreDetail scores = Scores(300, 0.3);
+  scores.highest = scores.lowest;
+  EXPECT_THAT(RunWarnings().Observe(Final(scores)), ElementsAre(HasSubstr("all predictions")));
+  EXPECT_THAT(RunWarnings().Observe(Final(Scores(300, 0.3))), IsEmpty());
+}
+
+TEST(RunWarnings, LeaveAnUntrainedModelAlone) {
+  ScoreDetail scores = Scores(300, 0.3);
+  scores.highest = scores.lowest;
+  Progress progress = Final(scores);
+  progress.event = "eval";
+  progress.epoch = 0.1;
+  EXPECT_THAT(RunWarnings().Observe(progress), IsEmpty());
+}
+
+TEST(RunWarnings, NameLabelsOtherThanZeroAndOne) {
+  ScoreDetail scores = Scores(300, 0.3);
+  scores.other_labels = 7;
+  EXPECT_THAT(RunWarnings().Observe(Final(scores)), ElementsAre(HasSubstr("7 of 1000 labels")));
+}
+
+TEST(RunWarnings, NameUnseenKeys) {
+  ScoreDetail scores = Scores(300, 0.3);
+  scores.unseen_keys = 600;
+  EXPECT_THAT(RunWarnings().Observe(Final(scores)), ElementsAre(HasSubstr("60 % of the keys")));
+  scores.unseen_keys = 400;
+  EXPECT_THAT(RunWarnings().Observe(Final(scores)), IsEmpty());
+}
+
+TEST(RunWarnings, NameALeakAsSoonAsTheAucIsTooGood) {
+  Progress progress = Event("eval", 10);
+  progress.auc = 0.9991;
+  RunWarnings warnings;
+  EXPECT_THAT(warnings.Observe(progress), ElementsAre(HasSubstr("AUC is 0.999100")));
+  EXPECT_THAT(warnings.Observe(progress), IsEmpty());  // once
+  progress.auc = 0.9989;
+  EXPECT_THAT(RunWarnings().Observe(progress), IsEmpty());
+}
+
+TEST(RunWarnings, NameACalibrationThatIsOff) {
+  EXPECT_THAT(RunWarnings().Observe(Final(Scores(300, 0.45))),
+              ElementsAre(HasSubstr("ratio 1.50")));
+  EXPECT_THAT(RunWarnings().Observe(Final(Scores(300, 0.2))), ElementsAre(HasSubstr("ratio 0.67")));
+  EXPECT_THAT(RunWarnings().Observe(Final(Scores(300, 0.33))), IsEmpty());
+}
+
+TEST(RunWarnings, DoNotTakeChanceForCalibration) {
+  // 3 positives where 4.5 are expected: chance.
+  EXPECT_THAT(RunWarnings().Observe(Final(Scores(3, 0.0045))), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,25 @@
+// The report of one or more runs: one HTML page without scripts, fonts or other files, which
+// therefore opens anywhere and stays readable.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/io/file_system.h"
+#include "worker/report/run_view.h"
+
+namespace cistern {
+
+inline constexpr size_t kReportRunsMax = 12;
+
+// The page. runs: 1 to kReportRunsMax. made: when, as the page's footer says.
+std::string ReportPage(const std::vector<RunView>& runs, const std::string& made);
+
+// Reads the runs in `folders` and writes their page to `path`, whole or not at all.
+// kInvalidArgument: no folder, or more than kReportRunsMax. Other errors: those of ReadRun, and of
+// writing.
+absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& folders,
+                         const std::string& path);
+
+}  // namespace cistern

@@ -1,0 +1,53 @@
+#include "worker/report/run_view.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kHistoryBytesMax = uint64_t{1} << 30;
+constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
+
+// Reads folder/name with `parse`; nullopt if there is no such file.
+template <typename T>
+absl::StatusOr<std::optional<T>> ReadOptional(FileSystem& files, const std::string& folder,
+                                              const char* name,
+                                              absl::StatusOr<T> (*parse)(const std::string&)) {
+  const std::string path = absl::StrCat(folder, "/", name);
+  const absl::StatusOr<std::string> text = ReadWhole(files, path, kFileBytesMax);
+  if (absl::IsNotFound(text.status())) return std::optional<T>();
+  CISTERN_RETURN_IF_ERROR(text.status());
+  absl::StatusOr<T> value = parse(*text);
+  if (!value.ok()) return AddContext(value.status(), path);
+  return std::optional<T>(*std::move(value));
+}
+
+std::string NameOf(absl::string_view folder) {
+  while (folder.size() > 1 && absl::ConsumeSuffix(&folder, "/")) {
+  }
+  const size_t slash = folder.rfind('/');
+  return std::string(slash == absl::string_view::npos ? folder : folder.substr(slash + 1));
+}
+
+}  // namespace
+
+absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder) {
+  RunView run;
+  run.folder = folder;
+  run.name = NameOf(folder);
+  const absl::StatusOr<std::string> lines =
+      ReadWhole(files, folder + "/metrics.jsonl", kHistoryBytesMax);
+  if (absl::IsNotFound(lines.status())) {
+    return absl::NotFoundError(absl::StrCat(folder, ": no run: it holds no metrics.jsonl"));
+  }
+  CISTERN_RETURN_IF_ERROR(lines.status());
+  run.history = ParseHistory(*lines);
+  CISTERN_ASSIGN_OR_RETURN(run.record, ReadOptional(files, folder, kRunRecordFile, ParseRunRecord));
+  CISTERN_ASSIGN_OR_RETURN(run.scores,
+                           ReadOptional(files, folder, kScoreDetailFile, ParseScoreDetail));
+  CISTERN_ASSIGN_OR_RETURN(run.study, ReadOptional(files, folder, kSlotStudyFile, ParseModelStudy));
+  return run;
+}
+
+}  // namespace cistern

@@ -1,0 +1,30 @@
+// A run folder as a report shows it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/io/file_system.h"
+#include "worker/report/run_history.h"
+#include "worker/report/run_record.h"
+#include "worker/report/score_detail.h"
+#include "worker/report/slot_study.h"
+
+namespace cistern {
+
+struct RunView {
+  std::string name;    // the last part of the folder's path, or more if two runs share it
+  std::string folder;  // as the user wrote it
+  RunHistory history;
+  // Absent: the run is older than these files, or has not written them yet.
+  std::optional<RunRecord> record;
+  std::optional<ScoreDetail> scores;
+  std::optional<ModelStudy> study;
+};
+
+// Reads the run in `folder`. kNotFound: it holds no metrics.jsonl. kDataLoss: a file is damaged or
+// of another version; the message names it. kResourceExhausted: a file is too large to be one.
+absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder);
+
+}  // namespace cistern

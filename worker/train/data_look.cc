@@ -1,0 +1,224 @@
+#include "worker/train/data_look.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "worker/model/metric/auc.h"
+#include "worker/pass/data_source.h"
+
+namespace cistern {
+namespace {
+
+constexpr float kNoLabel = -0.5f;  // below: a missing label
+constexpr size_t kNamedMax = 5;    // columns in a message
+
+struct Uses {
+  uint64_t samples = 0, positives = 0;
+};
+
+// What the samples say about one slot.
+struct SlotLook {
+  std::string name;
+  bool single = true;  // each sample holds exactly one key
+  absl::flat_hash_map<Key, Uses> keys;
+};
+
+absl::StatusOr<SampleBlock> ReadHead(DataSetOptions data) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+  SampleBlock block;
+  block.Reset(data.shape.slot_nums.size());
+  while (block.size < kSamplesLookedAt) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(kSamplesLookedAt - block.size, &block));
+    if (got == 0) break;
+  }
+  return block;
+}
+
+// The labels of one sample are the first label's: a column that decides any other is not found.
+bool IsPositive(const SampleBlock& block, size_t label_dim, size_t sample) {
+  return block.label[sample * label_dim] > 0.5f;
+}
+
+std::vector<SlotLook> LookAtSlots(const ModelConfig& config, const SampleBlock& block) {
+  std::vector<SlotLook> looks;
+  for (size_t input = 0; input < block.sparse.size(); ++input) {
+    const uint32_t slots = config.data.sparse[input].slot_num;
+    const SparseColumn& column = block.sparse[input];
+    for (uint32_t slot = 0; slot < slots; ++slot) {
+      SlotLook look;
+      look.name = absl::StrCat(config.data.sparse[input].top, "[", slot, "]");
+      for (size_t i = 0; i < block.size; ++i) {
+        const uint32_t* offset = &column.offsets[i * slots + slot];
+        look.single &= offset[1] - offset[0] == 1;
+        if (!look.single) break;
+        Uses& uses = look.keys[column.keys[*offset]];
+        ++uses.samples;
+        uses.positives += IsPositive(block, config.data.label_dim, i) ? 1 : 0;
+      }
+      looks.push_back(std::move(look));
+    }
+  }
+  return looks;
+}
+
+// Whether the keys that occur often leave nothing to predict.
+bool DecidesLabel(const SlotLook& look, uint64_t samples) {
+  constexpr uint64_t kOften = 10;
+  if (!look.single || look.keys.size() < 2) return false;
+  uint64_t covered = 0, right = 0;
+  for (const auto& [key, uses] : look.keys) {
+    if (uses.samples < kOften) continue;
+    covered += uses.samples;
+    right += std::max(uses.positives, uses.samples - uses.positives);
+  }
+  return covered * 10 >= samples * 9 &&
+         static_cast<double>(right) >= 0.999 * static_cast<double>(covered);
+}
+
+std::string NamesOf(std::vector<std::string> names) {
+  const size_t all = names.size();
+  names.resize(std::min(all, kNamedMax));
+  std::string text = absl::StrJoin(names, ", ");
+  if (all > kNamedMax) absl::StrAppend(&text, " and ", all - kNamedMax, " more");
+  return text;
+}
+
+class Looker {
+ public:
+  Looker(const ModelConfig& config, const SampleBlock& train, const SampleBlock* eval)
+      : config_(config), train_(train), eval_(eval) {}
+
+  DataLook Look() {
+    look_.samples = train_.size;
+    for (size_t i = 0; i < train_.size; ++i) {
+      positives_ += IsPositive(train_, config_.data.label_dim, i) ? 1 : 0;
+    }
+    if (train_.size > 0 && config_.data.label_dim == 1) {
+      look_.positives = static_cast<double>(positives_) / static_cast<double>(train_.size);
+    }
+    LookAtLabels();
+    LookAtAllSlots();
+    LookAtColumns();
+    return look_;
+  }
+
+ private:
+  // Too few of one class: every column "decides" the label.
+  bool has_both_classes() const {
+    const uint64_t least = std::max<uint64_t>(train_.size / 100, 10);
+    return positives_ >= least && train_.size - positives_ >= least;
+  }
+
+  void LookAtLabels() {
+    uint64_t others = 0;
+    float example = 0;
+    for (const float label : train_.label) {
+      if (label == 0 || label == 1 || label < kNoLabel) continue;
+      if (others++ == 0) example = label;
+    }
+    if (others == 0) return;
+    look_.warnings.push_back(absl::StrFormat(
+        "%d of the first %d labels of the training data are neither 0 nor 1, for example %g; the "
+        "loss takes a label as the probability of a click",
+        others, train_.label.size(), example));
+  }
+
+  void LookAtAllSlots() {
+    const std::vector<SlotLook> slots = LookAtSlots(config_, train_);
+    const std::vector<SlotLook> eval =
+        eval_ == nullptr ? std::vector<SlotLook>() : LookAtSlots(config_, *eval_);
+    std::vector<std::string> constant, deciding;
+    for (size_t s = 0; s < slots.size(); ++s) {
+      if (IsConstant(slots[s]) &&
+          (eval.empty() ||
+           (IsConstant(eval[s]) && eval[s].keys.begin()->first == slots[s].keys.begin()->first))) {
+        constant.push_back(slots[s].name);
+      }
+      if (has_both_classes() && DecidesLabel(slots[s], train_.size)) {
+        deciding.push_back(slots[s].name);
+      }
+    }
+    WarnOfConstant("slot", constant);
+    WarnOfDeciding("slot", deciding);
+  }
+
+  static bool IsConstant(const SlotLook& look) { return look.single && look.keys.size() == 1; }
+
+  void LookAtColumns() {
+    const size_t columns = config_.data.dense_dim, labels = config_.data.label_dim;
+    std::vector<std::string> constant, deciding;
+    for (size_t c = 0; c < columns; ++c) {
+      float lowest = train_.size > 0 ? train_.dense[c] : 0, highest = lowest;
+      std::vector<std::pair<float, bool>> values;
+      for (size_t i = 0; i < train_.size; ++i) {
+        const float value = train_.dense[i * columns + c];
+        lowest = std::min(lowest, value);
+        highest = std::max(highest, value);
+        values.emplace_back(value, IsPositive(train_, labels, i));
+      }
+      if (lowest == highest) constant.push_back(absl::StrCat(c));
+      if (has_both_classes() && Separates(std::move(values))) {
+        deciding.push_back(absl::StrCat(c));
+      }
+    }
+    WarnOfConstant("dense column", constant);
+    WarnOfDeciding("dense column", deciding);
+  }
+
+  // Whether a threshold of the column separates the classes.
+  static bool Separates(std::vector<std::pair<float, bool>> values) {
+    std::sort(values.begin(), values.end());
+    PairCount pairs;
+    for (size_t first = 0; first < values.size();) {
+      uint64_t counts[2] = {0, 0};
+      size_t i = first;
+      for (; i < values.size() && values[i].first == values[first].first; ++i) {
+        ++counts[values[i].second ? 1 : 0];
+      }
+      pairs.AddTied(counts[1], counts[0]);
+      first = i;
+    }
+    return pairs.has_both_classes() && (pairs.Area() > 0.999 || pairs.Area() < 0.001);
+  }
+
+  void WarnOfConstant(const char* kind, const std::vector<std::string>& names) {
+    constexpr uint64_t kLeast = 100;  // fewer samples say nothing
+    if (names.empty() || train_.size < kLeast) return;
+    look_.warnings.push_back(
+        absl::StrCat(kind, names.size() == 1 ? " " : "s ", NamesOf(names),
+                     names.size() == 1 ? " has" : " have", " one value in the first ", train_.size,
+                     " samples and the model cannot learn from it: is it the right column?"));
+  }
+
+  void WarnOfDeciding(const char* kind, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    look_.warnings.push_back(absl::StrCat(
+        kind, names.size() == 1 ? " " : "s ", NamesOf(names),
+        names.size() == 1 ? " decides" : " decide", " the label in the first ", train_.size,
+        " samples: it probably contains what happened after the click; leave it out"));
+  }
+
+  const ModelConfig& config_;
+  const SampleBlock& train_;
+  const SampleBlock* const eval_;
+  uint64_t positives_ = 0;
+  DataLook look_;
+};
+
+}  // namespace
+
+absl::StatusOr<DataLook> LookAtData(const ModelConfig& config) {
+  DataSetOptions data = DataSetOf(config, config.data.source);
+  data.num_samples = config.data.num_samples;
+  CISTERN_ASSIGN_OR_RETURN(const SampleBlock train, ReadHead(data));
+  if (config.data.eval_source.empty()) return Looker(config, train, nullptr).Look();
+  data = DataSetOf(config, config.data.eval_source);
+  data.num_samples = config.data.eval_num_samples;
+  CISTERN_ASSIGN_OR_RETURN(const SampleBlock eval, ReadHead(data));
+  return Looker(config, train, &eval).Look();
+}
+
+}  // namespace cistern

@@ -1,0 +1,122 @@
+#include "worker/train/run_warnings.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "worker/report/score_detail.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kLinesForLoss = 10;      // during the run
+constexpr size_t kLinesForLossAtEnd = 4;  // at its end
+constexpr uint64_t kTrainedIterations = 1000;
+
+// The entropy in nats of labels with this share of positives: the least loss of a constant.
+double EntropyOf(double share) {
+  if (share <= 0 || share >= 1) return 0;
+  return -share * std::log(share) - (1 - share) * std::log1p(-share);
+}
+
+double MeanOfLastThird(const std::vector<double>& losses) {
+  const size_t count = std::max<size_t>(losses.size() / 3, 1);
+  return std::accumulate(losses.end() - static_cast<ptrdiff_t>(count), losses.end(), 0.0) /
+         static_cast<double>(count);
+}
+
+// The standard deviation of the sum of labels, if the predictions were right.
+double DeviationOf(const ScoreDetail& scores) {
+  double variance = 0;
+  for (const ScoreBin& bin : scores.bins) {
+    const auto samples = static_cast<double>(bin.samples);
+    const double mean = bin.predicted / samples;
+    variance += samples * mean * (1 - mean);
+  }
+  return std::sqrt(variance);
+}
+
+}  // namespace
+
+std::vector<std::string> RunWarnings::Observe(const Progress& progress) {
+  fresh_.clear();
+  if (progress.event == "resume") continues_ = true;
+  if (progress.event == "train" && progress.loss) losses_.push_back(*progress.loss);
+  if (progress.event == "pass" && progress.loss) pass_losses_.push_back(*progress.loss);
+  CheckLoss(progress);
+  if (progress.auc && *progress.auc > 0.999) {
+    Warn("leak", absl::StrFormat(
+                     "the AUC is %.6f: a column probably contains the label, or evaluation samples "
+                     "are also in the training data; check what each column knew before the click",
+                     *progress.auc));
+  }
+  const bool is_trained = progress.event == "final" || progress.epoch.value_or(0) >= 1 ||
+                          progress.iter >= kTrainedIterations;
+  if (progress.scores != nullptr) CheckScores(progress, *progress.scores, is_trained);
+  return fresh_;
+}
+
+void RunWarnings::CheckLoss(const Progress& progress) {
+  const std::vector<double>& losses = losses_.size() >= 3 ? losses_ : pass_losses_;
+  const bool is_end = progress.event == "final";
+  if (continues_ || losses.size() < (is_end ? kLinesForLossAtEnd : kLinesForLoss)) return;
+  const double last = MeanOfLastThird(losses);
+  if (last < losses.front() || !IsNoBetterThanConstant(last)) return;
+  Warn("loss",
+       absl::StrFormat("the training loss does not fall: %.6g at first, %.6g now; check the "
+                       "label column and the learning rate (now %.3g), and that the "
+                       "samples are shuffled",
+                       losses.front(), last, progress.lr.value_or(0)));
+}
+
+bool RunWarnings::IsNoBetterThanConstant(double loss) const {
+  return !positives_ || loss > 0.98 * EntropyOf(*positives_);
+}
+
+void RunWarnings::CheckScores(const Progress& progress, const ScoreDetail& scores,
+                              bool is_trained) {
+  if (scores.samples == 0) return;
+  const auto samples = static_cast<double>(scores.samples);
+  if (scores.other_labels > 0) {
+    Warn("labels", absl::StrCat(scores.other_labels, " of ", scores.samples,
+                                " labels of the evaluation data are neither 0 nor 1; AUC counts "
+                                "labels above 0.5 as positive, and the loss takes a label as a "
+                                "probability"));
+  }
+  if (!is_trained) return;
+  if (scores.samples > 1 && scores.highest - scores.lowest <= 1e-4 * scores.highest) {
+    Warn("constant",
+         absl::StrFormat("all predictions are %.6g to %.6g: the model ignores its input; check "
+                         "the learning rate, the initial weights, and that the data has slots "
+                         "and columns that vary",
+                         scores.lowest, scores.highest));
+  }
+  const double unseen =
+      scores.keys == 0 ? 0
+                       : static_cast<double>(scores.unseen_keys) / static_cast<double>(scores.keys);
+  if (scores.keys >= 20 && unseen > 0.5) {
+    Warn("unseen",
+         absl::StrFormat("%.0f %% of the keys in the evaluation data (%d of %d) were not trained: "
+                         "were both converted with the same hashing and vocabulary? cistern report "
+                         "--importance shows which slots they are in",
+                         100 * unseen, scores.unseen_keys, scores.keys));
+  }
+  if (progress.event != "final" || scores.positives <= 0) return;
+  const double ratio = scores.predicted / scores.positives;
+  const bool is_sure =
+      std::abs(scores.predicted - scores.positives) > 4 * std::max(DeviationOf(scores), 1.0);
+  if (std::abs(ratio - 1) > 0.2 && is_sure) {
+    Warn("calibration",
+         absl::StrFormat("the mean prediction is %.5g, but %.5g of the labels are positive (ratio "
+                         "%.2f): if the training data was sampled, correct the predictions; "
+                         "otherwise train longer or compare the two data sets",
+                         scores.predicted / samples, scores.positives / samples, ratio));
+  }
+}
+
+void RunWarnings::Warn(const char* rule, const std::string& message) {
+  if (said_.insert(rule).second) fresh_.push_back(message);
+}
+
+}  // namespace cistern

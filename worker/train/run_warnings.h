@@ -1,0 +1,45 @@
+// Warnings about a run that goes wrong without an error: each costs a day if nobody sees it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "worker/train/jobs.h"
+
+namespace cistern {
+
+// Reads the events of a run in order. Warns once about each of:
+//   - a training loss that does not fall;
+//   - predictions that are all the same;
+//   - labels other than 0 and 1;
+//   - evaluation data whose keys training has not seen;
+//   - an AUC above 0.999;
+//   - predictions that are 20 % too high or too low in sum.
+// Rules that need a trained model wait for an epoch, 1000 iterations or the end of the run.
+//
+// Threads: one at a time.
+class RunWarnings {
+ public:
+  // The messages that follow from this event, each once during this object's life.
+  std::vector<std::string> Observe(const Progress& progress);
+  // The share of positives in the training data, if known: a loss below its entropy has fallen.
+  void KnowShareOfPositives(double share) { positives_ = share; }
+
+ private:
+  void CheckLoss(const Progress& progress);
+  void CheckScores(const Progress& progress, const ScoreDetail& scores, bool is_trained);
+  void Warn(const char* rule, const std::string& message);
+  // Whether the loss is as good as that of a constant prediction, or unknown.
+  bool IsNoBetterThanConstant(double loss) const;
+
+  std::vector<double> losses_;  // of the lines "train", or of "pass" if there are none
+  std::vector<double> pass_losses_;
+  std::optional<double> positives_;
+  bool continues_ = false;  // the run began in an earlier process
+  std::set<std::string> said_;
+  std::vector<std::string> fresh_;
+};
+
+}  // namespace cistern
