@@ -1,0 +1,117 @@
+#include "python/binding/data.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "python/binding/errors.h"
+#include "worker/data/format/data_set.h"
+
+namespace cistern::python {
+namespace {
+
+using namespace nb::literals;  // NOLINT
+
+// One reading of a data set, from its first sample to its last.
+//
+// Threads: any Python thread; calls take turns.
+class Reader {
+ public:
+  explicit Reader(const DataSetOptions& options) : shape_(options.shape) {
+    nb::gil_scoped_release no_gil;
+    absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(options);
+    status_ = reader.status();
+    if (reader.ok()) reader_ = *std::move(reader);
+  }
+
+  // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets) of each input]); None at
+  // the end.
+  nb::object Next(size_t batch) {
+    SampleBlock block;
+    absl::Status status;
+    {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&mutex_);
+      status = Fill(batch, &block);
+    }
+    Check(status);
+    if (block.size == 0) return nb::none();
+    nb::list inputs;
+    for (SparseColumn& column : block.sparse) {
+      inputs.append(
+          nb::make_tuple(ToNumpy(std::move(column.keys)), ToNumpy(std::move(column.offsets))));
+    }
+    const size_t n = block.size;
+    return nb::make_tuple(n, ToNumpy(std::move(block.label), {n, shape_.label_dim}),
+                          ToNumpy(std::move(block.dense), {n, shape_.dense_dim}), inputs);
+  }
+
+  uint64_t Skip(uint64_t samples) {
+    absl::StatusOr<uint64_t> skipped;
+    {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&mutex_);
+      SampleBlock scratch;
+      scratch.Reset(shape_.slot_nums.size());
+      skipped = status_.ok() ? reader_->Skip(samples, &scratch) : status_;
+    }
+    return Take(std::move(skipped));
+  }
+
+ private:
+  absl::Status Fill(size_t batch, SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CISTERN_RETURN_IF_ERROR(status_);
+    block->Reset(shape_.slot_nums.size());
+    while (block->size < batch) {
+      CISTERN_ASSIGN_OR_RETURN(const size_t read, reader_->Read(batch - block->size, block));
+      if (read == 0) break;
+    }
+    return absl::OkStatus();
+  }
+
+  const SampleShape shape_;
+  absl::Mutex mutex_;
+  absl::Status status_;
+  std::unique_ptr<SampleReader> reader_ ABSL_GUARDED_BY(mutex_);
+};
+
+std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string& source,
+                                   uint32_t label, uint32_t dense,
+                                   const std::vector<uint32_t>& slots,
+                                   const std::vector<uint32_t>& max_keys, bool wide_keys,
+                                   bool check_sum, uint64_t num_samples, bool float_label_dense,
+                                   const std::vector<uint64_t>& slot_sizes,
+                                   const std::vector<std::string>& keysets) {
+  DataSetOptions options;
+  options.format = Take(FormatOfName(format));
+  options.source = source;
+  options.shape.label_dim = label;
+  options.shape.dense_dim = dense;
+  options.shape.slot_nums = slots;
+  options.shape.max_keys = max_keys;
+  options.wide_keys = wide_keys;
+  options.check = check_sum ? NormCheck::kSum : NormCheck::kNone;
+  options.num_samples = num_samples;
+  options.float_label_dense = float_label_dense;
+  options.slot_sizes = slot_sizes;
+  options.keysets = keysets;
+  return std::make_shared<Reader>(options);
+}
+
+}  // namespace
+
+void BindData(nb::module_& module) {
+  nb::class_<Reader>(module, "Reader")
+      .def("next", &Reader::Next, "batch"_a)
+      .def("skip", &Reader::Skip, "samples"_a);
+  module.def("open_data", &OpenReader, "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a,
+             "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,
+             "slot_sizes"_a, "keysets"_a);
+}
+
+}  // namespace cistern::python
