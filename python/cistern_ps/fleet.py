@@ -122,7 +122,7 @@ class Fleet:
         if name not in self._tables:
             self._tables[name] = Table(self, name, rule)
         elif rule is not None:
-            self._tables[name].rule = rule
+            self._tables[name].rule, self._tables[name].lr = rule, rule.lr
         return self._tables[name]
 
     def declare_dense(self, name: str, rows: int, columns: List[str]) -> None:

@@ -56,7 +56,9 @@ class Table:
     def __init__(self, fleet: "Fleet", name: str, rule: "Optional[Rule]" = None):
         self.fleet = fleet
         self.name = name
-        self.rule = rule  # of training with cistern_ps.torch: its learning rate
+        self.rule = rule
+        self.lr = rule.lr if rule is not None else 0.001  # of training with cistern_ps.torch; may change
+        self.pending: "List[Tuple[int, np.ndarray, np.ndarray]]" = []  # gradients: see cistern_ps.torch
         self._rows: Optional[_native.Rows] = None
         self._pending_id: Optional[int] = None
 
