@@ -14,12 +14,13 @@ from typing import Any
 
 from .errors import CheckpointError, DataError, Error, Interrupted, UnreachableError, UsageError
 from .fleet import Commit, Fleet, connect, local
+from .jobs import Run, commits, diff, evaluate, export, plan, predict, status, train, verify
 from .rules import SGD, AdaGrad, Adam, Ftrl, Init, Momentum, Normal, Rule, Uniform, Zero
 from .table import Table
 
 __version__ = "0.1.0"
 
-_LAZY = {"torch", "data", "serve", "model", "jobs"}
+_LAZY = {"torch", "data", "serve", "model"}  # imported when they are first named: torch takes seconds
 
 
 def __getattr__(name: str) -> Any:

@@ -51,9 +51,10 @@ class Fleet:
     first (`table`, and a `cistern_ps.torch.Session` if there is one).
     """
 
-    def __init__(self, native: _native.Fleet, name: str):
+    def __init__(self, native: _native.Fleet, name: str, folder: str = ""):
         self._native = native
         self._name = name
+        self._folder = folder
         self._declared: Dict[str, Dict[str, Any]] = {}
         self._declared_dense: Dict[str, Dict[str, Any]] = {}
         self._tables: Dict[str, Table] = {}
@@ -69,6 +70,18 @@ class Fleet:
         """The names of the tables that the servers have or will have."""
         created = [t["name"] for t in self._schema["tables"]]
         return created + [name for name in self._declared if name not in created]
+
+    @property
+    def state(self) -> str:
+        """The folder of this fleet's commits, for `cistern_ps.commits`, `diff` and `export`."""
+        if not self._folder:
+            raise UsageError(f"{self._name} has no folder of commits on this machine",
+                             'open it with one: cs.local("runs/a"), or name the data_dir of the servers')
+        return os.path.join(self._folder, "state")
+
+    def refresh(self) -> None:
+        """Reads which tables the servers have, after something else has made them."""
+        self._schema = json.loads(self._native.schema())
 
     @property
     def is_created(self) -> bool:
@@ -263,4 +276,4 @@ def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1) -> F
     root = "" if folder is None else os.fspath(folder)
     if root:
         os.makedirs(root, exist_ok=True)
-    return Fleet(_native.Fleet.open("", servers, root, "cistern", 20.0, False), root or "in memory")
+    return Fleet(_native.Fleet.open("", servers, root, "cistern", 20.0, False), root or "in memory", root)

@@ -73,6 +73,7 @@ class Session:
         self._every_steps = commit_every if isinstance(commit_every, int) else None
         self._dense = DenseState(model, optimizer)
         fleet.declare_dense(name, self._dense.rows, self._dense.columns)
+        self._loops = 0  # of batches, that run
         self._uncommitted = 0
         self._committed_at = time.monotonic()
         self._last: Optional[Commit] = None
@@ -128,16 +129,27 @@ class Session:
         """The loader's batches as tensors, from the place of the last commit on."""
         if self.loader is None:
             raise UsageError("this session has no loader", "give it one: Session(..., loader=cs.data.norm(...))")
-        for batch in self.loader:
-            yield batch.torch() if isinstance(batch, Batch) else batch
+        self._loops += 1
+        try:
+            for batch in self.loader:
+                yield batch.torch() if isinstance(batch, Batch) else batch
+                if self._is_due():
+                    self.commit()
+        finally:
+            self._loops -= 1
 
-    def step(self) -> Optional[Commit]:
-        """One step of the optimizer and of the rows, then zero_grad; commits if a commit is due, and returns it."""
+    def step(self) -> None:
+        """One step of the optimizer and of the rows, then zero_grad.
+
+        A commit that is due follows once the loop asks `batches` for the next batch, so that it includes all that the
+        loop does for this one, such as `scheduler.step()`. Without `batches` it follows at once.
+        """
         self.optimizer.step()
         self.rows.step()
         self.optimizer.zero_grad(set_to_none=True)
         self._uncommitted += 1
-        return self.commit() if self._is_due() else None
+        if not self._loops and self._is_due():
+            self.commit()
 
     def commit(self) -> Commit:
         """Makes the present the state to which `restore` goes: all of it, or (if this fails) nothing.
@@ -157,6 +169,8 @@ class Session:
         return self._last
 
     def _is_due(self) -> bool:
+        if not self._uncommitted:
+            return False
         if self._every_steps is not None and self._uncommitted >= self._every_steps:
             return True
         if self._every_seconds is not None and time.monotonic() - self._committed_at >= self._every_seconds:
