@@ -4,9 +4,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "python/binding/errors.h"
@@ -27,6 +31,23 @@ class Reader {
     absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(options);
     status_ = reader.status();
     if (reader.ok()) reader_ = *std::move(reader);
+  }
+
+  // Puts the samples into an order that is a pure function of `seed`. Reads the whole data set into
+  // memory the first time.
+  void Shuffle(uint64_t seed) {
+    absl::Status status;
+    {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&mutex_);
+      status = ReadAll();
+      order_.resize(all_.size);
+      std::iota(order_.begin(), order_.end(), size_t{0});
+      std::mt19937_64 random(seed);
+      for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
+      next_ = 0;
+    }
+    Check(status);
   }
 
   // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets) of each input]); None at
@@ -56,9 +77,7 @@ class Reader {
     {
       nb::gil_scoped_release no_gil;
       absl::MutexLock lock(&mutex_);
-      SampleBlock scratch;
-      scratch.Reset(shape_.slot_nums.size());
-      skipped = status_.ok() ? reader_->Skip(samples, &scratch) : status_;
+      skipped = SkipSamples(samples);
     }
     return Take(std::move(skipped));
   }
@@ -67,6 +86,11 @@ class Reader {
   absl::Status Fill(size_t batch, SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     CISTERN_RETURN_IF_ERROR(status_);
     block->Reset(shape_.slot_nums.size());
+    if (is_shuffled_) {
+      const size_t end = std::min(next_ + batch, order_.size());
+      while (next_ < end) block->Append(all_, order_[next_++], 1);
+      return absl::OkStatus();
+    }
     while (block->size < batch) {
       CISTERN_ASSIGN_OR_RETURN(const size_t read, reader_->Read(batch - block->size, block));
       if (read == 0) break;
@@ -74,10 +98,42 @@ class Reader {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<uint64_t> SkipSamples(uint64_t samples) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CISTERN_RETURN_IF_ERROR(status_);
+    if (is_shuffled_) {
+      const uint64_t skipped = std::min<uint64_t>(samples, order_.size() - next_);
+      next_ += skipped;
+      return skipped;
+    }
+    SampleBlock scratch;
+    scratch.Reset(shape_.slot_nums.size());
+    return reader_->Skip(samples, &scratch);
+  }
+
+  absl::Status ReadAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_shuffled_) return status_;
+    constexpr size_t kSamplesAtOnce = 65536;
+    CISTERN_RETURN_IF_ERROR(status_);
+    all_.Reset(shape_.slot_nums.size());
+    while (true) {
+      absl::StatusOr<size_t> read = reader_->Read(kSamplesAtOnce, &all_);
+      status_ = read.status();
+      CISTERN_RETURN_IF_ERROR(status_);
+      if (*read == 0) break;
+    }
+    is_shuffled_ = true;
+    return absl::OkStatus();
+  }
+
   const SampleShape shape_;
   absl::Mutex mutex_;
   absl::Status status_;
   std::unique_ptr<SampleReader> reader_ ABSL_GUARDED_BY(mutex_);
+  // Shuffled: all samples, their order, and the place of the next one in it.
+  bool is_shuffled_ ABSL_GUARDED_BY(mutex_) = false;
+  SampleBlock all_ ABSL_GUARDED_BY(mutex_);
+  std::vector<size_t> order_ ABSL_GUARDED_BY(mutex_);
+  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string& source,
@@ -108,6 +164,7 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
 void BindData(nb::module_& module) {
   nb::class_<Reader>(module, "Reader")
       .def("next", &Reader::Next, "batch"_a)
+      .def("shuffle", &Reader::Shuffle, "seed"_a)
       .def("skip", &Reader::Skip, "samples"_a);
   module.def("open_data", &OpenReader, "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a,
              "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,

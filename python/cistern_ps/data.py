@@ -69,7 +69,8 @@ class DataSet:
     with the same batches as if it had never stopped. Made by `norm`, `raw` and `parquet`.
     """
 
-    def __init__(self, arguments: Dict[str, Any], batch: int, epochs: int, tensors: str, drop_last: bool):
+    def __init__(self, arguments: Dict[str, Any], batch: int, epochs: int, tensors: str, drop_last: bool,
+                 shuffle: Optional[int]):
         if batch < 1:
             raise UsageError(f"batch={batch}: expected at least 1")
         if tensors not in ("numpy", "torch"):
@@ -78,6 +79,7 @@ class DataSet:
         self.epochs = epochs
         self.tensors = tensors
         self.drop_last = drop_last
+        self.shuffle = shuffle
         self._arguments = arguments
         self._epoch = 0
         self._samples = 0  # delivered in this epoch
@@ -94,8 +96,12 @@ class DataSet:
     def __iter__(self) -> Iterator[Batch]:
         if self._epoch >= self.epochs:  # a finished data set starts over
             self._epoch, self._samples = 0, 0
+        reader = None
         while self._epoch < self.epochs:
-            reader = _native.open_data(**self._arguments)
+            if reader is None or self.shuffle is None:
+                reader = _native.open_data(**self._arguments)
+            if self.shuffle is not None:
+                reader.shuffle(self.shuffle * 1_000_003 + self._epoch)
             if self._samples:
                 reader.skip(self._samples)
             while True:
@@ -115,7 +121,7 @@ class DataSet:
 
 
 def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int, label: int, batch: int, epochs: int,
-          tensors: str, drop_last: bool, **more: Any) -> DataSet:
+          tensors: str, drop_last: bool, shuffle: Optional[int], **more: Any) -> DataSet:
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     arguments: Dict[str, Any] = {
         "format": format,
@@ -134,31 +140,32 @@ def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int,
     arguments.update(more)
     if not arguments["max_keys"]:
         arguments["max_keys"] = [0] * len(arguments["slots"])
-    return DataSet(arguments, batch, epochs, tensors, drop_last)
+    return DataSet(arguments, batch, epochs, tensors, drop_last, shuffle)
 
 
 def norm(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
          epochs: int = 1, wide_keys: bool = False, check_sum: bool = True, tensors: str = "numpy",
-         drop_last: bool = False) -> DataSet:
+         drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
     """HugeCTR's Norm files: a file list, a file, or several of either.
 
     slots: slots of the sparse input; a list for several inputs. wide_keys: keys have 8 bytes (input_key_type I64).
-    tensors: "numpy" or "torch".
+    tensors: "numpy" or "torch". shuffle: a seed: the samples come in an order that is a pure function of the seed and
+    the epoch; the whole data set is then in memory.
     """
-    return _open("Norm", source, slots, dense, label, batch, epochs, tensors, drop_last, wide_keys=wide_keys,
+    return _open("Norm", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, wide_keys=wide_keys,
                  check_sum=check_sum)
 
 
 def raw(source: Source, slots: "int | Sequence[int]", num_samples: int, dense: int = 0, label: int = 1,
         batch: int = 4096, epochs: int = 1, float_label_dense: bool = False, slot_sizes: Sequence[int] = (),
-        tensors: str = "numpy", drop_last: bool = False) -> DataSet:
+        tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
     """HugeCTR's Raw files: one key a slot, and no header, so num_samples says how many samples there are."""
-    return _open("Raw", source, slots, dense, label, batch, epochs, tensors, drop_last, num_samples=num_samples,
+    return _open("Raw", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, num_samples=num_samples,
                  float_label_dense=float_label_dense, slot_sizes=list(slot_sizes))
 
 
 def parquet(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
             epochs: int = 1, slot_sizes: Sequence[int] = (), tensors: str = "numpy",
-            drop_last: bool = False) -> DataSet:
+            drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
     """Parquet files with the columns that `_metadata.json` beside them names (docs/formats.md)."""
-    return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, slot_sizes=list(slot_sizes))
+    return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, slot_sizes=list(slot_sizes))

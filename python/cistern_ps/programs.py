@@ -40,15 +40,16 @@ def run_json(arguments: Sequence[str], on_line: Optional[Callable[[str], None]] 
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, encoding="utf-8"
     )
     notes: List[str] = []
-    try:
-        out = _communicate(process, notes, on_line)
-    except BaseException:
-        process.send_signal(signal.SIGINT)
+    with process:  # closes the pipes
         try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        raise
+            out = _communicate(process, notes, on_line)
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
     if process.returncode == 0:
         return json.loads(out) if out.strip() else None
     message = next((line[7:] for line in notes if line.startswith("error: ")), "\n".join(notes[-3:]))
