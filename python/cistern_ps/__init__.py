@@ -20,7 +20,7 @@ from .table import Table
 
 __version__ = "0.1.0"
 
-_LAZY = {"torch", "data", "serve", "model"}  # imported when they are first named: torch takes seconds
+_LAZY = {"torch", "data", "metrics", "model", "serve", "servers"}  # imported when they are first named: torch takes seconds
 
 
 def __getattr__(name: str) -> Any:

@@ -93,6 +93,11 @@ class DataSet:
         """The next iteration begins at this place."""
         self._epoch, self._samples = int(state["epoch"]), int(state["samples"])
 
+    @property
+    def epoch(self) -> int:
+        """The epoch of the last batch: 0, 1 ..."""
+        return self._epoch
+
     def __iter__(self) -> Iterator[Batch]:
         if self._epoch >= self.epochs:  # a finished data set starts over
             self._epoch, self._samples = 0, 0
@@ -169,3 +174,15 @@ def parquet(source: Source, slots: "int | Sequence[int]", dense: int = 0, label:
             drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
     """Parquet files with the columns that `_metadata.json` beside them names (docs/formats.md)."""
     return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, slot_sizes=list(slot_sizes))
+
+
+def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict[str, Any]:
+    """Converts csv, tsv, libsvm or criteo files to Norm files in `out`: `cistern data convert`.
+
+    flags: those of the program, with underscores: label="click", keys="raw", key_bits=32, overwrite=True ...
+    `norm(out + "/file_list.txt", ...)` reads the result.
+    """
+    from . import jobs, programs
+
+    paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    return programs.run_json(["data", "convert", *jobs._flags(input=paths, out=out, **flags)])

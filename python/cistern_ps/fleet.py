@@ -80,7 +80,7 @@ class Fleet:
         return os.path.join(self._folder, "state")
 
     def refresh(self) -> None:
-        """Reads which tables the servers have, after something else has made them."""
+        """Reads which tables the servers have, after something else has made them: for this package."""
         self._schema = json.loads(self._native.schema())
 
     @property
@@ -139,7 +139,7 @@ class Fleet:
         return self._tables[name]
 
     def declare_dense(self, name: str, rows: int, columns: List[str]) -> None:
-        """Declares a table of `rows` x `columns` floats, which is read and written as a whole."""
+        """Declares a table of `rows` x `columns` floats, which is read and written as a whole: for this package."""
         for spec in self._schema["dense_tables"]:
             if spec["name"] == name:
                 if int(spec["rows"]) == rows and spec["columns"] == columns:

@@ -30,7 +30,7 @@ _HPARAM = {"ADAM": ("Adam", "adam_hparam"), "MOMENTUM": ("MomentumSGD", "momentu
 
 
 def optimizer_json(rule: Rule, update_type: str) -> Dict[str, Any]:
-    """A rule as the "optimizer" of a model file."""
+    """A rule as the "optimizer" of a model file: for this package."""
     if isinstance(rule, Adam):
         constants = {"learning_rate": rule.lr, "beta1": rule.beta1, "beta2": rule.beta2, "epsilon": rule.epsilon}
     elif isinstance(rule, Momentum):

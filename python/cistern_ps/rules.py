@@ -14,7 +14,7 @@ class Rule:
     kind: ClassVar[str] = "SGD"
 
     def spec(self) -> dict[str, Any]:
-        """This rule as a field `rule` of a table's schema."""
+        """This rule as a field `rule` of a table's schema: for this package."""
         constants = {k: v for k, v in self.__dict__.items() if k != "lr"}
         return {"kind": self.kind, **constants}
 
@@ -70,7 +70,7 @@ class Init:
     kind: ClassVar[str] = "ZERO"
 
     def spec(self) -> dict[str, Any]:
-        """This object as a field `initializer` of a table's schema."""
+        """This object as a field `initializer` of a table's schema: for this package."""
         return {"kind": self.kind}
 
 
@@ -87,6 +87,7 @@ class Uniform(Init):
     kind: ClassVar[str] = "UNIFORM"
 
     def spec(self) -> dict[str, Any]:
+        """A field `initializer` of a table's schema: for this package."""
         return {"kind": self.kind, "range": self.range}
 
 
@@ -98,4 +99,5 @@ class Normal(Init):
     kind: ClassVar[str] = "NORMAL"
 
     def spec(self) -> dict[str, Any]:
+        """A field `initializer` of a table's schema: for this package."""
         return {"kind": self.kind, "range": self.std}
