@@ -6,10 +6,13 @@ DATA_DIR holds train.csv (or train_recon.csv), valid.csv and test.csv, plain or 
 model and its settings are those of examples/frappe/deepfm.json. Run it again after an interruption: it continues.
 """
 
+from __future__ import annotations
+
 import argparse
 import lzma
 import pathlib
 import shutil
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,10 +25,11 @@ FIELDS, DIM = 10, 10
 class DeepFM(torch.nn.Module):
     """First-order weights, pairwise products and a deep network over the same rows (arXiv:1703.04247)."""
 
-    def __init__(self, table):
+    def __init__(self, table: cs.Table) -> None:
         super().__init__()
         self.rows = cs.torch.EmbeddingBag(table, slots=FIELDS, l2=0.05)  # DIM factors and a weight
-        layers, width = [], FIELDS * DIM
+        layers: list[torch.nn.Module] = []
+        width = FIELDS * DIM
         for _ in range(3):
             layers += [torch.nn.Linear(width, 400), torch.nn.BatchNorm1d(400), torch.nn.ReLU(), torch.nn.Dropout(0.2)]
             width = 400
@@ -35,14 +39,15 @@ class DeepFM(torch.nn.Module):
                 torch.nn.init.xavier_normal_(module.weight)
                 torch.nn.init.zeros_(module.bias)
 
-    def forward(self, batch):
+    def forward(self, batch: cs.data.Batch) -> torch.Tensor:
         rows = self.rows(batch.keys, batch.offsets)
         factors, weights = rows[:, :, :DIM], rows[:, :, DIM]
         pairs = 0.5 * (factors.sum(1).square() - factors.square().sum(1)).sum(1)
-        return weights.sum(1) + pairs + self.deep(factors.flatten(1)).squeeze(1)
+        logit: torch.Tensor = weights.sum(1) + pairs + self.deep(factors.flatten(1)).squeeze(1)
+        return logit
 
 
-def prepare(source, out):
+def prepare(source: pathlib.Path, out: pathlib.Path) -> None:
     """Converts the three csv files to Norm files, once."""
     for name, files in (("train", ("train_recon.csv", "train.csv")), ("valid", ("valid.csv",)), ("test", ("test.csv",))):
         if (out / name / "file_list.txt").exists():
@@ -58,7 +63,7 @@ def prepare(source, out):
         cs.data.convert(plain, out / name, label="label", keys="raw", key_bits=32, overwrite=True)
 
 
-def score(model, data):
+def score(model: DeepFM, data: cs.data.DataSet) -> tuple[float, float]:
     """(AUC, log loss) of a model."""
     model.eval()
     with torch.no_grad():
@@ -71,17 +76,17 @@ def score(model, data):
 class Best:
     """The best validation AUC, how many epochs ago it was, and its test scores: part of every commit."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.auc, self.epochs_since, self.test = 0.0, 0, (0.0, 0.0)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         return vars(self)
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
 
 
-def train(fleet, data, seed, epochs):
+def train(fleet: cs.Fleet, data: pathlib.Path, seed: int, epochs: int) -> tuple[float, float]:
     """Trains until validation AUC has not risen for two epochs; (AUC, log loss) of the best epoch on test data."""
     table = fleet.table("features", dim=DIM + 1, rule=cs.Adam(lr=0.003, epsilon=1e-8), init=cs.Normal(1e-4), seed=seed)
     torch.manual_seed(seed)
@@ -107,7 +112,8 @@ def train(fleet, data, seed, epochs):
     return best.test
 
 
-def end_of_epoch(model, table, optimizer, best, valid, test, name):
+def end_of_epoch(model: DeepFM, table: cs.Table, optimizer: torch.optim.Optimizer, best: Best, valid: cs.data.DataSet,
+                 test: cs.data.DataSet, name: str) -> bool:
     """Lowers the learning rates or says that it is enough (true) if the epoch did not help."""
     auc, logloss = score(model, valid)
     print(f"{name}: validation AUC {auc:.6f}, log loss {logloss:.6f}", flush=True)
@@ -121,8 +127,8 @@ def end_of_epoch(model, table, optimizer, best, valid, test, name):
     return best.epochs_since >= 2
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("frappe_torch"))
     parser.add_argument("--seeds", type=int, default=3)

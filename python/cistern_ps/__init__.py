@@ -10,7 +10,7 @@ docs/python.md describes all of it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import CheckpointError, DataError, Error, Interrupted, UnreachableError, UsageError
 from .fleet import Commit, Fleet, connect, local
@@ -18,9 +18,19 @@ from .jobs import Run, commits, diff, evaluate, export, plan, predict, status, t
 from .rules import SGD, AdaGrad, Adam, Ftrl, Init, Momentum, Normal, Rule, Uniform, Zero
 from .table import Table
 
+if TYPE_CHECKING:
+    from . import data, metrics, model, serve, servers, torch
+
 __version__ = "0.1.0"
 
-_LAZY = {"torch", "data", "metrics", "model", "serve", "servers"}  # imported when they are first named: torch takes seconds
+__all__ = [
+    "AdaGrad", "Adam", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init", "Interrupted",
+    "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "commits",
+    "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "predict", "serve", "servers",
+    "status", "torch", "train", "verify",
+]
+
+_LAZY = {"data", "metrics", "model", "serve", "servers", "torch"}  # imported when they are first named
 
 
 def __getattr__(name: str) -> Any:
@@ -29,3 +39,7 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

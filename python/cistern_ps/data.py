@@ -101,7 +101,7 @@ class DataSet:
     def __iter__(self) -> Iterator[Batch]:
         if self._epoch >= self.epochs:  # a finished data set starts over
             self._epoch, self._samples = 0, 0
-        reader = None
+        reader: Any = None
         while self._epoch < self.epochs:
             if reader is None or self.shuffle is None:
                 reader = _native.open_data(**self._arguments)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """An error of Cistern.
@@ -25,7 +27,7 @@ class Error(Exception):
         message = super().__str__()
         return f"{message}\nfix: {self.fix}" if self.fix else message
 
-    def __reduce__(self):
+    def __reduce__(self) -> "tuple[Any, ...]":
         return type(self), (super().__str__(), self.fix, self.code, self.exit_code)
 
 

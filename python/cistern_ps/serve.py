@@ -10,7 +10,7 @@ from . import _native
 from .data import Batch
 
 if TYPE_CHECKING:
-    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Model:
         return f"<serve.Model {self._native.name!r}, commit {self.commit}: dense {self._shape['dense']}, {inputs}>"
 
 
-def _numpy(array: Any) -> "np.ndarray":
+def _numpy(array: Any) -> "npt.NDArray[Any]":
     return array.numpy() if hasattr(array, "detach") else array
 
 

@@ -11,7 +11,7 @@ from . import _native
 from .errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
     from .fleet import Fleet
@@ -22,7 +22,7 @@ def _is_torch(array: Any) -> bool:
     return type(array).__module__.split(".")[0] == "torch"
 
 
-def _like(keys: Any, array: "np.ndarray") -> Any:
+def _like(keys: Any, array: "npt.NDArray[Any]") -> Any:
     """`array` as a tensor if `keys` is one; the same memory."""
     if not _is_torch(keys):
         return array
@@ -58,7 +58,7 @@ class Table:
         self.name = name
         self.rule = rule
         self.lr = rule.lr if rule is not None else 0.001  # of training with cistern_ps.torch; may change
-        self.pending: "List[Tuple[int, np.ndarray, np.ndarray]]" = []  # gradients: see cistern_ps.torch
+        self.pending: "List[Tuple[int, npt.NDArray[Any], npt.NDArray[Any]]]" = []  # gradients: see cistern_ps.torch
         self._rows: Optional[_native.Rows] = None
         self._pending_id: Optional[int] = None
 
@@ -92,7 +92,7 @@ class Table:
         """
         if absent not in ("first", "zero"):
             raise UsageError(f'absent={absent!r}: expected "first" or "zero"')
-        rows = self.fleet.native.pull(self._id, keys, out, absent == "zero", state)
+        rows: Any = self.fleet.native.pull(self._id, keys, out, absent == "zero", state)
         return rows if out is not None else _like(keys, rows)
 
     def push(self, keys: Any, rows: Any) -> None:
@@ -102,12 +102,12 @@ class Table:
         """
         floats = self.floats
         if getattr(rows, "ndim", 0) == 2 and rows.shape[1] == self.dim != floats:
-            whole = self.fleet.native.pull(self._id, keys, None, False, True)
+            whole: Any = self.fleet.native.pull(self._id, keys, None, False, True)
             whole[:, : self.dim] = rows
             rows = whole
         self.fleet.native.push(self._id, keys, rows)
 
-    def scan(self, piece: int = 65536) -> "Iterator[Tuple[np.ndarray, np.ndarray]]":
+    def scan(self, piece: int = 65536) -> "Iterator[Tuple[npt.NDArray[Any], npt.NDArray[Any]]]":
         """Streams all committed rows: (keys int64 [n], whole values [n, floats]) with n <= piece, by shard."""
         pieces: "queue.Queue[Any]" = queue.Queue(maxsize=2)
         ended = threading.Event()

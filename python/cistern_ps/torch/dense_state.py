@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ..errors import UsageError
@@ -56,7 +57,7 @@ class DenseState:
         """What must agree with a commit."""
         return {name: list(tensor.shape) for name, tensor in self.parameters + self.buffers}
 
-    def values(self) -> "np.ndarray":
+    def values(self) -> "npt.NDArray[Any]":
         """float32 [rows, columns]."""
         values = np.zeros((self.rows, len(self.columns)), np.float32)
         first = 0
@@ -86,7 +87,7 @@ class DenseState:
             "buffers": pack({n: b for n, b in self.other_buffers}),
         }
 
-    def load(self, values: "np.ndarray", rest: Dict[str, Any]) -> None:
+    def load(self, values: "npt.NDArray[Any]", rest: Dict[str, Any]) -> None:
         """Puts a commit's values into the model and the optimizer."""
         if rest["shapes"] != self.shapes() or rest["columns"] != self.columns:
             raise UsageError("the commit holds another model or optimizer: " + self._difference(rest),

@@ -11,13 +11,14 @@ import itertools
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from .. import _native
 from ..errors import UsageError
 from ..table import Table
 
-Pending = List[Tuple[int, "np.ndarray", "np.ndarray"]]
+Pending = List[Tuple[int, "npt.NDArray[Any]", "npt.NDArray[Any]"]]
 
 _calls = itertools.count()  # numbers forward passes: gradients are added in their order
 
@@ -38,7 +39,7 @@ class _Pool(torch.autograd.Function):
         return None, None, None, None, None
 
 
-def _host(tensor: Any, kind: Any) -> "np.ndarray":
+def _host(tensor: Any, kind: Any) -> "npt.NDArray[Any]":
     """Keys or offsets as an array on the host; keys may live on a GPU."""
     if isinstance(tensor, torch.Tensor):
         tensor = tensor.detach().cpu().contiguous().numpy()
@@ -69,7 +70,7 @@ class _FleetModule(torch.nn.Module):
         """Floats of a row."""
         return self.table.dim
 
-    def _pool(self, keys: Any, offsets: "np.ndarray", mean: bool) -> torch.Tensor:
+    def _pool(self, keys: Any, offsets: "npt.NDArray[Any]", mean: bool) -> torch.Tensor:
         device = keys.device if isinstance(keys, torch.Tensor) else torch.device("cpu")
         keys = _host(keys, np.int64)
         rows = self.table.rows
@@ -81,7 +82,7 @@ class _FleetModule(torch.nn.Module):
         leaf = torch.from_numpy(weights).requires_grad_()
         call, pending, l2 = next(_calls), self.table.pending, self.l2
 
-        def sink(grads: "np.ndarray") -> None:
+        def sink(grads: "npt.NDArray[Any]") -> None:
             pending.append((call, indices, grads + np.float32(l2) * weights if l2 else grads))
 
         return _Pool.apply(leaf, places, offsets, mean, sink).to(device)
