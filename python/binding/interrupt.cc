@@ -45,6 +45,27 @@ void RunOn(const std::shared_ptr<Call>& call, const std::function<absl::Status()
   if (abandoned) FreeUnderGil(std::move(call->kept));
 }
 
+// Waits for the call; true once it is done, false if a signal handler has raised meanwhile. Called
+// without the GIL; after false the exception is set.
+bool Await(Call& call) {
+  while (true) {
+    {
+      absl::MutexLock lock(&call.mutex);
+      auto is_done = [&call]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return call.done; };
+      if (call.mutex.AwaitWithTimeout(absl::Condition(&is_done), absl::Milliseconds(100))) {
+        return true;
+      }
+    }
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) return false;
+  }
+}
+
+absl::Status StatusOf(Call& call) {
+  absl::MutexLock lock(&call.mutex);
+  return call.status;
+}
+
 }  // namespace
 
 absl::Status RunInterruptibly(std::function<absl::Status()> body, std::shared_ptr<void> kept) {
@@ -52,34 +73,37 @@ absl::Status RunInterruptibly(std::function<absl::Status()> body, std::shared_pt
   call->kept = std::move(kept);
   nb::gil_scoped_release no_gil;
   std::thread thread([call, body = std::move(body)] { RunOn(call, body); });
-  while (true) {
-    {
-      absl::MutexLock lock(&call->mutex);
-      auto is_done = [&call]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return call->done; };
-      if (call->mutex.AwaitWithTimeout(absl::Condition(&is_done), absl::Milliseconds(100))) break;
-    }
-    bool raised;
-    {
-      nb::gil_scoped_acquire gil;
-      raised = PyErr_CheckSignals() != 0;
-    }
-    if (!raised) continue;
-    bool abandoned;
-    {
-      absl::MutexLock lock(&call->mutex);
-      abandoned = call->abandoned = !call->done;
-    }
-    if (abandoned) {
-      thread.detach();
-    } else {
-      thread.join();
-    }
-    nb::gil_scoped_acquire gil;
-    throw nb::python_error();
+  if (Await(*call)) {
+    thread.join();
+    return StatusOf(*call);
   }
+  bool abandoned;
+  {
+    absl::MutexLock lock(&call->mutex);
+    abandoned = call->abandoned = !call->done;
+  }
+  if (abandoned) {
+    thread.detach();
+  } else {
+    thread.join();
+  }
+  nb::gil_scoped_acquire gil;
+  throw nb::python_error();
+}
+
+absl::Status RunStoppably(const std::function<absl::Status()>& body,
+                          const std::function<void()>& stop) {
+  auto call = std::make_shared<Call>();
+  nb::gil_scoped_release no_gil;
+  std::thread thread([call, &body] { RunOn(call, body); });
+  if (Await(*call)) {
+    thread.join();
+    return StatusOf(*call);
+  }
+  stop();
   thread.join();
-  absl::MutexLock lock(&call->mutex);
-  return call->status;
+  nb::gil_scoped_acquire gil;
+  throw nb::python_error();
 }
 
 }  // namespace cistern::python

@@ -15,4 +15,9 @@ namespace cistern::python {
 // arrays) that is destroyed, under the GIL, once the call has ended.
 absl::Status RunInterruptibly(std::function<absl::Status()> call, std::shared_ptr<void> kept);
 
+// The same for a call that can be asked to end: `stop` is called once a handler has raised, and its
+// exception is thrown when `call` has returned. `call` may borrow.
+absl::Status RunStoppably(const std::function<absl::Status()>& call,
+                          const std::function<void()>& stop);
+
 }  // namespace cistern::python

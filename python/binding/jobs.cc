@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "python/binding/fleet.h"
+#include "python/binding/interrupt.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metric_json.h"
 
@@ -35,8 +36,8 @@ JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* int
   return options;
 }
 
-// The progress callback: calls on_event(event, iteration, loss, seconds) and looks at Python's
-// signals. What either raises stops the job after the pass, and is thrown once the job has ended.
+// The progress callback: calls on_event(event, iteration, loss, seconds). What that raises stops
+// the job after the pass, and is thrown once the job has ended.
 class Listener {
  public:
   explicit Listener(nb::object on_event) : on_event_(std::move(on_event)) {}
@@ -44,7 +45,6 @@ class Listener {
   void Show(const Progress& progress) {
     nb::gil_scoped_acquire gil;
     try {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (!on_event_.is_none()) {
         on_event_(progress.event, progress.iter, progress.loss.value_or(0), progress.seconds);
       }
@@ -72,14 +72,17 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
   options.resume = resume;
   options.save_model = !arguments.out.empty();
   options.progress = [&listener](const Progress& progress) { listener.Show(progress); };
-  absl::StatusOr<TrainSummary> summary;
-  {
-    nb::gil_scoped_release no_gil;
-    absl::StatusOr<ModelConfig> config = LoadModelConfig(arguments.model, arguments.set);
-    summary = config.ok() ? Train(*config, client, options) : config.status();
-  }
+  TrainSummary done;
+  const absl::Status status = RunStoppably(
+      [&]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                                 LoadModelConfig(arguments.model, arguments.set));
+        CISTERN_ASSIGN_OR_RETURN(done, Train(config, client, options));
+        return absl::OkStatus();
+      },
+      [&listener] { listener.interrupted = true; });
   listener.Rethrow();
-  const TrainSummary done = Take(std::move(summary));
+  Check(status);
   nlohmann::ordered_json json;
   json["iterations"] = done.iterations;
   json["samples"] = done.samples;

@@ -19,9 +19,14 @@ using namespace nb::literals;  // NOLINT
 // Threads: any Python thread; calls take turns.
 struct Rows {
   Rows(std::shared_ptr<Fleet> f, LiveRows r)
-      : fleet(std::move(f)), dim(r.dim()), rows(std::move(r)) {}
+      : fleet(std::move(f)),
+        table(r.table()),
+        dim(r.dim()),
+        floats(r.value_floats()),
+        rows(std::move(r)) {}
   const std::shared_ptr<Fleet> fleet;
-  const size_t dim;
+  const TableId table;
+  const size_t dim, floats;
   absl::Mutex mutex;
   LiveRows rows ABSL_GUARDED_BY(mutex);
 };
@@ -54,6 +59,28 @@ nb::tuple LookUp(const RowsPtr& self, nb::handle keys_object) {
   const size_t m = batch->rows.size();
   return nb::make_tuple(ToNumpy(std::move(batch->rows)), ToNumpy(std::move(batch->places)),
                         ToNumpy(std::move(*weights), {m, self->dim}));
+}
+
+// Pulls the rows of keys [n] that are not here, without holding up other calls meanwhile.
+void Prefetch(const RowsPtr& self, nb::handle keys_object) {
+  auto keys = std::make_shared<ArrayView<const Key>>(KeysOf(keys_object, "keys"));
+  const absl::Span<const Key> span = keys->span;
+  self->fleet->Read(
+      [=](ParameterClient& client) -> absl::Status {
+        std::vector<Key> missing;
+        {
+          absl::MutexLock lock(&self->mutex);
+          missing = self->rows.MissingOf(span);
+        }
+        std::vector<float> values(missing.size() * self->floats);
+        std::vector<uint8_t> full(missing.size());
+        CISTERN_RETURN_IF_ERROR(client.Pull(self->table, missing, /*absent_is_zero=*/false,
+                                            values.data(), full.data()));
+        absl::MutexLock lock(&self->mutex);
+        self->rows.Add(missing, values.data());
+        return absl::OkStatus();
+      },
+      keys);
 }
 
 // Weights [n, dim] of keys [n], of which none is kept.
@@ -158,6 +185,7 @@ void BindRows(nb::module_& module) {
       .def(nb::new_(&NewRows), "fleet"_a, "table"_a)
       .def(
           "look_up", [](const RowsPtr& r, nb::handle keys) { return LookUp(r, keys); }, "keys"_a)
+      .def("prefetch", &Prefetch, "keys"_a)
       .def("read", &Read, "keys"_a, "absent_is_zero"_a)
       .def("add_gradients", &AddGradients, "rows"_a, "grads"_a)
       .def("step", &Step, "learning_rate"_a, "step"_a)

@@ -19,7 +19,8 @@ from .rules import SGD, AdaGrad, Adam, Ftrl, Init, Momentum, Normal, Rule, Unifo
 from .table import Table
 
 if TYPE_CHECKING:
-    from . import data, metrics, model, serve, servers, torch
+    from . import data, metrics, model, serve, servers
+    from . import torch as torch
 
 __version__ = "0.1.0"
 
@@ -27,8 +28,8 @@ __all__ = [
     "AdaGrad", "Adam", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init", "Interrupted",
     "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "commits",
     "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "predict", "serve", "servers",
-    "status", "torch", "train", "verify",
-]
+    "status", "train", "verify",
+]  # without torch, which may be missing
 
 _LAZY = {"data", "metrics", "model", "serve", "servers", "torch"}  # imported when they are first named
 

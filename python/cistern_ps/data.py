@@ -83,11 +83,16 @@ class DataSet:
         self._arguments = arguments
         self._epoch = 0
         self._samples = 0  # delivered in this epoch
+        self._reader: Any = None
         self._squeeze = arguments["label"] == 1
 
     def state_dict(self) -> Dict[str, int]:
         """The place after the last batch that an iterator of this object has delivered."""
         return {"epoch": self._epoch, "samples": self._samples}
+
+    def peek_keys(self, input: int = 0) -> Any:
+        """The keys of an input of the next batch, so that their rows can be pulled meanwhile; None if it is not known."""
+        return None if self._reader is None else self._reader.peek_keys(input)
 
     def load_state_dict(self, state: Dict[str, int]) -> None:
         """The next iteration begins at this place."""
@@ -104,13 +109,14 @@ class DataSet:
         reader: Any = None
         while self._epoch < self.epochs:
             if reader is None or self.shuffle is None:
-                reader = _native.open_data(**self._arguments)
+                reader = _native.open_data(**self._arguments, batch=self.batch)
             if self.shuffle is not None:
                 reader.shuffle(self.shuffle * 1_000_003 + self._epoch)
             if self._samples:
                 reader.skip(self._samples)
+            self._reader = reader
             while True:
-                read = reader.next(self.batch)
+                read = reader.next()
                 if read is None or (self.drop_last and read[0] < self.batch):
                     break
                 size, label, dense, inputs = read

@@ -179,9 +179,11 @@ def train(
                 if on_line is not None:
                     on_line(f"event={event} iter={iteration} loss={loss:.6g} seconds={seconds:.2f}")
 
-            text = _native.train(fleet.native, path, _set_list(set), "" if out is None else os.fspath(out), threads,
-                                 resume, on_event)
-            fleet.refresh()
+            try:
+                text = _native.train(fleet.native, path, _set_list(set), "" if out is None else os.fspath(out), threads,
+                                     resume, on_event)
+            finally:
+                fleet.refresh()  # also after Ctrl-C: the tables are there
             return Run(config, set, json.loads(text), out)
         if out is None:
             raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')

@@ -75,11 +75,34 @@ absl::Status LiveRows::PullNew(size_t first) {
     values_.resize(first * floats_);
     return pulled;
   }
+  Grow();
+  return absl::OkStatus();
+}
+
+void LiveRows::Grow() {
+  values_.resize(index_.size() * floats_);
   is_changed_.resize(index_.size(), 0);
   gradient_of_.resize(index_.size(), kNoGradient);
   batch_of_.resize(index_.size(), 0);
   place_of_.resize(index_.size(), 0);
-  return absl::OkStatus();
+}
+
+std::vector<Key> LiveRows::MissingOf(absl::Span<const Key> keys) const {
+  KeyIndex missing;
+  for (const Key key : keys) {
+    if (index_.Find(key) == KeyIndex::kNone) missing.Add(key);
+  }
+  return {missing.keys().begin(), missing.keys().end()};
+}
+
+void LiveRows::Add(absl::Span<const Key> keys, const float* values) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const size_t before = index_.size();
+    const Row row = index_.Add(keys[i]);
+    if (index_.size() == before) continue;
+    Grow();
+    std::copy_n(values + i * floats_, floats_, value(row));
+  }
 }
 
 absl::Status LiveRows::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out) {

@@ -35,7 +35,9 @@ class LiveRows {
   // deferred updates; only the trainer knows their rules.
   static absl::StatusOr<LiveRows> Create(ParameterClient& client, TableId table);
 
+  TableId table() const { return table_; }
   uint32_t dim() const { return layout_->dim(); }
+  size_t value_floats() const { return floats_; }
   size_t size() const { return index_.size(); }
   size_t changed() const { return changed_; }
   // Memory of the values, in bytes.
@@ -44,6 +46,13 @@ class LiveRows {
   // Finds the rows of `keys`, which may repeat. Those that are not here yet are pulled; an absent
   // key has its first value. Errors: as ParameterClient::Pull; nothing has changed then.
   absl::Status LookUp(absl::Span<const Key> keys, LiveBatch* batch);
+
+  // The distinct ones of `keys` that are not here, to be pulled ahead of their LookUp, and added
+  // with Add. So a caller can pull them while another thread uses this object.
+  std::vector<Key> MissingOf(absl::Span<const Key> keys) const;
+  // values: [keys, layout.full_floats()] as pulled, while this process was the only writer. Keys
+  // that have come meanwhile stay as they are.
+  void Add(absl::Span<const Key> keys, const float* values);
 
   // Reads the weights of `keys` without keeping rows: those here as they are, others as committed.
   // absent_is_zero: keys that the servers do not have read zero instead of their first value.
@@ -73,6 +82,8 @@ class LiveRows {
   float* value(Row row) { return values_.data() + size_t{row} * floats_; }
   const float* value(Row row) const { return values_.data() + size_t{row} * floats_; }
   absl::Status PullNew(size_t first);
+  // Makes the vectors that have an element for each row as long as index_.
+  void Grow();
 
   ParameterClient* client_;
   TableId table_;

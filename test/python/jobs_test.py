@@ -136,6 +136,27 @@ class Jobs(unittest.TestCase):
         with self.assertRaisesRegex(cs.UsageError, "batchsiz"), cs.local() as fleet:
             cs.train(self.model, fleet=fleet, set={"solver.batchsiz": 2})
 
+    def test_ctrl_c_ends_a_training_on_a_fleet_of_this_process(self):
+        program = f"""
+import sys, time
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import cistern_ps as cs, jobs_test
+fleet = cs.local()
+try:
+    cs.train(jobs_test.small_model({str(self.source)!r}, epochs=100000), fleet=fleet, progress=lambda t: print(t, flush=True),
+             set={{"solver.display": 20, "cistern.pass_memory_mb": 1}})
+except KeyboardInterrupt:
+    print("rows", len(fleet.table("embedding1")), flush=True)
+    sys.exit(7)
+"""
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        while "iter=" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.read().splitlines()[-1], "rows 60")
+        self.assertEqual(process.wait(), 7)
+
     def test_ctrl_c_saves_a_training_that_resume_ends(self):
         out = self.folder / "interrupted"
         program = f"""

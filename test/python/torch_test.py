@@ -224,6 +224,17 @@ class Session(unittest.TestCase):
                 self.assertEqual(parts, whole)
                 self.assertAlmostEqual(rates[0], 0.01 * 0.9**7, places=12)
 
+    def test_rows_that_are_pulled_ahead_change_no_bit(self):
+        with cs.local() as fleet:
+            table = fleet.table("t", dim=4, init=cs.Uniform(0.1))
+            keys = np.array([3, 9, 3])
+            table.rows.prefetch(keys)
+            self.assertEqual(table.rows.size, 2)
+            table.rows.look_up(np.array([9, 4]))
+            table.rows.prefetch(keys)
+            self.assertEqual(table.rows.size, 3)
+            np.testing.assert_array_equal(table.rows.read(keys, False), table.pull(keys))
+
     def test_a_commit_of_another_model_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             s, scheduler = session(folder)

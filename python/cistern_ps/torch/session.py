@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import re
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Dict, Iterator, Optional, Union
 
 import numpy as np
 import torch
 
-from ..data import Batch
+from ..data import Batch, DataSet
 from ..errors import UsageError
 from ..fleet import Commit, Fleet
 from .dense_state import DenseState
@@ -44,7 +45,9 @@ class Session:
     loader: anything iterable with `state_dict` and `load_state_dict`, such as `cs.data.norm(...)`; None: the place in
     the data is the caller's business. commit_every: a time such as "30s", a number of steps, or None: only `commit`.
     objects: more things to keep, by name, such as {"scheduler": scheduler}: with `state_dict` and `load_state_dict`.
-    rows_mb: memory for rows; when it is full, the session commits and forgets them. name: of the dense table.
+    rows_mb: memory for rows; when it is full, the session commits and forgets them. prefetch: which input of a
+    `cs.data` batch is looked up in which table, {"features": 0}: rows of the next batch are pulled while this one is
+    trained; the default is right for one table and one input. name: of the dense table.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Session:
         commit_every: Union[str, int, None] = "30s",
         objects: Optional[Dict[str, Any]] = None,
         rows_mb: int = 1024,
+        prefetch: Optional[Dict[str, int]] = None,
         name: str = "torch",
     ):
         self.model = model
@@ -73,6 +77,11 @@ class Session:
         self._every_steps = commit_every if isinstance(commit_every, int) else None
         self._dense = DenseState(model, optimizer)
         fleet.declare_dense(name, self._dense.rows, self._dense.columns)
+        if prefetch is None:
+            prefetch = {t.name: 0 for t in self.rows.tables} if len(self.rows.tables) == 1 else {}
+        self._prefetch = prefetch
+        self._prefetched: "Optional[Future[None]]" = None
+        self._threads = ThreadPoolExecutor(1, "cistern prefetch")
         self._loops = 0  # of batches, that run
         self._uncommitted = 0
         self._committed_at = time.monotonic()
@@ -100,6 +109,7 @@ class Session:
 
         Returns that commit; None if there is none, and then nothing changes. Changes since the commit are dropped.
         """
+        self._await_prefetch()
         commit = self.fleet.claim()
         for table in self.rows.tables:
             table.pending.clear()
@@ -132,11 +142,33 @@ class Session:
         self._loops += 1
         try:
             for batch in self.loader:
+                self._prefetch_next()
                 yield batch.torch() if isinstance(batch, Batch) else batch
                 if self._is_due():
                     self.commit()
         finally:
             self._loops -= 1
+            self._await_prefetch()
+
+    def _prefetch_next(self) -> None:
+        """Pulls the rows of the next batch while this one is trained."""
+        self._await_prefetch()
+        if not self._prefetch or not isinstance(self.loader, DataSet):
+            return
+        loader, tables = self.loader, {t.name: t for t in self.rows.tables}
+
+        def pull() -> None:
+            for name, input in self._prefetch.items():
+                keys = loader.peek_keys(input)
+                if keys is not None:
+                    tables[name].rows.prefetch(keys)
+
+        self._prefetched = self._threads.submit(pull)
+
+    def _await_prefetch(self) -> None:
+        if self._prefetched is not None:
+            self._prefetched.exception()  # a failed one is of no account: the forward pass pulls again
+            self._prefetched = None
 
     def step(self) -> None:
         """One step of the optimizer and of the rows, then zero_grad.
