@@ -25,7 +25,7 @@ SECTIONS = [
     ("cistern_ps", "errors.py", ["Error", "UsageError", "UnreachableError", "DataError", "CheckpointError",
                                  "Interrupted"]),
     ("cistern_ps.data", "data.py", None),
-    ("cistern_ps.torch", "torch/embedding.py", ["EmbeddingBag", "Embedding", "RowOptimizer"]),
+    ("cistern_ps.torch", "torch/embedding.py", ["EmbeddingBag", "Embedding", "pad_rows", "RowOptimizer"]),
     ("cistern_ps.torch", "torch/session.py", ["Session"]),
     ("cistern_ps.torch", "torch/loader.py", ["IterableDataSet"]),
     ("cistern_ps.model", "model.py", ["Model"]),

@@ -45,6 +45,27 @@ class Examples(unittest.TestCase):
             again = self.run_example(*command)
             self.assertEqual(re.search("mean: .*", again)[0], re.search("mean: .*", first)[0])
 
+    def test_sequences_learn_what_follows_what(self):
+        """Visitors read article a + 1 after article a."""
+        draw = random.Random(7)
+        columns = ["hour", "user_id", "session_id", "click_article_id", "click_environment", "click_deviceGroup",
+                   "click_os", "click_country", "click_region", "click_referrer_type"]
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            last = {}
+            for day in range(3):
+                with open(folder / f"clicks_day{day:02}.csv", "w", encoding="utf-8") as file:
+                    file.write(",".join(columns) + "\n")
+                    for hour in range(24 * day, 24 * day + 24):
+                        for _ in range(100):
+                            user = draw.randrange(60)
+                            last[user] = (last.get(user, draw.randrange(30)) + 1) % 30
+                            file.write(f"{hour},{user},{hour * 100 + user},{last[user]},1,1,1,1,1,1\n")
+            out = self.run_example(ROOT / "examples/python/sequence_globo.py", folder, "--out", folder / "out",
+                                   "--days", "3", "--share", "1")
+            for name in ("pooled", "din"):
+                self.assertGreater(float(re.search(rf"{name}: mean AUC ([0-9.]+)", out)[1]), 0.5)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -151,19 +151,26 @@ class Embedding(_FleetModule):
         rows = self._pool(keys, np.arange(len(keys) + 1, dtype=np.int32), False)
         if offsets is None:
             return rows
-        offsets = torch.as_tensor(offsets).long().to(rows.device)
-        counts = offsets[1:] - offsets[:-1]
-        longest = int(counts.max()) if len(counts) else 0
-        length = longest if length is None else length
-        ends = offsets[1:].repeat_interleave(counts)
-        sample = torch.arange(len(counts), device=rows.device).repeat_interleave(counts)
-        kept = counts.clamp(max=length).repeat_interleave(counts)
-        place = torch.arange(len(rows), device=rows.device) - (ends - kept)
-        chosen = (place >= 0).nonzero().squeeze(1)
-        target = sample[chosen] * length + place[chosen]
-        padded = rows.new_zeros(len(counts) * length, self.dim).index_copy(0, target, rows[chosen])
-        mask = torch.arange(length, device=rows.device)[None] < counts[:, None]
-        return padded.view(len(counts), length, self.dim), mask
+        return pad_rows(rows, offsets[:-1], offsets[1:], length)
+
+
+def pad_rows(rows: torch.Tensor, begins: Any, ends: Any, length: Optional[int] = None) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Sequences of rows as one tensor: (padded [n, length, dim], mask [n, length]).
+
+    Sequence i is rows[begins[i] : ends[i]]; what follows its end is zero, and false in the mask. length: longer
+    sequences keep their last rows; None: that of the longest.
+    """
+    begins = torch.as_tensor(begins).long().to(rows.device)
+    ends = torch.as_tensor(ends).long().to(rows.device)
+    counts = ends - begins
+    if length is None:
+        length = int(counts.max()) if len(counts) else 0
+    counts = counts.clamp(max=length)
+    place = torch.arange(length, device=rows.device)
+    mask = place[None] < counts[:, None]
+    chosen = (ends - counts)[:, None] + place
+    padded = rows.new_zeros(len(counts), length, rows.shape[1])
+    return padded.masked_scatter(mask[:, :, None].expand_as(padded), rows[chosen[mask]]), mask
 
 
 class RowOptimizer:
