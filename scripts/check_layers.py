@@ -70,8 +70,11 @@ BELOW = {
         "cli/session", "serve/server", "worker/data/prepare", "worker/export/cache",
         "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
+    "python/rows": ["worker/client", "worker/data/source"],
+    # cli/session opens fleets for commands and for Python alike.
+    "python/binding": ["python/rows", "cli/session", "serve/predictor"],
 }
-SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "cli", "test")
+SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "cli", "python", "test")
 THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be included with quotes
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 

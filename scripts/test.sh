@@ -50,13 +50,47 @@ run_tests() {
   ctest --test-dir "$build" -j2 --output-on-failure --no-tests=ignore \
     --output-junit "test-$name.xml" "$@" </dev/null 2>&1 | tee "$build/test-$name.log" || failed=1
 }
+
+# make_python_env: a virtual environment for the tests of the wheel, which sees the packages of the Python that has PyTorch.
+make_python_env() {
+  local python packages
+  for python in /usr/bin/python3 python3; do
+    packages=(numpy pandas pyarrow)
+    # Debian 12's PyTorch was built for NumPy 1.
+    if [ "$python" = /usr/bin/python3 ]; then packages=('numpy<2' 'pandas<3' pyarrow); fi
+    rm -rf build/python_env
+    if ! "$python" -m venv --system-site-packages build/python_env >/dev/null 2>&1; then continue; fi
+    build/python_env/bin/python -m pip install -q --retries 1 --timeout 20 'nanobind-backend>=1.0' \
+      "${packages[@]}" >/dev/null 2>&1 || echo "test: pip cannot install pandas and pyarrow: tests that need them are skipped" >&2
+    if build/python_env/bin/python -c 'import torch' 2>/dev/null; then return; fi
+  done
+  echo "test: no PyTorch (Debian: python3-torch): tests that need it are skipped" >&2
+}
+
+# test_python: builds the wheel, installs it, and runs its tests there.
+test_python() {
+  if [ "$preset" != release ]; then return; fi
+  if ! build/python_env/bin/python -c 'import numpy' 2>/dev/null; then make_python_env; fi
+  if ! scripts/build_wheel.sh "$preset" >"$build/wheel.log" 2>&1; then
+    if grep -qE 'No matching distribution|Could not find a version' "$build/wheel.log"; then
+      echo "test: pip cannot install nanobind: the Python package and its tests are skipped" >&2
+    else
+      tail -n 20 "$build/wheel.log" >&2
+      failed=1
+    fi
+    return
+  fi
+  build/python_env/bin/python -m pip install -q --force-reinstall --no-deps --no-index dist/*.whl
+  run_tests python -L '^python$'
+}
 run_tests unit -L '^unit$'
-run_tests others -LE '^unit$'
+run_tests others -LE '^(unit|python)$'
+test_python
 
 echo
 echo "== summary ($preset, $((SECONDS - started)) s in all)"
 grep -hE 'tests passed|The following tests FAILED|^\s+[0-9]+ - .*\(' \
-  "$build/test-unit.log" "$build/test-others.log" || true
+  "$build"/test-{unit,others,python}.log 2>/dev/null || true
 if ! grep -qE 'tests passed' "$build/test-unit.log"; then
   echo "test: no unit test ran. Was the project configured with CISTERN_BUILD_TESTS=OFF?" >&2
   failed=1

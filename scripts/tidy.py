@@ -20,8 +20,8 @@ TEXT = CODE | {".py", ".sh", ".cmake", ".proto", ".md", ".txt", ".json", ""}
 # (pattern, where it is allowed, why it is banned)
 BANNED = [
     (re.compile(r"\b(system|popen)\s*\("), r"$^", "never run a shell: start programs by fork and exec"),
-    (re.compile(r"\bstd::j?thread\b(?!::)"), r"^(common/base/thread_pool\.|test/)",
-     "only common/base/thread_pool starts threads"),
+    (re.compile(r"\bstd::j?thread\b(?!::)"), r"^(common/base/thread_pool\.|python/binding/interrupt\.|test/)",
+     "only common/base/thread_pool starts threads (and Ctrl-C leaves one behind in Python)"),
     (re.compile(r"\b_?exit\s*\("), r"^(cli/|common/base/memory_exhausted\.cc$|.*_main\.cc$|test/)",
      "only main and the out-of-memory handler end a program"),
 ]

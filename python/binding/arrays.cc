@@ -1,0 +1,172 @@
+#include "python/binding/arrays.h"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace cistern::python {
+namespace {
+
+std::string TypeName(nb::handle object) {
+  return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
+}
+
+std::string DtypeName(nb::dlpack::dtype type) {
+  const char* kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  const char* kind = type.code < std::size(kinds) ? kinds[type.code] : "type";
+  return absl::StrCat(kind, static_cast<int>(type.bits));
+}
+
+[[noreturn]] void Refuse(const char* name, const std::string& expected, const std::string& got) {
+  throw nb::type_error(absl::StrCat(name, ": expected ", expected, "; got ", got).c_str());
+}
+
+// Imports an array without a copy.
+nb::ndarray<> Import(nb::handle object, const char* name, const std::string& expected,
+                     bool writes) {
+  nb::ndarray<> array;
+  bool ok = nb::try_cast(object, array, /*convert=*/false);
+  if (!ok && !writes) {
+    nb::ndarray<nb::ro> fixed;
+    ok = nb::try_cast(object, fixed, /*convert=*/false);
+    if (ok) array = nb::ndarray<>(fixed.handle());
+  }
+  if (!ok) {
+    PyErr_Clear();
+    const bool is_array = nb::hasattr(object, "__dlpack__") || nb::hasattr(object, "__array__");
+    Refuse(name, expected,
+           absl::StrCat(TypeName(object), !is_array ? ""
+                                          : writes  ? " that is read-only or of another kind"
+                                                   : " that cannot be read (a tensor that requires "
+                                                     "grad: use .detach())"));
+  }
+  if (array.device_type() != nb::device::cpu::value) {
+    Refuse(name, expected, absl::StrCat(TypeName(object), " on a device: use .cpu()"));
+  }
+  return array;
+}
+
+bool IsContiguous(const nb::ndarray<>& array) {
+  int64_t stride = 1;
+  for (size_t i = array.ndim(); i-- > 0;) {
+    if (array.shape(i) != 1 && array.stride(i) != stride && array.size() > 0) return false;
+    stride *= static_cast<int64_t>(array.shape(i));
+  }
+  return true;
+}
+
+template <class T>
+ArrayView<T> ViewOf(nb::ndarray<> array) {
+  ArrayView<T> view;
+  for (size_t i = 0; i < array.ndim(); ++i) {
+    view.shape.push_back(static_cast<int64_t>(array.shape(i)));
+  }
+  view.span = absl::Span<T>(static_cast<T*>(array.data()), array.size());
+  view.owner = std::move(array);
+  return view;
+}
+
+void CheckContiguous(const nb::ndarray<>& array, const char* name, const std::string& expected) {
+  if (IsContiguous(array)) return;
+  Refuse(name, expected, "one with strides: use .contiguous() or numpy.ascontiguousarray");
+}
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+template <class T>
+ArrayView<const T> Integers(nb::handle object, const char* name, int bits) {
+  const std::string expected =
+      absl::StrCat("int", bits, " or uint", bits, " of one dimension, contiguous");
+  nb::ndarray<> array = Import(object, name, expected, /*writes=*/false);
+  const nb::dlpack::dtype type = array.dtype();
+  const bool is_integer = type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Int) ||
+                          type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::UInt);
+  if (!is_integer || type.bits != bits || type.lanes != 1) Refuse(name, expected, DtypeName(type));
+  if (array.ndim() != 1) {
+    Refuse(name, expected, absl::StrCat(static_cast<int>(array.ndim()), " dimensions"));
+  }
+  CheckContiguous(array, name, expected);
+  return ViewOf<const T>(std::move(array));
+}
+
+nb::ndarray<> Floats(nb::handle object, const char* name, bool writes) {
+  const std::string expected = "float32, contiguous";
+  nb::ndarray<> array = Import(object, name, expected, writes);
+  if (array.dtype() != nb::dtype<float>()) Refuse(name, expected, DtypeName(array.dtype()));
+  CheckContiguous(array, name, expected);
+  return array;
+}
+
+// The capsule that frees `owner`.
+template <class T>
+nb::capsule Owner(std::unique_ptr<T> owner) {
+  return nb::capsule(owner.release(), [](void* p) noexcept { delete static_cast<T*>(p); });
+}
+
+template <class Array, class T>
+Array Adopt(std::vector<T> values, const std::vector<size_t>& shape) {
+  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  void* data = owner->data();
+  const nb::capsule capsule = Owner(std::move(owner));
+  return Array(data, shape.size(), shape.data(), capsule);
+}
+
+}  // namespace
+
+ArrayView<const Key> KeysOf(nb::handle object, const char* name) {
+  return Integers<Key>(object, name, 64);
+}
+
+ArrayView<const uint32_t> CountsOf(nb::handle object, const char* name) {
+  return Integers<uint32_t>(object, name, 32);
+}
+
+ArrayView<const float> FloatsOf(nb::handle object, const char* name, size_t columns) {
+  ArrayView<const float> view = ViewOf<const float>(Floats(object, name, /*writes=*/false));
+  if (columns == 0) return view;
+  if (view.shape.size() == 2 && view.shape[1] == static_cast<int64_t>(columns)) return view;
+  throw nb::value_error(
+      absl::StrCat(name, ": expected the shape [n, ", columns, "]; got ", ShapeText(view.shape))
+          .c_str());
+}
+
+ArrayView<float> FloatsOut(nb::handle object, const char* name, size_t rows, size_t columns) {
+  ArrayView<float> view = ViewOf<float>(Floats(object, name, /*writes=*/true));
+  const std::vector<int64_t> shape = {static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
+  if (view.shape == shape) return view;
+  throw nb::value_error(
+      absl::StrCat(name, ": expected the shape ", ShapeText(shape), "; got ", ShapeText(view.shape))
+          .c_str());
+}
+
+NumpyFloats NewFloats(std::vector<size_t> shape) {
+  size_t size = 1;
+  for (const size_t n : shape) size *= n;
+  std::unique_ptr<float[]> memory(new float[size]);  // not cleared: the caller fills it
+  float* data = memory.get();
+  const nb::capsule owner(memory.release(),
+                          [](void* p) noexcept { delete[] static_cast<float*>(p); });
+  return NumpyFloats(data, shape.size(), shape.data(), owner);
+}
+
+NumpyFloats ToNumpy(std::vector<float> values, std::vector<size_t> shape) {
+  return Adopt<NumpyFloats>(std::move(values), shape);
+}
+
+NumpyKeys ToNumpy(std::vector<Key> keys) {
+  const std::vector<size_t> shape = {keys.size()};
+  return Adopt<NumpyKeys>(std::move(keys), shape);
+}
+
+NumpyCounts ToNumpy(std::vector<uint32_t> counts) {
+  const std::vector<size_t> shape = {counts.size()};
+  return Adopt<NumpyCounts>(std::move(counts), shape);
+}
+
+}  // namespace cistern::python

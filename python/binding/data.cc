@@ -1,0 +1,232 @@
+#include "python/binding/data.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "common/base/thread_pool.h"
+#include "python/binding/errors.h"
+#include "worker/data/format/data_set.h"
+
+namespace cistern::python {
+namespace {
+
+using namespace nb::literals;  // NOLINT
+
+// One reading of a data set, from its first sample to its last, in batches of one size. While the
+// caller works on a batch, a thread reads the next one.
+//
+// Threads: any Python thread; calls take turns.
+class Reader {
+ public:
+  Reader(const DataSetOptions& options, size_t batch) : shape_(options.shape), batch_(batch) {
+    nb::gil_scoped_release no_gil;
+    absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(options);
+    status_ = reader.status();
+    if (reader.ok()) reader_ = *std::move(reader);
+  }
+
+  // Puts the samples into an order that is a pure function of `seed`. Reads the whole data set into
+  // memory the first time.
+  void Shuffle(uint64_t seed) {
+    absl::Status status;
+    {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&mutex_);
+      status = ReadAll();
+      order_.resize(all_.size);
+      std::iota(order_.begin(), order_.end(), size_t{0});
+      std::mt19937_64 random(seed);
+      for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
+      next_ = 0;
+      ForgetAhead();
+    }
+    Check(status);
+  }
+
+  // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets) of each input]); None at
+  // the end.
+  nb::object Next() {
+    SampleBlock block;
+    absl::Status status;
+    {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&mutex_);
+      if (!has_ahead_) ReadAhead();
+      has_ahead_ = false;
+      block = std::move(ahead_);
+      status = ahead_status_;
+      pool_.Run([this, turn = turn_] {
+        absl::MutexLock ahead_lock(&mutex_);
+        if (turn == turn_ && !has_ahead_) ReadAhead();
+      });
+    }
+    Check(status);
+    if (block.size == 0) return nb::none();
+    nb::list inputs;
+    for (SparseColumn& column : block.sparse) {
+      inputs.append(
+          nb::make_tuple(ToNumpy(std::move(column.keys)), ToNumpy(std::move(column.offsets))));
+    }
+    const size_t n = block.size;
+    return nb::make_tuple(n, ToNumpy(std::move(block.label), {n, shape_.label_dim}),
+                          ToNumpy(std::move(block.dense), {n, shape_.dense_dim}), inputs);
+  }
+
+  // The keys of an input of the batch that Next will return, once they are read.
+  NumpyKeys PeekKeys(size_t input) {
+    std::vector<Key> keys;
+    {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&mutex_);
+      if (!has_ahead_) ReadAhead();
+      if (input < ahead_.sparse.size()) keys = ahead_.sparse[input].keys;
+    }
+    return ToNumpy(std::move(keys));
+  }
+
+  // Before the first batch, or the first one after Shuffle.
+  uint64_t Skip(uint64_t samples) {
+    absl::StatusOr<uint64_t> skipped;
+    {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&mutex_);
+      skipped = SkipSamples(samples);
+    }
+    return Take(std::move(skipped));
+  }
+
+ private:
+  // A thread that was to read ahead, and has not begun, does nothing.
+  void ForgetAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++turn_;
+    has_ahead_ = false;
+  }
+
+  void ReadAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ahead_status_ = Fill(batch_, &ahead_);
+    has_ahead_ = true;
+  }
+
+  absl::Status Fill(size_t batch, SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CISTERN_RETURN_IF_ERROR(status_);
+    block->Reset(shape_.slot_nums.size());
+    block->label.reserve(batch * shape_.label_dim);
+    block->dense.reserve(batch * shape_.dense_dim);
+    for (size_t i = 0; i < key_num_.size(); ++i) {
+      block->sparse[i].keys.reserve(key_num_[i] + key_num_[i] / 8);
+      block->sparse[i].offsets.reserve(batch * shape_.slot_nums[i] + 1);
+    }
+    CISTERN_RETURN_IF_ERROR(ReadInto(batch, block));
+    key_num_.clear();
+    for (const SparseColumn& column : block->sparse) key_num_.push_back(column.keys.size());
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadInto(size_t batch, SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_shuffled_) {
+      const size_t end = std::min(next_ + batch, order_.size());
+      while (next_ < end) block->Append(all_, order_[next_++], 1);
+      return absl::OkStatus();
+    }
+    while (block->size < batch) {
+      CISTERN_ASSIGN_OR_RETURN(const size_t read, reader_->Read(batch - block->size, block));
+      if (read == 0) break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<uint64_t> SkipSamples(uint64_t samples) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CISTERN_RETURN_IF_ERROR(status_);
+    ForgetAhead();
+    if (is_shuffled_) {
+      const uint64_t skipped = std::min<uint64_t>(samples, order_.size() - next_);
+      next_ += skipped;
+      return skipped;
+    }
+    SampleBlock scratch;
+    scratch.Reset(shape_.slot_nums.size());
+    return reader_->Skip(samples, &scratch);
+  }
+
+  absl::Status ReadAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_shuffled_) return status_;
+    constexpr size_t kSamplesAtOnce = 65536;
+    CISTERN_RETURN_IF_ERROR(status_);
+    all_.Reset(shape_.slot_nums.size());
+    while (true) {
+      absl::StatusOr<size_t> read = reader_->Read(kSamplesAtOnce, &all_);
+      status_ = read.status();
+      CISTERN_RETURN_IF_ERROR(status_);
+      if (*read == 0) break;
+    }
+    is_shuffled_ = true;
+    return absl::OkStatus();
+  }
+
+  const SampleShape shape_;
+  const size_t batch_;
+  absl::Mutex mutex_;
+  absl::Status status_;
+  std::unique_ptr<SampleReader> reader_ ABSL_GUARDED_BY(mutex_);
+  // Shuffled: all samples, their order, and the place of the next one in it.
+  bool is_shuffled_ ABSL_GUARDED_BY(mutex_) = false;
+  SampleBlock all_ ABSL_GUARDED_BY(mutex_);
+  std::vector<size_t> order_ ABSL_GUARDED_BY(mutex_);
+  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // The batch that was read ahead. turn_: grows when the order of samples changes.
+  SampleBlock ahead_ ABSL_GUARDED_BY(mutex_);
+  absl::Status ahead_status_ ABSL_GUARDED_BY(mutex_);
+  bool has_ahead_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<size_t> key_num_ ABSL_GUARDED_BY(mutex_);  // of the last batch, by input
+  ThreadPool pool_{1};                                   // destroyed first
+};
+
+std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string& source,
+                                   uint32_t label, uint32_t dense,
+                                   const std::vector<uint32_t>& slots,
+                                   const std::vector<uint32_t>& max_keys, bool wide_keys,
+                                   bool check_sum, uint64_t num_samples, bool float_label_dense,
+                                   const std::vector<uint64_t>& slot_sizes,
+                                   const std::vector<std::string>& keysets, size_t batch) {
+  DataSetOptions options;
+  options.format = Take(FormatOfName(format));
+  options.source = source;
+  options.shape.label_dim = label;
+  options.shape.dense_dim = dense;
+  options.shape.slot_nums = slots;
+  options.shape.max_keys = max_keys;
+  options.wide_keys = wide_keys;
+  options.check = check_sum ? NormCheck::kSum : NormCheck::kNone;
+  options.num_samples = num_samples;
+  options.float_label_dense = float_label_dense;
+  options.slot_sizes = slot_sizes;
+  options.keysets = keysets;
+  return std::make_shared<Reader>(options, batch);
+}
+
+}  // namespace
+
+void BindData(nb::module_& module) {
+  nb::class_<Reader>(module, "Reader")
+      .def("next", &Reader::Next)
+      .def("peek_keys", &Reader::PeekKeys, "input"_a)
+      .def("shuffle", &Reader::Shuffle, "seed"_a)
+      .def("skip", &Reader::Skip, "samples"_a);
+  module.def("open_data", &OpenReader, "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a,
+             "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,
+             "slot_sizes"_a, "keysets"_a, "batch"_a);
+}
+
+}  // namespace cistern::python

@@ -1,0 +1,22 @@
+// The extension module cistern_ps._native: what the package cistern_ps is made of. Its interface
+// is not public; cistern_ps/*.py documents the package.
+#include <nanobind/nanobind.h>
+
+#include "common/base/log.h"
+#include "python/binding/data.h"
+#include "python/binding/errors.h"
+#include "python/binding/fleet.h"
+#include "python/binding/jobs.h"
+#include "python/binding/rows.h"
+#include "python/binding/serving.h"
+
+NB_MODULE(_native, module) {
+  // Notes of embedded servers belong into a log, not between the lines of a notebook.
+  cistern::SetLogLevel("warning");
+  cistern::python::TranslateErrors();
+  cistern::python::BindFleet(module);
+  cistern::python::BindRows(module);
+  cistern::python::BindData(module);
+  cistern::python::BindServing(module);
+  cistern::python::BindJobs(module);
+}

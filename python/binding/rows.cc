@@ -1,0 +1,206 @@
+#include "python/binding/rows.h"
+
+#include <nanobind/stl/shared_ptr.h>
+
+#include <memory>
+#include <utility>
+
+#include "python/binding/fleet.h"
+#include "python/rows/live_rows.h"
+#include "python/rows/pooling.h"
+
+namespace cistern::python {
+namespace {
+
+using namespace nb::literals;  // NOLINT
+
+// LiveRows of a fleet that stays open as long as they live.
+//
+// Threads: any Python thread; calls take turns.
+struct Rows {
+  Rows(std::shared_ptr<Fleet> f, LiveRows r)
+      : fleet(std::move(f)),
+        table(r.table()),
+        dim(r.dim()),
+        floats(r.value_floats()),
+        rows(std::move(r)) {}
+  const std::shared_ptr<Fleet> fleet;
+  const TableId table;
+  const size_t dim, floats;
+  absl::Mutex mutex;
+  LiveRows rows ABSL_GUARDED_BY(mutex);
+};
+using RowsPtr = std::shared_ptr<Rows>;
+
+RowsPtr NewRows(std::shared_ptr<Fleet> fleet, uint32_t table) {
+  ParameterClient& client = fleet->client();
+  if (table >= static_cast<uint32_t>(client.schema().tables_size())) {
+    throw StatusError(absl::NotFoundError(absl::StrCat("no table ", table)));
+  }
+  LiveRows rows = Take(LiveRows::Create(client, table));
+  return std::make_shared<Rows>(std::move(fleet), std::move(rows));
+}
+
+// (rows [m] int32, places [n] int32, weights [m, dim]) of keys [n].
+nb::tuple LookUp(const RowsPtr& self, nb::handle keys_object) {
+  auto keys = std::make_shared<ArrayView<const Key>>(KeysOf(keys_object, "keys"));
+  auto batch = std::make_shared<LiveBatch>();
+  auto weights = std::make_shared<std::vector<float>>();
+  const absl::Span<const Key> span = keys->span;
+  self->fleet->Read(
+      [=](ParameterClient&) -> absl::Status {
+        absl::MutexLock lock(&self->mutex);
+        CISTERN_RETURN_IF_ERROR(self->rows.LookUp(span, batch.get()));
+        weights->resize(batch->rows.size() * self->rows.dim());
+        self->rows.CopyWeights(batch->rows, weights->data());
+        return absl::OkStatus();
+      },
+      keys);
+  const size_t m = batch->rows.size();
+  return nb::make_tuple(ToNumpy(std::move(batch->rows)), ToNumpy(std::move(batch->places)),
+                        ToNumpy(std::move(*weights), {m, self->dim}));
+}
+
+// Pulls the rows of keys [n] that are not here, without holding up other calls meanwhile.
+void Prefetch(const RowsPtr& self, nb::handle keys_object) {
+  auto keys = std::make_shared<ArrayView<const Key>>(KeysOf(keys_object, "keys"));
+  const absl::Span<const Key> span = keys->span;
+  self->fleet->Read(
+      [=](ParameterClient& client) -> absl::Status {
+        std::vector<Key> missing;
+        {
+          absl::MutexLock lock(&self->mutex);
+          missing = self->rows.MissingOf(span);
+        }
+        std::vector<float> values(missing.size() * self->floats);
+        std::vector<uint8_t> full(missing.size());
+        CISTERN_RETURN_IF_ERROR(client.Pull(self->table, missing, /*absent_is_zero=*/false,
+                                            values.data(), full.data()));
+        absl::MutexLock lock(&self->mutex);
+        self->rows.Add(missing, values.data());
+        return absl::OkStatus();
+      },
+      keys);
+}
+
+// Weights [n, dim] of keys [n], of which none is kept.
+NumpyFloats Read(const RowsPtr& self, nb::handle keys_object, bool absent_is_zero) {
+  auto keys = std::make_shared<ArrayView<const Key>>(KeysOf(keys_object, "keys"));
+  auto weights = std::make_shared<std::vector<float>>();
+  const absl::Span<const Key> span = keys->span;
+  weights->resize(span.size() * self->dim);
+  self->fleet->Read(
+      [=](ParameterClient&) -> absl::Status {
+        absl::MutexLock lock(&self->mutex);
+        return self->rows.Read(span, absent_is_zero, weights->data());
+      },
+      keys);
+  return ToNumpy(std::move(*weights), {span.size(), self->dim});
+}
+
+void AddGradients(const RowsPtr& self, nb::handle rows_object, nb::handle grads_object) {
+  const ArrayView<const uint32_t> rows = CountsOf(rows_object, "rows");
+  const ArrayView<const float> grads = FloatsOf(grads_object, "grads", self->dim);
+  if (grads.shape[0] != static_cast<int64_t>(rows.span.size())) {
+    throw nb::value_error("grads: expected one row for each of rows");
+  }
+  absl::Status status;
+  {
+    nb::gil_scoped_release no_gil;
+    absl::MutexLock lock(&self->mutex);
+    status = self->rows.AddGradients(rows.span, grads.span.data());
+  }
+  Check(status);
+}
+
+void Step(const RowsPtr& self, double learning_rate, uint64_t step) {
+  nb::gil_scoped_release no_gil;
+  absl::MutexLock lock(&self->mutex);
+  self->rows.Step(learning_rate, step);
+}
+
+void PushChanged(const RowsPtr& self) {
+  self->fleet->Run([=](ParameterClient&) -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(self->fleet->Begin());
+    absl::MutexLock lock(&self->mutex);
+    return self->rows.PushChanged();
+  });
+}
+
+template <class F>
+auto Locked(Rows& self, F&& f) {
+  nb::gil_scoped_release no_gil;
+  absl::MutexLock lock(&self.mutex);
+  return f(self.rows);
+}
+
+Occurrences OccurrencesOf(absl::Span<const uint32_t> places, absl::Span<const uint32_t> offsets,
+                          size_t row_num) {
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != places.size()) {
+    throw nb::value_error("offsets: expected 0 first and the number of keys last");
+  }
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] < offsets[i - 1]) throw nb::value_error("offsets: expected ascending numbers");
+  }
+  for (const uint32_t place : places) {
+    if (place >= row_num) throw nb::value_error("places: a place beyond the last row");
+  }
+  return {places, offsets};
+}
+
+NumpyFloats Pool(nb::handle weights_object, nb::handle places_object, nb::handle offsets_object,
+                 bool mean) {
+  const ArrayView<const float> weights = FloatsOf(weights_object, "weights");
+  const ArrayView<const uint32_t> places = CountsOf(places_object, "places");
+  const ArrayView<const uint32_t> offsets = CountsOf(offsets_object, "offsets");
+  if (weights.shape.size() != 2) throw nb::value_error("weights: expected the shape [rows, dim]");
+  const Occurrences batch = OccurrencesOf(places.span, offsets.span, weights.shape[0]);
+  const auto dim = static_cast<uint32_t>(weights.shape[1]);
+  NumpyFloats out = NewFloats({batch.outputs(), dim});
+  nb::gil_scoped_release no_gil;
+  PoolRows(batch, mean, dim, weights.span.data(), out.data());
+  return out;
+}
+
+NumpyFloats PoolBackward(nb::handle grads_object, nb::handle places_object,
+                         nb::handle offsets_object, bool mean, size_t row_num) {
+  const ArrayView<const float> grads = FloatsOf(grads_object, "grads");
+  const ArrayView<const uint32_t> places = CountsOf(places_object, "places");
+  const ArrayView<const uint32_t> offsets = CountsOf(offsets_object, "offsets");
+  const Occurrences batch = OccurrencesOf(places.span, offsets.span, row_num);
+  if (grads.shape.size() != 2 || grads.shape[0] != static_cast<int64_t>(batch.outputs())) {
+    throw nb::value_error("grads: expected the shape [outputs, dim]");
+  }
+  const auto dim = static_cast<uint32_t>(grads.shape[1]);
+  NumpyFloats out = NewFloats({row_num, dim});
+  nb::gil_scoped_release no_gil;
+  PoolRowsBackward(batch, mean, dim, grads.span.data(), row_num, out.data());
+  return out;
+}
+
+}  // namespace
+
+void BindRows(nb::module_& module) {
+  nb::class_<Rows>(module, "Rows")
+      .def(nb::new_(&NewRows), "fleet"_a, "table"_a)
+      .def(
+          "look_up", [](const RowsPtr& r, nb::handle keys) { return LookUp(r, keys); }, "keys"_a)
+      .def("prefetch", &Prefetch, "keys"_a)
+      .def("read", &Read, "keys"_a, "absent_is_zero"_a)
+      .def("add_gradients", &AddGradients, "rows"_a, "grads"_a)
+      .def("step", &Step, "learning_rate"_a, "step"_a)
+      .def("push_changed", &PushChanged)
+      .def("drop_gradients", [](Rows& r) { Locked(r, [](LiveRows& l) { l.DropGradients(); }); })
+      .def("committed", [](Rows& r) { Locked(r, [](LiveRows& l) { l.Committed(); }); })
+      .def("clear", [](Rows& r) { Locked(r, [](LiveRows& l) { l.Clear(); }); })
+      .def_prop_ro("size", [](Rows& r) { return Locked(r, [](LiveRows& l) { return l.size(); }); })
+      .def_prop_ro("changed",
+                   [](Rows& r) { return Locked(r, [](LiveRows& l) { return l.changed(); }); })
+      .def_prop_ro("bytes",
+                   [](Rows& r) { return Locked(r, [](LiveRows& l) { return l.bytes(); }); });
+  module.def("pool", &Pool, "weights"_a, "places"_a, "offsets"_a, "mean"_a);
+  module.def("pool_backward", &PoolBackward, "grads"_a, "places"_a, "offsets"_a, "mean"_a,
+             "row_num"_a);
+}
+
+}  // namespace cistern::python

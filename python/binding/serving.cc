@@ -1,0 +1,102 @@
+#include "python/binding/serving.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/binding/errors.h"
+#include "serve/predictor/open_predictor.h"
+
+namespace cistern::python {
+namespace {
+
+using namespace nb::literals;  // NOLINT
+
+std::shared_ptr<Predictor> Open(const std::string& folder, int threads, size_t max_samples,
+                                int poll_ms, bool verify, const std::string& version) {
+  PredictorOptions options;
+  options.threads = threads;
+  options.max_samples = max_samples;
+  options.poll_ms = poll_ms;
+  options.verify = verify;
+  options.version = version;
+  absl::StatusOr<std::unique_ptr<Predictor>> predictor;
+  {
+    nb::gil_scoped_release no_gil;
+    predictor = OpenPredictor(folder, options);
+  }
+  return Take(std::move(predictor));
+}
+
+// inputs: a list of (keys, offsets). Returns (probabilities [samples, labels], commit, unseen
+// keys).
+nb::tuple Predict(Predictor& predictor, size_t samples, nb::handle dense_object,
+                  const nb::list& inputs) {
+  const ArrayView<const float> dense = FloatsOf(dense_object, "dense");
+  std::vector<ArrayView<const Key>> keys;
+  std::vector<ArrayView<const uint32_t>> offsets;
+  PredictRequest request;
+  request.samples = samples;
+  request.dense = dense.span;
+  for (const nb::handle input : inputs) {
+    const auto pair = nb::cast<nb::tuple>(input);
+    keys.push_back(KeysOf(pair[0], "keys"));
+    offsets.push_back(CountsOf(pair[1], "offsets"));
+    request.inputs.push_back({keys.back().span, offsets.back().span});
+  }
+  if (samples > predictor.max_samples()) {  // before memory is taken for the answer
+    throw nb::value_error("more samples than max_samples of cs.serve.open");
+  }
+  NumpyFloats out = NewFloats({samples, predictor.shape().label_dim});
+  ServedVersion version;
+  uint64_t unseen = 0;
+  absl::Status status;
+  {
+    nb::gil_scoped_release no_gil;
+    status = predictor.Predict(request, absl::MakeSpan(out.data(), out.size()), &version, &unseen);
+  }
+  Check(status);
+  return nb::make_tuple(out, version.commit, unseen);
+}
+
+nb::dict ShapeOf(const Predictor& predictor) {
+  nb::dict shape;
+  shape["labels"] = predictor.shape().label_dim;
+  shape["dense"] = predictor.shape().dense_dim;
+  nb::list inputs;
+  for (const PredictorShape::Input& input : predictor.shape().inputs) {
+    inputs.append(nb::make_tuple(input.name, input.slot_num));
+  }
+  shape["inputs"] = inputs;
+  return shape;
+}
+
+bool Follow(Predictor& predictor) {
+  absl::StatusOr<bool> newer;
+  {
+    nb::gil_scoped_release no_gil;
+    newer = predictor.Follow();
+  }
+  return Take(std::move(newer));
+}
+
+}  // namespace
+
+void BindServing(nb::module_& module) {
+  nb::class_<Predictor>(module, "Predictor")
+      .def_prop_ro("name", &Predictor::name)
+      .def_prop_ro("commit", [](const Predictor& p) { return p.version().commit; })
+      .def_prop_ro("folder", [](const Predictor& p) { return p.version().folder; })
+      .def_prop_ro("shape", &ShapeOf)
+      .def("predict", &Predict, "samples"_a, "dense"_a, "inputs"_a)
+      .def("follow", &Follow);
+  module.def("open_serving", &Open, "folder"_a, "threads"_a, "max_samples"_a, "poll_ms"_a,
+             "verify"_a, "version"_a);
+}
+
+}  // namespace cistern::python

@@ -1,0 +1,46 @@
+"""Cistern from Python: fleets, tables, data sets, the trainer, and embeddings for PyTorch.
+
+    import cistern_ps as cs
+    fleet = cs.connect("h1:7700,h2:7700")        # or cs.local("runs/a", servers=2): in this process
+    user = fleet.table("user", dim=16, rule=cs.Adam(lr=1e-3))
+    rows = user.pull(keys)
+
+docs/python.md describes all of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import CheckpointError, DataError, Error, Interrupted, UnreachableError, UsageError
+from .fleet import Commit, Fleet, connect, local
+from .jobs import Run, commits, diff, evaluate, export, plan, predict, status, train, verify
+from .rules import SGD, AdaGrad, Adam, Ftrl, Init, Momentum, Normal, Rule, Uniform, Zero
+from .table import Table
+
+if TYPE_CHECKING:
+    from . import data, metrics, model, serve, servers
+    from . import torch as torch
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdaGrad", "Adam", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init", "Interrupted",
+    "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "commits",
+    "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "predict", "serve", "servers",
+    "status", "train", "verify",
+]  # without torch, which may be missing
+
+_LAZY = {"data", "metrics", "model", "serve", "servers", "torch"}  # imported when they are first named
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        import importlib
+
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

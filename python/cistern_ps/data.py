@@ -1,0 +1,194 @@
+"""Data sets: files of any format as batches of arrays, in file order, with an exact place to resume from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+from . import _native
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Source = Union[str, "os.PathLike[str]", Sequence["str | os.PathLike[str]"]]
+
+
+@dataclass
+class Batch:
+    """Samples. All arrays own their memory and may be kept.
+
+    Attributes:
+        size: samples.
+        label: float32 [size], or [size, labels] if there are several.
+        dense: float32 [size, dense].
+        inputs: (keys int64 [n], offsets int32 [size * slots + 1]) of each sparse input: the keys of slot s of sample i
+            are keys[offsets[i * slots + s] : offsets[i * slots + s + 1]]. A key of 2**63 or more looks negative; its
+            bits are the same.
+    """
+
+    size: int
+    label: Any
+    dense: Any
+    inputs: List[Tuple[Any, Any]]
+
+    @property
+    def keys(self) -> Any:
+        """The keys of the first input."""
+        return self.inputs[0][0]
+
+    @property
+    def offsets(self) -> Any:
+        """The offsets of the first input."""
+        return self.inputs[0][1]
+
+    def torch(self) -> "Batch":
+        """The same batch as tensors on the CPU, which share the arrays' memory."""
+        import torch
+
+        def tensor(array: Any) -> Any:
+            return array if isinstance(array, torch.Tensor) else torch.from_numpy(array)
+
+        return Batch(
+            self.size, tensor(self.label), tensor(self.dense), [(tensor(k), tensor(o)) for k, o in self.inputs]
+        )
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{len(k)} keys" for k, _ in self.inputs)
+        return f"<Batch: {self.size} samples, {inputs}, dense {tuple(self.dense.shape)}>"
+
+
+class DataSet:
+    """Batches of a data set. Iterating over it reads `epochs` times through the files.
+
+    `state_dict` after a batch names the place after it, and `load_state_dict` makes the next iteration begin there,
+    with the same batches as if it had never stopped. Made by `norm`, `raw` and `parquet`.
+    """
+
+    def __init__(self, arguments: Dict[str, Any], batch: int, epochs: int, tensors: str, drop_last: bool,
+                 shuffle: Optional[int]):
+        if batch < 1:
+            raise UsageError(f"batch={batch}: expected at least 1")
+        if tensors not in ("numpy", "torch"):
+            raise UsageError(f'tensors={tensors!r}: expected "numpy" or "torch"')
+        self.batch = batch
+        self.epochs = epochs
+        self.tensors = tensors
+        self.drop_last = drop_last
+        self.shuffle = shuffle
+        self._arguments = arguments
+        self._epoch = 0
+        self._samples = 0  # delivered in this epoch
+        self._reader: Any = None
+        self._squeeze = arguments["label"] == 1
+
+    def state_dict(self) -> Dict[str, int]:
+        """The place after the last batch that an iterator of this object has delivered."""
+        return {"epoch": self._epoch, "samples": self._samples}
+
+    def peek_keys(self, input: int = 0) -> Any:
+        """The keys of an input of the next batch, so that their rows can be pulled meanwhile; None if it is not known."""
+        return None if self._reader is None else self._reader.peek_keys(input)
+
+    def load_state_dict(self, state: Dict[str, int]) -> None:
+        """The next iteration begins at this place."""
+        self._epoch, self._samples = int(state["epoch"]), int(state["samples"])
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the last batch: 0, 1 ..."""
+        return self._epoch
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self._epoch >= self.epochs:  # a finished data set starts over
+            self._epoch, self._samples = 0, 0
+        reader: Any = None
+        while self._epoch < self.epochs:
+            if reader is None or self.shuffle is None:
+                reader = _native.open_data(**self._arguments, batch=self.batch)
+            if self.shuffle is not None:
+                reader.shuffle(self.shuffle * 1_000_003 + self._epoch)
+            if self._samples:
+                reader.skip(self._samples)
+            self._reader = reader
+            while True:
+                read = reader.next()
+                if read is None or (self.drop_last and read[0] < self.batch):
+                    break
+                size, label, dense, inputs = read
+                self._samples += size
+                batch = Batch(size, label[:, 0] if self._squeeze else label, dense, inputs)
+                yield batch.torch() if self.tensors == "torch" else batch
+            self._epoch += 1
+            self._samples = 0
+
+    def __repr__(self) -> str:
+        a = self._arguments
+        return f"<DataSet {a['source']} ({a['format']}): slots {a['slots']}, dense {a['dense']}, batches of {self.batch}>"
+
+
+def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int, label: int, batch: int, epochs: int,
+          tensors: str, drop_last: bool, shuffle: Optional[int], **more: Any) -> DataSet:
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    arguments: Dict[str, Any] = {
+        "format": format,
+        "source": ",".join(os.fspath(p) for p in paths),
+        "label": label,
+        "dense": dense,
+        "slots": [slots] if isinstance(slots, int) else list(slots),
+        "max_keys": [],
+        "wide_keys": False,
+        "check_sum": False,
+        "num_samples": 0,
+        "float_label_dense": False,
+        "slot_sizes": [],
+        "keysets": [],
+    }
+    arguments.update(more)
+    if not arguments["max_keys"]:
+        arguments["max_keys"] = [0] * len(arguments["slots"])
+    return DataSet(arguments, batch, epochs, tensors, drop_last, shuffle)
+
+
+def norm(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
+         epochs: int = 1, wide_keys: bool = False, check_sum: bool = True, tensors: str = "numpy",
+         drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+    """HugeCTR's Norm files: a file list, a file, or several of either.
+
+    slots: slots of the sparse input; a list for several inputs. wide_keys: keys have 8 bytes (input_key_type I64).
+    tensors: "numpy" or "torch". shuffle: a seed: the samples come in an order that is a pure function of the seed and
+    the epoch; the whole data set is then in memory.
+    """
+    return _open("Norm", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, wide_keys=wide_keys,
+                 check_sum=check_sum)
+
+
+def raw(source: Source, slots: "int | Sequence[int]", num_samples: int, dense: int = 0, label: int = 1,
+        batch: int = 4096, epochs: int = 1, float_label_dense: bool = False, slot_sizes: Sequence[int] = (),
+        tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+    """HugeCTR's Raw files: one key a slot, and no header, so num_samples says how many samples there are."""
+    return _open("Raw", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, num_samples=num_samples,
+                 float_label_dense=float_label_dense, slot_sizes=list(slot_sizes))
+
+
+def parquet(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
+            epochs: int = 1, slot_sizes: Sequence[int] = (), tensors: str = "numpy",
+            drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+    """Parquet files with the columns that `_metadata.json` beside them names (docs/formats.md)."""
+    return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, slot_sizes=list(slot_sizes))
+
+
+def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict[str, Any]:
+    """Converts csv, tsv, libsvm or criteo files to Norm files in `out`: `cistern data convert`.
+
+    flags: those of the program, with underscores: label="click", keys="raw", key_bits=32, overwrite=True ...
+    `norm(out + "/file_list.txt", ...)` reads the result.
+    """
+    from . import jobs, programs
+
+    paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    return programs.run_json(["data", "convert", *jobs._flags(input=paths, out=out, **flags)])

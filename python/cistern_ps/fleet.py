@@ -1,0 +1,279 @@
+"""Fleets, tables and commits."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
+
+from . import _native
+from .errors import Error, UsageError
+from .rules import Init, Rule, SGD, Uniform
+from .table import Table, spec_difference
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A durable state of a fleet: all tables as of one moment.
+
+    Attributes:
+        number: 1, 2, 3 ...; 0 if the fleet keeps nothing on disk.
+        commit_pass: the committed pass.
+        rows: by table.
+        digests: by table: the sum over all rows of a hash of (key, value), so two states with equal digests have the
+            same bits. `cistern ckpt diff` compares the same numbers.
+        worker: what the writer put beside the rows, such as the place in its data.
+    """
+
+    number: int
+    commit_pass: int
+    rows: Dict[str, int] = field(default_factory=dict)
+    digests: Dict[str, int] = field(default_factory=dict)
+    worker: Any = field(default=None, repr=False)
+
+    @property
+    def digest(self) -> str:
+        """One number over all tables, in hex."""
+        return f"{sum(self.digests.values()) % 2**64:016x}"
+
+    def __str__(self) -> str:
+        return f"commit {self.number}: {sum(self.rows.values())} rows, digest {self.digest}"
+
+
+class Fleet:
+    """The servers of a model. Made by `connect` or `local`; usable in a `with` statement.
+
+    All tables of a fleet are created together, by the first call that needs the servers to have them. Declare them all
+    first (`table`, and a `cistern_ps.torch.Session` if there is one).
+    """
+
+    def __init__(self, native: _native.Fleet, name: str, folder: str = ""):
+        self._native = native
+        self._name = name
+        self._folder = folder
+        self._declared: Dict[str, Dict[str, Any]] = {}
+        self._declared_dense: Dict[str, Dict[str, Any]] = {}
+        self._tables: Dict[str, Table] = {}
+        self._schema = json.loads(native.schema())
+
+    @property
+    def native(self) -> _native.Fleet:
+        """The binding's object: for this package."""
+        return self._native
+
+    @property
+    def tables(self) -> List[str]:
+        """The names of the tables that the servers have or will have."""
+        created = [t["name"] for t in self._schema["tables"]]
+        return created + [name for name in self._declared if name not in created]
+
+    @property
+    def state(self) -> str:
+        """The folder of this fleet's commits, for `cistern_ps.commits`, `diff` and `export`."""
+        if not self._folder:
+            raise UsageError(f"{self._name} has no folder of commits on this machine",
+                             'open it with one: cs.local("runs/a"), or name the data_dir of the servers')
+        return os.path.join(self._folder, "state")
+
+    def refresh(self) -> None:
+        """Reads which tables the servers have, after something else has made them: for this package."""
+        self._schema = json.loads(self._native.schema())
+
+    @property
+    def is_created(self) -> bool:
+        """Whether the servers have tables."""
+        return bool(self._schema["tables"] or self._schema["dense_tables"])
+
+    def table(
+        self,
+        name: str,
+        dim: Optional[int] = None,
+        rule: Optional[Rule] = None,
+        init: Optional[Init] = None,
+        seed: int = 0,
+    ) -> Table:
+        """The table `name`: declared, or found on the servers and checked.
+
+        dim: floats of a row; not needed for a table that exists. rule: how rows are trained (default `SGD`); also
+        the learning rate of `cistern_ps.torch`. init: first values (default `Uniform(0.05)`). seed: of the first values.
+
+            >>> fleet = cs.local()
+            >>> user = fleet.table("user", dim=4, rule=cs.Adam(lr=0.01), init=cs.Uniform(0.1))
+            >>> user.pull(np.array([7, 8])).shape
+            (2, 4)
+        """
+        known = self._spec_of(name)
+        if known is None and self.is_created:
+            raise UsageError(
+                f"{self._name} has no table {name!r}; it has {', '.join(self.tables) or 'none'}",
+                "declare all tables before the first call that uses one, or use another folder or fleet",
+            )
+        if known is None and dim is None:
+            raise UsageError(f"table {name!r} does not exist yet, so it needs dim")
+        if dim is not None:
+            wanted = {
+                "name": name,
+                "accessor": "EMBEDDING",
+                "dim": dim,
+                "rule": (rule or SGD()).spec(),
+                "initializer": (init or Uniform()).spec(),
+                "seed": str(seed),
+            }
+            if known is not None:
+                difference = spec_difference(known, wanted, rule is not None, init is not None)
+                if difference:
+                    raise UsageError(
+                        f"table {name!r} exists with another {difference}",
+                        f"use what it has, or leave it out: fleet.table({name!r})",
+                    )
+            else:
+                self._declared[name] = wanted
+        if name not in self._tables:
+            self._tables[name] = Table(self, name, rule)
+        elif rule is not None:
+            self._tables[name].rule, self._tables[name].lr = rule, rule.lr
+        return self._tables[name]
+
+    def declare_dense(self, name: str, rows: int, columns: List[str]) -> None:
+        """Declares a table of `rows` x `columns` floats, which is read and written as a whole: for this package."""
+        for spec in self._schema["dense_tables"]:
+            if spec["name"] == name:
+                if int(spec["rows"]) == rows and spec["columns"] == columns:
+                    return
+                raise UsageError(
+                    f"the dense table {name!r} exists with {spec['rows']} rows of {spec['columns']}; this needs "
+                    f"{rows} rows of {columns}",
+                    "restore with the model and the optimizer that were committed, or use another folder",
+                )
+        if self.is_created:
+            raise UsageError(
+                f"{self._name} has tables, but not the dense table {name!r}",
+                "make the Session before the first call that uses a table, or use another folder",
+            )
+        self._declared_dense[name] = {"name": name, "rows": str(rows), "columns": columns}
+
+    def create(self) -> None:
+        """Creates the declared tables now. Calls that use a table do this by themselves."""
+        if not self._declared and not self._declared_dense:
+            if not self.is_created:
+                raise UsageError(f"{self._name} has no tables", 'declare one: fleet.table("user", dim=16)')
+            return
+        schema = {"tables": list(self._declared.values()), "dense_tables": list(self._declared_dense.values())}
+        self._native.create(json.dumps(schema))
+        self._schema = json.loads(self._native.schema())
+        self._declared.clear()
+        self._declared_dense.clear()
+
+    def commit(self, worker: Any = None, durable: bool = True) -> Commit:
+        """Makes everything pushed since the last commit the state of the fleet: all of it, or nothing.
+
+        worker: kept in the commit, such as the place in the data; anything that is JSON. durable=False: the servers
+        keep the state in memory only, and the next durable commit writes it.
+        """
+        self.create()
+        self._native.commit("" if worker is None else json.dumps(worker), durable)
+        return self.last_commit()
+
+    def abort(self) -> None:
+        """Drops what was pushed since the last commit."""
+        self._native.abort()
+
+    def claim(self) -> Commit:
+        """Becomes the only writer; older writers are refused from now on. Returns the state that it starts from.
+
+        The first push or commit does this by itself.
+        """
+        self.create()
+        self._native.claim()
+        return self.last_commit()
+
+    def last_commit(self) -> Commit:
+        """The newest durable commit that this writer made or found when it claimed the fleet."""
+        manifest = json.loads(self._native.manifest())
+        if not int(manifest["commit"]):
+            return Commit(0, self._native.committed_pass)
+        states = manifest["tables"] + manifest["dense_tables"]
+        return Commit(
+            number=int(manifest["commit"]),
+            commit_pass=int(manifest["pass"]),
+            rows={t["name"]: int(t["rows"]) for t in manifest["tables"]},
+            digests={t["name"]: int(t["digest"]) for t in states},
+            worker=json.loads(manifest["worker"]) if manifest["worker"] else None,
+        )
+
+    def status(self, digest: bool = False) -> List[Dict[str, Any]]:
+        """What each server says of itself: rows, memory, commit. digest: also the tables' digests (reads all rows)."""
+        return json.loads(self._native.stats(digest))
+
+    def digests(self) -> Dict[str, int]:
+        """The digest of each table, computed from the servers' memory."""
+        sums: Dict[str, int] = {}
+        for server in self.status(digest=True):
+            for table in server["tables"] + server["dense_tables"]:
+                sums[table["name"]] = (sums.get(table["name"], 0) + int(table["digest"])) % 2**64
+        return sums
+
+    def close(self) -> None:
+        """Closes the connections, or ends the servers in this process. Uncommitted changes are dropped."""
+        self._tables.clear()
+        self._native.close()
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._native.closed:
+            return f"<Fleet {self._name}, closed>"
+        kept = "durable" if self._native.durable else "in memory"
+        return f"<Fleet {self._name}: {self._native.server_num} servers, {kept}, tables: {', '.join(self.tables) or 'none'}>"
+
+    def _spec_of(self, name: str) -> Optional[Dict[str, Any]]:
+        for spec in self._schema["tables"]:
+            if spec["name"] == name:
+                return spec
+        return self._declared.get(name)
+
+    def _table_id(self, name: str) -> int:
+        self.create()
+        for i, spec in enumerate(self._schema["tables"]):
+            if spec["name"] == name:
+                return i
+        raise Error(f"no table {name!r}")
+
+    def _dense_id(self, name: str) -> int:
+        self.create()
+        for i, spec in enumerate(self._schema["dense_tables"]):
+            if spec["name"] == name:
+                return i
+        raise Error(f"no dense table {name!r}")
+
+
+def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: float = 20.0, take_over: bool = False) -> Fleet:
+    """Connects to the servers of a fleet: "host:port,host:port", all of them, in any order.
+
+    timeout: how long to retry a server that does not answer, in seconds. take_over: a push claims the fleet even from
+    a writer that is at work.
+    """
+    text = servers if isinstance(servers, str) else ",".join(servers)
+    if not text:
+        raise UsageError("connect: no servers", 'name them: cs.connect("host:7700,host:7701"), or use cs.local()')
+    return Fleet(_native.Fleet.open(text, 1, "", cluster, timeout, take_over), text)
+
+
+def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1) -> Fleet:
+    """Starts servers inside this process.
+
+    folder: they keep their commits in `folder`/state and start from the newest one there; None: in memory only. Any
+    number of servers gives the same bits.
+    """
+    root = "" if folder is None else os.fspath(folder)
+    if root:
+        os.makedirs(root, exist_ok=True)
+    return Fleet(_native.Fleet.open("", servers, root, "cistern", 20.0, False), root or "in memory", root)

@@ -1,0 +1,307 @@
+"""The trainer of JSON models, exports, and commits on disk: what the program `cistern` does, from Python.
+
+These functions run the program that the package brings, so they give the same bits as it; a `Fleet` of this process is
+used directly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+
+from . import _native, programs
+from .errors import UsageError
+from .fleet import Fleet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .model import Model
+
+Path = Union[str, "os.PathLike[str]"]
+Config = Union[Path, Dict[str, Any], "Model"]
+Settings = Optional[Dict[str, Any]]
+
+
+@contextlib.contextmanager
+def _model_file(config: Config) -> Iterator[str]:
+    """The path of a model file, written for the time of a call if the model is an object."""
+    if isinstance(config, (str, os.PathLike)):
+        yield os.fspath(config)
+        return
+    content = config if isinstance(config, dict) else config.to_dict()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, (getattr(config, "name", None) or "model") + ".json")
+        path.write_text(json.dumps(content, indent=2))
+        yield str(path)
+
+
+def _set_list(settings: Settings) -> List[str]:
+    return [f"{k}={json.dumps(v)}" for k, v in (settings or {}).items()]
+
+
+def _flags(**flags: Any) -> List[str]:
+    """Flags as the program takes them; None and False are left out."""
+    arguments: List[str] = []
+    for name, value in flags.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            arguments.append(flag)
+        elif isinstance(value, (list, tuple)):
+            arguments += [flag, ",".join(map(str, value))]
+        else:
+            arguments += [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+    return arguments
+
+
+def _settings(settings: Settings) -> List[str]:
+    return [a for s in _set_list(settings) for a in ("--set", s)]
+
+
+class Run:
+    """A training that has ended: its summary, its metrics, and where its model is.
+
+    Attributes:
+        config, settings: what was trained.
+        summary: a dict: iterations, samples, loss, auc ...; also readable as attributes (`run.auc`).
+        out: the folder; None for a fleet of this process without one.
+    """
+
+    def __init__(self, config: Config, settings: Settings, summary: Dict[str, Any], out: Optional[Path]):
+        self.config = config
+        self.settings = dict(settings or {})
+        self.summary = summary
+        self.out = None if out is None else pathlib.Path(out)
+
+    @property
+    def metrics(self) -> "pd.DataFrame":
+        """metrics.jsonl as a DataFrame: one row an event (train, pass, eval, final)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.events)
+
+    @property
+    def events(self) -> List[Dict[str, Any]]:
+        """The lines of metrics.jsonl."""
+        if self.out is None:
+            raise UsageError("this run has no folder", "train with out=...")
+        return [json.loads(line) for line in (self.out / "metrics.jsonl").read_text().splitlines()]
+
+    @property
+    def state(self) -> pathlib.Path:
+        """The folder of the run's commits, for `commits`, `diff`, `verify` and `export`."""
+        if self.out is None:
+            raise UsageError("this run has no folder", "train with out=...")
+        return self.out / "state"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Loss and AUC over samples (needs matplotlib). Returns the axes."""
+        import matplotlib.pyplot as plt
+
+        frame = self.metrics
+        ax = ax or plt.subplots()[1]
+        train = frame[frame.event == "train"]
+        ax.plot(train["samples"], train["loss"], label="loss")
+        ax.set_xlabel("samples")
+        ax.set_ylabel("training loss")
+        if "auc" in frame and frame.auc.notna().any():
+            scored = frame[(frame.event == "eval") & frame.auc.notna()]
+            right = ax.twinx()
+            right.plot(scored["samples"], scored["auc"], "o-", color="tab:orange", label="AUC")
+            right.set_ylabel("AUC")
+        return ax
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self.__dict__.get("summary", {}):
+            raise AttributeError(f"a run has no {name!r}; it has {', '.join(self.__dict__.get('summary', {}))}")
+        return self.summary[name]
+
+    def __repr__(self) -> str:
+        s = self.summary
+        auc = f", AUC {s['auc']:.6f}" if s.get("auc") is not None else ""
+        where = f", {self.out}" if self.out else ""
+        return f"<Run: {s['iterations']} iterations, {s['samples']} samples, loss {s['loss']:.6f}{auc}{where}>"
+
+
+def _progress(shown: Union[bool, Callable[[str], None], None]) -> Optional[Callable[[str], None]]:
+    """What gets the program's lines. True: one line that is written over, in terminals and notebooks."""
+    if callable(shown):
+        return shown
+    if not shown:
+        return None
+    width = 0
+
+    def write(line: str) -> None:
+        nonlocal width
+        sys.stderr.write("\r" + line[:160].ljust(width))
+        sys.stderr.flush()
+        width = min(len(line), 160)
+        if line.startswith("event=final"):
+            sys.stderr.write("\n")
+
+    return write
+
+
+def train(
+    config: Config,
+    out: Optional[Path] = None,
+    set: Settings = None,
+    fleet: Optional[Fleet] = None,
+    servers: Optional[str] = None,
+    embedded_servers: int = 1,
+    resume: bool = False,
+    overwrite: bool = False,
+    threads: int = 0,
+    device: str = "cpu",
+    progress: Union[bool, Callable[[str], None], None] = False,
+) -> Run:
+    """Trains a JSON model: the bits of `cistern train`.
+
+    config: a model file, its content as a dict, or a `cistern_ps.model.Model`. set: values that replace those of the
+    model, by path: {"solver.num_epochs": 2}. out: the run's folder. Servers: those of this process's `fleet`, those at
+    `servers` ("host:port,..."), or `embedded_servers` in the training's process, which keep their commits in
+    out/state. progress: True for a line in the terminal or notebook, or a function that gets each line.
+
+    Ctrl-C stops the training with its state saved; `resume=True` continues it.
+    """
+    with _model_file(config) as path:
+        if fleet is not None:
+            on_line = _progress(progress)
+
+            def on_event(event: str, iteration: int, loss: float, seconds: float) -> None:
+                if on_line is not None:
+                    on_line(f"event={event} iter={iteration} loss={loss:.6g} seconds={seconds:.2f}")
+
+            try:
+                text = _native.train(fleet.native, path, _set_list(set), "" if out is None else os.fspath(out), threads,
+                                     resume, on_event)
+            finally:
+                fleet.refresh()  # also after Ctrl-C: the tables are there
+            return Run(config, set, json.loads(text), out)
+        if out is None:
+            raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')
+        summary = programs.run_json(
+            ["train", path, *_settings(set),
+             *_flags(out=out, servers=servers, embedded_servers=None if servers else embedded_servers, resume=resume,
+                     overwrite=overwrite, threads=threads, device=device)],
+            _progress(progress))
+    return Run(config, set, summary, out)
+
+
+def _source(model: Union[Run, Path, None], servers: Optional[str]) -> List[str]:
+    if isinstance(model, Run):
+        model = model.out
+    return _flags(model=model, servers=servers)
+
+
+def _of_run(config: Union[Config, Run], settings: Settings, model: Any) -> "tuple[Config, Dict[str, Any], Any]":
+    if isinstance(config, Run):
+        return config.config, {**config.settings, **(settings or {})}, model if model is not None else config
+    return config, dict(settings or {}), model
+
+
+def evaluate(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Union[Path, Sequence[Path], None] = None,
+             set: Settings = None, fleet: Optional[Fleet] = None, servers: Optional[str] = None,
+             threads: int = 0) -> Dict[str, Any]:
+    """AUC, log loss and the model's metrics on data, as a dict.
+
+    config: the model, or a `Run`, which also says where its rows are. model: a run's folder or a saved model; or
+    `fleet`, or `servers`. data: file lists or data files; None: the model's eval_source.
+    """
+    config, settings, model = _of_run(config, set, model)
+    with _model_file(config) as path:
+        if fleet is not None:
+            files = [] if data is None else [os.fspath(d) for d in ([data] if isinstance(data, (str, os.PathLike)) else data)]
+            return json.loads(_native.evaluate(fleet.native, path, _set_list(settings), threads, files, ""))
+        return programs.run_json(["eval", path, *_settings(settings), *_source(model, servers),
+                                  *_flags(data=data, threads=threads)])
+
+
+def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Union[Path, Sequence[Path], None] = None,
+            output: Optional[Path] = None, set: Settings = None, servers: Optional[str] = None,
+            threads: int = 0) -> Any:
+    """Probabilities of every sample of `data`, in its order: float32 arrays (label, prediction).
+
+    output: the file for the lines label<TAB>prediction; None: none is kept. Other arguments as in `evaluate`.
+    """
+    import numpy as np
+
+    config, settings, model = _of_run(config, set, model)
+    with _model_file(config) as path, tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "predictions.tsv") if output is None else os.fspath(output)
+        programs.run_json(["predict", path, *_settings(settings), *_source(model, servers),
+                           *_flags(data=data, output=target, threads=threads)])
+        columns = np.loadtxt(target, dtype=np.float32, ndmin=2)
+    labels, predictions = columns[:, 0::2], columns[:, 1::2]
+    return (labels[:, 0], predictions[:, 0]) if labels.shape[1] == 1 else (labels, predictions)
+
+
+def plan(config: Config, set: Settings = None, rows: Optional[Dict[str, int]] = None,
+         servers: Optional[int] = None) -> Dict[str, Any]:
+    """What a model will need: rows, memory of servers and workers, disk. rows: expected, by table."""
+    counts = [f"{k}={v}" for k, v in (rows or {}).items()] or None
+    with _model_file(config) as path:
+        return programs.run_json(["plan", path, *_settings(set), *_flags(rows=counts, server_num=servers)])
+
+
+_FORMS = {"cistern": "serving", "serving": "serving", "hugectr": "hugectr", "onnx": "onnx", "xbox": "xbox",
+          "cache": "cache", "dnn_plugin": "dnn-plugin"}
+
+
+def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", config: Optional[Config] = None,
+           set: Settings = None, rows: Optional[str] = None, check: Union[Path, Sequence[Path], None] = None,
+           max_auc_loss: Optional[float] = None, **flags: Any) -> Dict[str, Any]:
+    """Writes a trained model in another form, for serving without servers or for other programs.
+
+    source: a `Run`; a state folder, or one commit of it ("runs/b/state@3"); or a fleet of this process that was opened
+    with a folder. config: the model; a `Run` knows its own. form: "serving" (for `cistern_ps.serve` and
+    `cistern serve`), "hugectr", "onnx", "xbox", "cache" or "dnn_plugin". rows: precision of rows in the form serving:
+    "float32", "float16", "bfloat16" or "int8". check, max_auc_loss: data on which the export must not lose more AUC.
+    Other flags are those of `cistern export FORM`, with underscores.
+    """
+    if form not in _FORMS:
+        raise UsageError(f"form={form!r}: expected one of {', '.join(_FORMS)}")
+    if isinstance(source, Run):
+        config, set = config or source.config, {**source.settings, **(set or {})}
+        source = source.state
+    elif isinstance(source, Fleet):
+        source = source.state
+    if config is None:
+        raise UsageError("export needs config, the model", "cs.export(source, out, config='model.json')")
+    with _model_file(config) as path:
+        return programs.run_json(["export", _FORMS[form], path, *_settings(set), "--state", os.fspath(source),
+                                  *_flags(out=out, precision=rows, check_data=check, max_auc_loss=max_auc_loss, **flags)])
+
+
+def commits(folder: Union[Path, Fleet]) -> List[Dict[str, Any]]:
+    """The commits in a state folder, oldest first: number, pass, rows and digest of each table, and whether it is whole."""
+    path = folder.state if isinstance(folder, Fleet) else folder
+    return programs.run_json(["ckpt", "ls", os.fspath(path)])["commits"]
+
+
+def diff(a: Path, b: Path, rows: int = 0) -> Dict[str, Any]:
+    """What differs between two commits ("runs/b/state@2") or saved models: rows added, removed, changed, by table.
+
+    rows: how many of them to show.
+    """
+    return programs.run_json(["ckpt", "diff", os.fspath(a), os.fspath(b), *_flags(rows=rows or None)])
+
+
+def verify(folder: Path, commit: Optional[int] = None, all: bool = False) -> Dict[str, Any]:
+    """Reads every byte of a commit (the newest), of all commits, or of a saved model, and compares the digests.
+
+    Raises CheckpointError if something is damaged.
+    """
+    return programs.run_json(["verify", os.fspath(folder), *_flags(commit=commit, all=all)])
+
+
+def status(servers: str, digest: bool = False) -> Dict[str, Any]:
+    """The state and the contents of each server of a fleet."""
+    return programs.run_json(["status", *_flags(servers=servers, digest=digest)])

@@ -1,0 +1,103 @@
+"""Update rules and first values of tables, by the names of the model file (docs/configuration.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a row follows its gradient. `lr` is the learning rate; only workers know it, servers do not keep it."""
+
+    lr: float = 0.001
+    kind: ClassVar[str] = "SGD"
+
+    def spec(self) -> dict[str, Any]:
+        """This rule as a field `rule` of a table's schema: for this package."""
+        constants = {k: v for k, v in self.__dict__.items() if k != "lr"}
+        return {"kind": self.kind, **constants}
+
+
+@dataclass(frozen=True)
+class SGD(Rule):
+    """w -= lr * g. No state."""
+
+    kind: ClassVar[str] = "SGD"
+
+
+@dataclass(frozen=True)
+class Adam(Rule):
+    """Adam; keeps m and v for each weight. epsilon is outside the root."""
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-7
+    kind: ClassVar[str] = "ADAM"
+
+
+@dataclass(frozen=True)
+class AdaGrad(Rule):
+    """AdaGrad; keeps a sum of squared gradients for each weight."""
+
+    initial_g2sum: float = 0.0
+    epsilon: float = 1e-7
+    kind: ClassVar[str] = "ADAGRAD"
+
+
+@dataclass(frozen=True)
+class Momentum(Rule):
+    """Momentum SGD; keeps a velocity for each weight. beta1 is the momentum factor."""
+
+    beta1: float = 0.9
+    kind: ClassVar[str] = "MOMENTUM"
+
+
+@dataclass(frozen=True)
+class Ftrl(Rule):
+    """FTRL-Proximal; keeps z and n for each weight. lambda1 makes weights exactly zero."""
+
+    ftrl_beta: float = 0.0
+    lambda1: float = 0.0
+    lambda2: float = 0.0
+    kind: ClassVar[str] = "FTRL"
+
+
+@dataclass(frozen=True)
+class Init:
+    """First values of rows: a pure function of (table seed, key, position)."""
+
+    kind: ClassVar[str] = "ZERO"
+
+    def spec(self) -> dict[str, Any]:
+        """This object as a field `initializer` of a table's schema: for this package."""
+        return {"kind": self.kind}
+
+
+@dataclass(frozen=True)
+class Zero(Init):
+    """Rows start at zero."""
+
+
+@dataclass(frozen=True)
+class Uniform(Init):
+    """Rows start uniformly in [-range, range)."""
+
+    range: float = 0.05
+    kind: ClassVar[str] = "UNIFORM"
+
+    def spec(self) -> dict[str, Any]:
+        """A field `initializer` of a table's schema: for this package."""
+        return {"kind": self.kind, "range": self.range}
+
+
+@dataclass(frozen=True)
+class Normal(Init):
+    """Rows start normally distributed with mean 0 and this standard deviation."""
+
+    std: float = 0.01
+    kind: ClassVar[str] = "NORMAL"
+
+    def spec(self) -> dict[str, Any]:
+        """A field `initializer` of a table's schema: for this package."""
+        return {"kind": self.kind, "range": self.std}

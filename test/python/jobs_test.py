@@ -1,0 +1,189 @@
+"""The trainer, exports, serving and commits from Python: the bits of the programs."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+import cistern_ps as cs
+from cistern_ps import programs
+
+
+def click_log(folder, samples=2000):
+    """A small data set whose labels depend on its keys."""
+    rng = np.random.default_rng(11)
+    a, b = rng.integers(0, 40, samples), rng.integers(40, 60, samples)
+    label = (rng.random(samples) < np.where((a + b) % 3 == 0, 0.8, 0.2)).astype(int)
+    path = pathlib.Path(folder)
+    (path / "in.csv").write_text("label,a,b\n" + "".join(f"{l},{x},{y}\n" for l, x, y in zip(label, a, b)))
+    programs.run_json(["data", "convert", "--input", str(path / "in.csv"), "--out", str(path / "data"), "--label",
+                       "label", "--keys", "raw", "--key-bits", "32"])
+    return path / "data" / "file_list.txt"
+
+
+def small_model(source, epochs=2):
+    m = cs.model.Model(optimizer=cs.Adam(lr=0.01), name="clicks", batchsize=100, batchsize_eval=100, num_epochs=epochs,
+                       seed=3, input_key_type="I32")
+    m.data(source, {"features": 2}, eval_source=source)
+    x = m.reshape(m.embedding("features", 4), 8)
+    m.loss(m.fc(m.relu(m.fc(x, 16)), 1))
+    return m
+
+
+def digests_of(run):
+    return {t["name"]: t["digest"] for t in cs.commits(run.state)[-1]["tables"]}
+
+
+class Jobs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.source = click_log(cls.folder)
+        cls.model = small_model(cls.source)
+        cls.run_ = cs.train(cls.model, out=cls.folder / "run")
+
+    def test_a_run_knows_its_results(self):
+        run = self.run_
+        self.assertEqual((run.iterations, run.samples), (40, 4000))
+        self.assertGreater(run.auc, 0.6)
+        self.assertEqual(run.events[-1]["event"], "final")
+        self.assertIn("AUC 0.", repr(run))
+        with self.assertRaises(AttributeError):
+            run.nonsense
+
+    def test_metrics_are_a_frame(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("pandas is missing")
+        frame = self.run_.metrics
+        self.assertEqual(frame[frame.event == "final"].auc.tolist(), [self.run_.auc])
+
+    def test_file_builder_dict_and_fleet_train_the_same_bits(self):
+        self.model.save(self.folder / "clicks.json")
+        program = subprocess.run(
+            [programs.find("cistern"), "train", str(self.folder / "clicks.json"), "--out", str(self.folder / "program")],
+            stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.assertEqual(program.returncode, 0)
+        expected = {t["name"]: t["digest"] for t in cs.commits(self.folder / "program" / "state")[-1]["tables"]}
+        self.assertEqual(digests_of(self.run_), expected)
+        by_dict = cs.train(self.model.to_dict(), out=self.folder / "dict", embedded_servers=2)
+        self.assertEqual(digests_of(by_dict), expected)
+        with cs.local(servers=3) as fleet:
+            cs.train(self.folder / "clicks.json", fleet=fleet)
+            self.assertEqual({k: f"{v:016x}" for k, v in fleet.digests().items()}, expected)
+            self.assertEqual(len(fleet.table("embedding1")), 60)
+
+    def test_settings_replace_values(self):
+        run = cs.train(self.model, out=self.folder / "set", set={"solver.num_epochs": 1, "solver.seed": 9})
+        self.assertEqual(run.epochs, 1)
+        self.assertNotEqual(digests_of(run), digests_of(self.run_))
+
+    def test_progress_gets_each_line(self):
+        lines = []
+        cs.train(self.model, out=self.folder / "progress", progress=lines.append)
+        self.assertTrue(any(line.startswith("event=final") for line in lines), lines)
+
+    def test_evaluate_and_predict_agree_with_the_run(self):
+        score = cs.evaluate(self.run_)
+        self.assertAlmostEqual(score["auc"], self.run_.auc, places=12)
+        label, prediction = cs.predict(self.run_, data=self.source)
+        self.assertEqual((label.shape, prediction.dtype), ((2000,), np.float32))
+        self.assertEqual(set(label), {0.0, 1.0})
+        p = np.clip(prediction.astype(np.float64), 1e-12, 1 - 1e-12)
+        loss = -np.mean(np.where(label == 1, np.log(p), np.log(1 - p)))
+        self.assertAlmostEqual(loss, score["logloss"], places=5)
+
+    def test_an_export_predicts_the_same_bits(self):
+        cs.export(self.run_, self.folder / "serving", rows="float32")
+        served = cs.serve.open(self.folder / "serving", threads=1)
+        data = cs.data.norm(self.source, slots=2, batch=300)
+        answers = [served.predict(b) for b in data]
+        np.testing.assert_array_equal(np.concatenate([np.asarray(a) for a in answers]),
+                                      cs.predict(self.run_, data=self.source)[1])
+        self.assertEqual(answers[0].commit, served.commit)
+        self.assertIn("features with 2 slots", repr(served))
+        batch = next(iter(data))
+        batch.inputs[0] = (batch.keys, batch.offsets[:-1].copy())
+        with self.assertRaises(cs.UsageError):
+            served.predict(batch)
+
+    def test_commits_can_be_compared_and_verified(self):
+        commits = cs.commits(self.run_.state)
+        self.assertTrue(commits and all(c["whole"] for c in commits))
+        self.assertEqual(cs.verify(self.run_.state)["faults"], [])
+        same = cs.diff(self.run_.state, self.run_.state)
+        self.assertEqual({t["name"] for t in same["tables"]}, {"embedding1", "dense"})
+
+    def test_plan_knows_the_tables(self):
+        self.assertIn("embedding1", json.dumps(cs.plan(self.model, rows={"embedding1": 1000})))
+
+    def test_errors_of_programs_keep_their_class_fix_and_code(self):
+        with self.assertRaisesRegex(cs.UsageError, "did you mean 'batchsize'") as caught:
+            cs.train(self.model, out=self.folder / "x", set={"solver.batchsiz": 2})
+        self.assertEqual(caught.exception.exit_code, 2)
+        with self.assertRaises(cs.UsageError) as caught:
+            cs.train(self.model, out=self.folder / "run")
+        self.assertIn("--overwrite", caught.exception.fix)
+        with self.assertRaisesRegex(cs.UsageError, "batchsiz"), cs.local() as fleet:
+            cs.train(self.model, fleet=fleet, set={"solver.batchsiz": 2})
+
+    def test_ctrl_c_ends_a_training_on_a_fleet_of_this_process(self):
+        program = f"""
+import sys, time
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import cistern_ps as cs, jobs_test
+fleet = cs.local()
+try:
+    cs.train(jobs_test.small_model({str(self.source)!r}, epochs=100000), fleet=fleet, progress=lambda t: print(t, flush=True),
+             set={{"solver.display": 20, "cistern.pass_memory_mb": 1}})
+except KeyboardInterrupt:
+    print("rows", len(fleet.table("embedding1")), flush=True)
+    sys.exit(7)
+"""
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        while "iter=" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.read().splitlines()[-1], "rows 60")
+        self.assertEqual(process.wait(), 7)
+
+    def test_ctrl_c_saves_a_training_that_resume_ends(self):
+        out = self.folder / "interrupted"
+        program = f"""
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import cistern_ps as cs, jobs_test
+def line(text):
+    print(text, flush=True)
+try:
+    cs.train(jobs_test.small_model({str(self.source)!r}, epochs=2000), out={str(out)!r},
+             set={{"cistern.pass_memory_mb": 1, "solver.display": 20}}, progress=line)
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        while "iter=" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        self.assertEqual(process.wait(), 7)
+        self.assertTrue(cs.commits(out / "state"))
+        run = cs.train(small_model(self.source, epochs=2000), out=out, resume=True,
+                       set={"cistern.pass_memory_mb": 1, "solver.max_iter": 40, "solver.num_epochs": 0,
+                            "solver.display": 20})
+        self.assertIsNotNone(run.resumed_from)
+
+
+if __name__ == "__main__":
+    unittest.main()
