@@ -11,10 +11,10 @@ set(CISTERN_HAS_PARQUET OFF)
 # Sets `out` to the folder of the pyarrow package, or to "" if there is none.
 function(cistern_find_pyarrow out)
   set(folders "${CISTERN_PYARROW}" "${PROJECT_SOURCE_DIR}/build/pyarrow/pyarrow")
-  find_program(CISTERN_PYTHON python3)
-  if(CISTERN_PYTHON)
+  find_program(CISTERN_PYTHON3 python3)
+  if(CISTERN_PYTHON3)
     execute_process(
-      COMMAND "${CISTERN_PYTHON}" -c
+      COMMAND "${CISTERN_PYTHON3}" -c
         "import importlib.util as u; print(u.find_spec('pyarrow').submodule_search_locations[0])"
       OUTPUT_VARIABLE installed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
     list(APPEND folders "${installed}")

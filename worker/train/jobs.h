@@ -41,10 +41,10 @@ struct Progress {
   // pass, final: fractions of the time since the last pass, or since the first step, in which the
   // device waited.
   std::optional<IdleTimes> idle;
-  uint64_t skipped_steps = 0;                 // since the start of the run (cistern.not_finite)
-  std::optional<uint64_t> pass;               // committed pass
-  double seconds = 0;                         // since the start of the run
-  double samples_per_second = 0;              // since the last event of this kind
+  uint64_t skipped_steps = 0;     // since the start of the run (cistern.not_finite)
+  std::optional<uint64_t> pass;   // committed pass
+  double seconds = 0;             // since the start of the run
+  double samples_per_second = 0;  // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
   std::string message;  // resume, lost, recover, warning: human-readable description

@@ -70,7 +70,7 @@ inline constexpr size_t kParallelFloats = 16384;
 template <typename Body>
 void ForPieces(size_t count, size_t grain, size_t cost, const Body& body) {
   const size_t pieces = CeilDiv(count, grain);
-#pragma omp parallel for schedule(static) if (pieces > 1 && cost >= kParallelFloats)
+#pragma omp parallel for schedule(runtime) if (pieces > 1 && cost >= kParallelFloats)
   for (size_t i = 0; i < pieces; ++i) {
     body(i * grain, std::min(count, (i + 1) * grain));
   }
