@@ -4,6 +4,7 @@
 #include "cli/command/commands.h"
 #include "cli/session/openmp_waiting.h"
 #include "common/base/memory_exhausted.h"
+#include "worker/data/storage/storage.h"
 
 int main(int argc, char** argv) {
   cistern::SetOpenMpWaiting(argv);
@@ -12,5 +13,7 @@ int main(int argc, char** argv) {
   cistern::ExplainMemoryExhaustion("cistern", "make passes smaller (cistern.pass_memory_mb)");
   cistern::CommandLine line("cistern", "A distributed parameter server for CTR models.");
   cistern::AddAllCommands(line.root());
-  return line.Run(argc, argv);
+  const int code = line.Run(argc, argv);
+  cistern::CloseRemoteStorage();
+  return code;
 }

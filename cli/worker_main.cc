@@ -8,6 +8,7 @@
 #include "cli/session/openmp_waiting.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/memory_exhausted.h"
+#include "worker/data/storage/storage.h"
 #include "worker/group/socket.h"
 
 namespace cistern {
@@ -100,5 +101,7 @@ int main(int argc, char** argv) {
                "--insecure-remote"});
   root.Example(cistern::kExample);
   root.Does([flags](cistern::Console& console) { return cistern::RunWorker(*flags, console); });
-  return line.Run(argc, argv);
+  const int code = line.Run(argc, argv);
+  cistern::CloseRemoteStorage();
+  return code;
 }

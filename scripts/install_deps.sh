@@ -15,7 +15,7 @@ readonly grpc_needed=1.51 cmake_needed=3.22
 # Tools as package:command. A command from another source (such as cmake from pip) will do.
 tools=(build-essential:g++ cmake:cmake ninja-build:ninja git:git pkg-config:pkg-config
        protobuf-compiler:protoc protobuf-compiler-grpc:grpc_cpp_plugin python3:python3 xz-utils:xz)
-libraries=(libeigen3-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev
+libraries=(libeigen3-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev
            libopenblas-openmp-dev libmicrohttpd-dev libgnutls28-dev libgtest-dev libgmock-dev
            libbenchmark-dev)
 # Not installed if pkg-config finds the user's own gRPC, which includes all three.

@@ -38,6 +38,8 @@ scripts/install_deps.sh
 get_python scikit_learn sklearn scikit_learn_test scikit-learn
 get_python onnxruntime onnxruntime,numpy onnx_export_test onnxruntime numpy
 get_python tritonclient tritonclient.grpc,tritonclient.http tritonclient_test 'tritonclient[grpc,http]'
+get_python moto moto.server,flask_cors object_store_test 'moto[s3]' flask flask-cors
+get_python webdataset webdataset webdataset_test webdataset
 scripts/build.sh "$preset"
 echo "== built in $((SECONDS - started)) s"
 

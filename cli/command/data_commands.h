@@ -1,4 +1,4 @@
-// cistern data convert, criteo, generate, inspect and keyset.
+// cistern data convert, criteo, generate, inspect, keyset and pack.
 #pragma once
 
 #include "cli/terminal/command_line.h"
@@ -12,6 +12,7 @@ void AddConvertCommand(Command& data);
 void AddCriteoCommand(Command& data);
 void AddGenerateCommand(Command& data);
 void AddInspectCommand(Command& data);
+void AddPackCommand(Command& data);
 void AddKeysetCommand(Command& data);
 
 }  // namespace cistern

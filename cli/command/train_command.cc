@@ -76,6 +76,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["first_step_seconds"] = summary.first_step_seconds;
   json["idle"] = JsonOf(summary.idle);
   json["skipped_steps"] = summary.skipped_steps;
+  if (!summary.skipped_data.empty()) json["skipped_data"] = summary.skipped_data;
   json["loss"] = summary.loss;
   json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
   json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
@@ -100,6 +101,10 @@ std::string TextOf(const TrainSummary& summary) {
                         summary.stopped_by, summary.iterations);
   }
   if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
+  for (const auto& [cause, files] : summary.skipped_data) {
+    absl::StrAppend(&text, "left out             ", files, files == 1 ? " file (" : " files (", cause,
+                    "), see the log\n");
+  }
   if (summary.skipped_steps > 0) {
     absl::StrAppend(&text, "skipped              ", summary.skipped_steps,
                     " steps whose loss or gradient was not finite\n");

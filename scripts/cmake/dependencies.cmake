@@ -34,6 +34,8 @@ find_package(nlohmann_json REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_path(CISTERN_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(CISTERN_XXHASH_LIBRARY xxhash REQUIRED)
+find_path(CISTERN_ZSTD_INCLUDE zstd.h REQUIRED)
+find_library(CISTERN_ZSTD_LIBRARY zstd REQUIRED)
 
 # serve/server answers HTTP through libmicrohttpd, whose TLS is GnuTLS.
 find_path(CISTERN_MICROHTTPD_INCLUDE microhttpd.h REQUIRED)

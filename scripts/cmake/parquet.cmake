@@ -1,5 +1,6 @@
 # Finds Arrow's Parquet library, in the system or in a pyarrow wheel. Sets CISTERN_HAS_PARQUET and, if
-# Arrow is found, defines the target cistern_arrow.
+# Arrow is found, defines the target cistern_arrow. Sets CISTERN_HAS_S3 if Arrow can read s3:// paths (it
+# always reads gs:// and hdfs://).
 #
 # Debian does not package Arrow, but the pyarrow wheel contains the C++ headers and libraries;
 # scripts/install_deps.sh installs it under build/pyarrow. The wheel's libraries hide their own copies
@@ -37,7 +38,7 @@ if(CISTERN_PARQUET)
     message(STATUS "Parquet: system Arrow ${Parquet_VERSION}")
   else()
     cistern_find_pyarrow(folder)
-    file(GLOB libraries "${folder}/libparquet.so*" "${folder}/libarrow.so*")
+    file(GLOB libraries "${folder}/libparquet.so*" "${folder}/libarrow.so*" "${folder}/libarrow_s3.so*")
     if(folder AND libraries)
       add_library(cistern_arrow INTERFACE)
       target_include_directories(cistern_arrow SYSTEM INTERFACE "${folder}/include")
@@ -47,6 +48,21 @@ if(CISTERN_PARQUET)
       message(STATUS "Parquet: Arrow from the pyarrow wheel in ${folder}")
     endif()
   endif()
+endif()
+if(CISTERN_HAS_PARQUET)
+  include(CheckCXXSourceCompiles)
+  # The properties of cistern_arrow, because a check does not see targets of this project.
+  get_target_property(CMAKE_REQUIRED_LIBRARIES cistern_arrow INTERFACE_LINK_LIBRARIES)
+  get_target_property(CMAKE_REQUIRED_INCLUDES cistern_arrow INTERFACE_INCLUDE_DIRECTORIES)
+  if(NOT CMAKE_REQUIRED_INCLUDES)
+    unset(CMAKE_REQUIRED_INCLUDES)
+  endif()
+  set(CMAKE_REQUIRED_FLAGS -std=c++20)
+  check_cxx_source_compiles("#include <arrow/filesystem/s3fs.h>
+    int main() { return arrow::fs::IsS3Initialized(); }" CISTERN_HAS_S3)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  unset(CMAKE_REQUIRED_INCLUDES)
+  unset(CMAKE_REQUIRED_FLAGS)
 endif()
 if(NOT CISTERN_HAS_PARQUET)
   if(CISTERN_PARQUET STREQUAL "ON")

@@ -4,8 +4,11 @@ Shape: one label, two dense features, inputs with 2 slots and 1 slot, sizes 10, 
 Files that a fuzzer finds are added to the same folders and kept.
 """
 
+import io
+import json
 import pathlib
 import struct
+import tarfile
 
 FOLDER = pathlib.Path(__file__).parent
 CORPUS, GOLDEN = FOLDER / "corpus", FOLDER.parent / "golden/parquet"
@@ -33,6 +36,18 @@ def norm(is_sum, wide):
     return bytes([is_sum + 2 * wide]) + content
 
 
+def columns_tar():
+    row = {"label": "1", "I1": 2, "I2": "0.5", "C1": ["a", 7], "C2": "", "C3": "c"}
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for i in range(2):
+            content = json.dumps(row).encode()
+            info = tarfile.TarInfo(f"{i}.json")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
 def main():
     for is_sum in (0, 1):
         for wide in (0, 1):
@@ -46,6 +61,9 @@ def main():
     put("keyset/wide", b"\1" + struct.pack("<4q", 14, 0, 10, 77))
     for path in sorted((GOLDEN / "good").glob("*.parquet")):
         put(f"parquet/{path.stem}", path.read_bytes())
+    for path in sorted((FOLDER.parent / "golden/tar").glob("*.tar*")):
+        put(f"tar/{path.name}", b"\1" + path.read_bytes())
+    put("tar/columns", b"\2" + columns_tar())
     put("metadata/nvtabular", (GOLDEN / "metadata/_metadata.json").read_bytes())
 
 

@@ -46,7 +46,7 @@ DataSetOptions Options(DataFormat format) {
   DataSetOptions options;
   options.format = format;
   options.shape = {1, 2, {2, 1}, {5, 0}};
-  if (format != DataFormat::kNorm) options.slot_sizes = {10, 4, 7};
+  if (!HoldsKeyLists(format)) options.slot_sizes = {10, 4, 7};
   return options;
 }
 
@@ -58,7 +58,7 @@ void CheckBlock(const DataSetOptions& options, const SampleBlock& block) {
   for (float x : block.label) CISTERN_CHECK(std::isfinite(x));
   for (float x : block.dense) CISTERN_CHECK(std::isfinite(x));
   Key limit = options.wide_keys ? kReservedKey64 : kReservedKey32;
-  if (options.format != DataFormat::kNorm) limit = 10 + 4 + 7;
+  if (!HoldsKeyLists(options.format)) limit = 10 + 4 + 7;
   for (size_t i = 0; i < block.sparse.size(); ++i) {
     const SparseColumn& column = block.sparse[i];
     CISTERN_CHECK(column.offsets.size() == block.size * shape.slot_nums[i] + 1);
@@ -112,6 +112,24 @@ void ReadParquet(absl::string_view bytes) {
   ReadSamples(options);
 }
 
+// The first byte selects the key width, and whether columns have names. The archive may be
+// compressed. Its samples are read, and passed over.
+void ReadTar(absl::string_view bytes) {
+  if (bytes.empty()) return;
+  static MemoryFile file;
+  DataSetOptions options = Options(DataFormat::kTar);
+  options.wide_keys = (bytes[0] & 1) != 0;
+  if ((bytes[0] & 2) != 0) options.columns = {{"label"}, {"I1", "I2"}, {"C1", "C2", "C3"}};
+  options.source = file.Hold(bytes.substr(1));
+  ReadSamples(options);
+  const auto reader = OpenDataSet(options);
+  if (!reader.ok()) return;
+  SampleBlock block;
+  block.Reset(options.shape.slot_nums.size());
+  const absl::StatusOr<uint64_t> skipped = (*reader)->Skip(1000, &block);
+  if (skipped.ok()) CISTERN_CHECK(*skipped <= 1000);
+}
+
 // Reads the bytes as the _metadata.json of the file in test/golden/parquet/metadata.
 void ReadMetadata(absl::string_view bytes) {
   static const ParquetOutline kFile = {
@@ -150,11 +168,9 @@ void ReadKeyset(absl::string_view bytes) {
 
 const std::vector<FuzzTarget>& ReaderTargets() {
   static const std::vector<FuzzTarget> targets = [] {
-    std::vector<FuzzTarget> all = {{"norm", ReadNorm},
-                                   {"raw", ReadRaw},
-                                   {"file_list", ReadList},
-                                   {"keyset", ReadKeyset},
-                                   {"metadata", ReadMetadata}};
+    std::vector<FuzzTarget> all = {{"norm", ReadNorm},         {"raw", ReadRaw},
+                                   {"file_list", ReadList},    {"keyset", ReadKeyset},
+                                   {"metadata", ReadMetadata}, {"tar", ReadTar}};
     if (!ParquetLibrary().empty()) all.push_back({"parquet", ReadParquet});
     return all;
   }();

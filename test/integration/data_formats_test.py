@@ -1,5 +1,6 @@
-"""Norm, Raw and Parquet of the same samples train to the same bits; each refuses its own faults."""
+"""Norm, Raw, Parquet and tar shards of the same samples train to the same bits; each refuses its own faults."""
 
+import gzip
 import json
 import shutil
 import struct
@@ -60,8 +61,10 @@ class DataFormats(ProgramTest):
             data = content["layers"][0]
             data["source"], data["eval_source"] = map(str, self.sources[kind])
             data["sparse"][0]["max_feature_num_per_sample"] = len(SLOT_SIZES)
+            if kind not in ("Norm", "Tar"):
+                data.update(slot_size_array=SLOT_SIZES)
             if kind != "Norm":
-                data.update(format=kind, slot_size_array=SLOT_SIZES)
+                data.update(format=kind)
                 del data["check"]
             if kind == "Raw":
                 data.update(float_label_dense=True, num_samples=len(TRAIN),
@@ -100,6 +103,66 @@ class DataFormats(ProgramTest):
     def test_parquet_trains_to_the_same_bits_as_norm(self):
         self.need_parquet()
         self.assertEqual(self.bits("Parquet"), self.bits("Norm"))
+
+    def pack(self):
+        """Packs the Norm files; the keys of the shards are those of Norm."""
+        self.use("Norm")
+        for name, source in zip(("train", "test"), self.sources["Norm"]):
+            self.run_ok("cistern", "data", "pack", "--model", self.config, "--set",
+                        f"layers.data.source={source}", "--out", self.folder / name,
+                        "--samples-per-shard", "300")
+        self.sources["Tar"] = (self.folder / "train/data-{00000..00003}.tar",
+                               self.folder / "test/data-*.tar")
+
+    def test_tar_trains_to_the_same_bits_as_norm(self):
+        expected = self.bits("Norm")
+        self.pack()
+        self.assertEqual(self.bits("Tar"), expected)
+
+    def test_compressed_norm_and_tar_train_to_the_same_bits(self):
+        expected = self.bits("Norm")
+        self.pack()
+        for path in [*self.sources["Norm"], *self.folder.glob("t*/*.tar")]:
+            path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        for path in self.folder.glob("run-*"):
+            shutil.rmtree(path)
+        self.assertEqual(self.bits("Norm"), expected)
+        self.assertEqual(self.bits("Tar"), expected)
+
+    def test_shuffled_shards_resume_to_the_same_bits(self):
+        self.pack()
+        shuffle = ("--set", "cistern.shuffle_files=true", "--set", "cistern.shuffle_buffer=150",
+                   "--set", "solver.num_epochs=0",
+                   # Within a pass, samples are shuffled among those that max_iter leaves in it.
+                   "--set", "cistern.shuffle=false")
+        plain = self.bits("Tar")
+        shutil.rmtree(self.folder / "run-Tar")
+        whole = self.bits("Tar", *shuffle, "--set", "solver.max_iter=20")
+        self.assertNotEqual(whole, plain)
+        for name, limits in (("stopped", (3, 11, 20)), ("again", (1, 8, 20))):
+            for resume, limit in enumerate(limits):
+                self.expect(self.train(self.folder / name, *shuffle, "--set",
+                                       f"solver.max_iter={limit}", *["--resume"][:resume]), 0)
+            output = self.folder / f"{name}.tsv"
+            self.run_ok("cistern", "predict", self.config, "--model", self.folder / name, "--data",
+                        self.sources["Tar"][1], "--output", output)
+            self.assertEqual(output.read_bytes(), whole[0])
+
+    def test_bad_shards_stop_or_are_counted(self):
+        self.pack()
+        self.use("Tar")
+        shard = self.folder / "train/data-00001.tar"
+        shard.write_bytes(shard.read_bytes()[:200000])
+        (self.folder / "train/data-00003.tar").unlink()
+        result = self.train("stop")
+        self.assertNotEqual(result.code, 0)
+        self.assertIn("data-00003.tar", result.err)
+        result = self.train("skip", "--json", "--set", "cistern.on_bad_data=skip")
+        self.expect(result, 0)
+        self.assertEqual(result.json()["skipped_data"], {"cut short": 1, "missing": 1})
+        self.assertIn("data-00001.tar is cut short", result.err)
+        lines = (self.folder / "skip/metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(json.loads(lines[-1])["skipped_data"], {"cut short": 1, "missing": 1})
 
     def test_resumed_raw_run_ends_with_the_same_bits(self):
         expected = self.bits("Raw")

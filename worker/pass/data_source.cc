@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "worker/data/source/shuffled_reader.h"
 #include "worker/model/batch/device_keys.h"
 #include "worker/model/batch/row_stage.h"
 #include "worker/pass/pass_coordinator.h"
@@ -27,12 +28,22 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
 }
 
 // Opens the data that the user named. A missing file is a wrong argument, not bad data.
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data) {
-  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data,
+                                                        uint32_t epoch = 0) {
+  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data, epoch);
   if (!absl::IsNotFound(reader.status())) return reader;
   return absl::InvalidArgumentError(absl::StrCat("data '", data.source,
                                                  "': ", reader.status().message(),
                                                  "; paths count from the current folder"));
+}
+
+// Opens the data of an epoch; buffer: samples of the shuffle buffer, 0: none.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenEpoch(const DataSetOptions& data, uint64_t buffer,
+                                                        uint32_t epoch) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenNamed(data, epoch));
+  if (buffer == 0) return reader;
+  return Shuffled(std::move(reader), data.shape.slot_nums.size(),
+                  {buffer, data.shuffle_seed, epoch});
 }
 
 // The device collector of the keys of a run's passes; null: the host collects them. A GPU collects
@@ -66,16 +77,19 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
     coordinator = CoordinatorOf(*group, options.value_bytes);
   }
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, group));
-  if (open == nullptr) open = [data] { return OpenNamed(data); };
+  if (open == nullptr) open = [data](uint32_t) { return OpenNamed(data); };
   return std::make_unique<PassSource>(options, std::move(open), start, std::move(keys),
                                       std::move(coordinator));
 }
 
-DataSetOptions TrainingDataOf(const ModelConfig& config) {
+DataSetOptions TrainingDataOf(const ModelConfig& config, BadData* bad_data) {
   DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   data.keysets = config.data.keysets;
   data.labels = LabelRuleOf(config);
+  data.shuffle_files = config.cistern.shuffle_files;
+  data.shuffle_seed = config.solver.seed;
+  data.bad_data = config.cistern.skips_bad_data ? bad_data : nullptr;
   return data;
 }
 
@@ -99,7 +113,8 @@ LabelRule LabelRuleOf(const ModelConfig& config) {
 }
 
 absl::Status CheckTrainingData(const ModelConfig& config) {
-  DataSetOptions data = TrainingDataOf(config);
+  BadData bad_data;
+  DataSetOptions data = TrainingDataOf(config, &bad_data);
   CISTERN_RETURN_IF_ERROR(AddContext(ReadFirst(data), "layers[0].source"));
   if (config.data.eval_source.empty()) return absl::OkStatus();
   data = DataSetOf(config, config.data.eval_source);
@@ -127,11 +142,9 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) 
   return {std::min(wanted, most), most < wanted};
 }
 
-absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
-                                                             const PassMemory& memory,
-                                                             DeviceContext& device,
-                                                             ProcessGroup* group,
-                                                             const PassCursor& start) {
+absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
+    const PassCursor& start, BadData* bad_data) {
   PassOptions options;
   options.batchsize = config.solver.batchsize;
   options.max_batches = config.solver.max_iter;
@@ -140,7 +153,10 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& 
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
   options.first_samples = kFirstSamples;
-  return Open(config, TrainingDataOf(config), memory, device, group, options, start);
+  const DataSetOptions data = TrainingDataOf(config, bad_data);
+  const uint64_t buffer = config.cistern.shuffle_buffer;
+  return Open(config, data, memory, device, group, options, start,
+              [data, buffer](uint32_t epoch) { return OpenEpoch(data, buffer, epoch); });
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(

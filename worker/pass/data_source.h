@@ -36,12 +36,11 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 // Opens the passes of the training data from `start`: limited by max_iter or num_epochs, shuffled
 // if the model asks for it, cut where a snapshot is due. device: trains the passes, outlives the
 // source, and collects the keys if it is a GPU. group: the workers that share each batch, outlives
-// the source; null: a single worker.
-absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(const ModelConfig& config,
-                                                             const PassMemory& memory,
-                                                             DeviceContext& device,
-                                                             ProcessGroup* group,
-                                                             const PassCursor& start = {});
+// the source; null: a single worker. bad_data: counts what cistern.on_bad_data leaves out, outlives
+// the source; null: a bad file is an error.
+absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
+    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
+    const PassCursor& start = {}, BadData* bad_data = nullptr);
 
 // The label values that the model's loss accepts.
 LabelRule LabelRuleOf(const ModelConfig& config);

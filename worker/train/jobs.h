@@ -14,6 +14,7 @@
 #include "common/io/file_system.h"
 #include "cuda/core/stream.h"
 #include "worker/client/parameter_client.h"
+#include "worker/data/format/bad_data.h"
 #include "worker/model/config/model_config.h"
 #include "worker/model/metric/metric_name.h"
 #include "worker/pass/idle_times.h"
@@ -42,6 +43,7 @@ struct Progress {
   // device waited.
   std::optional<IdleTimes> idle;
   uint64_t skipped_steps = 0;     // since the start of the run (cistern.not_finite)
+  BadData::Counts skipped_data;   // files left out by this process (cistern.on_bad_data)
   std::optional<uint64_t> pass;   // committed pass
   double seconds = 0;             // since the start of the run
   double samples_per_second = 0;  // since the last event of this kind
@@ -91,6 +93,7 @@ struct TrainSummary {
   bool interrupted = false;
   std::string stopped_by;                // "max_iter", "epochs", "auc", "patience", "interrupt"
   std::optional<uint64_t> resumed_from;  // iterations completed before this job
+  BadData::Counts skipped_data;          // files left out by this process, by cause
   uint64_t skipped_steps = 0;            // steps whose loss or gradient was not finite
   uint64_t recoveries = 0;               // how often a pass was lost with a server
 };

@@ -41,6 +41,7 @@ std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   Put(line, "pass", p.pass);
   if (p.idle) line["idle"] = JsonOf(*p.idle);
   if (p.skipped_steps > 0) line["skipped_steps"] = p.skipped_steps;
+  if (!p.skipped_data.empty()) line["skipped_data"] = p.skipped_data;
   line["seconds"] = p.seconds;
   line["samples_per_second"] = p.samples_per_second;
   for (size_t i = 0; phases != nullptr && i < kPhases; ++i) {

@@ -39,7 +39,8 @@ constexpr std::array kFreeKeys = {"solver.display",
                                   "cistern.keep_best",
                                   "cistern.pass_memory_mb",
                                   "cistern.snapshot_form",
-                                  "cistern.commit_every"};
+                                  "cistern.commit_every",
+                                  "cistern.on_bad_data"};
 
 // The keys that name the data of a run.
 constexpr std::array kDataKeys = {"layers[0].source", "layers[0].num_samples"};

@@ -139,8 +139,9 @@ absl::Status Trainer::ApplyDeferred() {
 absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
   ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                           OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor));
+  CISTERN_ASSIGN_OR_RETURN(
+      std::unique_ptr<PassSource> source,
+      OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, &bad_data_));
   pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
@@ -261,6 +262,7 @@ Progress Trainer::Now(const char* event) const {
       config_.optimizer.schedule.At(std::max<uint64_t>(at_.steps(), 1)) * plateau_.scale();
   progress.pass = pass_;
   progress.skipped_steps = at_.skipped_steps;
+  progress.skipped_data = bad_data_.counts();
   double done = 0;  // fraction of the run, if known
   if (config_.solver.max_iter > 0) {
     progress.total_iterations = config_.solver.max_iter;

@@ -110,6 +110,7 @@ class Trainer {
   Progress Now(const char* event) const;
   std::string ModelDir() const { return options_.out_dir + "/model"; }
 
+  BadData bad_data_;  // what the source of pipeline_ leaves out
   const ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;

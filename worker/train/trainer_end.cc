@@ -77,6 +77,7 @@ TrainSummary Trainer::Summary() const {
   summary.epochs = at_.epochs;
   summary.rows = at_.pass_rows;
   summary.skipped_steps = at_.skipped_steps;
+  summary.skipped_data = bad_data_.counts();
   summary.seconds = log_.seconds();
   summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
   summary.first_step_seconds = SecondsBetween(begin_, first_step_);

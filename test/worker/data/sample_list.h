@@ -78,7 +78,8 @@ inline std::vector<Pass> AllPasses(const PassOptions& options, const std::vector
                                    size_t step = 1000, const PassCursor& start = {},
                                    std::unique_ptr<KeyCollector> keys = nullptr) {
   PassSource source(
-      options, [&] { return std::make_unique<ListReader>(samples, step); }, start, std::move(keys));
+      options, [&](uint32_t) { return std::make_unique<ListReader>(samples, step); }, start,
+      std::move(keys));
   std::vector<Pass> passes;
   while (true) {
     auto pass = source.Next();

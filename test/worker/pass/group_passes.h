@@ -35,8 +35,8 @@ inline GroupPasses MakeGroupPasses(uint32_t size, const PassOptions& options,
       CISTERN_ASSIGN_OR_RETURN(keys, collector());
     }
     PassSource source(
-        own, [&] { return std::make_unique<ListReader>(samples, 7); }, start, std::move(keys),
-        CoordinatorOf(group, options.value_bytes));
+        own, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); }, start,
+        std::move(keys), CoordinatorOf(group, options.value_bytes));
     while (true) {
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
       if (pass == nullptr) return absl::OkStatus();

@@ -122,8 +122,8 @@ TEST(SharedDeviceKeys, ABatchThatDoesNotFitFailsAllWorkers) {
     options.device_bound = true;
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, Collector());
     PassSource source(
-        options, [&] { return std::make_unique<ListReader>(samples, 7); }, {}, std::move(keys),
-        CoordinatorOf(group, options.value_bytes));
+        options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); }, {},
+        std::move(keys), CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
   });
   for (const absl::Status& end : ends) {

@@ -209,7 +209,7 @@ TEST(SharedPass, TheWorkerWithTheSmallestBudgetDecides) {
     options.parts = 2;
     options.byte_budget = (group.rank() == 0 ? 1000 : 60) * kValue + kValue / 2;
     PassSource source(
-        options, [&] { return std::make_unique<ListReader>(samples, 7); }, {}, nullptr,
+        options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); }, {}, nullptr,
         CoordinatorOf(group, options.value_bytes));
     while (true) {
       CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Pass> pass, source.Next());
@@ -238,7 +238,7 @@ TEST(SharedPass, AnErrorOfOneReaderFailsAllWorkers) {
     options.parts = 3;
     PassSource source(
         options,
-        [&]() -> std::unique_ptr<SampleReader> {
+        [&](uint32_t) -> std::unique_ptr<SampleReader> {
           if (group.rank() == 1) return std::make_unique<BadReader>(samples, 7);
           return std::make_unique<ListReader>(samples, 7);
         },
@@ -259,8 +259,10 @@ TEST(SharedPass, DifferentDataIsDetected) {
     options.parts = 2;
     PassSource source(
         options,
-        [&] { return std::make_unique<ListReader>(group.rank() == 0 ? samples : fewer, 7); }, {},
-        nullptr, CoordinatorOf(group, options.value_bytes));
+        [&](uint32_t) {
+          return std::make_unique<ListReader>(group.rank() == 0 ? samples : fewer, 7);
+        },
+        {}, nullptr, CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
   });
   for (const absl::Status& end : ends) {

@@ -1,4 +1,5 @@
-// Reads a file or standard input sequentially through one bounded buffer.
+// Reads a file or standard input sequentially through one bounded buffer. A file that is compressed
+// with gzip or zstd is read unpacked.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/io/file.h"
+#include "common/io/byte_source.h"
 
 namespace cistern {
 
@@ -20,8 +21,9 @@ class ByteStream {
  public:
   static constexpr size_t kBufferBytes = size_t{1} << 20;
 
-  // path: a regular file, or "-" for standard input of any kind. kNotFound, kPermissionDenied and
-  // similar errors name the path; kInvalidArgument: not a regular file.
+  // path: as OpenSource (worker/data/storage/storage.h), or "-" for standard input of any kind.
+  // kNotFound, kPermissionDenied and similar errors name the path; kInvalidArgument: not a regular
+  // file. kDataLoss, also from Fill: a compressed file that is corrupt or cut short.
   static absl::StatusOr<std::unique_ptr<ByteStream>> Open(const std::string& path);
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
@@ -32,23 +34,25 @@ class ByteStream {
     begin_ += n;
     offset_ += n;
   }
+  // Drops `n` bytes, or fewer at the end of the source; returns how many.
+  absl::StatusOr<uint64_t> Skip(uint64_t n);
 
   const char* data() const { return buffer_.data() + begin_; }
   size_t available() const { return end_ - begin_; }
   uint64_t offset() const { return offset_; }
   // Whether no bytes follow the available ones. Known only after a Fill that reached the end.
   bool at_end() const { return at_end_; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return source_->path(); }
+  // Bytes taken from the file; for a compressed one, compressed bytes.
+  uint64_t file_bytes_read() const { return source_->file_bytes_read(); }
 
  private:
-  ByteStream(std::string path, FileDescriptor file)
-      : path_(std::move(path)), file_(std::move(file)) {}
+  explicit ByteStream(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
 
   // Grows the buffer, to at most `most` bytes.
   void Grow(size_t most);
 
-  std::string path_;
-  FileDescriptor file_;         // not open for standard input
+  const std::unique_ptr<ByteSource> source_;
   std::vector<char> buffer_;    // small at first: many files are small or only probed
   size_t begin_ = 0, end_ = 0;  // of the available bytes in buffer_
   bool filled_ = false;         // the last Fill filled the whole buffer

@@ -6,14 +6,20 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "worker/data/format/bad_data.h"
 #include "worker/data/format/sample_reader.h"
+#include "worker/data/format/tar_sample.h"
 
 namespace cistern {
 
-enum class DataFormat { kNorm, kRaw, kParquet };
+enum class DataFormat { kNorm, kRaw, kParquet, kTar };
 
 // As in a model's Data layer.
 const char* FormatName(DataFormat format);
+// Whether a slot holds any number of keys in this format; in the others it holds exactly one.
+inline bool HoldsKeyLists(DataFormat format) {
+  return format == DataFormat::kNorm || format == DataFormat::kTar;
+}
 // The format with this name, ignoring case. kInvalidArgument lists the formats.
 absl::StatusOr<DataFormat> FormatOfName(absl::string_view name);
 
@@ -27,20 +33,29 @@ enum class LabelRule {
 // The data options of a model. Fields that do not apply to the format are ignored.
 struct DataSetOptions {
   DataFormat format = DataFormat::kNorm;
-  std::string source;  // a file list, a data file, or several of either, comma-separated
+  std::string source;  // as ReadFileList (file_list.h)
   SampleShape shape;
   NormCheck check = NormCheck::kNone;         // Norm
-  bool wide_keys = false;                     // Norm
-  std::vector<std::vector<Key>> slot_starts;  // Norm: as in NormOptions
+  bool wide_keys = false;                     // Norm, Tar
+  std::vector<std::vector<Key>> slot_starts;  // Norm, Tar: as in NormOptions
+  TarColumns columns;                         // Tar
   bool float_label_dense = false;             // Raw
   uint64_t num_samples = 0;                   // Raw; 0: all
   std::vector<uint64_t> slot_sizes;           // Raw, Parquet
   // Keyset files (keyset.h) that must hold every key between them; empty: no check.
   std::vector<std::string> keysets;
   LabelRule labels = LabelRule::kAny;
+  bool shuffle_files = false;  // the order of the files is a function of shuffle_seed and the epoch
+  uint64_t shuffle_seed = 0;
+  // Null: a bad file is an error. Else it is left out and counted here (skipping_reader.h); must
+  // outlive the readers.
+  BadData* bad_data = nullptr;
 };
 
-// Errors: as OpenNorm, OpenRaw, OpenParquet, OpenWithKeyset and OpenWithLabels.
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options);
+// Opens one pass over the data set: `epoch` is the number of passes before it.
+//
+// Errors: as OpenNorm, OpenRaw, OpenParquet, OpenTar, OpenWithKeyset and OpenWithLabels.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options,
+                                                          uint32_t epoch = 0);
 
 }  // namespace cistern

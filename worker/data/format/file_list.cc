@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -12,6 +13,7 @@
 #include "common/io/file.h"
 #include "worker/data/format/byte_stream.h"
 #include "worker/data/format/output_file.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern {
 namespace {
@@ -36,8 +38,12 @@ bool LooksLikeList(absl::string_view begin) {
   return !begin.empty() && absl::ascii_isdigit(begin[0]);
 }
 
-// The path of `name` from a list in `folder`; empty if no such file exists.
-std::string Resolve(const fs::path& folder, const std::string& name) {
+// The path of `name` from `list`; empty if no such file exists. Remote files are not looked up: a
+// list can have thousands.
+std::string Resolve(const std::string& list, const std::string& name) {
+  if (IsRemote(name)) return name;
+  const fs::path folder = fs::path(list).parent_path();
+  if (IsRemote(list)) return absl::StrCat(list.substr(0, list.rfind('/') + 1), name);
   const fs::path path(name);
   if (path.is_absolute()) return Exists(path) ? name : "";
   const std::string beside = (folder / path).string();
@@ -47,7 +53,7 @@ std::string Resolve(const fs::path& folder, const std::string& name) {
   return Exists(first) ? first : Exists(second) ? second : "";
 }
 
-absl::Status AppendList(const std::string& list, absl::string_view text,
+absl::Status AppendList(const std::string& list, absl::string_view text, bool keep_missing,
                         std::vector<std::string>* paths) {
   absl::ConsumePrefix(&text, kByteOrderMark);
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
@@ -62,7 +68,8 @@ absl::Status AppendList(const std::string& list, absl::string_view text,
     const std::string name(absl::StripAsciiWhitespace(lines[i]));
     if (name.empty()) continue;
     if (++found > count) continue;
-    std::string path = Resolve(fs::path(list).parent_path(), name);
+    std::string path = Resolve(list, WithoutFileScheme(name));
+    if (path.empty() && keep_missing) path = name;
     if (path.empty()) {
       const absl::Status opened = OpenFile(name).status();
       if (absl::IsInvalidArgument(opened)) {  // not only missing: the name is too long, or so
@@ -79,7 +86,8 @@ absl::Status AppendList(const std::string& list, absl::string_view text,
                                           " paths follow: correct the number"));
 }
 
-absl::Status AppendSource(const std::string& source, std::vector<std::string>* paths) {
+absl::Status AppendSource(const std::string& source, bool keep_missing,
+                          std::vector<std::string>* paths) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(source));
   CISTERN_RETURN_IF_ERROR(stream->Fill(64));
   if (stream->available() == 0) {
@@ -94,29 +102,48 @@ absl::Status AppendSource(const std::string& source, std::vector<std::string>* p
   if (!stream->at_end()) {
     return absl::DataLossError(absl::StrCat(source, ": too long for a file list (64 MiB)"));
   }
-  return AppendList(source, {stream->data(), stream->available()}, paths);
+  return AppendList(source, {stream->data(), stream->available()}, keep_missing, paths);
+}
+
+// The files of a pattern are data files, in the order of the braces, then of their names.
+absl::Status AppendPattern(const std::string& pattern, std::vector<std::string>* paths) {
+  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> names, ExpandBraces(pattern));
+  for (std::string& name : names) {
+    if (!IsPattern(name)) {
+      paths->push_back(std::move(name));
+      continue;
+    }
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> found, MatchingFiles(name));
+    paths->insert(paths->end(), found.begin(), found.end());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source) {
+absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source,
+                                                      bool keep_missing) {
   std::vector<std::string> paths;
   // A file name can contain a comma.
   const std::vector<std::string> sources =
-      Exists(source) ? std::vector<std::string>{source} : absl::StrSplit(source, ',');
+      Exists(source) ? std::vector<std::string>{source} : SplitOutsideBraces(source);
   for (const std::string& one : sources) {
-    const std::string name(absl::StripAsciiWhitespace(one));
+    const std::string name = WithoutFileScheme(absl::StripAsciiWhitespace(one));
     if (name.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("data source '", source, "' contains an empty name"));
     }
-    CISTERN_RETURN_IF_ERROR(AppendSource(name, &paths));
+    if (Exists(name) || !(IsPattern(name) || absl::StrContains(name, '{'))) {
+      CISTERN_RETURN_IF_ERROR(AppendSource(name, keep_missing, &paths));
+    } else {
+      CISTERN_RETURN_IF_ERROR(AppendPattern(name, &paths));
+    }
   }
   return paths;
 }
 
 std::vector<std::string> FilesOfSource(const std::string& source) {
-  std::vector<std::string> files = absl::StrSplit(source, ',');
+  std::vector<std::string> files = SplitOutsideBraces(source);
   files.push_back(source);
   const absl::StatusOr<std::vector<std::string>> named = ReadFileList(source);
   if (named.ok()) files.insert(files.end(), named->begin(), named->end());

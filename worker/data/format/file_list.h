@@ -10,16 +10,23 @@
 
 namespace cistern {
 
-// Returns the data files of `source`, in order. A source is a file list, a data file, or several of
-// either, separated by commas.
+// Returns the data files of `source`, in order. A source is a file list, a data file, a pattern, or
+// several of these, separated by commas. A pattern matches data files only: braces
+// (part-{000..127}.tar, {10_500,500_800}/*) and the wildcards * ? [...], whose matches are sorted
+// by name. Paths and lists can be remote (worker/data/storage/storage.h).
 //
 // A relative path in a list is resolved against the current directory, as in HugeCTR, and if no
 // file exists there, against the list's folder. A bare name is resolved against the list's folder
 // first, so that a folder can be moved together with its list.
 //
-// kNotFound: the list or a file in it does not exist (names list and line); kDataLoss: the count
-// differs from the number of paths that follow; kInvalidArgument: an empty source.
-absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source);
+// kNotFound: the list or a file in it does not exist (names list and line), or nothing matches;
+// kDataLoss: the count differs from the number of paths that follow; kInvalidArgument: an empty
+// source.
+//
+// keep_missing: a file that a list names and that does not exist is no error; it stays in the
+// result under the name that the list gives it.
+absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source,
+                                                      bool keep_missing = false);
 
 // Returns all files that a reader of `source` opens: the source itself, and the files in its lists.
 // Ignores errors; the reader reports them.

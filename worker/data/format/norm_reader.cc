@@ -5,6 +5,7 @@
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/norm_file.h"
 #include "worker/data/format/sample_reader.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern {
 namespace {
@@ -14,7 +15,7 @@ constexpr uint64_t kSkipSamples = 4096;
 
 class NormReader : public SampleReader {
  public:
-  // A file of the data set, and the number of samples in its header.
+  // A file of the data set, and the number of samples in its header, once it is known.
   struct File {
     std::string path;
     uint64_t samples = 0;
@@ -27,7 +28,8 @@ class NormReader : public SampleReader {
     size_t done = 0;
     while (done < max_samples && (file_ != nullptr || next_ < files_.size())) {
       if (file_ == nullptr) {
-        CISTERN_ASSIGN_OR_RETURN(file_, NormFile::Open(files_[next_++].path, options_));
+        CISTERN_RETURN_IF_ERROR(OpenNext());
+        ++next_;
       }
       CISTERN_ASSIGN_OR_RETURN(const size_t got, file_->Read(max_samples - done, block));
       if (got == 0) file_.reset();
@@ -39,11 +41,15 @@ class NormReader : public SampleReader {
   std::optional<uint64_t> Samples() const override { return SamplesOf(files_); }
   std::string PlaceOf(uint64_t sample) const override { return PlaceAmong(files_, sample); }
 
-  // Skips whole files without opening them: OpenNorm has read their headers.
+  // Skips whole files without reading more than their headers.
   absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
     uint64_t done = 0;
-    while (file_ == nullptr && next_ < files_.size() &&
-           files_[next_].samples <= max_samples - done) {
+    while (file_ == nullptr && next_ < files_.size()) {
+      if (files_[next_].samples == kSamplesUnknown) {
+        CISTERN_RETURN_IF_ERROR(OpenNext());
+        file_.reset();
+      }
+      if (files_[next_].samples > max_samples - done) break;
       done += files_[next_++].samples;
     }
     CISTERN_ASSIGN_OR_RETURN(const uint64_t read, SampleReader::Skip(max_samples - done, scratch));
@@ -51,8 +57,14 @@ class NormReader : public SampleReader {
   }
 
  private:
+  absl::Status OpenNext() {
+    CISTERN_ASSIGN_OR_RETURN(file_, NormFile::Open(files_[next_].path, options_));
+    files_[next_].samples = static_cast<uint64_t>(file_->header().number_of_records);
+    return absl::OkStatus();
+  }
+
   const NormOptions options_;
-  const std::vector<File> files_;
+  std::vector<File> files_;
   size_t next_ = 0;  // index in files_
   std::unique_ptr<NormFile> file_;
 };
@@ -74,8 +86,17 @@ absl::StatusOr<uint64_t> SampleReader::Skip(uint64_t max_samples, SampleBlock* s
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
+  return OpenNorm(options, paths);
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options,
+                                                       const std::vector<std::string>& paths) {
   std::vector<NormReader::File> files;
   for (const std::string& path : paths) {
+    if (IsRemote(path)) {
+      files.push_back({path, kSamplesUnknown});
+      continue;
+    }
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NormFile> file, NormFile::Open(path, options));
     files.push_back({path, static_cast<uint64_t>(file->header().number_of_records)});
   }

@@ -8,11 +8,14 @@
 #include <limits>
 
 #include "common/io/file.h"
+#include "worker/data/storage/remote_file.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kRowsPerRead = 4096;
+constexpr int64_t kRemoteBufferBytes = int64_t{1} << 20;  // of one request, by column
 
 // Limits the footer's strings and lists to the file size, whatever lengths they declare.
 parquet::ReaderProperties PropertiesFor(int64_t file_bytes, ParquetMemory* memory) {
@@ -75,6 +78,10 @@ absl::Status ParquetFile::Guarded(const Work& work) const {
                        " bytes of memory, but a file of this size needs at most ", memory_->limit(),
                        " (64 MiB plus 1024 times the file size)"));
     }
+    const auto* failed = dynamic_cast<const parquet::ParquetStatusException*>(&error);
+    if (remote_ != nullptr && failed != nullptr && failed->status().IsIOError()) {
+      return RemoteError(path_, failed->status());
+    }
     if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
       return absl::ResourceExhaustedError(absl::StrCat(path_, ": not enough memory to read it"));
     }
@@ -86,17 +93,26 @@ absl::Status ParquetFile::Guarded(const Work& work) const {
 absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string& path,
                                                                const SampleShape& shape,
                                                                const SlotSizes& sizes) {
-  CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // on a FIFO, Arrow would block
   std::unique_ptr<ParquetFile> file(new ParquetFile(path, shape, sizes));
+  if (IsRemote(path)) {
+    CISTERN_ASSIGN_OR_RETURN(file->remote_, OpenRemoteFile(path));
+  } else {
+    CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // on a FIFO, Arrow would block
+  }
   CISTERN_RETURN_IF_ERROR(file->Guarded([&] { return file->OpenFooter(); }));
   return file;
 }
 
 absl::Status ParquetFile::OpenFooter() {
-  PARQUET_ASSIGN_OR_THROW(const auto source, arrow::io::ReadableFile::Open(path_));
+  std::shared_ptr<arrow::io::RandomAccessFile> source = remote_;
+  if (source == nullptr) {
+    PARQUET_ASSIGN_OR_THROW(source, arrow::io::ReadableFile::Open(path_));
+  }
   PARQUET_ASSIGN_OR_THROW(const int64_t file_bytes, source->GetSize());
   memory_ = std::make_unique<ParquetMemory>(file_bytes);
-  file_ = parquet::ParquetFileReader::Open(source, PropertiesFor(file_bytes, memory_.get()));
+  parquet::ReaderProperties properties = PropertiesFor(file_bytes, memory_.get());
+  if (remote_ != nullptr) properties.set_buffer_size(kRemoteBufferBytes);
+  file_ = parquet::ParquetFileReader::Open(source, properties);
   const parquet::FileMetaData& footer = *file_->metadata();
   int64_t rows = 0;
   for (int group = 0; group < footer.num_row_groups(); ++group) {

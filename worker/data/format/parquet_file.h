@@ -72,7 +72,8 @@ class ParquetFile {
   const std::string path_;
   const SampleShape shape_;
   const SlotSizes& sizes_;
-  std::unique_ptr<ParquetMemory> memory_;  // outlives its users below
+  std::shared_ptr<arrow::io::RandomAccessFile> remote_;  // null for a file of this machine
+  std::unique_ptr<ParquetMemory> memory_;                // outlives its users below
   std::unique_ptr<parquet::ParquetFileReader> file_;
   ParquetColumns columns_;
   uint64_t rows_ = 0;

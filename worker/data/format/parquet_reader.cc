@@ -5,13 +5,14 @@
 #include "common/base/check.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/parquet_file.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern {
 namespace {
 
 class ParquetReader : public SampleReader {
  public:
-  // A file of the data set, and the number of samples in its footer.
+  // A file of the data set, and the number of samples in its footer, once it is known.
   struct File {
     std::string path;
     uint64_t samples = 0;
@@ -21,10 +22,14 @@ class ParquetReader : public SampleReader {
   // Reads the footers. Keeps the first file open, so that a data set of one file opens it once.
   absl::Status OpenAll(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
+      if (IsRemote(path)) {
+        files_.push_back({path, kSamplesUnknown});
+        continue;
+      }
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ParquetFile> file,
                                ParquetFile::Open(path, shape_, sizes_));
       files_.push_back({path, file->rows()});
-      if (first_ == nullptr) first_ = std::move(file);
+      if (files_.size() == 1) first_ = std::move(file);
     }
     return absl::OkStatus();
   }
@@ -44,7 +49,8 @@ class ParquetReader : public SampleReader {
   absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock*) override {
     uint64_t done = 0;
     while (done < max_samples && (file_ != nullptr || next_ < files_.size())) {
-      if (file_ == nullptr && files_[next_].samples <= max_samples - done) {
+      if (file_ == nullptr && files_[next_].samples != kSamplesUnknown &&
+          files_[next_].samples <= max_samples - done) {
         done += files_[next_++].samples;
         continue;
       }
@@ -63,9 +69,12 @@ class ParquetReader : public SampleReader {
   absl::Status OpenNext() {
     if (file_ != nullptr) return absl::OkStatus();
     if (next_ == 0) file_ = std::move(first_);
-    const File& next = files_[next_++];
-    if (file_ != nullptr) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(file_, ParquetFile::Open(next.path, shape_, sizes_));
+    File& next = files_[next_];
+    if (file_ == nullptr) {
+      CISTERN_ASSIGN_OR_RETURN(file_, ParquetFile::Open(next.path, shape_, sizes_));
+    }
+    ++next_;
+    if (next.samples == kSamplesUnknown) next.samples = file_->rows();
     if (file_->rows() == next.samples) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(next.path, " was replaced while it was being read"));
   }
@@ -80,9 +89,14 @@ class ParquetReader : public SampleReader {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
+  return OpenParquet(options, paths);
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options,
+                                                          const std::vector<std::string>& paths) {
   CISTERN_ASSIGN_OR_RETURN(const SlotSizes sizes,
                            SlotSizes::Create(options.shape, options.slot_sizes));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
   auto reader = std::make_unique<ParquetReader>(options.shape, sizes);
   CISTERN_RETURN_IF_ERROR(reader->OpenAll(paths));
   return reader;

@@ -29,6 +29,9 @@ struct ParquetOptions {
 // Errors of Read (name file, row group, row in it, column): kDataLoss: a null, or a label or dense
 // feature that is not a finite number; kOutOfRange: a key outside its slot's size.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options);
+// The same for these data files, in this order; ignores options.source.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options,
+                                                          const std::vector<std::string>& paths);
 
 // The library that reads Parquet, such as "Arrow 26.0.1"; empty if built without Parquet.
 std::string ParquetLibrary();

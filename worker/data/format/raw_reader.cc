@@ -9,6 +9,7 @@
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/slot_sizes.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern {
 namespace {
@@ -173,6 +174,12 @@ class RawReader : public SampleReader {
 };
 
 absl::StatusOr<RawReader::File> LookAt(const std::string& path, const SampleShape& shape) {
+  if (IsRemote(path)) {
+    return absl::UnimplementedError(absl::StrCat(
+        path,
+        ": Raw files are mapped into memory, so they must be on this machine: copy the file, "
+        "or use Norm, Tar or Parquet"));
+  }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
   const size_t size = file->bytes().size(), sample = RawSampleBytes(shape);
   if (size % sample == 0) return RawReader::File{path, size / sample};
@@ -190,9 +197,14 @@ size_t RawSampleBytes(const SampleShape& shape) {
 }
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
+  return OpenRaw(options, paths);
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options,
+                                                      const std::vector<std::string>& paths) {
   CISTERN_CHECK(RawSampleBytes(options.shape) > 0);
   CISTERN_ASSIGN_OR_RETURN(SlotSizes sizes, SlotSizes::Create(options.shape, options.slot_sizes));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
   std::vector<RawReader::File> files;
   uint64_t samples = 0;
   for (const std::string& path : paths) {

@@ -35,5 +35,8 @@ size_t RawSampleBytes(const SampleShape& shape);
 // size, or the reserved key; kDataLoss: a label or dense feature that is not a finite number, or an
 // integer dense feature below 0, for which log(x + 1) is not finite.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options);
+// The same for these data files, in this order; options.source is used in messages only.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options,
+                                                      const std::vector<std::string>& paths);
 
 }  // namespace cistern

@@ -31,6 +31,10 @@ class SampleReader {
   virtual std::string PlaceOf(uint64_t sample) const { return absl::StrCat("sample ", sample); }
 };
 
+// The number of samples of a file that was not opened yet. Remote files are opened when they are
+// read, because a data set can have thousands.
+inline constexpr uint64_t kSamplesUnknown = ~uint64_t{0};
+
 // Implements PlaceOf for a list of files that have `path` and `samples`.
 template <typename Files>
 std::string PlaceAmong(const Files& files, uint64_t sample) {
@@ -61,11 +65,14 @@ struct NormOptions {
   std::vector<std::vector<Key>> slot_starts;
 };
 
-// Opens HugeCTR Norm files (reference: section 1.7). Reads the list and checks every header at
-// once; Read streams the samples through a bounded buffer.
+// Opens HugeCTR Norm files (reference: section 1.7). Reads the list and checks the headers of all
+// local files at once; Read streams the samples through a bounded buffer.
 //
 // kInvalidArgument: a header does not match `shape` (the message names both shapes); kNotFound: no
 // such file; kDataLoss: not a Norm file.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options);
+// The same for these data files, in this order; ignores options.source.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options,
+                                                       const std::vector<std::string>& paths);
 
 }  // namespace cistern

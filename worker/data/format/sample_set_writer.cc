@@ -40,6 +40,9 @@ absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
       return CreateRawSetWriter(files, folder, options);
     case DataFormat::kParquet:
       return CreateParquetSetWriter(files, folder, options, samples_per_file);
+    case DataFormat::kTar:
+      return absl::UnimplementedError(
+          "tar shards are written by cistern data pack: write Norm, and pack it");
   }
   return absl::InternalError("no such format");
 }

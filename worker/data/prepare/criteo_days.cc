@@ -4,9 +4,8 @@
 #include <filesystem>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "common/base/checked.h"
-#include "common/io/gzip.h"
+#include "common/io/decompressor.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/output_file.h"
 #include "worker/data/format/output_folder.h"
@@ -19,11 +18,10 @@ namespace fs = std::filesystem;
 constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint64_t{64} << 20;
 constexpr uint64_t kBlocksWanted = 1024;
 constexpr uint32_t kMultiHotMost = 1000;  // DLRM-v2 has 100
-constexpr size_t kGzipBytesAtOnce = size_t{4} << 20;
+constexpr size_t kBytesAtOnce = size_t{4} << 20;
 constexpr uint64_t kInflatedBytesLeast = uint64_t{1} << 20;  // small files can be one character
-constexpr char kGzipMagic[] = "\x1f\x8b";
 
-// Bounds the decompressed size of a day: gzip can expand its input a thousandfold.
+// Bounds the decompressed size of a day: a compressed file can expand a thousandfold.
 class Inflated {
  public:
   Inflated(const CriteoOptions& options, uint64_t packed_bytes, OutputFile& text)
@@ -63,15 +61,17 @@ absl::Status Inflate(FileSystem& files, const CriteoOptions& options, const Mapp
                      const std::string& path, const std::function<absl::Status()>& step) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> text, OutputFile::Create(files, path));
   Inflated inflated(options, file.bytes().size(), *text);
-  GzipReader reader([&inflated](absl::string_view block) { return inflated.Append(block); });
-  for (size_t at = 0; at < file.bytes().size(); at += kGzipBytesAtOnce) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> packed, OpenFileSource(file.path()));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,
+                           Decompressed(std::move(packed)));
+  std::string block(kBytesAtOnce, '\0');
+  while (true) {
     CISTERN_RETURN_IF_ERROR(step());
-    CISTERN_RETURN_IF_ERROR(file.StillWhole());
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, source->Read(block.data(), block.size()));
+    if (got == 0) return text->Close();
     CISTERN_RETURN_IF_ERROR(
-        AddContext(reader.Append(file.bytes().substr(at, kGzipBytesAtOnce)), file.path()));
+        AddContext(inflated.Append(absl::string_view(block).substr(0, got)), file.path()));
   }
-  CISTERN_RETURN_IF_ERROR(AddContext(reader.Finish(), file.path()));
-  return text->Close();
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& op
   const std::string& path = options.days[day];
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
   if (file->bytes().empty()) return absl::DataLossError(absl::StrCat(path, " is empty: no row"));
-  if (!absl::StartsWith(file->bytes(), kGzipMagic)) {
+  if (*CompressionOf(file->bytes()) == '\0') {
     const std::string kind = BinaryHint(file->bytes().substr(0, 64));
     if (kind.empty()) return path;
     return absl::DataLossError(absl::StrCat(path, " is not a text file", kind));

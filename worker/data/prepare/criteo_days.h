@@ -31,9 +31,9 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options);
 // size and modification time of each day, so a changed day starts over.
 std::string CriteoPlan(const CriteoOptions& options);
 
-// Returns the path of the text of `day`: the file itself, or for a gzip file, a decompressed copy
-// in `work`, which is created unless an earlier run left a complete one. step: called every few MB;
-// its error stops the decompression. kDataLoss: the file is cut short or corrupt.
+// Returns the path of the text of `day`: the file itself, or for a compressed one, a decompressed
+// copy in `work`, which is created unless an earlier run left a complete one. step: called every
+// few MB; its error stops the decompression. kDataLoss: the file is cut short or corrupt.
 absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& options, size_t day,
                                       const WorkFolder& work,
                                       const std::function<absl::Status()>& step);

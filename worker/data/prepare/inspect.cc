@@ -170,6 +170,7 @@ absl::StatusOr<NormSummary> InspectDataSet(const InspectOptions& options, DataSe
   data.source = options.source;
   data.shape.slot_nums = {static_cast<uint32_t>(SlotNum(data.shape))};
   data.shape.max_keys = {0};
+  data.slot_starts.clear();
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
   NormSummary summary;
   summary.format = data.format;

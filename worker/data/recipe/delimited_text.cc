@@ -19,6 +19,7 @@ class DelimitedText : public TextTable {
   absl::Status ReadHeader();
   const std::vector<std::string>& columns() const override { return columns_; }
   absl::StatusOr<bool> Next(TextRow* row) override;
+  bool can_continue() const override { return bad_row_; }
   uint64_t bytes_read() const override { return lines_->bytes_read(); }
 
  private:
@@ -30,6 +31,7 @@ class DelimitedText : public TextTable {
   std::unique_ptr<LineReader> lines_;
   const DelimitedOptions options_;
   std::vector<std::string> columns_;
+  bool bad_row_ = false;  // the last row has a wrong number of fields
   FieldSplitter splitter_;
   // The first line was read and is a row, not a header.
   bool first_pending_ = false;
@@ -72,6 +74,7 @@ absl::Status DelimitedText::CheckNames(bool from_header) const {
 
 absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
   bool found = true;
+  bad_row_ = false;
   if (first_pending_) {
     row->fields = first_;
     first_pending_ = false;
@@ -79,7 +82,8 @@ absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
     CISTERN_ASSIGN_OR_RETURN(found, NextFields(&row->fields));
   }
   row->line = lines_->line();
-  if (!found || row->fields.size() == columns_.size()) return found;
+  bad_row_ = found && row->fields.size() != columns_.size();
+  if (!bad_row_) return found;
   return lines_->DataLoss(
       absl::StrCat("has ", row->fields.size(), " fields, but there are ", columns_.size(),
                    " columns: check --delimiter, and that the line is complete"));

@@ -29,7 +29,7 @@ class LineReader {
 
   const std::string& path() const { return stream_->path(); }
   uint64_t line() const { return first_line_; }  // first line of the current text, from 1
-  uint64_t bytes_read() const { return stream_->offset() + taken_; }
+  uint64_t bytes_read() const { return stream_->file_bytes_read(); }
   // "file: line 12: what".
   absl::Status DataLoss(absl::string_view what) const;
   // The same status with this place before its message.

@@ -11,7 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "common/base/hash.h"
+#include "worker/data/format/hashed_key.h"
 
 namespace cistern {
 namespace {
@@ -345,11 +345,7 @@ Key RowEncoder::HashedKey(absl::string_view prefix, absl::string_view value,
                           std::string* text) const {
   text->assign(prefix.data(), prefix.size());
   text->append(value.data(), value.size());
-  uint64_t hash = HashBytes(*text);
-  const bool wide = recipe_.key_bits == 64;
-  hash = wide ? hash & kReservedKey64 : (hash ^ (hash >> 32)) & kReservedKey32;
-  // Maps the reserved key to the key below it.
-  return hash == (wide ? kReservedKey64 : kReservedKey32) ? hash - 1 : hash;
+  return HashedKeyOf(*text, recipe_.key_bits == 64);
 }
 
 }  // namespace cistern

@@ -24,6 +24,8 @@ class TextTable {
   virtual const std::vector<std::string>& columns() const = 0;
   // Reads the next row; false at the end. kDataLoss names file and line.
   virtual absl::StatusOr<bool> Next(TextRow* row) = 0;
+  // Whether the last error concerned only its row, so that Next can read on after it.
+  virtual bool can_continue() const { return false; }
   // Bytes of the file read so far.
   virtual uint64_t bytes_read() const = 0;
 };

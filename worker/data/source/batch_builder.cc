@@ -3,26 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <numeric>
 
 #include "common/base/check.h"
-#include "common/base/philox.h"
+#include "common/base/permutation.h"
 
 namespace cistern {
 namespace {
-
-// A random permutation of 0 .. count - 1 (Fisher-Yates).
-std::vector<size_t> Permutation(uint64_t seed, uint64_t stream, size_t count) {
-  std::vector<size_t> places(count);
-  std::iota(places.begin(), places.end(), size_t{0});
-  for (size_t i = count; i > 1; --i) {
-    const PhiloxBlock random = Philox(seed, i, stream);
-    const uint64_t bits = uint64_t{random.word[1]} << 32 | random.word[0];
-    const size_t j = static_cast<size_t>((static_cast<unsigned __int128>(bits) * i) >> 64);
-    std::swap(places[i - 1], places[j]);
-  }
-  return places;
-}
 
 void AppendRow(const std::vector<float>& from, size_t width, size_t row, std::vector<float>* to) {
   to->insert(to->end(), from.begin() + row * width, from.begin() + (row + 1) * width);

@@ -76,8 +76,8 @@ inline constexpr size_t kKeyBytes = 24;
 // Threads: one at a time.
 class PassSource {
  public:
-  using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
-  // open: opens the data at its start; called once per epoch.
+  using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(uint32_t epoch)>;
+  // open: opens the data of an epoch (0, 1, ...) at its start.
   // start: the `begin`, `end` or CursorAfter of a pass from a source with the same options and
   // data. This source then makes the same passes as that source from there on. If the cursor is
   // inside a pass, that pass omits the trained batches.

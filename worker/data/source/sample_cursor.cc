@@ -54,7 +54,7 @@ absl::StatusOr<bool> SampleCursor::OpenEpoch(const BatchSamples& out) {
   if (AllOpened()) return false;
   if (out.all == options_.batchsize) return false;
   if (out.all > 0 && !options_.wrap) return false;
-  CISTERN_ASSIGN_OR_RETURN(reader_, open_());
+  CISTERN_ASSIGN_OR_RETURN(reader_, open_(opened_));
   ++opened_;
   epoch_samples_ = 0;
   return true;
@@ -65,7 +65,7 @@ absl::Status SampleCursor::SkipToStart() {
     skip_ = 0;
     return absl::OkStatus();
   }
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, open_());
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, open_(opened_));
   SampleBlock scratch;
   scratch.Reset(options_.inputs);
   CISTERN_ASSIGN_OR_RETURN(const uint64_t skipped, reader->Skip(skip_, &scratch));

@@ -23,7 +23,7 @@ struct BatchSamples {
 // Threads: one at a time.
 class SampleCursor {
  public:
-  using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
+  using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(uint32_t epoch)>;
   struct Options {
     size_t batchsize = 1;
     // The range of samples to take from each batch; the cursor skips the others.

@@ -40,6 +40,9 @@ absl::StatusOr<OptimizerConfig> ReadRowRule(const Json& json, const std::string&
 
 absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes);
 
+// Checks cistern.columns against the shape of `data`.
+absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Notes* notes);
+
 // extras: the object cistern.embeddings.NAME of this embedding, or null.
 absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::string& path,
                                               const DataConfig& data,

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <set>
 
+#include "worker/data/format/norm_format.h"
 #include "worker/data/format/slot_sizes.h"
 #include "worker/model/config/config_readers.h"
 
@@ -68,7 +69,7 @@ void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data,
   for (const char* key : {"num_samples", "eval_num_samples", "float_label_dense"}) {
     ignored(key, raw);
   }
-  ignored("slot_size_array", data->format != DataFormat::kNorm);
+  ignored("slot_size_array", !HoldsKeyLists(data->format));
   // HugeCTR requires the key in every format but uses it only in Norm.
   if (data->check != NormCheck::kNone && data->format != DataFormat::kNorm) {
     notes->push_back(absl::StrCat(path, ".check: ignored: ", FormatName(data->format),
@@ -80,14 +81,14 @@ void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data,
     data->eval_num_samples = json.value("eval_num_samples", uint64_t{0});
     data->float_label_dense = json.value("float_label_dense", false);
   }
-  if (data->format != DataFormat::kNorm && json.contains("slot_size_array")) {
+  if (!HoldsKeyLists(data->format) && json.contains("slot_size_array")) {
     data->slot_sizes = json.at("slot_size_array").get<std::vector<uint64_t>>();
   }
 }
 
 // Checks the bounds of the formats that hold one key per slot.
 absl::Status CheckOneHot(const DataConfig& data, const std::string& path) {
-  if (data.format == DataFormat::kNorm) return absl::OkStatus();
+  if (HoldsKeyLists(data.format)) return absl::OkStatus();
   for (size_t i = 0; i < data.sparse.size(); ++i) {
     const SparseInputConfig& input = data.sparse[i];
     if (input.max_feature_num == 0 || input.max_feature_num >= input.slot_num) continue;
@@ -135,6 +136,26 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, N
   return data;
 }
 
+absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Notes* notes) {
+  if (data.format != DataFormat::kTar) {
+    if (columns != TarColumns{}) {
+      notes->push_back(absl::StrCat("cistern.columns: ignored: the format ",
+                                    FormatName(data.format), " does not use it"));
+    }
+    return absl::OkStatus();
+  }
+  const auto check = [](const char* name, const std::vector<std::string>& names, uint64_t wanted,
+                        const char* what) {
+    if (names.empty() || names.size() == wanted) return absl::OkStatus();
+    return ConfigError(
+        absl::StrCat("cistern.columns.", name),
+        absl::StrCat("names ", names.size(), " fields, but layers[0] has ", wanted, " ", what));
+  };
+  CISTERN_RETURN_IF_ERROR(check("label", columns.label, data.label_dim, "labels"));
+  CISTERN_RETURN_IF_ERROR(check("dense", columns.dense, data.dense_dim, "dense features"));
+  return check("slots", columns.slots, SlotNum(ShapeOf(data)), "slots");
+}
+
 SampleShape ShapeOf(const DataConfig& data) {
   SampleShape shape;
   shape.label_dim = data.label_dim;
@@ -156,6 +177,7 @@ DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source) {
   options.wide_keys = config.solver.wide_keys;
   options.float_label_dense = data.float_label_dense;
   options.slot_sizes = data.slot_sizes;
+  options.columns = config.cistern.columns;
   options.slot_starts.resize(data.sparse.size());
   for (const EmbeddingConfig& embedding : config.embeddings) {
     std::vector<Key>& starts = options.slot_starts[embedding.input];

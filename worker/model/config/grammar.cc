@@ -165,6 +165,18 @@ const ObjectGrammar& GroupSlotGrammar() {
   return grammar;
 }
 
+const ObjectGrammar& ColumnsGrammar() {
+  static const ObjectGrammar grammar{
+      "cistern.columns",
+      {Strings("label", "field of each label").Otherwise("the field \"label\""),
+       Strings("dense", "field of each dense feature").Otherwise("the array \"dense\""),
+       Strings("slots",
+               "field of each slot, over all inputs in order; text in it is hashed together with "
+               "the name")
+           .Otherwise("the array \"slots\"")}};
+  return grammar;
+}
+
 const ObjectGrammar& CisternGrammar() {
   static const ObjectGrammar grammar{
       "cistern",
@@ -187,7 +199,25 @@ const ObjectGrammar& CisternGrammar() {
            .Default("0"),
        Bool("keep_best", "end with the state of the best epoch").Default("false"),
        Bool("shuffle", "train on the samples of a pass in a random order").Default("false"),
-       Count("pass_memory_mb", "memory for the rows and batches of a pass, in MiB")
+       Bool("shuffle_files",
+            "read the files of the training data in a random order, a function of seed and epoch")
+           .Otherwise("false"),
+       Count(
+           "shuffle_buffer",
+           "samples in memory from which the next one is drawn at random; the order is a function "
+           "of seed and epoch; 0: the order of the files")
+           .Otherwise("0")
+           .AtMost(1e9),
+       Word("on_bad_data", {"stop", "skip"},
+            "a data file that is missing, cut short, corrupt or too new: stop ends the run, skip "
+            "leaves out the rest of the file and counts it by cause (skipped_data)")
+           .Otherwise("stop"),
+       Object("columns", JsonKind::kObject, ColumnsGrammar(), "Tar: the fields of a sample's .json")
+           .Otherwise("label, dense and slots"),
+       Count("pass_memory_mb",
+             "memory for the rows and batches of a pass, in MiB; up to three passes are in memory: "
+             "one "
+             "in training, one being prepared, and the rows of one being committed")
            .Default("1024")
            .AtLeast(1)
            .AtMost(1e9),

@@ -61,11 +61,15 @@ ObjectGrammar DataLayerGrammar() {
   return {
       "Data",
       LayerKeys() +
-          Keys{Word("format", {"Norm", "Raw", "Parquet"}, "format of the files: docs/formats.md")
+          Keys{Word("format", {"Norm", "Raw", "Parquet", "Tar"},
+                    "format of the files: docs/formats.md")
                    .Default("\"Norm\""),
-               String("source", "training data: a file list, or one data file").Required(),
-               String("eval_source", "evaluation data: a file list, or one data file")
-                   .Otherwise("no evaluation"),
+               String("source",
+                      "training data: file lists, data files and patterns such as "
+                      "`part-{000..127}.tar` and `*.parquet`, separated by commas; paths "
+                      "may be s3://, gs:// and hdfs://")
+                   .Required(),
+               String("eval_source", "evaluation data: as source").Otherwise("no evaluation"),
                Strings("keyset",
                        "3.x: keyset files that together must hold all keys of the training data; "
                        "optional, because keys are collected while the data is read")

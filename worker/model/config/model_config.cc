@@ -99,6 +99,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
       absl::StatusOr<DataConfig> data = ReadData(layers[i], path, &config->notes);
       if (!data.ok()) return data.status();
       config->data = *std::move(data);
+      CISTERN_RETURN_IF_ERROR(CheckColumns(config->data, config->cistern.columns, &config->notes));
     } else if (grammar.role == LayerRole::kEmbedding) {
       absl::StatusOr<EmbeddingConfig> embedding =
           ReadEmbedding(layers[i], path, config->data, config->optimizer, config->solver.seed,

@@ -135,6 +135,10 @@ struct CisternConfig {
   uint32_t patience = 0;   // stop after this many consecutive epochs without gain; 0: never
   bool keep_best = false;  // the best epoch's state is the final one
   bool shuffle = false;
+  bool shuffle_files = false;
+  uint64_t shuffle_buffer = 0;  // samples; 0: off
+  bool skips_bad_data = false;  // on_bad_data: skip
+  TarColumns columns;           // Tar
   uint64_t pass_memory_mb = 1024;
   uint32_t day = 0;                    // today, for embeddings with day_id_decay
   uint64_t commit_every = 1;           // passes per durable commit; the others are in memory only

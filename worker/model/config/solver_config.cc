@@ -130,6 +130,16 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.patience = json.at("patience");
   cistern.keep_best = json.at("keep_best");
   cistern.shuffle = json.at("shuffle");
+  cistern.shuffle_files = json.value("shuffle_files", false);
+  cistern.shuffle_buffer = json.value("shuffle_buffer", uint64_t{0});
+  cistern.skips_bad_data = json.value("on_bad_data", "stop") == "skip";
+  if (json.contains("columns")) {
+    const Json& columns = json.at("columns");
+    const auto list = [&columns](const char* name) {
+      return columns.value(name, std::vector<std::string>());
+    };
+    cistern.columns = {list("label"), list("dense"), list("slots")};
+  }
   cistern.pass_memory_mb = json.at("pass_memory_mb");
   cistern.commit_every = json.at("commit_every");
   cistern.snapshot_form = json.at("snapshot_form");

@@ -113,7 +113,7 @@ TEST(PassCursor, DataThatEndsBeforeTheStartHasChanged) {
   const std::vector<Sample> fewer = MakeSamples(25);
   for (const PassCursor& start : {all[0].end, all[0].CursorAfter(1), all[2].CursorAfter(2)}) {
     PassSource source(
-        options, [&] { return std::make_unique<ListReader>(fewer, 7); }, start);
+        options, [&](uint32_t) { return std::make_unique<ListReader>(fewer, 7); }, start);
     const auto pass = source.Next();
     if (start == all[0].CursorAfter(1)) {
       EXPECT_TRUE(pass.ok()) << pass.status();  // 25 samples suffice for its three batches
@@ -131,7 +131,8 @@ TEST(PassCursor, AnInterruptedPassNeedsItsPreviousMemoryLimit) {
   PassOptions options = SmallPasses(10);
   options.byte_budget = 20000;
   PassSource source(
-      options, [&] { return std::make_unique<ListReader>(samples, 7); }, all[0].CursorAfter(4));
+      options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); },
+      all[0].CursorAfter(4));
   const auto pass = source.Next();
   EXPECT_EQ(pass.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(pass.status().message()), HasSubstr("the value that it had"));

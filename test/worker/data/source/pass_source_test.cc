@@ -176,7 +176,7 @@ TEST(PassSource, TheFirstPassesAreShortAndGrow) {
   const std::vector<Sample> samples = MakeSamples(400);
   const auto sizes_from = [&](const PassCursor& start) {
     PassSource source(
-        options, [&] { return std::make_unique<ListReader>(samples, 7); }, start);
+        options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); }, start);
     std::vector<std::pair<size_t, PassCursor>> passes;
     for (auto pass = source.Next(); pass.ok() && *pass != nullptr; pass = source.Next()) {
       passes.push_back({(*pass)->batches.size(), (*pass)->end});
@@ -200,14 +200,14 @@ TEST(PassSource, ErrorOfABatchOverTheBudgetNamesTheOption) {
   PassOptions options = SmallPasses(10);
   options.byte_budget = 1000;
   const std::vector<Sample> samples = MakeSamples(50);
-  PassSource source(options, [&] { return std::make_unique<ListReader>(samples, 10); });
+  PassSource source(options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 10); });
   const auto pass = source.Next();
   EXPECT_EQ(pass.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(pass.status().message()), HasSubstr("cistern.pass_memory_mb"));
   EXPECT_EQ(source.Next().status(), pass.status());
   // The message does not suggest an option that would not help.
   options.device_bound = true;
-  PassSource on_gpu(options, [&] { return std::make_unique<ListReader>(samples, 10); });
+  PassSource on_gpu(options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 10); });
   EXPECT_THAT(std::string(on_gpu.Next().status().message()),
               AllOf(HasSubstr("the GPU memory left by the model"),
                     HasSubstr("lower solver.batchsize"), Not(HasSubstr("pass_memory_mb"))));
@@ -259,13 +259,13 @@ TEST(PassSource, RefusesDataWithoutSamples) {
   for (size_t max_batches : {0, 5}) {
     PassOptions options = SmallPasses(8);
     options.max_batches = max_batches;
-    PassSource source(options, [&] { return std::make_unique<ListReader>(none, 1); });
+    PassSource source(options, [&](uint32_t) { return std::make_unique<ListReader>(none, 1); });
     EXPECT_EQ(source.Next().status().code(), absl::StatusCode::kDataLoss);
   }
 }
 
 TEST(PassSource, PassesReaderErrorsThrough) {
-  PassSource source(SmallPasses(8), [] { return absl::NotFoundError("gone"); });
+  PassSource source(SmallPasses(8), [](uint32_t) { return absl::NotFoundError("gone"); });
   EXPECT_EQ(source.Next().status(), absl::NotFoundError("gone"));
 }
 

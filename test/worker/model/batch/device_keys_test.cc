@@ -64,7 +64,7 @@ TEST(DeviceKeys, RejectsABatchThatDoesNotFit) {
   auto collector = CollectKeysOn(TestDevice(), kSlots.size());
   ASSERT_TRUE(collector.ok()) << collector.status();
   PassSource source(
-      options, [&] { return std::make_unique<ListReader>(samples, 1000); }, {},
+      options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 1000); }, {},
       *std::move(collector));
   EXPECT_EQ(source.Next().status().code(), absl::StatusCode::kResourceExhausted);
 }

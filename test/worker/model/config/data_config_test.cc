@@ -59,6 +59,21 @@ TEST(DataConfig, NotesKeysOfOtherFormats) {
   EXPECT_EQ(config.data.num_samples, 0u);
 }
 
+TEST(DataConfig, TarTakesColumnsThatMatchTheShape) {
+  const ModelConfig config =
+      ParseOrDie({"layers.data.format=Tar", "layers.data.check=None", "cistern.columns.label=click",
+                  "cistern.columns.slots=[\"C1\", \"C2\"]"});
+  const DataSetOptions options = DataSetOf(config, "a.tar");
+  EXPECT_EQ(options.format, DataFormat::kTar);
+  EXPECT_THAT(options.columns.label, ::testing::ElementsAre("click"));
+  EXPECT_THAT(options.columns.slots, ::testing::ElementsAre("C1", "C2"));
+  EXPECT_TRUE(options.columns.dense.empty());
+  EXPECT_THAT(ErrorOf({"layers.data.format=Tar", "cistern.columns.slots=[\"C1\"]"}),
+              HasSubstr("cistern.columns.slots: names 1 fields, but layers[0] has 2 slots"));
+  EXPECT_THAT(ParseOrDie({"cistern.columns.label=click"}).notes,
+              ::testing::Contains("cistern.columns: ignored: the format Norm does not use it"));
+}
+
 TEST(DataConfig, CacheEvalDataIsABooleanOrACount) {
   const auto cached = [](const std::string& value) {
     return ParseOrDie({"layers.data.cache_eval_data=" + value}).data.cache_eval_batches;

@@ -1,0 +1,113 @@
+// Files that are compressed, and sources that are patterns.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zstd.h>
+
+#include "common/io/gzip.h"
+#include "test/worker/data/scratch.h"
+#include "worker/data/format/file_list.h"
+#include "worker/data/format/sample_reader.h"
+
+namespace cistern {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr size_t kRecords = 5000;
+
+std::string Gzip(const std::string& bytes) {
+  std::string out;
+  GzipWriter writer;
+  writer.Append(bytes, &out);
+  writer.Finish(&out);
+  return out;
+}
+
+std::string Zstd(const std::string& bytes) {
+  std::string out(ZSTD_compressBound(bytes.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 3));
+  return out;
+}
+
+std::string NormBytes() {
+  std::string bytes = NormRecordBytes(true, NormHeaderBytes(true, kRecords, 1, 0, 1));
+  for (size_t i = 0; i < kRecords; ++i) {
+    bytes += NormRecordBytes(true, NormSampleBytes(true, {static_cast<float>(i)}, {{i, 7}}));
+  }
+  return bytes;
+}
+
+NormOptions Options(const std::string& source) {
+  NormOptions options;
+  options.source = source;
+  options.check = NormCheck::kSum;
+  options.wide_keys = true;
+  options.shape = {1, 0, {1}, {0}};
+  return options;
+}
+
+// The labels from sample `skip` to the end, and the first error.
+absl::StatusOr<std::vector<float>> LabelsFrom(const std::string& source, uint64_t skip) {
+  CISTERN_ASSIGN_OR_RETURN(const auto reader, OpenNorm(Options(source)));
+  SampleBlock block;
+  block.Reset(1);
+  CISTERN_RETURN_IF_ERROR(reader->Skip(skip, &block).status());
+  block.Reset(1);
+  while (true) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(100, &block));
+    if (got == 0) return block.label;
+  }
+}
+
+TEST(Compressed, NormFilesReadAsTheirContentsFromAnyPlace) {
+  const Scratch scratch;
+  const std::string bytes = NormBytes();
+  const std::string plain = scratch.Write("plain.norm", bytes);
+  // The name does not matter; lists are unpacked too.
+  scratch.Write("a.norm", Gzip(bytes));
+  scratch.Write("b.gz", Zstd(bytes));
+  const std::string list = scratch.Write("list", Zstd("2\na.norm\nb.gz\n"));
+  for (const uint64_t skip : {0, 1, 4999, 5000, 7777, 10000}) {
+    const auto expected = LabelsFrom(plain + "," + plain, skip);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto labels = LabelsFrom(list, skip);
+    ASSERT_TRUE(labels.ok()) << labels.status();
+    EXPECT_EQ(*labels, *expected) << skip;
+  }
+}
+
+TEST(Compressed, ATruncatedNormFileNamesFileAndByte) {
+  const Scratch scratch;
+  for (const std::string& packed : {Gzip(NormBytes()), Zstd(NormBytes())}) {
+    const size_t half = packed.size() / 2;
+    const auto labels = LabelsFrom(scratch.Write("a.norm", packed.substr(0, half)), 0);
+    ASSERT_EQ(labels.status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(labels.status().message()),
+                AllOf(HasSubstr("a.norm"), HasSubstr("cut short"),
+                      HasSubstr(absl::StrCat("at byte ", half, " of the file"))));
+  }
+}
+
+TEST(Sources, PatternsNameFilesInOrder) {
+  const Scratch scratch;
+  for (const char* name : {"10_500/d-00.tar", "10_500/d-01.tar", "500_800/d-00.tar", "{x}.tar"}) {
+    scratch.Write(name, std::string(64, '\0'));
+  }
+  const std::string folder = scratch.Path("");
+  EXPECT_THAT(*ReadFileList(folder + "{10_500,500_800}/d-*.tar"),
+              ElementsAre(folder + "10_500/d-00.tar", folder + "10_500/d-01.tar",
+                          folder + "500_800/d-00.tar"));
+  EXPECT_THAT(*ReadFileList(absl::StrCat(folder, "500_800/d-00.tar, file://", folder, "10_500/*")),
+              ElementsAre(folder + "500_800/d-00.tar", folder + "10_500/d-00.tar",
+                          folder + "10_500/d-01.tar"));
+  EXPECT_THAT(*ReadFileList(folder + "10_500/d-{00..01}.tar"),
+              ElementsAre(folder + "10_500/d-00.tar", folder + "10_500/d-01.tar"));
+  // A file of exactly this name is not a pattern.
+  EXPECT_THAT(*ReadFileList(folder + "{x}.tar"), ElementsAre(folder + "{x}.tar"));
+  EXPECT_EQ(ReadFileList(folder + "no-*.tar").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace cistern
