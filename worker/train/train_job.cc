@@ -226,9 +226,14 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
 
 absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
   CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_, /*more=*/true));
-  if (position.stopped_by.empty() && !position.finished) {
+  // The limits of the last run are not known; a run that ended has read its data to the end of an
+  // epoch, or was stopped.
+  const uint64_t max_iter = config_.solver.max_iter;
+  const bool ended = position.epoch_ended || !position.stopped_by.empty() || position.finished ||
+                     (max_iter > 0 && position.iterations >= max_iter);
+  if (!ended) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the last run has not finished its data (it is after iteration ", position.iterations,
+        "the last run is in the middle of its data (after iteration ", position.iterations,
         "): finish it first, with the same command without --more"));
   }
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;

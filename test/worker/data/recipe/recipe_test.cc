@@ -65,7 +65,7 @@ TEST(Recipe, NamesTheFirstDifference) {
       {[](Recipe& r) { r.slots.pop_back(); }, "slots has 2 elements, not 3"},
       {[](Recipe& r) { r.slots[1].bucket = false; }, "slots[1] (age).bucket is not set, not true"},
       {[](Recipe& r) { r.slots[2].separator = ' '; }, "slots[2] (tags).separator is  , not |"},
-      {[](Recipe& r) { r.missing_values = {"NA"}; }, "missing_values has 1 elements, not 2"},
+      {[](Recipe& r) { r.missing_values = {"NA"}; }, "missing_values[0] is NA, not ?"},
       {[](Recipe& r) { r.keys = KeyMode::kRaw; }, "keys is raw, not hash"},
       {[](Recipe& r) { r.key_bits = 32; }, "key_bits is 32, not 64"},
       {[](Recipe& r) { r.vocabulary_xxh3 = 1; },
