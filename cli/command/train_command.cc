@@ -362,8 +362,12 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   ProgressPrinter printer(&console, &live, SizeOf(config));
   options.interrupted = interrupted;
   options.live = &live;
-  options.progress = [&printer](const Progress& progress) { printer.Show(progress); };
   RunRecord record = BeginRecord(flags.model, config, fleet->client(), options);
+  options.progress = [&, recorded = !leads](const Progress& progress) mutable {
+    // At the first event the folder is this run's. At the end a failure becomes a warning.
+    if (!std::exchange(recorded, true)) WriteRecord(flags.out, record).IgnoreError();
+    printer.Show(progress);
+  };
   absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
   const bool durable = fleet->client().durable();
   printer.Finish();

@@ -141,7 +141,8 @@ std::string SeveralRuns(const std::vector<RunView>& runs) {
         {EscapeHtml(run.name), best && AucOf(run) == best ? absl::StrCat("<b>", auc, "</b>") : auc,
          NumberHtml(LogLossOf(run), 6), NumberHtml(RatioOf(run), 3), CountHtml(SamplesOf(run)),
          SecondsHtml(run.history.seconds), RateHtml(run), EscapeHtml(record.model),
-         Moment(record.started), record.commit ? CountHtml(*record.commit) : kAbsent,
+         absl::StrCat("<span class=\"keep\">", Moment(record.started), "</span>"),
+         record.commit ? CountHtml(*record.commit) : kAbsent,
          record.tables.empty()
              ? kAbsent
              : absl::StrCat("<code>", EscapeHtml(record.tables.front().digest), "</code>")});

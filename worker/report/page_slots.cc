@@ -132,7 +132,12 @@ std::string SlotsSection(const std::vector<RunView>& runs) {
   for (const RunView& run : runs) {
     if (!run.study) continue;
     if (runs.size() > 1) absl::StrAppend(&body, "<h3>", EscapeHtml(run.name), "</h3>\n");
-    absl::StrAppend(&body, SlotTable(*run.study), ColumnTable(*run.study), WorstTable(*run.study),
+    std::string worst = WorstTable(*run.study);
+    if (runs.size() > 1 && !worst.empty()) {
+      worst = absl::StrCat("<details><summary>Values that are calibrated worst</summary>\n", worst,
+                           "</details>\n");
+    }
+    absl::StrAppend(&body, SlotTable(*run.study), ColumnTable(*run.study), worst,
                     NoteHtml(absl::StrCat("From ", CountHtml(run.study->samples),
                                           " samples of the evaluation data, AUC ",
                                           NumberHtml(run.study->auc, 6), ".")));

@@ -51,6 +51,7 @@ table { border-collapse: collapse; font-size: .9rem; }
 caption { text-align: left; padding-bottom: .4rem; }
 th, td { text-align: left; padding: .32rem .9rem .32rem 0; border-bottom: 1px solid var(--rule);
   vertical-align: baseline; }
+.keep { white-space: nowrap; }
 thead th { color: var(--muted); font-weight: 500; white-space: nowrap; }
 thead th[title] { text-decoration: underline dotted; text-underline-offset: .25em; }
 tbody th { font-weight: 500; }

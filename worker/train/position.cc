@@ -198,9 +198,8 @@ std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
 absl::Status CheckEpochs(const Position& position, const ModelConfig& config) {
   const uint32_t allowed = config.solver.num_epochs;
   if (position.finished || config.solver.max_iter > 0 || allowed == 0) return absl::OkStatus();
-  const DataPlace& next = position.cursor.next;
-  const bool inside = next.sample > 0 || position.cursor.pass_batches > 0;
-  const uint64_t begun = uint64_t{next.epoch} + (inside ? 1 : 0);
+  if (position.epoch_ended) return absl::OkStatus();  // nothing is left to train
+  const uint64_t begun = uint64_t{position.cursor.next.epoch} + 1;
   if (begun <= allowed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(config.path, ": the run is already in epoch ",
                                                  begun, "; solver.num_epochs=", allowed,

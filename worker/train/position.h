@@ -117,7 +117,7 @@ inline constexpr char kRecipeValue[] = "recipe";
 // The values of a model file for Position::config: all except those that only determine how long to
 // train, what to report and when, and where passes are cut or committed.
 std::map<std::string, std::string> TrainingValues(const ModelConfig& config);
-// kInvalidArgument if the unfinished run at `position` has begun more epochs than `config` allows.
+// kInvalidArgument if the run stopped inside an epoch that `config` does not allow any more.
 absl::Status CheckEpochs(const Position& position, const ModelConfig& config);
 // OK if a run with `config` can resume from `position`; else kInvalidArgument, with the difference.
 // more: the data may be another.

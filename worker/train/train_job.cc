@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "worker/client/backoff.h"
 #include "worker/export/hugectr/hugectr_model.h"
+#include "worker/report/run_view.h"
 #include "worker/train/data_look.h"
 
 namespace cistern {
@@ -299,13 +300,25 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
   CISTERN_ASSIGN_OR_RETURN(const bool has_line,
                            log_->StartAt(PlaceOf(start, client_.committed_pass())));
   if (leads()) start.write_pass_line = !has_line;
-  if (leads() && !start.after_commit && recoveries_ == 0) WarnOfData();
+  if (leads() && !start.after_commit && recoveries_ == 0) {
+    RemoveOldReport();
+    WarnOfData();
+  }
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
   Tell("resume", start.is_over        ? "the run is over: nothing is left to train"
                  : start.after_commit ? "continuing after the last commit"
                  : start.is_more      ? "continuing with more data"
                                       : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
+}
+
+// What an earlier run in this folder left would be shown as this one's.
+void TrainJob::RemoveOldReport() {
+  if (options_.out_dir.empty()) return;
+  FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
+  for (const char* name : {kRunRecordFile, kScoreDetailFile, kSlotStudyFile}) {
+    files.Remove(absl::StrCat(options_.out_dir, "/", name)).IgnoreError();
+  }
 }
 
 // An error is left to the training itself, which says where it is.

@@ -112,14 +112,24 @@ class Resume : public JobFixture {
         ReadWhole(*scene.disk, scene.out + "/metrics.jsonl", 1 << 20).value_or(""));
     for (std::string text; std::getline(file, text);) {
       auto line = nlohmann::ordered_json::parse(text);
-      if (line["event"] == "resume" || line["event"] == "recover") continue;
+      const std::string event = line["event"];
+      if (event == "resume" || event == "recover" || event == "lost" || event == "warning")
+        continue;
       line.erase("seconds");
+      line.erase("phases");
       line.erase("samples_per_second");
       line.erase("idle");
       line.erase("phases");
       lines.push_back(line.dump());
     }
     return lines;
+  }
+
+  // evaluation.json is of the process that evaluated the final state, which may be a dead one.
+  static std::vector<std::string> FilesOf(const Scene& scene) {
+    std::vector<std::string> files = scene.disk->List(scene.out).value();
+    std::erase(files, "evaluation.json");
+    return files;
   }
 
   std::string ModelPredictions(const ModelConfig& config, Scene& scene) {
@@ -137,7 +147,7 @@ class Resume : public JobFixture {
     return {DigestsOf(client),
             LinesOf(scene),
             ModelPredictions(config, scene),
-            scene.disk->List(scene.out).value(),
+            FilesOf(scene),
             summary.auc,
             summary.iterations,
             summary.samples,

@@ -135,7 +135,7 @@ TEST_F(ResumeRules, ARunWithoutACommitStartsFromTheBeginning) {
   std::vector<std::string> said;
   JobOptions options = scene.Options(/*resume=*/true);
   options.progress = [&](const Progress& p) {
-    if (!p.message.empty()) said.push_back(p.message);
+    if (p.event == "resume") said.push_back(p.message);
   };
   const auto summary = Train(config, *client, options);
   ASSERT_TRUE(summary.ok()) << summary.status();
