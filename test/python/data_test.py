@@ -82,6 +82,22 @@ class DataSets(unittest.TestCase):
         with self.assertRaisesRegex(cs.Error, "slot"):
             next(iter(cs.data.norm(self.data / "file_list.txt", slots=3, wide_keys=True)))
 
+    def test_text_is_converted_once_and_again_if_it_changed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "log.csv")
+            path.write_text("click,age,city\n1,30,rome\n0,20,oslo\n1,25,rome\n")
+            options = {"label": "click", "dense": ["age"], "dense_transform": "none"}
+            (batch,) = cs.data.csv(path, **options)
+            self.assertEqual((batch.label.tolist(), batch.dense.tolist()), ([1, 0, 1], [[30], [20], [25]]))
+            self.assertEqual(batch.keys[0], batch.keys[2])
+            note = pathlib.Path(f"{path}.norm", "cistern_ps.json")
+            before = note.stat().st_mtime_ns
+            list(cs.data.csv(path, **options))
+            self.assertEqual(note.stat().st_mtime_ns, before)
+            path.write_text(path.read_text() + "0,40,oslo\n")
+            (batch,) = cs.data.csv(path, **options)
+            self.assertEqual(batch.label.tolist(), [1, 0, 1, 0])
+
     def test_batches_may_be_kept(self):
         batches = list(self.open())
         self.assertEqual([int(b.label.sum()) for b in batches],
