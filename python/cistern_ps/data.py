@@ -126,6 +126,9 @@ class DataSet:
             self._epoch += 1
             self._samples = 0
 
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_reader": None}  # another process opens the files itself
+
     def __repr__(self) -> str:
         a = self._arguments
         return f"<DataSet {a['source']} ({a['format']}): slots {a['slots']}, dense {a['dense']}, batches of {self.batch}>"
