@@ -28,6 +28,7 @@ SECTIONS = [
     ("cistern_ps.torch", "torch/embedding.py", ["EmbeddingBag", "Embedding", "pad_rows", "RowOptimizer"]),
     ("cistern_ps.torch", "torch/session.py", ["Session"]),
     ("cistern_ps.torch", "torch/loader.py", ["IterableDataSet"]),
+    ("cistern_ps.rows", "rows.py", None),
     ("cistern_ps.model", "model.py", ["Model"]),
     ("cistern_ps.serve", "serve.py", None),
     ("cistern_ps.servers", "servers.py", None),

@@ -59,7 +59,7 @@ make_python_env() {
   for python in /usr/bin/python3 python3; do
     packages=(numpy pandas pyarrow)
     # Debian 12's PyTorch was built for NumPy 1.
-    if [ "$python" = /usr/bin/python3 ]; then packages=('numpy<2' 'pandas<3' pyarrow); fi
+    if [ "$python" = /usr/bin/python3 ]; then packages=('numpy<2' 'pandas<3' 'pyarrow<20'); fi
     rm -rf build/python_env
     if ! "$python" -m venv --system-site-packages build/python_env >/dev/null 2>&1; then continue; fi
     build/python_env/bin/python -m pip install -q --retries 1 --timeout 20 'nanobind-backend>=1.0' \

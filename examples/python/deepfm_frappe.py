@@ -86,9 +86,9 @@ class Best:
         vars(self).update(state)
 
 
-def train(fleet: cs.Fleet, data: pathlib.Path, seed: int, epochs: int) -> tuple[float, float]:
+def train(fleet: cs.Fleet, data: pathlib.Path, seed: int, epochs: int, row_rate: float) -> tuple[float, float]:
     """Trains until validation AUC has not risen for two epochs; (AUC, log loss) of the best epoch on test data."""
-    table = fleet.table("features", dim=DIM + 1, rule=cs.Adam(lr=0.003, epsilon=1e-8), init=cs.Normal(1e-4), seed=seed)
+    table = fleet.table("features", dim=DIM + 1, rule=cs.Adam(lr=row_rate, epsilon=1e-8), init=cs.Normal(1e-4), seed=seed)
     torch.manual_seed(seed)
     model, best = DeepFM(table), Best()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -133,12 +133,13 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("frappe_torch"))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--row-rate", type=float, default=0.003, help="learning rate of the rows")
     arguments = parser.parse_args()
     prepare(arguments.data, arguments.out / "data")
     scores = []
     for seed in range(1, arguments.seeds + 1):
         with cs.servers.start(2, arguments.out / f"seed-{seed}") as servers, cs.connect(servers.addresses) as fleet:
-            scores.append(train(fleet, arguments.out / "data", seed, arguments.epochs))
+            scores.append(train(fleet, arguments.out / "data", seed, arguments.epochs, arguments.row_rate))
         print(f"seed {seed}: test AUC {scores[-1][0]:.6f}, log loss {scores[-1][1]:.6f}", flush=True)
     mean = np.mean(scores, axis=0)
     print(f"mean: test AUC {mean[0]:.6f}, log loss {mean[1]:.6f} (BARS, 5 seeds: 0.983947, 0.149462)")

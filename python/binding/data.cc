@@ -3,6 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -35,6 +36,11 @@ class Reader {
     if (reader.ok()) reader_ = *std::move(reader);
   }
 
+  // A forked process has a copy of this object, but not its thread.
+  ~Reader() {
+    if (getpid() != process_) pool_.release();  // NOLINT: left to the end of the process
+  }
+
   // Puts the samples into an order that is a pure function of `seed`. Reads the whole data set into
   // memory the first time.
   void Shuffle(uint64_t seed) {
@@ -65,7 +71,7 @@ class Reader {
       has_ahead_ = false;
       block = std::move(ahead_);
       status = ahead_status_;
-      pool_.Run([this, turn = turn_] {
+      pool_->Run([this, turn = turn_] {
         absl::MutexLock ahead_lock(&mutex_);
         if (turn == turn_ && !has_ahead_) ReadAhead();
       });
@@ -190,7 +196,8 @@ class Reader {
   bool has_ahead_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<size_t> key_num_ ABSL_GUARDED_BY(mutex_);  // of the last batch, by input
-  ThreadPool pool_{1};                                   // destroyed first
+  const pid_t process_ = getpid();
+  std::unique_ptr<ThreadPool> pool_ = std::make_unique<ThreadPool>(1);  // destroyed first
 };
 
 std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string& source,

@@ -298,7 +298,7 @@ void Fleet::Read(std::function<absl::Status(ParameterClient&)> call, std::shared
 }
 
 absl::Status Fleet::Claim() {
-  if (claimed_) return absl::OkStatus();
+  PassFailed();
   CISTERN_RETURN_IF_ERROR(session_->client().ClaimEpoch());
   claimed_ = true;
   return absl::OkStatus();
@@ -306,7 +306,7 @@ absl::Status Fleet::Claim() {
 
 absl::Status Fleet::Begin() {
   if (pass_is_open_) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(Claim());
+  if (!claimed_) CISTERN_RETURN_IF_ERROR(Claim());
   CISTERN_RETURN_IF_ERROR(session_->client().BeginPass());
   pass_is_open_ = true;
   return absl::OkStatus();
@@ -361,7 +361,7 @@ void BindFleet(nb::module_& module) {
       .def("abort", [](Fleet& f) {
         f.Run([&f](ParameterClient& c) -> absl::Status {
           if (!f.pass_is_open()) return absl::OkStatus();
-          f.PassEnded();
+          f.PassFailed();
           return c.AbortPass();
         });
       });

@@ -38,13 +38,17 @@ class Fleet : public std::enable_shared_from_this<Fleet> {
   void Read(std::function<absl::Status(ParameterClient&)> call,
             std::shared_ptr<void> kept = nullptr);
 
-  // Claims the fleet as its only writer, once. For use in Run.
+  // Claims the fleet as its only writer: a new term, which drops what was staged and takes every
+  // server to the newest durable commit. For use in Run.
   absl::Status Claim();
   // Opens a pass unless one is open. For use in Run.
   absl::Status Begin();
   bool pass_is_open() const { return pass_is_open_; }
   // For use in Run, after a commit or an abort.
   void PassEnded() { pass_is_open_ = false; }
+  // The same after a failure: the next pass begins with a claim, because a server may have been
+  // restarted.
+  void PassFailed() { pass_is_open_ = claimed_ = false; }
 
  private:
   explicit Fleet(bool remote);

@@ -126,6 +126,9 @@ class DataSet:
             self._epoch += 1
             self._samples = 0
 
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_reader": None}  # another process opens the files itself
+
     def __repr__(self) -> str:
         a = self._arguments
         return f"<DataSet {a['source']} ({a['format']}): slots {a['slots']}, dense {a['dense']}, batches of {self.batch}>"
@@ -192,3 +195,28 @@ def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict
 
     paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     return programs.run_json(["data", "convert", *jobs._flags(input=paths, out=out, **flags)])
+
+
+def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: int = 4096, epochs: int = 1,
+        tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None, **flags: Any) -> DataSet:
+    """Text files (csv; format="tsv", "libsvm" or "criteo"), converted to Norm files in `folder` on first use.
+
+    folder: default: the first file's name with ".norm" added. It is made anew if a file or a flag has changed. flags:
+    as of `convert`: label="click", dense=["age"], ...
+    """
+    import json
+    import pathlib
+
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    target = pathlib.Path(folder if folder is not None else os.fspath(paths[0]) + ".norm")
+    flags = {"key_bits": 64, **flags}
+    stats = [os.stat(p) for p in paths]
+    made_of = json.dumps([[os.path.abspath(p), s.st_size, s.st_mtime_ns] for p, s in zip(paths, stats)] + [flags])
+    note = target / "cistern_ps.json"
+    if not note.exists() or json.loads(note.read_text())["made_of"] != made_of:
+        made = convert(paths, target, overwrite=True, **flags)
+        note.write_text(json.dumps({"made_of": made_of, "made": made}))
+    made = json.loads(note.read_text())["made"]
+    return norm(target / "file_list.txt", slots=made["slot_num"], dense=made["dense_dim"], label=made["label_dim"],
+                batch=batch, epochs=epochs, wide_keys=int(flags["key_bits"]) == 64, check_sum=True, tensors=tensors,
+                drop_last=drop_last, shuffle=shuffle)

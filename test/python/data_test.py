@@ -1,6 +1,7 @@
 """Data sets from Python: the samples of a file, and the place after each batch."""
 
 import pathlib
+import pickle
 import sys
 import tempfile
 import unittest
@@ -82,6 +83,40 @@ class DataSets(unittest.TestCase):
         with self.assertRaisesRegex(cs.Error, "slot"):
             next(iter(cs.data.norm(self.data / "file_list.txt", slots=3, wide_keys=True)))
 
+    def test_parquet_files_have_the_columns_that_pyarrow_reads(self):
+        try:
+            import pyarrow.parquet as pq
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        folder = pathlib.Path(__file__).resolve().parents[1] / "golden/parquet/clicks"
+        labels, dense, keys = ["label"], ["I1", "I2"], ["C1", "C2", "C3", "C4"]
+        table = pq.read_table(folder / "train_0.parquet")
+        expected = {n: np.asarray(table[n].to_numpy()) for n in labels + dense + keys}
+        data = cs.data.parquet(folder / "train_0.parquet", slots=len(keys), dense=len(dense), label=len(labels), batch=64)
+        batches = list(data)
+        label = np.concatenate([b.label.reshape(-1, len(labels)) for b in batches])
+        np.testing.assert_array_equal(label, np.stack([expected[n] for n in labels], 1).astype(np.float32))
+        np.testing.assert_array_equal(np.concatenate([b.dense for b in batches]),
+                                      np.stack([expected[n] for n in dense], 1).astype(np.float32))
+        np.testing.assert_array_equal(np.concatenate([b.keys for b in batches]).reshape(-1, len(keys)),
+                                      np.stack([expected[n] for n in keys], 1))
+
+    def test_text_is_converted_once_and_again_if_it_changed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "log.csv")
+            path.write_text("click,age,city\n1,30,rome\n0,20,oslo\n1,25,rome\n")
+            options = {"label": "click", "dense": ["age"], "dense_transform": "none"}
+            (batch,) = cs.data.csv(path, **options)
+            self.assertEqual((batch.label.tolist(), batch.dense.tolist()), ([1, 0, 1], [[30], [20], [25]]))
+            self.assertEqual(batch.keys[0], batch.keys[2])
+            note = pathlib.Path(f"{path}.norm", "cistern_ps.json")
+            before = note.stat().st_mtime_ns
+            list(cs.data.csv(path, **options))
+            self.assertEqual(note.stat().st_mtime_ns, before)
+            path.write_text(path.read_text() + "0,40,oslo\n")
+            (batch,) = cs.data.csv(path, **options)
+            self.assertEqual(batch.label.tolist(), [1, 0, 1, 0])
+
     def test_batches_may_be_kept(self):
         batches = list(self.open())
         self.assertEqual([int(b.label.sum()) for b in batches],
@@ -96,6 +131,12 @@ class DataSets(unittest.TestCase):
         tensors = batch.torch()
         tensors.keys[0] = 12
         self.assertEqual((batch.keys[0], tensors.label.dtype), (12, torch.float32))
+        used = self.open()
+        next(iter(used))
+        self.assertEqual(pickle.loads(pickle.dumps(used)).state_dict(), used.state_dict())
+        used.load_state_dict({"epoch": 0, "samples": 0})
+        again = torch.utils.data.DataLoader(cs.torch.IterableDataSet(used), batch_size=None, num_workers=1)
+        self.assertEqual(self.read(again), self.rows)
         loader = torch.utils.data.DataLoader(cs.torch.IterableDataSet(self.open()), batch_size=None, num_workers=1)
         self.assertEqual(self.read(loader), self.rows)
 

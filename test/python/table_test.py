@@ -163,6 +163,21 @@ class Scan(unittest.TestCase):
             self.assertEqual(len(table.to_pandas(np.arange(5))), 5)
 
 
+    def test_to_arrow_has_a_column_a_float(self):
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        with cs.local(servers=2) as fleet:
+            table = user_table(fleet)
+            table.push(np.arange(5), np.ones((5, 4), np.float32))
+            fleet.commit()
+            arrow = table.to_arrow()
+            self.assertEqual(sorted(arrow["key"].to_pylist()), [0, 1, 2, 3, 4])
+            self.assertEqual(arrow["w[3]"].to_pylist(), [1.0] * 5)
+            self.assertEqual(table.to_arrow(np.array([9, 2]))["key"].to_pylist(), [9, 2])
+
+
 class Tables(unittest.TestCase):
     def test_a_table_is_checked_against_what_exists(self):
         with cs.local() as fleet:

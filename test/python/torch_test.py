@@ -224,6 +224,63 @@ class Session(unittest.TestCase):
                 self.assertEqual(parts, whole)
                 self.assertAlmostEqual(rates[0], 0.01 * 0.9**7, places=12)
 
+    def test_a_failed_commit_can_be_repeated(self):
+        digests = []
+        for fail in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                s, scheduler = session(folder, commit_every=4)
+                commit, left = s.fleet.commit, [3]
+
+                def failing(worker):
+                    left[0] -= 1
+                    if fail and left[0] == 0:
+                        raise cs.Error("the disk is full")
+                    return commit(worker)
+
+                s.fleet.commit = failing
+                if not fail:
+                    train(s, scheduler)
+                else:
+                    with self.assertRaisesRegex(cs.Error, "full"):
+                        train(s, scheduler)
+                    self.assertEqual((s.steps, s.fleet.last_commit().number), (12, 2))
+                    s.commit()
+                    self.assertEqual(s.fleet.last_commit().number, 3)
+                    for keys, offsets, label in s.batches():
+                        torch.nn.functional.binary_cross_entropy_with_logits(s.model(keys, offsets), label).backward()
+                        s.step()
+                        scheduler.step()
+                    s.commit()
+                digests.append(s.fleet.digests())
+                s.fleet.close()
+        self.assertEqual(*digests)
+
+    def test_restore_drops_what_came_after_the_last_commit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            s, scheduler = session(folder, commit_every=None)
+            s.restore()
+            done = []
+            for keys, offsets, label in s.batches():
+                loss = torch.nn.functional.binary_cross_entropy_with_logits(s.model(keys, offsets), label)
+                loss.backward()
+                s.step()
+                done.append(loss.item())
+                if len(done) == 5:
+                    s.commit()
+                if len(done) == 9:
+                    break
+            self.assertEqual(s.restore().number, 1)
+            again = []
+            for keys, offsets, label in s.batches():
+                loss = torch.nn.functional.binary_cross_entropy_with_logits(s.model(keys, offsets), label)
+                loss.backward()
+                s.step()
+                again.append(loss.item())
+                if len(again) == 4:
+                    break
+            self.assertEqual(again, done[5:])
+            s.fleet.close()
+
     def test_rows_that_are_pulled_ahead_change_no_bit(self):
         with cs.local() as fleet:
             table = fleet.table("t", dim=4, init=cs.Uniform(0.1))

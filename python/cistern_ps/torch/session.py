@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import time
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from ..data import Batch, DataSet
-from ..errors import UsageError
+from ..errors import Error, UsageError
 from ..fleet import Commit, Fleet
 from .dense_state import DenseState
 from .embedding import RowOptimizer
@@ -186,12 +187,18 @@ class Session:
     def commit(self) -> Commit:
         """Makes the present the state to which `restore` goes: all of it, or (if this fails) nothing.
 
-        Call it between a step and the next batch: gradients are not kept.
+        Call it between a step and the next batch: gradients are not kept. After an error (a server that is being
+        restarted, a full disk) the training is as before; call it again, or `restore`.
         """
-        for table in self.rows.tables:
-            table.rows.push_changed()
-        self.fleet.native.push_dense(self.fleet._dense_id(self._name), self._dense.values())
-        self._last = self.fleet.commit(self._position())
+        try:
+            for table in self.rows.tables:
+                table.rows.push_changed()
+            self.fleet.native.push_dense(self.fleet._dense_id(self._name), self._dense.values())
+            self._last = self.fleet.commit(self._position())
+        except Exception:
+            with contextlib.suppress(Error):  # so that the next attempt pushes everything anew
+                self.fleet.abort()
+            raise
         for table in self.rows.tables:
             table.rows.committed()
             if table.rows.bytes > self._rows_bytes // max(1, len(self.rows.tables)):
