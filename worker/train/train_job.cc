@@ -316,9 +316,8 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
 void TrainJob::RemoveOldReport() {
   if (options_.out_dir.empty()) return;
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
-  for (const char* name : {kRunRecordFile, kScoreDetailFile, kSlotStudyFile}) {
+  for (const char* name : {kRunRecordFile, kScoreDetailFile, kSlotStudyFile})
     files.Remove(absl::StrCat(options_.out_dir, "/", name)).IgnoreError();
-  }
 }
 
 // An error is left to the training itself, which says where it is.
