@@ -102,8 +102,8 @@ std::string TextOf(const TrainSummary& summary) {
   }
   if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
   for (const auto& [cause, files] : summary.skipped_data) {
-    absl::StrAppend(&text, "left out             ", files, files == 1 ? " file (" : " files (", cause,
-                    "), see the log\n");
+    absl::StrAppend(&text, "left out             ", files, files == 1 ? " file (" : " files (",
+                    cause, "), see the log\n");
   }
   if (summary.skipped_steps > 0) {
     absl::StrAppend(&text, "skipped              ", summary.skipped_steps,
@@ -265,20 +265,6 @@ absl::Status CountRows(const TrainFlags& flags, ParameterClient& client, uint64_
     CISTERN_ASSIGN_OR_RETURN(*rows, RowsOn(client));
     return absl::OkStatus();
   });
-}
-
-// Writes what a person reads about the run, and returns the path of the page. The run is finished
-// and saved: a failure only warns, and returns "".
-std::string WriteRunFiles(const std::string& folder, const TrainSummary& summary,
-                          const ParameterClient& client, RunRecord record, Console& console) {
-  EndRecord(summary, client, &record);
-  LocalFileSystem files;
-  const std::string page = folder + "/report.html";
-  absl::Status status = WriteRecord(folder, record);
-  status.Update(WriteReport(files, {folder}, page));
-  if (status.ok()) return page;
-  console.Say(absl::StrCat("warning: the report of the run is incomplete: ", status.message()));
-  return "";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "absl/time/time.h"
 #include "common/base/version.h"
 #include "common/io/new_file.h"
+#include "worker/report/page.h"
 #include "worker/report/run_view.h"
 
 namespace cistern {
@@ -64,6 +65,18 @@ absl::Status WriteRecord(const std::string& folder, const RunRecord& record) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(file->Append(FormatRunRecord(record)));
   return file->Close();
+}
+
+std::string WriteRunFiles(const std::string& folder, const TrainSummary& summary,
+                          const ParameterClient& client, RunRecord record, Console& console) {
+  EndRecord(summary, client, &record);
+  LocalFileSystem files;
+  const std::string page = folder + "/report.html";
+  absl::Status status = WriteRecord(folder, record);
+  status.Update(WriteReport(files, {folder}, page));
+  if (status.ok()) return page;
+  console.Say(absl::StrCat("warning: the report of the run is incomplete: ", status.message()));
+  return "";
 }
 
 }  // namespace cistern

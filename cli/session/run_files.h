@@ -24,4 +24,9 @@ void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRe
 // Writes RUN/run.json.
 absl::Status WriteRecord(const std::string& folder, const RunRecord& record);
 
+// Writes what a person reads about the run, and returns the path of the page. The run is finished
+// and saved: a failure only warns, and returns "".
+std::string WriteRunFiles(const std::string& folder, const TrainSummary& summary,
+                          const ParameterClient& client, RunRecord record, Console& console);
+
 }  // namespace cistern

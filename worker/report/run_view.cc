@@ -32,6 +32,12 @@ std::string NameOf(absl::string_view folder) {
 
 }  // namespace
 
+void RemoveReportFiles(FileSystem& files, const std::string& folder) {
+  for (const char* name : {kRunRecordFile, kScoreDetailFile, kSlotStudyFile}) {
+    files.Remove(absl::StrCat(folder, "/", name)).IgnoreError();
+  }
+}
+
 absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder) {
   RunView run;
   run.folder = folder;

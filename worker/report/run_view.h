@@ -23,6 +23,10 @@ struct RunView {
   std::optional<ModelStudy> study;
 };
 
+// Removes what an earlier run left in `folder`, which would be shown as that of a new one. Ignores
+// errors: a file that stays is only out of date.
+void RemoveReportFiles(FileSystem& files, const std::string& folder);
+
 // Reads the run in `folder`. kNotFound: it holds no metrics.jsonl. kDataLoss: a file is damaged or
 // of another version; the message names it. kResourceExhausted: a file is too large to be one.
 absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder);

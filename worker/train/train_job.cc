@@ -301,7 +301,8 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
                            log_->StartAt(PlaceOf(start, client_.committed_pass())));
   if (leads()) start.write_pass_line = !has_line;
   if (leads() && !start.after_commit && recoveries_ == 0) {
-    RemoveOldReport();
+    FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
+    if (!options_.out_dir.empty()) RemoveReportFiles(files, options_.out_dir);
     WarnOfData();
   }
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
@@ -310,15 +311,6 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
                  : start.is_more      ? "continuing with more data"
                                       : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
-}
-
-// What an earlier run in this folder left would be shown as this one's.
-void TrainJob::RemoveOldReport() {
-  if (options_.out_dir.empty()) return;
-  FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
-  for (const char* name : {kRunRecordFile, kScoreDetailFile, kSlotStudyFile}) {
-    files.Remove(absl::StrCat(options_.out_dir, "/", name)).IgnoreError();
-  }
 }
 
 // An error is left to the training itself, which says where it is.

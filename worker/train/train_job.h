@@ -55,7 +55,6 @@ class TrainJob {
   absl::StatusOr<TrainStart> NextStart() const;
   absl::StatusOr<TrainStart> StartAfter(const Position& position) const;
   absl::Status StartLog(TrainStart& start);
-  void RemoveOldReport();
   void WarnOfData();
 
   // Waits until a new trainer can start. lost: the error that ended the last one.

@@ -12,13 +12,14 @@ namespace cistern {
 namespace {
 
 constexpr char kLines[] =
-    R"({"event":"train","iter":50,"samples":1000,"loss":0.5,"lr":0.01,"seconds":1,"samples_per_second":1000})"
+    R"({"event":"train","iter":50,"samples":1000,"loss":0.5,"lr":0.01,"seconds":1})"
     "\n"
     R"({"event":"eval","iter":50,"samples":1000,"epoch":1.0,"auc":0.75,"logloss":0.4,"seconds":2})"
     "\n"
-    R"({"event":"warning","iter":50,"samples":1000,"seconds":2,"message":"<script>alert(1)</script>"})"
+    R"({"event":"warning","iter":50,"seconds":2,"message":"<script>alert(1)</script>"})"
     "\n"
-    R"({"event":"final","iter":50,"samples":1000,"auc":0.75,"logloss":0.4,"seconds":3,"phases":{"train":2,"read":1}})"
+    R"({"event":"final","iter":50,"samples":1000,"auc":0.75,"logloss":0.4,)"
+    R"("seconds":3,"phases":{"train":2,"read":1}})"
     "\n";
 
 class Page : public testing::Test {

@@ -18,7 +18,8 @@ constexpr char kLines[] =
     "\n"
     R"({"event":"warning","iter":60,"samples":1200,"seconds":2.8,"message":"careful"})"
     "\n"
-    R"({"event":"final","iter":60,"samples":1200,"auc":0.7,"seconds":3,"phases":{"train":0.5,"x":-1}})"
+    R"({"event":"final","iter":60,"samples":1200,"auc":0.7,)"
+    R"("seconds":3,"phases":{"train":0.5,"x":-1}})"
     "\n{\"event\":\"train\",\"it";
 
 TEST(RunHistory, ReadsTheEventsOfARun) {
