@@ -102,8 +102,8 @@ std::string TextOf(const TrainSummary& summary) {
   }
   if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
   for (const auto& [cause, files] : summary.skipped_data) {
-    absl::StrAppend(&text, "left out             ", files, files == 1 ? " file (" : " files (", cause,
-                    "), see the log\n");
+    absl::StrAppend(&text, "left out             ", files, files == 1 ? " file (" : " files (",
+                    cause, "), see the log\n");
   }
   if (summary.skipped_steps > 0) {
     absl::StrAppend(&text, "skipped              ", summary.skipped_steps,
