@@ -50,7 +50,7 @@ absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClie
   Evaluator evaluator(config, client, *model, stage, *device, nullptr,
                       LabelRule::kProbabilityOrNone, files,
                       /*max_batches=*/0);
-  evaluator.ReadFrom(open);
+  if (open != nullptr) evaluator.ReadFrom([&open](uint32_t) { return open(); });
   if (ready != nullptr) CISTERN_RETURN_IF_ERROR(ready());
   return evaluator.Run(nullptr, [&](const HostBatch& batch, const std::vector<float>& predictions) {
     return visit(batch.label, predictions);
