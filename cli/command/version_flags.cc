@@ -36,9 +36,10 @@ absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFl
   CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, model.config, kMostBytes));
   ModelText all = {model.config, std::move(text), model.set};
   const std::filesystem::path path(model.config);
-  if (path.filename() == kRunModelFile) {  // the name of the run says more
-    std::error_code error;
-    all.name = std::filesystem::absolute(path, error).parent_path().filename();
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+  if (path.filename() == kRunModelFile && IsRunFolder(folder)) {  // the name of the run says more
+    all.name = folder.filename();
   }
   if (!flags.recipe.empty()) {
     CISTERN_ASSIGN_OR_RETURN(all.recipe, ReadRecipe(files, flags.recipe));

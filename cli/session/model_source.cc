@@ -76,10 +76,11 @@ absl::Status TakeRunFolder(ModelFlags* flags, std::string* model_dir) {
   if (!std::filesystem::is_directory(flags->config, error)) return absl::OkStatus();
   const std::string folder = flags->config;
   if (!IsRunFolder(folder)) {
-    return WithFix(absl::InvalidArgumentError(absl::StrCat(
-                       folder, " is a folder without ", kRunModelFile,
-                       ": not one that cistern train --out has written with this version")),
-                   "name the model file, and the folder with --model");
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(
+            folder, " is a folder, not a regular file, and not the --out folder of a run (",
+            kRunModelFile, " and metrics.jsonl)")),
+        "name the model file, and the folder with --model");
   }
   flags->config = absl::StrCat(folder, "/", kRunModelFile);
   if (model_dir->empty() && flags->fleet.servers.empty()) *model_dir = folder;

@@ -121,7 +121,8 @@ std::string RunOf(const std::string& dir) {
 
 bool IsRunFolder(const std::string& path) {
   std::error_code error;
-  return std::filesystem::is_regular_file(absl::StrCat(path, "/", kRunModelFile), error);
+  return std::filesystem::is_regular_file(absl::StrCat(path, "/", kRunModelFile), error) &&
+         std::filesystem::is_regular_file(absl::StrCat(path, "/metrics.jsonl"), error);
 }
 
 }  // namespace cistern

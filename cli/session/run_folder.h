@@ -42,7 +42,7 @@ absl::Status WriteRunFiles(const std::string& out, const std::string& model,
 // The model file of a run folder.
 inline constexpr char kRunModelFile[] = "model.json";
 
-// Whether `path` is the --out folder of a training run, with its model file.
+// Whether `path` is the --out folder of a training run: it holds a model file and metrics.
 bool IsRunFolder(const std::string& path);
 
 // The run folder that a model's folder belongs to: RUN for RUN/model, RUN/best and
