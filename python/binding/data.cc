@@ -17,6 +17,7 @@
 #include "common/base/thread_pool.h"
 #include "python/binding/errors.h"
 #include "worker/data/format/data_set.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern::python {
 namespace {
@@ -234,6 +235,8 @@ void BindData(nb::module_& module) {
   module.def("open_data", &OpenReader, "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a,
              "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,
              "slot_sizes"_a, "keysets"_a, "batch"_a);
+  // Arrow's S3 library must be stopped before the process ends.
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&CloseRemoteStorage));
 }
 
 }  // namespace cistern::python
